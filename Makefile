@@ -7,7 +7,7 @@ export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 bin := .venv/bin
 seconds ?= 60
 
-.PHONY: help run test test-all lint format drawing bench reproduce wheel fuzz firmware licences setup clean clean-venv
+.PHONY: help run test test-all lint format drawing pictures bench reproduce wheel sdist fuzz firmware licences setup clean clean-venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,7 +15,7 @@ help: ## this list
 run: setup ## set everything up, run the quickstart and say where its report is
 	@$(bin)/tcpsbed run scenarios/quickstart.toml
 
-test: setup ## the tests that take seconds and bear a busy machine (at most 10 minutes)
+test: setup ## the tests that take seconds and pass on a busy machine (at most 10 minutes)
 	@tools/test.sh
 
 test-all: test ## those, then fuzz targets, long tests and tests that want a quiet machine
@@ -32,14 +32,20 @@ drawing: packages ## draw ARCHITECTURE.md and tables of the documentation again 
 	@$(bin)/python tools/check_arrows.py --write
 	@$(bin)/python tools/tables.py --write
 
+pictures: setup ## draw the pictures of the documentation again, from runs in virtual time
+	@for script in pictures draw_robots draw_replays; do $(bin)/python tools/$$script.py; done
+
 bench: setup ## every benchmark, and the tables of docs/benchmarks.md (ARGS=--quick for a short one)
 	@$(bin)/python benches/run.py $(ARGS)
 
 reproduce: setup ## published experiments with their figures in reproduced/ (WORK=polachan2022-mininet for one, whole)
 	@$(bin)/tcpsbed reproduce $(or $(WORK),all)
 
-wheel: packages ## a wheel in dist/, installed and tried in an empty virtual environment
+wheel: packages ## a wheel (manylinux_2_28) in dist/, installed and tried in empty virtual environments
 	@tools/wheel.sh
+
+sdist: packages ## a source distribution in dist/, built and tried in an empty virtual environment
+	@tools/sdist.sh
 
 fuzz: ## fuzz parsers of packets, devices and files, and every handle_input (seconds=60 each), with a kept corpus; tell what each has had
 	@fuzz/run.sh $(seconds)

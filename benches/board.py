@@ -123,16 +123,16 @@ def measure(quick: bool) -> Result:
     shares = [a / b for a, b in zip(us["tcpsbed"], us["bare"], strict=True)]
     row = Row(
         f"sample of {PAYLOAD} B to the board and back, p50",
-        f"{spread(us['tcpsbed'], 0)} us",
-        f"bare loop, same firmware: {spread(us['bare'], 0)} us",
+        f"{spread(us['tcpsbed'], 0)} µs",
+        f"bare loop, tcpsbed's firmware: {spread(us['bare'], 0)} µs",
         f"{ratio:.2f} (by round {spread(shares)})",
         "at most 1.3 times",
         bool(ratio <= 1.3),
     )
     alone = Row(
-        "of that, a firmware that gives every byte back",
-        f"{spread(us['bytes'], 0)} us",
-        "bare loop",
+        "bare loop, firmware that only returns bytes, p50",
+        f"{spread(us['bytes'], 0)} µs",
+        "bare loop, tcpsbed's firmware",
         f"{median(us['bytes']) / median(us['bare']):.2f}",
         "",
     )

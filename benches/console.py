@@ -146,7 +146,7 @@ def hand(out: Path) -> dict[str, np.ndarray]:
 
 
 def rows_of(name: str, found: dict[str, np.ndarray], load: float) -> list[Row]:
-    """The whole way against the bar, then its parts."""
+    """The latency from end to end against its target, then its parts."""
     p95 = float(np.percentile(found["board"], 95))
     parts = {
         "event to the page's handler": "handler",

@@ -97,7 +97,7 @@ def measure(quick: bool) -> Result:
 
 
 def _added(where: str, found: list[dict[str, Any]], base_us: list[float], hop_us: float) -> Row:
-    """What a place adds, window by window, against its bar."""
+    """What a place adds, window by window, against its target."""
     added = [mine["p50_us"] - without for mine, without in zip(found, base_us, strict=True)]
     bar = hop_us + BAR_US
     disturbed = sum(int(w["disturbed"]) for w in found)

@@ -73,17 +73,17 @@ class Emulator:
         if foreign is not None:
             # As what it is compared with, which has no privileges.
             spec["real"]["realtime"] = False
-        self.tell(op="prepare", plan=spec, node=None, ring=str(place / "emulator"), **beside)
-        gates = self.hear("ready")["gates"]
+        self.send(op="prepare", plan=spec, node=None, ring=str(place / "emulator"), **beside)
+        gates = self.receive("ready")["gates"]
         # A gate stands for its node: the other end sends there.
         self.gates = {gate["node"]: int(gate["address"].rpartition(":")[2]) for gate in gates}
 
-    def tell(self, **message: Any) -> None:
+    def send(self, **message: Any) -> None:
         """Send a line."""
         self.said.write(json.dumps(message) + "\n")
         self.said.flush()
 
-    def hear(self, op: str) -> dict[str, Any]:
+    def receive(self, op: str) -> dict[str, Any]:
         """Wait for a line."""
         answer: dict[str, Any] = json.loads(self.heard.readline() or '{"op": "silence"}')
         if answer["op"] != op:
@@ -95,13 +95,13 @@ class Emulator:
         ends = {str(i): [f"127.0.0.1:{port}"] for i, port in enumerate(ports)}
         senders = [[i, f"127.0.0.1:{port}"] for i, port in enumerate(ports)]
         at_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 100_000_000
-        self.tell(op="start", at_ns=at_ns, asides=ends, aside_senders=senders)
+        self.send(op="start", at_ns=at_ns, asides=ends, aside_senders=senders)
         time.sleep(0.2)
 
     def end(self) -> dict[str, Any]:
         """Stop it and take its report."""
-        self.tell(op="stop")
-        report: dict[str, Any] = self.hear("done")["reports"][0]
+        self.send(op="stop")
+        report: dict[str, Any] = self.receive("done")["reports"][0]
         return report
 
     def close(self) -> None:

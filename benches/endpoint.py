@@ -40,10 +40,6 @@ def measure(quick: bool) -> Result:
             Row(f"decision, {name}", f"{ns:.1f} ns", "", "", f"{DECISION_NS:.0f} ns", ns < DECISION_NS)
         )
     for found in OTHER.finditer(told):
-        what = (
-            "an answer to a probe, read and decided"
-            if found[3]
-            else "a packet that feedback tells of, read and decided"
-        )
+        what = "answer to a probe: read and decide" if found[3] else "feedback on a packet: read and decide"
         rows.append(Row(f"{what}, {found[1]}", f"{float(found[3] or found[4]):.1f} ns", "", "", ""))
     return Result("endpoint", TITLE, rows, {"pair_ns": median, "least_ns": least, "decisions_ns": decisions})

@@ -10,7 +10,7 @@ TITLE = "Hook calls from a thread that stays attached"
 
 
 def codes() -> dict[str, tuple[dict[str, str], float | None]]:
-    """The four kinds of code and their bars in nanoseconds; numpy's own copy of a slice has none."""
+    """The four kinds of code and their targets in nanoseconds; numpy's own copy of a slice has none."""
     python = str(HERE / "hooks" / "plain.py")
     library = str(compile_library("copy"))
     return {

@@ -19,12 +19,12 @@ BARS = ("trip", "up", "down")
 """What is judged, by the rows `clock-…` of data/expected/abdullah2023.toml."""
 PUBLISHED_MS = {"trip": 17.85, "up": 13.22, "down": 4.59, "turn": 0.04}
 """Abdullah and Monnet 2023, with the hops around the air."""
-NAMES = {"trip": "round trip", "up": "up", "down": "down", "turn": "the follower's turn-round"}
+NAMES = {"trip": "round trip", "up": "up", "down": "down", "turn": "the follower's turnaround"}
 RATES_HZ = (10.3, 50.3, 100.3, 150.3, 200.3, 500.3, 1000.3, 2000.3)
 
 
 def measure(quick: bool) -> Result:
-    """The bar, then each rate in ns-3's own time and on the machine's clock."""
+    """The target, then each rate in ns-3's own time and on the machine's clock."""
     from tcpsbed.worlds import ns3_program
 
     if lack := ns3_program.missing():
@@ -45,10 +45,10 @@ def measure(quick: bool) -> Result:
 
 
 def run(world: str, rate_hz: float, seconds: float, folder: Path) -> dict[str, Any]:
-    """Means in ms of the two ways, the turn-round and all of it."""
+    """Means in ms of both directions, the turnaround and all of it."""
     from tcpsbed.analysis import Run
     from tcpsbed.errors import WorldError
-    from tcpsbed.reproduce.lte import AT_ONCE, ping_pong
+    from tcpsbed.lab.reproduce.lte import AT_ONCE, ping_pong
 
     keys = {"duration": f'"{seconds} s"', "flows.kinematic.rate": f'"{rate_hz} Hz"'}
     options = ["--world", world, "--out", str(folder), "--no-report", "--no-samples"]
@@ -71,7 +71,7 @@ def run(world: str, rate_hz: float, seconds: float, folder: Path) -> dict[str, A
 
 def bar(key: str, found: dict[str, Any]) -> Row:
     """A part of the round trip at 50 packets a second against the published one."""
-    from tcpsbed.reproduce import expected
+    from tcpsbed.lab.reproduce import expected
 
     what = f"{NAMES[key]}, mean of {found['n']} at 50 packets a second"
     published = f"published: {PUBLISHED_MS[key]:.2f} ms"
@@ -89,4 +89,4 @@ def dependence(rate_hz: float, pair: dict[str, Any]) -> Row:
     measured, against = (
         f"{found['up']:.2f}, {found['down']:.2f}, {found['trip']:.2f} ms" for found in (clock, virtual)
     )
-    return Row(what, measured, f"ns-3's own time: {against}", f"{clock['lost']} lost", "")
+    return Row(what, measured, f"ns3-virtual: {against}", f"{clock['lost']} lost", "")

@@ -31,7 +31,7 @@ class CannotMeasureError(Exception):
 
 @dataclass
 class Row:
-    """One line of a table: what was measured, against what, and whether the bar holds."""
+    """One line of a table: what was measured, against what, and whether the target is met."""
 
     what: str
     measured: str

@@ -9,7 +9,6 @@ import argparse
 import json
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from measure import Ended, Result, Row, tcpsbed
 
@@ -59,42 +58,46 @@ def measure(quick: bool) -> Result:
     """What a sample costs with few and with many operators side by side, and the whole command with the most."""
     few, some, most = (30, 100, 300) if quick else (30, 900, 4_000)
     seconds = 2 if quick else 10
-    told: dict[int, dict[str, Any]] = {}
+    told: dict[int, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as place:
         for count in (some, few, most):  # the few between the others: what slows the machine slows all
-            ended, found = _run(Path(place), count, seconds * most // count if count == few else seconds)
-            told[count] = found | {"wall_s": ended.wall_s, "peak_mb": ended.peak_mb}
+            told[count] = _run(Path(place), count, seconds * most // count if count == few else seconds)[1]
+        whole = _run(Path(place), most, seconds, capture=True)[0]
     cost_us = {count: found["sample_us"] for count, found in told.items()}
     rows = [
         Row(
             f"a sample with {count:,} operators",
-            f"{cost_us[count]:.2f} us",
-            f"{cost_us[few]:.2f} us with {few}",
+            f"{cost_us[count]:.2f} µs",
+            f"{cost_us[few]:.2f} µs with {few}",
             f"{cost_us[count] / cost_us[few]:.2f}",
             "2",
             cost_us[count] <= 2 * cost_us[few],
         )
         for count in (some, most)
     ]
-    set_up_s, whole = told[some]["set_up_s"], told[most]
+    set_up_s = told[some]["set_up_s"]
     rows += [
         Row(f"set-up of {some:,}", f"{set_up_s:.2f} s", "", "", "2 s", set_up_s <= 2),
         Row(
             f"the whole command, {most:,} for {seconds} s",
-            f"{whole['wall_s']:.0f} s, {whole['peak_mb']:.0f} MB",
+            f"{whole.wall_s:.0f} s, {whole.peak_mb:.0f} MB",
             "",
             "",
             "60 s, 4096 MB",
-            whole["wall_s"] <= 60 and whole["peak_mb"] <= 4096,
+            whole.wall_s <= 60 and whole.peak_mb <= 4096,
         ),
     ]
     return Result("operators", TITLE, rows, {str(count): found for count, found in told.items()})
 
 
-def _run(place: Path, operators: int, seconds: float) -> tuple[Ended, dict[str, float]]:
+def _run(
+    place: Path, operators: int, seconds: float, *, capture: bool = False
+) -> tuple[Ended, dict[str, float]]:
+    """A run; with a capture of its packets, as short runs have, or without one, as long ones are."""
     file, out = place / f"{operators}.toml", place / str(operators)
     file.write_text(scenario(operators, seconds), encoding="utf-8")
-    ended = tcpsbed("run", file, "--quiet", "--yes", "--out", out)
+    keys = {"measure.pcapng": '"auto"' if capture else '"off"'}
+    ended = tcpsbed("run", file, "--quiet", "--yes", "--out", out, keys=keys)
     result = json.loads((out / "result.json").read_text(encoding="utf-8"))
     simulate_s, samples = result["simulate_s"], operators * seconds * 100
     return ended, {"sample_us": simulate_s / samples * 1e6, "set_up_s": result["total_s"] - simulate_s}

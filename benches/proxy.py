@@ -146,7 +146,7 @@ def lost(run: dict[str, Any]) -> tuple[int, int]:
 
 
 def throughput(program: Path, seconds: float) -> tuple[Row, dict[str, Any]]:
-    """Loss at the rate that is promised."""
+    """Loss at the rate that is guaranteed."""
     run = window(program, seconds, RATE_HZ)
     gone, sent = lost(run)
     what = f"lost at {RATE_HZ} packets/s each way, {seconds:g} s"

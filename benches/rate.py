@@ -23,7 +23,7 @@ def judged(what: str, read: dict[str, Any], seconds: float) -> Row:
     sent = sum(flow["sent"] for flow in read["flows"].values())
     lost = sum(flow["lost"] for flow in read["flows"].values())
     share = missed / max(sent + missed, 1)
-    told = f"{overflows} rows, {drops} datagrams dropped; {lost} of {sent} lost; {share:.3%} of the ticks left out"
+    told = f"{overflows} rows, {drops} datagrams dropped; {lost} of {sent} lost; {share:.3%} of the ticks skipped"
     return Row(f"{what}, {seconds:g} s", told, "", "", "0 rows, 0 datagrams", overflows + drops == 0)
 
 

@@ -55,6 +55,6 @@ def measure(quick: bool) -> Result:
         late = {p: np.median([late[p] for late, _, _ in rounds]) / 1000 for p in ("p50", "p99")}
         pairs = sum(n for _, _, n in rounds) / (3 * seconds)
         what = f"beside {pairs:.0f} stereo pairs a second" if drawn else "alone"
-        told = f"late p50 {late['p50']:.0f}, p99 {late['p99']:.0f} us"
+        told = f"late p50 {late['p50']:.0f}, p99 {late['p99']:.0f} µs"
         rows.append(Row(f"1 kHz, {what}", told, "", "", "p99 1 ms", bool(late["p99"] < 1000)))
     return Result("robot_host", TITLE, rows, {str(drawn): rounds for drawn, rounds in found.items()})

@@ -42,7 +42,7 @@ def by_numpy(runs: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 def by_engine(runs: int, cells: int, threads: int | None) -> list[dict[str, dict[str, float]]]:
     """The same cell, as often as asked for."""
-    from tcpsbed.control.batch import Bench, Cell
+    from tcpsbed.lab.control.batch import Bench, Cell
 
     cell = Cell(1.0, 0.0, DELAY, KP, KI, loss={"kind": "random", "p": LOSS})
     return Bench(runs=runs, duration_ms=TICKS, answers="commands").run([cell] * cells, threads=threads)

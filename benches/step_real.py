@@ -1,7 +1,7 @@
 """The step experiment on the machine's clock through the emulator, against virtual time.
 
 RTT 10, 20 and 50 ms, gains at which the loop overshoots, the ticks of both sides drawn uniformly within a period in every
-run, the same draws in both worlds. The bars are of the means over all runs; how many of them were disturbed is told, and
+run, the same draws in both worlds. The targets are for the means over all runs; how many of them were disturbed is told, and
 what the others give.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from measure import ROOT, Result, Row
 
 if TYPE_CHECKING:
-    from tcpsbed.control.experiment import Experiment
+    from tcpsbed.lab.control.experiment import Experiment
 
 TITLE = "Step experiment: real time through the emulator against virtual time"
 RISE_MS, OVERSHOOT = 1.5, 3.0
@@ -24,15 +24,15 @@ SETTINGS = {10: 0.146, 20: 0.0758, 50: 0.0312}
 
 def experiment(rtt_ms: int, world: str, runs: int) -> Experiment:
     """The runs of one round trip in one world."""
-    from tcpsbed import config
-    from tcpsbed.control import experiment
+    from tcpsbed import scenarios
+    from tcpsbed.lab.control import experiment
 
     sets = [
         f'links.line.delay="{rtt_ms / 2} ms"',
         f"hooks.pi.params.ki_per_ms={SETTINGS[rtt_ms]}",
         f'duration="{600 + 12 * rtt_ms} ms"',
     ]
-    scenario = config.load(ROOT / "scenarios" / "step.toml", sets)
+    scenario = scenarios.load(ROOT / "scenarios" / "step.toml", sets)
     [found] = experiment.run(scenario, runs=runs, world=world, phases=True)
     return found
 

@@ -9,7 +9,7 @@ from typing import Any
 from measure import OUT, ROOT, Result, Row
 
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
-HEAD = ["what", "measured", "against", "ratio", "bar", "holds"]
+HEAD = ["what", "measured", "against", "ratio", "target", "holds"]
 
 
 def cells(row: Row | dict[str, Any]) -> list[str]:

@@ -77,7 +77,7 @@ BOUNDS = {"goodput": 0.05, "p50": 0.10, "p95": 0.10, "share": 0.05}
 STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26}
 TRIES = 3
 STALL_MS = 12.0
-"""A run whose loops stood still for longer is made again."""
+"""A run whose loops stalled for longer is made again."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def found(told: dict[str, Any], folder: Path, seconds: float) -> Found:
 
 
 def longest_stall_ms(disturbances: list[str]) -> float:
-    """How long a loop of the run stood still at most: the emulator's queue changes by itself meanwhile."""
+    """Longest stall of a loop of the run: the emulator's queue changes by itself meanwhile."""
     spans = [float(ms) for text in disturbances for ms in re.findall(r"up to ([\d.]+) ms", text)]
     return max(spans, default=0.0)
 

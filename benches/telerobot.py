@@ -26,7 +26,7 @@ CARRY_S = 11.0
 TRAY_M, START_M = (0.155, -0.155), (0.22, 0.0)
 NEAR_M, LIFTED_M, RESTS_M = 0.03, 0.05, 0.03
 CAMPUS_FPS, CAMPUS_MS, CAMPUS_FORCE_HZ = 17.0, 83.0, 120.0
-"""Published: stereo pictures a second, copied and sent in, and forces a second while one is sent."""
+"""Published: stereo frames a second, copied and sent in, and forces a second while one is sent."""
 
 
 def run(name: str, seconds: float) -> dict[str, Any]:
@@ -89,16 +89,16 @@ def motion_rows(what: str, told: dict[str, Any]) -> list[Row]:
         Row(
             f"{what}: commands",
             f"{motion['sent']} sent, {missed} missed",
-            f"{left_out} ticks left out",
+            f"{left_out} ticks skipped",
             "",
             "none missed",
             missed == 0,
         ),
-        Row(f"{what}: haptic loop late p99", f"{late_us:.0f} us", "", "", "1 ms", late_us < 1000.0),
+        Row(f"{what}: haptic loop late p99", f"{late_us:.0f} µs", "", "", "1 ms", late_us < 1000.0),
         Row(
             f"{what}: physics late p99",
-            f"{robot['late_ns']['p99'] / 1e3:.0f} us",
-            f"{robot['missed_ticks']} of {robot['ticks']} ticks left out",
+            f"{robot['late_ns']['p99'] / 1e3:.0f} µs",
+            f"{robot['missed_ticks']} of {robot['ticks']} ticks skipped",
             "",
             "",
         ),
@@ -112,7 +112,7 @@ def sense_rows(what: str, told: dict[str, Any]) -> list[Row]:
     delay, force_hz = force["delay_ms"], 1e3 / force["interarrival_ms"]["mean"]
     return [
         Row(
-            f"{what}: stereo pictures a second",
+            f"{what}: stereo frames a second",
             f"{eyes['shown_per_s']:.1f}",
             f"campus: {CAMPUS_FPS:.0f}",
             f"{eyes['shown_per_s'] / CAMPUS_FPS:.2f}",

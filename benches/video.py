@@ -90,12 +90,12 @@ def pictures(name: str, summary: dict[str, Any], ages: np.ndarray) -> Row:
 def motion(name: str, summary: dict[str, Any]) -> Row:
     """The delay of motion and force beside pictures."""
     parts = [
-        f"{flow} p50 {1e3 * delay['p50']:.0f}, p99 {1e3 * delay['p99']:.0f} us"
+        f"{flow} p50 {1e3 * delay['p50']:.0f}, p99 {1e3 * delay['p99']:.0f} µs"
         for flow in ("kinematic", "haptic")
         for delay in [summary["flows"][flow]["delay_ms"]]
     ]
     late = max(node["late_ns"]["p99"] for node in summary["nodes"]) / 1e3
-    return Row(f"{name}: motion and force", "; ".join(parts), f"ticks late p99 {late:.0f} us", "", "", None)
+    return Row(f"{name}: motion and force", "; ".join(parts), f"ticks late p99 {late:.0f} µs", "", "", None)
 
 
 def measure(quick: bool) -> Result:

@@ -1,4 +1,4 @@
-"""A rate controller of your own: merges while the told delay is above the least one. Scenario: own_controller.toml."""
+"""A rate controller of your own: merges while the reported delay exceeds the smallest one. Scenario: own_controller.toml."""
 
 import tcpsbed
 
@@ -7,15 +7,17 @@ class Patient(tcpsbed.RateController):
     params = {
         "k_max": tcpsbed.Param("count", 1, 7, "4", "most samples in a packet"),
         "queue_ns": tcpsbed.Param("ns", 0, 1e9, "3 ms", "queue above which one more sample is merged"),
-        "calm_ns": tcpsbed.Param("ns", 1e6, 1e10, "200 ms", "time below it after which one less is"),
+        "calm_ns": tcpsbed.Param(
+            "ns", 1e6, 1e10, "200 ms", "time below it after which one sample less is merged"
+        ),
     }
-    least_ns = None  # the least delay so far
-    since_ns = 0  # since when k is what it is
+    least_ns = None  # the smallest delay so far
+    since_ns = 0  # when k changed last
 
     def on_feedback(self, now_ns, delay_ns, k, told):
         merging_ns = (told.fragments - 1) * self.channel.flows[
             0
-        ].period_ns  # what its first sample waited for the others
+        ].period_ns  # how long its first sample waited for the others
         way_ns = delay_ns - merging_ns
         self.least_ns = way_ns if self.least_ns is None else min(self.least_ns, way_ns)
         waited_ns = now_ns - self.since_ns

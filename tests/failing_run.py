@@ -1,4 +1,4 @@
-"""A follower whose commands pass a hook that fails, for the tests in both worlds."""
+"""A follower whose commands pass a hook that fails, for both worlds, and what others with a supervisor share."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ from tcpsbed.analysis import signals
 
 HERE = Path(__file__).parent
 SPEED = 2.0
+SAFETY = """
+[hooks.safety]
+kind = "predict"
+run = "supervisor"
+at = "ss-com"
+flow = "kinematic"
+period = "1 ms"
+""".strip()
+"""The supervisor's hook, but for its parameters."""
 SCENARIO = """
 name = "failing"
 duration = "1 s"
@@ -26,24 +35,24 @@ kind = "kinematics"
 run = "{hook}"
 at = "ms-com"
 params = {params}
-[hooks.safety]
-kind = "predict"
-run = "supervisor"
-at = "ss-com"
-flow = "kinematic"
-period = "1 ms"
+{safety}
 params = {{ hold_ms = 30, stop_ms = 200, speed = 2, tell = true }}
 [measure]
 signals = ["ss-com.exit"]
 """
 
 
+def motion(folder: Path, middle: float = 0.0, swing: float = 0.05) -> None:
+    """Writes `motion.csv`: a second of a sine at 1 kHz."""
+    rows = [f"{s:.3f},{middle + swing * np.sin(2 * np.pi * s):.6f}" for s in np.arange(0, 1, 1e-3)]
+    (folder / "motion.csv").write_text("\n".join(["time,x", *rows]))
+
+
 def scenario(folder: Path, name: str, params: str = "{}") -> Path:
     """Writes the scenario with one of the failing hooks."""
-    motion = [f"{s:.3f},{0.05 * np.sin(2 * np.pi * s):.6f}" for s in np.arange(0, 1, 1e-3)]
-    (folder / "motion.csv").write_text("\n".join(["time,x", *motion]))
+    motion(folder)
     file = folder / "failing.toml"
-    file.write_text(SCENARIO.format(hook=f"{HERE / 'failing.py'}:{name}", params=params))
+    file.write_text(SCENARIO.format(hook=f"{HERE / 'failing.py'}:{name}", params=params, safety=SAFETY))
     return file
 
 

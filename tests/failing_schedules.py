@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from failing_run import SAFETY
 
 from tcpsbed.analysis import signals
 
@@ -35,12 +36,7 @@ ss-com = "ss"
 [flows.kinematic]
 source = {{ recording = "motion-{seed}.csv", columns = ["x"], repeat = "loop" }}
 codec = "f64"
-[hooks.safety]
-kind = "predict"
-run = "supervisor"
-at = "ss-com"
-flow = "kinematic"
-period = "1 ms"
+{safety}
 [hooks.safety.params]
 hold_ms = {hold}
 stop_ms = 200
@@ -77,6 +73,7 @@ def schedule(folder: Path, seed: int) -> Path:
     (folder / f"motion-{seed}.csv").write_text(motion)
     loss, jitter = round(draw.uniform(0, 0.4), 2), round(draw.uniform(0.01, 1.5), 2)
     text = HEAD.format(
+        safety=SAFETY,
         seed=seed,
         hold=HOLD_MS,
         speed=SPEED,
@@ -146,7 +143,7 @@ def _clock(folder: Path, node: int, t_ns: np.ndarray) -> np.ndarray:
 
 def _good(folder: Path, came: signals.Signal, out: signals.Signal) -> np.ndarray:
     """Commands that a supervisor must follow: the newest of a tick, newer than those before, sound, and of an age, by the
-    clocks of both nodes, that it bears. One from a clock that is further ahead than clocks may differ is refused.
+    clocks of both nodes, that it accepts. One from a clock that is further ahead than clocks may differ is refused.
     """
     ticks = np.searchsorted(out.t_ns, came.t_ns)
     numbers = came.numbers.astype(np.int64)

@@ -23,7 +23,7 @@ HEAD, FIRST_ROW, ROW = 0, 192, 32
 """Layout of a ring (crates/tcps-run/src/real/ring.rs)."""
 SENT, DELIVERED = 1, 2
 START_S = 90.0
-"""Longest time until all nodes of a run are under way on a loaded machine."""
+"""Longest time until all nodes of a run are running on a loaded machine."""
 
 CHAIN = """
 name = "chain"
@@ -65,6 +65,22 @@ queues = "5 ms"
 """
 """A network between them, so that the emulator takes part."""
 
+BOXED = """
+name = "boxed"
+duration = "3 s"
+[components]
+ms-com = "left"
+ss-com = "right"
+[flows.kinematic]
+sample = "24 B"
+rate = "200 Hz"
+[links.l1]
+from = "left"
+to = "right"
+delay = "10 ms"
+"""
+"""Two nodes and a link of 10 ms, 200 Hz one way."""
+
 
 def chain(duration: str = "3 s", *, warmup: str = "0 s", waiting: str = "timer", more: str = "") -> str:
     """A scenario of three nodes."""
@@ -73,7 +89,7 @@ def chain(duration: str = "3 s", *, warmup: str = "0 s", waiting: str = "timer",
 
 @dataclass
 class Started:
-    """A real run under way, started as a user starts it."""
+    """A real run in progress, started as a user starts it."""
 
     command: subprocess.Popen[str]
     out: Path
@@ -128,7 +144,7 @@ def _command(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def _find_nodes(run: Started, count: int) -> None:
-    """Waits until every node has published a row: the run is under way."""
+    """Waits until every node has published a row: the run has begun."""
     end = time.monotonic() + START_S
     while time.monotonic() < end and run.command.poll() is None:
         for pid in children(run.command.pid):

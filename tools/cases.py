@@ -1,4 +1,4 @@
-"""Repeats what tcpsbed promises about files, safety, numbers and packages, case by case.
+"""Checks what tcpsbed guarantees about files, safety, numbers and packages, case by case.
 
 Each case of ``cases.toml`` drives the installed command in a folder of its own, or runs the tests that prove it, and prints
 one line: number, title, what was measured, and ok, FALSE, or why it was skipped; status 1 if any is FALSE.
@@ -28,7 +28,7 @@ CAPTURED: dict[str, Any] = {"capture_output": True, "text": True}
 
 
 class NotTrue(Exception):
-    """What was promised does not hold."""
+    """A guarantee does not hold."""
 
 
 class Skip(Exception):
@@ -81,7 +81,7 @@ def into_folder_of_user(folder: Path) -> str:
     for words in (
         (*run, "--out", "."),
         ("run", "scenario.toml", "--out", "."),
-        ("sweep", "x.toml", "--over", "seed=1,2", "--out", "."),
+        ("sweep", "x.toml", "--over", "name=a,b", "--out", "."),
     ):
         told = refused(folder, *words, says="--out: holds")
     return f"run, sweep and run of scenario.toml: {told}"
@@ -234,7 +234,7 @@ def repeat(case: dict[str, Any]) -> bool:
 
 def main() -> int:
     """Repeats what was asked for."""
-    parser = argparse.ArgumentParser(description="Repeats what tcpsbed promises, case by case.")
+    parser = argparse.ArgumentParser(description="Checks what tcpsbed guarantees, case by case.")
     parser.add_argument("number", nargs="*", default=[""], help="what numbers begin with (default: all)")
     parser.add_argument("--list", action="store_true", help="only list them")
     asked = parser.parse_args()

@@ -2,9 +2,9 @@
 
 Rust: the dependencies in each crate's Cargo.toml (also those of its tests) and every ``tcps_…::`` path
 in its sources; between the modules at the top of a crate, every path from ``crate`` or ``super`` outside
-tests. Python: every import of ``tcpsbed.…``, also those inside functions. ``--write`` draws the
-part of ARCHITECTURE.md between ``<!-- arrows:crates -->`` and ``<!-- /arrows -->`` again; without it a
-stale drawing fails.
+tests; between the files of a crate, circles (``rust_files.py``). Python: every import of ``tcpsbed.…``, also
+those inside functions. ``--write`` draws the part of ARCHITECTURE.md between ``<!-- arrows:crates -->`` and
+``<!-- /arrows -->`` again; without it a stale drawing fails.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ import re
 import sys
 import tomllib
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
+
+from rust_files import circles, file_arrows
 
 ROOT = Path(__file__).resolve().parent.parent
 DRAWING = ROOT / "ARCHITECTURE.md"
@@ -41,7 +44,7 @@ MODULES = {
         "meter": [],
         "missing": [],
         "outbox": [],
-        "params": [],
+        "params": ["channel"],
         "reassembly": [],
         "had": [],
         "congestion": ["params"],
@@ -58,17 +61,18 @@ MODULES = {
         "quic": ["backlog"],
         "rtp": ["congestion", "udp", "meter", "missing"],
         "telehaptic": ["rtp"],
-        "after": ["fec", "numbered", "telehaptic"],
-        "registry": ["after", "kernel_tcp", "quic", "tcp"],
+        "literature": ["fec", "numbered", "telehaptic"],
+        "registry": ["literature", "kernel_tcp", "quic", "tcp"],
     },
     "tcps-net": {
         "error": [],
         "medium": [],
-        "own": [],
+        "own": ["packet"],
         "packet": [],
         "pages": [],
         "turns": [],
         "windows": [],
+        "passage": ["packet"],
         "pipe": ["packet"],
         "access": ["turns"],
         "jitter": [],
@@ -78,10 +82,10 @@ MODULES = {
         "traffic": ["error", "own", "packet"],
         "ahead": ["queue"],
         "check": ["error", "loss", "queue", "traffic"],
-        "line": ["access", "error", "jitter", "loss", "packet"],
+        "line": ["access", "error", "jitter", "loss", "own", "packet"],
         "link": ["ahead", "line", "opportunity"],
         "topology": ["link", "traffic"],
-        "network": ["check", "medium", "pipe", "topology", "traffic"],
+        "network": ["check", "medium", "passage", "pipe", "topology", "traffic"],
         "change": ["network"],
         "flight": ["network"],
         "serve": ["network"],
@@ -118,14 +122,16 @@ MODULES = {
     },
 }
 PACKAGES = {
-    "errors": [],
+    "nearest": [],
+    "errors": ["nearest"],
     "inputs": ["errors"],
     "interrupts": ["_tcps"],
     "clocks": [],
-    "palette": [],
+    "palette": ["errors"],
     "processes": [],
+    "shadows": [],
     "_tcps": [],
-    "results": ["errors"],
+    "results": ["inputs"],
     "beside": ["inputs"],
     "door": ["_tcps", "errors"],
     "hooks": ["beside", "door", "interrupts"],
@@ -135,24 +141,37 @@ PACKAGES = {
     "media": ["datasets", "hooks"],
     "robots": ["hooks", "processes"],
     "devices": ["media"],
-    "config": ["datasets", "robots", "devices", "results", "shipped", "_tcps"],
-    "worlds": ["config", "hooks", "clocks", "_tcps"],
+    "scenarios": ["datasets", "robots", "devices", "results", "shipped", "_tcps"],
+    "worlds": ["scenarios", "hooks", "clocks", "_tcps"],
     "doctor": ["worlds"],
     "analysis": ["worlds", "palette"],
-    "report": ["analysis"],
-    "session": ["analysis", "doctor", "interrupts"],
-    "recovery": ["session"],
-    "forecast": ["session", "report"],
-    "tcpsbed": ["session"],
-    "sweep": ["tcpsbed", "report"],
-    "reproduce": ["tcpsbed", "report", "control", "media"],
-    "control": ["tcpsbed", "report"],
-    "qos": ["tcpsbed", "report", "control"],
-    "proxy": ["analysis", "report"],
+    "views": ["analysis"],
+    "runs": ["views", "doctor", "interrupts"],
+    "tcpsbed": ["runs"],
+    "campaign": ["tcpsbed"],
+    "proxy": ["views"],
     "console": ["media"],
-    "study": ["tcpsbed", "console"],
-    "cli": ["recovery", "sweep", "reproduce", "control", "qos", "console", "proxy", "study", "forecast"],
+    "studio": ["console", "views"],
+    "lab.control": ["tcpsbed"],
+    "lab.qos": ["lab.control"],
+    "lab.reproduce": ["lab.control", "media"],
+    "lab.study": ["tcpsbed", "console"],
+    "lab": [],
+    "cli": ["campaign", "lab.qos", "lab.reproduce", "lab.study", "proxy", "shadows", "studio"],
 }
+
+# Arrows between files of a crate that may close a circle, at most five, each with its reason.
+CIRCLES: dict[tuple[str, str], str] = {
+    (
+        "crates/tcps-control/src/hooks/supervisor.rs",
+        "crates/tcps-control/src/registry.rs",
+    ): "its agent is any hook, by name",
+    (
+        "crates/tcps-control/src/sampling/deadband.rs",
+        "crates/tcps-control/src/registry.rs",
+    ): "its predictor is any, by name",
+}
+MOST_CIRCLES = 5
 
 Arrows = dict[str, dict[str, str]]
 
@@ -238,6 +257,35 @@ def module_arrows(crate: str) -> Arrows:
     return arrows
 
 
+def file_circles(crates: Path, allowed: dict[tuple[str, str], str]) -> list[str]:
+    """Circles between the files of a crate, and arrows that are allowed to close one but close none."""
+    found, closing = [], set()
+    for source in sorted(crates.glob("*/src")):
+        arrows = file_arrows(source)
+        names = {file: file.relative_to(crates.parent).as_posix() for file in arrows}
+        inside = {file: number for number, circle in enumerate(circles(arrows)) for file in circle}
+        for file, targets in arrows.items():
+            for target in [t for t in targets if (names[file], names[t]) in allowed]:
+                if file in inside and inside[file] == inside.get(target):
+                    closing.add((names[file], names[target]))
+                del targets[target]
+        for circle in circles(arrows):
+            found.append(f"{names[circle[0]]}: {len(circle)} files use one another in a circle:")
+            found += [
+                f"  {names[file]}:{line} uses {names[target]}"
+                for file in circle
+                for target, line in sorted(arrows[file].items())
+                if target in circle
+            ]
+    stale = sorted(set(allowed) - closing)
+    found += [
+        f"tools/check_arrows.py: {file} -> {target} closes no circle any more" for file, target in stale
+    ]
+    if len(allowed) > MOST_CIRCLES:
+        found.append(f"tools/check_arrows.py allows {len(allowed)} arrows in circles; at most {MOST_CIRCLES}")
+    return found
+
+
 def imported(tree: ast.AST, module: list[str]) -> list[tuple[str, int]]:
     """Dotted names of `tcpsbed` that a module of the package `module` imports, each with its line."""
     names: list[tuple[str, int]] = []
@@ -253,17 +301,22 @@ def imported(tree: ast.AST, module: list[str]) -> list[tuple[str, int]]:
     return [(name, line) for name, line in names if name.split(".")[0] == "tcpsbed"]
 
 
+def package(inside: Sequence[str]) -> str:
+    """The room of a module below `tcpsbed`; each package of the laboratory is one."""
+    return ".".join(inside[: 2 if "lab" in inside[:1] else 1]).removesuffix(".__init__")
+
+
 def python_arrows() -> Arrows:
     """Package -> package it imports -> one place where it does."""
     base = ROOT / "python" / "tcpsbed"
     arrows: Arrows = defaultdict(dict)
     for path in sorted(base.glob("**/*.py")):
         inside = path.relative_to(base).with_suffix("").parts
-        room = {"__init__": "tcpsbed", "__main__": "cli"}.get(inside[0], inside[0])
+        room = {"__init__": "tcpsbed", "__main__": "cli"}.get(inside[0]) or package(inside)
         arrows[room].update({})
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for name, line in imported(tree, ["tcpsbed", *inside[:-1]]):
-            target = name.removeprefix("tcpsbed").strip(".").split(".")[0]
+            target = package(name.split(".")[1:])
             target = target if target in PACKAGES or (base / target).exists() else "tcpsbed"
             if target != room:
                 arrows[room].setdefault(target, place(path, line))
@@ -299,7 +352,6 @@ def essential(arrows: Arrows) -> list[tuple[str, str]]:
 def mermaid(arrows: Arrows) -> str:
     """A drawing in which an arrow points at what is imported."""
     lines = ["```mermaid", "flowchart RL"]
-    lines += [f"  {room}" for room in sorted(arrows)]
     lines += [f"  {room} --> {target}" for room, target in essential(arrows)]
     return "\n".join([*lines, "```"])
 
@@ -319,6 +371,7 @@ def main() -> int:
     modules = {crate: module_arrows(crate) for crate in MODULES}
     found = violations(rust, CRATES) + violations(python, PACKAGES)
     found += [line for crate, arrows in modules.items() for line in violations(arrows, MODULES[crate])]
+    found += file_circles(ROOT / "crates", CIRCLES)
     text = DRAWING.read_text(encoding="utf-8")
     new = drawn(text, mermaid(rust))
     if write:

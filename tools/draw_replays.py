@@ -1,4 +1,4 @@
-"""Draws the pictures of the pages on the telerobot, texture, suturing and safety: python tools/draw_replays.py
+"""Draws the pictures of the pages on the telerobot, texture, suturing and safety: make pictures
 
 Needs the extras `robot`, `media` and `plot`. Runs the shipped scenarios in virtual time.
 """
@@ -7,20 +7,16 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
-import matplotlib
 import numpy as np
 
-matplotlib.use("Agg")
-from matplotlib import pyplot
-
-import tcpsbed
+from canvas import LIGHT, Theme, drawn, enlarged, headed, run, save
+from tcpsbed import hooks
 from tcpsbed.analysis import signals
-from tcpsbed.robots.arm import Arm
+from tcpsbed.robots import ROBOTS
 from tcpsbed.robots.cell import Cell
 
-ROOT = Path(__file__).resolve().parent.parent
-PICTURES = ROOT / "docs" / "pictures"
 SCREEN = """
 from pathlib import Path
 import numpy as np
@@ -32,63 +28,78 @@ class Screen:
 """A display that keeps what it is shown."""
 
 
-def ran(name: str, folder: str, *sets: str) -> Path:
-    """A run of a shipped scenario: its folder."""
-    return tcpsbed.run(
-        ROOT / "scenarios" / f"{name}.toml", world="virtual", out=folder, set=list(sets)
-    ).folder
-
-
 def seen() -> None:
     """What both eyes of the telerobot see while it carries the object."""
     with tempfile.TemporaryDirectory() as folder:
         state = f"{folder}/state"
         publish = f'components.tactile-teleoperator.robot.params.publish="{state}"'
-        ran("pick-and-place", folder, 'duration="5.5 s"', publish)
+        run("pick-and-place", Path(folder) / "run", 'duration="5.5 s"', publish)
         read = Cell.open(state).read()
     assert read is not None
-    arm = Arm()
+    arm = hooks.make(*ROBOTS["mujoco-arm"], {})
     arm.show(read[2])
-    pair = np.concatenate([arm.render(eye, 360, 288) for eye in ("left", "right")], axis=1)
-    pyplot.imsave(PICTURES / "telerobot.png", pair)
+    save("telerobot", np.concatenate([arm.render(eye, 800, 640) for eye in ("left", "right")], axis=1) & 0xFC)
     arm.scene.close()
 
 
 def felt() -> None:
     """What the finger feels along a stroke, and what comes of it at the operator."""
     plain = ('flows.haptic.transport.redundancy="none"', "flows.haptic.playout='hold'")
-    shown = {"RFC 2198, playout": (), "plain, as it comes": plain}
-    figure, axes = pyplot.subplots(len(shown), 1, figsize=(8, 4.2), sharex=True, sharey=True)
-    for place, (title, sets) in zip(axes, shown.items(), strict=True):
+    found = {}
+    for title, sets in {"RFC 2198 and playout": (), "plain RTP, as it arrives": plain}.items():
         with tempfile.TemporaryDirectory() as folder:
-            run = ran("texture", folder, 'duration="4 s"', *sets)
-            made = signals.read(run, "tactile-teleoperator.exit", "haptic")
-            came = signals.read(run, "tactile-operator.exit", "haptic")
-        place.plot(made.t_s, made.values[:, 2], color="lightgray", linewidth=3, label="felt by the finger")
-        place.step(came.t_s, came.values[:, 2], where="post", linewidth=0.8, label=f"shown: {title}")
-        place.set(xlim=(2.35, 2.6), ylabel="normal (m/s²)")
-        place.legend(loc="upper right", fontsize=8)
-    axes[-1].set(xlabel="time (s)")
-    figure.tight_layout()
-    figure.savefig(PICTURES / "texture.png", dpi=80)
+            done = run("texture", Path(folder), 'duration="4 s"', *sets).folder
+            points = ("tactile-teleoperator.exit", "tactile-operator.exit")
+            found[title] = [signals.read(done, point, "haptic") for point in points]
+
+    def draw(paper: Any, theme: Theme) -> None:
+        headed(paper, theme, "A texture under the finger and at the operator", "normal acceleration in m/s²")
+        for place, (title, (made, came)) in enumerate(found.items()):
+            axes = paper.add_axes((0.075, 0.53 - 0.42 * place, 0.9, 0.3))
+            axes.plot(
+                made.t_s, made.values[:, 2], color=theme.propagation, linewidth=6, label="felt by the finger"
+            )
+            axes.step(came.t_s, came.values[:, 2], where="post", linewidth=2, label="shown to the operator")
+            axes.set(xlim=(2.35, 2.6), ylim=(-0.75, 0.75))
+            axes.set_title(title, loc="left", color=theme.ink)
+            axes.grid(axis="y")
+        axes.set_xlabel("time (s)")
+        paper.legend(
+            *axes.get_legend_handles_labels(),
+            frameon=False,
+            loc="upper right",
+            ncols=2,
+            bbox_to_anchor=(0.98, 0.9),
+        )
+
+    drawn("texture", 900, draw, themes=(LIGHT,))
 
 
 def sewn() -> None:
-    """The way of both hands, and a part of it over time as recorded and as it reaches the arms."""
+    """The path of both hands, and a part of it over time as recorded and as it reaches the arms."""
     with tempfile.TemporaryDirectory() as folder:
-        run = ran("suturing", folder)
-        left, there = (signals.read(run, point, "kinematic") for point in ("ms-com.entry", "ss-com.exit"))
-    figure, (map_, time) = pyplot.subplots(1, 2, figsize=(9, 3.6))
-    for first, name in ((0, "left hand"), (4, "right hand")):
-        map_.plot(*(1e3 * left.values[:, first + axis] for axis in (0, 2)), label=name)
-    map_.set(xlabel="x (mm)", ylabel="z (mm)")
-    map_.legend()
-    time.plot(left.t_s, 1e3 * left.values[:, 6], "o", markersize=4, label="recorded, 30 Hz")
-    time.plot(there.t_s, 1e3 * there.values[:, 6], linewidth=1, label="at the arms, 1 kHz")
-    time.set(xlim=(0.4, 1.6), xlabel="time (s)", ylabel="z of the right hand (mm)")
-    time.legend()
-    figure.tight_layout()
-    figure.savefig(PICTURES / "suturing.png", dpi=80)
+        done = run("suturing", Path(folder)).folder
+        left, there = (signals.read(done, point, "kinematic") for point in ("ms-com.entry", "ss-com.exit"))
+
+    def draw(paper: Any, theme: Theme) -> None:
+        headed(
+            paper,
+            theme,
+            "Four stitches",
+            "left: both hands from the front · right: a height, recorded and at the arms",
+        )
+        front, time = paper.add_axes((0.075, 0.12, 0.4, 0.67)), paper.add_axes((0.56, 0.12, 0.41, 0.67))
+        for first, name in ((0, "left hand"), (4, "right hand")):
+            front.plot(*(1e3 * left.values[:, first + axis] for axis in (0, 2)), label=name)
+        front.set(xlabel="x (mm)", ylabel="z (mm)")
+        time.plot(left.t_s, 1e3 * left.values[:, 6], "o", markersize=8, label="recorded, 30 Hz")
+        time.plot(there.t_s, 1e3 * there.values[:, 6], linewidth=2.5, label="at the arms, 1 kHz")
+        time.set(xlim=(0.4, 1.6), xlabel="time (s)", ylabel="z of the right hand (mm)")
+        for axes in (front, time):
+            axes.grid()
+            axes.legend(frameon=False, loc="upper right")
+
+    drawn("suturing", 760, draw, themes=(LIGHT,))
 
 
 def foreseen() -> None:
@@ -96,14 +107,14 @@ def foreseen() -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "screen.py").write_text(SCREEN)
         display = f"flows.video.picture.display='{folder}/screen.py:Screen'"
-        ran("predictive-display", f"{folder}/run", 'duration="7.3 s"', display)
+        run("predictive-display", Path(folder) / "run", 'duration="7.3 s"', display)
         shown = {int(path.stem) / 1e9: np.load(path) for path in sorted(Path(folder).glob("*.npy"))}
     live, predicted = (shown[max(t for t in shown if t < latest)] for latest in (6.4, 7.1))
-    pyplot.imsave(PICTURES / "predicted.png", np.concatenate([live, predicted], axis=1))
+    save("predicted", enlarged(np.concatenate([live, predicted], axis=1)))
 
 
 def main() -> None:
-    PICTURES.mkdir(exist_ok=True)
+    """Draws all."""
     for draw in (felt, sewn, seen, foreseen):
         draw()
 

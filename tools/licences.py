@@ -135,6 +135,7 @@ def wheel(path: Path) -> list[str]:
         "NOTICE",
         "NOTICE-third-party",
         "vendor/LICENSE-uPlot",
+        "sboms/sbom.cdx.json",
         *(f"tcpsbed/firmware/{name}" for name in firmware()),
     )
     bad = [f"no {name} in the wheel" for name in needed if not any(n.endswith(name) for n in held)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tries the lowest versions that pyproject.toml and Cargo.toml promise: the packages in an environment of their own (import, check,
+# Tries the lowest versions that pyproject.toml and Cargo.toml declare: the packages in an environment of their own (import, check,
 # a short run, some tests), and the compiler with `cargo check`. A toolchain that cannot be had is skipped, visibly.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,6 +14,7 @@ for need in tomllib.loads(Path("pyproject.toml").read_text())["project"]["depend
     print(f"{name}=={lowest}")
 PYTHON
 )
+if [ "${1-}" = --pins ]; then echo "$pins" && exit; fi
 if [ "$(cat $place/stamp 2>/dev/null)" != "$pins" ]; then
   rm -rf "$place" && "$python" -m venv "$place"
   # shellcheck disable=SC2086
@@ -39,4 +40,4 @@ else
   echo "[lowest] Rust $rust"
   CARGO_TARGET_DIR=$place/cargo timeout 600 cargo "+$rust" check --quiet --locked --workspace
 fi
-echo '[lowest] what is promised holds'
+echo '[lowest] the declared versions work'

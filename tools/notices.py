@@ -1,7 +1,8 @@
-"""Notices of what is linked or copied into the wheel: crates of the native module, Rust's library, uPlot.
+"""Notices and bill of materials of the wheel: crates of the native module, Rust's library, uPlot.
 
-``--write`` writes NOTICE-third-party, which the wheel carries beside LICENSE and NOTICE; without it the command fails where
-the file, or the licence expression in pyproject.toml, does not say all that is linked.
+``--write`` writes NOTICE-third-party, which the wheel carries beside LICENSE and NOTICE, and sbom.cdx.json (CycloneDX 1.6),
+which it carries among its metadata (PEP 770); without it the command fails where a file, or the licence expression in
+pyproject.toml, does not say all that is linked.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTICES = ROOT / "NOTICE-third-party"
-UPLOT = ROOT / "python/tcpsbed/report/vendor/LICENSE-uPlot"
+BILL = ROOT / "sbom.cdx.json"
+UPLOT_VERSION = "1.6.32"
+UPLOT = ROOT / "python/tcpsbed/views/vendor/LICENSE-uPlot"
 RUST = "Rust's standard library (MIT OR Apache-2.0, here MIT), https://github.com/rust-lang/rust"
 RUST_COPYRIGHT = "Copyright (c) The Rust Project Contributors"
 LINE = "-" * 116
@@ -84,10 +87,46 @@ def notices(crates: list[dict[str, Any]]) -> str:
             name = f"{package['name']} {package['version']} ({' AND '.join(taken(package['license']))})"
             under[text].append(name)
     under["\n".join(line.rstrip() for line in UPLOT.read_text(encoding="utf-8").strip().splitlines())].append(
-        "uPlot 1.6.32 (MIT), https://github.com/leeoniya/uPlot"
+        f"uPlot {UPLOT_VERSION} (MIT), https://github.com/leeoniya/uPlot"
     )
     parts = [f"{LINE}\n" + "\n".join(names) + f"\n\n{text}\n" for text, names in under.items()]
     return "\n".join([HEAD, *parts])
+
+
+def bill(crates: list[dict[str, Any]]) -> str:
+    """The bill of materials: tcpsbed, and what is in its wheel; the same text for the same crates."""
+    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]
+    locked = tomllib.loads((ROOT / "Cargo.lock").read_text(encoding="utf-8"))["package"]
+    sums = {(each["name"], each["version"]): each.get("checksum") for each in locked}
+
+    def part(kind: str, where: str, name: str, version: str, licence: str) -> dict[str, Any]:
+        purl = f"pkg:{where}/{name}@{version}"
+        licences = [{"expression": licence.replace("/", " OR ")}]
+        return {
+            "type": kind,
+            "bom-ref": purl,
+            "name": name,
+            "version": version,
+            "licenses": licences,
+            "purl": purl,
+        }
+
+    parts = [
+        part("library", "cargo", each["name"], each["version"], each["license"])
+        | {"hashes": [{"alg": "SHA-256", "content": sums[each["name"], each["version"]]}]}
+        for each in crates
+    ]
+    parts.append(
+        {
+            "type": "library",
+            "name": "Rust's standard library",
+            "licenses": [{"expression": "MIT OR Apache-2.0"}],
+        }
+    )
+    parts.append(part("library", "npm", "uplot", UPLOT_VERSION, "MIT"))
+    whole = part("application", "pypi", "tcpsbed", cargo["version"], cargo["license"])
+    found = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "metadata": {"component": whole}}
+    return json.dumps(found | {"components": parts}, indent=1) + "\n"
 
 
 def lacking(crates: list[dict[str, Any]]) -> list[str]:
@@ -101,17 +140,20 @@ def stale() -> list[str]:
     """What does not say all that is linked."""
     crates = linked()
     bad = [f"pyproject.toml: license: does not name {name}" for name in lacking(crates)]
-    if not NOTICES.is_file() or NOTICES.read_text(encoding="utf-8") != notices(crates):
-        bad.append("NOTICE-third-party is stale; write it again: .venv/bin/python tools/notices.py --write")
+    for file, text in ((NOTICES, notices(crates)), (BILL, bill(crates))):
+        if not file.is_file() or file.read_text(encoding="utf-8") != text:
+            bad.append(f"{file.name} is stale; write it again: .venv/bin/python tools/notices.py --write")
     return bad
 
 
 def main() -> int:
     """Write the file, or say what is stale."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="write NOTICE-third-party again")
+    parser.add_argument("--write", action="store_true", help="write both files again")
     if parser.parse_args().write:
-        NOTICES.write_text(notices(linked()), encoding="utf-8")
+        crates = linked()
+        NOTICES.write_text(notices(crates), encoding="utf-8")
+        BILL.write_text(bill(crates), encoding="utf-8")
     bad = stale()
     print("\n".join(bad) or "notices: all that is linked has its own")
     return 1 if bad else 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes tools/requirements.txt out of tools/requirements.in, and tools/audit.txt out of tools/audit.in: every package with the
-# hashes of its files, so that a file that was exchanged is not installed. Needs uv (`pip install uv`, here into target/pin).
+# Writes tools/requirements.txt, audit.txt and wheel.txt, each out of the file that ends in .in: every package with the hashes of
+# its files, so that a file that was exchanged is not installed. Needs uv (`pip install uv`, here into target/pin).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
@@ -12,3 +12,4 @@ pin() {
 }
 pin requirements --no-deps
 pin audit
+pin wheel

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Python tests, in two parts that together are all of them.
+# Python tests, in three parts that together are all of them.
 #
-#   tools/python_tests.sh quick   what takes seconds and bears a busy machine: units, short papers, and, of the tests on the
+#   tools/python_tests.sh quick   what takes seconds and passes on a busy machine: units, short papers, and, of the tests on the
 #                                 machine's clock or with programs of others, those marked `beside`; three runs side by side
-#   tools/python_tests.sh rest    what takes long (`slow`), then, alone, what the machine's clock or programs of others judge,
-#                                 again where the machine was busy (tests/again.py)
+#   tools/python_tests.sh long    what takes long (`slow`) and passes on a busy machine
+#   tools/python_tests.sh alone   what the machine's clock or programs of others judge, again where the machine was busy
+#                                 (tests/again.py)
 #   tools/python_tests.sh ARGS    pytest with these arguments
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -13,16 +14,15 @@ pytest=(.venv/bin/python -m pytest --durations=15 --durations-min=4)
 clock='realtime or interop'
 
 # beside NAME SELECTION PATH...: starts a run whose output waits until it is through.
-told=$(mktemp -d)
-running=()
 beside() {
   "${pytest[@]}" -m "$2" "${@:3}" >"$told/$1" 2>&1 &
   running+=("$!:$1")
 }
-trap 'for one in "${running[@]}"; do kill "${one%%:*}" 2>/dev/null; done; rm -rf "$told"' EXIT
 
 case "${1:-}" in
 quick)
+  told=$(mktemp -d) running=()
+  trap 'for one in "${running[@]}"; do kill "${one%%:*}" 2>/dev/null; done; rm -rf "$told"' EXIT
   beside clock "($clock) and beside and not slow" tests
   beside first "not ($clock) and not slow" tests/paper tests/unit/test_[a-m]*.py
   "${pytest[@]}" tests/unit --ignore-glob='*/test_[a-m]*.py' -m "not ($clock) and not slow"
@@ -34,12 +34,7 @@ quick)
   running=()
   exit "$failed"
   ;;
-rest)
-  "${pytest[@]}" tests -m "slow and (not ($clock) or beside)"
-  long=$?
-  "${pytest[@]}" tests -m "($clock) and not beside"
-  alone=$?
-  [ "$long$alone" = 00 ]
-  ;;
+long) exec "${pytest[@]}" tests -m "slow and (not ($clock) or beside)" ;;
+alone) exec "${pytest[@]}" tests -m "($clock) and not beside" ;;
 *) exec "${pytest[@]}" "$@" ;;
 esac

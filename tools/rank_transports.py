@@ -14,6 +14,7 @@ import argparse
 import os
 import shutil
 import tempfile
+import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +22,11 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from tcpsbed import config, session
+from tcpsbed import scenarios
 from tcpsbed.analysis import Run
 from tcpsbed.analysis.records import KINDS
-from tcpsbed.config.compile.builtins import known
+from tcpsbed.runs import session
+from tcpsbed.scenarios.compile.builtins import known
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "ranking.md"
@@ -79,6 +81,8 @@ WAYS: dict[str, str] = {
 """What `scenarios/two-ways.toml` compares: one way, every datagram both ways, each datagram one of them."""
 UNRANKED = ("timetable-k", "telehaptic", "kernel-tcp")
 """Transports that cannot run without parameters or a controller of the user's, or in virtual time."""
+TREND = ("dpm", "dpm-multistep", "dpm-holdup", "nafcah", "napas")
+"""Transports that read the trend of delays at its ends."""
 AFTER = (
     "hoip",
     "alphan",
@@ -98,32 +102,77 @@ AFTER = (
 )
 """Transports that are ours after papers which leave their details open."""
 
-HEAD = """# Transports on the same scenarios
+HEAD = """# Which transport is best in which network?
 
-Written by `python tools/rank_transports.py`. One session with commands, force (1 kHz), sound (50 frames/s) and pictures (25
-frames/s) in one channel, {seconds} s of virtual time, {seeds} seeds, best SNR of the force first. Each seed has losses and
-jitter of its own, another stretch of the recorded force, and other traffic that begins at another moment.
-[transports.md](transports.md) says what the names mean; the scenarios are `scenarios/ranking-*.toml`.
-Rows of `dpm`, `dpm-multistep`, `dpm-holdup`, `nafcah`, `napas` read the published rule with `trend = "ends"`: they speak of
-that [reading](telehaptic.md#readings-of-the-published-rule).
+For the choice of a transport. Every transport runs in the same scenarios. The tables rank them by the signal-to-noise
+ratio ([SNR](glossary.md#snr)) of the force that the operator feels.
 
-Rows of {after} are of our versions **after** papers that leave their details open ([transports.md](transports.md)), not of
-their authors' programs. {unranked} are not here: an oracle needs to be told when, a
-controller of the user's is not ours, and the kernel's TCP has no virtual time.
+```sh
+tcpsbed run scenarios/ranking-busy.toml --set 'channels.session.transport="dpm-q"'   # one row, one seed
+python tools/rank_transports.py                                                      # measures this page again
+```
 
-Numbers are means over the seeds, ± half the 95 % interval of the mean (Student's t) where that is not 0 to the digits
-shown. **Rows whose intervals overlap are not told apart by this table.**
+One [session](glossary.md#session) has commands, force (1 kHz), sound (50 frames/s) and pictures (25 frames/s) in one
+[channel](glossary.md#channel). It runs for {seconds} s of [virtual time](glossary.md#virtual-time) with {seeds} seeds.
+Each seed has its own losses and jitter, another part of the recorded force, and another start of cross traffic.
+[Transports](transports.md) explains the names of transports. The scenarios are `scenarios/ranking-*.toml`.
 
-* **delay**: one way, of the force: mean, 99th percentile, and the longest of any seed. **late**: share above 30 ms.
-* **lost**: share of force samples that never came; samples that a sampler or transport kept back do not count.
-* **SNR**: of the force that a zero-order hold displays once a period, against a network without losses and
-  with the smallest delay seen.
-* **sound**, **picture**: 99th percentile of the delay of a frame, and the share lost. **rate**: way back, all headers.
+Contents: [calm](#calm-5-mbits-no-cross-traffic) ·
+[busy](#busy-15-mbits-with-600-kbits-of-noisy-cross-traffic-in-packets-of-540-b) ·
+[congested](#congested-15-mbits-with-800-kbits-of-cross-traffic) · [lossy](#lossy-5--of-packets-lost-in-bursts-of-two) ·
+[jitter](#jitter-up-to-10-ms-more-for-each-packet-in-order) ·
+[two paths](#two-paths-each-link-loses-5--of-packets-in-bursts-of-two)
+
+## How to read the tables
+
+Numbers are means over the seeds. Behind ± is half of the 95 % interval of the mean (Student's t), unless it rounds to 0.
+**If the intervals of two rows overlap, the table does not distinguish these transports.**
+
+| column | meaning |
+|---|---|
+| SNR | SNR of the force as a zero-order hold displays it, compared with a network with the smallest delay \
+and no losses. `exact` means that only rounding to 4-byte floats is left |
+| delay | [one-way delay](glossary.md#one-way-delay) of the force: mean / 99th percentile / largest of all seeds |
+| late | share of force samples with more than 30 ms of delay |
+| lost | share of force samples that never arrived. Samples that a sampler or transport \
+[suppressed](glossary.md#suppressed) do not count |
+| sound, picture | 99th percentile of the delay of a frame / share of frames lost. A dash means that no frame \
+arrived |
+| rate | bit rate of the session on the return path, with all headers |
+
+A text behind the comma of a name is a setting. All other settings have their defaults. Only `dpm-g` and `dpm-q` are
+told the rate of the bottleneck, 1.5 Mbit/s.
+
+| text behind the comma | meaning |
+|---|---|
+| `weber` | a Weber [deadband](glossary.md#deadband) in front of the transport suppresses force samples |
+| `k = 4` | the transport merges four samples into one packet ([k](glossary.md#k)) |
+| `10 ms`, `100 ms` | with `scream` and `gcc`: target of the queueing delay. `gcc` alone has an adaptive threshold |
+| `8 ms`, `15 ms`, `20 ms` | `merge-span`: span of samples in a packet. `repeat`: time between copies. \
+`smoothed-sctp`: playout delay |
+| `1.1 Mbit/s`, `1.4 Mbit/s` | `visual-haptic`: capacity, and `alphan`: rate, that the transport is told |
+| `one way` | all packets use the same link. `multipath` then sends both copies of a packet over this link |
+| `duplicate`, `split` | with `multipath` over two links: each packet over both links, or each packet over \
+one of them |
+
+* {trend} use the published rule with `trend = "ends"`, one of its
+  [readings](telehaptic.md#readings-of-the-published-rule).
+* These transports are our versions **after** papers that leave details open ([transports](transports.md)). They are not
+  the programs of the authors: {after}.
+* {unranked} are not in the tables.
+  The first would have to know the future, the second needs a controller of the user, the third has no virtual time.
 """
+NOTES = {
+    "busy": """Half of the cross traffic has a constant bit rate. The other half is noisy: the rate is drawn anew for each
+packet.
+
+""",
+}
+"""What the page says above some tables."""
 TITLES = {
-    "calm": "Calm: 5 Mbit/s, nothing else on the link",
-    "busy": "Busy: 1.5 Mbit/s with 600 kbit/s of noisy traffic in packets of 540 B",
-    "congested": "Congested: 1.5 Mbit/s with 800 kbit/s of other traffic",
+    "calm": "Calm: 5 Mbit/s, no cross traffic",
+    "busy": "Busy: 1.5 Mbit/s with 600 kbit/s of noisy cross traffic in packets of 540 B",
+    "congested": "Congested: 1.5 Mbit/s with 800 kbit/s of cross traffic",
     "lossy": "Lossy: 5 % of packets lost in bursts of two",
     "jitter": "Jitter: up to 10 ms more for each packet, in order",
 }
@@ -133,10 +182,10 @@ STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """97.5 % points of Student's t for 1, 2, ... degrees of freedom."""
 
 
-TWO_WAYS = """## Two ways: each link loses 5 % of packets in bursts of two
+TWO_WAYS = """## Two paths: each link loses 5 % of packets in bursts of two
 
-`scenarios/two-ways.toml`: the session of the others over two links, of which the second is for packets with code point 3.
-The rate is that of the first link.
+`scenarios/two-ways.toml` has the same session over two links. The second link carries packets with code point 3. The
+rate is that of the first link.
 """
 
 
@@ -259,7 +308,7 @@ def two_ways(name: str, seconds: float, seed: int = 1) -> Row:
 def execute(scenario: str, name: str, seconds: float, settings: list[str]) -> Row:
     """Runs a scenario with some overrides."""
     settings = [f'duration="{seconds} s"', *settings]
-    loaded = config.load(ROOT / "scenarios" / f"{scenario}.toml", settings)
+    loaded = scenarios.load(ROOT / "scenarios" / f"{scenario}.toml", settings)
     folder = Path(tempfile.mkdtemp(prefix="tcpsbed-ranking-"))
     try:
         session.execute(loaded, world="virtual", out=folder, samples=False)
@@ -290,6 +339,25 @@ def grouped(rows: list[Row], seeds: int) -> list[list[Row]]:
     return [rows[i : i + seeds] for i in range(0, len(rows), seeds)]
 
 
+def head(seconds: float, seeds: int) -> str:
+    """The page above its first table."""
+    named = {"trend": TREND, "after": AFTER, "unranked": UNRANKED}
+    lists = {key: ", ".join(f"`{name}`" for name in names) for key, names in named.items()}
+    text = HEAD.format(seconds=f"{seconds:g}", seeds=seeds, **lists)
+    lines = (line if line.startswith("|") else wrapped(line) for line in text.split("\n"))
+    return "\n".join(lines)
+
+
+def wrapped(line: str) -> str:
+    """A line of the page, broken at 120 characters where names made it longer."""
+    indent = "  " if line.startswith(("* ", "  ")) else ""
+    return (
+        textwrap.fill(line, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        if len(line) > 125
+        else line
+    )
+
+
 def main() -> None:
     """Runs all and writes the page, or prints the tables of some."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -298,13 +366,14 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=sorted(candidates()), default=None)
     options = parser.parse_args()
     chosen = options.only or list(candidates())
-    after, unranked = (", ".join(f"`{name}`" for name in names) for names in (AFTER, UNRANKED))
-    text = HEAD.format(seconds=f"{options.seconds:g}", seeds=options.seeds, after=after, unranked=unranked)
+    text = head(options.seconds, options.seeds)
     jobs = [(name, seed) for name in chosen for seed in range(1, options.seeds + 1)]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for scenario in SCENARIOS:
             rows = list(pool.map(lambda job, s=scenario: one(s, job[0], options.seconds, job[1]), jobs))
-            text += f"\n## {TITLES[scenario]}\n\n{table(grouped(rows, options.seeds))}"
+            text += (
+                f"\n## {TITLES[scenario]}\n\n{NOTES.get(scenario, '')}{table(grouped(rows, options.seeds))}"
+            )
         ways = [(way, seed) for way in WAYS for seed in range(1, options.seeds + 1)]
         rows = list(pool.map(lambda job: two_ways(job[0], options.seconds, job[1]), ways))
         text += f"\n{TWO_WAYS}\n{table(grouped(rows, options.seeds))}"

@@ -21,9 +21,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.reproduce import page, works
-from tcpsbed.reproduce.expected import FOLDER, Expected, load
-from tcpsbed.reproduce.rows import NOTHING, VERDICTS, Row
+from tcpsbed.lab.reproduce import page, works
+from tcpsbed.lab.reproduce.expected import FOLDER, Expected, load
+from tcpsbed.lab.reproduce.rows import NOTHING, VERDICTS, Row
 
 Kept = dict[str, Any]
 
@@ -41,13 +41,21 @@ SHARES = (
 """Tolerances as shares of the value, in steps, and the largest of each."""
 NO_RESULT = "not run yet"
 """What the page says of a row for which no result is kept."""
-SHOWN = VERDICTS | {NO_RESULT: "no result of a whole run is kept"}
-HEAD = """# Scoreboard: what of published works came out of the testbed
+SHOWN = VERDICTS | {NO_RESULT: "no complete run is kept"}
+HEAD = """# Scoreboard: which published results does the testbed reproduce?
 
-`tools/scoreboard.py` draws this page from the expected values and the newest results that are kept; do not edit it. A row
-is *reproduced* only where ours is the outcome of a run in which nothing was set to make it so, beside a value that the work
-prints, within its tolerance. [Published experiments](reproduce.md#when-tolerances-were-set) says when tolerances were set,
-and what basis and reference are.
+For readers of these works, and for anyone who wants to know how far to trust the testbed. Each row is one claim of a
+work: the published value, our value, the tolerance, the verdict and its reason. A row counts as *reproduced* only if
+it is an outcome: nothing in its scenario was set to make it so, and it is within the tolerance of a printed value.
+
+```sh
+tcpsbed reproduce gokhale2017   # measures the rows of one work again
+```
+
+[Published experiments](reproduce.md#what-a-verdict-means) explains verdicts, basis and reference, and [when
+tolerances were set](reproduce.md#when-tolerances-were-set). Results belong to the commit named beside them, which may
+be older than this version. This page is generated: `tools/scoreboard.py --take reproduced` keeps new results and
+writes it.
 """
 
 
@@ -142,7 +150,7 @@ def section(work: works.Work) -> tuple[list[Row], str]:
         if row.ours is not None and not same_bounds(by_key[row.key].get("fails", ""), row.expected.fails)
     ]
     if other:
-        lines += ["", f"Judged by other bounds at the run, or written after it: {'; '.join(other)}."]
+        lines += ["", f"Judged by other tolerances at the run, or added after it: {'; '.join(other)}."]
     lines += [""]
     lines += [page.counted(verdict(row) for row in rows) + ".\n"]
     for name, meaning in SHOWN.items():
@@ -175,18 +183,18 @@ def took(work: works.Work, run: Kept) -> str:
 
 
 def sharpness(rows: list[Row]) -> str:
-    """How many of the rows that are reproduced were judged how sharply."""
-    kinds = {"a sign or a bound": 0, "none at all (0)": 0}
+    """How many reproduced rows have which tolerance."""
+    kinds = {"a sign or a bound": 0, "a published 0": 0}
     kinds |= {name: 0 for name, _ in SHARES}
     for row in rows:
         e = row.expected
         if e.compare != "near":
             kinds["a sign or a bound"] += 1
         elif not e.published:
-            kinds["none at all (0)"] += 1
+            kinds["a published 0"] += 1
         else:
             kinds[next(name for name, most in SHARES if e.tolerance <= most * abs(e.published))] += 1
-    return "; ".join(f"{count} by {name}" for name, count in kinds.items() if count)
+    return "; ".join(f"{name}: {count}" for name, count in kinds.items() if count)
 
 
 def table(rows: list[Row]) -> str:
@@ -221,7 +229,7 @@ def drawn() -> str:
         lines.append(f"| [{work.name}](#{work.name}) | {' | '.join(map(str, counts))} |")
     whole = page.counted(verdict(row) for _, rows, _ in parts for row in rows)
     good = [row for _, rows, _ in parts for row in rows if verdict(row) == "reproduced"]
-    sharp = f"How sharply the {len(good)} that are reproduced were judged: {sharpness(good)}.\n"
+    sharp = f"Tolerances of the {len(good)} reproduced rows: {sharpness(good)}.\n"
     return "\n".join([HEAD, f"In all: {whole}.\n", sharp, *lines, "", *(text for _, _, text in parts)])
 
 

@@ -1,34 +1,54 @@
 #!/usr/bin/env python3
 """Writes the tables of parameters in the documentation, between ``<!-- table:ROOM -->`` and ``<!-- /table -->``,
-and those of metrics, between ``<!-- metrics:PART -->`` and ``<!-- /metrics -->``.
+those of metrics, between ``<!-- metrics:PART -->`` and ``<!-- /metrics -->``, and the schema of scenarios.
 
-Without ``--write`` a stale table fails.
+Without ``--write`` what is stale fails.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+from tcpsbed import door
 from tcpsbed.analysis.metrics.page import drawn
-from tcpsbed.config.model.entries import page
+from tcpsbed.devices import DEVICES
+from tcpsbed.robots import ROBOTS
+from tcpsbed.scenarios import schema
+from tcpsbed.scenarios.model.entries import page, table
+from tcpsbed.worlds import fit
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+IN_PYTHON = {"robots": ROBOTS, "devices": DEVICES}
 _TABLE = re.compile(r"(<!-- table:([\w-]+) -->\n).*?(<!-- /table -->)", re.S)
 
 
-def main() -> int:
-    stale = 0
+def written() -> Iterator[tuple[Path, str, str]]:
+    """Each file with what is in it, and what should be."""
     for file in sorted(DOCS.glob("*.md")):
         found = file.read_text(encoding="utf-8")
-        right = drawn(_TABLE.sub(lambda table: f"{table[1]}{page(table[2])}{table[3]}", found))
-        if right != found and "--write" in sys.argv:
+        yield file, found, drawn(_TABLE.sub(lambda room: f"{room[1]}{_drawn(room[2])}{room[3]}", found))
+    file = DOCS / "scenario.schema.json"
+    yield file, file.read_text(encoding="utf-8"), json.dumps(schema(), indent=2) + "\n"
+
+
+def _drawn(room: str) -> str:
+    if room == "networks":
+        return fit.table()
+    return table(door.entries(IN_PYTHON[room])) if room in IN_PYTHON else page(room)
+
+
+def main() -> int:
+    stale = [(file, right) for file, found, right in written() if right != found]
+    for file, right in stale:
+        if "--write" in sys.argv:
             file.write_text(right, encoding="utf-8")
-        elif right != found:
-            print(f"{file.name}: a table is stale: tools/tables.py --write", file=sys.stderr)
-            stale = 1
-    return stale
+        else:
+            print(f"{file.name} is stale: tools/tables.py --write", file=sys.stderr)
+    return int(bool(stale)) if "--write" not in sys.argv else 0
 
 
 if __name__ == "__main__":

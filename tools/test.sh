@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make test: Rust tests and those Python tests that take seconds and bear a busy machine. All run even if one fails; any
+# make test: Rust tests and those Python tests that take seconds and pass on a busy machine. All run even if one fails; any
 # failing fails.
 # CARGO_TEST_ARGS and PYTEST_ARGS are handed on.
 set -uo pipefail

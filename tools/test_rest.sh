@@ -1,17 +1,31 @@
 #!/usr/bin/env bash
-# What make test-all adds to make test: inputs that fuzzing has found, fuzz targets for 10 s each, tests that take long, and
-# those that only a quiet machine passes. All run even if one fails; any failing fails.
+# What make test-all adds to make test: inputs that fuzzing has found, then fuzz targets for 6 s each, and beside them tests
+# that take long; then, alone, tests that only a quiet machine passes. All run even if one fails; any failing fails.
 # FUZZ_SECONDS is handed on.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PYO3_PYTHON=$PWD/.venv/bin/python PATH="$PATH:$HOME/.cargo/bin"
-tools/timed.sh 'Fuzz corpus' 60 cargo test --quiet --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}"
-replay=$?
-tools/timed.sh 'Fuzz targets' 330 fuzz/run.sh "${FUZZ_SECONDS:-10}"
+if [ "${1:-}" = fuzz ]; then
+  tools/timed.sh 'Fuzz corpus' 90 cargo test --quiet --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}"
+  replay=$?
+  tools/timed.sh 'Fuzz targets' 400 fuzz/run.sh "${FUZZ_SECONDS:-6}"
+  fuzz=$?
+  [ "$replay" = 0 ] || echo "an input of fuzz/corpus failed (exit $replay)"
+  [ "$fuzz" = 0 ] || echo "a fuzz target failed (exit $fuzz)"
+  [ "$replay$fuzz" = 00 ]
+  exit
+fi
+said=$(mktemp)
+setsid nice -n 5 tools/test_rest.sh fuzz >"$said" 2>&1 & # a session of its own, so that it can be ended whole
+beside=$!
+trap 'kill -- -"$beside" 2>/dev/null; rm -f "$said"' EXIT
+tools/timed.sh 'Python tests, long' 480 tools/python_tests.sh long
+long=$?
+wait "$beside"
 fuzz=$?
-tools/timed.sh 'Python tests, long and alone' 900 tools/python_tests.sh rest
-python=$?
-[ "$replay" = 0 ] || echo "an input of fuzz/corpus failed (exit $replay)"
-[ "$fuzz" = 0 ] || echo "a fuzz target failed (exit $fuzz)"
-[ "$python" = 0 ] || echo "the Python tests failed (exit $python)"
-[ "$replay$fuzz$python" = 000 ]
+cat "$said"
+tools/timed.sh 'Python tests, alone' 720 tools/python_tests.sh alone
+alone=$?
+[ "$long" = 0 ] || echo "the long Python tests failed (exit $long)"
+[ "$alone" = 0 ] || echo "the Python tests that run alone failed (exit $alone)"
+[ "$fuzz$long$alone" = 000 ]

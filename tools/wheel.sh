@@ -1,15 +1,32 @@
 #!/usr/bin/env bash
-# Builds the wheel into dist/, looks into it, and tries it in an empty virtual environment outside the tree: the scenario that
-# it writes, and boards whose firmware it holds, compiled there for this machine and for QEMU where the tools for that are.
+# Builds the wheel for this processor into dist/, looks into it, and tries it in empty environments outside of the tree: with every
+# Python 3.11 to 3.14 that is on the path, with the lowest versions of what it needs, and boards whose firmware it holds, compiled
+# there for this machine and for QEMU where the tools for that are.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
+# zig links against the glibc of manylinux_2_28, whichever is here; auditwheel looks at what was linked.
+tools=$PWD/target/wheel-tools
+key=$(sha256sum <tools/wheel.txt)
+if [ "$(cat "$tools/stamp" 2>/dev/null)" != "$key" ]; then
+  .venv/bin/python -m venv --clear "$tools"
+  "$tools/bin/pip" install --quiet --no-input --disable-pip-version-check --require-hashes -r tools/wheel.txt
+  echo "$key" >"$tools/stamp"
+fi
 rm -f dist/*.whl
 # Messages of panics name source files: without the folders of this machine.
 RUSTFLAGS="--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo --remap-path-prefix=$PWD=/tcpsbed" \
-  CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/wheel" .venv/bin/maturin build --release --locked --quiet --out dist
+  CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/wheel" PATH=$tools/bin:$PATH .venv/bin/maturin build --release --locked --quiet \
+  --zig --target "$(rustc -vV | sed -n 's/^host: //p')" --compatibility manylinux_2_28 --out dist
 wheel=$(echo "$root"/dist/tcpsbed-*.whl)
+"$tools/bin/auditwheel" show "$wheel" | grep -o '"manylinux_2_28_[a-z0-9_]*"' | sort -u
 .venv/bin/python tools/licences.py --wheel "$wheel"
+
+for name in 3.11 3.12 3.13 3.14; do
+  if "python$name" -c 'import venv, ensurepip' 2>/dev/null; then tools/try_wheel.sh "python$name" "$wheel"; fi
+done
+# shellcheck disable=SC2046
+tools/try_wheel.sh .venv/bin/python "$wheel" $(tools/lowest.sh --pins)
 
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
@@ -30,8 +47,10 @@ venv/bin/tcpsbed init --from console-arm && test -s console.toml
 venv/bin/tcpsbed docs scenario | grep -q '^# The scenario file'
 (cd "$root" && .venv/bin/python -c 'from tcpsbed import shipped; print(*shipped.listed(), *shipped.pages())') >shipped.tree
 venv/bin/python -c 'from tcpsbed import shipped; print(*shipped.listed(), *shipped.pages())' | diff - shipped.tree
+cmp "$root/crates/tcps-control/include/tcps_hook.h" \
+  "$(venv/bin/python -c 'import tcpsbed; print(tcpsbed.__path__[0])')/data/tcps_hook.h" # a link in the tree, a file in a wheel
 venv/bin/tcpsbed reproduce --list >/dev/null
-venv/bin/python -c 'from tcpsbed.reproduce import expected, works; [expected.load(w.name) for w in works.WORKS]'
+venv/bin/python -c 'from tcpsbed.lab.reproduce import expected, works; [expected.load(w.name) for w in works.WORKS]'
 
 # answered TARGET FOLDER: whether all boards of a run are still there and have answered, and what there is of their firmware.
 answered() {

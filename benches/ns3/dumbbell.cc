@@ -249,7 +249,7 @@ main(int argc, char** argv)
     add("cbr.forward", o.crossBytes, spacing(o.cbrBps, 0), 1, 2, MilliSeconds(500));
     add("cbr.backward", o.crossBytes, spacing(o.cbrBps, 0), 2, 1, MilliSeconds(500));
 
-    // One second more, so that what is under way arrives.
+    // One second more, so that what is in flight arrives.
     Simulator::Stop(stop + Seconds(1));
     const auto ready = Clock::now();
     Simulator::Run();

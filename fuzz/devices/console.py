@@ -10,11 +10,11 @@ import threading
 from pathlib import Path
 
 from tcpsbed.console.server import Console
+from tcpsbed.lab.study.conductor import Conductor
+from tcpsbed.lab.study.ratings import GRADES, SCALES
 from tcpsbed.media.line import POSE, STATE
-from tcpsbed.study.conductor import Conductor
-from tcpsbed.study.ratings import GRADES, SCALES
 
-MODULES = ("tcpsbed.console.server", "tcpsbed.study.conductor", "tcpsbed.study.ratings")
+MODULES = ("tcpsbed.console.server", "tcpsbed.lab.study.conductor", "tcpsbed.lab.study.ratings")
 JSON = True
 
 

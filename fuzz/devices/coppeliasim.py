@@ -12,7 +12,8 @@ import zmq
 from coppeliasim_zmqremoteapi_client import RemoteAPIClient, cbor
 
 from tcpsbed.errors import HookError
-from tcpsbed.robots import coppelia
+from tcpsbed.hooks import make_robot
+from tcpsbed.robots import ROBOTS, coppelia
 
 MODULES = ("tcpsbed.robots.coppelia",)
 JSON = True
@@ -72,7 +73,7 @@ def target(data: bytes) -> None:
         patch.object(coppelia, "_connected", lambda *where: client(wire).require("sim")),
         suppress(HookError),
     ):
-        robot = coppelia.CoppeliaSim(["/a", "/b"], ["/force"])
+        robot = make_robot(*ROBOTS["coppeliasim"], {"joints": ["/a", "/b"], "sensors": ["/force"]})
         assert robot.tick_ns > 0
         robot.may_lag = True
         for t_ms in (0, 5, 12):

@@ -24,28 +24,28 @@ import pyarrow.parquet as pq
 
 from tcpsbed import documents
 from tcpsbed.analysis import records
-from tcpsbed.config import xlsx
-from tcpsbed.config.compile import spans
-from tcpsbed.config.compile.book import Book
-from tcpsbed.config.compile.graphs import graph
-from tcpsbed.config.load import load
-from tcpsbed.config.model.span import Histogram, Trace
 from tcpsbed.datasets import captures, frames, laws, recordings, resample, traces
 from tcpsbed.errors import TcpsbedError
+from tcpsbed.lab.qos import profile
+from tcpsbed.lab.study.ratings import Store
 from tcpsbed.proxy import measured
-from tcpsbed.qos import profile
-from tcpsbed.study.ratings import Store
+from tcpsbed.scenarios import xlsx
+from tcpsbed.scenarios.compile import spans
+from tcpsbed.scenarios.compile.book import Book
+from tcpsbed.scenarios.compile.graphs import graph
+from tcpsbed.scenarios.load import load
+from tcpsbed.scenarios.model.span import HistogramFile, TraceFile
 
 MODULES = (
     "tcpsbed.documents",
     "tcpsbed.analysis.records",
-    "tcpsbed.config.compile.book",
-    "tcpsbed.config.compile.files",
-    "tcpsbed.config.compile.graphs",
-    "tcpsbed.config.compile.spans",
-    "tcpsbed.config.dump",
-    "tcpsbed.config.load",
-    "tcpsbed.config.xlsx",
+    "tcpsbed.scenarios.compile.book",
+    "tcpsbed.scenarios.compile.files",
+    "tcpsbed.scenarios.compile.graphs",
+    "tcpsbed.scenarios.compile.spans",
+    "tcpsbed.scenarios.dump",
+    "tcpsbed.scenarios.load",
+    "tcpsbed.scenarios.xlsx",
     "tcpsbed.datasets.builtin",
     "tcpsbed.datasets.captures",
     "tcpsbed.datasets.frames",
@@ -65,8 +65,8 @@ MODULES = (
     "tcpsbed.datasets.formats.mouse",
     "tcpsbed.datasets.formats.table",
     "tcpsbed.proxy.measured",
-    "tcpsbed.qos.profile",
-    "tcpsbed.study.ratings",
+    "tcpsbed.lab.qos.profile",
+    "tcpsbed.lab.study.ratings",
 )
 JSON = True
 RATE_HZ = 100.0
@@ -185,13 +185,13 @@ def ratings(file: Path) -> None:
 
 def costs(file: Path) -> None:
     """Costs as a trace and as a histogram."""
-    for span in (Trace(trace=file.name, unit="us"), Histogram(histogram=file.name)):
+    for span in (TraceFile(trace=file.name, unit="us"), HistogramFile(histogram=file.name)):
         try:
             found = spans.dist(SCENE, ("components", "srv", "cost"), span)
         except TcpsbedError as error:
             _check(error)
         else:
-            assert all(ns >= 0 for ns in found.get("ns", found.get("edges_ns")))
+            assert all(ns >= 0 for ns in found.get("spans_ns", found.get("edges_ns")))
 
 
 def topology(file: Path) -> None:

@@ -1,5 +1,7 @@
 //! Frames on a serial line: our reader and the firmware's find the same in any bytes, and what the firmware writes is right.
 
+#![expect(unsafe_code, reason = "calls firmware in C")]
+
 use tcps_wire::board::{write, Read, Reader, Repr};
 
 extern "C" {

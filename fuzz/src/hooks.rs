@@ -2,7 +2,10 @@
 //! moments, lead to finite values, to nothing, or to a failure that is told.
 
 use serde_json::Value;
-use tcps_core::hook::{HookIn, HookOut, Verdict};
+use tcps_core::{
+    hook::{HookIn, HookOut, Verdict},
+    ids::FlowId,
+};
 use tcps_node::sample_codec;
 use tcps_plan::Codec;
 
@@ -42,7 +45,7 @@ pub fn hooks(data: &[u8]) {
         let (sample, after) = after.split_at(after.len().min(usize::from(form & 0x1f) * size));
         rest = after;
         sample_codec::decode(codec, sample, &mut values);
-        let tick = HookIn::tick(now, now, index, 0).with_other(&[1.0, f64::NAN]);
+        let tick = HookIn::tick(now, now, index, FlowId(0)).with_other(&[1.0, f64::NAN]);
         let input = if form & 0x40 == 0 { tick.with_sample(&values, sample) } else { tick };
         let mut output = HookOut::new(&mut y, &mut bytes);
         let verdict = hook.call(&input, &mut output);

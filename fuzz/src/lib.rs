@@ -6,10 +6,10 @@
 //! ```
 //! A new target is a function here, a line in [`TARGETS`], a file in `fuzz_targets` and a `[[bin]]`.
 
-mod after;
 mod board;
 mod hooks;
 mod line;
+mod literature;
 mod parts;
 mod rtp;
 mod script;
@@ -21,14 +21,17 @@ mod transport;
 mod wire;
 
 use serde_json::json;
-use tcps_core::param::{Entry, Named};
+use tcps_core::{
+    endpoint::Ecn,
+    param::{Entry, Named},
+};
 use tcps_net::{loss::LOSSES, queue::QUEUES, traffic::SOURCES, Network, Packet};
 use tcps_plan::net::{LinkSpec, NetworkSpec, QueueSpec, TrafficModel, TrafficSpec, TRAFFIC_BASE};
 
-pub use after::{alphan, coarse_copy, irtp, merge_span, multipath, nack, smoothed_sctp, visual_haptic};
 pub use board::board;
 pub use hooks::hooks;
 pub use line::line;
+pub use literature::{alphan, coarse_copy, irtp, merge_span, multipath, nack, smoothed_sctp, visual_haptic};
 pub use parts::parts;
 pub use rtp::{fec, rtcp, rtp};
 pub use streams::{kernel_tcp, quic, tcp};
@@ -78,11 +81,12 @@ pub const TARGETS: [(&str, Target); 33] = [
     ("parts", parts),
 ];
 
-/// The network of a plan, as JSON: refused or read, never a panic. After a byte of 0, 1 or 2: an entry of the room of queues,
-/// losses or sources by its id, and its parameters as JSON, in a network that carries packets.
+/// The network of a plan, as JSON, that carries packets where it is not refused. After a byte of 0, 1 or 2: an entry of the room of queues,
+/// losses or sources by its id, and its parameters as JSON, in such a network.
 pub fn network(data: &[u8]) {
     let link = LinkSpec { name: "l".into(), to: 1, rate_bps: Some(8e6), ..LinkSpec::default() };
     let mut spec = NetworkSpec { vertices: vec!["a".into(), "b".into()], ..NetworkSpec::default() };
+    let mut end_ns = 1_000_000_000;
     match data {
         [0, id, params @ ..] => {
             let Some(discipline) = entry(QUEUES, *id, params) else { return };
@@ -98,21 +102,31 @@ pub fn network(data: &[u8]) {
             (spec.links, spec.traffic) = (vec![link], vec![traffic]);
         }
         _ => {
-            let Ok(spec) = serde_json::from_slice::<NetworkSpec>(data) else { return };
-            let _ = Network::new(&spec, &["kinematic".into()], 1);
-            return;
+            let Ok(read) = serde_json::from_slice(data) else { return };
+            (spec, end_ns) = (read, 10_000_000); // a radio cell may have slots of 1 us
         }
     }
     let Ok(mut network) = Network::new(&spec, &["kinematic".into()], 1) else { return };
+    if spec.vertices.len() < 2 {
+        return;
+    }
     for n in 0..50 {
         let (class, dscp) = (n as u16 % 2 * TRAFFIC_BASE, [0, 46, 10][n as usize % 3]);
-        let packet =
-            Packet { payload: n, class, index: n, dst: 1, dscp, wire_bytes: 100 + n * 20, sent_ns: 0 };
+        let packet = Packet {
+            payload: n,
+            class,
+            index: n,
+            dst: 1,
+            dscp,
+            ecn: Ecn::of(n as u8),
+            wire_bytes: 100 + n * 20,
+            sent_ns: 0,
+        };
         network.send(0, 0, packet);
     }
     network.handle_timeout(1_000); // a source of 1 Tbit/s has made 10^5 packets by then
     if spec.traffic.is_empty() {
-        network.handle_timeout(1_000_000_000);
+        network.handle_timeout(end_ns);
     }
 }
 

@@ -2,18 +2,20 @@
 //! firmware, moment for moment and byte for byte; with damage every sample still has one end.
 //!
 //! ```text
-//! script ─┬─► Dialogue ──► frames ──► firmware (C) ──► frames ──► Dialogue ──► News ─┐
-//!         └─► Model of line and board ─────────────────────────────────────► News ─┴─ equal
+//! script ─┬─► Dialogue ──► frames ──► firmware (C) ──► frames ──► Dialogue ──► BoardEvent ─┐
+//!         └─► Model of line and board ─────────────────────────────────────► BoardEvent ─┴─ equal
 //! ```
+
+#![expect(unsafe_code, reason = "calls firmware in C")]
 
 use std::{collections::VecDeque, ffi::c_void};
 use tcps_core::time::{Time, MS, NEVER};
 use tcps_node::{
-    outside::{News, Ride},
+    host::{BoardEvent, BoardRequest},
     BoardModel, Timetable,
 };
 use tcps_plan::{BoardPlan, SafeOutput};
-use tcps_run::real::line::{Dialogue, Told};
+use tcps_run::real::line::{Dialogue, LineEvent};
 use tcps_wire::board::{Repr, Role};
 
 const ROLES: [Role; 4] = [Role::Relay, Role::Capture, Role::Drive, Role::Sense];
@@ -90,8 +92,8 @@ struct Conversation {
     harm: [Option<(u8, u8)>; 2],
     harmed: bool,
     jobs: u32,
-    told: Vec<News>,
-    modelled: Vec<News>,
+    told: Vec<BoardEvent>,
+    modelled: Vec<BoardEvent>,
 }
 
 impl Conversation {
@@ -125,13 +127,13 @@ impl Conversation {
         c.dialogue.say(0, &hello, &mut line);
         let answer = c.firmware.acts(0, &line);
         c.dialogue.hear(0, &answer, &mut told);
-        assert!(matches!(told[..], [(_, Told::Ready)]));
+        assert!(matches!(told[..], [(_, LineEvent::Ready)]));
         c
     }
 
     /// A sample, if the line takes it.
     fn ride(&mut self, channel: u8, bytes: &[u8]) {
-        let ride = Ride { job: self.jobs, channel, bytes };
+        let ride = BoardRequest { job: self.jobs, channel, bytes };
         if !self.model.ride(self.now, &ride, ROLES[usize::from(channel)]) {
             return;
         }
@@ -191,10 +193,10 @@ impl Conversation {
         self.take(told);
     }
 
-    fn take(&mut self, told: Vec<(usize, Told)>) {
+    fn take(&mut self, told: Vec<(usize, LineEvent)>) {
         for (_, told) in told {
-            if let Told::News(news) = told {
-                if let News::Answered { entry_ns, exit_ns, .. } = &news {
+            if let LineEvent::BoardEvent(news) = told {
+                if let BoardEvent::Answered { entry_ns, exit_ns, .. } = &news {
                     assert!(0 <= *entry_ns && entry_ns <= exit_ns && *exit_ns <= self.now);
                 }
                 self.told.push(news);
@@ -240,8 +242,8 @@ pub fn line(data: &[u8]) {
 
 fn judge(c: &Conversation) {
     let ended = c.told.iter().filter_map(|n| match n {
-        News::Answered { job, .. } | News::Lost { job } => Some(*job),
-        News::Safe(_) => None,
+        BoardEvent::Answered { job, .. } | BoardEvent::Lost { job } => Some(*job),
+        BoardEvent::Safe(_) => None,
     });
     assert!(ended.eq(0..c.jobs), "every sample has one end, in order");
     if c.harmed {
@@ -252,8 +254,13 @@ fn judge(c: &Conversation) {
         match (told, modelled) {
             // Moments go through stamps in microseconds, and the fit of a clock.
             (
-                News::Answered { job, bytes, entry_ns, exit_ns },
-                News::Answered { job: job_too, bytes: bytes_too, entry_ns: entry_too, exit_ns: exit_too },
+                BoardEvent::Answered { job, bytes, entry_ns, exit_ns },
+                BoardEvent::Answered {
+                    job: job_too,
+                    bytes: bytes_too,
+                    entry_ns: entry_too,
+                    exit_ns: exit_too,
+                },
             ) => {
                 assert_eq!((job, bytes), (job_too, bytes_too));
                 assert_eq!(exit_ns, exit_too);

@@ -4,6 +4,7 @@ use crate::script::Script;
 use serde_json::json;
 use tcps_core::{
     endpoint::{Input, Output},
+    ids::FlowId,
     sample::Meta,
     time::Time,
 };
@@ -67,18 +68,18 @@ fn bombard(transport: &str, params: &serde_json::Value, mut script: Script<'_>) 
             0 => now += script.number::<4>() as Time,
             1 => endpoint.handle_input(now, Input::Timeout),
             _ if step >= 0xf0 => {
-                let meta = Meta { flow: 3, index: step.into(), origin_ns: now, echo: None };
+                let meta = Meta { flow: FlowId(3), index: step.into(), origin_ns: now, echo: None };
                 endpoint.handle_input(now, Input::Sample { meta, bytes: b"force" });
             }
             _ => {
                 let n = script.number::<1>() as usize;
-                endpoint.handle_input(now, Input::Datagram { bytes: script.take(n), received_ns: now });
+                endpoint.handle_input(now, Input::datagram(script.take(n), now));
             }
         }
         let mut outputs = 0;
         while let Some(output) = endpoint.poll_output(&mut buf) {
             if let Output::Deliver(d) = output {
-                assert!(matches!(d.meta.flow, 1 | 2));
+                assert!(matches!(d.meta.flow.0, 1 | 2));
             }
             outputs += 1;
             assert!(outputs < 10_000, "it never ends");

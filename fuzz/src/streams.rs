@@ -5,6 +5,7 @@ use crate::script::Script;
 use serde_json::json;
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
+    ids::FlowId,
     sample::Meta,
     time::Time,
 };
@@ -49,11 +50,11 @@ pub fn kernel_tcp(data: &[u8]) {
 
 fn frame_arrives(end: &mut dyn Endpoint, frame: &[u8]) {
     let before = end.stats().malformed;
-    end.handle_input(0, Input::Datagram { bytes: frame, received_ns: 0 });
+    end.handle_input(0, Input::datagram(frame, 0));
     let (mut buf, mut delivered) = (Vec::new(), 0);
     while let Some(output) = end.poll_output(&mut buf) {
         let Output::Deliver(d) = output else { panic!("{output:?}") };
-        assert!(d.meta.flow == 0 && buf.len() < frame.len());
+        assert!(d.meta.flow.0 == 0 && buf.len() < frame.len());
         delivered += 1;
     }
     assert_eq!(delivered + end.stats().malformed - before, 1, "either a sample or damage");
@@ -61,7 +62,7 @@ fn frame_arrives(end: &mut dyn Endpoint, frame: &[u8]) {
 
 struct Ends {
     ends: [Box<dyn Endpoint>; 2],
-    /// Datagrams under way, with the end that they go to.
+    /// Datagrams in flight, with the end that they go to.
     flight: Vec<(usize, Vec<u8>)>,
     /// Samples by the end that they come from, each as its number and its length.
     sent: [Vec<usize>; 2],
@@ -119,7 +120,7 @@ impl Ends {
 
     fn sample(&mut self, end: usize, length: usize) {
         let index = self.sent[end].len() as u32;
-        let meta = Meta { flow: end as u16, index, origin_ns: 9, echo: None };
+        let meta = Meta { flow: FlowId(end as u16), index, origin_ns: 9, echo: None };
         let bytes = vec![index as u8; length];
         self.sent[end].push(length);
         self.ends[end].handle_input(self.now, Input::Sample { meta, bytes: &bytes });
@@ -157,7 +158,7 @@ impl Ends {
     }
 
     fn arrive(&mut self, end: usize, bytes: &[u8]) {
-        self.ends[end].handle_input(self.now, Input::Datagram { bytes, received_ns: self.now });
+        self.ends[end].handle_input(self.now, Input::datagram(bytes, self.now));
         self.drain(end);
     }
 

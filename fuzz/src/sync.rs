@@ -21,7 +21,7 @@ pub fn clocksync(data: &[u8]) {
             }
             2 => {
                 let at = now + script.number::<8>() as i64 / 4;
-                server.handle_input(at, Input::Datagram { bytes: &datagram, received_ns: at });
+                server.handle_input(at, Input::datagram(&datagram, at));
                 keep(&mut server, &mut buf, &mut datagram);
             }
             3 => {
@@ -32,11 +32,11 @@ pub fn clocksync(data: &[u8]) {
             }
             4 => {
                 let bytes = script.take(36);
-                client.handle_input(now, Input::Datagram { bytes, received_ns: now });
-                server.handle_input(now, Input::Datagram { bytes, received_ns: now });
+                client.handle_input(now, Input::datagram(bytes, now));
+                server.handle_input(now, Input::datagram(bytes, now));
                 keep(&mut server, &mut buf, &mut Vec::new());
             }
-            _ => client.handle_input(now, Input::Datagram { bytes: &datagram, received_ns: now }),
+            _ => client.handle_input(now, Input::datagram(&datagram, now)),
         }
         check(&mut client, now, &mut buf);
     }

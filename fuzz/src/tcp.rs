@@ -117,7 +117,7 @@ impl Play {
         for end in 0..2 {
             self.ends[end].poll(self.now);
             let mut packet = Vec::new();
-            while self.ends[end].pop(&mut packet) {
+            while self.ends[end].pop(&mut packet).is_some() {
                 assert!(packet.len() <= MTU_BYTES, "{} bytes are more than the path takes", packet.len());
                 if self.flight.len() < 256 {
                     self.flight.push((1 - end, std::mem::take(&mut packet)));

@@ -5,6 +5,7 @@ use serde_json::{json, Value};
 use std::collections::BTreeMap;
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
+    ids::{FlowId, NodeId},
     sample::{Echo, Meta},
     time::{Time, MS},
 };
@@ -19,9 +20,9 @@ fn make(name: &str, params: &Value, side: Side) -> Box<dyn Endpoint> {
 
 /// The packet: parts lie inside it, and header and trailer come out as they were. The report and the probe: as they were.
 pub fn telehaptic(data: &[u8]) {
-    if let Ok(packet) = probe::Packet::new_checked(data) {
+    if let Ok(repr) = probe::Repr::parse(data) {
         let mut out = Vec::new();
-        probe::Repr::parse(&packet).emit(&mut out);
+        repr.emit(&mut out);
         assert_eq!(out, data);
     }
     if let Ok(packet) = report::Packet::new_checked(data) {
@@ -93,18 +94,18 @@ pub fn telehaptic_any(data: &[u8]) {
                 assert!(end.poll_timeout().is_none_or(|t| t > now), "it would be called again at once");
             }
             2 => {
-                let meta = Meta { flow: 3, index, origin_ns: now, echo: None };
+                let meta = Meta { flow: FlowId(3), index, origin_ns: now, echo: None };
                 end.handle_input(now, Input::Sample { meta, bytes: &[7; 24] });
                 index += 1;
             }
             _ => {
                 let n = script.number::<1>() as usize;
-                end.handle_input(now, Input::Datagram { bytes: script.take(n), received_ns: now });
+                end.handle_input(now, Input::datagram(script.take(n), now));
             }
         }
         while let Some(output) = end.poll_output(&mut buf) {
             if let Output::Deliver(d) = output {
-                assert!(d.meta.flow < 3 && buf.len() <= 16_000_000);
+                assert!(d.meta.flow.0 < 3 && buf.len() <= 16_000_000);
                 delivered += 1;
             }
         }
@@ -151,18 +152,18 @@ pub fn telehaptic_pair(data: &[u8]) {
 
 fn sample(script: &mut Script<'_>, flow: u16, index: u32, origin_ns: Time) -> (Meta, Vec<u8>) {
     let shape = script.number::<2>();
-    let echo = Echo { target: shape as u16, sequence: index, reply_to: 3, injected_ns: -1 };
+    let echo = Echo { target: shape as u16, sequence: index, reply_to: NodeId(3), injected_ns: -1 };
     let size = if flow == 0 { shape % 60 } else { 1 + shape % 900 };
     let bytes = (0..size).map(|i| (i as u32 ^ index) as u8).collect();
-    (Meta { flow, index, origin_ns, echo: (shape % 3 == 0).then_some(echo) }, bytes)
+    (Meta { flow: FlowId(flow), index, origin_ns, echo: (shape % 3 == 0).then_some(echo) }, bytes)
 }
 
 fn receive(receiver: &mut dyn Endpoint, datagram: &[u8], got: &mut BTreeMap<(u16, u32), (Meta, Vec<u8>)>) {
     let mut buf = Vec::new();
-    receiver.handle_input(0, Input::Datagram { bytes: datagram, received_ns: 0 });
+    receiver.handle_input(0, Input::datagram(datagram, 0));
     while let Some(output) = receiver.poll_output(&mut buf) {
         if let Output::Deliver(d) = output {
-            let old = got.insert((d.meta.flow, d.meta.index), (d.meta, buf.clone()));
+            let old = got.insert((d.meta.flow.0, d.meta.index), (d.meta, buf.clone()));
             assert!(old.is_none(), "sample {} of flow {} came twice", d.meta.index, d.meta.flow);
         }
     }

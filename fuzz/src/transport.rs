@@ -5,6 +5,7 @@ use serde_json::{json, Value};
 use std::collections::BTreeMap;
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
+    ids::{FlowId, NodeId},
     sample::{Echo, Meta},
     time::Time,
 };
@@ -31,13 +32,13 @@ pub fn udp(data: &[u8]) {
             }
             _ => {
                 let n = script.number::<1>() as usize;
-                receiver.handle_input(now, Input::Datagram { bytes: script.take(n), received_ns: now });
+                receiver.handle_input(now, Input::datagram(script.take(n), now));
             }
         }
         while let Some(output) = receiver.poll_output(&mut buf) {
             match output {
                 Output::Deliver(d) => {
-                    assert!(matches!(d.meta.flow, 1 | 2) && buf.len() <= MAX_SAMPLE_BYTES);
+                    assert!(matches!(d.meta.flow.0, 1 | 2) && buf.len() <= MAX_SAMPLE_BYTES);
                     delivered += 1;
                 }
                 Output::Record(_) => assert_eq!(receiver.stats().duplicates, before.duplicates + 1),
@@ -83,15 +84,15 @@ pub fn udp_pair(data: &[u8]) {
 
 fn sample(script: &mut Script<'_>, index: u32) -> (Meta, Vec<u8>) {
     let shape = script.number::<2>();
-    let echo = Echo { target: shape as u16, sequence: index, reply_to: 3, injected_ns: -1 };
+    let echo = Echo { target: shape as u16, sequence: index, reply_to: NodeId(3), injected_ns: -1 };
     let echo = (shape % 3 == 0).then_some(echo);
     let bytes = (0..shape % 8000).map(|i| (i as u32 ^ index) as u8).collect();
-    (Meta { flow: 1, index, origin_ns: 9, echo }, bytes)
+    (Meta { flow: FlowId(1), index, origin_ns: 9, echo }, bytes)
 }
 
 fn receive(receiver: &mut dyn Endpoint, datagram: &[u8], got: &mut BTreeMap<u32, (Meta, Vec<u8>)>) {
     let mut buf = Vec::new();
-    receiver.handle_input(0, Input::Datagram { bytes: datagram, received_ns: 0 });
+    receiver.handle_input(0, Input::datagram(datagram, 0));
     while let Some(output) = receiver.poll_output(&mut buf) {
         if let Output::Deliver(d) = output {
             let old = got.insert(d.meta.index, (d.meta, buf.clone()));

@@ -21,9 +21,9 @@ pub fn header(data: &[u8]) {
 
 /// The echo trailer and the reply.
 pub fn echo(data: &[u8]) {
-    if let Ok(packet) = reply::Packet::new_checked(data) {
+    if let Ok(repr) = reply::Repr::parse(data) {
         let mut out = Vec::new();
-        reply::Repr::parse(&packet).emit(&mut out);
+        repr.emit(&mut out);
         assert_eq!((out.as_slice(), format(data)), (data, Some(Format::Reply)));
     }
     let Ok(packet) = echo_format::Packet::new_checked(data) else { return };
@@ -39,8 +39,7 @@ pub fn echo(data: &[u8]) {
 
 /// The clock exchange.
 pub fn clock(data: &[u8]) {
-    let Ok(packet) = clock_format::Packet::new_checked(data) else { return };
-    let Ok(repr) = clock_format::Repr::parse(&packet) else { return };
+    let Ok(repr) = clock_format::Repr::parse(data) else { return };
     let mut out = Vec::new();
     repr.emit(&mut out);
     assert_eq!((out.as_slice(), format(data)), (data, Some(Format::Clock)));

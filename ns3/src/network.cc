@@ -27,8 +27,7 @@ constexpr double kInfiniteBps = 1e15;
 // A packet of 65535 bytes is not cut into pieces, as nowhere in the scenario.
 constexpr uint16_t kMtu = 65535;
 constexpr uint32_t kNone = 0xffff;
-// Ethernet with preamble and check sequence around IP, and what a point-to-point device has there.
-constexpr uint32_t kLinkBytes = 26;
+// What a point-to-point device has around IP.
 constexpr uint32_t kPppBytes = 2;
 
 QueueSize
@@ -74,7 +73,7 @@ class PaddingDevice : public PointToPointNetDevice
 
 Network::Network(const Json& spec, Outbox& outbox)
     : m_outbox(outbox),
-      m_paddingBytes(spec["attach"].IsNull() ? 0 : kLinkBytes - kPppBytes),
+      m_paddingBytes(spec["attach"].IsNull() ? 0 : spec["attach"]["link_bytes"].Whole() - kPppBytes),
       m_addresses("10.0.0.0", "255.255.255.252")
 {
     const Json& links = spec["links"];

@@ -1,7 +1,6 @@
 """tcpsbed: a testbed for teleoperation over networks.
 
-One scenario says who the operator is, which components stand on the way, what network lies between and what robot
-answers; it runs in virtual time or on real sockets.
+A scenario describes operator, components, network and robot. It runs in virtual time or on real sockets.
 
 Examples
 --------
@@ -13,22 +12,38 @@ Examples
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+# `typing` is not imported before `shadows` is there to name a file that hides it.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from tcpsbed.analysis import Run
-    from tcpsbed.config.load import load as load
-    from tcpsbed.door import Param, QueueDiscipline, RateController, Source
+    from tcpsbed.door import (
+        Component,
+        LossModel,
+        Metric,
+        Param,
+        Plant,
+        QueueDiscipline,
+        RateController,
+        Source,
+    )
     from tcpsbed.errors import ConfigError, DataError, HookError, TcpsbedError, WorldError
-    from tcpsbed.session import run
+    from tcpsbed.runs.session import run
+    from tcpsbed.scenarios.load import load as load
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Component",
     "ConfigError",
     "DataError",
     "HookError",
+    "LossModel",
+    "Metric",
     "Param",
+    "Plant",
     "QueueDiscipline",
     "RateController",
     "Run",
@@ -41,10 +56,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "run": "tcpsbed.session",
-    "load": "tcpsbed.config",
+    "run": "tcpsbed.runs.session",
+    "load": "tcpsbed.scenarios",
     "Run": "tcpsbed.analysis",
+    "Component": "tcpsbed.door",
+    "LossModel": "tcpsbed.door",
+    "Metric": "tcpsbed.door",
     "Param": "tcpsbed.door",
+    "Plant": "tcpsbed.door",
     "QueueDiscipline": "tcpsbed.door",
     "RateController": "tcpsbed.door",
     "Source": "tcpsbed.door",

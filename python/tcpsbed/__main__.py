@@ -11,7 +11,15 @@ import sys
 if __name__ == "__main__" and not sys.flags.safe_path:
     del sys.path[0]  # the working folder: a file random.py there is nobody's module
 
-from tcpsbed.processes import heirs_end
+from tcpsbed import shadows
+
+sys.excepthook = shadows.tell
+
+from tcpsbed.processes import heirs_end  # noqa: E402
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def main() -> None:
@@ -31,11 +39,23 @@ def main() -> None:
 
         sys.exit(_tcps.run_isolated(sys.argv[2], sys.argv[3]))
     try:
-        from tcpsbed.cli.app import main as command_line
+        command_line = _command_line(sys.argv[1:])
     except KeyboardInterrupt:
         print("tcpsbed: stopped", file=sys.stderr)
         sys.exit(130)
     command_line()
+
+
+def _command_line(words: list[str]) -> Callable[[], None]:
+    """The command line; a plain check goes without what reads the words of other commands."""
+    if words[:1] == ["check"]:
+        from tcpsbed.cli import check, ends
+
+        if plain := check.plain(words[1:]):
+            return lambda: ends.run(lambda: check.check(*plain))
+    from tcpsbed.cli.app import main
+
+    return main
 
 
 if __name__ == "__main__":

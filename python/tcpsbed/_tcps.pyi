@@ -9,14 +9,19 @@ def run_virtual(
     plan_json: str,
     records_path: str | PathLike[str] | None = None,
     *,
-    progress: Callable[[int], object] | None = None,
+    progress: Callable[[int, str], object] | None = None,
     pcapng_path: str | PathLike[str] | None = None,
     foreign_json: str | None = None,
+    every_ns: int | None = None,
 ) -> str:
-    """Runs a plan in virtual time; `progress(t_ns)` stops it with a false answer. Returns the result as JSON."""
+    """Runs a plan in virtual time. Returns the result as JSON.
+
+    `progress(t_ns, split)` is called regularly, and every `every_ns` with the split of the samples' time so far. It returns
+    false to stop the run, or a list of events for the run, as JSON.
+    """
 
 def ways(plan_json: str, pairs: list[tuple[int, int]]) -> list[list[int] | None]:
-    """The links from one vertex of a plan's network to another for each of these pairs; `None` where no way leads there."""
+    """The links from one vertex of a plan's network to another for each of these pairs; `None` if there is no path."""
 
 def routes(plan_json: str) -> str:
     """The next link from every vertex of a plan's network to every vertex, as JSON; 65535 for none."""
@@ -30,8 +35,20 @@ RECORD_BYTES: int
 """Length of a row."""
 HELD: int
 """Added to a component's number: its hold-until-done point."""
+LINK_BYTES: int
+"""Bytes that links count around an IP packet: preamble, Ethernet header and check sequence."""
+BOARD_BYTES: int
+"""Longest sample on the line of a board."""
+BOARD_CHANNELS: int
+"""Most flows of a board."""
+BOARD_SAFE_VALUES: int
+"""Most values of a safe output that one frame tells beside the roles of all channels."""
+MOST_USERS: int
+"""Most users of an entry of background traffic."""
+STACK_BYTES: int
+"""Bytes that links count around a datagram: UDP, IPv4 and the link."""
 FORKED: str
-"""In what every process says that code of the user's forked and gave back."""
+"""Part of the message of a process that user code forked and returned from."""
 
 def record_names() -> tuple[
     list[tuple[int, str, str]], list[tuple[int, str, str]], list[tuple[int, str, str]]
@@ -55,14 +72,14 @@ def monotonic_ns() -> int:
     """CLOCK_MONOTONIC in nanoseconds."""
 
 def measure_timing(seconds: float) -> str:
-    """How late loops wake up here, in each way of waiting, and how old a kernel's receive stamp is: measured, as JSON."""
+    """Measured wake-up lateness of loops in each way of waiting, and age of the kernel's receive stamps, as JSON."""
 
 class Arriving:
-    """A packet that comes to a queue of your own."""
+    """A packet that arrives at a queue of your own, or starts on a line with a loss model of your own."""
 
     @property
     def number(self) -> int:
-        """What it is called from now on."""
+        """Its number, which identifies it."""
 
     @property
     def bytes(self) -> int:
@@ -76,8 +93,26 @@ class Arriving:
     def dscp(self) -> int:
         """Its code point."""
 
+def check_link(link_json: str) -> None:
+    """Refuses a link of a plan that no network takes, wherever it leads and whatever its queue is.
+
+    Raises
+    ------
+    Refused
+        If it cannot be as it is.
+    """
+
+def check_users(model_json: str) -> None:
+    """Refuses the model of users of background traffic that no network takes, whichever link they are to fill.
+
+    Raises
+    ------
+    Refused
+        If it cannot be as it is.
+    """
+
 def check_network_code(what: str, name: str, params_json: str) -> None:
-    """Refuses a `queue` discipline or background `source` of the user's that a run would refuse."""
+    """Refuses a `queue` discipline, `loss` model or background `source` of the user that a run would refuse."""
 
 def tables() -> str:
     """What a scenario can name, with its parameters, as JSON: `{"queue": [{"id", "name", "doc", "params": [...]}]}`."""
@@ -87,34 +122,24 @@ def completed(room: str, name: str, params_json: str) -> str:
 
     Raises
     ------
-    ValueError
-        With the key, what was found and what is allowed.
+    Refused
+        If a parameter is invalid.
     """
 
 def builtins() -> dict[str, list[str]]:
     """What a scenario can name: `hooks`, `robots`, `predictors`, `transports`."""
 
 def check_transport(name: str, params_json: str) -> None:
-    """Raises `ValueError` where a run would refuse the transport with these parameters."""
+    """Raises a `TcpsbedError` if a run would refuse the transport with these parameters."""
 
 def check_hook(name: str, params_json: str, *, kind: str = "work") -> None:
-    """Raises `ValueError` where a run would refuse the hook; `kind` is that of its stage. Paths must be resolved."""
+    """Raises a `TcpsbedError` if a run would refuse the hook; `kind` is that of its stage. Paths must be resolved."""
 
 def check_robot(name: str, params_json: str) -> None:
-    """Raises `ValueError` where a run would refuse the robot. Paths must be resolved."""
+    """Raises a `TcpsbedError` if a run would refuse the robot. Paths must be resolved."""
 
 def check_playout(kind: str, params_json: str) -> None:
-    """Raises `ValueError` where a run would refuse the playout policy with these parameters."""
-
-class Refused(ValueError):
-    """A parameter cannot be as it is."""
-
-    key: str
-    """Its key, with the unit; empty: all of them together."""
-    found: str
-    """What was there."""
-    allowed: str
-    """What may stand there."""
+    """Raises a `TcpsbedError` if a run would refuse the playout policy with these parameters."""
 
 def complete(table_json: str, given_json: str) -> str:
     """Parameters with defaults for what is absent, checked by a table of `{key, unit, min, max, default, doc}`.
@@ -122,7 +147,7 @@ def complete(table_json: str, given_json: str) -> str:
     Raises
     ------
     Refused
-        If one cannot be as it is.
+        If a parameter is invalid.
     """
 
 def version() -> str:
@@ -131,11 +156,16 @@ def version() -> str:
 def time_hook(code_json: str, rounds: int) -> list[float]:
     """Nanoseconds per call of a hook, one figure for each of `rounds` blocks of 1000 calls."""
 
+def held_plant(plant_json: str, tick_ns: int) -> str:
+    """A plant of the step experiment from tick to tick, as JSON: `{a, b, c, d}`."""
+
 def step_batch(spec_json: str) -> str:
     """The step experiment in every cell of a grid, on all cores; returns the cells' figures as JSON."""
 
-def step_phase(seed: int, run: int, period_ns: int) -> int:
-    """When the far side of the step experiment ticks in a run, behind the controller."""
+def step_phase(seed: int, run: int, period_ns: int, name: str = "") -> int:
+    """Phase of the far side's ticks behind the controller's, in a run of the step experiment; without a name as in
+    `step_batch`.
+    """
 
 def bilateral(spec_json: str, wanted: Sequence[float]) -> list[list[float]]:
     """A bilateral scheme at 1 kHz; for each tick x, v of the device, x of the slave, force, contact, energy, messages."""
@@ -143,7 +173,7 @@ def bilateral(spec_json: str, wanted: Sequence[float]) -> list[list[float]]:
 def replay_predictor(
     name: str, params_json: str, rows: Sequence[float], columns: int, period_ns: int, horizons: Sequence[int]
 ) -> tuple[list[tuple[float, float]], float, list[float]]:
-    """A recording through a predictor: (RMS, worst) a horizon; ns an update; ns a guess, one a horizon."""
+    """A recording through a predictor: (RMS, worst) per horizon; ns per update; ns per prediction, one per horizon."""
 
 def playout(
     params_json: str,
@@ -152,10 +182,10 @@ def playout(
     indices: Sequence[int],
     end_ns: int,
 ) -> list[tuple[str, int, int]]:
-    """What a playout policy does with arrivals: a list of (what, moment, index of the sample or -1)."""
+    """Actions of a playout policy for arrivals: a list of (action, time, index of the sample or -1)."""
 
-class Told:
-    """What a sender has learnt of its packets."""
+class Observation:
+    """Feedback to a sender about its packets."""
 
     @property
     def kind(self) -> str:
@@ -163,11 +193,11 @@ class Told:
 
     @property
     def fresh(self) -> bool:
-        """Of a delay: false if the same measurement has been told before."""
+        """Of a delay: false if the same measurement was reported before."""
 
     @property
     def lost(self) -> bool:
-        """Of an arrival: true if the packet never came."""
+        """Of an arrival: true if the packet was lost."""
 
     @property
     def sent_ns(self) -> int | None:
@@ -175,15 +205,15 @@ class Told:
 
     @property
     def arrived_ns(self) -> int | None:
-        """Of an arrival: when it came, on the receiver's clock from a moment that nobody knows."""
+        """Of an arrival: its time on the receiver's clock, with an unknown offset."""
 
     @property
     def round_trip_ns(self) -> int | None:
-        """The round trip, where one is known: of a delay it is the sum of both ways."""
+        """The round trip, if known; of a delay the sum of both directions."""
 
     @property
     def wire_bytes(self) -> int:
-        """Of a delay and of an arrival: size of the packet as links account for it."""
+        """Of a delay and of an arrival: size of the packet as counted by links."""
 
     @property
     def fragments(self) -> int:
@@ -198,7 +228,7 @@ class Told:
         """Of a report: smoothed jitter."""
 
 class Incoming:
-    """What has happened to an endpoint in Python; valid during the call only."""
+    """Input of an endpoint in Python; valid during the call only."""
 
     @property
     def bytes(self) -> _Bytes:
@@ -222,56 +252,63 @@ class Incoming:
 
     @property
     def received_ns(self) -> int:
-        """Of a datagram: when the kernel had it."""
+        """Of a datagram: its receive time in the kernel."""
 
 class Outgoing:
-    """What an endpoint in Python wants done."""
+    """Actions of an endpoint in Python."""
 
     def transmit(
-        self, datagram: bytes | bytearray, flow: int, index: int, wire_bytes: int | None = None
+        self,
+        datagram: bytes | bytearray,
+        flow: int,
+        index: int,
+        wire_bytes: int | None = None,
+        again: bool = False,
     ) -> None:
-        """Sends a datagram for a flow and the (first) sample in it; absent `wire_bytes`: its bytes and 54 more."""
+        """Sends a datagram for a flow and the (first) sample in it; absent `wire_bytes`: its bytes plus 54. `again`:
+        a retransmission.
+        """
 
     def deliver(
         self, flow: int, index: int, origin_ns: int, sample: bytes | bytearray, echo: bytes | None = None
     ) -> None:
-        """Hands a sample to the local side, with the echo command that came with it."""
+        """Hands a sample to the local side, with its echo command."""
 
     def wake_at(self, t_ns: int | None) -> None:
-        """Asks for a call with `"timeout"` at that moment; `None` takes it back."""
+        """Requests a call with `"timeout"` at that time; `None` cancels the request."""
 
     def malformed(self) -> None:
-        """Counts a datagram that is not what it should be."""
+        """Counts a malformed datagram."""
 
     def duplicate(self) -> None:
-        """Counts a datagram that repeats something already had."""
+        """Counts a duplicate datagram."""
 
     def incomplete(self) -> None:
-        """Counts a sample that is given up because a part of it never came."""
+        """Counts a sample that is given up because a part was lost."""
 
 class Proxy:
-    """An emulated network between ports, at work in threads of its own."""
+    """An emulated network between ports, in threads of its own."""
 
     def __init__(self, settings_json: str) -> None: ...
     def addresses(self) -> list[str]:
-        """Where clients come, in the order of the doors."""
+        """Addresses for clients, in the order of the doors."""
 
     def snapshot(self) -> str:
         """Counts so far and delays of the last second, as JSON."""
 
     def change(self, network_json: str) -> None:
-        """Puts another network in the place of the present one."""
+        """Replaces the network."""
 
     def ended(self) -> bool:
-        """Whether it has ended by itself."""
+        """Whether it has ended unexpectedly."""
 
     def stop(self) -> str:
-        """Ends it; how it went, as JSON."""
+        """Stops it. Returns the outcome as JSON."""
 
 def run_isolated(settings: str | PathLike[str], report: str | PathLike[str]) -> int:
     """Runs commands behind an emulated network, in namespaces that end with them; the calling process must have one
-    thread. Settings are read from a file; how it went is written to `report`, both JSON. Returns the exit status of the
-    near command; 2 where it could not begin.
+    thread. Settings are read from a file; the outcome is written to `report`, both JSON. Returns the exit status of the
+    near command; 2 if it did not start.
     """
 
 class Drain:
@@ -284,7 +321,7 @@ class Drain:
         """Moves all published rows to the files and returns them, unsorted."""
 
     def silences_ns(self) -> list[int]:
-        """How long the loop of each ring has not run, in ns; 0 before it has begun."""
+        """Time since the loop of each ring last ran, in ns; 0 before its start."""
 
     def lost(self) -> int:
         """Rows lost in all rings."""

@@ -1,4 +1,4 @@
-"""Modules beside a file of code that a scenario names: what it imports of them, and how they are loaded.
+"""Modules beside a file of user code: which of them it imports, and how they are loaded.
 
 ```text
  op/p.py    import util  ─► op/util.py    as tcpsbed_beside_1.util
@@ -46,7 +46,7 @@ def parsed(source: Path) -> ast.Module:
 
 
 def imported(file: Path, folder: Path | None = None) -> set[Path]:
-    """The modules in a folder, or else beside a Python file, that it and these import, as far as their text says it."""
+    """The modules in a folder, or beside a Python file, that it and these import according to their source text."""
     folder = folder or file.parent
     found: set[Path] = set()
     waiting = [file] if file.suffix == ".py" else []

@@ -1,4 +1,4 @@
-"""Worlds by their clock: what is not simulated runs on the machine's."""
+"""Worlds by their clock: simulated, or the machine's."""
 
 from __future__ import annotations
 

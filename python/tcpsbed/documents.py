@@ -1,6 +1,5 @@
-"""JSON files of a run folder, read back: whatever is wrong with one is told with the file and the remedy."""
+"""JSON files of a run folder; an error names the file and the remedy."""
 
-import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,10 +26,7 @@ def read(file: Path, needs: Iterable[str] = ()) -> dict[str, Any]:
     DataError
         The file is absent, unreadable, broken, no object, or lacks a key.
     """
-    try:
-        content = json.loads(inputs.text(file, REMEDY, inputs.DATA_BYTES))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"found broken JSON ({error})", file=file, allowed=REMEDY) from None
+    content = inputs.from_json(file, REMEDY)
     if not isinstance(content, dict):
         raise DataError("found no object", file=file, allowed=REMEDY)
     needs = list(needs)
@@ -41,13 +37,13 @@ def read(file: Path, needs: Iterable[str] = ()) -> dict[str, Any]:
         )
     for key in needs:
         if key not in content:
-            raise DataError("found nothing", file=file, key=key, allowed=REMEDY)
+            raise DataError("is missing", file=file, key=key, allowed=REMEDY)
     return content
 
 
 @contextmanager
 def trusted(folder: Path | str) -> Iterator[None]:
-    """Tell what stumbles over the content of a run folder as damage of the folder.
+    """Reports exceptions from reading a run folder as damage of that folder.
 
     Raises
     ------
@@ -59,7 +55,7 @@ def trusted(folder: Path | str) -> Iterator[None]:
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         if isinstance(error, UnicodeEncodeError) and not str(folder).isprintable():
             raise  # the name of the folder is none that a library takes: nothing is wrong with what it holds
-        found = f"holds something else than tcpsbed writes ({type(error).__name__}: {error})"
+        found = f"is not in the format that tcpsbed writes ({type(error).__name__}: {error})"
         raise DataError(
             found, file=folder, allowed="a folder as tcpsbed run left it; run the scenario again"
         ) from error

@@ -1,4 +1,4 @@
-"""What code of the user's says of itself: a table of parameters, checked as those of built-in code are.
+"""Base classes for user code, and tables of parameters, checked like those of built-in code.
 
 ```python
 class Mine(tcpsbed.RateController):
@@ -8,47 +8,66 @@ class Mine(tcpsbed.RateController):
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import math
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tcpsbed import _tcps
-from tcpsbed.errors import HookError
+from tcpsbed.errors import HookError, Refused, printable
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-KINDS = ("controller", "hook", "hosting", "network", "queue", "robot", "traffic", "transport")
-"""What an installed package may bring along: entry points of the groups `tcpsbed.hook` and so on."""
+KINDS = (
+    "component", "controller", "hook", "hosting", "loss", "metric", "network", "plant", "queue", "robot", "traffic",
+    "transport",
+)  # fmt: skip
+"""Kinds of code that an installed package can add: entry points of the groups `tcpsbed.hook` and so on."""
+
+
+ABOVE_ZERO = sys.float_info.min
+"""Minimum of a value that must be above 0."""
+SUFFIXES = ("ns", "bps", "bytes", "hz", "ppb", "packets")
+"""Units at the end of keys of a table; in a scenario the unit is in the value."""
+FILES = ("file", "output")
+"""Units of built-in code for file names relative to the scenario: a file to read, a file that a run writes."""
 
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter. Its key in the table ends with its unit: `hold_ns`, written `hold = "4 ms"` in a scenario."""
+    """A parameter of user code. Its key ends with its unit: `hold_ns`, written `hold = "4 ms"` in a scenario."""
 
     unit: str | dict[str, Any] | tuple[str, ...]
-    """`ns`, `bps`, `bytes`, `hz`, `packets`, `share`, `number`, `count`, `flag`, `text`; names, of which it is one;
-    `{"list": "number"}` and the like.
+    """`ns`, `bps`, `bytes`, `hz`, `packets`, `share`, `number`, `count`, `flag`, `text`,
+    `object` (a table of any keys); a tuple of names, one of which is the value;
+    `{"list": "number"}`, `{"array": [3, "number"]}` and similar; in built-in code also `FILES`.
     """
     min: float | None = None
-    """Least value, in that unit."""
+    """Smallest value, in that unit."""
     max: float | None = None
-    """Greatest value."""
+    """Largest value."""
     default: str | None = ""
-    """As a scenario writes it: `"4"`, `"4 ms"`; empty: it must be given; `None`: it may be absent, and is `None` then."""
+    """As in a scenario: `"4"`, `"4 ms"`. Empty: required. `None`: optional, and `None` if absent."""
     doc: str = ""
-    """What it means."""
+    """Its meaning."""
 
     def row(self, key: str) -> dict[str, Any]:
-        """It as the native module wants it."""
+        """The parameter as the native module reads it."""
         unit = {"choice": list(self.unit)} if isinstance(self.unit, tuple | list) else self.unit
+        unit = "text" if unit in FILES else unit
         default = "-" if self.default is None else self.default
         return {
             "key": key,
+            "name": key,
             "unit": unit,
             "min": self.min,
             "max": self.max,
@@ -59,14 +78,42 @@ class Param:
 
 @cache
 def installed(kind: str) -> dict[str, EntryPoint]:
-    """What installed packages bring along of a kind, by name: looked up only for names that are not built in (50 ms)."""
-    from importlib.metadata import entry_points
+    """Entry points of installed packages of a kind, by name: looked up only for names that are not built in (50 ms)."""
+    return {point.name: point for point in _points() if point.group == f"tcpsbed.{kind}"}
 
-    return {point.name: point for point in entry_points(group=f"tcpsbed.{kind}")}
+
+def misnamed() -> list[EntryPoint]:
+    """Entry points of installed packages in groups that do not exist."""
+    groups = {f"tcpsbed.{kind}" for kind in KINDS}
+    return [point for point in _points() if point.group not in groups]
+
+
+def _points() -> list[EntryPoint]:
+    """Entry points of installed packages; a package whose entry points cannot be read is named and skipped."""
+    from importlib.metadata import distribution, distributions
+
+    found: list[EntryPoint] = []
+    for package in distributions():
+        try:
+            points = [point for point in package.entry_points if point.group.partition(".")[0] == "tcpsbed"]
+            # Of packages of one name the first that Python finds counts.
+            if points and distribution(package.name).locate_file("") == package.locate_file(""):
+                found += points
+        except Exception as error:  # whatever a package is, commands that do not need it go on
+            _tell_unread(str(getattr(package, "_path", package)), str(error))
+    return found
+
+
+@cache
+def _tell_unread(place: str, error: str) -> None:
+    """Names a package with unreadable entry points, once."""
+    allowed = "a package that is reinstalled or removed"
+    told = f"{place}: cannot be read ({error}), so its package adds nothing; allowed: {allowed}"
+    print(f"tcpsbed: {printable(told)}", file=sys.stderr)
 
 
 def named(kind: str, name: str) -> str:
-    """The code `module:Name` that an installed package has under a name of a kind; the name where none does."""
+    """The code `module:Name` of an installed package for a name of a kind; the name itself if there is none."""
     point = installed(kind).get(name)
     return point.value if point else name
 
@@ -78,15 +125,47 @@ def table_of(code: Any) -> dict[str, Param] | None:
     return table if is_table else None
 
 
+def entries(places: dict[str, tuple[str, str]]) -> dict[str, dict[str, Any]]:
+    """Classes of modules with their tables, by name, as the native module describes entries."""
+    found = {
+        name: getattr(importlib.import_module(module), symbol) for name, (module, symbol) in places.items()
+    }
+    return {
+        name: {
+            "name": name,
+            "doc": (inspect.getdoc(code) or "").partition("\n")[0].rstrip("."),
+            "params": [
+                param.row(key) | ({"unit": "file"} if param.unit in FILES else {})
+                for key, param in (table_of(code) or {}).items()
+            ],
+        }
+        for name, code in found.items()
+    }
+
+
+def located(code: Any, given: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Parameters with file names resolved in a folder; a bare name may be a file that ships."""
+
+    def place(key: str, param: Param) -> str | None:
+        value = given.get(key)
+        if param.unit not in FILES or not isinstance(value, str):
+            return None
+        is_path = bool(set(value) & set("./")) or (param.unit == "file" and (folder / value).is_file())
+        return str((folder / value).resolve()) if is_path else None
+
+    places = {key: place(key, param) for key, param in (table_of(code) or {}).items()}
+    return given | {key: path for key, path in places.items() if path is not None}
+
+
 def complete(code: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Parameters for code, checked by its table and with its defaults; as they are where it has none.
+    """Parameters of code, checked by its table and completed with defaults; unchanged if it has no table.
 
     Raises
     ------
-    tcpsbed._tcps.Refused
-        If one is none of the table, or not what its row says.
+    tcpsbed.errors.Refused
+        If a parameter is not in the table, or its value is not allowed.
     HookError
-        If a row of the table itself cannot be.
+        If a row of the table itself is invalid.
     """
     table = table_of(code)
     if table is None:
@@ -99,7 +178,7 @@ def complete(code: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_wrong(code: Any, key: str, param: Param) -> None:
-    """Raises `HookError` for a row whose bounds or default cannot be."""
+    """Raises `HookError` for a row with invalid bounds or default."""
 
     def wrong(found: str, allowed: str) -> HookError:
         file = None
@@ -117,28 +196,32 @@ def _refuse_wrong(code: Any, key: str, param: Param) -> None:
         raise wrong(found, "numbers, or None for no bound, min at most max, such as 0 and 7")
     if not isinstance(param.default, str | None):
         raise wrong(f"found the default {param.default!r}", f'text, as a scenario has it: "{param.default}"')
+    if param.unit in SUFFIXES and not key.endswith(f"_{param.unit}"):
+        allowed = f'"{key}_{param.unit}", which a scenario writes as {key}'
+        raise wrong(f'found a key without its unit "{param.unit}"', allowed)
     row = param.row(key)
     checked = json.dumps([row | {"default": "-"}])
     try:
         _tcps.complete(checked, "{}")
         if param.default in ("", None, "-"):
             return
-        # What is no quantity is left out, and what follows the point of a whole number is cut off.
-        value = json.loads(_tcps.complete(json.dumps([row]), "{}")) or {key: None}
+        # What is no quantity is left out or null, and what follows the point of a whole number is cut off.
+        value = json.loads(_tcps.complete(json.dumps([row]), "{}"))
+        value = value if value.get(key) is not None else {key: {"": None}}
         if type(value[key]) is int:
             number = json.loads(_tcps.complete(json.dumps([row | {"unit": "number"}]), "{}"))
             value = value if number == value else number
         _tcps.complete(checked, json.dumps(value))
-    except _tcps.Refused as fault:
+    except Refused as fault:
         raise wrong(f'found the default "{param.default}"', fault.allowed) from None
     except ValueError:
         raise wrong(f"found the unit {param.unit!r}", 'a unit of tcpsbed docs hooks, such as "ns"') from None
 
 
-class RateController:
-    """A rate controller of your own: at a `telehaptic` channel it merges, at an `rtp` one it says how fast flows may send.
+class RateController(ABC):
+    """A rate controller of your own: samples per packet for a `telehaptic` channel, the rate of flows for an `rtp` channel.
 
-    Its parameters become attributes, and `channel` is what it knows of its channel (`tcpsbed.hooks.Channel`).
+    Parameters become attributes; `channel` describes its channel (`tcpsbed.hooks.Channel`).
     """
 
     params: ClassVar[dict[str, Param]] = {}
@@ -148,21 +231,72 @@ class RateController:
         for key, value in params.items():
             setattr(self, key, value)
 
+    @abstractmethod
     def on_feedback(self, now_ns: int, delay_ns: int | None, value: float, told: Any) -> float | None:
-        """Something was learnt of packets: gives back the samples a packet holds from now on, or the rate in bit/s.
+        """Called with feedback on packets. Returns the new number of samples per packet, or the new rate in bit/s.
 
         Parameters
         ----------
         now_ns
-            This node's clock.
+            Time by this node's clock.
         delay_ns
-            The delay that was told, or `None` if there is none; clocks of two nodes may make it negative.
+            The reported delay, or `None`. A clock offset between the two nodes can make it negative.
         value
-            What it steers, as it is: samples a packet, or bit/s.
+            The current number of samples per packet, or rate in bit/s.
         told
-            The rest (`tcpsbed._tcps.Told`).
+            All other feedback (`tcpsbed._tcps.Observation`).
         """
-        raise NotImplementedError
+
+
+class Component(ABC):
+    """A kind of component of your own: it is on the path of flows and is called for each sample.
+
+    Each flow has an object of its own. Parameters become attributes.
+    """
+
+    after: ClassVar[str | dict[str, str]]
+    """The built-in kind before it on the path: `"srv"`, in each direction that has it; or by direction,
+    `{"forward": "ms-com", "backward": "srv"}`.
+    """
+    params: ClassVar[dict[str, Param]] = {}
+    run: ClassVar[str | None] = None
+    """Its code, as in `run` of a hook, with files relative to that of the class; absent: the class itself."""
+
+    def __init__(self, **params: Any) -> None:
+        for key, value in params.items():
+            setattr(self, key, value)
+
+    @abstractmethod
+    def __call__(self, t_ns: int, index: int, x: Any, other: Any, y: Any) -> int:
+        """Writes the output for a sample `x` into `y` and returns its number of values; 0: the sample ends here."""
+
+
+class Metric(ABC):
+    """A metric of your own; the report shows the first line of its docstring."""
+
+    unit: ClassVar[str] = ""
+    """Unit of its values, such as `ms` or `share`."""
+
+    @abstractmethod
+    def of(self, run: Any) -> float | Mapping[str, float | None] | None:
+        """Returns the value for a finished run (`tcpsbed.Run`), or values by name, such as one per flow."""
+
+
+class Plant(ABC):
+    """A linear plant of your own for the step experiment, with one input and one output; parameters become attributes."""
+
+    params: ClassVar[dict[str, Param]] = {}
+
+    def __init__(self, **params: Any) -> None:
+        for key, value in params.items():
+            setattr(self, key, value)
+
+    @abstractmethod
+    def matrices(self) -> tuple[Any, ...]:
+        """Returns (A, B, C) or (A, B, C, D) of x' = A x + B u, y = 1 + C x + D u, u = k - 1, times in s. Called once.
+
+        At rest k = y = 1. A is a matrix, B and C are vectors, D is a number.
+        """
 
 
 class _Own:
@@ -176,25 +310,33 @@ class _Own:
             setattr(self, key, value)
 
 
-class QueueDiscipline(_Own):
-    """A queue discipline of your own: who goes first, and who is dropped.
+class QueueDiscipline(_Own, ABC):
+    """A queue discipline of your own: it chooses the next packet, and packets to drop.
 
-    `name` is that of the link, `seed` that of the scenario. The queue's `limit` is kept for it: what does not fit is dropped
-    before it is asked. Packets are known by their numbers; those that it puts into `dropped` are thrown out.
+    `name` is that of the link, `seed` that of the scenario. A packet beyond the queue's `limit` is dropped without a call.
+    Packets are identified by their numbers; append a number to `dropped` to drop that packet.
     """
 
+    @abstractmethod
     def enqueue(self, now_ns: int, packet: _tcps.Arriving, dropped: list[int]) -> None:
-        """A packet comes: its `number`, `bytes`, `flow` and `dscp`."""
-        raise NotImplementedError
+        """A packet arrives, with `number`, `bytes`, `flow` and `dscp`."""
 
+    @abstractmethod
     def dequeue(self, now_ns: int, dropped: list[int]) -> int | None:
-        """The line is free and packets wait: the number of the one that goes; `None` if all were dropped."""
-        raise NotImplementedError
+        """The line is free and packets wait: returns the number of the next one, or `None` if all were dropped."""
 
 
-class Source(_Own):
+class LossModel(_Own, ABC):
+    """A loss model of your own; `name` is that of the link, `seed` that of the scenario."""
+
+    @abstractmethod
+    def lose(self, now_ns: int, packet: _tcps.Arriving) -> bool:
+        """Returns whether the packet that starts on the line now is lost. `number` counts packets of this line."""
+
+
+class Source(_Own, ABC):
     """A background source of your own; `name` is that of the traffic entry, `seed` that of the scenario."""
 
+    @abstractmethod
     def next(self) -> tuple[int, int] | None:
-        """The next packet as (ns since the source's start, bytes on the wire), in order of time; `None` after the last."""
-        raise NotImplementedError
+        """Returns the next packet as (ns since the source's start, bytes on the wire), in time order; `None` at the end."""

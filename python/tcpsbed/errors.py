@@ -1,14 +1,26 @@
-"""Errors that a user can act on: each says where it is, what was found there and what is allowed.
+"""Errors that a user can correct: where, what was found, and what is allowed.
 
 ```text
-file:line: key: what was found; allowed: what is possible instead
+file:line: key: what was found; allowed: alternatives or a remedy
 ```
 The command line prints the text on standard error and ends with status 2.
 """
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
+
+ROOM = "free space there, or a place elsewhere"
+"""Remedy for a full disk."""
+LIMIT = "a higher limit of the size of files: ulimit -f unlimited"
+"""Remedy for the limit of file sizes."""
+REMEDIES = {errno.ENOSPC: ROOM, errno.EDQUOT: ROOM, errno.EFBIG: LIMIT}
+"""Remedies for failed writes, by errno."""
 
 
 def counted(number: int, word: str) -> str:
@@ -17,7 +29,7 @@ def counted(number: int, word: str) -> str:
 
 
 def printable(text: str) -> str:
-    """A text for a terminal: what would move its cursor or turn its writing round is shown as an escape."""
+    """A text for a terminal: control characters are shown as escapes."""
     if text.isprintable():
         return text
     return "".join(
@@ -29,12 +41,12 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text of the user's within a message: line breaks are shown as escapes too."""
+    """Text from the user within a message: line breaks are escaped, too."""
     return printable(text).replace("\n", "\\n")
 
 
 class TcpsbedError(Exception):
-    """Something that the user can put right.
+    """An error that the user can correct.
 
     Parameters
     ----------
@@ -43,8 +55,11 @@ class TcpsbedError(Exception):
     file, line, key
         Where: a file, its line, and the dotted key in it.
     allowed
-        What is possible instead, or what to do about it.
+        Alternatives, or a remedy.
     """
+
+    kind: ClassVar = ""
+    """Its name in the engine (`crates/tcps-plan/src/error.rs`)."""
 
     def __init__(
         self,
@@ -60,31 +75,100 @@ class TcpsbedError(Exception):
         self.line = line
         self.key = key
         self.allowed = allowed
-        super().__init__(self._text())
+        super().__init__(printable(self.text + (f"; allowed: {allowed}" if allowed else "")))
 
-    def _text(self) -> str:
+    @property
+    def text(self) -> str:
+        """Place and problem, without `allowed`."""
         place = self.file or ""
         if place and self.line is not None:
             place += f":{self.line}"
-        parts = [part for part in (place, self.key, self.found) if part]
-        return printable(": ".join(parts) + (f"; allowed: {self.allowed}" if self.allowed else ""))
+        return ": ".join(part for part in (place, self.key, self.found) if part)
+
+    @property
+    def parts(self) -> tuple[str, str, str | None]:
+        """The error in the form of the engine, for user code that raises it."""
+        return self.kind, self.text, self.allowed
 
 
 class ConfigError(TcpsbedError):
-    """A scenario that does not make sense."""
+    """An invalid scenario, option or argument."""
+
+    kind = "config"
+
+
+class Refused(ConfigError):
+    """A parameter that its table refuses.
+
+    Parameters
+    ----------
+    text
+        The message.
+    key
+        The key in a plan, with the unit; empty: all parameters together.
+    found, allowed
+        The value, and the allowed ones.
+    """
+
+    key: str
+    allowed: str
+
+    def __init__(self, text: str, key: str, found: str, allowed: str) -> None:
+        super().__init__(text)
+        self.key, self.found, self.allowed = key, found, allowed
 
 
 class HookError(TcpsbedError):
-    """Code of the user that cannot be loaded, or that fails."""
+    """User code that cannot be loaded, or that fails."""
+
+    kind = "hook"
 
 
 class ProcessDied(HookError):
-    """A process that code of the user works with has ended, or was stopped: the run cannot go on."""
+    """A process that user code depends on has ended or was stopped: the run cannot continue."""
 
 
 class WorldError(TcpsbedError):
-    """A world that cannot be built or that broke down while running."""
+    """A world that cannot be set up, or that fails during a run."""
+
+    kind = "world"
 
 
 class DataError(TcpsbedError):
-    """A data file that is absent or not what it should be."""
+    """A data file that is missing or invalid."""
+
+    kind = "data"
+
+
+def needs_linux(what: str) -> None:
+    """Raises `WorldError` on other systems, which have virtual time only."""
+    if sys.platform != "linux":
+        raise WorldError(f"{what} is not ready here: it needs Linux")
+
+
+def of_run(
+    kind: str,
+    error: str,
+    allowed: str | None = None,
+    errno: int | None = None,
+    fault: Sequence[str] | None = None,
+) -> TcpsbedError:
+    """The error that the engine reports, in this process or in that of a node.
+
+    Parameters
+    ----------
+    kind, error
+        Its class, and what is wrong.
+    allowed
+        Alternatives, or a remedy.
+    errno
+        The number of the system's error, if it is one.
+    fault
+        Key of a parameter, what was found and what is allowed there, if it is one.
+    """
+    if fault is not None:
+        return Refused(error, *fault)
+    if errno is not None:
+        error, allowed = f"{error}: {os.strerror(errno)}", allowed or REMEDIES.get(errno)
+    classes: dict[str, type[TcpsbedError]] = {c.kind: c for c in (ConfigError, HookError, DataError)}
+    return classes.get(kind, WorldError)(error, allowed=allowed)

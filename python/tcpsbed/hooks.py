@@ -24,12 +24,11 @@ from traceback import walk_tb
 from types import ModuleType
 from typing import Any, NoReturn, TypeVar
 
-import numpy as np
-
 from tcpsbed import beside, door
-from tcpsbed._tcps import FORKED, Refused
-from tcpsbed.errors import HookError, TcpsbedError, one_line
+from tcpsbed._tcps import FORKED
+from tcpsbed.errors import HookError, Refused, TcpsbedError, counted, one_line
 from tcpsbed.interrupts import ENDING, as_interrupts
+from tcpsbed.nearest import close_match
 
 VALUES = 256
 """Most values a hook is given or may write."""
@@ -60,12 +59,12 @@ def told(error: BaseException) -> str:
 
 
 @contextmanager
-def kept_alive() -> Iterator[None]:
-    """Within it `_ENDINGS` raise in this process: code of the user's cannot end the run without a word.
+def kept_alive(code: str = "code of the scenario") -> Iterator[None]:
+    """Within it `_ENDINGS` raise in this process, so that user code cannot end the run silently.
 
     Processes that are forked meanwhile end by them as ever. The working folder is then as before, and so is the umask.
     """
-    own, folder = os.getpid(), os.open(".", os.O_PATH)
+    own, folder = os.getpid(), os.open(".", getattr(os, "O_PATH", os.O_RDONLY))
     before = {name: getattr(os, name) for name in _ENDINGS}
 
     def refused(name: str, first: Any, *more: Any) -> NoReturn:
@@ -76,7 +75,7 @@ def kept_alive() -> Iterator[None]:
     for name in _ENDINGS:
         setattr(os, name, partial(refused, name))
     try:
-        with _shielded("code of the scenario"):
+        with _shielded(code):
             yield
     finally:
         for name, end in before.items():
@@ -100,7 +99,9 @@ def _shielded(code: str) -> Iterator[None]:
 
 
 def _noted() -> Callable[[], None]:
-    """Notes what this program stands on in Python; what is returned puts back what was taken away or replaced since."""
+    """Saves the interpreter's state; the returned function restores what was removed or replaced since."""
+    import numpy as np
+
     names, modules = dict(_BUILTINS), dict(sys.modules)
     path, finders, deepest = [*sys.path], [*sys.meta_path], sys.getrecursionlimit()
     streams, faults, language = (
@@ -142,7 +143,7 @@ def _is_our_handler(number: int) -> bool:
 
 
 def safely(call: Callable[..., T], *given: Any, **named: Any) -> T:
-    """Calls code of the user's; what this program stands on in Python is then as before.
+    """Calls user code and restores the interpreter's state afterwards.
 
     No context manager: those of Python itself need builtins that may be gone.
     """
@@ -154,7 +155,7 @@ def safely(call: Callable[..., T], *given: Any, **named: Any) -> T:
 
 
 def _is_between(file: Path) -> bool:
-    """Whether a source stands between the loops and the user's code, and says nothing about that."""
+    """Whether a source is a frame between the loops and the user's code, without information about either."""
     return file.is_relative_to(_OURS) or str(file).startswith("<frozen ")
 
 
@@ -171,18 +172,19 @@ def find(module: str, name: str) -> Any:
     HookError
         If the module cannot be imported or has no such name.
     """
+    where = f"hook {module}:{name}"
     if not module.startswith("tcpsbed."):
         ran.add(f"{module}:{name}")
     try:
-        with _shielded(module):
+        with kept_alive(module):
             loaded = from_file(Path(module)) if module.endswith(".py") else from_name(module)
     except (Exception, SystemExit) as error:
-        raise HookError(f"hook {module}:{name}: the module cannot be imported: {told(error)}") from error
+        raise HookError(f"the module cannot be imported: {told(error)}", key=where) from error
     try:
         return getattr(loaded, name)
     except AttributeError:
-        known = ", ".join(n for n in vars(loaded) if not n.startswith("_")) or "nothing"
-        raise HookError(f"hook {module}:{name}: the module has no such name; it has {known}") from None
+        known = close_match(name, [n for n in vars(loaded) if not n.startswith("_")])
+        raise HookError(f"the module has no such name; it has {known}", key=where) from None
 
 
 def from_name(name: str) -> ModuleType:
@@ -207,19 +209,27 @@ def load_hook(
     if inspect.isclass(code):
         more = {"interval_ns": interval_ns} if interval_ns and _takes(code, "interval_ns") else {}
         hook = _instance(code, module, name, params, **more)
+        has(hook, f"hook {module}:{name}", "__call__", "t_ns", "index", "x", "other", "y")
+        if hasattr(hook, "on_allowance"):
+            has(hook, f"hook {module}:{name}", "on_allowance", "bps")
         return {
             "call": hook.__call__,
+            "allowance": getattr(hook, "on_allowance", None),
             **_array("x", most_bytes if bytes_in else 0),
             **_array("other"),
             **_array("y", most_bytes if bytes_out else 0),
         }
-    if not callable(code):
-        raise HookError(f"hook {module}:{name}: neither a class nor a function")
+    if not (inspect.isfunction(code) or hasattr(code, "signatures")):  # what numba has compiled has these
+        allowed = "a class with __call__(self, t_ns, index, x, other, y), or a function def of Python"
+        raise HookError(
+            f"hook {module}:{name}: found {code!r:.80}, neither a class nor a Python function",
+            allowed=allowed,
+        )
     return _compile(code, module, name, params, bytes_in, bytes_out)
 
 
 def load_robot(module: str, name: str, params: str) -> dict[str, Any]:
-    """A robot: an object with ``step(t_ns, command, sense) -> values written`` and, if it can tell, ``arrived()``.
+    """A robot: an object with ``step(t_ns, command, sense) -> values written`` and optionally ``arrived()``.
 
     At a node of the real world a class that says ``own_process = True`` is run by a process of its own, with a watchdog
     (`tcpsbed.robots.host`), whose parameters mean nothing elsewhere.
@@ -256,8 +266,7 @@ def make_robot(module: str, name: str, params: dict[str, Any]) -> Any:
         If there is no such class, or it refuses its parameters, or what it makes is no robot.
     """
     robot = make(module, name, params)
-    if not callable(getattr(robot, "step", None)):
-        raise HookError(f"robot {module}:{name}: has no method step(t_ns, command, sense)")
+    has(robot, f"robot {module}:{name}", "step", "t_ns", "command", "sense")
     if not hasattr(robot, "arrived"):
         robot.arrived = lambda: True
     return robot
@@ -265,7 +274,7 @@ def make_robot(module: str, name: str, params: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class ChannelFlow:
-    """A flow on a channel, as an endpoint in Python sees it."""
+    """A flow on a channel, for an endpoint in Python."""
 
     flow: int
     """Its number."""
@@ -279,7 +288,7 @@ class ChannelFlow:
 
 @dataclass(frozen=True)
 class Channel:
-    """What an endpoint or a rate controller in Python knows of its channel."""
+    """A channel, for an endpoint or a rate controller in Python."""
 
     name: str
     """Its name."""
@@ -296,8 +305,7 @@ def load_transport(
 ) -> Any:
     """An endpoint of a channel: an object with ``on_input(now_ns, kind, data, out)``."""
     endpoint = _instance(find(module, name), module, name, params, _described(channel))
-    if not callable(getattr(endpoint, "on_input", None)):
-        raise HookError(f"transport {module}:{name}: has no method on_input(now_ns, kind, data, out)")
+    has(endpoint, f"transport {module}:{name}", "on_input", "now_ns", "kind", "data", "out")
     return endpoint
 
 
@@ -306,26 +314,29 @@ def load_controller(
 ) -> Any:
     """A rate controller of a channel: an object with ``on_feedback(now_ns, delay_ns, value, told) -> value``."""
     controller = _instance(find(module, name), module, name, params, _described(channel))
-    if not callable(getattr(controller, "on_feedback", None)):
-        said = "has no method on_feedback(now_ns, delay_ns, value, told)"
-        raise HookError(f"controller {module}:{name}: {said}")
+    has(controller, f"controller {module}:{name}", "on_feedback", "now_ns", "delay_ns", "value", "told")
     return controller
 
 
 def load_queue(module: str, name: str, params: str, link: str, seed: int) -> Any:
     """A queue discipline of a link: an object with ``enqueue(now_ns, packet, dropped)`` and ``dequeue(now_ns, dropped)``."""
     queue = _instance(find(module, name), module, name, params, link, seed)
-    for method, takes in (("enqueue", "now_ns, packet, dropped"), ("dequeue", "now_ns, dropped")):
-        if not callable(getattr(queue, method, None)):
-            raise HookError(f"queue {module}:{name}: has no method {method}({takes})")
+    has(queue, f"queue {module}:{name}", "enqueue", "now_ns", "packet", "dropped")
+    has(queue, f"queue {module}:{name}", "dequeue", "now_ns", "dropped")
     return queue
+
+
+def load_loss(module: str, name: str, params: str, link: str, seed: int) -> Any:
+    """A loss model of a link: an object with ``lose(now_ns, packet) -> True or False``."""
+    loss = _instance(find(module, name), module, name, params, link, seed)
+    has(loss, f"loss {module}:{name}", "lose", "now_ns", "packet")
+    return loss
 
 
 def load_source(module: str, name: str, params: str, entry: str, seed: int) -> Any:
     """A background source of a traffic entry: an object with ``next() -> (time since its start in ns, bytes) or None``."""
     source = _instance(find(module, name), module, name, params, entry, seed)
-    if not callable(getattr(source, "next", None)):
-        raise HookError(f"source {module}:{name}: has no method next()")
+    has(source, f"source {module}:{name}", "next")
     return source
 
 
@@ -339,6 +350,26 @@ def from_file(path: Path) -> ModuleType:
     return beside.module(path, safely)
 
 
+def has(code: Any, where: str, method: str, *takes: str) -> None:
+    """Raises `HookError` where an object, or a class, has no method of this name, or one that cannot be called so."""
+    call = getattr(code, method, None)
+    if not callable(call):
+        raise HookError(f"{where}: has no method {method}", allowed=_written(method, *takes))
+    try:
+        signature = inspect.signature(call)
+        signature.bind(*([code] if inspect.isclass(code) else ()), *takes)
+    except ValueError:  # a method of C
+        return
+    except TypeError:
+        found = f"{where}: {method}{signature} is called with {counted(len(takes), 'argument')}"
+        raise HookError(found, allowed=_written(method, *takes)) from None
+
+
+def _written(method: str, *takes: str) -> str:
+    """How a method is to be written."""
+    return f"def {method}({', '.join(('self', *takes))})"
+
+
 def _takes(code: Any, name: str) -> bool:
     """Whether a class has a parameter of this name."""
     try:
@@ -349,18 +380,23 @@ def _takes(code: Any, name: str) -> bool:
 
 def _instance(code: Any, module: str, name: str, params: str, *before: Any, **more: Any) -> Any:
     given = json.loads(params) or {}
+    for method in sorted(getattr(code, "__abstractmethods__", ())):
+        takes = [*inspect.signature(getattr(code, method)).parameters][1:]
+        raise HookError(f"{module}:{name}: has no method {method}", allowed=_written(method, *takes))
     try:
         with _shielded(f"{module}:{name}"):
             return safely(code, *before, **(more | door.complete(code, given)))
-    except TcpsbedError:
-        raise
     except Refused as error:
         raise HookError(f"{module}:{name}: {error}") from error
+    except TcpsbedError:
+        raise
     except Exception as error:
         raise HookError(f"{module}:{name}({given}): {told(error)}") from error
 
 
 def _array(name: str, most_bytes: int = 0) -> dict[str, Any]:
+    import numpy as np
+
     array = np.zeros(most_bytes, np.uint8) if most_bytes else np.zeros(VALUES)
     return {name: array, f"{name}_address": array.ctypes.data, f"{name}_room": len(array)}
 
@@ -371,6 +407,7 @@ def _compile(
     """Compiles ``f(t_ns, index, x, other, state, y) -> values written`` to a C function."""
     try:
         import numba
+        import numpy as np
     except ImportError:
         raise HookError(
             f"hook {module}:{name} is a function, which numba compiles: pip install 'tcpsbed[numba]', "

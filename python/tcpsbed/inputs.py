@@ -1,4 +1,4 @@
-"""Files of the user's, read within bounds: regular ones, of a size that was looked at first, in TOML that is not too deep.
+"""The user's files, read within limits: regular files, of limited size, in TOML of limited depth.
 
 A device, a FIFO or a terminal never ends, and a small text can nest deeper than what reads it: all of it is refused
 before anything is built from it.
@@ -6,6 +6,7 @@ before anything is built from it.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -13,7 +14,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.errors import DataError
+from tcpsbed.errors import ConfigError, DataError
 
 DOCUMENT_BYTES = 4 << 20
 """Largest text that people write: a scenario, a profile, a study."""
@@ -55,7 +56,7 @@ def regular(file: Path, allowed: str, most_bytes: int = DATA_BYTES) -> Path:
         raise DataError(f"cannot be read ({reason})", file=file, allowed=allowed) from None
     if not stat.S_ISREG(found.st_mode):
         what = "a folder" if stat.S_ISDIR(found.st_mode) else "a device, a FIFO or a socket"
-        raise DataError(f"cannot be read (it is {what})", file=file, allowed=f"{allowed}, a regular file")
+        raise DataError(f"cannot be read (it is {what})", file=file, allowed=allowed)
     if found.st_size > most_bytes:
         raise DataError(
             f"cannot be read ({_size(found.st_size)})",
@@ -92,6 +93,20 @@ def text(file: Path, allowed: str, most_bytes: int = DOCUMENT_BYTES) -> str:
         return content(file, allowed, most_bytes).decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise DataError("cannot be read (not UTF-8)", file=file, allowed=allowed) from None
+
+
+def from_json(file: Path, allowed: str, most_bytes: int = DATA_BYTES) -> Any:
+    """What a regular file of JSON holds.
+
+    Raises
+    ------
+    DataError
+        As `text`, or it is no JSON.
+    """
+    try:
+        return json.loads(text(file, allowed, most_bytes))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"found broken JSON ({error})", file=file, allowed=allowed) from None
 
 
 def toml(text: str) -> dict[str, Any]:
@@ -143,6 +158,17 @@ def unprintable(tables: Any) -> tuple[Key, str] | None:
                 return (*here, key), found[0]
             level.append(((*here, key), one))
     return None
+
+
+def refuse_unseen(place: Path, key: str | None = None) -> None:
+    """Raises `ConfigError` for a path that holds such letters: what is written there names the path."""
+    if found := _HIDDEN.search(str(place.resolve())):
+        raise ConfigError(
+            f"found the invisible character U+{ord(found[0]):04X} in the path",
+            file=place,
+            key=key,
+            allowed="a file and folders whose names can be seen, such as in /tmp/mine",
+        )
 
 
 def _size(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Requests to end: Ctrl-C, and what says the same.
+"""Requests to stop: Ctrl-C and equivalent signals.
 
 ```text
 Ctrl-C 1   the run ends in good order, what it recorded is kept
@@ -20,7 +20,10 @@ from types import FrameType
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """Requests to end: Ctrl-C, `kill`, a terminal that is closed, Ctrl-\\."""
 
-STOPPING = b"tcpsbed: the run ends when the code that runs now returns; Ctrl-C again interrupts it, a third ends it\n"
+STOPPING = (
+    b"tcpsbed: the run ends when the code that runs now returns, and what it recorded is then summed up; "
+    b"Ctrl-C again interrupts either, a third ends the command\n"
+)
 
 
 @dataclass

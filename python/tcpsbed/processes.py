@@ -1,4 +1,4 @@
-"""Processes that this program starts: no module of the working folder is taken for another, and none stays behind.
+"""Processes that this program starts: they import no modules of the working folder, and none stays behind.
 
 ```text
  working folder/random.py   is not what `import random` finds in them (`python -P`)
@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
+from typing import Any
 
 PYTHON = (sys.executable, "-P")
 """Python whose modules are not looked for in the working folder."""
@@ -21,6 +24,17 @@ OURS = (*PYTHON, "-m", "tcpsbed")
 GRACE_S = 5.0
 """Time for what code of the user's has started to end by itself after us."""
 _LOOK_S = 0.25
+
+
+def cores() -> int:
+    """Cores that this process may use; all cores on a system that does not report it (macOS)."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def talking(command: Sequence[str], **streams: Any) -> subprocess.Popen[str]:
+    """A process in a session of its own that reads and writes lines of text; `streams` are those that are no pipes."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | streams
+    return subprocess.Popen(list(command), **pipes, text=True, errors="replace", start_new_session=True)
 
 
 def end_with_parent(parent: int) -> None:

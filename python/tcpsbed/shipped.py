@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from pathlib import Path
 from textwrap import shorten
 
 from tcpsbed.errors import ConfigError
+from tcpsbed.nearest import close_match, distance, nearest
 
 DATA = Path(__file__).resolve().parent / "data"
 SCENARIOS, EXAMPLES, DOCS = DATA / "scenarios", DATA / "examples", DATA / "docs"
@@ -36,13 +36,14 @@ def find(name: str) -> Path:
     """
     files = listed()
     if name not in files:
-        raise ConfigError(f'found "{name}"', key="NAME", allowed=", ".join(files))
+        raise ConfigError(f'found "{name}"', key="--from", allowed=close_match(name, files))
     return files[name].resolve()
 
 
 def remedy(file: Path) -> str:
     """How to get a scenario that is not there, if one of its name ships; else empty."""
-    return f"tcpsbed init --from {file.stem}" if file.suffix == ".toml" and file.stem in listed() else ""
+    ships = file.suffix in (".toml", "") and file.stem in listed()
+    return f"tcpsbed init --from {file.stem}" if ships else ""
 
 
 def summary(file: Path) -> str:
@@ -57,7 +58,7 @@ def summary(file: Path) -> str:
 
 
 def command(file: Path) -> str:
-    """What to start a scenario or example with: what its head says, else `tcpsbed run`."""
+    """The command that starts a scenario or example: from its first comment, otherwise `tcpsbed run`."""
     if file.suffix == ".py":
         return "python"
     said = re.search(
@@ -114,7 +115,7 @@ def write(name: str, to: Path) -> list[Path]:
 
 def page(name: str) -> str:
     """The text of a page of the documentation: by its name, with `.md` or without, or by a word in one of its headings,
-    else in its code spans, as names of hooks and robots are.
+    or in its code spans, such as names of hooks and robots.
 
     Raises
     ------
@@ -122,12 +123,11 @@ def page(name: str) -> str:
         If there is none of this name.
     """
     known, wanted = pages(), name.removesuffix(".md").removeprefix("docs/")
-    near = get_close_matches(wanted, known, 1)
-    mistyped = bool(get_close_matches(wanted, known, 1, cutoff=0.9))
+    near = nearest(wanted, known) or ""
+    mistyped = len(wanted) > 5 and distance(wanted, near) == 1
     found = wanted if wanted in known else None if mistyped else _about(wanted)
     if found is None:
-        allowed = ", ".join(known) + "".join(f" (did you mean {one}?)" for one in near)
-        raise ConfigError(f'found "{name}"', key="PAGE", allowed=allowed)
+        raise ConfigError(f'found "{name}"', key="PAGE", allowed=close_match(wanted, known))
     return _text(found)
 
 
@@ -136,12 +136,13 @@ def _text(page: str) -> str:
 
 
 def _about(word: str) -> str | None:
-    """The page that names a word in a heading, in a line `run = "…"`, or most often in code spans; `None` if none does."""
+    """The page with a word in a heading, in a line `run = "…"`, most often in code spans, or as a term."""
     quoted = re.escape(word)
     for pattern in (
         rf"^#.*\b{quoted}\b",
         rf"^(?:run|robot) = \"{quoted}\"|robot = \"{quoted}\"|^\| `{quoted}`",
         rf"`{quoted}`",
+        rf"\*\*{quoted}\*\*",
     ):
         counts = {name: len(re.findall(pattern, _text(name), re.M | re.I)) for name in pages()}
         best = max(counts, key=lambda name: counts[name])

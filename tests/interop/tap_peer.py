@@ -32,7 +32,7 @@ def specification(place: Path) -> dict:
         {"from": 0, "to": 1, "delay_ns": 0, "queue": {}},
         {"from": 1, "to": 0, "delay_ns": 0, "queue": {}},
     ]
-    attach = {"how": "descriptor", "taps": str(place), "nodes": NODES, "gateway": GATEWAY}
+    attach = {"how": "descriptor", "taps": str(place), "nodes": NODES, "gateway": GATEWAY, "link_bytes": 26}
     return {
         "vertices": 2, "links": links, "routes": [[None, 0], [1, None]], "traffic": [], "seed": 1,
         "end_ns": 5_000_000_000, "by_clock": True, "most_lag_ns": 5_000_000_000, "attach": attach,

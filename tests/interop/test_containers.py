@@ -10,26 +10,13 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from real_run import BOXED
 
 import tcpsbed
 from tcpsbed import _tcps
 from tcpsbed.errors import DataError, WorldError
 from tcpsbed.worlds import containers
 
-SCENARIO = """
-name = "boxed"
-duration = "3 s"
-[components]
-ms-com = "left"
-ss-com = "right"
-[flows.kinematic]
-sample = "24 B"
-rate = "200 Hz"
-[links.l1]
-from = "left"
-to = "right"
-delay = "10 ms"
-"""
 PYTHON = "/usr/bin/python3.11"
 
 
@@ -70,7 +57,7 @@ def image(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.needs("root", "tun", "containers")
 def test_nodes_in_containers_talk_through_the_emulator(image, tmp_path, capsys):
-    told = tcpsbed.run(SCENARIO, world="containers", out=tmp_path / "run").summary
+    told = tcpsbed.run(BOXED, world="containers", out=tmp_path / "run").summary
     assert told["errors"] == []
     flow = told["flows"]["kinematic"]
     assert flow["delivered"] > 500 and flow["lost"] == 0
@@ -88,7 +75,7 @@ def test_nodes_in_containers_talk_through_the_emulator(image, tmp_path, capsys):
 @pytest.mark.slow
 @pytest.mark.needs("root", "tun", "containers", "ns3")
 def test_nodes_in_containers_talk_through_ns3(image, tmp_path, capsys):
-    told = tcpsbed.run(SCENARIO, world="containers+ns3", out=tmp_path / "run").summary
+    told = tcpsbed.run(BOXED, world="containers+ns3", out=tmp_path / "run").summary
     assert told["errors"] == []
     flow = told["flows"]["kinematic"]
     assert flow["delivered"] > 500 and flow["lost"] == 0
@@ -142,7 +129,7 @@ def test_background_traffic_comes_from_containers_of_its_own(image, tmp_path, mo
     seen = []
     launch = containers.Process
     monkeypatch.setattr(containers, "Process", lambda name, *more: seen.append(name) or launch(name, *more))
-    scenario = SCENARIO.replace('to = "right"', 'to = "r"') + BUSY
+    scenario = BOXED.replace('to = "right"', 'to = "r"') + BUSY
     told = tcpsbed.run(scenario, world="containers", out=tmp_path / "run").summary
     assert seen == ["left", "right", "traffic@left", "traffic@right", "traffic@r"]
     assert "namespaces" not in capsys.readouterr().err
@@ -151,7 +138,7 @@ def test_background_traffic_comes_from_containers_of_its_own(image, tmp_path, mo
 
 @pytest.mark.needs("root", "tun")
 def test_background_traffic_comes_from_namespaces_of_its_own(tmp_path):
-    scenario = SCENARIO.replace('to = "right"', 'to = "r"') + BUSY
+    scenario = BOXED.replace('to = "right"', 'to = "r"') + BUSY
     carries_traffic(tcpsbed.run(scenario, world="namespaces", out=tmp_path / "run").summary)
 
 
@@ -159,7 +146,7 @@ def test_background_traffic_comes_from_namespaces_of_its_own(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("network", ["ns3", "ns3-tap"])
 def test_background_traffic_of_others_passes_ns3(tmp_path, network):
-    scenario = SCENARIO.replace('to = "right"', 'to = "r"') + BUSY
+    scenario = BOXED.replace('to = "right"', 'to = "r"') + BUSY
     carries_traffic(tcpsbed.run(scenario, world=f"namespaces+{network}", out=tmp_path / "run").summary)
 
 
@@ -167,9 +154,12 @@ def test_background_traffic_of_others_passes_ns3(tmp_path, network):
 @pytest.mark.needs("root", "tun")
 def test_without_an_engine_plain_namespaces_are_said_to_be_used(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(containers, "engine", lambda: None)
-    told = tcpsbed.run(SCENARIO, world="containers", out=tmp_path / "run").summary
+    told = tcpsbed.run(BOXED, world="containers", out=tmp_path / "run").summary
     assert told["errors"] == [] and told["flows"]["kinematic"]["delivered"] > 500
-    assert "no containers here; instead plain network namespaces: no engine" in capsys.readouterr().err
+    assert (
+        "containers are not available; used instead: plain network namespaces: no engine"
+        in capsys.readouterr().err
+    )
     assert any("plain network namespaces: no engine" in said for said in told["disturbances"])
     assert "fallback" in json.loads((tmp_path / "run" / "result.json").read_text())
 

@@ -12,7 +12,7 @@ import pytest
 from tcpsbed.doctor import programs
 from tcpsbed.worlds import ns3_program
 
-pytestmark = [pytest.mark.needs("ns3")]
+pytestmark = [pytest.mark.needs("ns3"), pytest.mark.beside, pytest.mark.slow]
 
 FOUND = """\
 includedir={headers}

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from real_run import BOXED
 
 import tcpsbed
-from tcpsbed import config, session
+from tcpsbed import scenarios
+from tcpsbed.runs import session
 from tcpsbed.worlds import ns3_program
 
 pytestmark = [pytest.mark.needs("ns3"), pytest.mark.interop, pytest.mark.slow]
@@ -27,8 +29,8 @@ def both(scenario, folder, *changes):
 
 
 @pytest.mark.beside
-def test_plain_udp_over_the_dumbbell_is_the_same_to_the_packet(scenarios, tmp_path):
-    ours, theirs = both(scenarios / "dumbbell-udp.toml", tmp_path)
+def test_plain_udp_over_the_dumbbell_is_the_same_to_the_packet(shipped_scenarios, tmp_path):
+    ours, theirs = both(shipped_scenarios / "dumbbell-udp.toml", tmp_path)
     for name, flow in ours["flows"].items():
         found = theirs["flows"][name]
         assert (found["sent"], found["delivered"], found["drops"]) == (
@@ -44,8 +46,8 @@ def test_plain_udp_over_the_dumbbell_is_the_same_to_the_packet(scenarios, tmp_pa
 
 
 @pytest.mark.beside
-def test_dpm_over_the_dumbbell_adapts_alike(scenarios, tmp_path):
-    ours, theirs = both(scenarios / "dumbbell-dpm.toml", tmp_path, 'traffic.vbr.vary="constant"')
+def test_dpm_over_the_dumbbell_adapts_alike(shipped_scenarios, tmp_path):
+    ours, theirs = both(shipped_scenarios / "dumbbell-dpm.toml", tmp_path, 'traffic.vbr.vary="constant"')
     for name, flow in ours["flows"].items():
         mine, other = flow["delay_ms"]["mean"], theirs["flows"][name]["delay_ms"]["mean"]
         assert abs(other - mine) < max(0.3, 0.02 * mine), name
@@ -53,11 +55,15 @@ def test_dpm_over_the_dumbbell_adapts_alike(scenarios, tmp_path):
 
 
 @pytest.mark.beside
-def test_the_same_seed_gives_the_same_bytes(scenarios, tmp_path):
+def test_the_same_seed_gives_the_same_bytes(shipped_scenarios, tmp_path):
     keys = [*SHORT, 'duration="3 s"', 'traffic.vbr.vary="per-packet"']
     runs = [
         tcpsbed.run(
-            scenarios / "dumbbell-udp.toml", world="ns3-virtual", out=tmp_path / f"{i}", set=keys, seed=seed
+            shipped_scenarios / "dumbbell-udp.toml",
+            world="ns3-virtual",
+            out=tmp_path / f"{i}",
+            set=keys,
+            seed=seed,
         )
         for i, seed in enumerate((1, 1, 2))
     ]
@@ -113,9 +119,9 @@ def test_loss_csma_and_traffic_inside_ns3(tmp_path):
 
 
 @pytest.mark.beside
-def test_lte_goes_up_slowly_and_down_fast(scenarios, tmp_path):
+def test_lte_goes_up_slowly_and_down_fast(shipped_scenarios, tmp_path):
     told = tcpsbed.run(
-        scenarios / "lte-pingpong.toml", world="ns3-virtual", out=tmp_path / "run", set=SHORT
+        shipped_scenarios / "lte-pingpong.toml", world="ns3-virtual", out=tmp_path / "run", set=SHORT
     ).summary
     (point,) = told["echo"]["kinematic"]["points"]
     # [Abdullah 2023] published: 17.85 ms round trip, 13.22 up and 4.59 down with the hops around the air.
@@ -126,11 +132,11 @@ def test_lte_goes_up_slowly_and_down_fast(scenarios, tmp_path):
 
 
 @pytest.mark.beside
-def test_lte_goes_up_faster_when_packets_come_more_often(scenarios, tmp_path):
+def test_lte_goes_up_faster_when_packets_come_more_often(shipped_scenarios, tmp_path):
     def up_ms(rate):
         keys = ['duration="5 s"', f'flows.kinematic.rate="{rate}"']
         told = tcpsbed.run(
-            scenarios / "lte-pingpong.toml", world="ns3-virtual", out=tmp_path / rate, set=keys
+            shipped_scenarios / "lte-pingpong.toml", world="ns3-virtual", out=tmp_path / rate, set=keys
         )
         return told.summary["flows"]["kinematic"]["delay_ms"]["mean"]
 
@@ -148,29 +154,16 @@ def test_wifi_carries_samples(tmp_path):
 
 
 @pytest.mark.realtime
-def test_real_time_through_ns3_agrees_with_virtual_time(scenarios, tmp_path):
+def test_real_time_through_ns3_agrees_with_virtual_time(shipped_scenarios, tmp_path):
     keys = ['duration="4 s"', 'measure.pcapng="off"']
-    ours = tcpsbed.run(scenarios / "dumbbell-udp.toml", out=tmp_path / "virtual", set=keys).summary
-    told = tcpsbed.run(scenarios / "dumbbell-udp.toml", world="ns3", out=tmp_path / "real", set=keys).summary
+    ours = tcpsbed.run(shipped_scenarios / "dumbbell-udp.toml", out=tmp_path / "virtual", set=keys).summary
+    told = tcpsbed.run(
+        shipped_scenarios / "dumbbell-udp.toml", world="ns3", out=tmp_path / "real", set=keys
+    ).summary
     mine, found = (run["flows"]["kinematic"]["delay_ms"]["p50"] for run in (ours, told))
     assert told["errors"] == []
     assert any(node["name"] == "ns-3" for node in told["nodes"])
     assert abs(found - mine) < 0.5
-
-
-BOXED = """
-duration = "3 s"
-[components]
-ms-com = "left"
-ss-com = "right"
-[flows.kinematic]
-sample = "24 B"
-rate = "200 Hz"
-[links.l1]
-from = "left"
-to = "right"
-delay = "10 ms"
-"""
 
 
 @pytest.mark.realtime
@@ -220,12 +213,12 @@ def test_ns3_holds_the_devices_of_nodes_itself(tmp_path, network):
     flow = told["flows"]["kinematic"]
     assert told["errors"] == []
     assert 0.05 < flow["loss"] < 0.16
-    # 78 B at 1 Mbit/s are 0.6 ms, and a packet of others may be under way.
+    # 78 B at 1 Mbit/s are 0.6 ms, and a packet of cross traffic may be in flight.
     assert 10.5 < flow["delay_ms"]["p50"] < 13
     lossy, slow = (
         next(row for row in told["network"] if row["name"] == f"{n}.forward") for n in ("l1", "l2")
     )
-    # Of the last second what did not come may be under way still, for all that the flow's record says.
+    # Of the last second what is missing may still be in flight, for all that the flow's record says.
     assert lossy["drops"]["loss"] == flow["sent"] - flow["delivered"]
     # What is on the wire is as long as through gates: 24 B, 54 B of headers and link.
     assert lossy["bytes"] / lossy["packets"] == pytest.approx(24 + 24 + 54, abs=1)
@@ -275,10 +268,10 @@ def test_strangers_are_sent_away_and_late_devices_are_taken(tmp_path):
 
 @pytest.mark.realtime
 @pytest.mark.needs("root", "tun")
-def test_lte_of_ns3_carries_packets_of_devices(scenarios, tmp_path):
+def test_lte_of_ns3_carries_packets_of_devices(shipped_scenarios, tmp_path):
     keys = ['duration="3 s"', 'measure.pcapng="off"']
     told = tcpsbed.run(
-        scenarios / "lte-pingpong.toml", world="namespaces+ns3-tap", out=tmp_path / "run", set=keys
+        shipped_scenarios / "lte-pingpong.toml", world="namespaces+ns3-tap", out=tmp_path / "run", set=keys
     ).summary
     (point,) = told["echo"]["kinematic"]["points"]
     assert told["errors"] == [] and point["lost"] == 0
@@ -286,12 +279,13 @@ def test_lte_of_ns3_carries_packets_of_devices(scenarios, tmp_path):
     assert 3 < point["return_ms"]["p50"] < 6
 
 
+@pytest.mark.beside
 @pytest.mark.realtime
-def test_a_machine_that_cannot_keep_up_is_told_so(scenarios, tmp_path, monkeypatch):
+def test_a_machine_that_cannot_keep_up_is_told_so(shipped_scenarios, tmp_path, monkeypatch):
     from tcpsbed.worlds import ns3
 
     monkeypatch.setattr(ns3, "MOST_LAG_NS", 1_000)
-    scenario = config.load(scenarios / "dumbbell-udp.toml", ['duration="20 s"'])
+    scenario = scenarios.load(shipped_scenarios / "dumbbell-udp.toml", ['duration="20 s"'])
     session.execute(scenario, world="ns3", out=tmp_path / "run")
     told = tcpsbed.Run(tmp_path / "run").summary
     assert any("behind the clock" in error for error in told["errors"]), told["errors"]
@@ -299,14 +293,15 @@ def test_a_machine_that_cannot_keep_up_is_told_so(scenarios, tmp_path, monkeypat
     assert sent < 20_000, "it did not go on to its end"
 
 
+@pytest.mark.beside
 @pytest.mark.realtime
-def test_more_traffic_than_any_machine_simulates_in_real_time_ends_the_command(scenarios, tmp_path):
+def test_more_traffic_than_any_machine_simulates_in_real_time_ends_the_command(shipped_scenarios, tmp_path):
     keys = ['duration="20 s"', 'traffic.cbr.rate="5 Gbit/s"', 'measure.pcapng="off"']
     sets = [word for key in keys for word in ("--set", key)]
-    file, out = scenarios / "dumbbell-udp.toml", tmp_path / "run"
+    file, out = shipped_scenarios / "dumbbell-udp.toml", tmp_path / "run"
     command = [sys.executable, "-m", "tcpsbed", "run", str(file), "--world", "ns3", "--out", str(out), *sets]
     done = subprocess.run([*command, "--no-report"], capture_output=True, text=True, timeout=120)
     assert done.returncode != 0 and "Traceback" not in done.stderr
     assert "in real time" in done.stderr, done.stderr
-    assert "behind the clock" in done.stderr or "node emulator: has not run for" in done.stderr, done.stderr
+    assert "behind the clock" in done.stderr or "node emulator: did not run for" in done.stderr, done.stderr
     assert np.count_nonzero(tcpsbed.Run(out).records["kind"] == 1) < 20_000, "it did not go on to its end"

@@ -10,9 +10,9 @@ import re
 
 import pytest
 
-from tcpsbed.reproduce.rows import Row
-from tcpsbed.reproduce.study import Study
-from tcpsbed.reproduce.works import find
+from tcpsbed.lab.reproduce.rows import Row
+from tcpsbed.lab.reproduce.study import Study
+from tcpsbed.lab.reproduce.works import find
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

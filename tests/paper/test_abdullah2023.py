@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tcpsbed.errors import WorldError
-from tcpsbed.reproduce import abdullah2023, lte, recordings
-from tcpsbed.reproduce.lte import ping_pong
-from tcpsbed.reproduce.packets import Delays, stop_and_wait
-from tcpsbed.reproduce.rows import Row
-from tcpsbed.reproduce.study import Study
+from tcpsbed.lab.reproduce import abdullah2023, lte, recordings
+from tcpsbed.lab.reproduce.lte import ping_pong
+from tcpsbed.lab.reproduce.packets import Delays, stop_and_wait
+from tcpsbed.lab.reproduce.rows import Row
+from tcpsbed.lab.reproduce.study import Study
 from tcpsbed.worlds import registry
 
 WORK = "abdullah2023"
@@ -118,7 +118,7 @@ def test_a_trip_without_a_packet_back_is_a_message() -> None:
 
 
 def test_without_ns3_its_rows_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tcpsbed.reproduce.lte import over_ns3
+    from tcpsbed.lab.reproduce.lte import over_ns3
     from tcpsbed.worlds import ns3_program
 
     monkeypatch.setattr(ns3_program, "MODULES", ("ns3-that-is-not-there",))

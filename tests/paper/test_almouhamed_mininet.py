@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tcpsbed.reproduce import almouhamed_mininet
-from tcpsbed.reproduce.study import WHOLE, Study
-from tcpsbed.reproduce.works import find
+from tcpsbed.lab.reproduce import almouhamed_mininet
+from tcpsbed.lab.reproduce.study import WHOLE, Study
+from tcpsbed.lab.reproduce.works import find
 from tcpsbed.worlds import registry
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tcpsbed.reproduce import dpm_q
-from tcpsbed.reproduce.rows import Row
-from tcpsbed.reproduce.study import Study
+from tcpsbed.lab.reproduce import dpm_q
+from tcpsbed.lab.reproduce.rows import Row
+from tcpsbed.lab.reproduce.study import Study
 
 WORK, LONG = "dpm-q", True
 

@@ -8,9 +8,9 @@ import re
 import numpy as np
 import pytest
 
-from tcpsbed.reproduce import bounds, contact, dumbbell, gokhale2017
-from tcpsbed.reproduce.rows import Row
-from tcpsbed.reproduce.study import Study
+from tcpsbed.lab.reproduce import bounds, contact, dumbbell, gokhale2017
+from tcpsbed.lab.reproduce.rows import Row
+from tcpsbed.lab.reproduce.study import Study
 
 WORK, LONG = "gokhale2017", True
 TOTALS = (460, 560, 660, 672, 700, 750, 761, 770, 800)

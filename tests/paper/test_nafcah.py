@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from tcpsbed import config, session
+from tcpsbed import scenarios
 from tcpsbed.analysis import Run
+from tcpsbed.runs import session
 
 SCENARIO = Path(__file__).resolve().parents[2] / "scenarios" / "dumbbell-dpm.toml"
 LIMIT_MS = 30.0
@@ -22,7 +23,7 @@ LIMIT_MS = 30.0
 
 def forward(transport: str, *more: str) -> dict[str, Any]:
     """The summary of the forward flow; others send 780 and 400 kbit/s beside it, and 400 kbit/s the other way."""
-    loaded = config.load(
+    loaded = scenarios.load(
         SCENARIO,
         [
             'duration="12 s"',

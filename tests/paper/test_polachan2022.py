@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tcpsbed.analysis.stats import Interval
-from tcpsbed.reproduce import (
+from tcpsbed.lab.reproduce import (
     polachan2022,
     polachan2022_arm,
     polachan2022_demo,
@@ -20,9 +20,9 @@ from tcpsbed.reproduce import (
     polachan2022_video,
     repeats,
 )
-from tcpsbed.reproduce.polachan2022 import CAPTURES, PINGS, SUTURING
-from tcpsbed.reproduce.rows import Row
-from tcpsbed.reproduce.study import Study
+from tcpsbed.lab.reproduce.polachan2022 import CAPTURES, PINGS, SUTURING
+from tcpsbed.lab.reproduce.rows import Row
+from tcpsbed.lab.reproduce.study import Study
 
 WORK, LONG = "polachan2022", True
 NEEDS_DATA = "needs recordings: tcpsbed data captures, tcpsbed data suturing"
@@ -115,7 +115,7 @@ def test_what_a_small_buffer_loses_hangs_on_arrivals_and_not_on_phases(rows: dic
     lost = rows["figure20-lost"]
     assert 8.0 < (lost.ours or 0.0) < 16.0 and not lost.within, "12 is not the published 20"
     assert "at random moments (of all: at a constant rate: " in lost.told and "phases" in lost.told
-    assert 13.0 < (rows["figure20-remedy-drops"].ours or 0.0) < 25.0, "commands bear what the line lacks"
+    assert 13.0 < (rows["figure20-remedy-drops"].ours or 0.0) < 25.0, "commands lose what the line lacks"
 
 
 # [Polachan 2022]

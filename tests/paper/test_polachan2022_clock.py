@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tcpsbed.reproduce import polachan2022
-from tcpsbed.reproduce.polachan2022_arm import MEASURED
-from tcpsbed.reproduce.rows import Row
-from tcpsbed.reproduce.study import Study
+from tcpsbed.lab.reproduce import polachan2022
+from tcpsbed.lab.reproduce.polachan2022_arm import MEASURED
+from tcpsbed.lab.reproduce.rows import Row
+from tcpsbed.lab.reproduce.study import Study
 
 pytestmark = pytest.mark.realtime
 WORK = "polachan2022"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tcpsbed.reproduce import polachan2022_edge as edge
-from tcpsbed.reproduce import polachan2022_step as step
-from tcpsbed.reproduce.rows import Row
-from tcpsbed.reproduce.study import Study
+from tcpsbed.lab.reproduce import polachan2022_edge as edge
+from tcpsbed.lab.reproduce import polachan2022_step as step
+from tcpsbed.lab.reproduce.rows import Row
+from tcpsbed.lab.reproduce.study import Study
 
 WORK = "polachan2022-edge"
 

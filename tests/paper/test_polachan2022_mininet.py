@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tcpsbed.reproduce.expected import load
-from tcpsbed.reproduce.polachan2022 import CAPTURES, PINGS, SUTURING
-from tcpsbed.reproduce.rows import Row
-from tcpsbed.reproduce.study import WHOLE, Study
-from tcpsbed.reproduce.works import find
+from tcpsbed.lab.reproduce.expected import load
+from tcpsbed.lab.reproduce.polachan2022 import CAPTURES, PINGS, SUTURING
+from tcpsbed.lab.reproduce.rows import Row
+from tcpsbed.lab.reproduce.study import WHOLE, Study
+from tcpsbed.lab.reproduce.works import find
 from tcpsbed.worlds import registry
 
 
@@ -40,7 +40,7 @@ def test_queues_and_known_delays_come_out_in_mininet(rows: dict[str, Row]) -> No
 def test_without_mininet_every_row_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry.named("mininet").hosting, "missing", classmethod(lambda cls: "Mininet"))
     study = Study("polachan2022-mininet", None, world="mininet")
-    from tcpsbed.reproduce import polachan2022_mininet
+    from tcpsbed.lab.reproduce import polachan2022_mininet
 
     polachan2022_mininet.reproduce(study)
     assert {row.key for row in study.rows} == set(study.expected)

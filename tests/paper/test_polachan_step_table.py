@@ -9,8 +9,8 @@ overshoot by hundreds of percent.
 
 import pytest
 
-from tcpsbed.control.batch import Bench, Cell
-from tcpsbed.control.verdict import Limits
+from tcpsbed.lab.control.batch import Bench, Cell
+from tcpsbed.lab.control.verdict import Limits
 
 LOSSES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 RUNS, OUR_RUNS = 20_000, 200

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tcpsbed.reproduce import task
-from tcpsbed.reproduce.questions import TRACES, jain
-from tcpsbed.reproduce.rows import Row
-from tcpsbed.reproduce.study import Study
+from tcpsbed.lab.reproduce import task
+from tcpsbed.lab.reproduce.questions import TRACES, jain
+from tcpsbed.lab.reproduce.rows import Row
+from tcpsbed.lab.reproduce.study import Study
 
 WORK = "questions"
 

@@ -46,9 +46,9 @@ def serve(scenario: Path, out: Path) -> tuple[subprocess.Popen[str], str]:
 
 
 @pytest.fixture
-def served(tmp_path: Path, scenarios: Path) -> Iterator[tuple[subprocess.Popen[str], str, Path]]:
-    """The shipped scenario under way: the process, the address, the run folder."""
-    process, address = serve(scenarios / "console.toml", tmp_path / "out")
+def served(tmp_path: Path, shipped_scenarios: Path) -> Iterator[tuple[subprocess.Popen[str], str, Path]]:
+    """The shipped scenario while it runs: the process, the address, the run folder."""
+    process, address = serve(shipped_scenarios / "console.toml", tmp_path / "out")
     yield process, address, tmp_path / "out"
     process.terminate()
     process.wait(30)
@@ -109,10 +109,10 @@ def test_a_browser_that_goes_away_leaves_the_arm_at_rest_and_one_that_comes_move
     process, address, out = served
     ws = address.replace("http", "ws").replace("/?", "/ws?")
     for number in range(2):
-        with connect(ws) as line:
+        with connect(ws, close_timeout=0.1) as line:  # what comes is not read: its answer would be waited for
             until = time.monotonic() + 60
             while number == 0 and time.monotonic() < until and json.loads(line.recv(60))["k"] != "force":
-                pass  # until the run is under way
+                pass  # until the run has begun
             for i in range(60):
                 line.send(json.dumps({"k": "hand", "p": [[0, 0.5 * np.sin(i / 5), 0, 0, 0, 0]]}))
                 time.sleep(0.02)
@@ -243,7 +243,7 @@ def moved(out: Path) -> None:
     )
     assert len(fresh) > 40
     assert np.ptp(commands.values[:, 1]) > 0.1, "from side to side"
-    # The bar is p95 under 10 ms on a quiet machine; the median stands for it.
+    # The target is p95 under 10 ms on a quiet machine; the median stands for it.
     assert -1.0 < np.median(late_ms) < 10.0
 
 
@@ -288,9 +288,9 @@ EDGE = """() => {
 
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="needs chromium")
-def test_while_the_network_fails_the_page_shows_what_is_predicted_and_says_so(tmp_path, scenarios):
+def test_while_the_network_fails_the_page_shows_what_is_predicted_and_says_so(tmp_path, shipped_scenarios):
     api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
-    text = FAILING.format(base=scenarios / "console-network.toml")
+    text = FAILING.format(base=shipped_scenarios / "console-network.toml")
     for at in range(3, SECONDS, 5):
         text += f'[[events]]\nat = "{at} s"\nlink = "way"\nup = false\n'
         text += f'[[events]]\nat = "{at + 2} s"\nlink = "way"\nup = true\n'
@@ -394,9 +394,11 @@ flow = "head"
 
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="needs chromium")
-def test_a_stand_in_for_a_headset_sees_a_picture_for_each_eye_and_its_pose_travels(tmp_path, scenarios):
+def test_a_stand_in_for_a_headset_sees_a_picture_for_each_eye_and_its_pose_travels(
+    tmp_path, shipped_scenarios
+):
     api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
-    (tmp_path / "headset.toml").write_text(HEADSET.format(base=scenarios / "console.toml"))
+    (tmp_path / "headset.toml").write_text(HEADSET.format(base=shipped_scenarios / "console.toml"))
     process, address = serve(tmp_path / "headset.toml", tmp_path / "out")
     try:
         with api.sync_playwright() as playwright:

@@ -94,7 +94,7 @@ def test_the_users_files_in_a_killed_run_stay(tmp_path: Path) -> None:
     assert {name: (made / name).read_bytes() for name in before} == before
     assert (made / "packets.pcapng").stat().st_size > 1000 and not list(made.glob("node*"))
     done = tcpsbed(tmp_path, "run", "scenario.toml", "--duration", "1 s", "--out", "out", "-q")
-    assert done.returncode == 2 and "holds eth0.pcapng, which is no result of tcpsbed" in done.stderr
+    assert done.returncode == 2 and "holds eth0.pcapng, which is not a result of tcpsbed" in done.stderr
     assert {name: (made / name).read_bytes() for name in before} == before
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from again import in_time
 
 import tcpsbed
-from tcpsbed.reproduce import polachan2022_edge as edge
+from tcpsbed.lab.reproduce import polachan2022_edge as edge
 
 pytestmark = pytest.mark.realtime
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "polachan-gripper-hold.toml"
@@ -31,6 +32,6 @@ def test_a_hold_before_a_lossy_last_mile_restores_the_rhythm(tmp_path: Path) -> 
         share = 2.0**-copy
         off = abs(float((held.came == copy).mean()) - share)
         assert off <= 4 * np.sqrt(share * (1 - share) / n), (copy, off)
-    assert late <= edge.LATE_MS, late
     within = float((held.off_ms <= INTERVAL_MS + late).mean())
-    assert within >= SHARE - 3 * np.sqrt(VARIANCE / n), within
+    with in_time((text for text in run.summary["disturbances"] if "(p99" in text), edge.LATE_MS):
+        assert within >= SHARE - 3 * np.sqrt(VARIANCE / n), within

@@ -22,7 +22,7 @@ def test_nonsense_and_exceptions_lead_to_a_safe_stop(tmp_path: Path, name: str) 
     tcpsbed.run(failing_run.scenario(tmp_path, name), world="real", out=tmp_path / "out")
     found = summary(tmp_path / "out")
     failing_run.stands_still(tmp_path / "out", found)
-    why = {"Nan": "gave out values that are no numbers", "Raises": "left its domain"}[name]
+    why = {"Nan": "returned values that are not finite", "Raises": "left its domain"}[name]
     assert why in json.dumps(found)
 
 

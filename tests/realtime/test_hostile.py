@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from again import in_time
 from real_run import DELIVERED, NETWORK, Started, chain, rows, started, summary
 
 DATAGRAMS = 2000
@@ -106,9 +107,11 @@ def assert_unharmed(run: Started) -> None:
     assert delivered["index"].max() < 1000 * RUN_S
 
 
-def counted(run: Started) -> int:
-    """Datagrams of strangers that nodes have counted, by whichever door they came."""
-    return sum(node["strangers"] + node["asides_refused"] for node in summary(run.out)["nodes"])
+def assert_counted(run: Started) -> None:
+    """Nodes have counted all datagrams of strangers, by whichever door they came."""
+    told = summary(run.out)
+    with in_time(told["disturbances"]):
+        assert sum(node["strangers"] + node["asides_refused"] for node in told["nodes"]) == DATAGRAMS
 
 
 @pytest.fixture
@@ -122,7 +125,7 @@ def test_nodes_refuse_and_count_strangers(tmp_path: Path, garbage: list[bytes]) 
     text = chain(f"{RUN_S:g} s", more="[measure]\n" + ECHO)
     run, screen = attacked(tmp_path, text, ["node0", "node1", "node2"], garbage, 3)
     assert_unharmed(run)
-    assert counted(run) == DATAGRAMS
+    assert_counted(run)
     told = [text for text in summary(run.out)["disturbances"] if "from strangers" in text]
     assert len(told) == 3, "each node tells"
     page = (run.out / "report.html").read_text()
@@ -133,7 +136,7 @@ def test_the_emulator_carries_nothing_of_strangers(tmp_path: Path, garbage: list
     text = chain(f"{RUN_S:g} s", more=NETWORK + ECHO)
     run, _ = attacked(tmp_path, text, ["emulator"], garbage, 4)
     assert_unharmed(run)
-    assert counted(run) == DATAGRAMS
+    assert_counted(run)
 
 
 def test_forged_echoes_and_clock_exchanges_change_no_measurement(tmp_path: Path) -> None:
@@ -143,7 +146,7 @@ def test_forged_echoes_and_clock_exchanges_change_no_measurement(tmp_path: Path)
     forged = [reply(i) if i % 2 else clock[:36] for i in range(DATAGRAMS)]
     run, _ = attacked(tmp_path, text, ["node0", "node1", "node2"], forged, 3)
     assert_unharmed(run)
-    assert counted(run) == DATAGRAMS
+    assert_counted(run)
     found = rows(run.out)
     echoes = found[(found["kind"] >= 6) & (found["kind"] <= 8)]
     assert len(echoes) > 100

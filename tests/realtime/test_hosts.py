@@ -19,9 +19,9 @@ import pytest
 from real_run import children, gone, rings_of
 from watch import blocks, home, until
 
-from tcpsbed import config
-from tcpsbed.config.model.place import Host
+from tcpsbed import scenarios
 from tcpsbed.errors import ConfigError, WorldError
+from tcpsbed.scenarios.model.place import Host
 from tcpsbed.worlds import ns3_program, registry
 from tcpsbed.worlds.agent import PIECE, Agent, digest
 from tcpsbed.worlds.contract import Job
@@ -301,7 +301,7 @@ def test_a_node_that_was_stopped_on_a_host_is_noticed_while_the_run_goes_on(tmp_
     finally:
         run.kill()
     assert run.returncode == 1 and time.monotonic() - begun < 40, said
-    assert re.search(r"node right: has not run for \d", said), said
+    assert re.search(r"node right: did not run for \d", said), said
     assert gone([stopped]), "a stopped node stays behind"
 
 
@@ -324,7 +324,7 @@ def test_a_cut_cable_is_noticed(lab):
     assert time.monotonic() - cut < 30, "it did not wait for the end of the run"
     assert "host right" in errors
     words = next(line for line in errors.splitlines() if "host right" in line)
-    if "no sign of life" in words:
+    if "no answer for" in words:
         assert SILENT_S <= float(words.rpartition(" for ")[2].split()[0]) < 20
 
 
@@ -332,7 +332,7 @@ def test_a_cut_cable_is_noticed(lab):
 def test_a_scenario_says_where_its_nodes_are(tmp_path):
     text = '[components]\nms-com = "left"\nss-com = "right"\n[flows.kinematic]\n'
     for more, expected, words in [
-        ("", WorldError, "names no hosts"),
+        ("", WorldError, "found no hosts"),
         ('[hosts.a]\naddress = "10.0.0.1"\nnodes = ["left"]\n', ConfigError, "right is on no host"),
         ('[hosts.a]\naddress = "-oProxyCommand=x"\nnodes = ["left"]\n', ConfigError, "begin with -"),
         ('[hosts.a]\naddress = "10.0.0.1"\nuser = "-F"\nnodes = ["left"]\n', ConfigError, "begin with -"),
@@ -341,8 +341,8 @@ def test_a_scenario_says_where_its_nodes_are(tmp_path):
     ]:
         (tmp_path / "s.toml").write_text(text + more)
         with pytest.raises(expected, match=words):
-            scenario = config.load(tmp_path / "s.toml")
-            plan = config.compile_plan(scenario, tmp_path / "inputs")
+            scenario = scenarios.load(tmp_path / "s.toml")
+            plan = scenarios.compile_plan(scenario, tmp_path / "inputs")
             registry.resolve("hosts", plan).hosting(Job(plan, scenario, tmp_path, tmp_path)).refuse()
 
 
@@ -419,7 +419,7 @@ def test_a_host_that_stops_reading_while_much_is_sent_is_given_up(tmp_path, monk
         sending.start()
         sending.join(10)
         assert not sending.is_alive() and time.monotonic() - begun < 8
-        assert "no sign of life for" in str(link.dead)
+        assert "no answer for" in str(link.dead)
     finally:
         link.close()
     assert link.child.returncode is not None
@@ -435,12 +435,12 @@ def test_a_node_that_stops_reading_its_plan_is_given_up(tmp_path, monkeypatch):
     node = Process("n", tmp_path / "n")
     try:
         os.kill(node.child.pid, signal.SIGSTOP)
-        telling = threading.Thread(target=lambda: node.tell(op="prepare", x="x" * 200_000), daemon=True)
+        telling = threading.Thread(target=lambda: node.send(op="prepare", x="x" * 200_000), daemon=True)
         telling.start()
         telling.join(10)
         assert not telling.is_alive()
-        with pytest.raises(WorldError, match=r'no word for 0\.1 s while waiting for "ready"'):
-            node.hear("ready", 0.1)
+        with pytest.raises(WorldError, match=r'no answer for 0\.1 s while waiting for "ready"'):
+            node.receive("ready", 0.1)
     finally:
         node.end()
     assert node.child.returncode == -signal.SIGKILL

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from real_run import NETWORK, Started, chain, children, gone, rows, shown, started, summary
 
-from tcpsbed import config, worlds
+from tcpsbed import scenarios, worlds
 from tcpsbed.worlds import memory
 
 pytestmark = pytest.mark.beside
@@ -162,11 +162,11 @@ def test_nodes_end_with_a_command_that_is_killed(tmp_path: Path) -> None:
 def test_an_error_beside_the_run_keeps_what_was_recorded(tmp_path: Path) -> None:
     (tmp_path / "scenario.toml").write_text(TEXT)
 
-    def live(_rows: bytes, now_s: float) -> None:
+    def live(_rows: bytes, now_s: float, _split: str) -> None:
         if now_s > 0.5:
             raise RuntimeError("no terminal")
 
-    scenario = config.load(tmp_path / "scenario.toml", ['measure.pcapng="on"'])
+    scenario = scenarios.load(tmp_path / "scenario.toml", ['measure.pcapng="on"'])
     with pytest.raises(RuntimeError, match="no terminal"):
         worlds.run(scenario, world="real", out=tmp_path / "out", live=live)
     result = json.loads((tmp_path / "out" / "result.json").read_text())

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from again import in_time
 from real_run import chain, summary, whole
 
 import tcpsbed
@@ -16,7 +17,7 @@ import tcpsbed
 BLOCKS_MS = (1, 3, 5, 10, 15)
 LOADS = ("0 bit/s", "500 kbit/s", "750 kbit/s")
 FACTOR = 3
-"""Real figures may depart this many times further than the benchmark's bar of 1 % or 20 us: tests share two cores
+"""Real figures may depart this many times further than the benchmark's target of 1 % or 20 us: tests share two cores
 with other processes, and 50 to 75 echoes of a point are far fewer than the benchmark's."""
 
 
@@ -47,7 +48,7 @@ def test_virtual_figures_are_exact(root: Path, tmp_path: Path, load: str) -> Non
 @pytest.mark.beside
 @pytest.mark.parametrize("load", LOADS)
 def test_traffic_that_delays_samples_does_not_touch_the_component(
-    scenarios: Path, tmp_path: Path, load: str
+    shipped_scenarios: Path, tmp_path: Path, load: str
 ) -> None:
     # On links of 10 Mbit/s samples meet the traffic. The points of one sample differ by the block and nothing else.
     for block_ms in BLOCKS_MS:
@@ -56,7 +57,7 @@ def test_traffic_that_delays_samples_does_not_touch_the_component(
             f'traffic.background.rate="{load}"',
             'duration="3 s"',
         ]
-        found = simulated(scenarios / "usnet9-latency.toml", tmp_path / f"{block_ms}", *overrides)
+        found = simulated(shipped_scenarios / "usnet9-latency.toml", tmp_path / f"{block_ms}", *overrides)
         parts = {part["name"]: part["latency_ms"] for part in found["path"]["kinematic"]}
         assert parts["srv"]["mean"] == pytest.approx(block_ms, abs=0.001)
         links = [part["latency_ms"]["sd"] for part in found["path"]["kinematic"] if part["what"] == "link"]
@@ -80,16 +81,17 @@ echo = {{ points = ["srv.entry", "srv.exit"], period = "20 ms" }}
     text = text.replace("[flows.haptic]\n", '[flows.haptic]\nrate = "50 Hz"\n')
     found, _ = whole(tmp_path, text)
     echo = found["echo"]["kinematic"]
-    assert sum(point["lost"] for point in echo["points"]) == 0
     # Medians: one moment at which the machine did something else moves the mean of a few dozen echoes.
     own_ms = next(s["cpu_ns"]["p50"] for s in found["stages"] if s["kind"] == "work") / 1e6
     off_ms = component(found)["p50"] - own_ms
-    bar_ms = max(0.01 * own_ms, 0.02)
+    target_ms = max(0.01 * own_ms, 0.02)
     with capsys.disabled():
-        off_us, bar_us = off_ms * 1e3, bar_ms * 1e3
+        off_us, target_us = off_ms * 1e3, target_ms * 1e3
         print(
-            f"\nblock of {block_ms} ms: {own_ms:.4f} ms itself, found {off_us:+.1f} us (bar {bar_us:.0f} us)"
+            f"\nblock of {block_ms} ms: {own_ms:.4f} ms itself, found {off_us:+.1f} us (target {target_us:.0f} us)"
         )
     assert own_ms == pytest.approx(block_ms, rel=0.05)
-    assert abs(off_ms) < FACTOR * bar_ms
-    assert echo["commands"] == pytest.approx(100, abs=5)
+    assert abs(off_ms) < FACTOR * target_ms
+    with in_time(found["disturbances"]):
+        assert echo["commands"] == pytest.approx(100, abs=5)
+        assert sum(point["lost"] for point in echo["points"]) == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from again import in_time
 from real_run import chain, whole
 
 ECHO = '[measure]\necho = { points = "all", period = "5 ms" }\n'
@@ -58,9 +59,9 @@ def test_all_that_is_sent_arrives(tmp_path: Path, waiting: str, ipv6: bool) -> N
     for flow in found["flows"].values():
         missed = sum(told(found, "missed_ticks"))
         assert 2000 - missed <= flow["sent"] <= 2000
-        # Samples that are on their way at the end arrive in the time that loops go on after it, unless one of
-        # them stands still for as long.
-        assert flow["delivered"] == flow["sent"] - flow["in_flight"] and flow["lost"] == 0
+        # Samples in flight at the end arrive in the time that loops go on after it, unless one of them stalls for as long.
+        with in_time(found["disturbances"]):
+            assert flow["delivered"] == flow["sent"] - flow["in_flight"] and flow["lost"] == 0
         assert 0 < flow["delay_ms"]["p50"] < 5
     assert found["errors"] == []
     assert_echoes(found)
@@ -74,8 +75,9 @@ def assert_echoes(found: dict[str, Any]) -> None:
     echo = found["echo"]["kinematic"]
     points = {point["point"]: point for point in echo["points"]}
     assert {"ms-com.exit", "srv.entry", "srv.exit", "ss-com.entry"} <= set(points)
-    assert all(point["n"] >= 5 for point in points.values())
-    assert sum(point["lost"] for point in points.values()) == 0
+    with in_time(found["disturbances"]):
+        assert all(point["n"] >= 5 for point in points.values())
+        assert sum(point["lost"] for point in points.values()) == 0
     assert points["srv.entry"]["forward_ms"]["p50"] > 0 and points["srv.entry"]["return_ms"]["p50"] > 0
     assert points["srv.entry"]["round_trip_ms"]["p50"] < points["ss-com.entry"]["round_trip_ms"]["p50"]
     assert [part["name"] for part in echo["components"]] and [part["name"] for part in echo["links"]]
@@ -90,7 +92,8 @@ def assert_tells_of_itself(found: dict[str, Any]) -> None:
         assert (node["ticks"] > 0) == (node["name"] != "edge")
         for key in ("missed_ticks", "gaps_over_1ms", "strangers", "unsent", "clock_steps"):
             assert node[key] >= 0
-        assert (node["ring_overflows"], node["socket_drops"]) == (0, 0)
+        with in_time(found["disturbances"]):
+            assert (node["ring_overflows"], node["socket_drops"]) == (0, 0)
         named = " ".join(node["privileges"])
         assert "SCHED_FIFO: " in named and "memory lock: " in named and "timer slack" in named
         assert all(text.endswith(": yes") or "refused" in text for text in node["privileges"])

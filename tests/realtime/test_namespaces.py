@@ -10,11 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
+from again import in_time
 from real_run import START_S, rings_of
 from watch import devices, home
 
 import tcpsbed
-from tcpsbed import config
+from tcpsbed import scenarios
 
 RECORD_BYTES = 32
 ROWS = 1500
@@ -81,8 +82,8 @@ def users_of(namespaces: set[str]) -> list[int]:
 
 @pytest.mark.slow
 @NAMESPACES
-def test_quickstart_is_the_same_in_every_mode(scenarios, tmp_path):
-    quickstart = scenarios / "quickstart.toml"
+def test_quickstart_is_the_same_in_every_mode(shipped_scenarios, tmp_path):
+    quickstart = shipped_scenarios / "quickstart.toml"
     short = ['duration="3 s"', 'measure.pcapng="off"']
     before = devices()
     virtual = tcpsbed.run(quickstart, out=tmp_path / "virtual", set=short).summary
@@ -92,10 +93,11 @@ def test_quickstart_is_the_same_in_every_mode(scenarios, tmp_path):
         assert {row["path"] for row in real["emulator"]} >= {"operator -> edge", "edge -> robot"}
         for name, flow in virtual["flows"].items():
             found = real["flows"][name]
-            # A loop that stands still leaves out ticks; what it sends arrives as in virtual time.
-            assert found["sent"] == pytest.approx(flow["sent"], rel=0.1, abs=2), name
-            assert found["loss"] == pytest.approx(flow["loss"], abs=0.03), name
-            assert found["delay_ms"]["p50"] == pytest.approx(flow["delay_ms"]["p50"], abs=1), name
+            with in_time(real["disturbances"]):
+                assert found["sent"] == pytest.approx(flow["sent"], rel=0.1, abs=2), name
+                assert found["loss"] == pytest.approx(flow["loss"], abs=0.03), name
+                # Half of the audio frames wait behind a picture, so that a median lies between two clusters.
+                assert found["delay_ms"]["mean"] == pytest.approx(flow["delay_ms"]["mean"], abs=1), name
     assert devices() == before
 
 
@@ -203,4 +205,4 @@ def test_without_privileges_the_message_says_what_is_missing(tmp_path):
 def test_an_unknown_network_is_refused(tmp_path):
     file = scenario_file(tmp_path, DIRECT)
     with pytest.raises(tcpsbed.ConfigError, match="namespaces"):
-        config.load(file, ['real.network="bridges"'])
+        scenarios.load(file, ['real.network="bridges"'])

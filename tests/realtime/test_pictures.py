@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from again import in_time
 from real_run import whole
 
 SCENARIO = """
@@ -48,7 +49,8 @@ def test_pictures_come_whole_and_soon(tmp_path: Path, codec: str) -> None:
     video = found["media"]["video"]
     assert video["unread"] == 0
     work_ms = sum(stage(found, kind)["cpu_ns"]["p50"] for kind in ("capture", "code", "decode", "show")) / 1e6
-    assert video["shown"] > 0.8 * 30 * 3
+    with in_time(found["disturbances"]):
+        assert video["shown"] > 0.8 * 30 * 3
     assert 0.8 * work_ms < video["glass_to_glass_ms"]["p50"] < work_ms + 25.0
     assert video["psnr_db"] is None if codec == "raw" else video["psnr_db"] > 30.0
     for flow in ("kinematic", "haptic"):

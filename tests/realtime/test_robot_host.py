@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
 
 import numpy as np
 import pytest
 
-from tcpsbed import session
 from tcpsbed.errors import HookError
 from tcpsbed.robots.camera import CameraSource
 from tcpsbed.robots.cell import Cell
 from tcpsbed.robots.host import Hosted
+from tcpsbed.runs import session
 
+pytestmark = pytest.mark.needs("python:mujoco")
 BEGUN = time.monotonic()
 ARM = ("tcpsbed.robots.arm", "Arm")
 START = np.array([0.0, 0.207, -0.305, 1.669, 0.0, 0.032])
@@ -22,13 +22,6 @@ START = np.array([0.0, 0.207, -0.305, 1.669, 0.0, 0.032])
 def turned(rad: float) -> np.ndarray:
     """The start with the base turned."""
     return START + np.array([rad, 0, 0, 0, 0, 0])
-
-
-@pytest.fixture(autouse=True)
-def simulator():
-    """MuJoCo, without which nothing here runs."""
-    if importlib.util.find_spec("mujoco") is None:
-        pytest.skip("needs mujoco")
 
 
 def driven(robot: Hosted, seconds: float, command: np.ndarray) -> np.ndarray:
@@ -68,7 +61,7 @@ def test_a_host_that_died_is_told():
     driven(robot, 0.2, START)
     robot._child.kill()
     robot._child.wait()
-    with pytest.raises(HookError, match="process of the robot ended"):
+    with pytest.raises(HookError, match="robot's process ended"):
         driven(robot, 0.5, turned(0.5))
     assert robot.close() == {}
 
@@ -118,8 +111,8 @@ def test_a_camera_that_is_not_there_is_told(tmp_path):
     robot.close()
 
 
-def test_pick_and_place_in_the_real_world(scenarios, tmp_path):
-    file = scenarios / "pick-and-place.toml"
+def test_pick_and_place_in_the_real_world(shipped_scenarios, tmp_path):
+    file = shipped_scenarios / "pick-and-place.toml"
     run = session.run(file, world="real", out=tmp_path / "run", set=['duration="5 s"'])
     assert run.summary["errors"] == []
     (robot,) = run.summary["robots"]

@@ -41,11 +41,11 @@ set = ['links.way.rate="100 Mbit/s"', 'links.way.delay="150 ms"']
 
 @contextmanager
 def started(
-    folder: Path, scenarios: Path, *more: str, pairs: str = "false"
+    folder: Path, shipped_scenarios: Path, *more: str, pairs: str = "false"
 ) -> Iterator[subprocess.Popen[str]]:
     """The command, in a folder of its own; ended whatever happens."""
     (folder / "delays.toml").write_text(
-        STUDY.format(scenario=scenarios / "console-network.toml", pairs=pairs)
+        STUDY.format(scenario=shipped_scenarios / "console-network.toml", pairs=pairs)
     )
     command = [sys.executable, "-m", "tcpsbed", "study", "delays.toml", *more]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -64,8 +64,8 @@ def rows_of(folder: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_the_grades_of_a_script_follow_the_delay_that_it_measures(tmp_path, scenarios):
-    with started(tmp_path, scenarios, "--scripted", "1") as process:
+def test_the_grades_of_a_script_follow_the_delay_that_it_measures(tmp_path, shipped_scenarios):
+    with started(tmp_path, shipped_scenarios, "--scripted", "1") as process:
         told, errors = process.communicate(timeout=200)
     assert process.returncode == 0, errors
     assert "The subjects were scripts" in told and "transparency" in told
@@ -77,10 +77,10 @@ def test_the_grades_of_a_script_follow_the_delay_that_it_measures(tmp_path, scen
 
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="needs chromium")
-def test_a_person_at_the_browser_goes_through_a_study(tmp_path, scenarios):
+def test_a_person_at_the_browser_goes_through_a_study(tmp_path, shipped_scenarios):
     api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
     seen: list[str] = []
-    with started(tmp_path, scenarios) as process:
+    with started(tmp_path, shipped_scenarios) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         found = re.match(r"study: subject 1: (http://127\.0\.0\.1:\d+/\?token=\S+)", line)

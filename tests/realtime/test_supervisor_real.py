@@ -20,7 +20,7 @@ from real_run import summary
 
 import tcpsbed
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.beside, pytest.mark.slow]
 SCHEDULES = 50 if os.environ.get("FULL") else 10
 WALL_CLOCK = Path(__file__).parent / "wall_clock.c"
 

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from again import in_time
 from real_run import chain, summary, whole
 
 import tcpsbed
 
 SLACK_MS = 0.5
 """What sockets and wake-ups of a loaded machine may add to a median; a virtual socket takes no time.
-The bar of 0.2 ms is judged on a quiet machine by `benches/same_session.py`."""
+The target of 0.2 ms is judged on a quiet machine by `benches/same_session.py`."""
 FAR = """
 [links.access]
 from = "ms"
@@ -67,15 +68,23 @@ def medians(found: dict[str, Any], flow: str) -> dict[str, float]:
     return {part["name"]: part["latency_ms"]["p50"] for part in found["path"][flow]}
 
 
+def lost(found: dict[str, Any]) -> int:
+    """Samples that were lost."""
+    return sum(flow["lost"] for flow in found["flows"].values())
+
+
 def test_with_slack_both_worlds_tell_the_same(tmp_path: Path) -> None:
     virtual, real = both(tmp_path, chain("3 s", more=FAR))
-    assert all(flow["lost"] == 0 for found in (virtual, real) for flow in found["flows"].values())
-    assert all(path["set_loss"] == path["delivered_loss"] == 0 for path in real["emulator"])
+    assert not lost(virtual)
+    with in_time(real["disturbances"]):
+        assert not lost(real)
+        assert all(path["set_loss"] == path["delivered_loss"] == 0 for path in real["emulator"])
     for name, flow in virtual["flows"].items():
         other = real["flows"][name]
         assert flow["delay_ms"]["p50"] == pytest.approx(20.0, abs=0.001)
         assert other["delay_ms"]["p50"] == pytest.approx(flow["delay_ms"]["p50"], abs=SLACK_MS)
-        assert other["sent"] == pytest.approx(flow["sent"], rel=0.02)
+        with in_time(real["disturbances"]):
+            assert other["sent"] == pytest.approx(flow["sent"], rel=0.02)
         here, there = medians(virtual, name), medians(real, name)
         assert here["ms-com -> srv" if name == "kinematic" else "srv -> ms-com"] == pytest.approx(
             12, abs=0.001
@@ -89,7 +98,10 @@ def test_with_slack_both_worlds_tell_the_same(tmp_path: Path) -> None:
 def test_a_narrow_link_with_cross_traffic_behaves_alike(tmp_path: Path) -> None:
     virtual, real = both(tmp_path, chain("3 s", more=NARROW))
     samples_wait_alike(virtual, real)
-    links_carry_alike(virtual, real)
+    assert not lost(virtual) and not any(link["dropped_packets"] for link in virtual["network"])
+    with in_time(real["disturbances"]):
+        assert not lost(real)
+        links_carry_alike(virtual, real)
 
 
 def samples_wait_alike(virtual: dict[str, Any], real: dict[str, Any]) -> None:
@@ -98,7 +110,6 @@ def samples_wait_alike(virtual: dict[str, Any], real: dict[str, Any]) -> None:
         p50 = flow["delay_ms"]["p50"]
         assert p50 > 2.2, "samples wait for the cross traffic, beyond 2 ms of propagation"
         assert real["flows"][name]["delay_ms"]["p50"] == pytest.approx(p50, rel=0.15)
-        assert real["flows"][name]["lost"] == flow["lost"] == 0
 
 
 def links_carry_alike(virtual: dict[str, Any], real: dict[str, Any]) -> None:
@@ -107,7 +118,7 @@ def links_carry_alike(virtual: dict[str, Any], real: dict[str, Any]) -> None:
     for link in real["network"]:
         name, simulated = link["name"], links[link["name"]]
         assert link["packets"] == pytest.approx(simulated["packets"], rel=0.02), name
-        assert link["dropped_packets"] == simulated["dropped_packets"] == 0
+        assert link["dropped_packets"] == 0
         if name.startswith("l1."):
             assert link["utilisation"] == pytest.approx(simulated["utilisation"], rel=0.05)
 

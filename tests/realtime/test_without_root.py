@@ -109,6 +109,7 @@ def somebody() -> Iterator[Somebody]:
         shutil.rmtree(home, ignore_errors=True)
 
 
+@pytest.mark.beside
 def test_virtual_time_works(somebody, tmp_path):
     told = somebody.runs("virtual", tmp_path, chain("1 s", more=NETWORK))
     assert told["errors"] == [] and told["flows"]["kinematic"]["delivered"] > 900
@@ -140,6 +141,7 @@ def test_ns3_behind_gates_works(somebody, tmp_path):
     assert flow["delivered"] > 1000 and 4.9 < flow["delay_ms"]["p50"] < 8
 
 
+@pytest.mark.beside
 def test_the_proxy_works_between_two_programs(somebody):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("127.0.0.1", 0))
@@ -184,6 +186,7 @@ def test_in_a_user_namespace_nodes_have_namespaces_of_their_own(somebody, tmp_pa
     assert {row["stamps"] for row in told["emulator"]} == {"after the read"}, "by device"
 
 
+@pytest.mark.beside
 @pytest.mark.parametrize("world", ["namespaces", "mininet", "containers", "namespaces+ns3-tap"])
 def test_worlds_that_need_root_say_so(somebody, world):
     (somebody.home / "scenario.toml").write_text(chain("1 s", more=NETWORK))
@@ -193,6 +196,7 @@ def test_worlds_that_need_root_say_so(somebody, world):
     assert "sudo tcpsbed" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.beside
 @pytest.mark.needs("tun:others")
 def test_a_command_behind_a_network_runs_where_users_have_namespaces_and_else_says_what_it_needs(somebody):
     own = [*somebody.prefix, *DROP, "unshare", "--user", "--net", "true"]

@@ -8,13 +8,13 @@ from unittest import mock
 
 import pytest
 
-from tcpsbed.config import check, load
-from tcpsbed.config.compile import builtins
 from tcpsbed.errors import ConfigError
+from tcpsbed.scenarios import check, load
+from tcpsbed.scenarios.compile import builtins
 
 KNOWN = {"hooks": ["zoh", "arm3"], "robots": ["arm", "wall_mass"], "transports": ["udp"]}
 TIME = 'a span of time such as "15 ms" (ns, us, ms, s, min, h)'
-RATE = 'a rate such as "1.5 Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s)'
+RATE = 'a bit rate such as "1.5 Mbit/s" (bit/s, kbit/s, Mbit/s, Gbit/s)'
 SIZE = 'a size such as "1500 B" (B, kB, MB, KiB, MiB)'
 ENDS = "tactile-operator, tactile-teleoperator"
 FLOW = '[components]\ntactile-operator = "a"\ntactile-teleoperator = "b"\n[flows.kinematic]\n'  # lines 1 to 4

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tcpsbed.config import compile_plan, load
-from tcpsbed.config.compile import builtins
+from tcpsbed.scenarios import compile_plan, load
+from tcpsbed.scenarios.compile import builtins
 
 ROOT = Path(__file__).resolve().parents[2]
 KNOWN = {"hooks": ["zoh", "arm3", "linear"], "robots": ["arm", "wall_mass"], "transports": ["udp"]}

@@ -1,4 +1,4 @@
-"""Stand-ins for config, worlds and analysis, so that the command line is tested without native code.
+"""Stand-ins for scenarios, worlds and analysis, so that the command line is tested without native code.
 
 A scenario is a flat TOML table. `delay_ms` is the mean delay; `fault` makes the run fail in one way or another.
 """
@@ -84,6 +84,7 @@ def record(
     home: Path,
     progress: Any = None,
     live: Any = None,
+    steering: Any = None,
 ) -> Path:
     """Writes a sample run."""
     fault = scenario.document.get("fault", "")
@@ -125,7 +126,7 @@ def record(
     return out
 
 
-def summarise(folder: Path) -> dict[str, Any]:
+def summarise(folder: Path, scenario: object = None) -> dict[str, Any]:
     """Puts the summary of the sample run in its place."""
     summary: dict[str, Any] = json.loads((folder / "inputs/kept.f64").read_text())
     (folder / "summary.json").write_text(json.dumps(summary))
@@ -160,7 +161,7 @@ def install() -> None:
 
     analysis.summarise, analysis.Run, analysis.export = summarise, Run, exporting
     sys.modules["tcpsbed.analysis.export"] = exporting
-    config = {
+    described = {
         "load": load,
         "dump": dump,
         "compile_plan": compile_plan,
@@ -169,7 +170,7 @@ def install() -> None:
         "init_template": lambda: 'name = "new"\n',
     }
     worlds = {"record": record, "check": lambda world: None, "require": lambda world: None}
-    for name, content in {"config": config, "worlds": worlds}.items():
+    for name, content in {"scenarios": described, "worlds": worlds}.items():
         module = ModuleType(f"tcpsbed.{name}")
         vars(module).update(content)
         module.__path__ = [str(Path(tcpsbed.__file__).parent / name)]  # units are the real ones

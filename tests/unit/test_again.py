@@ -1,4 +1,4 @@
-"""Tests of the clock that fail beside load are made again; what fails without it is not."""
+"""Tests of the clock that fail beside load are made again; without it they may fail once."""
 
 from __future__ import annotations
 
@@ -48,7 +48,12 @@ def test_busy_with_the_same_words():
 
 @pytest.mark.interop
 def test_quiet():
-    assert times["test_quiet"] == 2
+    assert times["test_quiet"] == 3
+
+
+@pytest.mark.interop
+def test_quiet_but_once():
+    assert times["test_quiet_but_once"] == 2
 
 
 @pytest.mark.interop
@@ -64,7 +69,7 @@ def test_own_words_alone():
 @pytest.mark.realtime
 @pytest.mark.beside
 def test_busy_beside():
-    assert times["test_busy_beside"] == 2
+    assert times["test_busy_beside"] == 3
 
 
 def test_busy_of_units():
@@ -95,12 +100,35 @@ def test_busy_for_long():
     time.sleep(0.25)
     assert times["test_busy_for_long"] == 2
 """
+RUNS = """
+import again
+import pytest
+
+SAID = {
+    "stalled": "node a stalled 2 times, up to 12.00 ms, one of them at 1.000 s",
+    "late": "emulator a -> b: emulation error 12.000 ms (p99; margin 0.3 ms)",
+    "full": "node a lost 5 datagrams in its sockets",
+    "short": "node a stalled once, up to 9.00 ms, one of them at 1.000 s",
+    "clock": "node a saw 2 steps of the wall clock",
+}
+times = {}
+again.Witness.load = property(lambda _: "", lambda *_: None)
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("needed", [1, 2, 4])
+@pytest.mark.parametrize("said", SAID)
+def test_run(said, needed):
+    made = times[said, needed] = times.get((said, needed), 0) + 1
+    with again.in_time(["node a skipped 2 ticks", SAID[said]]):
+        assert made == needed
+"""
 MARKS = "[pytest]\naddopts = -rA\nmarkers =\n realtime\n interop\n beside\n"
 
 
-def made(folder: Path, *arguments: str) -> tuple[dict[str, str], str]:
+def made(folder: Path, *arguments: str, tests: str = TESTS) -> tuple[dict[str, str], str]:
     """What became of each test, and all that was printed."""
-    (folder / "test_clock.py").write_text(TESTS)
+    (folder / "test_clock.py").write_text(tests)
     (folder / "pytest.ini").write_text(MARKS)
     command = [sys.executable, "-m", "pytest", "-p", "pytest_timeout", "-p", "again", *arguments]
     path = os.pathsep.join([str(Path(again.__file__).parent), os.environ.get("PYTHONPATH", "")])
@@ -110,15 +138,16 @@ def made(folder: Path, *arguments: str) -> tuple[dict[str, str], str]:
     return {name: outcome for outcome, name in found}, done.stdout + done.stderr
 
 
-def test_only_what_fails_beside_load_is_made_again(tmp_path: Path) -> None:
+def test_what_fails_beside_load_is_made_again_and_else_once(tmp_path: Path) -> None:
     found, told = made(tmp_path)
     assert found == {
         **{f"test_busy[{needed}]": "PASSED" for needed in (1, 2, 3)},
         "test_busy_with_the_same_words": "FAILED",
         "test_quiet": "FAILED",
+        "test_quiet_but_once": "PASSED",
         "test_own_words": "PASSED",
         "test_own_words_alone": "FAILED",
-        "test_busy_beside": "FAILED",
+        "test_busy_beside": "PASSED",
         "test_busy_of_units": "FAILED",
         "test_busy_while_it_was_measured": "PASSED",
         "test_what_was_measured": "PASSED",
@@ -132,11 +161,29 @@ def test_only_what_fails_beside_load_is_made_again(tmp_path: Path) -> None:
         [
             *("test_busy[2]", "test_busy[3]", "test_busy[3]", *["test_busy[4]"] * 3),
             *["test_busy_with_the_same_words", "test_own_words_alone"] * 3,
+            *("test_quiet", "test_quiet_but_once", "test_busy_beside", "test_busy_beside"),
             *("test_own_words", "test_what_was_measured", "test_busy_for_long"),
         ]
     ), lines
     assert "test_clock.py::test_busy[2]: busy (assert 1 == 2" in told
+    assert "test_quiet_but_once: failed once, undisturbed (" in told
     assert "it said: behind the clock at 3.000 s (AssertionError: ns-3 was 60.0 ms" in told
+
+
+def test_what_a_disturbed_run_says_of_itself_is_not_judged(tmp_path: Path) -> None:
+    """It is made again until its run is in time, and else skipped in the run's words."""
+    found, told = made(tmp_path, tests=RUNS)
+    assert found == {
+        **{
+            f"test_run[{said}-{needed}]": "PASSED"
+            for said in ("stalled", "late", "full", "short", "clock")
+            for needed in (1, 2)
+        },
+        **{f"test_run[{said}-4]": "FAILED" for said in ("short", "clock")},
+    }, told
+    skipped = [line for line in told.splitlines() if line.startswith("SKIPPED [1] test_clock.py:")]
+    assert len(skipped) == 3 and all("not judged: the run was disturbed: " in line for line in skipped), told
+    assert "disturbed: node a lost 5 datagrams in its sockets (assert 3 == 4" in told
 
 
 def test_a_stop_at_the_first_failure_waits_for_the_last_try(tmp_path: Path) -> None:

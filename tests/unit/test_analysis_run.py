@@ -131,7 +131,7 @@ def test_plots_draw_the_curves_and_carry_their_origin(run: Run) -> None:
 
 def test_plots_without_matplotlib_name_the_extra(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(DataError, match=r"pip install tcpsbed\[plot\]"):
+    with pytest.raises(DataError, match=r"pip install 'tcpsbed\[plot\]'"):
         run.plot.cdf()
 
 

@@ -103,11 +103,11 @@ def test_what_disturbs_a_real_run_is_told(tmp_path: Path) -> None:
     found = "\n".join(json.loads((tmp_path / "summary.json").read_text())["disturbances"])
     for part in (
         "was stopped at 4.99",
-        "left out 3 ticks",
+        "skipped 3 ticks",
         "lost 2 rows",
         "late by 2.50 ms",
-        "0.060 ms later than set (p50",
-        "0.400 ms later than set (p99",
+        "emulation error 0.060 ms (p50",
+        "emulation error 0.400 ms (p99",
         "lost 2.00%, set 0.00%",
         "n1 -> n0: delivered 980.0 kbit/s, set 1000.0 kbit/s (margin 1%)",
         "took 0.60 ms (p99) of the 1 ms (1000 Hz) between samples of kinematic: give it a node of its own",
@@ -204,6 +204,22 @@ def test_the_promise_depends_on_whose_code_ran() -> None:
     assert "on any machine" in facts.scenario_info(made, world="virtual")["promise"]
     assert "similar" in facts.scenario_info(made, world="real")["promise"]
     made["flows"][0]["path"][1]["steps"][0]["run"]["kind"] = "python"
+    assert "with these versions" in facts.scenario_info(made, world="virtual")["promise"]
+
+
+@pytest.mark.parametrize("kind", ["queue", "traffic", "transport", "controller"])
+def test_the_promise_knows_code_in_the_network_and_in_channels(kind: str) -> None:
+    made, text = plan(), "/home/x/mine.py:Mine"
+    code = {"kind": "python", "name": "/home/x/mine.py", "symbol": "Mine"}
+    own: dict[str, Any] = {
+        "queue": {"network": {"links": [{"name": "l", "queue": {"discipline": {"kind": text}}}]}},
+        "traffic": {"network": {"traffic": [{"name": "t", "model": {"kind": text}}]}},
+        "transport": {"channels": [{"transport": text, "params": {}}]},
+        "controller": {"channels": [{"transport": "rtp", "params": {"congestion": code}}]},
+    }
+    assert list(facts.codes(own[kind] | {"components": [], "flows": []})) == [(kind, code)]
+    for key, value in own[kind].items():
+        made[key] = made[key] | value if key == "network" else value
     assert "with these versions" in facts.scenario_info(made, world="virtual")["promise"]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tcpsbed import config
+from tcpsbed import scenarios
 from tcpsbed.errors import WorldError
-from tcpsbed.session import _loaded_text
+from tcpsbed.runs.session import _loaded_text
 from tcpsbed.worlds import background, local, mininet_plan
 
 TEXT = """
@@ -32,7 +32,7 @@ background = "datagrams"
 
 
 def plan(folder, text=TEXT, *changes):
-    return config.compile_plan(_loaded_text(text, changes), folder)
+    return scenarios.compile_plan(_loaded_text(text, changes), folder)
 
 
 def test_ends_of_traffic_are_nodes_behind_the_others_and_routers_move(tmp_path):
@@ -62,7 +62,7 @@ def test_events_leave_everything_as_it_is(tmp_path):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ("[traffic.users]\non = 'a.forward'\nkind = 'bulk'\n", "users of TCP"),
+        ("[traffic.users]\non = 'a.forward'\nkind = 'bulk'\n", "kind: found connections of TCP"),
         ("[[events]]\nat = '1 s'\ntraffic = 'cbr'\nrunning = false\n", "a change of traffic"),
     ],
 )
@@ -95,13 +95,16 @@ def test_packets_shorter_than_a_datagram_are_refused_wherever_they_are_datagrams
 
 def test_the_shortest_datagram_is_not_refused(tmp_path):
     compiled = plan(tmp_path, TEXT, "traffic.cbr.packet='56 B'")
+    assert compiled["network"]["traffic"][0]["model"]["packet_bytes"] == background.LEAST_BYTES
     background.refuse(compiled)
     mininet_plan.refuse(compiled)
 
 
 def test_a_hosting_without_ends_is_refused(tmp_path):
     compiled = plan(tmp_path)
-    with pytest.raises(WorldError, match=r"process has no ends.*--world namespaces, containers or mininet"):
+    with pytest.raises(
+        WorldError, match=r"world process has no sockets.*--world namespaces, containers or mininet"
+    ):
         background.require(compiled, local.Processes)
     background.require(compiled, local.Namespaces)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tcpsbed import config
+from tcpsbed import scenarios
 from tcpsbed.errors import ConfigError
 
 LINK = """
@@ -43,7 +43,7 @@ def linked(tmp_path):
 )
 def test_a_bare_fraction_is_refused_with_both_spellings(linked, setting):
     with pytest.raises(ConfigError) as refused:
-        config.load(linked, [setting])
+        scenarios.load(linked, [setting])
     said = str(refused.value)
     assert said.startswith(f"--set {setting.split('=')[0]}")
     assert (
@@ -54,12 +54,12 @@ def test_a_bare_fraction_is_refused_with_both_spellings(linked, setting):
 def test_a_file_is_told_its_line(linked):
     linked.write_text(LINK + "loss = 0.01\n")
     with pytest.raises(ConfigError, match=r'linked.toml:10: links.wan.loss: found 0.01.*"0.01 %", or "1 %"'):
-        config.load(linked)
+        scenarios.load(linked)
 
 
 @pytest.mark.parametrize("value", ["0", "0.0", "0 %"])
 def test_nothing_is_nothing_in_both_readings(linked, value):
-    assert config.load(linked, [f"links.wan.loss={value}"]).links["wan"].loss.p == 0
+    assert scenarios.load(linked, [f"links.wan.loss={value}"]).links["wan"].loss.p == 0
 
 
 @pytest.mark.parametrize(
@@ -68,4 +68,4 @@ def test_nothing_is_nothing_in_both_readings(linked, value):
 )
 def test_other_quantities_are_never_bare(linked, key, value):
     with pytest.raises(ConfigError, match=f"links.wan.{key}.*"):
-        config.load(linked, [f"links.wan.{key}={str(value).replace(': ', '=').replace(chr(39), '')}"])
+        scenarios.load(linked, [f"links.wan.{key}={str(value).replace(': ', '=').replace(chr(39), '')}"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from virtual_run import simulated
 
-from tcpsbed import config
+from tcpsbed import scenarios
 from tcpsbed.errors import ConfigError
 
 SCENARIO = """
@@ -77,7 +77,7 @@ def test_a_line_that_is_too_slow_waits_and_drops(tmp_path):
     run = simulated(tmp_path, SCENARIO, 'components.ss-embsys.board.rate="100 kbit/s"', 'duration="6 s"')
     flow = run.summary["flows"]["kinematic"]
     assert flow["loss"] > 0.3 and set(flow["drops"]) == {"ss-embsys line"}
-    # The answers are longer, so that they wait; 64 samples may be under way.
+    # The answers are longer, so that they wait; 64 samples may be in flight.
     waits = run.parts_ms("kinematic")["ss-embsys -> tactile-teleoperator"]
     assert 100 < waits < 64 * (24 + 18) * 10 * BYTE_MS
 
@@ -160,7 +160,7 @@ def test_what_a_board_cannot_do_is_refused_with_its_key(tmp_path, override, key,
     path = tmp_path / "scenario.toml"
     path.write_text(SCENARIO)
     with pytest.raises(ConfigError) as caught:
-        config.check(config.load(path, [override]))
+        scenarios.check(scenarios.load(path, [override]))
     assert key in str(caught.value) and says in str(caught.value), str(caught.value)
 
 
@@ -170,7 +170,7 @@ def test_an_image_for_arm_is_for_qemu_and_another_program_is_not(tmp_path):
     path = tmp_path / "scenario.toml"
     path.write_text(SCENARIO)
     for name, kind in (("image.elf", "qemu"), ("program", "program")):
-        scenario = config.load(path, [f'components.ss-embsys.board.firmware="{name}"'])
-        plan = config.compile_plan(scenario, tmp_path / "inputs")
+        scenario = scenarios.load(path, [f'components.ss-embsys.board.firmware="{name}"'])
+        plan = scenarios.compile_plan(scenario, tmp_path / "inputs")
         (board,) = [c["board"] for c in plan["components"] if c["board"]]
         assert board["attached"] == {"kind": kind, "path": str(tmp_path / name)}

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 from tcpsbed.analysis.latency import Confidence
 from tcpsbed.analysis.records import FIELDS
-from tcpsbed.cli import calibrate, live
-from tcpsbed.cli.app import app
+from tcpsbed.cli import calibrate, check, live
+from tcpsbed.cli.app import COMMANDS, app, commands
 from tcpsbed.cli.latency import judged, length_s, share_of, split_points
 from tcpsbed.errors import ConfigError
 
@@ -48,12 +48,53 @@ def test_help_names_every_command_with_examples(tmp_path: Path) -> None:
 def test_help_imports_nothing_heavy() -> None:
     code = "import sys; sys.argv = ['tcpsbed', '--help']\nfrom tcpsbed.__main__ import main\n"
     code += "try: main()\nexcept SystemExit: pass\n"
-    code += "heavy = {'numpy', 'pydantic', 'rich', 'pyarrow', 'matplotlib', 'numba', 'tcpsbed.config'} & set(sys.modules)\n"
+    code += "heavy = {'numpy', 'pydantic', 'rich', 'pyarrow', 'matplotlib', 'numba', 'tcpsbed.scenarios'}\n"
+    code += "heavy &= set(sys.modules)\n"
     code += "sys.exit(str(heavy) if heavy else 0)"
     done = subprocess.run(
         [sys.executable, "-c", code], env={"PYTHONPATH": str(PYTHON)}, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("file", COMMANDS)
+def test_the_file_of_a_command_is_found_by_its_first_word(file: str) -> None:
+    for first in COMMANDS[file]:
+        made = commands(first)
+        names = [one.name for one in [*made.registered_commands, *made.registered_groups]]
+        assert names == COMMANDS[file]
+
+
+def test_check_loads_nothing_that_takes_longer_than_the_check() -> None:
+    code = "import sys; sys.argv = ['tcpsbed', 'check', sys.argv[1]]\nfrom tcpsbed.__main__ import main\n"
+    code += "try: main()\nexcept SystemExit: pass\n"
+    code += "loaded = {'pyarrow', 'rich', 'tcpsbed.cli.run', 'tcpsbed.analysis.metrics', 'numpy', 'pydantic', 'typer'}\n"
+    code += "loaded &= set(sys.modules)\n"
+    code += "sys.exit(str(loaded) if loaded else 0)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(PYTHON.parent / "scenarios/quickstart.toml")],
+        env={"PYTHONPATH": str(PYTHON)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "plain"),
+    [
+        (["a.toml"], (Path("a.toml"), [])),
+        (["--set", "seed=2", "a.toml", "--set", "x.y=z"], (Path("a.toml"), ["seed=2", "x.y=z"])),
+        (["a.toml", "b.toml"], None),
+        (["a.toml", "--set"], None),
+        (["a.toml", "--seed", "2"], None),
+        (["--help"], None),
+        ([""], None),
+        ([], None),
+    ],
+)
+def test_only_a_plain_check_is_read_without_the_library(words: list[str], plain: object) -> None:
+    assert check.plain(words) == plain
 
 
 def test_a_node_starts_without_the_command_line(tmp_path: Path) -> None:
@@ -81,7 +122,7 @@ def test_run_prints_tables_and_leaves_a_folder_linked_as_latest(tmp_path: Path) 
     page = tmp_path / re.search(r"report: (\S+)", done.stdout)[1]
     assert page.is_file() and re.fullmatch(r"short-\d{8}-\d{6}", page.parent.name)
     assert (tmp_path / "runs/latest").resolve() == page.parent
-    assert "bottleneck" in done.stdout and "whole way" in done.stdout
+    assert "bottleneck" in done.stdout and "end to end" in done.stdout
     assert done.stderr == "", "no progress bar where standard error is no terminal"
 
 
@@ -173,7 +214,7 @@ def test_a_run_that_fails_leaves_the_former_one_whole(tmp_path: Path) -> None:
 
 def test_check_init_and_schema(tmp_path: Path) -> None:
     assert (
-        "right. 1 component, 1 flow, 2 nodes, 0 links, 10 s, seed 1"
+        "valid. 1 component, 1 flow, 2 nodes, 0 links, 10 s, seed 1"
         in tcpsbed(tmp_path, "check", str(scenario(tmp_path))).stdout
     )
     assert tcpsbed(tmp_path, "init", "new.toml").returncode == 0
@@ -186,7 +227,7 @@ def test_latency_goes_on_until_every_mean_is_known(tmp_path: Path) -> None:
     done = tcpsbed(tmp_path, "latency", str(scenario(tmp_path)), "--out", "here")
     assert done.returncode == 0, done.stderr
     assert (
-        "round 1: 30 echoes a point" in done.stderr
+        "round 1: 30 echoes per point" in done.stderr
         and "round 2" in done.stderr
         and "round 4" not in done.stderr
     )
@@ -336,7 +377,7 @@ def test_calibration_keeps_wake_ups_and_sockets_of_each_node(tmp_path: Path) -> 
 
 
 def test_calibration_leaves_work_out_where_a_delay_was_asked_for(tmp_path: Path) -> None:
-    steps = [{"kind": "work", "delay": {"kind": "constant", "ns": 100}}]
+    steps = [{"kind": "work", "delay": {"kind": "constant", "span_ns": 100}}]
     plan = {
         "components": [{"name": "op"}, {"name": "srv"}],
         "nodes": [],

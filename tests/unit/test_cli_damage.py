@@ -98,8 +98,8 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 )
 def test_odd_overrides_are_told(override: str) -> None:
     """Against the real loader: the stand-in reads no overrides as it does."""
-    from tcpsbed.config import load
     from tcpsbed.errors import ConfigError
+    from tcpsbed.scenarios import load
 
     with pytest.raises(ConfigError):
         load(Path(__file__).parents[2] / "scenarios/quickstart.toml", [override])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from command import environment, scenario
 
-from tcpsbed import config
+from tcpsbed import scenarios
 from tcpsbed.errors import WorldError
 from tcpsbed.worlds import virtual
 
@@ -33,7 +33,7 @@ def test_a_standard_output_that_takes_nothing_is_named(
     scenario(tmp_path)
     assert shell(tmp_path, "tcpsbed run short.toml --out out -q").returncode == 0
     done = shell(tmp_path, f"tcpsbed {words} {to}")
-    allowed = "allowed: one that is open and takes what is written"
+    allowed = "allowed: an output that is open and accepts data"
     assert done.stderr == f"tcpsbed: standard output: {said}; {allowed}\n"
     assert done.returncode == 2 and (tmp_path / "out/summary.json").exists()
 
@@ -58,25 +58,27 @@ def test_a_name_that_no_file_system_takes_has_a_remedy(tmp_path: Path) -> None:
 
 
 def test_a_run_in_a_folder_whose_name_is_no_text_is_not_called_damaged(
-    tmp_path: Path, scenarios: Path
+    tmp_path: Path, shipped_scenarios: Path
 ) -> None:
-    words = (
-        f"tcpsbed run {scenarios}/step.toml -q --out a && mv a $'a\\xff' && tcpsbed export $'a\\xff' --csv"
-    )
+    words = f"tcpsbed run {shipped_scenarios}/step.toml -q --out a && mv a $'a\\xff' && tcpsbed export $'a\\xff' --csv"
     done = shell(tmp_path, words, {**os.environ})
-    assert done.stderr.startswith('tcpsbed: found "a\\udcff", which is no UTF-8 text; allowed: ')
+    assert done.stderr.startswith('tcpsbed: found "a\\udcff", which is not UTF-8 text; allowed: ')
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("words", ["--out $'a\\xff'", "--out=$'a\\xff'"])
-def test_a_name_that_is_no_text_is_told_with_its_option(tmp_path: Path, scenarios: Path, words: str) -> None:
-    done = shell(tmp_path, f"tcpsbed run {scenarios}/step.toml -q {words}", {**os.environ})
-    assert done.stderr.startswith('tcpsbed: --out: found "a\\udcff", which is no UTF-8 text; allowed: ')
+def test_a_name_that_is_no_text_is_told_with_its_option(
+    tmp_path: Path, shipped_scenarios: Path, words: str
+) -> None:
+    done = shell(tmp_path, f"tcpsbed run {shipped_scenarios}/step.toml -q {words}", {**os.environ})
+    assert done.stderr.startswith(
+        "tcpsbed: a\\udcff: --out: found the invisible character U+DCFF in the path; allowed: "
+    )
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
 
 
-def test_a_capture_that_finds_no_room_has_a_remedy(tmp_path: Path, scenarios: Path) -> None:
-    plan = config.compile_plan(config.load(scenarios / "step.toml"), tmp_path / "inputs")
+def test_a_capture_that_finds_no_room_has_a_remedy(tmp_path: Path, shipped_scenarios: Path) -> None:
+    plan = scenarios.compile_plan(scenarios.load(shipped_scenarios / "step.toml"), tmp_path / "inputs")
     (tmp_path / "packets.pcapng").symlink_to("/dev/full")
     with pytest.raises(WorldError) as refused:
         virtual.run(plan, tmp_path, progress=None, pcapng=True)
@@ -108,7 +110,7 @@ def test_a_thread_that_stays_does_not_keep_a_command_whose_output_is_full(tmp_pa
     done = shell(tmp_path, f'"{sys.executable}" -c "{code}" >/dev/full')
     assert (
         done.returncode == 2
-        and "still there 0.2 s after the end" in done.stderr
+        and "still running 0.2 s after the end" in done.stderr
         and time.monotonic() - begun < 30
     )
 
@@ -119,3 +121,15 @@ def test_events_of_netns_that_find_no_room_name_their_file(tmp_path: Path) -> No
         pytest.skip("no network namespaces here")
     assert done.stderr.startswith("tcpsbed: /dev/full: No space left on device; allowed: free space there")
     assert done.returncode == 2
+
+
+@pytest.mark.parametrize("name", ["numpy", "typing", "json", "pathlib"])
+def test_a_file_that_hides_a_module_is_named(tmp_path: Path, name: str) -> None:
+    ends = '[components]\ntactile-operator = "a"\ntactile-teleoperator = "b"\n'
+    scenario(tmp_path, f'{ends}[flows.kinematic]\nsource = {{ recording = "builtin:hand" }}\n')
+    hides = tmp_path / f"lib/{name}.py"
+    hides.parent.mkdir()
+    hides.write_text("")
+    done = shell(tmp_path, f"PYTHONPATH={hides.parent} tcpsbed run short.toml --out out")
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stderr.startswith(f"tcpsbed: {hides}: hides the module {name}, which tcpsbed imports")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,17 +17,16 @@ from typer.testing import CliRunner
 from tcpsbed.cli.app import app
 
 REFUSED = {
-    "a column of the built-in hand": (
-        ["predict", "compare", "--columns", "x,y"],
-        '--columns: found "x,y"; allowed: with a recording of your own',
-    ),
-    "a rate of the built-in hand": (
-        ["predict", "compare", "--rate", "500 Hz"],
-        '--rate: found "500 Hz"; allowed: with a recording of your own',
-    ),
+    **{
+        f"{option} of the built-in hand": (
+            ["predict", "compare", option, value],
+            f'{option}: found "{value}" for the built-in recording, whose columns and rate are known; allowed: no {option}',
+        )
+        for option, value in (("--columns", "x,y"), ("--rate", "500 Hz"))
+    },
     "a rise time that nothing counts": (
         ["map", "{step}", "--rise", "50"],
-        "--rise: found 50; allowed: --reliability with it",
+        "--rise: found 50 without --reliability; allowed: --rise 50 --reliability 95%",
     ),
     "a loop that is not there": (
         ["map", "{step}", "--loop", "left"],
@@ -34,8 +34,13 @@ REFUSED = {
     ),
     "a step that the controller cannot follow": (
         ["tune", "--rtt", "10 ms", "--c", "2,20"],
-        '--c: found "2,20"; allowed: numbers of 1.01 to 8',
+        '--c: found "2,20"; allowed: numbers from 1.01 to 8, such as 1.5,2,4 (',
     ),
+    "a duration without a unit": (
+        ["step", "{step}", "--duration", "5", "--out", "never"],
+        '--duration: found "5", a number without a unit',
+    ),
+    "a seed that is too large": (["check", "{step}", "--seed", "9" * 20], "--seed: found 9"),
     "a step that is no number": (["tune", "--rtt", "10 ms", "--c", "two"], '--c: found "two"'),
     **{
         f"{command} with {option} {value}": (
@@ -60,12 +65,13 @@ REFUSED = {
     },
     "a run that is over before the step": (
         ["step", "{step}", "--duration", "1 ms", "--out", "never"],
-        '--duration: found 1 ms; the step comes at 200 ms; allowed: more than 201 ms, such as "1200 ms"',
+        "--duration: found 1 ms, too short for the step at 200 ms and the robot's next tick at 201 ms; "
+        'allowed: more than 201 ms, such as "1200 ms"',
     ),
     **{
         f"a scenario whose {words[0]} is over before the step": (
             [words[0], "{step}", "--set", 'duration="201 ms"', *words[1:]],
-            "duration: found 201 ms; the step comes at 200 ms; allowed: more than 201 ms",
+            "duration: found 201 ms, too short for the step at 200 ms and the robot's next tick at 201 ms; allowed: more",
         )
         for words in (["step", "--out", "never"], ["map", "--rtt", "0 ms..2 ms"])
     },
@@ -76,47 +82,48 @@ REFUSED = {
     ),
     "a cap below the floor": (
         ["latency", "{step}", "--floor", "50", "--cap", "20"],
-        "--cap: found 20, below the floor of 50; allowed: 50 or more",
+        "--cap: found 20, which is below --floor 50; allowed: 50 or more, or a lower --floor",
     ),
-    "a period of commands before now": (
-        ["latency", "{step}", "--period", "-1 ms"],
-        '--period: found "-1 ms", which is negative',
-    ),
-    "a point that is none": (
-        ["latency", "{step}", "--points", "nosuch.exit"],
-        '--points: found "nosuch.exit"; allowed: "all" or a point of kinematic',
-    ),
-    "a flow that is none": (
-        ["latency", "{step}", "--flow", "nosuch"],
-        '--flow: found "nosuch"; allowed: a flow',
-    ),
-    "no time at all": (
-        ["latency", "{step}", "--max-time", "0 s"],
-        '--max-time: found "0 s"; allowed: a time above 0',
-    ),
+    **{
+        what: (["latency", "{step}", option, value], f'{option}: found "{value}"{said}')
+        for what, option, value, said in (
+            ("a period of commands before now", "--period", "-1 ms", ", which is negative"),
+            ("a point that is none", "--points", "nosuch.exit", '; allowed: "all" or a point of kinematic'),
+            ("a flow that is none", "--flow", "nosuch", "; allowed: a flow"),
+            ("no time at all", "--max-time", "0 s", "; allowed: a time above 0"),
+        )
+    },
 }
 
 
-def run(scenarios: Path, words: list[str]) -> tuple[int, str, str]:
+def run(shipped_scenarios: Path, words: list[str]) -> tuple[int, str, str]:
     """Status, output and messages of a command."""
-    done = CliRunner().invoke(app, [word.format(step=scenarios / "step.toml") for word in words])
+    done = CliRunner().invoke(app, [word.format(step=shipped_scenarios / "step.toml") for word in words])
     return done.exit_code, done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_options_without_effect_are_refused(scenarios: Path, case: str) -> None:
+def test_options_without_effect_are_refused(shipped_scenarios: Path, case: str) -> None:
     words, message = REFUSED[case]
-    status, printed, said = run(scenarios, words)
+    status, printed, said = run(shipped_scenarios, words)
     assert (status, printed) == (2, "") and said.startswith(f"tcpsbed: {message}")
 
 
-def test_more_runs_than_can_be_are_refused(scenarios: Path) -> None:
-    status, printed, said = run(scenarios, ["step", "{step}", "--runs", "10001"])
-    assert (status, printed) == (2, "") and "'--runs': Input should be less than or equal to 10000" in said
+def test_more_runs_than_can_be_are_refused(shipped_scenarios: Path) -> None:
+    status, printed, said = run(shipped_scenarios, ["step", "{step}", "--runs", "10001"])
+    assert (
+        (status, printed)
+        == (
+            2,
+            "",
+        )
+        and said.startswith('tcpsbed: --runs: found "10001"; allowed: a whole number of 10000')
+        and "10000" in said
+    )
 
 
-def test_a_scenario_with_two_loops_asks_which(scenarios: Path, tmp_path: Path) -> None:
-    text = (scenarios / "step.toml").read_text().replace('name = "step"', 'sessions = ["a", "b"]')
+def test_a_scenario_with_two_loops_asks_which(shipped_scenarios: Path, tmp_path: Path) -> None:
+    text = (shipped_scenarios / "step.toml").read_text().replace('name = "step"', 'sessions = ["a", "b"]')
     robot = next(line for line in text.splitlines() if line.startswith("tactile-teleoperator"))
     robots = (
         robot.replace(
@@ -127,43 +134,50 @@ def test_a_scenario_with_two_loops_asks_which(scenarios: Path, tmp_path: Path) -
     two = tmp_path / "two.toml"
     two.write_text(text.replace(robot, "\n".join(robots)).partition("[measure]")[0])
     few = ["--cells", "2x2", "--runs", "1", "--rtt", "0 ms..2 ms"]
-    status, printed, said = run(scenarios, ["map", str(two), *few])
+    status, printed, said = run(shipped_scenarios, ["map", str(two), *few])
     assert (status, printed) == (2, "") and "--loop: found 2 loops; allowed: " in said
     names = said.partition("allowed: ")[2].strip().split(", ")
     assert len(names) == 2 and "right" in names[1]
-    status, printed, said = run(scenarios, ["map", str(two), *few, "--loop", names[1]])
+    status, printed, said = run(shipped_scenarios, ["map", str(two), *few, "--loop", names[1]])
     assert status == 0 and "RTT" in printed, said
 
 
-def test_no_gains_are_json_too(scenarios: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tcpsbed.control.tuning.tune", lambda *_, **__: None)
-    status, printed, _ = run(scenarios, ["tune", "--rtt", "400 ms", "--json"])
+def test_no_gains_are_json_too(shipped_scenarios: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tcpsbed.lab.control.tuning.tune", lambda *_, **__: None)
+    status, printed, _ = run(shipped_scenarios, ["tune", "--rtt", "400 ms", "--json"])
     assert status == 1 and json.loads(printed)["kp"] is None
 
 
-def test_figures_without_matplotlib_are_refused_before_anything_runs(
-    scenarios: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_reproduction_without_matplotlib_has_its_rows_and_says_what_figures_need(
+    shipped_scenarios: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    status, printed, said = run(scenarios, ["reproduce", "hudson2001", "--short", "--out", str(tmp_path)])
-    assert (status, printed) == (2, "") and "found no matplotlib" in said
-    assert not list(tmp_path.iterdir())
+    draw = partial(pytest.fail, "drawn")
+    monkeypatch.setattr(
+        "tcpsbed.lab.reproduce.hudson2001.reproduce", lambda study: study.figure("web", "Beside users", draw)
+    )
+    status, printed, _ = run(
+        shipped_scenarios, ["reproduce", "hudson2001", "--short", "--out", str(tmp_path)]
+    )
+    assert status == 0 and "NO FIGURES" in printed and "tcpsbed[plot]" in printed
+    assert "NO FIGURES" in (tmp_path / "hudson2001/index.html").read_text()
+    assert json.loads((tmp_path / "hudson2001/rows.json").read_text())
 
 
-def test_a_summary_that_is_no_summary_is_told_by_check_qos(scenarios: Path, tmp_path: Path) -> None:
+def test_a_summary_that_is_no_summary_is_told_by_check_qos(shipped_scenarios: Path, tmp_path: Path) -> None:
     sample_run.write(tmp_path, name="x", world="virtual", seed=1, seconds=10.0)
     summary = json.loads((tmp_path / "summary.json").read_text())
     (tmp_path / "summary.json").write_text(json.dumps(summary | {"flows": 3}))
-    status, _, said = run(scenarios, ["check-qos", str(tmp_path), "--profile", "telehaptics"])
-    assert status == 2 and "holds something else than tcpsbed writes" in said
+    status, _, said = run(shipped_scenarios, ["check-qos", str(tmp_path), "--profile", "telehaptics"])
+    assert status == 2 and "is not in the format that tcpsbed writes" in said
 
 
-def test_force_writes_over_nothing_that_the_command_reads(scenarios: Path, tmp_path: Path) -> None:
+def test_force_writes_over_nothing_that_the_command_reads(shipped_scenarios: Path, tmp_path: Path) -> None:
     mine, run_folder = tmp_path / "mine.toml", tmp_path / "out"
     text = 'duration = "50 ms"\n[links.l]\nfrom = "a"\nto = "b"\n[components]\n'
     text += 'tactile-operator = "a"\ntactile-teleoperator = "b"\n[flows.kinematic]\nrate = "1 kHz"\nsample = "24 B"\n'
     mine.write_text(text)
-    assert run(scenarios, ["run", str(mine), "-q", "--out", str(run_folder)])[0] == 0
+    assert run(shipped_scenarios, ["run", str(mine), "-q", "--out", str(run_folder)])[0] == 0
     records = (run_folder / "records.bin").read_bytes()
     for words in (
         ["export", str(run_folder), "--csv", "--to", str(run_folder / "records.bin")],
@@ -172,11 +186,11 @@ def test_force_writes_over_nothing_that_the_command_reads(scenarios: Path, tmp_p
         ["config", "to-xlsx", str(mine), "--out", str(mine)],
         ["config", "from-xlsx", str(mine), "--out", str(mine)],
     ):
-        status, printed, said = run(scenarios, [*words, "--force"])
+        status, printed, said = run(shipped_scenarios, [*words, "--force"])
         assert (status, printed) == (2, "") and ("this command" in said), said
     assert mine.read_text() == text and (run_folder / "records.bin").read_bytes() == records
     words = ["export", str(run_folder), "--csv", "--to", str(run_folder / "samples.csv")]
-    assert run(scenarios, words)[0] == run(scenarios, words)[0] == 0
+    assert run(shipped_scenarios, words)[0] == run(shipped_scenarios, words)[0] == 0
 
 
 def test_a_file_that_holds_no_records_is_named(tmp_path: Path) -> None:
@@ -233,3 +247,25 @@ def test_absurd_numbers_are_refused_in_a_sentence(tmp_path: Path, value: str) ->
         done = CliRunner().invoke(app, [*words, value, "--out", str(tmp_path / "out")])
         assert done.exit_code == 2, (words, done.output)
         assert not done.exception or isinstance(done.exception, SystemExit)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "{step}", "--out", "-"],
+        ["sweep", "{step}", "--over", "name=a,b", "--out", "-"],
+        ["map", "{step}", "--cells", "2x2", "--out", "-"],
+        ["config", "to-xlsx", "{step}", "--out", "-"],
+        ["calibrate", "{step}", "--to", "-"],
+        ["proxy", "--delay", "1 ms", "7000=127.0.0.1:7100", "--pcapng", "-"],
+        ["init", "-"],
+        ["init", "--xlsx", "-"],
+        ["data", "--to", "-"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_no_file_and_no_folder_is_called_dash(shipped_scenarios, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, [word.format(step=shipped_scenarios / "step.toml") for word in words])
+    assert done.exit_code == 2 and 'found "-", which is not a file name' in done.output, done.output
+    assert not list(tmp_path.iterdir())

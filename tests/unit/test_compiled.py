@@ -31,7 +31,7 @@ def test_of_two_runs_that_compile_at_once_the_first_stays(tmp_path: Path) -> Non
 
 def test_what_stands_in_its_place_or_does_not_compile_is_a_message(tmp_path: Path) -> None:
     place = sources(tmp_path / "src", "@touch $(OUT)/program; rm -r $(OUT)")
-    with pytest.raises(WorldError, match="it is compiled, but cannot be put there"):
+    with pytest.raises(WorldError, match="it is compiled, but cannot be stored there"):
         compiled.once(tmp_path / "gone", place, "it", [], 30)
     with pytest.raises(WorldError, match=r"it does not compile: .*nothing"):
         compiled.once(tmp_path / "none", place, "it", ["nothing"], 30)

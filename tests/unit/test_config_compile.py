@@ -164,7 +164,7 @@ def test_costs_are_constants_distributions_traces_or_calibrated(plan, tmp_path):
     visits = {v["component"]: v["steps"] for v in plan(text)["flows"][0]["path"]}
     kinematics, inverse = visits[4]
     assert kinematics["cost"] == {"kind": "empirical", "quantiles_ns": [1, 2]}
-    assert inverse["cost"] == {"kind": "trace", "ns": [1_500, 2_000]}
+    assert inverse["cost"] == {"kind": "trace", "spans_ns": [1_500, 2_000]}
     assert inverse["delay"] == {"kind": "gumbel", "mode_ns": 1_000_000, "scale_ns": 100_000}
     assert visits[2] == [{"kind": "work", "cost": {"kind": "empirical", "quantiles_ns": [3, 4]}}]
 
@@ -177,7 +177,7 @@ def test_one_of_two_columns_of_a_name_is_a_trace_by_its_number(plan, tmp_path):
     ):
         plan(text % '"cost_us"')
     done = [step for visit in plan(text % 2)["flows"][0]["path"] for step in visit["steps"]]
-    assert {"kind": "trace", "ns": [7_000, 8_000]} in [step.get("cost") for step in done]
+    assert {"kind": "trace", "spans_ns": [7_000, 8_000]} in [step.get("cost") for step in done]
 
 
 def test_measured_wake_ups_sends_and_receives_are_those_of_the_node(plan, tmp_path):
@@ -240,8 +240,8 @@ def test_sources_are_read_in_threads_side_by_side() -> None:
     import time
     from concurrent.futures import ThreadPoolExecutor
 
-    from tcpsbed.config.compile.code import _names
     from tcpsbed.robots import pottery
+    from tcpsbed.scenarios.compile.code import _names
 
     def let_others_on(*_: object) -> None:
         time.sleep(0)

@@ -11,11 +11,11 @@ from bad_input import CBR, KNOWN
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpsbed.config import check
-from tcpsbed.config.compile import builtins
-from tcpsbed.config.load import build
-from tcpsbed.config.origin import Origin
 from tcpsbed.errors import TcpsbedError
+from tcpsbed.scenarios import check
+from tcpsbed.scenarios.compile import builtins
+from tcpsbed.scenarios.load import build
+from tcpsbed.scenarios.origin import Origin
 
 VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(-2, 70), st.floats(), st.text(max_size=4), st.just({}), st.just([]), st.just([[]]),

@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 from bad_input import CBR, ENDS, FLOW, LINK, RATE, SIZE, TIME, refusal
 
-from tcpsbed.config import load
+from tcpsbed import shipped
 from tcpsbed.errors import ConfigError
+from tcpsbed.scenarios import load
+from tcpsbed.scenarios.fields import WrongTable
+from tcpsbed.scenarios.model.place import Board
+
+FIVE = TIME.replace('"15 ms"', '"5 ms" or "5 s"')
 
 CASES = {
     "unknown key": (
@@ -25,23 +30,23 @@ CASES = {
     ),
     "a number of more digits than Python writes": (
         f"seed = 0x{'f' * 4000}\n" + FLOW,
-        f"bad.toml:1: seed: found {hex(16**4000 - 1)[:80]}…; allowed: a number below 9223372036854775808",
+        f"bad.toml:1: seed: found {hex(16**4000 - 1)[:80]}…; allowed: a whole number below 9223372036854775808",
     ),
     "missing unit": (
         'duration = "5"\n' + FLOW,
-        f'bad.toml:1: duration: found "5", a number without a unit; allowed: {TIME}',
+        f'bad.toml:1: duration: found "5", a number without a unit; allowed: {FIVE}',
     ),
     "number for a quantity": (
         "duration = 5\n" + FLOW,
-        f"bad.toml:1: duration: found 5, a number without a unit; allowed: {TIME}",
+        f"bad.toml:1: duration: found 5, a number without a unit; allowed: {FIVE}",
     ),
     "wrong unit": (
         'duration = "5 kbit/s"\n' + FLOW,
-        f'bad.toml:1: duration: found "5 kbit/s", which is a rate; allowed: {TIME}',
+        f'bad.toml:1: duration: found "5 kbit/s", which is a bit rate; allowed: {TIME}',
     ),
     "unknown unit": (
         LINK + 'rate = "1 Mbps"\n',
-        f'bad.toml:8: links.l1.rate: found "1 Mbps", with the unknown unit "Mbps"; allowed: {RATE}',
+        f'bad.toml:8: links.l1.rate: found "1 Mbps", with the unknown unit "Mbps" (did you mean Mbit/s?); allowed: {RATE}',
     ),
     "negative rate": (
         CBR + 'rate = "-1 kbit/s"\n',
@@ -53,7 +58,7 @@ CASES = {
     ),
     "part of a byte": (
         FLOW + 'sample = "0.5 B"\n',
-        f'bad.toml:5: flows.kinematic.sample: found "0.5 B", which is no whole number of bytes; allowed: {SIZE}',
+        f'bad.toml:5: flows.kinematic.sample: found "0.5 B", which is not a whole number of bytes; allowed: {SIZE}',
     ),
     "probability above one": (
         LINK + 'loss = "150 %"\n',
@@ -62,28 +67,37 @@ CASES = {
     ),
     "wrong choice": (
         FLOW + 'direction = "foward"\n',
-        'bad.toml:5: flows.kinematic.direction: found "foward"; allowed: "forward", "backward" (did you mean "forward"?)',
+        'bad.toml:5: flows.kinematic.direction: found "foward"; allowed: "forward", "backward" (did you mean forward?)',
     ),
     "wrong type": (
         '[real]\nrealtime = "yes"\n' + FLOW,
         'bad.toml:2: real.realtime: found "yes"; allowed: true or false',
     ),
-    "negative seed": ("seed = -1\n" + FLOW, "bad.toml:1: seed: found -1; allowed: a number at least 0"),
+    "negative seed": (
+        "seed = -1\n" + FLOW,
+        "bad.toml:1: seed: found -1; allowed: a whole number of 0 or more",
+    ),
     "value for a table": (
         FLOW.replace('"a"', "3"),
         "bad.toml:2: components.tactile-operator: found 3; "
-        "allowed: a table with the keys kind, node, session, robot, board, cost, delay",
+        "allowed: node as a text, or a table with the keys kind, node, session, robot, board, params, cost, delay",
     ),
     "missing key": (
         FLOW + '[flows.texture]\nrate = "1 kHz"\n',
-        'bad.toml:5: flows.texture.direction: found nothing; allowed: "forward", "backward"',
+        'bad.toml:5: flows.texture.direction: is missing; allowed: "forward", "backward"',
     ),
     "component of no kind": (
         '[components]\nserver = { kind = "sv", node = "a" }\n[flows.kinematic]\n',
         'bad.toml:2: components.server.kind: found "sv"; allowed: "tactile-operator", "ms-embsys", "ms-embsys-app", '
         '"ms-com", "ms-ei", "srv", "ss-ei", "ss-com", "ss-embsys", "ss-embsys-app", "tactile-teleoperator", "emu", '
-        '"test-pc" '
-        '(did you mean "srv"?)',
+        '"test-pc", or code such as "./mine.py:Mine" (did you mean srv?)',
+    ),
+    "component whose name says no kind": (
+        '[components]\nsvr = "a"\n[flows.kinematic]\n',
+        'bad.toml:2: components.svr: found "svr", which is no built-in component (did you mean srv?); allowed: '
+        'srv = "a", or svr = { kind = "srv", node = "a" } with one of the kinds '
+        '"tactile-operator", "ms-embsys", "ms-embsys-app", "ms-com", "ms-ei", "srv", "ss-ei", "ss-com", "ss-embsys", '
+        '"ss-embsys-app", "tactile-teleoperator", "emu", "test-pc", or code such as "./mine.py:Mine"',
     ),
     "unfit name": (
         '[components]\n"my srv" = { kind = "srv", node = "a" }\n[flows.kinematic]\n',
@@ -92,31 +106,32 @@ CASES = {
     ),
     "duplicate id": (
         LINK + "[links.l1]\n",
-        "bad.toml:8: links.l1: found a duplicate id; allowed: each name once",
+        "bad.toml:8: links.l1: found a second time (first on line 5); allowed: each table and each key once",
     ),
     "duplicate key": (
         FLOW + 'rate = "1 kHz"\nrate = "2 kHz"\n',
-        "bad.toml:6: flows.kinematic.rate: found a duplicate id; allowed: each name once",
+        "bad.toml:6: flows.kinematic.rate: found a second time (first on line 5); allowed: each table and each key once",
     ),
     "duplicate session": (
         'sessions = ["x", "x"]\n' + FLOW,
-        'bad.toml:1: sessions: found the duplicate id "x"; allowed: each name once',
+        'bad.toml:1: sessions: found "x" twice; allowed: each session once',
     ),
     "wrong TOML": (
         FLOW + "rate = 1 kHz\n",
-        "bad.toml:5: found wrong TOML (Expected newline or end of document after a statement) "
+        "bad.toml:5: found invalid TOML (Expected newline or end of document after a statement) "
         "at column 10 of: rate = 1 kHz; "
         'allowed: TOML, with text in quotes: key = "15 ms"',
     ),
     "flow without a way": (
         '[components]\nsrv = "a"\n[flows.kinematic]\n',
-        "bad.toml:3: flows.kinematic: found 1 component on its way; allowed: two or more of tactile-operator, ms-embsys, "
-        "ms-embsys-app, ms-com, srv, ss-ei, ss-com, ss-embsys, ss-embsys-app, tactile-teleoperator, or a path",
+        "bad.toml:3: flows.kinematic: found 1 component on its path; allowed: two or more in [components], of the kinds "
+        "tactile-operator, ms-embsys, ms-embsys-app, ms-com, srv, ss-ei, ss-com, ss-embsys, ss-embsys-app, "
+        'tactile-teleoperator, or path = ["left", "right"] with their ids',
     ),
     "flow with two ways": (
         FLOW.replace("[flows", '[components.right]\nkind = "tactile-teleoperator"\nnode = "c"\n[flows'),
-        "bad.toml:7: flows.kinematic: found 2 ways (tactile-teleoperator, right); "
-        'allowed: via = ["tactile-teleoperator"] or another choice',
+        "bad.toml:7: flows.kinematic: found 2 components for one place on its path (tactile-teleoperator, right); "
+        'allowed: via = ["tactile-teleoperator"] or via = ["right"]',
     ),
     "component that is not there": (
         FLOW + 'via = "camera"\n',
@@ -132,7 +147,8 @@ CASES = {
     ),
     "event without a target": (
         FLOW + '[[events]]\nat = "5 s"\n',
-        "bad.toml:5: events.0: found no target; allowed: one of link, reroute, flow, traffic, component, node",
+        "bad.toml:5: events.0: found no target; allowed: one of link, reroute, flow, traffic, component, node, "
+        'such as link = "l1"',
     ),
     "clock of no node": (
         FLOW + '[[events]]\nat = "5 s"\nnode = "nowhere"\nstep = "1 s"\n',
@@ -140,17 +156,18 @@ CASES = {
     ),
     "clock step without a step": (
         FLOW + '[[events]]\nat = "5 s"\nnode = "a"\n',
-        "bad.toml:5: events.0: found an event of a node that changes nothing; allowed: step",
+        'bad.toml:5: events.0: found node without a change; allowed: step, such as step = "1 ms"',
     ),
     "values of a flow that does not pass": (
         '[components]\ntactile-operator = "a"\nms-com = "a"\nss-com = "b"\n[flows.kinematic]\n[flows.haptic]\n'
         'from = "ss-com"\nto = "ms-com"\n[hooks.predict]\nrun = "zoh"\nat = "tactile-operator"\nflow = "kinematic"\n'
         'other = "haptic"\n',
-        'bad.toml:13: hooks.predict.other: found "haptic", which does not pass tactile-operator; allowed: flows that do',
+        'bad.toml:13: hooks.predict.other: found "haptic", which does not pass tactile-operator; allowed: a flow that '
+        "passes tactile-operator",
     ),
     "event that changes nothing": (
         FLOW + '[[events]]\nat = "5 s"\nflow = "kinematic"\n',
-        "bad.toml:5: events.0: found an event of a flow that changes nothing; allowed: running",
+        "bad.toml:5: events.0: found flow without a change; allowed: running, such as running = false",
     ),
     "echo point that is not there": (
         FLOW + '[measure]\necho = "srv.entry"\n',
@@ -160,7 +177,7 @@ CASES = {
     "flow in two channels": (
         FLOW + '[channels]\nc = { flows = "kinematic" }\nd = { flows = "kinematic" }\n',
         'bad.toml:7: channels.d.flows: found the flow "kinematic", which channel c has already; '
-        "allowed: a flow in one channel between two nodes",
+        "allowed: each flow in one channel, or in channels with different `between`",
     ),
     "rate beyond all ticks": (
         FLOW + 'rate = "900 MHz"\n',
@@ -182,31 +199,43 @@ CASES = {
     ),
     "channel without flows": (
         FLOW + "[channels.c]\nflows = []\n",
-        "bad.toml:6: channels.c.flows: found an empty list; allowed: at least 1 of them",
+        "bad.toml:6: channels.c.flows: found an empty list; allowed: 1 or more in the list",
     ),
     "flow that stops before it starts": (
         FLOW + 'start = "3 s"\nstop = "2 s"\n',
         "bad.toml:6: flows.kinematic.stop: found 2 s, which is not after the start at 3 s; "
-        "allowed: a moment after start",
+        "allowed: a time after 3 s, or an earlier start",
     ),
     "flow that starts after the end": (
         FLOW + 'start = "10 s"\n',
-        "bad.toml:5: flows.kinematic.start: found 10 s, and the run is over at 10 s; "
-        "allowed: a moment before the duration is over",
+        "bad.toml:5: flows.kinematic.start: found 10 s, but the run ends at 10 s; "
+        "allowed: a time before 10 s, or a longer duration",
     ),
     "echo commands after the end": (
         FLOW + '[measure]\necho = { start = "11 s" }\n',
-        "bad.toml:6: measure.echo.start: found 11 s, and the run is over at 10 s; "
-        "allowed: a moment before the duration is over",
+        "bad.toml:6: measure.echo.start: found 11 s, but the run ends at 10 s; "
+        "allowed: a time before 10 s, or a longer duration",
     ),
     "event after the end": (
         FLOW + '[[events]]\nat = "11 s"\nflow = "kinematic"\nrunning = false\n',
-        "bad.toml:6: events.0.at: found 11 s, and the run is over at 10 s; "
-        "allowed: a moment before the duration is over",
+        "bad.toml:6: events.0.at: found 11 s, but the run ends at 10 s; "
+        "allowed: a time before 10 s, or a longer duration",
+    ),
+    "a wrong key of a source that is named like another key": (
+        FLOW + 'source = { recording = "builtin:hand", repeat = "x" }\n',
+        'bad.toml:5: flows.kinematic.source.repeat: found "x"; allowed: "loop", "mirror", "hold"',
+    ),
+    "text in place of a table with a kind": (
+        LINK + 'radio = "nr"\n',
+        'bad.toml:8: links.l1.radio: found "nr"; allowed: a table such as { kind = "nr" }',
+    ),
+    "none of some numbers": (
+        LINK + 'radio = { kind = "lte", resource_blocks = 7 }\n',
+        "bad.toml:8: links.l1.radio.resource_blocks: found 7; allowed: 6, 15, 25, 50, 75, 100",
     ),
     "law without a mean": (
         FLOW.replace('"b"', '{ node = "b", delay = { kind = "pareto", scale = "1 ms", shape = inf } }'),
-        "bad.toml:3: components.tactile-teleoperator.delay.shape: found inf; allowed: a finite number",
+        "bad.toml:3: components.tactile-teleoperator.delay.shape: found inf; allowed: a finite number, such as 0.5",
     ),
     "quantiles out of order": (
         FLOW.replace('"b"', '{ node = "b", delay = { kind = "empirical", quantiles = ["2 ms", "1 ms"] } }'),
@@ -215,7 +244,7 @@ CASES = {
     ),
     "warm-up of the whole run": (
         'warmup = "10 s"\n' + FLOW,
-        "bad.toml:1: warmup: found a warm-up that is not shorter than the run; allowed: a span below the duration",
+        "bad.toml:1: warmup: found 10 s, but the run ends at 10 s; allowed: a span shorter than the duration",
     ),
 }
 
@@ -229,10 +258,10 @@ def test_bad_input_has_one_message(tmp_path: Path, case: str) -> None:
 OVERRIDES = {
     'flows.kinematc.rate="2 kHz"': 'flows.kinematc.rate: found "kinematc"; '
     "allowed: kinematic, haptic (did you mean kinematic?)",
-    "flows.kinematic.rate=2 khz": 'flows.kinematic.rate: found "2 khz", with the unknown unit "khz"; '
+    "flows.kinematic.rate=2 khz": 'flows.kinematic.rate: found "2 khz", with the unknown unit "khz" (did you mean kHz?); '
     'allowed: a frequency such as "1 kHz" (Hz, kHz, MHz, fps)',
     "duration": "found no KEY=VALUE in one line of text; allowed: KEY=VALUE, such as 'traffic.cbr.rate=\"310 kbit/s\"'",
-    "a b=3": 'found "a b", which is no key; allowed: KEY=VALUE, such as \'traffic.cbr.rate="310 kbit/s"\'',
+    "a b=3": 'found "a b", which is not a key; allowed: KEY=VALUE, such as \'traffic.cbr.rate="310 kbit/s"\'',
 }
 
 
@@ -243,6 +272,13 @@ def test_a_bad_override_has_one_message_that_names_it(tmp_path: Path, override: 
     )
 
 
+def test_a_number_of_more_digits_than_python_writes_is_refused(tmp_path):
+    file = tmp_path / "long.toml"
+    file.write_text(f'include = "{shipped.find("quickstart")}"\n[links.access]\ndscp = 0x{"f" * 4500}\n')
+    with pytest.raises(ConfigError, match=r"dscp: found 0xffff.*…; allowed: "):
+        load(file)
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
         load(tmp_path / "none.toml")
@@ -250,3 +286,9 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         f"{tmp_path}/none.toml: cannot be read (no such file); "
         "allowed: a scenario file in TOML, or a spreadsheet that ends in .xlsx"
     )
+
+
+@pytest.mark.parametrize("value", [True, "٣", [1.0]])
+def test_what_is_no_number_is_none_for_a_board_either(value):
+    with pytest.raises(WrongTable):
+        Board.model_validate({"safe": [0.5, value]})

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from bad_input import ENDS, FLOW, HOOK, TIME, folder_of_files, refusal
 
-from tcpsbed.config import load
 from tcpsbed.errors import ConfigError
+from tcpsbed.scenarios import load
 
 CASES = {
     "built-in hook that is not there": (
@@ -28,7 +28,7 @@ CASES = {
     ),
     "module that is not there": (
         HOOK + 'run = "nomod:Zoh"\n',
-        'bad.toml:7: hooks.predict.run: found "nomod", which is no module; '
+        'bad.toml:7: hooks.predict.run: found "nomod", which is not a module; '
         "allowed: a module that can be imported, or a file nomod.py in {folder}",
     ),
     "name that a module lacks": (
@@ -86,31 +86,32 @@ CASES = {
     ),
     "calibration that falls": (
         'calibration = "falling.json"\n' + FLOW,
-        "bad.toml:1: calibration: found quantiles of srv.work in falling.json that are no rising spans of time; "
+        "bad.toml:1: calibration: found negative or falling quantiles of srv.work in falling.json; "
         "allowed: a file written by tcpsbed calibrate",
     ),
     "calibration below zero": (
         'calibration = "negative.json"\n' + FLOW,
-        "bad.toml:1: calibration: found quantiles of srv.work in negative.json that are no rising spans of time; "
+        "bad.toml:1: calibration: found negative or falling quantiles of srv.work in negative.json; "
         "allowed: a file written by tcpsbed calibrate",
     ),
     "parameter that is a date": (
         HOOK + 'run = "zoh"\nparams = { since = 2020-01-01 }\n',
-        "bad.toml:8: hooks.predict.params: found 2020-01-01 for since; allowed: text, true or false, a finite number, "
+        "bad.toml:8: hooks.predict.params.since: found 2020-01-01; allowed: text, true or false, a finite number, "
         "a quantity with its unit, a list or a table",
     ),
     "parameter that is no number": (
         FLOW + 'transport = { kind = "udp", mtu = nan }\n',
-        "bad.toml:5: flows.kinematic.transport: found nan for mtu; allowed: text, true or false, a finite number, "
+        "bad.toml:5: flows.kinematic.transport.mtu: found nan; allowed: text, true or false, a finite number, "
         "a quantity with its unit, a list or a table",
     ),
     "rate of a recording that has a time": (
         FLOW + 'source = { recording = "timed.csv", rate = "1 kHz" }\n',
-        "bad.toml:5: flows.kinematic.source: found rate, and a column of time (t) in timed.csv; allowed: one of the two",
+        "bad.toml:5: flows.kinematic.source: found rate beside the column of time t in timed.csv; "
+        "allowed: no rate, or a file without a column of time",
     ),
     "include that is not there": (
         'include = "no.toml"\n' + FLOW,
-        'bad.toml:1: include: found "no.toml", which is no file; allowed: a file, looked for at {folder}/no.toml',
+        'bad.toml:1: include: found "no.toml", which is not a file; allowed: a file, looked for at {folder}/no.toml',
     ),
     "include of itself": (
         'include = "bad.toml"\n' + FLOW,

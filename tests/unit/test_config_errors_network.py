@@ -10,7 +10,7 @@ from bad_input import CBR, FLOW, LINK, folder_of_files, refusal
 CASES = {
     "router named like a node": (
         FLOW + '[topology]\nrouters = ["a"]\n',
-        'bad.toml:6: topology.routers: found the duplicate id "a"; allowed: a name that no other node has',
+        'bad.toml:6: topology.routers: found "a", which is the name of another node; allowed: another name, such as "a-2"',
     ),
     "route that does not exist": (
         LINK.replace('to = "b"', 'to = "n1"') + '[topology]\nrouters = ["n1"]\n',
@@ -30,20 +30,22 @@ CASES = {
     ),
     "link without an end": (
         LINK.replace('to = "b"\n', ""),
-        "bad.toml:5: links.l1.to: found nothing; allowed: a node or a router",
+        'bad.toml:5: links.l1.to: is missing; allowed: a node or a router, such as to = "a"',
     ),
     "traffic on no link": (
         CBR.replace('"l1"', '"l2"') + 'rate = "1 kbit/s"\n',
-        'bad.toml:9: traffic.cbr.on: found "l2"; allowed: "a->b", "all-to-all" or a link: l1, l1.forward, l1.backward',
+        'bad.toml:9: traffic.cbr.on: found "l2"; allowed: "a->b", "all-to-all" or a link: l1, l1.forward, l1.backward '
+        "(did you mean l1?)",
     ),
     "traffic without a network": (
         FLOW + '[traffic.cbr]\non = "l1"\nrate = "1 kbit/s"\n',
-        "bad.toml:5: traffic.cbr: found traffic, but there are no links; allowed: a scenario with links or a graph",
+        'bad.toml:5: traffic.cbr: found traffic, but there are no links; allowed: links, such as [links.l1] from = "a" '
+        'to = "b", or topology.graph',
     ),
     "traffic of no kind": (
         LINK + '[traffic.x]\nkind = "cb"\non = "l1"\nrate = "1 kbit/s"\n',
         'bad.toml:8: traffic.x: found the kind "cb"; allowed: "cbr", "poisson", "vbr", "replay", '
-        '"video", "web", "transfers", "bulk", "./mine.py:Mine" (did you mean "cbr"?)',
+        '"video", "web", "transfers", "bulk", or code such as "./mine.py:Mine" (did you mean cbr?)',
     ),
     "queue without a unit": (
         LINK + "queue = 20\n",
@@ -87,7 +89,8 @@ CASES = {
     ),
     "capture that is none": (
         LINK + '[traffic.x]\non = "l1"\nfile = "plain.csv"\n',
-        "bad.toml:10: traffic.x.file: found one column in plain.csv, line 1; allowed: time in s, bytes",
+        "bad.toml:10: traffic.x.file: found one column in plain.csv, line 1; allowed: two columns, "
+        "time in s and bytes, such as 0.001,1500",
     ),
     "link trace that is none": (
         LINK + 'trace = "text.so"\n',
@@ -104,7 +107,7 @@ CASES = {
     ),
     "traffic on nothing": (
         LINK + '[traffic.cbr]\non = []\nrate = "1 kbit/s"\n',
-        "bad.toml:9: traffic.cbr.on: found an empty list; allowed: at least 1 of them",
+        "bad.toml:9: traffic.cbr.on: found an empty list; allowed: 1 or more in the list",
     ),
     "traffic on the second of two parallel links": (
         LINK + '[links.l2]\nfrom = "a"\nto = "b"\n[traffic.cbr]\non = "l2"\nrate = "1 kbit/s"\n',
@@ -113,20 +116,21 @@ CASES = {
     ),
     "traffic from a place to itself": (
         LINK + '[traffic.cbr]\non = "a->a"\nrate = "1 kbit/s"\n',
-        'bad.toml:9: traffic.cbr.on: found "a->a"; allowed: a pair of two places',
+        'bad.toml:9: traffic.cbr.on: found "a->a"; allowed: two different places, such as "a->b"',
     ),
     "traffic among one": (
         LINK + '[traffic.cbr]\non = "all-to-all"\namong = ["a"]\nrate = "1 kbit/s"\n',
-        "bad.toml:10: traffic.cbr.among: found 1 place; allowed: two or more, each once",
+        'bad.toml:10: traffic.cbr.among: found 1 place; allowed: two places or more, each once, such as ["a", "b"]',
     ),
     "traffic that stops before it starts": (
         CBR + 'rate = "1 kbit/s"\nstart = "3 s"\nstop = "3 s"\n',
         "bad.toml:12: traffic.cbr.stop: found 3 s, which is not after the start at 3 s; "
-        "allowed: a moment after start",
+        "allowed: a time after 3 s, or an earlier start",
     ),
     "edge to itself": (
         FLOW + '[topology]\ngraph = "loop.graphml"\n',
-        'bad.toml:6: topology.graph: found an edge from "A" to itself in loop.graphml; allowed: edges between two nodes',
+        'bad.toml:6: topology.graph: found an edge from "A" to itself in loop.graphml; allowed: edges between two '
+        "different nodes",
     ),
     "two edges between the same nodes": (
         FLOW + '[topology]\ngraph = "twice.graphml"\n',

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tcpsbed.config import check, compile_plan, dump, init_template, load
-from tcpsbed.config.compile import builtins
 from tcpsbed.errors import ConfigError
+from tcpsbed.scenarios import check, compile_plan, dump, init_template, load
+from tcpsbed.scenarios.compile import builtins
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = """

@@ -8,9 +8,9 @@ from functools import partial
 import pytest
 from config_tools import PAIR, ROOT, compiled, links
 
-from tcpsbed.config import compile_plan, load
-from tcpsbed.config.compile.graphs import GRAPHS
 from tcpsbed.errors import ConfigError
+from tcpsbed.scenarios import compile_plan, load
+from tcpsbed.scenarios.compile.graphs import GRAPHS
 
 LINE = (
     PAIR
@@ -85,7 +85,7 @@ def test_everything_that_a_link_can_do_reaches_the_plan(plan, tmp_path):
         "delay": {"kind": "exponential", "mean_ns": 1_000_000, "shift_ns": 0},
         "reorder": True,
     }
-    codel = {"target_ns": 3_000_000, "interval_ns": 100_000_000}
+    codel = {"target_ns": 3_000_000, "interval_ns": 100_000_000, "ecn": False}
     assert link["queue"] == {
         "limit_packets": 20,
         "discipline": {"kind": "fq-codel", "quantum_bytes": 1514, "flows": 1024} | codel,
@@ -113,8 +113,14 @@ QUEUES = {
         "max_bytes": 15000,
         "max_p": 0.1,
         "weight": 0.002,
+        "ecn": False,
     },
-    '{ discipline = "codel" }': {"kind": "codel", "target_ns": 5_000_000, "interval_ns": 100_000_000},
+    '{ discipline = "codel" }': {
+        "kind": "codel",
+        "target_ns": 5_000_000,
+        "interval_ns": 100_000_000,
+        "ecn": False,
+    },
 }
 
 
@@ -147,7 +153,12 @@ def test_slots_and_a_measured_histogram_reach_the_plan(plan, tmp_path):
 
 
 WRONG_WINDOWS = {
-    'slots = { cycle = "2 ms", open = [["1 ms", "3 ms"]] }': "slots.open: found windows out of order or beyond",
+    'slots = { cycle = "2 ms", open = [["1 ms", "3 ms"]] }': (
+        "slots.open: found 1 ms to 3 ms; allowed: from, to, in order and within the cycle"
+    ),
+    'outages = [["2 s", "3 s"], ["1 s", "4 s"]]': "outages: found 1 s to 4 s; allowed: spans from, to, in order",
+    'rate = "8 Mbit/s"\ntrace = "lte.down"': "trace: found rate and trace; allowed: one of them",
+    'medium = "hub"\ntrace = "lte.down"': "trace: found trace and medium; allowed: one of gates, slots, trace",
     'slots = { cycle = "2 ms", open = [["0 ms", "1 ms"]] }\nmedium = "hub"': "slots: found slots and medium",
     'queue = { discipline = "gates", classes = [["EF"], []], gates = [["1 ms", [0]]] }': (
         r"queue.gates: found gates of the classes \[0\]; allowed: each of the classes 0 to 1"
@@ -161,7 +172,8 @@ WRONG_WINDOWS = {
 
 
 @pytest.mark.parametrize("text", WRONG_WINDOWS)
-def test_windows_that_cannot_work_are_refused(plan, text):
+def test_windows_that_cannot_work_are_refused(plan, tmp_path, text):
+    (tmp_path / "lte.down").write_text("1\n7\n")
     with pytest.raises(ConfigError, match=WRONG_WINDOWS[text]):
         plan(PAIR + f'[links.l1]\nfrom = "a"\nto = "b"\n{text}\n')
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from config_tools import CHAIN, PAIR, ROOT, compiled, steps
 
-from tcpsbed.config import compile_plan, load
-from tcpsbed.config.compile import builtins
 from tcpsbed.errors import ConfigError
+from tcpsbed.scenarios import compile_plan, load
+from tcpsbed.scenarios.compile import builtins
 
 
 @pytest.fixture

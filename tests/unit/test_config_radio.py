@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tcpsbed import config
+from tcpsbed import scenarios
 from tcpsbed.errors import ConfigError
-from tcpsbed.session import _loaded_text
+from tcpsbed.runs.session import _loaded_text
 
 NR = """
 [components]
@@ -22,7 +22,7 @@ radio = { kind = "nr", slot = "0.25 ms", pattern = "DDSU", access = "configured"
 
 
 def links(tmp_path, *changes):
-    return config.compile_plan(_loaded_text(NR, changes), tmp_path)["network"]["links"]
+    return scenarios.compile_plan(_loaded_text(NR, changes), tmp_path)["network"]["links"]
 
 
 def test_both_directions_have_their_side(tmp_path):
@@ -36,9 +36,9 @@ def test_lte_and_wifi_are_handed_to_ns3_whole(tmp_path):
     radio = 'radio = { kind = "lte", scheduler = "rr", distance_m = 200 }'
     text = "\n".join(radio if line.startswith("radio") else line for line in NR.splitlines())
     with pytest.raises(ConfigError, match=r"links\.air\.rate"):
-        config.compile_plan(_loaded_text(text, []), tmp_path)
+        scenarios.compile_plan(_loaded_text(text, []), tmp_path)
     text = text.replace('rate = "80 Mbit/s"\n', "")
-    lte = config.compile_plan(_loaded_text(text, []), tmp_path)["network"]["links"]
+    lte = scenarios.compile_plan(_loaded_text(text, []), tmp_path)["network"]["links"]
     assert lte[0]["radio"] | {"up": False, "other": 0} == lte[1]["radio"]
     assert lte[0]["radio"]["resource_blocks"] == 25
 
@@ -47,9 +47,11 @@ def test_lte_and_wifi_are_handed_to_ns3_whole(tmp_path):
     ("change", "key"),
     [
         ("links.air.duplex='half'", "duplex"),
-        ("links.air.medium='hub'", "medium"),
+        ("links.air.medium='hub'", "radio"),
         ("links.air.forward={ radio = { kind = 'nr' } }", "radio"),
         ("links.air.radio={ kind = 'nr', pattern = 'DXU' }", "pattern"),
+        ("links.air.radio={ kind = 'nr', pattern = 'DDD' }", "pattern"),
+        ("links.air.radio={ kind = 'nr', access = 'configured', configured = '0.7 ms' }", "configured"),
         ("links.air.radio={ kind = 'six' }", "radio"),
     ],
 )

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import tcpsbed
-from tcpsbed.config import check, load
 from tcpsbed.errors import ConfigError
+from tcpsbed.scenarios import check, load
 
 PAIR = """
 duration = "1 s"
@@ -53,10 +53,10 @@ def file(tmp_path: Path) -> Path:
 
 
 REFUSED = {
-    'flows.kinematic.transport={kind="udp", mtu="10 B"}': "mtu is 10; allowed: a whole number from 300 to 65507",
-    'flows.kinematic.transport={kind="udp", foo=1}': 'no parameter "foo"; allowed: mtu, overhead',
-    'flows.kinematic.transport={kind="udp", mtu=1000}': "found 1000 for mtu, a number without a unit; allowed: a size",
-    f'{ROBOT}={{run="wall_mass", params={{mass_kg=-1}}}}': "robot.params: parameters of 'wall_mass': mass_kg = -1",
+    'flows.kinematic.transport={kind="udp", mtu="10 B"}': 'mtu: found "10 B"; allowed: a size from 300 B to 65507 B',
+    'flows.kinematic.transport={kind="udp", foo=1}': 'found "foo", no parameter of udp; allowed: mtu, overhead',
+    'flows.kinematic.transport={kind="udp", mtu=1000}': "mtu: found 1000, a number without a unit",
+    f'{ROBOT}={{run="wall_mass", params={{mass_kg=-1}}}}': "mass_kg: found -1; allowed: a number above 0",
     f'{ROBOT}="./code.py:NoStep"': "has no method step",
     f'{ROBOT}={{run="./code.py:Robot", params={{colour=1}}}}': "robot.params: .*unexpected keyword argument 'colour'",
     'hooks.predict={run="linear", at="tactile-operator", params={colour=1}}': "hooks.predict.params: .*colour",
@@ -78,16 +78,19 @@ HOLD = (
 )
 LINEAR = 'hooks.predict={run="linear", at="tactile-operator", params={%s}}'
 PARAMETERS = {
-    HOLD % 'speed="fast"': 'found speed = "fast"; allowed: speed = a number, such as speed = 0.5',
+    HOLD % 'speed="fast"': 'params.speed: found "fast"; allowed: a number from 0.000000001 to 1000000000',
+    HOLD % 'degraded_ms="20 ms"': 'params.degraded_ms: found "20 ms", whose unit is in the name of the key; '
+    "allowed: a number, such as degraded_ms = 20",
+    HOLD % 'measured=["a"]': 'params.measured: found ["a"]; allowed: a list, each a whole number from 0 on',
+    HOLD % "tell=1": "params.tell: found 1; allowed: true or false",
+    HOLD % "action=3": 'params.action: found 3; allowed: "hold", "decelerate"',
+    HOLD % 'action="agent"': 'params: found no agent; allowed: action = "agent" and an agent, or neither',
     HOLD
-    % 'measured=["a"]': 'measured = ["a"]; allowed: measured = a list of whole numbers from 0, such as measured = [3]',
-    HOLD % "tell=1": "found tell = 1; allowed: tell = true or false, such as tell = true",
-    HOLD % "action=3": 'found action = 3; allowed: action = text in quotes, such as action = "x"',
-    HOLD % 'action="agent"': "belong together; allowed: action as tcpsbed docs hooks says",
-    LINEAR % "over=0": "over = 0; allowed: 1 to 1000",
-    f'{ROBOT}={{run="wall_mass", params={{mass_kg=-1}}}}': "mass_kg = -1; allowed: above 0",
-    f'{ROBOT}={{run="arm", params={{start_rad=[9]}}}}': "found start_rad = [9]; allowed: start_rad = a list of 3",
-    f'{ROBOT}={{run="arm", params={{start_rad=[9, 9, 9]}}}}': "start_rad; allowed: within the limits [[",
+    % "hold_ms=10": "params.hold_ms: found 10 beside degraded_ms = 20, stop_ms = 500; allowed: times that rise",
+    LINEAR % "over=0": "params.over: found 0; allowed: a whole number from 1 to 1000",
+    f'{ROBOT}={{run="wall_mass", params={{mass_kg=-1}}}}': "params.mass_kg: found -1; allowed: a number above 0",
+    f'{ROBOT}={{run="arm", params={{start_rad=[9]}}}}': "found [9]; allowed: a list of 3, each a number",
+    f'{ROBOT}={{run="arm", params={{start_rad=[9, 9, 9]}}}}': "start_rad: found [9.0, 9.0, 9.0]; allowed: angles within [[",
 }
 
 
@@ -112,8 +115,8 @@ def test_a_robot_that_writes_too_much_is_an_error_of_the_run(file: Path, tmp_pat
     text = f"{ROBOT}.params={{says={says}}}"
     run = tcpsbed.run(file, out=tmp_path / "out", set=[text])
     error, ended = run.summary["errors"]
-    assert f"step said that it wrote {says} values; allowed: 0 to 3 (senses)" in error + ended
-    assert "lost what it works with" in error + ended
+    assert f"step returned {says} as its number of values; allowed: 0 to 3 (senses)" in error + ended
+    assert "failed at" in error + ended
 
 
 def test_a_built_in_stage_is_called_by_its_name(file: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`tcpsbed check` warns of samples that no queue has room for; the engine is the judge of what it says."""
+"""`tcpsbed check` warns of samples that no queue holds, and of cross traffic beyond its line; the engine is the judge."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 import tcpsbed
-from tcpsbed import config
+from tcpsbed import scenarios
 from tcpsbed.cli.app import app
-from tcpsbed.config.compile import room
+from tcpsbed.scenarios.compile import room
 
 TEXT = """
 duration = "2 s"
@@ -39,7 +39,7 @@ def tried(folder: Path, size: int, queue: str, first: str = "") -> tuple[list[st
     """The warnings of a scenario, and the share of its samples that a run loses."""
     file = folder / "one.toml"
     file.write_text(TEXT.format(size=size, queue=queue, first=first))
-    said = room.warnings(config.check(config.load(file)))
+    said = room.warnings(scenarios.check(scenarios.load(file)))
     return said, tcpsbed.run(file, out=folder / "run").summary["flows"]["video"]["loss"]
 
 
@@ -61,13 +61,47 @@ def test_packets_count_and_a_link_before_it_that_is_as_slow_makes_room(tmp_path:
     assert said and loss == 1
 
 
-def test_check_warns_of_a_picture_that_is_too_large_and_not_of_the_quickstart(scenarios: Path) -> None:
+def test_check_warns_of_a_picture_that_is_too_large_and_not_of_the_quickstart(
+    shipped_scenarios: Path,
+) -> None:
     whole = ["--set", 'flows.video.source={ frames = "builtin:clip", start = "0 s" }']
-    quickstart = ["check", str(scenarios / "quickstart.toml")]
+    quickstart = ["check", str(shipped_scenarios / "quickstart.toml")]
     done = CliRunner().invoke(app, [*quickstart, *whole])
-    assert done.exit_code == 0 and "right." in done.stdout
+    assert done.exit_code == 0 and "valid." in done.stdout
     assert "warning: flows.video: samples of up to 105256 B (1 of the 125" in done.stderr
     done = CliRunner().invoke(app, quickstart)
     assert done.exit_code == 0 and done.stderr == ""
     room_for_all = [whole[1], 'links.l1.queue="120 kB"']
-    assert room.warnings(config.check(config.load(scenarios / "quickstart.toml", room_for_all))) == []
+    assert (
+        room.warnings(scenarios.check(scenarios.load(shipped_scenarios / "quickstart.toml", room_for_all)))
+        == []
+    )
+
+
+CROSS = """
+[traffic.cbr]
+on = "l1"
+rate = "{rate}"
+packet = "500 B"
+[traffic.early]
+on = "l1"
+rate = "4 Mbit/s"
+stop = "{stop}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("rate", "stop", "times"),
+    [("3 Gbit/s", "1 s", "300 times"), ("8 Mbit/s", "1 s", "1.2 times"), ("6 Mbit/s", "2 s", "")],
+)
+def test_cross_traffic_beyond_the_rate_of_its_line_is_told(
+    tmp_path: Path, rate: str, stop: str, times: str
+) -> None:
+    file = tmp_path / "one.toml"
+    file.write_text(TEXT.format(size=100, queue="60000 B", first="") + CROSS.format(rate=rate, stop=stop))
+    said = room.warnings(scenarios.check(scenarios.load(file)))
+    fair = ['links.l1.queue={limit="60000 B",discipline="fq-codel"}']
+    assert room.warnings(scenarios.check(scenarios.load(file, fair))) == [], "it has a queue of its own"
+    assert [times in one and "traffic.cbr, traffic.early: up to " in one for one in said] == [True] * (
+        2 if times else 0
+    ), said

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import tcpsbed
-from tcpsbed.config import check, init_template, load, schema
-from tcpsbed.report import text
-from tcpsbed.report.folder import open_folder
+from tcpsbed.scenarios import check, init_template, load, schema
+from tcpsbed.views import text
+from tcpsbed.views.folder import open_folder
 
 TEXT = init_template()
 

@@ -81,6 +81,7 @@ def test_video_is_cut_to_the_run_and_scaled_to_its_rate(plan, tmp_path):
     assert (frames[1][0], model["recording"], model["overhead_bytes"]) == (40_000_000, 0, 78)
 
 
+# [RFC 9000 §14]
 @pytest.mark.parametrize(
     "text, key, words",
     [
@@ -90,6 +91,12 @@ def test_video_is_cut_to_the_run_and_scaled_to_its_rate(plan, tmp_path):
         ('[traffic.web]\non = "l1"\nusers = 0\n', "users", "1"),
         ('[traffic.web]\non = "l1"\npages = "builtin:wap"\n', "pages", "builtin:3gpp-http"),
         ('[traffic.web]\non = "l1"\nmtu = "200 B"\n', "mtu", "300 B to 65507 B"),
+        (
+            '[traffic.web]\non = "l1"\npages = "no_law.json"\n',
+            "toml:16: traffic.web.pages",
+            "unknown variant `gauss`",
+        ),
+        ('[traffic.web]\non = "l1"\npages = "low.json"\n', "traffic.web.pages", "allowed: "),
         ('[traffic.bulk]\non = "l1"\nbuffer = "1 kB"\n', "buffer", "4096 B"),
         ('[traffic.bulk]\non = "l1"\ncongestion = "newreno"\n', "congestion", '"cubic", "reno", "none"'),
         ('[traffic.bulk]\non = "l1"\ntransport = "sctp"\n', "transport", '"tcp", "quic"'),
@@ -101,7 +108,10 @@ def test_video_is_cut_to_the_run_and_scaled_to_its_rate(plan, tmp_path):
         ('[traffic.video]\non = "l1"\nfile = "none.csv"\n', "file", "no such file"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_key(plan, text, key, words):
+def test_what_cannot_be_is_refused_with_its_key(plan, tmp_path, text, key, words):
+    for name, kind in (("no_law", "gauss"), ("low", "exponential")):
+        page = {law: {"kind": kind, "mean": -1} for law in laws.PAGE}
+        (tmp_path / f"{name}.json").write_text(json.dumps(page))
     with pytest.raises(ConfigError) as refused:
         plan(LINE + text)
     assert key in str(refused.value) and words in str(refused.value)

@@ -51,7 +51,7 @@ def test_a_hand_rests_before_the_first_browser_and_is_away_after_the_last(consol
     assert called(hand)[:5] == pushing[:5], "another browser is still there"
     console.presence.left()
     assert called(hand) == [] and called(head) == []
-    assert len(told) == 1 and "no browser is there" in told[0] and console.address in told[0]
+    assert len(told) == 1 and "the browser disconnected" in told[0] and console.address in told[0]
     console.presence.came()
     assert called(hand)[:5] == [0.25, -0.5, -0.5, 0, 3], "where it was, its button up"
     assert called(head) == [], "until the headset says something"

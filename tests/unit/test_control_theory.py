@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpsbed.control import tuning
-from tcpsbed.control.batch import Bench, Cell
-from tcpsbed.control.offsets import offsets
-from tcpsbed.control.response import Step
-from tcpsbed.control.theory import LoopModel, delay_of_drops_ms, largest_root, margins, nyquist
-from tcpsbed.control.verdict import Limits
+from tcpsbed.lab.control import tuning
+from tcpsbed.lab.control.batch import Bench, Cell
+from tcpsbed.lab.control.offsets import offsets
+from tcpsbed.lab.control.response import Step
+from tcpsbed.lab.control.theory import LoopModel, delay_of_drops_ms, largest_root, margins, nyquist
+from tcpsbed.lab.control.verdict import Limits
 
 loops = st.builds(
     LoopModel,

@@ -13,11 +13,11 @@ import time
 import numpy as np
 import pytest
 
-from tcpsbed import session
 from tcpsbed.analysis import signals
 from tcpsbed.errors import HookError
 from tcpsbed.hooks import make_robot
 from tcpsbed.robots import ROBOTS
+from tcpsbed.runs import session
 
 MS = 1_000_000
 NAMES = ("getObject", "getJointPosition", "setJointTargetPosition", "readForceSensor", "setStepping", "step")
@@ -154,7 +154,7 @@ def test_no_step_is_left_out_and_in_real_time_a_late_call_ends(simulator):
         assert simulator.steps == steps, "late, then caught up with"
 
 
-def test_the_scenario_of_the_arm_runs_on_the_simulator(simulator, scenarios, tmp_path):
+def test_the_scenario_of_the_arm_runs_on_the_simulator(simulator, shipped_scenarios, tmp_path):
     params = f'joints = ["/arm/a", "/arm/b"], sensors = ["/arm/force"], host = "127.0.0.1", port = {simulator.port}'
     robot = f'{{ run = "coppeliasim", period = "5 ms", senses = 5, params = {{ {params} }} }}'
     sets = [
@@ -163,7 +163,7 @@ def test_the_scenario_of_the_arm_runs_on_the_simulator(simulator, scenarios, tmp
         'flows.kinematic.rate="200 Hz"',
     ]
     sets.append('measure.signals=["ss-com.exit", "tactile-teleoperator.sense"]')
-    run = session.run(scenarios / "pick-and-place.toml", out=tmp_path, set=sets)
+    run = session.run(shipped_scenarios / "pick-and-place.toml", out=tmp_path, set=sets)
     assert run.summary["errors"] == [] and simulator.steps == pytest.approx(800, abs=2)
     told = signals.read(tmp_path, "ss-com.exit", "kinematic").values
     sense = signals.read(tmp_path, "tactile-teleoperator.sense").values

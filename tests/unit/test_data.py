@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 from tcpsbed.cli.app import app
 from tcpsbed.datasets import store
 from tcpsbed.errors import DataError
-from tcpsbed.reproduce import recordings
+from tcpsbed.lab.reproduce import recordings
 
 pytest.importorskip("pooch", reason="needs pooch: pip install 'tcpsbed[data]'")
 runner = CliRunner()
@@ -111,9 +112,16 @@ def test_a_file_of_the_users_is_kept(tmp_path: Path, source: str) -> None:
     [
         (("deep/in/it.csv", "../it.csv"), "leaves the folder"),
         (("deep/in/it.csv", "/it.csv"), "leaves the folder"),
-        (("http://", "file://"), "no http address"),
-        (("sha256 =", "sha1 ="), "sha256"),
+        (("http://", "file://"), "not an http address"),
+        (("sha256 =", "sha1 ="), r"one.files.0.sha256: is missing; allowed: text, such as"),
+        (('sha256 = "', 'sha256 = "x'), "one.files.0.sha256: found .*64 digits"),
         (("[one]", "[one"), "mine.toml"),
+        (("[one]", "two = 1\n[one]"), "mine.toml: two: found 1; allowed: a table as in the list that ships"),
+        (('what = "w"', "what = 3"), 'one.what: found 3; allowed: text, such as what = "'),
+        (('what = "w"', 'what = "\\u001b[2J"'), r"one.what: found the invisible character U\+001B"),
+        (("[[one.files]]", "[one.files]"), "one.files: found {.*allowed: a list of tables"),
+        (("bytes = ", "bytes = -"), "one.files.0.bytes: found -"),
+        (("bytes = ", "bytes = 0.5 # "), "one.files.0.bytes: found 0.5; allowed: a whole number"),
     ],
 )
 def test_a_list_that_makes_no_sense_is_refused(tmp_path: Path, change: tuple[str, str], words: str) -> None:
@@ -121,6 +129,32 @@ def test_a_list_that_makes_no_sense_is_refused(tmp_path: Path, change: tuple[str
     mine.write_text(mine.read_text().replace(*change))
     with pytest.raises(DataError, match=words):
         store.listed(mine)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (os.mkfifo, "it is a device, a FIFO or a socket"),
+        (Path.mkdir, "it is a folder"),
+        (lambda file: file.symlink_to("/dev/null"), "it is a device, a FIFO or a socket"),
+        (lambda file: file.write_bytes(b"#" * (5 << 20)), "5 MiB"),
+        (lambda file: file.write_text("[a" + ".a" * 100 + "]"), "32 parts"),
+    ],
+)
+def test_a_list_is_a_regular_file_of_bounded_size_and_depth(
+    tmp_path: Path, make: Callable[[Path], object], said: str
+) -> None:
+    make(tmp_path / "list.toml")
+    status, told = called("--registry", tmp_path / "list.toml")
+    assert status == 2 and told.startswith(f"tcpsbed: {tmp_path / 'list.toml'}: ")
+    assert said in told and "; allowed: " in told
+
+
+def test_a_recording_in_its_place_is_a_regular_file(tmp_path: Path) -> None:
+    mine = registry(tmp_path, "http://127.0.0.1:1/x", "it.csv")
+    os.mkfifo(tmp_path / "it.csv")
+    status, told = called("one", "--registry", mine, "--to", tmp_path)
+    assert status == 1 and "it is a device, a FIFO or a socket" in told
 
 
 def test_an_unknown_name_is_answered_with_what_there_is() -> None:

@@ -29,6 +29,14 @@ def test_the_hand_is_rates_and_forces_in_si_units():
     assert 1.0 < np.abs(hand[:, :3]).max() < 15.0  # rad/s, of a hand in motion
 
 
+@pytest.mark.parametrize("name", builtin.USUAL)
+def test_the_first_row_is_that_of_all_values(name):
+    spec = {"recording": f"builtin:{name}"}
+    values = recordings.open_values(spec, 1000, HERE)
+    assert builtin.first_row(spec) == values[0].tolist()
+    assert builtin.first_row(spec | {"scale": 2.0}) is None, "what changes it needs all of it"
+
+
 def test_the_orientation_that_the_sensor_computed_turns_gravity_up():
     spec = {"recording": "builtin:hand", "columns": ["accel_x", "accel_y", "accel_z", "qw", "qx", "qy", "qz"]}
     hand = recordings.open_values(spec, 256, HERE)

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recorded import recorded
 
-from tcpsbed import config
+from tcpsbed import scenarios
 from tcpsbed.datasets import recordings
 from tcpsbed.datasets.formats import FOLDERS, READERS, guess
 from tcpsbed.errors import ConfigError, DataError
@@ -86,7 +86,7 @@ def test_columns_scale_and_part(tmp_path):
         ("time,a\n0,1\n1,1\n", {"start": "1 s"}, "a number of seconds"),
         ("time,a\n0,1\n", {"format": "xls"}, "allowed: auto, csv"),
         ("time,a\n0,1\n", {"colums": ["a"]}, "unknown key 'colums'"),
-        ("time,a\n0,1\n", {"rate_hz": 5}, "one of the two"),
+        ("time,a\n0,1\n", {"rate_hz": 5}, "no rate_hz, or a file without a column of time"),
         ("time,a\n0,1\n", {"time_unit": "min"}, "s, ms, us, ns"),
         ("time,a\n0,1\n", {"time": "tick"}, "no column 'tick'"),
         ("a\n1\n", {"rate_hz": 0}, "above 0"),
@@ -170,7 +170,7 @@ def test_lerobot(tmp_path):
     pq.write_table(pa.table({"action": rows["action"]}), path)
     assert opened(path, 10.0).tolist() == [[0, 1], [1, 2], [2, 3]]  # 5 Hz from info.json
     written(tmp_path / "info.json", "{")
-    with pytest.raises(DataError, match="not JSON"):
+    with pytest.raises(DataError, match="broken JSON"):
         opened(path)
     (tmp_path / "info.json").unlink()
     with pytest.raises(DataError, match="no column timestamp"):
@@ -233,13 +233,13 @@ def test_a_scenario_names_the_folder_of_a_data_set(tmp_path):
     rate = "10 Hz"
     source = { recording = "set", episode = 1, repeat = "hold" }
     """
-    scenario = config.load(written(tmp_path / "s.toml", text))
-    plan = config.compile_plan(scenario, tmp_path / "inputs")
+    scenario = scenarios.load(written(tmp_path / "s.toml", text))
+    plan = scenarios.compile_plan(scenario, tmp_path / "inputs")
     values = np.fromfile(plan["flows"][0]["source"]["path"], "<f8")
     assert values.tolist() == [10, 0, 10, 1, 10, 2]
     with pytest.raises(ConfigError, match=r"source\.episode.*no episode 9.*0 to 2"):
-        config.compile_plan(
-            config.load(tmp_path / "s.toml", ["flows.kinematic.source.episode=9"]), tmp_path / "i"
+        scenarios.compile_plan(
+            scenarios.load(tmp_path / "s.toml", ["flows.kinematic.source.episode=9"]), tmp_path / "i"
         )
 
 
@@ -267,7 +267,7 @@ def test_a_data_set_of_lerobot_v2_is_read_by_the_number_of_an_episode(tmp_path):
         opened(folder, 10.0, episode=1)
     for wide in ("../../{episode_index}", "/etc/passwd", "data/{episode_chunk:99999999999}", "{0.__class__}"):
         written(folder / "meta" / "info.json", json.dumps({"data_path": wide}))
-        with pytest.raises(DataError, match="leads out of the data set, or is no pattern"):
+        with pytest.raises(DataError, match="leads out of the data set, or is not a file pattern"):
             opened(folder, 10.0)
     written(folder / "meta" / "info.json", '{"data_path": "data/{nowhere}"}')
     with pytest.raises(DataError, match="data_path"):

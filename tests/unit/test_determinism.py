@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tcpsbed import config, worlds
+from tcpsbed import scenarios, worlds
 from tcpsbed.analysis.records import open_records
 
 SHIPPED = {"quickstart": (), "dumbbell-udp": ('duration="10 s"',), "usnet9-latency": ()}
@@ -29,7 +29,7 @@ WITHOUT_FMA = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2"}
 
 def simulate(file: Path, out: Path, *overrides: str) -> str:
     """Runs a scenario in virtual time: the hash of its rows."""
-    worlds.run(config.load(file, ['measure.pcapng="off"', *overrides]), world="virtual", out=out)
+    worlds.run(scenarios.load(file, ['measure.pcapng="off"', *overrides]), world="virtual", out=out)
     return hash_of(out)
 
 
@@ -44,34 +44,36 @@ Kept = Callable[..., Path]
 
 
 @pytest.fixture(scope="module")
-def kept(scenarios: Path, tmp_path_factory: pytest.TempPathFactory) -> Kept:
+def kept(shipped_scenarios: Path, tmp_path_factory: pytest.TempPathFactory) -> Kept:
     """Folders of runs that several tests look at, by scenario and overrides; each is run once."""
 
     @cache
     def run(name: str, *overrides: str) -> Path:
         out = tmp_path_factory.mktemp(name)
-        simulate(scenarios / f"{name}.toml", out, *overrides)
+        simulate(shipped_scenarios / f"{name}.toml", out, *overrides)
         return out
 
     return run
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_three_runs_leave_the_same_rows(scenarios: Path, tmp_path: Path, kept: Kept, name: str) -> None:
+def test_three_runs_leave_the_same_rows(
+    shipped_scenarios: Path, tmp_path: Path, kept: Kept, name: str
+) -> None:
     first, again = kept(name, *SHIPPED[name]), [tmp_path / "1", tmp_path / "2"]
-    hashes = [simulate(scenarios / f"{name}.toml", out, *SHIPPED[name]) for out in again]
+    hashes = [simulate(shipped_scenarios / f"{name}.toml", out, *SHIPPED[name]) for out in again]
     assert hashes == [hash_of(first)] * 2
     assert (first / "records.bin").read_bytes() == (again[0] / "records.bin").read_bytes()
 
 
-def test_another_seed_leaves_other_rows(scenarios: Path, tmp_path: Path, kept: Kept) -> None:
-    other = simulate(scenarios / "quickstart.toml", tmp_path, SHORT, "seed=2")
+def test_another_seed_leaves_other_rows(shipped_scenarios: Path, tmp_path: Path, kept: Kept) -> None:
+    other = simulate(shipped_scenarios / "quickstart.toml", tmp_path, SHORT, "seed=2")
     assert hash_of(kept("quickstart", SHORT)) != other
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_another_mathematical_library_leaves_the_same_rows(
-    scenarios: Path, tmp_path: Path, kept: Kept, name: str
+    shipped_scenarios: Path, tmp_path: Path, kept: Kept, name: str
 ) -> None:
     sets = [word for override in SHIPPED[name] for word in ("--set", override)]
     command = [
@@ -79,7 +81,7 @@ def test_another_mathematical_library_leaves_the_same_rows(
         "-m",
         "tcpsbed",
         "run",
-        str(scenarios / f"{name}.toml"),
+        str(shipped_scenarios / f"{name}.toml"),
         "--quiet",
         "--no-report",
         *sets,
@@ -123,10 +125,10 @@ def sample_rows(out: Path) -> Any:
 )
 @pytest.mark.parametrize("name", SHIPPED)
 def test_watching_changes_no_sample(
-    scenarios: Path, tmp_path: Path, kept: Kept, name: str, watched: tuple[str, ...]
+    shipped_scenarios: Path, tmp_path: Path, kept: Kept, name: str, watched: tuple[str, ...]
 ) -> None:
     usual = kept(name, SHORT)
-    simulate(scenarios / f"{name}.toml", tmp_path, SHORT, *watched)
+    simulate(shipped_scenarios / f"{name}.toml", tmp_path, SHORT, *watched)
     plain, other = sample_rows(usual), sample_rows(tmp_path)
     assert len(plain) > 100
     assert np.array_equal(plain, other)

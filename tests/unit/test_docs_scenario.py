@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 import tomllib
@@ -10,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tcpsbed import config
-from tcpsbed.config import units
+from tcpsbed import _tcps, scenarios
+from tcpsbed.scenarios import units
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scenario.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```toml\n(.*?)^```", PAGE, re.S | re.M)
@@ -22,14 +23,17 @@ WORDS = {word for code in CODE for word in re.findall(r"[\w-]+", code)}
 
 
 def tables(schema):
-    """Every table of a JSON Schema with its name."""
+    """Every table of a JSON Schema with its name; parameters of built-in code (`hook.zoh`) are drawn from its tables."""
     yield "the scenario", schema
-    for name, definition in schema["$defs"].items():
+    for name, definition in ((name, one) for name, one in schema["$defs"].items() if "." not in name):
         for table in definition.get("anyOf", [definition]):
             yield name, table
 
 
-TABLES = list(tables(config.schema()))
+TABLES = list(tables(scenarios.schema()))
+PARAMETERS = [
+    param for room in json.loads(_tcps.tables()).values() for one in room for param in one["params"]
+]
 
 
 @pytest.mark.parametrize("name, table", TABLES)
@@ -71,22 +75,26 @@ def test_what_it_shows_is_right(folder, number):
     block = BLOCKS[number]
     path = folder / "shown.toml"
     path.write_text(f'include = "base.toml"\n{block}' if block.startswith(MARK) else block)
-    config.check(config.load(path))
+    scenarios.check(scenarios.load(path))
 
 
 def test_what_set_shows_is_right(folder):
     (command,) = re.findall(r"^tcpsbed run bench.toml (.*)$", PAGE, re.M)
     found = [text.replace("'", "") for text in re.findall(r"--set ((?:[^ ']|'[^']*')+)", command)]
-    scenario = config.load(folder / "base.toml", found)
+    scenario = scenarios.load(folder / "base.toml", found)
     assert scenario.traffic["cbr"].rate_bps == 310e3
     assert scenario.links["l1"].loss.p == 0.01
     assert scenario.components["srv"].cost.span_ns == 1_000_000
 
 
 def defaults():
-    """Rows of the page whose default is a quantity, a number or a truth value: the key, and the default."""
+    """Rows of the page whose default is a quantity, a number or a truth value: the key, and the default.
+
+    The schema has no parameters of robots; their table is checked with those of hooks (`test_hook_examples`).
+    """
+    page = re.sub(r"<!-- table:robot -->.*?<!-- /table -->", "", PAGE, flags=re.S)
     return sorted(
-        set(re.findall(r"^\| `(\w+)` \| [^|]*, `?(\"\d[^`|]+\"|[\d.]+|true|false)`? \|", PAGE, re.M))
+        set(re.findall(r"^\| `(\w+)` \| [^|]* \| `?(\"\d[^`|]+\"|[\d.]+|true|false)`? \|", page, re.M))
     )
 
 
@@ -96,6 +104,7 @@ def test_defaults_are_those_of_the_models(key, default):
     found = [
         table["properties"][key].get("default") for _, table in TABLES if key in table.get("properties", {})
     ]
+    found += [param["value"] for param in PARAMETERS if param["name"] == key]
     assert any(same(shown, value) for value in found), found
 
 

@@ -112,8 +112,8 @@ def test_trying_keeps_no_privilege():
     assert os.sched_getscheduler(0) == before
 
 
-def test_every_run_keeps_an_answer(scenarios: Path, tmp_path: Path):
-    tcpsbed.run(scenarios / "quickstart.toml", out=tmp_path / "run", set=['duration="1 s"'])
+def test_every_run_keeps_an_answer(shipped_scenarios: Path, tmp_path: Path):
+    tcpsbed.run(shipped_scenarios / "quickstart.toml", out=tmp_path / "run", set=['duration="1 s"'])
     kept = json.loads((tmp_path / "run" / "doctor.json").read_text())
     assert list(kept["sections"]) == ["clock", "interfaces"]
     assert kept.keys() == doctor.glance().keys()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tcpsbed import _tcps, config
+from tcpsbed import _tcps, scenarios
 from tcpsbed.analysis import stats
 from tcpsbed.analysis.records import KINDS, open_records
 
@@ -48,7 +48,7 @@ def trips(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Round trips in milliseconds of a run with this seed and these settings of its echo commands."""
     folder = tmp_path_factory.mktemp("beat")
     (folder / "beat.toml").write_text(SCENARIO)
-    plan = config.compile_plan(config.load(folder / "beat.toml"), folder)
+    plan = scenarios.compile_plan(scenarios.load(folder / "beat.toml"), folder)
 
     def run(seed: int, **echo: Any) -> np.ndarray:
         asked = plan | {"seed": seed, "probes": [plan["probes"][0] | echo]}

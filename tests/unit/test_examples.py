@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tcpsbed import session
+from tcpsbed.analysis import signals
+from tcpsbed.runs import session
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -78,6 +79,39 @@ def test_own_predictor_fills_the_gaps(tmp_path):
     assert flow["delivered"] + flow["repeated"] > 0.98 * flow["sent"]
     (stage,) = [stage for stage in run.summary["stages"] if stage["kind"] == "predict"]
     assert stage["failures"] == 0 and stage["calls"] > 2900
+
+
+def test_own_source_fills_the_link_and_own_queue_lets_short_packets_go_first(tmp_path):
+    def delay_ms(name):
+        run = session.run(EXAMPLES / f"{name}.toml", out=tmp_path / name, set=['duration="3 s"'])
+        assert run.summary["errors"] == []
+        return run.flows["kinematic"]["delay_ms"]["p99"]
+
+    assert delay_ms("own_traffic") > 60 and delay_ms("own_queue") < 9
+
+
+def test_own_component_smooths(tmp_path):
+    points = 'measure.signals=["gateway.entry", "gateway.exit"]'
+    sets = ['duration="3 s"', points, 'measure.records="samples"']
+    run = session.run(EXAMPLES / "own_component.toml", out=tmp_path, set=sets)
+    assert run.summary["errors"] == [] and {stage["failures"] for stage in run.summary["stages"]} == {0}
+    raw, smooth = (signals.read(tmp_path, f"gateway.{end}", "kinematic") for end in ("entry", "exit"))
+    follows = [raw.values[0]]
+    for value in raw.values[1:]:  # one a millisecond, and a lag of 10 ms
+        follows.append(follows[-1] + (value - follows[-1]) / 11)
+    size = len(smooth.values)
+    assert smooth.values == pytest.approx(np.array(follows)[:size], abs=1e-6) and np.ptp(raw.values) > 0.01
+
+
+def test_own_hook_halves_what_is_felt(tmp_path):
+    sets = [
+        'measure.records="samples"',
+        'measure.signals=["tactile-operator.entry", "tactile-operator.exit"]',
+    ]
+    session.run(EXAMPLES / "hooks" / "own_hook.toml", out=tmp_path, set=sets)
+    came, felt = (signals.read(tmp_path, f"tactile-operator.{end}", "haptic") for end in ("entry", "exit"))
+    assert np.abs(came.values).max() > 0
+    assert felt.values == pytest.approx(np.clip(came.values / 2, -3, 3))
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.rglob("*.*")), ids=lambda path: path.name)

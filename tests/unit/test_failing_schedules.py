@@ -1,5 +1,5 @@
 """The follower's supervisor in whole runs in virtual time, in random schedules of failure, clock steps of both nodes among
-them: 100, or 10,000 with FULL=1. The hook alone, tick by tick, has 10,000 in `crates/tcps-control/tests/supervisor.rs`.
+them: 100, or 10,000 with FULL=1. The hook alone, tick by tick, has 10,000 in `crates/tcps-control/tests/supervisor`.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ import pytest
 import tcpsbed
 from tcpsbed import palette
 from tcpsbed.analysis import Run
-from tcpsbed.control import figure
-from tcpsbed.report import charts, html
+from tcpsbed.lab.control import figure
+from tcpsbed.views import charts, html
 
 BROWSER = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None

@@ -7,15 +7,16 @@ import tomllib
 import pytest
 from test_inputs import limited, within
 
-from tcpsbed import config, forecast
+from tcpsbed import scenarios
 from tcpsbed.errors import ConfigError
+from tcpsbed.runs import forecast
 
 
 @pytest.mark.parametrize("name", ["quickstart", "two-ways", "texture"])
-def test_what_is_predicted_is_what_comes(scenarios, name):
+def test_what_is_predicted_is_what_comes(shipped_scenarios, name):
     """Events and bytes of a run six times as long as its rehearsal, within 5 %; its time within a factor of 4."""
-    file, sets = scenarios / f"{name}.toml", ['duration="30 s"']
-    found = forecast._rehearsed(file, sets, 30.0, forecast._per_second(config.load(file, sets)), "virtual")
+    file, sets = shipped_scenarios / f"{name}.toml", ['duration="30 s"']
+    found = forecast._rehearsed(file, sets, 30.0, forecast._per_second(scenarios.load(file, sets)), "virtual")
     events, seconds, size = forecast._measured(file, sets, 30.0, "virtual")
     assert found.events == pytest.approx(events, rel=0.05)
     assert found.bytes == pytest.approx(size, rel=0.05)
@@ -32,14 +33,14 @@ def test_what_is_predicted_is_what_comes(scenarios, name):
         ([], 100_000),
     ],
 )
-def test_what_is_huge_is_said_before_it_begins(scenarios, tmp_path, settings, runs):
-    file = scenarios / "quickstart.toml"
-    loaded = config.load(file, settings)
+def test_what_is_huge_is_said_before_it_begins(shipped_scenarios, tmp_path, settings, runs):
+    file = shipped_scenarios / "quickstart.toml"
+    loaded = scenarios.load(file, settings)
     with within(60):
         found = forecast.ask(file, settings, loaded, "virtual", tmp_path, runs=runs)
     assert found is not None
     said = str(forecast.refuse(found, "a run"))
-    assert "events" in said and "on disk" in said and "allowed: --yes to go on" in said
+    assert "events" in said and "on disk" in said and "allowed: --yes to continue" in said
 
 
 ROBOT = """
@@ -64,26 +65,26 @@ def test_nothing_of_the_users_is_rehearsed(tmp_path, world):
     """A robot of the user's would be stepped, as fast as it can, before anybody has agreed."""
     (tmp_path / "own.py").write_text(CODE)
     (tmp_path / "s.toml").write_text(ROBOT)
-    found = forecast.ask(tmp_path / "s.toml", [], config.load(tmp_path / "s.toml"), world, tmp_path)
+    found = forecast.ask(tmp_path / "s.toml", [], scenarios.load(tmp_path / "s.toml"), world, tmp_path)
     assert found is not None and found.events == pytest.approx(2 * 1000 * 200 * 3600 * 2, rel=0.5)
     assert not (tmp_path / "touched").exists()
 
 
 @pytest.mark.parametrize("world", ["real", "namespaces", "mininet"])
-def test_a_run_on_the_clock_is_not_rehearsed(scenarios, tmp_path, monkeypatch, world):
+def test_a_run_on_the_clock_is_not_rehearsed(shipped_scenarios, tmp_path, monkeypatch, world):
     monkeypatch.setattr(forecast, "_measured", lambda *_: pytest.fail("it was rehearsed"))
-    file, sets = scenarios / "quickstart.toml", ['duration="200 h"']
-    loaded = config.load(file, sets)
+    file, sets = shipped_scenarios / "quickstart.toml", ['duration="200 h"']
+    loaded = scenarios.load(file, sets)
     found = forecast.ask(file, sets, loaded, world, tmp_path)
     assert found is not None and found.bytes == pytest.approx(forecast._bytes_per_second(loaded) * 200 * 3600)
 
 
 @pytest.mark.parametrize("name", ["quickstart", "two-ways", "texture", "dumbbell-dpm"])
-def test_what_is_counted_is_near_what_comes(scenarios, name):
+def test_what_is_counted_is_near_what_comes(shipped_scenarios, name):
     """Without packets, within a factor of 4 for what has not been rehearsed."""
-    file, sets = scenarios / f"{name}.toml", ['duration="4 s"', 'measure.pcapng="off"']
+    file, sets = shipped_scenarios / f"{name}.toml", ['duration="4 s"', 'measure.pcapng="off"']
     _, _, size = forecast._measured(file, sets, 4.0, "virtual")
-    assert 1 / 4 < size / (4 * forecast._bytes_per_second(config.load(file, sets))) < 4
+    assert 1 / 4 < size / (4 * forecast._bytes_per_second(scenarios.load(file, sets))) < 4
 
 
 @pytest.mark.parametrize(
@@ -107,10 +108,10 @@ def test_what_is_the_users_is_known_by_its_name(text, touched):
     assert forecast.touches(tomllib.loads(text)) == touched
 
 
-def test_what_is_usual_is_not_asked_about(scenarios, tmp_path):
-    for file in sorted(scenarios.glob("*.toml")):
+def test_what_is_usual_is_not_asked_about(shipped_scenarios, tmp_path):
+    for file in sorted(shipped_scenarios.glob("*.toml")):
         try:
-            loaded = config.load(file)
+            loaded = scenarios.load(file)
         except ConfigError:
             continue  # a part of others
         assert loaded.duration_ns / 1e9 * forecast._per_second(loaded) <= forecast.LOOKED_AT_SAMPLES, (
@@ -118,16 +119,16 @@ def test_what_is_usual_is_not_asked_about(scenarios, tmp_path):
         )
 
 
-def test_the_command_asks_and_leaves_nothing(scenarios, tmp_path):
-    command = ("-m", "tcpsbed", "run", str(scenarios / "quickstart.toml"))
+def test_the_command_asks_and_leaves_nothing(shipped_scenarios, tmp_path):
+    command = ("-m", "tcpsbed", "run", str(shipped_scenarios / "quickstart.toml"))
     done = limited(tmp_path, *command, "--duration", "200 h", "--out", "x", timeout_s=60)
     assert done.returncode == 2 and "found a run that would take about" in done.stderr, done.stderr
     assert "--yes" in done.stderr and not (tmp_path / "x").exists()
 
 
-def test_a_sweep_is_asked_about_as_a_whole(scenarios, tmp_path):
+def test_a_sweep_is_asked_about_as_a_whole(shipped_scenarios, tmp_path):
     over = [f"--over=links.S0-S1.delay={','.join(f'{n} ms' for n in range(100))}", "--seeds", "10000"]
-    command = ("-m", "tcpsbed", "sweep", str(scenarios / "quickstart.toml"))
+    command = ("-m", "tcpsbed", "sweep", str(shipped_scenarios / "quickstart.toml"))
     done = limited(tmp_path, *command, *over, "--out", "x", timeout_s=60)
     assert done.returncode == 2 and "found a sweep of 1000000 runs that would take" in done.stderr, (
         done.stderr

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tcpsbed.scenarios.model import entries
+
 ROOT = Path(__file__).resolve().parents[2]
-CONTROL = ROOT / "crates/tcps-control/src"
-PAGES = {"hooks": "hooks.md", "predictors": "hooks.md", "robots": "scenario.md", "sampling": "hooks.md"}
-SHARED = ("mod", "kalman", "hook")
 EXAMPLES = ROOT / "examples" / "hooks"
 OTHER = np.zeros(0)
 
@@ -100,10 +99,10 @@ def test_the_c_function(tmp_path):
 
 def test_the_page_shows_the_files_as_they_are():
     page = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
-    for name in ("zoh.py", "fast.py", "zoh.c"):
-        shown = re.search(rf"`examples/hooks/{re.escape(name)}`\n+```\w+\n(.*?)```", page, re.DOTALL)
+    for name in ("hooks/zoh.py", "hooks/fast.py", "hooks/zoh.c", "own_component.py", "own_transport.py"):
+        shown = re.search(rf"`examples/{re.escape(name)}`\n+```\w+\n(.*?)```", page, re.DOTALL)
         assert shown, name
-        assert shown.group(1) == (EXAMPLES / name).read_text(encoding="utf-8"), name
+        assert shown.group(1) == (ROOT / "examples" / name).read_text(encoding="utf-8"), name
     body = re.search(r"`crates/tcps-control/src/hooks/zoh.rs`\n+```rust\n(.*?)```", page, re.DOTALL)
     assert body and body.group(1) == (ROOT / "crates/tcps-control/src/hooks/zoh.rs").read_text(
         encoding="utf-8"
@@ -111,15 +110,9 @@ def test_the_page_shows_the_files_as_they_are():
 
 
 @pytest.mark.parametrize(
-    "path",
-    [p for room in PAGES for p in sorted((CONTROL / room).glob("*.rs")) if p.stem not in SHARED],
-    ids=lambda path: path.stem,
+    ("room", "page"),
+    [("hook", "hooks"), ("robot", "scenario"), ("playout", "playout"), ("transport", "transports")],
 )
-def test_parameters_of_built_in_code_are_documented(path):
-    """Every parameter of a hook or predictor on the page of hooks, of a robot on that of the scenario file."""
-    rows = (ROOT / "docs" / PAGES[path.parent.name]).read_text(encoding="utf-8").splitlines()
-    row = next((row for row in rows if row.startswith(f"| `{path.stem}`")), "")
-    struct = re.search(r"pub struct Params \{\n(.*?)\n\}", path.read_text(encoding="utf-8"), re.DOTALL)
-    fields = re.findall(r"^    pub (\w+):", struct[1], re.M) if struct else []
-    assert row
-    assert [field for field in fields if f"`{field.removesuffix('_ns')}" not in row] == []
+def test_parameters_of_built_in_code_are_documented(room, page):
+    """Their tables are those of the native module."""
+    assert entries.page(room) in (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ def test_a_hook_that_fails_leads_to_a_safe_stop(tmp_path: Path, name: str) -> No
     assert stage["calls"] == 1000 and stage["failures"] == (0 if name == "Nan" else 700)
     assert stage["not_finite"] == (700 if name == "Nan" else 0)
     said = {
-        "Nan": "gave out values that are no numbers, 700 times",
+        "Nan": "returned values that are not finite, 700 times",
         "Raises": "left its domain",
         "TooMuch": "10000",
     }[name]

@@ -235,11 +235,11 @@ def test_a_real_run_goes_on_beside_a_hook_that_fails(place: Path) -> None:
     stage = next(stage for stage in found["stages"] if stage["kind"] == "kinematics")
     left_out = (
         1000 - stage["calls"]
-    )  # by a loop that stood still; any of these may be one of the tenth that fails
+    )  # by a loop that stalled; any of these may be one of the tenth that fails
     assert stage["calls"] > 300 and stage["failures"] == pytest.approx(
         stage["calls"] / 10, abs=1 + left_out / 10
     )
-    # What is under way when a loop stands still at the end does not arrive.
+    # What is in flight when a loop stalls at the end does not arrive.
     assert 200 < found["flows"]["kinematic"]["delivered"] <= stage["calls"] - stage["failures"]
     assert len(found["errors"]) == 1
 
@@ -264,9 +264,26 @@ def test_a_c_hook_that_says_it_wrote_too_much_is_counted(place: Path, claim: str
         ("./none.py:Zoh", ConfigError, ["hooks.kinematics", "there is no such file"]),
         ("./libnone.so:f", ConfigError, ["hooks.kinematics", "there is no such file", "looked for at"]),
         ("zho", ConfigError, ["hooks.kinematics", "did you mean zoh?"]),
-        ("./bad.py:number", TcpsbedError, ["bad.py:number", "neither a class nor a function"]),
-        ("./bad.py:NoCall", TcpsbedError, ["bad.py:NoCall", "__call__"]),
-        ("./bad.py:Fussy", TcpsbedError, ["bad.py:Fussy", "gain"]),
+        (
+            "./bad.py:number",
+            ConfigError,
+            [
+                "hooks.kinematics",
+                "bad.py:number: found 7, neither a class nor a Python function",
+                "; allowed: ",
+            ],
+        ),
+        (
+            "os:getcwd",
+            ConfigError,
+            [
+                "hooks.kinematics",
+                "os:getcwd: found <built-in function getcwd>, neither a class",
+                "; allowed: ",
+            ],
+        ),
+        ("./bad.py:NoCall", ConfigError, ["hooks.kinematics", "bad.py:NoCall", "__call__"]),
+        ("./bad.py:Fussy", ConfigError, ["hooks.kinematics", "bad.py:Fussy", "gain"]),
     ],
 )
 def test_a_hook_that_cannot_be_loaded_is_refused_before_the_run(

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from test_config_refusals import PLAIN
 
-from tcpsbed import config, inputs
+import tcpsbed
+from tcpsbed import inputs, scenarios
 from tcpsbed.datasets.recordings import open_values
 from tcpsbed.errors import ConfigError, DataError, TcpsbedError
 
@@ -112,8 +113,8 @@ def test_many_parts_in_a_text_or_a_comment_are_no_key():
 
 def test_an_override_is_as_shallow(tmp_path):
     (tmp_path / "plain.toml").write_text(PLAIN)
-    with pytest.raises(ConfigError, match="which is no key"):
-        config.load(tmp_path / "plain.toml", ["a" + ".a" * 50_000 + "=1"])
+    with pytest.raises(ConfigError, match="which is not a key"):
+        scenarios.load(tmp_path / "plain.toml", ["a" + ".a" * 50_000 + "=1"])
 
 
 def test_files_that_include_the_next_one_twice_are_not_read_a_million_times(tmp_path):
@@ -121,7 +122,7 @@ def test_files_that_include_the_next_one_twice_are_not_read_a_million_times(tmp_
         (tmp_path / f"{n}.toml").write_text(f'include = ["{n + 1}.toml", "{n + 1}.toml"]\n')
     (tmp_path / "25.toml").write_text(PLAIN)
     with pytest.raises(ConfigError, match=r"include: found more than 100 files.*allowed: each file once"):
-        config.load(tmp_path / "0.toml")
+        scenarios.load(tmp_path / "0.toml")
 
 
 OTHERS = {
@@ -153,8 +154,8 @@ def test_a_file_that_a_scenario_names_is_a_regular_one(tmp_path, what, kind):
     if what == "an include":
         (tmp_path / "plain.toml").write_text('include = "odd"\n' + PLAIN)
     with within(20), pytest.raises(ConfigError) as told:
-        config.check(
-            config.load(tmp_path / "plain.toml", [] if what == "an include" else [setting.format("odd")])
+        scenarios.check(
+            scenarios.load(tmp_path / "plain.toml", [] if what == "an include" else [setting.format("odd")])
         )
     assert key in str(told.value) and "; allowed: " in str(told.value)
 
@@ -283,8 +284,26 @@ def test_letters_that_no_terminal_may_be_given_are_refused(tmp_path, name, setti
     with pytest.raises(
         ConfigError, match=r"hidden.toml:2: .*invisible character U\+.*allowed: text that can be seen"
     ) as told:
-        config.load(tmp_path / "hidden.toml")
+        scenarios.load(tmp_path / "hidden.toml")
     assert str(told.value).isprintable()
+
+
+@pytest.mark.parametrize("name", ["a\u200f", "a\x1b[31m", os.fsdecode(b"a\xff")])
+def test_a_path_that_no_terminal_may_be_given_is_refused_before_anything_runs(tmp_path, name):
+    folder = tmp_path / name
+    folder.mkdir()
+    for file in (tmp_path / "plain.toml", folder / "plain.toml"):
+        file.write_text(PLAIN)
+    said = r"found the invisible character U\+.* in the path; allowed: a file and folders"
+    with pytest.raises(ConfigError, match=f"plain.toml: {said}") as told:
+        scenarios.load(folder / "plain.toml")
+    assert str(told.value).isprintable()
+    with pytest.raises(ConfigError, match=f"out: --out: {said}"):
+        tcpsbed.run(tmp_path / "plain.toml", out=folder / "out")
+    assert [file.name for file in folder.iterdir()] == ["plain.toml"]
+    readable = tmp_path / "\U0001f469\u200d\U0001f467 \u00e9"
+    folder.rename(readable)
+    scenarios.load(readable / "plain.toml")
 
 
 @pytest.mark.parametrize("name", ["edge\n", "a" * 101, "\u00e9", "a b", ""])
@@ -293,11 +312,11 @@ def test_a_name_is_a_short_word(tmp_path, name):
 
     (tmp_path / "plain.toml").write_text(PLAIN + f"[nodes.{json.dumps(name)}]\n")
     with pytest.raises(ConfigError, match="allowed: "):
-        config.load(tmp_path / "plain.toml")
+        scenarios.load(tmp_path / "plain.toml")
 
 
 def test_what_a_command_line_says_wrong_is_told_without_its_escapes(tmp_path):
     (tmp_path / "plain.toml").write_text(PLAIN)
     with pytest.raises(ConfigError) as told:
-        config.load(tmp_path / "plain.toml", ["bad\x1b[31m\u202e=1"])
+        scenarios.load(tmp_path / "plain.toml", ["bad\x1b[31m\u202e=1"])
     assert str(told.value).isprintable()

@@ -5,12 +5,16 @@ from __future__ import annotations
 import itertools
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from tcpsbed import interrupts
+from tcpsbed.cli.app import app
+from tcpsbed.runs import forecast
 
 
 @pytest.mark.timeout(20)
@@ -36,3 +40,19 @@ def test_a_request_in_the_middle_of_a_request_waits_for_nothing(moment: int) -> 
     finally:
         sys.settrace(traced)
         signal.signal(signal.SIGTERM, before)
+
+
+def test_stopped_before_the_run_it_says_that_nothing_was_recorded(
+    shipped_scenarios: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(forecast, "ask", stopped)
+    out = tmp_path / "out"
+    done = CliRunner().invoke(app, ["run", str(shipped_scenarios / "quickstart.toml"), "--out", str(out)])
+    assert (done.exit_code, done.stderr) == (
+        130,
+        "tcpsbed: stopped before the run began: nothing was recorded\n",
+    )
+    assert not out.exists()

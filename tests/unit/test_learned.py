@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 import tcpsbed
 from tcpsbed.analysis import signals
 from tcpsbed.cli.app import app
-from tcpsbed.control import prediction, training
-from tcpsbed.control.network import Model, Network
-from tcpsbed.control.prediction import Recorded
 from tcpsbed.errors import DataError, TcpsbedError
+from tcpsbed.lab.control import prediction, training
+from tcpsbed.lab.control.network import Model, Network
+from tcpsbed.lab.control.prediction import Recorded
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")

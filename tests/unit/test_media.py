@@ -173,6 +173,40 @@ def test_cameras_that_are_none_are_refused(cameras, name, said):
         cameras(name)
 
 
+DRAWN = {"robot": "mujoco-arm", "state": "memory:arm"}
+UNDRAWN = """
+class Undrawn:
+    def __init__(self): pass
+    def show(self, state): pass
+    def render(self, camera, width, height): raise ValueError("no light")
+"""
+
+
+@pytest.mark.parametrize(
+    "symbol, params, said",
+    [
+        ("RobotCamera", {"robot": {"run": "mujoco-arm"}}, "robot: found .*; allowed: text"),
+        ("RobotCamera", {"state": 7}, "state: found 7; allowed: text"),
+        ("RobotCamera", {"cameras": []}, r"cameras: found no camera; allowed: .*\["),
+        ("CameraSource", {"rate_hz": {"a": 1}}, "rate_hz: found .*; allowed: a number"),
+        ("CameraSource", {"rate_hz": -30}, "rate_hz: found -30; allowed: a number from 0.001"),
+        (
+            "CameraSource",
+            {"robot": "./undrawn.py:Undrawn"},
+            "cannot be drawn: ValueError: no light, at .*undrawn.py:5",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(tmp_path, capfd, symbol, params, said):
+    (tmp_path / "undrawn.py").write_text(UNDRAWN)
+    params = {
+        key: str(tmp_path / value[2:]) if str(value)[:2] == "./" else value for key, value in params.items()
+    }
+    with pytest.raises(HookError, match=said):
+        open_camera(f"tcpsbed.robots.camera:{symbol}", 64, 48, False, DRAWN | params)
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_a_frame_of_another_shape_is_refused(cameras):
     with pytest.raises(HookError, match=r"shape \(2, 2, 3\); allowed: \(16, 32, 3\)"):
         cameras("Small").frame(0, 0)

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import tcpsbed
-from tcpsbed.config import load
 from tcpsbed.errors import ConfigError, HookError
 from tcpsbed.media import camera_device, sound, sound_device
 from tcpsbed.media.camera import open_camera
 from tcpsbed.media.camera_device import CameraDevice
+from tcpsbed.scenarios import load
 
 EYES = """
 name = "eyes"

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import tcpsbed
-from tcpsbed import config, session
+from tcpsbed import scenarios
 from tcpsbed.analysis.records import KINDS, plan_of
 from tcpsbed.errors import ConfigError
 from tcpsbed.media import region
-from tcpsbed.report import html, text
-from tcpsbed.report.folder import open_folder
+from tcpsbed.runs import session
+from tcpsbed.views import html, text
+from tcpsbed.views.folder import open_folder
 
 SCENARIO = """
 name = "eyes"
@@ -112,7 +113,7 @@ def test_a_stage_that_cannot_keep_up_drops_pictures_and_the_rest_goes_on(tmp_pat
     drops = found["flows"]["video"]["drops"]
     # One core: what waits for it waits in front of the encoder or of the camera.
     assert sum(count for place, count in drops.items() if place.endswith(" overload")) > 20
-    # Of 25 pictures a second 10 are coded; at the end up to four of them are under way.
+    # Of 25 fps 10 are coded; at the end up to four of them are in flight.
     assert 15 <= found["media"]["video"]["shown"] <= 20
     assert found["flows"]["audio"]["lost"] == 0
 
@@ -211,7 +212,7 @@ def test_a_camera_that_fails_is_told_and_the_rest_goes_on(tmp_path):
 
 def compiled(tmp_path, *settings):
     (tmp_path / "eyes.toml").write_text(SCENARIO)
-    return config.check(config.load(tmp_path / "eyes.toml", settings))
+    return scenarios.check(scenarios.load(tmp_path / "eyes.toml", settings))
 
 
 def test_stages_stand_where_the_scenario_says(tmp_path):
@@ -269,19 +270,19 @@ MARKED = {
 
 
 @pytest.mark.parametrize("setting", MARKED)
-def test_marks_that_no_hook_takes_or_sessions_share_are_refused(scenarios, setting):
+def test_marks_that_no_hook_takes_or_sessions_share_are_refused(shipped_scenarios, setting):
     pytest.importorskip("simplejpeg")
-    loaded = config.load(scenarios / "console-region.toml", [setting])
+    loaded = scenarios.load(shipped_scenarios / "console-region.toml", [setting])
     with pytest.raises(ConfigError, match=r"flows\.video\.picture\.region\.marks.*" + MARKED[setting]):
-        config.check(loaded)
+        scenarios.check(loaded)
 
 
-def test_what_an_operator_marked_is_sent_better_from_then_on(tmp_path, scenarios):
+def test_what_an_operator_marked_is_sent_better_from_then_on(tmp_path, shipped_scenarios):
     pytest.importorskip("simplejpeg")
     (tmp_path / "marks.csv").write_text("time_s,v0,v1,v2,v3,v4\n0,0.4,0.4,0.1,0.1,0\n1,0.1,0.2,0.8,0.75,1\n")
     sets = ['duration="2 s"', f'flows.mark.source="operator:{tmp_path}/marks.csv"']
     sets += ["flows.video.rate='10 Hz'"]
-    run = session.run(scenarios / "console-region.toml", out=tmp_path / "out", set=sets)
+    run = session.run(shipped_scenarios / "console-region.toml", out=tmp_path / "out", set=sets)
     assert run.summary["errors"] == [] and run.summary["media"]["video"]["unread"] == 0
     assert [stage for stage in run.summary["stages"] if stage["failures"]] == []
     assert "interest" not in region.MARKS, "they end with their run"

@@ -16,11 +16,11 @@ import pytest
 from tcpsbed.analysis import metrics
 from tcpsbed.analysis.metrics import Metric
 from tcpsbed.analysis.metrics.page import drawn
-from tcpsbed.qos import check, profile
-from tcpsbed.report import html, text
-from tcpsbed.report.compare import compare
-from tcpsbed.report.folder import RunFolder, open_folder
-from tcpsbed.sweep.survey import numbers
+from tcpsbed.campaign.survey import numbers
+from tcpsbed.lab.qos import check, profile
+from tcpsbed.views import html, text
+from tcpsbed.views.compare import compare
+from tcpsbed.views.folder import RunFolder, open_folder
 
 
 def every(table: tuple[Metric, ...], path: str = "") -> Iterator[tuple[str, Metric]]:

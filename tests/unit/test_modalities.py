@@ -6,14 +6,14 @@ import math
 
 import pytest
 
-from tcpsbed import config
-from tcpsbed.control import experiment, table
-from tcpsbed.control.verdict import Limits
+from tcpsbed import _tcps, scenarios
+from tcpsbed.lab.control import experiment, table
+from tcpsbed.lab.control.verdict import Limits
 
 
 @pytest.fixture(scope="module")
-def found(scenarios):
-    scenario = config.load(scenarios / "step-modalities.toml")
+def found(shipped_scenarios):
+    scenario = scenarios.load(shipped_scenarios / "step-modalities.toml")
     return experiment.run(scenario, runs=3, phases=True)
 
 
@@ -32,3 +32,9 @@ def test_the_critical_modality_is_named(found) -> None:
     slowest = max(found, key=lambda one: min(r.rise_ms for r in one.responses)).loop.name
     limit = max(max(r.rise_ms for r in one.responses) for one in found if one.loop.name != slowest)
     assert f"critical: {slowest}\n" in table.text(named, Limits(rise_ms=limit, overshoot=1000))
+
+
+def test_each_loop_draws_a_phase_of_its_own() -> None:
+    """Two computers do not tick together, and neither do two of them with a third."""
+    drawn = {_tcps.step_phase(1, 0, 1_000_000, name) for name in ("", "press", "speaker", "lamp")}
+    assert len(drawn) == 4 and all(0 <= phase < 1_000_000 for phase in drawn)

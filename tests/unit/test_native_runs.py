@@ -69,7 +69,7 @@ def plan(duration_s: float, **visit) -> str:
 
 
 def test_what_the_progress_callback_raises_comes_out():
-    def progress(t_ns):
+    def progress(t_ns, split):
         raise RuntimeError(f"enough at {t_ns}")
 
     with pytest.raises(RuntimeError, match="enough at"):
@@ -77,7 +77,7 @@ def test_what_the_progress_callback_raises_comes_out():
 
 
 def test_a_false_answer_ends_the_run_and_keeps_its_result():
-    result = json.loads(_tcps.run_virtual(plan(100_000), progress=lambda t_ns: False))
+    result = json.loads(_tcps.run_virtual(plan(100_000), progress=lambda t_ns, split: False))
     assert result["interrupted"] and result["records"] > 0
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tcpsbed import config, session
+from tcpsbed import scenarios
 from tcpsbed.analysis import operator, signals
 from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.runs import session
 
 SCENARIO = """
 name = "hand"
@@ -21,7 +22,6 @@ ss-embsys = "field"
 tactile-teleoperator = { node = "field", robot = "arm" }
 [flows.kinematic]
 rate = "500 Hz"
-sample = "24 B"
 codec = "f64"
 start = "3 ms"
 source = { recording = "builtin:hand" }
@@ -59,7 +59,9 @@ def test_a_session_replayed_is_the_same_session(first, tmp_path):
 def test_hooks_at_the_operator_are_left_out_and_others_run(first, tmp_path):
     file = operator.export(first, tmp_path / "hand.csv")
     (tmp_path / "hand.toml").write_text(SCENARIO)
-    plan = config.check(config.load(tmp_path / "hand.toml", ["flows.kinematic.source=operator:hand.csv"]))
+    plan = scenarios.check(
+        scenarios.load(tmp_path / "hand.toml", ["flows.kinematic.source=operator:hand.csv"])
+    )
     steps = {
         plan["components"][at["component"]]["name"]: [step["kind"] for step in at["steps"]]
         for at in plan["flows"][0]["path"]
@@ -91,10 +93,10 @@ def test_an_operator_who_begins_later_begins_later_again(tmp_path):
     assert rows[0].split(",")[1:] == rows[1].split(",")[1:]
 
 
-def test_every_console_session_records_its_operator(scenarios):
-    scenario = config.load(scenarios / "console.toml")
+def test_every_console_session_records_its_operator(shipped_scenarios):
+    scenario = scenarios.load(shipped_scenarios / "console.toml")
     (override,) = operator.recording(scenario)
-    asked = config.load(scenarios / "console.toml", [override]).measure.signals
+    asked = scenarios.load(shipped_scenarios / "console.toml", [override]).measure.signals
     assert asked == [*scenario.measure.signals, "tactile-operator.exit"]
 
 
@@ -106,4 +108,6 @@ def test_what_was_not_recorded_cannot_be_replayed(first, tmp_path):
         operator.export(silent, tmp_path / "x.csv")
     (tmp_path / "hand.toml").write_text(SCENARIO)
     with pytest.raises(ConfigError, match=r"source.*nowhere\.csv"):
-        config.check(config.load(tmp_path / "hand.toml", ["flows.kinematic.source=operator:nowhere.csv"]))
+        scenarios.check(
+            scenarios.load(tmp_path / "hand.toml", ["flows.kinematic.source=operator:nowhere.csv"])
+        )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tcpsbed
-from tcpsbed import config
+from tcpsbed import scenarios
 from tcpsbed.analysis.records import open_records
 from tcpsbed.errors import ConfigError, HookError
 
@@ -118,11 +118,11 @@ def test_parameters_come_by_the_table_and_packets_are_told(tmp_path):
     [
         (
             ANSWER + "return 9\n",
-            "mine.py:Mine gives back 9; allowed: None or a whole number of samples from 1 to 7",
+            "mine.py:Mine returned 9; allowed: None or a whole number of samples from 1 to 7",
         ),
         (
             ANSWER + "return True\n",
-            "mine.py:Mine gives back True; allowed: None or a whole number of samples",
+            "mine.py:Mine returned True; allowed: None or a whole number of samples",
         ),
         (ANSWER + "raise ValueError('boom')\n", "ValueError: boom, at mine.py:6 in on_feedback, "),
     ],
@@ -156,14 +156,19 @@ TABLE = '    params = {"k_max": tcpsbed.Param("count", 1, 8, "4"), "hold_ns": tc
         ("params = { k_max = 9 }", "params.k_max: found 9; allowed: a whole number from 1 to 8"),
         ("params = { hold = 4 }", "params.hold: found 4, a number without a unit; allowed: a span of time"),
         ('params = { hold = "2 s" }', 'params.hold: found "2 s"; allowed: a span of time from 0 ns to 1 s'),
-        ("params = { kmax = 3 }", 'found "kmax"; allowed: k_max, hold (did you mean k_max?)'),
-        ('learns = "rumours"', "allowed: delays, reports, round-trips, arrivals"),
+        (
+            "params = { kmax = 3 }",
+            'found "kmax", no parameter of Mine; allowed: k_max, hold (did you mean k_max?)',
+        ),
+        ('params = { hold = "4 kB" }', 'params.hold: found "4 kB"; allowed: a span of time'),
+        ('params = "4"', 'params: found "4"; allowed: a table'),
+        ('learns = "rumours"', '"rumours"; allowed: "delays", "reports", "round-trips", "arrivals"'),
     ],
 )
 def test_what_is_not_in_its_table_is_refused(tmp_path, more, said):
     file = written(tmp_path, TABLE + ANSWER + "return 1\n", more)
     with pytest.raises(ConfigError, match=r"mine.toml:\d+: channels.c.transport") as error:
-        config.check(config.load(file))
+        scenarios.check(scenarios.load(file))
     assert said in str(error.value)
 
 
@@ -174,6 +179,7 @@ def test_what_is_not_in_its_table_is_refused(tmp_path, more, said):
             '"ns", 0, 1e7, "banana", "x"',
             'found the default "banana"; allowed: a span of time from 0 ns to 10 ms',
         ),
+        ('"ns", 0, 1e7, "3 kB", "x"', 'found the default "3 kB"; allowed: a span of time from 0 ns to 10 ms'),
         ('"count", 1, 7, "99", "x"', 'found the default "99"; allowed: a whole number from 1 to 7'),
         ('"count", 1, 7, "2.5", "x"', 'found the default "2.5"; allowed: a whole number from 1 to 7'),
         ('"number", 0, None, "nan", "x"', 'found the default "nan"; allowed: a number from 0 on'),
@@ -186,10 +192,11 @@ def test_what_is_not_in_its_table_is_refused(tmp_path, more, said):
     ],
 )
 def test_a_table_that_cannot_be_is_refused_with_its_class_and_key(tmp_path, row, said):
-    table = f'    params = {{"k": tcpsbed.Param({row})}}\n'
+    key = "k_ns" if row.startswith('"ns"') else "k"
+    table = f'    params = {{"{key}": tcpsbed.Param({row})}}\n'
     file = written(tmp_path, table + ANSWER + "return 1\n", 'learns = "delays"')
-    with pytest.raises(HookError, match=r'mine.py: Mine.params\["k"\]: found') as error:
-        config.check(config.load(file))
+    with pytest.raises(HookError, match=rf'mine.py: Mine.params\["{key}"\]: found') as error:
+        scenarios.check(scenarios.load(file))
     assert said in str(error.value)
 
 
@@ -200,8 +207,8 @@ def test_a_table_that_cannot_be_is_refused_with_its_class_and_key(tmp_path, row,
         ('kind="telehaptic", controller="dpm"', 'a transport of its own: kind = "dpm"'),
         ('kind="telehaptic", controller="./mine.py:Mien"', "did you mean Mine?"),
         ('kind="telehaptic", controller="./mine.py:HEAD"', "has no method on_feedback"),
-        ('kind="dpm", controller="./mine.py:Mine"', 'has no parameter "controller"'),
-        ('kind="rtp", congestion="./mine.py:Mine"', "feedback is null; allowed: a time, with congestion"),
+        ('kind="dpm", controller="./mine.py:Mine"', 'found "controller", no parameter of dpm'),
+        ('kind="rtp", congestion="./mine.py:Mine"', "found no feedback; allowed: a time, because congestion needs"),
         ('kind="rtp", feedback="20 ms", congestion="./mine.py:Mine"', "follow the transport"),
         ('kind="rtp", congestion="bbr"', 'none, gcc, or a class such as "./mine.py:Mine"'),
     ],
@@ -214,5 +221,5 @@ def test_what_is_no_controller_is_refused(tmp_path, given, said):
     line = next(line for line in text.splitlines() if line.startswith("transport"))
     file.write_text(text.replace(line, f"transport = {{ {given} }}"))
     with pytest.raises(ConfigError) as error:
-        config.check(config.load(file))
+        scenarios.check(scenarios.load(file))
     assert said in str(error.value)

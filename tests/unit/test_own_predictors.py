@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tcpsbed
-from tcpsbed import config
+from tcpsbed import scenarios
 
 SCENARIO = """
 duration = "1 s"
@@ -67,7 +67,7 @@ int near(void *s, const tcps_in *in, tcps_out *out) { (void)s; (void)in; out->y[
 def test_a_class_is_told_the_period_of_the_flow_or_of_the_stage_before_it(tmp_path):
     (tmp_path / "mine.py").write_text(CLASS)
     (tmp_path / "s.toml").write_text(SCENARIO.format(first="./mine.py:First", second="./mine.py:Second"))
-    config.check(config.load(tmp_path / "s.toml"))
+    scenarios.check(scenarios.load(tmp_path / "s.toml"))
     run = tcpsbed.run(tmp_path / "s.toml", out=tmp_path / "out")
     assert [stage["failures"] for stage in run.summary["stages"]] == [0, 0]
     assert run.summary["errors"] == []

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tcpsbed
-from tcpsbed import config, door
+from tcpsbed import door, scenarios
 from tcpsbed.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,6 +58,11 @@ class Every(tcpsbed.Source):
     def next(self):
         self.n += 1
         return (self.n - 1) * self.period_ns, 100
+class Silent(tcpsbed.Source):
+    pass
+class Half(tcpsbed.QueueDiscipline):
+    def enqueue(self, now_ns, packet, dropped):
+        pass
 """
 
 
@@ -108,11 +115,15 @@ def test_what_a_discipline_drops_is_accounted(scenario: Any) -> None:
     "queue, traffic, message",
     [
         (QUEUE[:-1] + ", params = { most = 0 } }", CBR, "found 0; allowed: a whole number from 1 to 1000"),
-        (QUEUE[:-1] + ", params = { mosst = 3 } }", CBR, 'found "mosst"; allowed: most'),
+        (
+            QUEUE[:-1] + ", params = { mosst = 3 } }",
+            CBR,
+            'found "mosst", no parameter of Mine; allowed: most',
+        ),
         (
             QUEUE.replace("Mine", "Mini"),
             CBR,
-            'found "Mini"; allowed: a name in ./mine.py: tcpsbed, Mine, Every (did you mean',
+            'found "Mini"; allowed: a name in ./mine.py: tcpsbed, Mine, Every, Silent, Half (did you mean',
         ),
         (
             QUEUE[:-1] + ', target = "1 ms" }',
@@ -126,12 +137,22 @@ def test_what_a_discipline_drops_is_accounted(scenario: Any) -> None:
             'kind = "./mine.py:Every"\nparams = { period = "2 s" }',
             "allowed: a span of time from 1 ns to 1 s",
         ),
-        ('"30 kB"', 'kind = "./mine.py:Mine"', "has no method next()"),
+        ('"30 kB"', 'kind = "./mine.py:Mine"', "has no method next; allowed: def next(self)"),
+        (
+            '"30 kB"',
+            'kind = "./mine.py:Silent"',
+            "mine.py:Silent: has no method next; allowed: def next(self)",
+        ),
+        (
+            QUEUE.replace("Mine", "Half"),
+            CBR,
+            "mine.py:Half: has no method dequeue; allowed: def dequeue(self, now_ns, dropped)",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_before_the_run(scenario: Any, queue: str, traffic: str, message: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        config.check(config.load(scenario(FIFO, queue, traffic)))
+        scenarios.check(scenarios.load(scenario(FIFO, queue, traffic)))
     assert message in str(refused.value) and "own.toml:" in str(refused.value)
 
 
@@ -144,6 +165,10 @@ def test_what_is_wrong_is_said_before_the_run(scenario: Any, queue: str, traffic
             "sent packet 1000000, which does not wait",
         ),
         ("    def dequeue(self, now_ns, dropped): return None\n", "sent nothing, and "),
+        (
+            "    def dequeue(self, now_ns, dropped): return 'first'\n",
+            "dequeue() returned 'first'; allowed: the number of ",
+        ),
     ],
 )
 def test_a_discipline_that_fails_is_named_and_the_oldest_packet_goes(
@@ -165,6 +190,22 @@ def test_a_source_ends_with_its_first_mistake(scenario: Any) -> None:
     assert any(
         "source" in error and "gave a packet of 0 B at -1 ns" in error for error in run.summary["errors"]
     )
+
+
+@pytest.mark.parametrize("said", ["'soon'", "5", "(1, 2, 3)"])
+def test_what_no_packet_is_is_told_with_an_example(scenario: Any, said: str) -> None:
+    code = f"import tcpsbed\nclass Mine(tcpsbed.Source):\n    def next(self): return {said}\n"
+    run = tcpsbed.run(scenario(code, '"30 kB"', 'kind = "./mine.py:Mine"'), out=None)
+    (error,) = run.summary["errors"]
+    expected = f"traffic.own.l.forward: TypeError: next() returned {said}; allowed: (ns since its start, bytes), such as ("
+    assert expected in error
+
+
+def test_a_source_whose_time_stands_still_ends(scenario: Any) -> None:
+    code = "import tcpsbed\nclass Mine(tcpsbed.Source):\n    def next(self): return 5, 1000\n"
+    run = tcpsbed.run(scenario(code, '"30 kB"', 'kind = "./mine.py:Mine"'), out=None)
+    (error,) = run.summary["errors"]
+    assert "gave 100001 packets at 5 ns; allowed: at most 100000 at one time" in error
 
 
 def test_on_sockets_it_is_the_same_code(scenario: Any) -> None:
@@ -193,7 +234,34 @@ def test_an_installed_package_gives_them_names(
     monkeypatch.syspath_prepend(tmp_path)
     door.installed.cache_clear()
     file = scenario("", '{ limit = "30 kB", discipline = "first" }', 'kind = "regular"')
-    network = config.check(config.load(file))["network"]
+    network = scenarios.check(scenarios.load(file))["network"]
     door.installed.cache_clear()
     assert network["links"][0]["queue"]["discipline"]["kind"].endswith("brought.py:Mine")
     assert network["traffic"][0]["model"]["kind"].endswith("brought.py:Every")
+
+
+def test_slow_code_is_named_on_the_terminal_with_the_remedy(scenario: Any) -> None:
+    slow = FIFO.replace(
+        "        return self.waiting.pop(0)\n",
+        "        time.sleep(2e-4)\n        return self.waiting.pop(0)\n",
+    )
+    file = scenario(f"import time{slow}")
+    command = [
+        sys.executable,
+        "-m",
+        "tcpsbed",
+        "run",
+        str(file),
+        "--world",
+        "real",
+        "--out",
+        str(file.parent / "out"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    said = re.search(
+        r"queue .*mine.py:Mine took (\d+) µs \(p99 of \d+ calls\), and packets waited for it: write it in C",
+        done.stdout,
+    )
+    assert said and int(said[1]) > 200, done.stdout + done.stderr
+    virtual = tcpsbed.run(file, out=None).summary["disturbances"]
+    assert not any("took" in said for said in virtual), "nothing waits for it there"

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tcpsbed import config
+from tcpsbed import scenarios
 from tcpsbed.cli.app import app
-from tcpsbed.control import edge, placement, placement_figure
 from tcpsbed.errors import ConfigError
+from tcpsbed.lab.control import edge, placement, placement_figure
 
 LINE = """
 name = "line"
@@ -59,7 +59,7 @@ def line(tmp_path: Path) -> Path:
 
 
 def test_the_edge_its_host_and_the_hop_before_it_are_found(line: Path) -> None:
-    found = edge.find(config.load(line))
+    found = edge.find(scenarios.load(line))
     assert (found.hook, found.component, found.flow, found.next) == ("hold", "ss-ei", "kinematic", "ss-com")
     assert (found.node, found.host, found.before) == ("field", "field", "cell")
     assert found.meant == "tactile-operator.exit" and found.period_ms == 1 and found.charged
@@ -101,7 +101,7 @@ def test_the_error_is_the_distance_of_two_staircases() -> None:
 def test_a_mile_that_loses_all_leaves_no_numbers_and_a_sentence(line: Path) -> None:
     command = ["predict", "place", str(line), "--set", 'links.last.forward.loss="100 %"']
     done = CliRunner().invoke(app, command)
-    assert done.exit_code == 0 and "nothing came to ss-com anywhere" in done.output, done.output
+    assert done.exit_code == 0 and "no sample reached ss-com at any place" in done.output, done.output
     found = json.loads(CliRunner().invoke(app, [*command, "--json"]).output)
     assert found["best"] is None and all(one["rms"] is None for one in found["places"])
 
@@ -137,7 +137,7 @@ def test_a_node_that_the_edge_leaves_stays_in_the_network(line: Path) -> None:
     """The gripper of figure 15 with ss-ei alone on the host before the last mile."""
     text = LINE.replace('routers = ["cell"]\n', "").replace('ss-ei = "field"', 'ss-ei = "cell"')
     line.write_text(text)
-    found = edge.find(config.load(line))
+    found = edge.find(scenarios.load(line))
     assert found.alone and (found.node, found.before) == ("cell", "cell")
     assert [one.node for one in placement.compare(line).places] == [None, "field", "cell"]
 
@@ -166,8 +166,8 @@ def test_what_cannot_be_compared_is_a_message(
 
 def test_without_links_there_is_no_last_mile(line: Path) -> None:
     line.write_text(LINE.partition("[links.far]")[0].replace('routers = ["cell"]', ""))
-    with pytest.raises(ConfigError, match="found no link on the way"):
-        edge.find(config.load(line))
+    with pytest.raises(ConfigError, match="found no link on the path"):
+        edge.find(scenarios.load(line))
 
 
 def test_a_hook_that_gives_nonsense_is_told(line: Path, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_hook_that_gives_nonsense_is_told(line: Path, tmp_path: Path) -> None:
         "class Raises:\n    def __call__(self, t_ns, index, x, other, y):\n        raise ValueError('no idea')\n"
     )
     for name, status, wanted in (
-        ("Nan", 2, "Nan at ss-ei (kinematic): gave out values that are no numbers"),
+        ("Nan", 2, "Nan at ss-ei (kinematic): returned values that are not finite"),
         ("Raises", 2, "Raises at ss-ei (kinematic): ValueError: no idea"),
     ):
         done = CliRunner().invoke(
@@ -187,8 +187,8 @@ def test_a_hook_that_gives_nonsense_is_told(line: Path, tmp_path: Path) -> None:
         assert "Traceback" not in done.output
 
 
-def test_the_scenario_that_ships_says_where_its_predictor_should_stand(scenarios: Path) -> None:
-    found = placement.compare(scenarios / "edge-placement.toml", ['duration="4 s"'])
+def test_the_scenario_that_ships_says_where_its_predictor_should_stand(shipped_scenarios: Path) -> None:
+    found = placement.compare(shipped_scenarios / "edge-placement.toml", ['duration="4 s"'])
     assert {one.node for one in found.places} == {None, "field", "cell"}
     assert found.best is not None and found.best.place != placement.WITHOUT
     assert placement_figure.PERIODS * found.edge.period_ms < 4000

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import tcpsbed
-from tcpsbed import config
+from tcpsbed import scenarios
 from tcpsbed.analysis.playout import playout
 from tcpsbed.analysis.records import KINDS
 from tcpsbed.errors import ConfigError
-from tcpsbed.report import html, text
-from tcpsbed.report.folder import open_folder
+from tcpsbed.views import html, text
+from tcpsbed.views.folder import open_folder
 
 SCENARIO = """
 duration = "3 s"
@@ -48,7 +48,7 @@ def test_what_was_shown_and_when_is_in_summary_report_and_rows(tmp_path: Path) -
     counts = {kind: int((rows["kind"] == 1 + KINDS.index(kind)).sum()) for kind in ("played", "overdue")}
     assert counts == {"played": shown["played"], "overdue": shown["late"]}
     folder = open_folder(done.folder)
-    assert "left out" in text.everything(folder) and "8.000" in text.overview(folder)
+    assert "starved" in text.everything(folder) and "8.000" in text.overview(folder)
     assert "Playout" in html.render(folder)
 
 
@@ -62,13 +62,31 @@ def test_inside_a_run_a_policy_does_what_it_does_on_its_recording(tmp_path: Path
     assert same > 1500 and abs(len(rows) - len(outside.index)) < 10
     assert np.array_equal(rows["index"][:same], outside.index[:same])
     assert np.array_equal(rows["time"][:same], np.rint(outside.at_s[:same] * 1e9).astype(np.int64))
+    for policy, said in (
+        ({"kind": "later"}, r'policy\.kind: found "later"; allowed: hold, fixed, '),
+        (
+            {"kind": "fixed", "window": "1 s"},
+            'policy: found "window", no parameter of fixed; allowed: delay$',
+        ),
+        ({"kind": "fixed", "delay": 20}, r"policy\.delay: found 20, a number without a unit; .* such as"),
+        (
+            {"kind": "fixed", "delay": "1 h"},
+            r'policy\.delay: found "1 h"; allowed: a span of time from 0 ns to 10 s',
+        ),
+        (
+            {"kind": "fixed", "delay": "1e999 s"},
+            'policy: found "1e999 s", which is too large; allowed: a span',
+        ),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            playout(inside, "haptic", policy)
 
 
 @pytest.mark.parametrize(
     ("playout", "said"),
     [
         ('"later"', "hold"),
-        ('{ kind = "fixed", window = "1 s" }', "playout has no parameter"),
+        ('{ kind = "fixed", window = "1 s" }', 'found "window", no parameter of fixed; allowed: delay'),
         ('{ kind = "fixed", delay = 20 }', "without a unit"),
         ('{ kind = "queue", threshold = 0 }', "from 1 to 1000000"),
     ],
@@ -77,5 +95,5 @@ def test_what_cannot_be_is_refused_with_its_key(tmp_path: Path, playout: str, sa
     file = tmp_path / "bad.toml"
     file.write_text(SCENARIO.format(playout=playout))
     with pytest.raises(ConfigError, match=r"flows\.haptic\.playout") as refused:
-        config.check(config.load(file))
+        scenarios.check(scenarios.load(file))
     assert said in str(refused.value)

@@ -14,7 +14,7 @@ from tcpsbed.analysis.latency import Confidence
 from tcpsbed.analysis.pooling import distribution, pooled
 from tcpsbed.analysis.stats import interval
 from tcpsbed.cli.latency import _verdict
-from tcpsbed.report import numbers, text
+from tcpsbed.views import numbers, text
 
 
 def told(values: list[float]) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def test_a_negative_latency_is_explained_under_the_table() -> None:
 
 def test_the_verdict_of_a_run_out_of_time_says_how_well_things_are_known() -> None:
     said = _verdict({"echo": probe([1.0, 2.0, 4.0])}, Confidence(), reached=False, most_s=10.0)
-    assert "--max-time is over, with 3 echoes or more a point; the least known is within" in said
+    assert "--max-time is over, with 3 echoes or more per point; the least known is within" in said
 
 
 def test_on_sockets_echoes_of_all_rounds_count_and_max_time_ends_them(tmp_path: Path) -> None:

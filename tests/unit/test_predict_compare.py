@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from tcpsbed import _tcps
 from tcpsbed.cli.app import app
-from tcpsbed.control import prediction
-from tcpsbed.errors import DataError
+from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.lab.control import prediction
 
 HORIZONS = (5.0, 10.0, 20.0, 50.0)
 
@@ -58,12 +58,16 @@ def test_what_cannot_be_compared_is_a_message():
     for found, horizons, text in (
         (short, [5.0], "0.10 s"),
         (prediction.Recorded("x", np.zeros((9000, 1)), 1.0), [0.1], "--horizons"),
-        (prediction.Recorded("x", np.full((9000, 1), np.nan), 1.0), [5.0], "no numbers"),
+        (prediction.Recorded("x", np.full((9000, 1), np.nan), 1.0), [5.0], "not finite"),
     ):
-        with pytest.raises(DataError, match=text):
+        with pytest.raises(ConfigError if text.startswith("--") else DataError, match=text):
             prediction.compare(found, horizons, ["zoh"])
-    with pytest.raises(DataError, match=r"zoo.*allowed: ar"):
-        prediction.compare(prediction.Recorded("x", np.zeros((9000, 1)), 1.0), [5.0], ["zoo"])
+    with pytest.raises(ConfigError) as refused:
+        prediction.compare(prediction.Recorded("x", np.zeros((9000, 1)), 1.0), [5.0], ["linear", "linaer"])
+    assert str(refused.value) == (
+        '--predictors: found "linaer"; allowed: ar, kalman_acceleration, kalman_velocity, linear, operator, zoh (did you '
+        "mean linear?), or a learned model such as hand.onnx"
+    )
 
 
 def test_the_command_prints_a_table_and_json(tmp_path: Path):

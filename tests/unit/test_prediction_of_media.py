@@ -132,9 +132,9 @@ def test_a_frame_in_each_period_though_a_third_is_lost(tmp_path: Path, flow: str
     assert all(stage["failures"] == 0 for stage in found["stages"])
 
 
-def test_the_force_goes_on_through_an_outage_and_is_marked(scenarios: Path, tmp_path: Path) -> None:
+def test_the_force_goes_on_through_an_outage_and_is_marked(shipped_scenarios: Path, tmp_path: Path) -> None:
     """What the operator is shown while the line is down is the wall where the hand is, and the record says when."""
-    (tmp_path / "to_and_fro.csv").write_text((scenarios / "to_and_fro.csv").read_text())
+    (tmp_path / "to_and_fro.csv").write_text((shipped_scenarios / "to_and_fro.csv").read_text())
     (tmp_path / "s.toml").write_text(DISPLAY)
     run = tcpsbed.run(tmp_path / "s.toml", out=tmp_path / "out")
     shown = signals.read(run.folder, "ms-com.exit", "haptic")
@@ -155,11 +155,11 @@ def test_the_force_goes_on_through_an_outage_and_is_marked(scenarios: Path, tmp_
 
 @pytest.fixture(scope="module")
 def previewed(
-    tmp_path_factory: pytest.TempPathFactory, scenarios: Path
+    tmp_path_factory: pytest.TempPathFactory, shipped_scenarios: Path
 ) -> tuple[tcpsbed.Run, dict[float, np.ndarray]]:
     """A run whose line is down from 4.0 s to its end, and the frames that its operator saw, by time in s."""
     folder = tmp_path_factory.mktemp("preview")
-    (folder / "to_and_fro.csv").write_text((scenarios / "to_and_fro.csv").read_text())
+    (folder / "to_and_fro.csv").write_text((shipped_scenarios / "to_and_fro.csv").read_text())
     (folder / "screen.py").write_text(SCREEN)
     text = PICTURE.replace('at = "5 s"', 'at = "4.6 s"').replace(
         '["ms-com.exit"', '["hand.exit", "ms-com.exit"'

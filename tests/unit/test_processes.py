@@ -75,7 +75,7 @@ def run(folder: Path, *words: str, python: tuple[str, ...] = ("-P",)) -> subproc
     [
         ("run", "../there/s.toml", "-q", "--out", "../out"),
         ("run", "../there/s.toml", "-q", "--out", "../out", "--world", "real"),
-        ("sweep", "../there/s.toml", "-q", "--out", "../out", "--over", "seed=1,2", "--seeds", "1"),
+        ("sweep", "../there/s.toml", "-q", "--out", "../out", "--over", "name=a,b", "--seeds", "1"),
     ],
     ids=["virtual", "real", "sweep"],
 )
@@ -110,9 +110,9 @@ def test_whatever_a_process_writes_is_read(tmp_path: Path) -> None:
     noise = "[os.write(n, b'20 \\xb0C' * 20 + b'\\n') for n in (1, 2) for _ in range(2000)]"
     code = f'import os, sys; {noise}; print(\'{{"op": "ready"}}\', flush=True); sys.exit(1)'
     talk = Process("a", tmp_path / "ring", [sys.executable, "-c", code])
-    assert talk.hear("ready", 10) == {"op": "ready"}
+    assert talk.receive("ready", 10) == {"op": "ready"}
     with pytest.raises(WorldError, match=r"node a died \(status 1\): 20 \ufffdC"):
-        talk.hear("done", 10)
+        talk.receive("done", 10)
     talk.end()
 
 

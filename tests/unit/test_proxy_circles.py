@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -36,17 +37,24 @@ WAYS = [
 ]
 
 
+def refusal(written: list[str]) -> str:
+    """Why these ports are refused; empty if they are not."""
+    try:
+        circles.refuse([parse(text) for text in written], [])
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
 @pytest.mark.parametrize("written", CIRCLES, ids=" ".join)
 def test_a_circle_is_refused(written):
-    with pytest.raises(
-        ConfigError, match=r"PORT: found 700.*leads back to itself.*allowed: the port of a server"
-    ):
-        circles.refuse([parse(text) for text in written], [])
+    said = refusal(written)
+    assert re.search(r"PORT: found 700.*leads back to itself.*allowed: the port of a server", said), said
 
 
 @pytest.mark.parametrize("written", WAYS, ids=" ".join)
 def test_a_way_is_not(written):
-    circles.refuse([parse(text) for text in written], [])
+    assert refusal(written) == ""
 
 
 def test_a_circle_over_a_proxy_of_another_command_is_refused():

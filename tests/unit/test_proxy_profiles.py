@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import tcpsbed
 from tcpsbed import proxy
+from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError, DataError, WorldError
 from tcpsbed.proxy import door, netns
 from tcpsbed.proxy.profile import settings_of
@@ -38,7 +41,27 @@ def test_every_shipped_profile_leads_both_ways_and_says_where_it_is_from(name):
 
 def test_the_shipped_ones_are_those_that_were_promised():
     wanted = {"lan", "wifi", "lte", "5g", "transcontinental", "satellite", "lossy-last-mile"}
+    wanted |= {"5g-edge", "5g-handover", "wifi-crowded", "geostationary"}
     assert wanted <= set(proxy.shipped())
+
+
+@pytest.mark.parametrize("name", [name for name in proxy.shipped() if name != "direct"])
+def test_virtual_time_delivers_the_numbers_of_a_profile(tmp_path, name):
+    text = f'include = ["{proxy.load(name).file}"]\nduration = "60 s"\nphases = "random"\n'
+    text += '[components]\ntactile-operator = "near"\ntactile-teleoperator = "far"\n'
+    text += "".join(f'[flows.{flow}]\nrate = "100 Hz"\nsample = "24 B"\n' for flow in ("kinematic", "haptic"))
+    if name != "lte":  # whose links have ends
+        text += '[links.path]\nfrom = "near"\nto = "far"\n'
+    (tmp_path / "s.toml").write_text(text)
+    run = tcpsbed.run(tmp_path / "s.toml", out=tmp_path / "run")
+    for flow, told in zip(("kinematic", "haptic"), proxy.load(name).directions(), strict=True):
+        found = run.summary["flows"][flow]
+        mean = told["delay_ms"] + told["jitter_ms"]
+        assert told["delay_ms"] <= found["delay_ms"]["min"] < told["delay_ms"] + 1.0
+        assert mean * 0.95 < found["delay_ms"]["mean"] < mean * 1.4 + 1.5
+        assert found["loss"] == pytest.approx(told["loss"], rel=0.5, abs=0.002)
+        if name == "5g-handover":
+            assert 60 < found["delay_ms"]["max"] < 80
 
 
 def test_a_profile_has_the_keys_of_a_scenarios_link(tmp_path):
@@ -66,7 +89,7 @@ def test_a_profile_is_a_piece_of_a_scenario(tmp_path):
         ('[links.path]\nspeed = "2 Mbit/s"\n', "mine.toml:2: links.path.speed"),
         ('duration = "5 s"\n[links.path]\n', "mine.toml:1: duration"),
         ('[links.path]\nfrom = "near"\nto = "there"\n', "mine.toml"),
-        ("[links.path\n", "wrong TOML"),
+        ("[links.path\n", "invalid TOML"),
         ("links = 3\n", "links"),
     ],
 )
@@ -77,7 +100,7 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path, text, words):
 
 def test_a_network_that_leads_one_way_only_is_refused(tmp_path):
     file = written(tmp_path, '[links.path]\nduplex = "simplex"\n')
-    with pytest.raises(WorldError, match="from far to near"):
+    with pytest.raises(ConfigError, match="from far to near"):
         proxy.Proxy(proxy.load(file), [door.parse("0=127.0.0.1:9/udp")])
 
 
@@ -135,3 +158,28 @@ def test_a_taken_port_is_refused_and_twice_the_same_too():
             proxy.Proxy(proxy.load("direct"), [door.parse(taken)])
     with pytest.raises(ConfigError, match="twice"):
         proxy.Proxy(proxy.load("direct"), [door.parse("7000=127.0.0.1:9/udp")] * 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides", "said"),
+    [
+        ("direct", [], "direct"),
+        (
+            "direct",
+            ['links.path.delay="20 ms"', "links.path.rate = '2 Mbit/s'"],
+            "delay 20 ms, rate 2 Mbit/s",
+        ),
+        ("lossy-last-mile", ['links.path.delay="40 ms"'], "lossy-last-mile, delay 40 ms"),
+        ("lte", ['links.air.delay="40 ms"'], "lte, links.air.delay 40 ms"),
+    ],
+)
+def test_what_lies_between_is_said_with_what_was_set(name, overrides, said):
+    assert proxy.load(name, overrides).name == said
+
+
+def test_the_list_of_profiles_has_their_numbers():
+    said = CliRunner().invoke(app, ["proxy", "--profile", "list"]).stdout
+    rows = {line.split()[0]: re.split(r"\s{2,}", line) for line in said.partition("\n\n")[0].splitlines()}
+    assert rows["5g-edge"][1:] == ["1.5 Mbit/s / 15 Mbit/s", "18 ms / 10 ms", "8 ms / 4 ms", "2 %"]
+    assert rows["direct"][1:] == ["–"] * 4
+    assert set(proxy.shipped()) <= rows.keys()

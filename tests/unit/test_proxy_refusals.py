@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from typer.testing import CliRunner
+from watch import until
 
+from tcpsbed import proxy
 from tcpsbed.cli.app import app
-from tcpsbed.proxy import verdict
+from tcpsbed.proxy import door, verdict
 
 PORT = "[ADDRESS:]PORT=HOST:PORT"
 PROXY = {
@@ -21,7 +23,16 @@ PROXY = {
         ["--profile", "lte", "--set", "links.air.dely='1 ms'", "0=127.0.0.1:9"],
         "did you mean delay",
     ),
-    "a loss of more than all": (["--loss", "120 %", "0=127.0.0.1:9"], "120 %"),
+    "a loss of more than all": (["--loss", "120 %", "0=127.0.0.1:9"], '--loss: found "120 %"'),
+    "a delay without a unit": (
+        ["--delay", "5", "0=127.0.0.1:9"],
+        'tcpsbed: --delay: found "5", a number without',
+    ),
+    "a rate that is none": (["--rate", "x", "0=127.0.0.1:9"], 'tcpsbed: --rate: found "x"; allowed'),
+    "a delay of a profile whose links have other names": (
+        ["--profile", "lte", "--delay", "5 ms", "0=127.0.0.1:9"],
+        '--delay: found a profile without the link "path"; allowed: --set \'links.grant.delay=',
+    ),
     "a port alone": (["--delay", "1 ms", "7000"], PORT),
     "a port that is none": (["--delay", "1 ms", "x=127.0.0.1:9"], PORT),
     "a target without a port": (["--delay", "1 ms", "7000=127.0.0.1"], PORT),
@@ -37,7 +48,7 @@ PROXY = {
     "an address of another computer": (["--delay", "1 ms", "192.0.2.1:0=127.0.0.1:9"], "192.0.2.1:0"),
     "a capture nowhere": (
         ["--delay", "1 ms", "0=127.0.0.1:9", "--pcapng", "/no/such/folder/a.pcapng"],
-        "--pcapng: found /no/such/folder/a.pcapng, whose folder is not there; allowed: a file in a folder",
+        "--pcapng: found /no/such/folder/a.pcapng, whose folder does not exist; allowed: a file in an existing folder",
     ),
     "a margin without an end": (
         ["--delay", "1 ms", "0=127.0.0.1:9", "--margin-ms", "inf"],
@@ -45,6 +56,7 @@ PROXY = {
     ),
 }
 NETNS = {
+    "a delay without a unit": (["--delay", "5"], '--delay: found "5", a number without a unit'),
     "a margin that is none": (["--margin-ms", "inf"], "--margin-ms: found inf; allowed: a finite number"),
     "a far command that is none": (["--far", ""], '--far: found ""; allowed: a command'),
     "a far command of an empty name": (["--far", "''"], "--far: found \"''\"; allowed: a command"),
@@ -88,12 +100,27 @@ def test_the_proxy_says_what_to_change(case: str) -> None:
 def test_a_proxy_through_which_nothing_passed_proves_nothing() -> None:
     words = ["proxy", "--delay", "1 ms", "0=127.0.0.1:9", "--duration", "0.1 s"]
     done = CliRunner().invoke(app, words)
-    assert done.exit_code == 3 and done.stdout.endswith(
-        "\nnothing passed: no packet came in, and nothing is proved\n"
-    )
+    assert done.exit_code == 3 and done.stdout.endswith("\nno packet arrived, so this run proves nothing\n")
     done = CliRunner().invoke(app, [*words, "--json"])
     end = json.loads(done.stdout.splitlines()[-1])
     assert (done.exit_code, end["good"], end["broken"]) == (3, None, [verdict.NOTHING])
+
+
+def test_packets_that_were_still_inside_are_counted() -> None:
+    """What came in over a queue that grows is out, inside or lost."""
+    with socket.socket(type=socket.SOCK_DGRAM) as target, socket.socket(type=socket.SOCK_DGRAM) as talk:
+        target.bind(("127.0.0.1", 0))
+        rate = proxy.load("direct", ['links.path.rate="100 kbit/s"'])
+        with proxy.Proxy(rate, [door.parse(f"0=127.0.0.1:{target.getsockname()[1]}/udp")]) as running:
+            for _ in range(50):
+                talk.sendto(bytes(1000), ("127.0.0.1", running.ports[0]))
+            until(lambda: running.snapshot()["doors"][0]["delivered"] > 0)
+            outcome = running.close()
+    row = outcome["doors"][0]
+    assert row["packets"] == 50 and 0 < row["inside"] == 50 - row["delivered"] - row["lost"] - row["unsent"]
+    head, _, cells = verdict.table(outcome).splitlines()[:3]
+    at = head.index("inside")
+    assert cells[: at + len("inside")].split()[-1] == str(row["inside"])
 
 
 @pytest.mark.parametrize("case", NETNS)

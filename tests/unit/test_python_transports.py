@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tcpsbed import _tcps, config, session, worlds
-from tcpsbed.errors import ConfigError, TcpsbedError
+from tcpsbed import _tcps, scenarios, worlds
+from tcpsbed.errors import ConfigError, HookError, TcpsbedError
+from tcpsbed.runs import session
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = ROOT / "examples" / "own_transport.py"
@@ -91,11 +92,11 @@ class Deaf:
 """
 
 
-def own(tmp_path: Path, name: str, params: str = "") -> config.Scenario:
+def own(tmp_path: Path, name: str, params: str = "") -> scenarios.Scenario:
     """The scenario with one of these classes."""
     (tmp_path / "mine.py").write_text(KINDS)
     (tmp_path / "scenario.toml").write_text(SCENARIO.format(name=name, params=params))
-    return config.load(tmp_path / "scenario.toml")
+    return scenarios.load(tmp_path / "scenario.toml")
 
 
 def result(folder: Path) -> dict:
@@ -104,21 +105,21 @@ def result(folder: Path) -> dict:
     return found
 
 
-def test_the_example_leaves_the_same_rows_as_udp(scenarios, tmp_path):
+def test_the_example_leaves_the_same_rows_as_udp(shipped_scenarios, tmp_path):
     """Same sizes on the wire, same moments, same samples: not a row differs."""
-    file, more = scenarios / "dumbbell-udp.toml", ['duration="5 s"', 'measure.pcapng="off"']
+    file, more = shipped_scenarios / "dumbbell-udp.toml", ['duration="5 s"', 'measure.pcapng="off"']
     python = [f'flows.{flow}.transport="{OWN}:NoMerge"' for flow in ("kinematic", "haptic")]
     for name, sets in (("udp", []), ("python", python)):
-        worlds.run(config.load(file, [*more, *sets]), out=tmp_path / name)
+        worlds.run(scenarios.load(file, [*more, *sets]), out=tmp_path / name)
     assert result(tmp_path / "python")["records_sha256"] == result(tmp_path / "udp")["records_sha256"]
     assert result(tmp_path / "python")["errors"] == []
 
 
-def test_a_transport_in_python_takes_a_few_microseconds_an_event(scenarios, tmp_path):
+def test_a_transport_in_python_takes_a_few_microseconds_an_event(shipped_scenarios, tmp_path):
     """500 s of the dumbbell are to take under 15 s: a tenth of it, in processor time."""
     python = [f'flows.{flow}.transport="{OWN}:NoMerge"' for flow in ("kinematic", "haptic")]
-    scenario = config.load(
-        scenarios / "dumbbell-udp.toml", ['duration="50 s"', 'measure.pcapng="off"', *python]
+    scenario = scenarios.load(
+        shipped_scenarios / "dumbbell-udp.toml", ['duration="50 s"', 'measure.pcapng="off"', *python]
     )
     begun = time.process_time()
     worlds.run(scenario, out=tmp_path / "out")
@@ -169,14 +170,14 @@ def test_time_goes_on_under_an_endpoint_that_wants_the_past(tmp_path):
 def test_a_class_that_cannot_be_an_endpoint_is_refused(tmp_path, name, params, said):
     with pytest.raises(TcpsbedError, match=said):
         worlds.run(own(tmp_path, name, params), out=tmp_path / "run")
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(HookError, match=said):
         _tcps.check_transport(f"{tmp_path / 'mine.py'}:{name}", json.dumps({"colour": 1} if params else {}))
 
 
 def test_a_name_that_is_not_there_is_refused_with_what_is(tmp_path):
     with pytest.raises(ConfigError, match="Buffered"):
-        config.compile_plan(own(tmp_path, "Bufferd"), tmp_path)
+        scenarios.compile_plan(own(tmp_path, "Bufferd"), tmp_path)
     file = tmp_path / "scenario.toml"
     file.write_text(file.read_text().replace("./mine.py:Bufferd", "udb"))
     with pytest.raises(ConfigError, match=r'udp.*"module:Class"'):
-        config.compile_plan(config.load(file), tmp_path)
+        scenarios.compile_plan(scenarios.load(file), tmp_path)

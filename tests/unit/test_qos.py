@@ -1,4 +1,4 @@
-"""Profiles of limits: what ships, what is refused, verdicts on runs, the exit status, and scenarios as tests."""
+"""Profiles of limits: what ships, what is refused, verdicts on runs, the exit status, and shipped_scenarios as tests."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import tcpsbed
 from tcpsbed.cli.app import app
 from tcpsbed.errors import DataError
-from tcpsbed.qos import check, profile, response
+from tcpsbed.lab.qos import check, profile, response
 
 
 def flow(delay: float, jitter: float = 1.0, loss: float = 0.0) -> dict:
@@ -28,6 +28,9 @@ def test_published_limits_at_their_edges():
     """[Gokhale 2017: QoS limits] 30/10, 150/30 and 400/30 ms; 10 % of haptic loss."""
     assert passed("telehaptics", haptic=flow(30, 10, 0.1)) == [True] * 3
     assert passed("telehaptics", haptic=flow(30.1, 10.1, 0.11)) == [False] * 3
+    assert passed("telehaptics", kinematic=flow(30, 10, 0.5)) == [True] * 2, (
+        "its source gives no loss of motion"
+    )
     assert passed("telehaptics", audio=flow(150, 30), video=flow(400.5, 30)) == [True, True, False, True]
 
 
@@ -104,11 +107,14 @@ def test_names_flows_and_numbers_that_are_not_there_are_refused():
     with pytest.raises(DataError) as said:
         check.check({"flows": {"haptic": flow(1)}}, strange)
     where, what = 'mine.toml:2: flows.haptic."delay_ms.p98"', 'found "delay_ms.p98"'
-    assert str(said.value) == f"{where}: {what}; allowed: delay_ms.mean, delay_ms.p999, delay_ms.max"
+    assert (
+        str(said.value)
+        == f"{where}: {what}; allowed: delay_ms.mean, delay_ms.p999, delay_ms.max (did you mean delay_ms.p999?)"
+    )
 
 
-def test_a_flow_that_is_left_out_is_named_and_a_mistyped_one_refused(scenarios, tmp_path: Path):
-    tcpsbed.run(scenarios / "step.toml", out=tmp_path / "run")
+def test_a_flow_that_is_left_out_is_named_and_a_mistyped_one_refused(shipped_scenarios, tmp_path: Path):
+    tcpsbed.run(shipped_scenarios / "step.toml", out=tmp_path / "run")
     mine = tmp_path / "mine.toml"
 
     def checked(flow: str, *more: str):
@@ -118,19 +124,19 @@ def test_a_flow_that_is_left_out_is_named_and_a_mistyped_one_refused(scenarios, 
         return CliRunner().invoke(app, ["check-qos", str(tmp_path / "run"), "--profile", str(mine), *more])
 
     absent = checked("video")
-    assert absent.exit_code == 0 and "left out, for the run has no such flow: video\n" in absent.output
+    assert absent.exit_code == 0 and "skipped, because the run has no such flow: video\n" in absent.output
     assert json.loads(checked("video", "--json").output)["left_out"] == ["video"]
     mistyped = checked("kinematc")
     assert mistyped.exit_code == 2 and "(did you mean kinematic?)" in mistyped.stderr
     assert f'{mine}:5: flows.kinematc.loss: found the flow "kinematc"' in mistyped.stderr
-    assert "left out" not in checked("kinematic").output
+    assert "skipped" not in checked("kinematic").output
     both = profile.read("[flows.haptic]\nloss = { most = 0 }\n[flows.haptic2]\nloss = { most = 0 }", mine)
     assert check.left_out({"flows": {"haptic": flow(1)}}, both) == ["haptic2"]
     assert len(check.check({"flows": {"haptic": flow(1)}}, both)) == 1, "the other one is meant, too"
 
 
-def test_the_command_tells_margins_and_ends_with_one_if_a_limit_is_broken(scenarios, tmp_path: Path):
-    tcpsbed.run(scenarios / "step.toml", out=tmp_path)
+def test_the_command_tells_margins_and_ends_with_one_if_a_limit_is_broken(shipped_scenarios, tmp_path: Path):
+    tcpsbed.run(shipped_scenarios / "step.toml", out=tmp_path)
     fine = CliRunner().invoke(app, ["check-qos", str(tmp_path), "--profile", "telehaptics"])
     assert fine.exit_code == 0 and "25" in fine.output and "pass" in fine.output
     edge = CliRunner().invoke(app, ["check-qos", str(tmp_path), "--profile", "3gpp-tactile", "--json"])
@@ -157,24 +163,24 @@ def test_the_command_tells_margins_and_ends_with_one_if_a_limit_is_broken(scenar
     assert "  ERROR: ss-com: refused" in failed.stderr and "DISTURBED" not in failed.output
     listed = CliRunner().invoke(app, ["check-qos", str(tmp_path), "--profile", "list"])
     assert [line.split()[0] for line in listed.output.splitlines()] == profile.shipped()
-    assert "video after audio: delay_ms.mean -125 to 45\n" in listed.output
+    assert "video minus audio: delay_ms.mean -125 to 45\n" in listed.output
     none = CliRunner().invoke(app, ["check-qos", str(tmp_path)])
     assert (
         none.exit_code == 2 and "--profile: found no profile" in none.stderr and listed.output in none.stderr
     )
 
 
-def test_pytest_runs_scenarios_as_tests(scenarios, tmp_path: Path):
+def test_pytest_runs_scenarios_as_tests(shipped_scenarios, tmp_path: Path):
     """Every limit is a test: on delay, on loss, on age, on the overshoot over several runs; what is broken says by which
     number.
     """
     (tmp_path / "test_delay.toml").write_text(
-        f'scenario = "{scenarios / "step.toml"}"\nset = ["links.line.delay=\\"7 ms\\""]\n'
+        f'scenario = "{shipped_scenarios / "step.toml"}"\nset = ["links.line.delay=\\"7 ms\\""]\n'
         '[flows.haptic]\n"delay_ms.max" = { most = 10 }\n"delay_ms.min" = { least = 8 }\n'
     )
     (tmp_path / "test_other.toml").write_text('[flows.haptic]\n"loss" = { most = 0 }\n')
     (tmp_path / "test_loop.toml").write_text(
-        f'scenario = "{scenarios / "step.toml"}"\n'
+        f'scenario = "{shipped_scenarios / "step.toml"}"\n'
         '[flows.haptic]\n"delay_ms.max" = { most = 10 }\n"loss" = { most = 0 }\n"age_ms.max" = { most = 9 }\n'
         '[step]\nruns = 3\n"overshoot.mean" = { most = 20 }\n"rise_ms.max" = { most = 1 }\n"colour.mean" = { most = 1 }\n'
     )
@@ -200,8 +206,8 @@ def test_a_response_that_never_rises_keeps_no_limit():
     assert verdict.passed
 
 
-def test_a_test_of_step_responses_alone_is_no_profile_of_a_run(scenarios):
-    text = f'scenario = "{scenarios / "step.toml"}"\n[step]\n"overshoot.mean" = {{ most = 20 }}\n'
+def test_a_test_of_step_responses_alone_is_no_profile_of_a_run(shipped_scenarios):
+    text = f'scenario = "{shipped_scenarios / "step.toml"}"\n[step]\n"overshoot.mean" = {{ most = 20 }}\n'
     with pytest.raises(DataError, match="pytest"):
         check.check({"flows": {}}, profile.read(text, Path("test_step.toml")))
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
+import struct
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
-from tcpsbed import config
+from tcpsbed import scenarios, shipped
+from tcpsbed.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [str(page.relative_to(ROOT)) for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])]
+PAGES = [
+    str(page.relative_to(ROOT))
+    for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob(".github/**/*.md")])
+]
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -19,9 +26,27 @@ def blocks(path: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.S | re.M)
 
 
+def test_a_newcomer_reads_at_most_150_lines(root):
+    assert len((root / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_the_index_names_every_page_command_and_extra(root):
+    index = (root / "docs" / "index.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"\[([\w-]+)\]\(", index)) | set(re.findall(r"`([\w-]+)`", index))
+    extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    assert {page.stem for page in (root / "docs").glob("*.md")} - {"index"} <= named
+    assert set(get_command(app).commands) | set(extras) <= named
+
+
+def test_the_page_of_scenarios_names_all_that_ship(root):
+    page = (root / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    assert {file.stem for file in (root / "scenarios").glob("*.toml")} <= set(re.findall(r"`([\w-]+)`", page))
+
+
 def test_ten_lines_of_python(root, tmp_path, monkeypatch, capsys):
-    pytest.importorskip("matplotlib")
-    (tmp_path / "scenarios").symlink_to(root / "scenarios")
+    shipped.write("quickstart", tmp_path / "quickstart.toml")
     monkeypatch.chdir(tmp_path)
     (code,) = blocks(root / "README.md", "python")
     exec(compile(code, "README.md", "exec"), {})
@@ -34,8 +59,8 @@ def test_the_scenario_of_the_tutorial_is_valid(root, tmp_path):
     first, second = blocks(root / "docs" / "tutorial.md", "toml")[:2]
     (tmp_path / "mine.toml").write_text(first)
     (tmp_path / "worse.toml").write_text(second)
-    scenario = config.load(tmp_path / "worse.toml")
-    plan = config.compile_plan(scenario, tmp_path / "inputs")
+    scenario = scenarios.load(tmp_path / "worse.toml")
+    plan = scenarios.compile_plan(scenario, tmp_path / "inputs")
     assert scenario.name == "worse"
     assert [node["name"] for node in plan["nodes"]] == ["home", "edge", "field"]
 
@@ -48,7 +73,7 @@ def test_the_other_files_of_the_tutorial_are_valid(root, tmp_path):
     for number, text in enumerate((costs, real, held)):
         path = tmp_path / f"{number}.toml"
         path.write_text(text if "include" in text else f'include = "mine.toml"\n{text}')
-        config.check(config.load(path))
+        scenarios.check(scenarios.load(path))
 
 
 def test_the_notebook_of_the_tutorial_works(root, tmp_path, monkeypatch, capsys):
@@ -65,17 +90,39 @@ def test_the_sweep_and_the_overrides_of_the_tutorial_name_keys_that_exist(root, 
     page = (root / "docs" / "tutorial.md").read_text(encoding="utf-8")
     (tmp_path / "mine.toml").write_text(blocks(root / "docs" / "tutorial.md", "toml")[0])
     over = [text.split(",")[0] for text in re.findall(r"--over '([^']+)'", page)]
-    config.check(config.load(tmp_path / "mine.toml", over))
+    scenarios.check(scenarios.load(tmp_path / "mine.toml", over))
     sets = [text for text in re.findall(r"--set '([^']+)'", page) if '="600"' not in text]
-    config.check(config.load(root / "scenarios" / "quickstart.toml", sets))
+    scenarios.check(scenarios.load(root / "scenarios" / "quickstart.toml", sets))
     assert len(over) == 2 and sets
+
+
+def anchors(path: Path) -> set[str]:
+    """What links can name behind `#` in a page: its headings in small letters, spaces as hyphens."""
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+    headings = [
+        re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title) for title in re.findall(r"^#+ (.+)$", text, re.M)
+    ]
+    named = [re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in headings]
+    return {*named, *re.findall(r'<a (?:id|name)="([^"]+)"', text)}
+
+
+def test_pictures_are_1600_pixels_wide_small_and_shown(root):
+    shown = "".join((root / page).read_text(encoding="utf-8") for page in PAGES)
+    for file in (root / "docs" / "pictures").iterdir():
+        data = file.read_bytes()
+        assert struct.unpack(">I", data[16:20]) == (1600,), file.name
+        assert len(data) <= 200_000 and (file.name in shown or file.stem.endswith("-dark")), file.name
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_links_between_pages_lead_somewhere(root, page):
     path = root / page
-    targets = re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8"))
-    assert [target for target in targets if not (path.parent / target).exists()] == []
+    text = path.read_text(encoding="utf-8")
+    targets = re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)", text)
+    targets += [(file, "") for file in re.findall(r"(?:src|srcset)=\"([^\"#:]+)\"", text)]
+    pages = [((path.parent / target) if target else path, anchor) for target, anchor in targets]
+    assert [str(file) for file, _ in pages if not file.exists()] == []
+    assert [f"{file.name}#{anchor}" for file, anchor in pages if anchor and anchor not in anchors(file)] == []
 
 
 @pytest.mark.needs("make")

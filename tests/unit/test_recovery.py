@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 
 import tcpsbed
-from tcpsbed import recovery, results
+from tcpsbed import results
 from tcpsbed.cli import runs
 from tcpsbed.cli.failures import REMEDIES
-from tcpsbed.errors import ConfigError, DataError, WorldError
+from tcpsbed.errors import ConfigError, DataError, WorldError, of_run
 from tcpsbed.results import folder as folders
 from tcpsbed.results import marker
-from tcpsbed.worlds import memory, virtual
+from tcpsbed.runs import recovery
+from tcpsbed.worlds import memory
 from tcpsbed.worlds import rows as rows_
 
 ROW_BYTES = 32
@@ -90,7 +91,7 @@ def test_what_the_user_puts_into_an_unfinished_run_stays_the_users(dead: Path, n
     assert {name: (made / name).read_bytes() for name in theirs} == theirs
     assert (made / "summary.json").is_file() and not results.is_unfinished(made)
     with (
-        pytest.raises(ConfigError, match=r"holds eth0\.pcapng, which is no result"),
+        pytest.raises(ConfigError, match=r"holds eth0\.pcapng, which is not a result"),
         results.writing(made, "run"),
     ):
         pytest.fail("it was written")
@@ -275,9 +276,15 @@ def test_packets_beyond_a_limit_are_told_with_the_reason_and_the_final_folder(
     assert errors == [said]
 
 
-def test_a_limit_of_the_size_of_files_is_named() -> None:
+def test_a_limit_of_the_size_of_files_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def limited(*_: object) -> None:
+        raise OSError(errno.EFBIG, "File too large")
+
+    monkeypatch.setattr(rows_.os, "posix_fallocate", limited)
+    with pytest.raises(WorldError, match=r"no room for a run.*ulimit -f"), rows_.reserve(tmp_path):
+        pass
     assert "ulimit -f" in REMEDIES[errno.EFBIG] and "ulimit" not in REMEDIES[errno.ENOSPC]
-    assert "ulimit -f" in str(virtual._told("records.bin: File too large (os error 27)"))
+    assert "ulimit -f" in str(of_run("world", "records.bin", errno=errno.EFBIG))
 
 
 def test_a_result_of_a_run_has_no_name_that_is_not_listed(finished: Path) -> None:
@@ -302,7 +309,7 @@ def test_latest_says_that_the_newest_run_did_not_end(
         with pytest.raises(DataError) as refused:
             runs.opened(Path("latest"))
         said = str(refused.value)
-    assert "the newest run did not end: a.unfinished-1 holds an interrupted run" in said
+    assert "the newest run did not finish: a.unfinished-1 holds an interrupted run" in said
     assert "tcpsbed report a.unfinished-1" in said
 
 

@@ -16,10 +16,10 @@ import sample_run
 from tcpsbed.analysis import machine
 from tcpsbed.cli.run import _tell
 from tcpsbed.errors import DataError
-from tcpsbed.report import bars, charts, html, markup, numbers, text
-from tcpsbed.report.compare import compare
-from tcpsbed.report.folder import RunFolder, open_folder
 from tcpsbed.results import Place
+from tcpsbed.views import bars, charts, glossary, html, markup, numbers, text
+from tcpsbed.views.compare import compare
+from tcpsbed.views.folder import RunFolder, open_folder
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
@@ -62,6 +62,7 @@ def test_sections_say_where_the_time_went_and_all_the_rest(tmp_path: Path) -> No
         "assumed_free",
         "ignored",
         "scenario",
+        "terms",
     ]
     for shown in (
         "quickstart",
@@ -88,6 +89,20 @@ def test_what_was_never_tried_is_told_once_and_kept(
     assert capsys.readouterr().err == "tcpsbed: a thing: never tried\n"
     assert '<section id="untried">' in html.write(folder).read_text()
     assert "untried: a thing: never tried" in text.notes(json.loads(file.read_text()))
+
+
+def test_headings_link_to_what_their_terms_mean(tmp_path: Path) -> None:
+    page = page_of(tmp_path)
+    linked = set(re.findall(r'<th [^>]*><a href="#(term-[\w-]+)">', page))
+    assert {"term-pdv"} <= linked == set(re.findall(r'id="(term-[\w-]+)"', page))
+    assert glossary.anchor("round trip mean") == "round-trip" and not glossary.anchor("place")
+
+
+def test_the_glossary_has_two_sentences_a_term_at_most() -> None:
+    assert len(glossary.entries()) > 60
+    assert [
+        name for name, (_, text) in glossary.entries().items() if len(re.findall(r"[.] |[.]$", text)) > 2
+    ] == []
 
 
 def test_sections_with_nothing_to_show_are_left_out(tmp_path: Path) -> None:

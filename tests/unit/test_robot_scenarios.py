@@ -1,4 +1,4 @@
-"""The shipped scenarios with robots do what their pages say, headless, in virtual time."""
+"""The shipped shipped_scenarios with robots do what their pages say, headless, in virtual time."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made import made
 
-from tcpsbed import session
 from tcpsbed.analysis import Run, operator, signals
 from tcpsbed.errors import ConfigError, HookError
 from tcpsbed.robots.camera import RobotCamera
 from tcpsbed.robots.microscope import ROW
 from tcpsbed.robots.pottery import Pottery
+from tcpsbed.runs import session
 
 SENSE = "tactile-teleoperator.sense"
 
 
-def ran(scenarios: Path, out: Path, name: str, *settings: str) -> Run:
+def ran(shipped_scenarios: Path, out: Path, name: str, *settings: str) -> Run:
     """A scenario's run, without an error and without a failure of a stage."""
-    run = session.run(scenarios / f"{name}.toml", out=out, set=settings)
+    run = session.run(shipped_scenarios / f"{name}.toml", out=out, set=settings)
     assert run.summary["errors"] == []
     assert [stage for stage in run.summary["stages"] if stage["failures"]] == []
     return run
@@ -40,8 +41,10 @@ def simulator():
 
 
 @pytest.mark.parametrize("name", ["pick-and-place", pytest.param("glove", marks=pytest.mark.slow)])
-def test_the_object_is_carried_to_the_tray_and_both_wings_feel_it(scenarios, tmp_path, simulator, name):
-    run = ran(scenarios, tmp_path, name)
+def test_the_object_is_carried_to_the_tray_and_both_wings_feel_it(
+    shipped_scenarios, tmp_path, simulator, name
+):
+    run = ran(shipped_scenarios, tmp_path, name)
     t, sense = sensed(run)
     left, right, place = sense[:, 3], sense[:, 4], sense[:, 9:12]
     held, before, after = (t > 5.5) & (t < 6.5), t < 2.0, t > 11.0
@@ -55,25 +58,25 @@ def test_the_object_is_carried_to_the_tray_and_both_wings_feel_it(scenarios, tmp
 
 
 @pytest.mark.slow
-def test_what_a_glove_did_is_a_recording_that_does_the_task_again(scenarios, tmp_path, simulator):
+def test_what_a_glove_did_is_a_recording_that_does_the_task_again(shipped_scenarios, tmp_path, simulator):
     point = 'measure.signals=["tactile-operator.exit"]'
-    first = ran(scenarios, tmp_path / "first", "glove", point)
+    first = ran(shipped_scenarios, tmp_path / "first", "glove", point)
     file = operator.export(first.folder, tmp_path / "glove.csv")
-    again = ran(scenarios, tmp_path / "again", "glove", f'flows.kinematic.source="operator:{file}"')
+    again = ran(shipped_scenarios, tmp_path / "again", "glove", f'flows.kinematic.source="operator:{file}"')
     t, sense = sensed(again)
     assert sense[(t > 5.5) & (t < 6.5), 11].min() > 0.05, "in the air"
     assert sense[-1, 9:11] == pytest.approx([0.155, -0.155], abs=0.03)
 
 
 @pytest.mark.slow
-def test_actuation_is_what_held_echoes_say(scenarios, tmp_path, simulator):
-    run = ran(scenarios, tmp_path, "pick-and-place", 'duration="8 s"')
+def test_actuation_is_what_held_echoes_say(shipped_scenarios, tmp_path, simulator):
+    run = ran(shipped_scenarios, tmp_path, "pick-and-place", 'duration="8 s"')
     assert run.summary["echo"]["kinematic"]["actuation_ms"]["mean"] > 1
 
 
 @pytest.mark.slow
-def test_a_wall_is_hard_and_a_body_is_soft(scenarios, tmp_path, simulator):
-    run = ran(scenarios, tmp_path, "explore")
+def test_a_wall_is_hard_and_a_body_is_soft(shipped_scenarios, tmp_path, simulator):
+    run = ran(shipped_scenarios, tmp_path, "explore")
     t, sense = sensed(run)
     force, tip = sense[:, 0], sense[:, 5]
     free, wall, soft = (t > 4.6) & (t < 5.9), (t > 3) & (t < 3.4), (t > 7.5) & (t < 7.9)
@@ -83,15 +86,15 @@ def test_a_wall_is_hard_and_a_body_is_soft(scenarios, tmp_path, simulator):
 
 
 @pytest.mark.slow
-def test_the_mouse_lifts_the_object(scenarios, tmp_path, simulator):
-    t, sense = sensed(ran(scenarios, tmp_path, "mouse-arm"))
+def test_the_mouse_lifts_the_object(shipped_scenarios, tmp_path, simulator):
+    t, sense = sensed(ran(shipped_scenarios, tmp_path, "mouse-arm"))
     assert sense[t < 3, 11].max() < 0.017
     assert sense[t > 6.5, 11].min() > 0.04, "lifted with the left button held"
     assert sense[-1, 6] < -0.05, "and carried to the right"
 
 
-def test_the_wheel_steers_the_belt(scenarios, tmp_path, simulator):
-    t, sense = sensed(ran(scenarios, tmp_path, "conveyor"))
+def test_the_wheel_steers_the_belt(shipped_scenarios, tmp_path, simulator):
+    t, sense = sensed(ran(shipped_scenarios, tmp_path, "conveyor"))
     belt, glass = sense[:, 7], sense[:, 3]
     assert belt[(t > 1) & (t < 2.9)] == pytest.approx(0.1, abs=1e-3)
     assert belt[(t > 3.5) & (t < 3.9)] == pytest.approx(0.0, abs=1e-3)
@@ -100,12 +103,12 @@ def test_the_wheel_steers_the_belt(scenarios, tmp_path, simulator):
 
 
 @pytest.mark.slow
-def test_pottery_by_dpm_and_without_merging(scenarios, tmp_path):
+def test_pottery_by_dpm_and_without_merging(shipped_scenarios, tmp_path):
     """[Gokhale 2017: opinions] The headers of 1000 packets a second do not fit beside 9 Mbit/s; those of merged ones do."""
     flows = {}
     for kind in ("dpm", "no-merge"):
         setting = f'channels.telehaptic.transport.kind="{kind}"'
-        run = ran(scenarios, tmp_path / kind, "pottery", setting, 'duration="6 s"')
+        run = ran(shipped_scenarios, tmp_path / kind, "pottery", setting, 'duration="6 s"')
         flows[kind] = run.flows
         sound = run.flows["audio"]
         assert 0 < sound["suppressed"] < sound["sent"], "sound only in contact"
@@ -115,9 +118,9 @@ def test_pottery_by_dpm_and_without_merging(scenarios, tmp_path):
     assert flows["no-merge"]["haptic"]["delay_ms"]["mean"] > flows["dpm"]["haptic"]["delay_ms"]["mean"] + 5
 
 
-def test_the_microscope_answers_and_its_plane_is_felt_at_1_khz(scenarios, tmp_path):
+def test_the_microscope_answers_and_its_plane_is_felt_at_1_khz(shipped_scenarios, tmp_path):
     """[Hudson 2001: streams] 30 answers of 56 B a second; the force is computed where the hand is."""
-    run = ran(scenarios, tmp_path, "microscope")
+    run = ran(shipped_scenarios, tmp_path, "microscope")
     response = run.flows["response"]
     assert response["sent"] == pytest.approx(300, abs=2) and response["delay_ms"]["p50"] > 30
     felt = signals.read(run.folder, "tactile-operator.exit", "response")
@@ -125,16 +128,20 @@ def test_the_microscope_answers_and_its_plane_is_felt_at_1_khz(scenarios, tmp_pa
     assert (felt.values[:, 2] > 0).mean() > 0.1
 
 
-def test_two_operators_share_a_robot_each_with_delays_of_its_own(scenarios, tmp_path):
-    run = ran(scenarios, tmp_path, "two-operators")
+def test_two_operators_share_a_robot_each_with_delays_of_its_own(shipped_scenarios, tmp_path):
+    run = ran(shipped_scenarios, tmp_path, "two-operators")
     near, far = (run.flows[f"{who}/haptic"]["delay_ms"]["mean"] for who in ("near", "far"))
     assert far > near + 20
     _, sense = sensed(run)
     assert np.isfinite(sense).all()
 
 
-def test_a_file_of_a_robot_is_looked_for_beside_the_scenario(scenarios, tmp_path):
-    text = (scenarios / "microscope.toml").read_text().replace("stroke.csv", str(scenarios / "stroke.csv"))
+def test_a_file_of_a_robot_is_looked_for_beside_the_scenario(shipped_scenarios, tmp_path):
+    text = (
+        (shipped_scenarios / "microscope.toml")
+        .read_text()
+        .replace("stroke.csv", str(shipped_scenarios / "stroke.csv"))
+    )
     (tmp_path / "mine.toml").write_text(text)
     np.save(tmp_path / "flat.npy", np.full((64, 64), 12.0) + np.eye(64))
     params = "components.tactile-teleoperator.robot.params"
@@ -147,10 +154,10 @@ def test_a_file_of_a_robot_is_looked_for_beside_the_scenario(scenarios, tmp_path
         session.run(tmp_path / "mine.toml", out=tmp_path / "out", set=[f'{params}.surface="other.npy"'])
 
 
-def test_an_unknown_robot_is_answered_with_those_there_are(scenarios, tmp_path):
+def test_an_unknown_robot_is_answered_with_those_there_are(shipped_scenarios, tmp_path):
     sets = ['components.tactile-teleoperator.robot.run="microskope"']
     with pytest.raises(ConfigError, match=r'found "microskope"; allowed: .*microscope'):
-        session.run(scenarios / "microscope.toml", out=tmp_path, set=sets)
+        session.run(shipped_scenarios / "microscope.toml", out=tmp_path, set=sets)
 
 
 PICTURED = """
@@ -162,7 +169,7 @@ tactile-operator = "hand"
 node = "wheel"
 robot = {{ run = "pottery", senses = 8, params = {{ publish = "{state}" }} }}
 [flows.kinematic]
-source = {{ recording = "{scenarios}/pottery.csv", start = "1.5 s" }}
+source = {{ recording = "{shipped_scenarios}/pottery.csv", start = "1.5 s" }}
 [flows.video]
 rate = "10 Hz"
 [flows.video.picture]
@@ -179,8 +186,8 @@ delay = "5 ms"
 """
 
 
-def test_the_camera_of_a_robot_feeds_a_flow_of_pictures(scenarios, tmp_path):
-    text = PICTURED.format(state=tmp_path / "state", scenarios=scenarios)
+def test_the_camera_of_a_robot_feeds_a_flow_of_pictures(shipped_scenarios, tmp_path):
+    text = PICTURED.format(state=tmp_path / "state", shipped_scenarios=shipped_scenarios)
     (tmp_path / "pictured.toml").write_text(text)
     run = session.run(tmp_path / "pictured.toml", out=tmp_path / "out")
     assert run.summary["errors"] == []
@@ -188,16 +195,32 @@ def test_the_camera_of_a_robot_feeds_a_flow_of_pictures(scenarios, tmp_path):
     assert video["delivered"] >= 9 and video["payload_bytes"] >= 9 * 45_000
 
 
+def test_a_camera_may_look_at_a_robot_of_a_later_node(shipped_scenarios, tmp_path):
+    text = PICTURED.format(state=tmp_path / "state", shipped_scenarios=shipped_scenarios)
+    for here, there in (
+        ("[components]", 'sessions = ["touch", "sight"]\n[nodes]\nhead = { cores = 1 }\n[components]\n'
+            'head = { kind = "tactile-teleoperator", node = "head", session = "sight" }'),
+        ('node = "wheel"', 'node = "wheel"\nsession = "touch"'),
+        ("[flows.kinematic]", '[flows.kinematic]\nsession = "touch"'),
+        ("[flows.video]", '[flows.video]\nsession = "sight"'),
+    ):  # fmt: skip
+        text = text.replace(here, there, 1)
+    (tmp_path / "pictured.toml").write_text(text + '[links.other]\nfrom = "hand"\nto = "head"\n')
+    run = session.run(tmp_path / "pictured.toml", out=tmp_path / "out")
+    [video] = [flow for name, flow in run.flows.items() if "video" in name]
+    assert video["delivered"] >= 9
+
+
 def test_the_camera_shows_the_newest_state_also_of_a_robot_made_again(tmp_path):
     state = str(tmp_path / "state")
-    pottery = Pottery(publish=state)
+    pottery = made(Pottery, publish=state)
     camera = RobotCamera(150, 100, False, "pottery", state)
     pictures = [camera.frame(0, 0)]
     pottery.step(0, np.array([0.05, 0.0, 0.1]), np.zeros(8))
     pottery.step(90_000_000, np.array([0.05, 0.0, 0.1]), np.zeros(8))
     pictures.append(camera.frame(0, 1))
     assert (pictures[1] == pottery.render("left", 150, 100)).all()
-    again = Pottery(radius_m=0.03, publish=state)
+    again = made(Pottery, radius_m=0.03, publish=state)
     again.step(0, np.zeros(0), np.zeros(8))
     assert (camera.frame(0, 2) == again.render("left", 150, 100)).all()
     assert (pictures[0] != pictures[1]).any()
@@ -205,7 +228,7 @@ def test_the_camera_shows_the_newest_state_also_of_a_robot_made_again(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_telerobot_carries_and_shows_what_it_does(scenarios, tmp_path, simulator):
+def test_the_telerobot_carries_and_shows_what_it_does(shipped_scenarios, tmp_path, simulator):
     pytest.importorskip("simplejpeg")
     state = tmp_path / "state"
     sets = [
@@ -215,7 +238,7 @@ def test_the_telerobot_carries_and_shows_what_it_does(scenarios, tmp_path, simul
         'flows.video.rate="5 Hz"',
     ]
     try:
-        run = ran(scenarios, tmp_path / "out", "telerobot", *sets)
+        run = ran(shipped_scenarios, tmp_path / "out", "telerobot", *sets)
     except HookError as error:
         if "no picture can be drawn" not in str(error):
             raise

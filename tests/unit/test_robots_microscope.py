@@ -9,6 +9,7 @@ import pytest
 import recorded
 from hypothesis import given
 from hypothesis import strategies as st
+from made import made
 
 from tcpsbed.errors import HookError
 from tcpsbed.robots.cell import Cell
@@ -25,7 +26,7 @@ class Bench:
     """A microscope stepped at 1 kHz."""
 
     def __init__(self, **params) -> None:
-        self.device, self.t_ms, self.sense = Microscope(**params), 0, np.zeros(32)
+        self.device, self.t_ms, self.sense = made(Microscope, **params), 0, np.zeros(32)
 
     def run(self, ms: int, *command: float) -> np.ndarray:
         """What it gives out after so many ticks."""
@@ -113,7 +114,7 @@ def test_the_archive_keeps_what_the_stream_does_not(tmp_path):
     assert len(rows) >= 290 and (np.diff(rows["t_s"]) > 0).all()
     assert rows["height"].std() > 1
     with pytest.raises(HookError, match="cannot be written"):
-        Microscope(archive=str(tmp_path / "absent" / "x"))
+        made(Microscope, archive=str(tmp_path / "absent" / "x"))
 
 
 def test_force_above_the_strength_leaves_a_groove_and_below_it_none():
@@ -149,7 +150,7 @@ def test_a_map_that_is_none_is_refused(tmp_path):
     (tmp_path / "text.npy").write_text("heights")
     for name in ("line.npy", "text.npy", "absent.npy"):
         with pytest.raises(HookError, match="allowed: "):
-            Microscope(surface=str(tmp_path / name))
+            made(Microscope, surface=str(tmp_path / name))
 
 
 @pytest.mark.skipif(not MAPS, reason=f"no afm/*.npy in {recorded.DATA} (set TCPSBED_DATA)")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -13,11 +12,12 @@ import numpy as np
 import pytest
 from recorded import recorded
 
-from tcpsbed import session
 from tcpsbed.errors import ConfigError, HookError
 from tcpsbed.hooks import make_robot
 from tcpsbed.robots import ROBOTS
+from tcpsbed.runs import session
 
+pytestmark = pytest.mark.needs("python:mujoco")
 ROOT = Path(__file__).resolve().parents[2]
 MS = 1_000_000
 START = np.array([0.0, 0.207, -0.305, 1.669, 0.0, 0.032])
@@ -27,13 +27,6 @@ URDF = "robots/phantomx_reactor/phantomx_reactor_wrist.urdf"
 def turned(rad: float) -> np.ndarray:
     """The start with the base turned."""
     return START + np.array([rad, 0, 0, 0, 0, 0])
-
-
-@pytest.fixture(autouse=True)
-def simulator():
-    """MuJoCo, without which nothing here runs."""
-    if importlib.util.find_spec("mujoco") is None:
-        pytest.skip("needs mujoco")
 
 
 def made(name: str, **params):
@@ -107,9 +100,7 @@ def test_a_command_that_is_no_number_changes_nothing():
 
 def test_a_urdf_is_driven_to_its_command(tmp_path):
     urdf = recorded(URDF)
-    with pytest.raises(
-        HookError, match=r"cannot load: .*base_link\.STL.*allowed: .*meshes lie where the file says"
-    ):
+    with pytest.raises(HookError, match=r"cannot load: .*base_link\.STL.*allowed: .*with its meshes"):
         made("mujoco-model", file=str(urdf))  # its meshes are not where it says
     tree = ElementTree.parse(urdf)
     for link in tree.getroot().iter("link"):

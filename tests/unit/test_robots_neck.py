@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made import made
 
-from tcpsbed import session
 from tcpsbed.analysis import signals
 from tcpsbed.errors import HookError
 from tcpsbed.robots.cell import Cell, Followed
 from tcpsbed.robots.neck import LONGEST_S, LOOK, Neck, angles
+from tcpsbed.runs import session
 
 MS = 1_000_000
 AHEAD = (0.0, 1.6, 0.0)
@@ -116,9 +117,9 @@ def arm():
         pytest.skip("needs mujoco")
     from tcpsbed.robots.arm import Arm
 
-    made = Arm()
-    yield made
-    made.scene.close()
+    one = made(Arm)
+    yield one
+    one.scene.close()
 
 
 def eye(arm, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -190,27 +191,27 @@ def test_a_robot_whose_cameras_do_not_turn_is_named(tmp_path):
     from tcpsbed.robots.camera import RobotCamera
     from tcpsbed.robots.pottery import Pottery
 
-    Pottery(publish=str(tmp_path / "state"))
+    made(Pottery, publish=str(tmp_path / "state"))
     worn = Worn(tmp_path)
     with pytest.raises(HookError, match="pottery has no cameras that turn; allowed: no `look`"):
         RobotCamera(150, 100, False, "pottery", str(tmp_path / "state"), look=str(worn.file))
 
 
 @pytest.mark.slow
-def test_a_recorded_head_steers_the_cameras_of_the_scenario(scenarios, tmp_path, arm):
+def test_a_recorded_head_steers_the_cameras_of_the_scenario(shipped_scenarios, tmp_path, arm):
     pytest.importorskip("simplejpeg")
     drawn(arm, "left")
     state, look = tmp_path / "state", tmp_path / "neck"
     sets = [
         'duration="4.5 s"',
-        f'flows.head.source="operator:{scenarios / "head.csv"}"',
+        f'flows.head.source="operator:{shipped_scenarios / "head.csv"}"',
         'flows.video.rate="5 Hz"',
         f'components.tactile-teleoperator.robot.params.publish="{state}"',
         f'flows.video.picture.params.state="{state}"',
         f'flows.video.picture.params.look="{look}"',
         f'hooks.neck.params.publish="{look}"',
     ]
-    run = session.run(scenarios / "headset.toml", out=tmp_path / "out", set=sets)
+    run = session.run(shipped_scenarios / "headset.toml", out=tmp_path / "out", set=sets)
     assert run.summary["errors"] == [] and run.flows["head"]["lost"] == 0
     assert run.summary["media"]["video"]["unread"] == 0
     came = signals.read(run.folder, "ss-embsys.entry", "head")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made import made
 
 from tcpsbed.errors import HookError
 from tcpsbed.robots.pottery import LEAST_M, Filing, Pottery
@@ -26,7 +27,7 @@ def shaped(pottery: Pottery, place, ms: int, since: int = 0) -> np.ndarray:
 @pytest.mark.slow
 def test_the_volume_stays_wherever_the_hand_goes(places):
     """[Gokhale 2017: opinions]"""
-    pottery = Pottery()
+    pottery = made(Pottery)
     before = pottery.volume_m3
     for i, place in enumerate(places):
         shaped(pottery, place, 40, 40 * i)
@@ -37,7 +38,7 @@ def test_the_volume_stays_wherever_the_hand_goes(places):
 @pytest.mark.slow
 def test_a_tool_held_in_the_clay_makes_a_waist():
     """[Gokhale 2017: opinions]"""
-    pottery = Pottery()
+    pottery = made(Pottery)
     at_once = shaped(pottery, (0.05, 0.0, 0.1), 300)
     assert at_once[0] > 0.5 and at_once[6] == 1.0, "pushed outwards"
     later = shaped(pottery, (0.05, 0.0, 0.1), 5000, 300)
@@ -49,7 +50,7 @@ def test_a_tool_held_in_the_clay_makes_a_waist():
 
 def test_filing_sounds_only_in_contact():
     """[Gokhale 2017: opinions]"""
-    pottery, filing, sound = Pottery(), Filing(), np.zeros(256, np.uint8)
+    pottery, filing, sound = made(Pottery), Filing(), np.zeros(256, np.uint8)
     free = shaped(pottery, (0.1, 0.0, 0.1), 300)
     assert free[6] == 0.0 and filing(0, 0, free, np.zeros(0), sound) == 0
     touching = shaped(pottery, (0.05, 0.0, 0.1), 300, 300)
@@ -71,17 +72,17 @@ def test_mu_law_is_that_of_the_standard():
 
 
 def test_a_command_that_is_no_number_changes_nothing():
-    pottery = Pottery()
+    pottery = made(Pottery)
     goal = pottery.goal.copy()
     shaped(pottery, (np.nan, 0.0, 0.1), 5)
     shaped(pottery, (0.05,), 5, 5)
     assert (pottery.goal == goal).all()
-    with pytest.raises(HookError, match="found yield_s = 0"):
-        Pottery(yield_s=0)
+    with pytest.raises(HookError, match="yield_s: found 0; allowed: a number above 0"):
+        made(Pottery, yield_s=0)
 
 
 def test_the_picture_shows_the_shape():
-    pottery = Pottery()
+    pottery = made(Pottery)
     before = pottery.render("front", 150, 100)
     assert before.shape == (100, 150, 3) and before.nbytes == 45_000
     shaped(pottery, (0.045, 0.0, 0.1), 2000)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from command import scenario, start, tcpsbed
 
-from tcpsbed import config
+from tcpsbed import scenarios
 from tcpsbed.analysis import chance
 from tcpsbed.analysis.stats import t975
 
@@ -173,7 +173,7 @@ def test_what_draws_from_the_seed_is_found(tmp_path: Path, added: str) -> None:
     (tmp_path / "still.toml").write_text(STILL)
 
     def draws(*sets: str) -> bool:
-        return chance.draws(config.compile_plan(config.load(tmp_path / "still.toml", sets), tmp_path))
+        return chance.draws(scenarios.compile_plan(scenarios.load(tmp_path / "still.toml", sets), tmp_path))
 
     assert not draws() and draws(added)
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tcpsbed
-from tcpsbed import config, shipped
+from tcpsbed import scenarios, shipped
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError
 
@@ -37,7 +37,7 @@ def test_the_list_says_in_a_line_what_each_shows() -> None:
 def test_a_copy_is_whole_wherever_it_lies(name: str, tmp_path: Path) -> None:
     files = shipped.write(name, tmp_path / "mine.toml")
     assert files[0] == tmp_path / "mine.toml" and all(file.parent == tmp_path for file in files)
-    config.load(files[0])
+    scenarios.load(files[0])
 
 
 def test_a_scenario_that_is_not_there_but_ships_can_be_copied(
@@ -66,7 +66,7 @@ def test_nothing_that_is_there_is_overwritten(tmp_path: Path, monkeypatch: pytes
     done = runner.invoke(app, ["init", "--from", "consule"])
     assert done.exit_code == 2 and "console-arm" in done.stderr
     with pytest.raises(ConfigError, match="scenario"):
-        shipped.page("scenarios")
+        shipped.page("scenary")
 
 
 def _messages() -> list[tuple[str, str]]:
@@ -94,10 +94,11 @@ def test_no_message_names_a_file_of_the_tree_and_every_page_it_names_is_there() 
     ("word", "title"),
     [
         ("safety.md", "When the network fails"),
-        ("docs/hooks.md", "Hooks"),
+        ("docs/hooks.md", "Put your own code into a run"),
         ("supervisor", "When the network fails"),
-        ("zoh", "Hooks"),
-        ("conveyor", "A conveyor belt"),
+        ("zoh", "Put your own code into a run"),
+        ("conveyor", "Steer a conveyor belt"),
+        ("IPDV", "Glossary"),
     ],
 )
 def test_a_page_is_found_by_its_file_or_by_what_it_is_about(word: str, title: str) -> None:

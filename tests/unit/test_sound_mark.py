@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import tcpsbed
 from tcpsbed.media import sound, sound_mark
-from tcpsbed.report import text
-from tcpsbed.report.folder import open_folder
+from tcpsbed.views import text
+from tcpsbed.views.folder import open_folder
 
 HZ = 16_000
 FRAME = 320

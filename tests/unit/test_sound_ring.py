@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpsbed import config, session
+from tcpsbed import scenarios
 from tcpsbed.errors import ConfigError, HookError, TcpsbedError
 from tcpsbed.media import sound
 from tcpsbed.media.sound_ring import HEAD, Ring
+from tcpsbed.runs import session
 
 
 def samples(begin: int, count: int, channels: int = 1) -> np.ndarray:
@@ -89,12 +90,12 @@ def scenario(tmp_path: Path, ring: str, text: str = SCENARIO) -> Path:
 @pytest.mark.parametrize("speaker", ["ring:{ring}", "{ring}.wav"])
 def test_a_check_makes_no_file_and_leaves_one_as_it_is(tmp_path: Path, speaker: str):
     file = scenario(tmp_path, "ear", SCENARIO.replace("ring:{ring}", speaker))
-    config.check(config.load(file))
+    scenarios.check(scenarios.load(file))
     assert list(tmp_path.iterdir()) == [file]
     Ring.create(tmp_path / "ear", 8000, 1, 4000).write(samples(0, 400))
     (tmp_path / "ear.wav").write_bytes(b"somebody's")
     before = (tmp_path / "ear").read_bytes()
-    config.check(config.load(file))
+    scenarios.check(scenarios.load(file))
     assert (tmp_path / "ear").read_bytes() == before
     assert (tmp_path / "ear.wav").read_bytes() == b"somebody's"
 
@@ -106,16 +107,16 @@ def test_a_check_refuses_a_microphone_that_is_no_file(tmp_path: Path):
     with pytest.raises(
         ConfigError, match=r'flows\.audio\.sound\.microphone: found "mouth\.wav", but there is no'
     ):
-        config.check(config.load(file))
+        scenarios.check(scenarios.load(file))
 
 
 @pytest.mark.parametrize("content", [b"", b"a diary\n" * 20])
 def test_a_file_that_is_no_ring_is_refused_and_stays(tmp_path: Path, content: bytes):
     (tmp_path / "ear").write_bytes(content)
     file = scenario(tmp_path, "ear")
-    with pytest.raises(ConfigError, match=r"flows\.audio\.sound.*no ring; allowed: a ring, or a new file"):
-        config.check(config.load(file))
-    with pytest.raises(TcpsbedError, match="no ring; allowed: a ring, or a new file"):
+    with pytest.raises(ConfigError, match=r"flows\.audio\.sound.*not a ring; allowed: a ring, or a new file"):
+        scenarios.check(scenarios.load(file))
+    with pytest.raises(TcpsbedError, match="not a ring; allowed: a ring, or a new file"):
         session.run(file, out=tmp_path / "out")
     assert (tmp_path / "ear").read_bytes() == content
     with pytest.raises(HookError, match="allowed: a ring, or a new file"):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from tcpsbed.analysis.metrics import section
 from tcpsbed.cli.app import app
 
 DUMBBELL = Path(__file__).resolve().parents[2] / "scenarios" / "dumbbell-udp.toml"
@@ -27,4 +29,38 @@ def test_parts_add_up_and_are_shown(tmp_path: Path) -> None:
     )
     assert [hop["link"] for hop in split["kinematic"]["hops"]] == ["access.forward", "l1.forward"]
     shown = CliRunner().invoke(app, ["show", folder]).output
-    assert "What the true time went to, by part" in shown and "The same, by link" in shown
+    assert "True time by cause" in shown and "True time by link" in shown
+
+
+def leg(ends: bool, samples: int, total_ns: float, **parts_ns: float) -> dict[str, Any]:
+    """What a node on sockets knows of a flow."""
+    spans = {part: {"sum": mean * samples, "mean": mean, "p99": 0} for part, mean in parts_ns.items()}
+    here = {"flow": "force", "ends": ends, "samples": samples, "total_ns": total_ns, "parts_ns": spans}
+    return here | {"clock_error_ns": 0, "components": [], "hops": []}
+
+
+def hop(link: str, packets: int, queueing_ns: float) -> dict[str, Any]:
+    """What an emulator knows of a link."""
+    times = {"queueing_ns": queueing_ns, "serialisation_ns": 1e5, "propagation_ns": 5e6, "radio_ns": 0}
+    return {"link": link, "packets": packets} | times
+
+
+@pytest.mark.parametrize("emulated", [False, True])
+def test_on_sockets_the_rest_is_one_part_that_is_named(emulated: bool) -> None:
+    legs = [leg(False, 100, 3e6, waiting=1e6, merging=2e6), leg(True, 90, 5e5, system=1e5, working=4e5)]
+    if emulated:
+        legs.append(leg(False, 0, 0) | {"hops": [hop("a", 100, 2e6), hop("b", 90, 1e6)]})
+    rows = {"flows": [{"name": "force", "delay_ns": {"mean": 20e6}}, {"name": "none", "delay_ns": None}]}
+    found = section("split").value({"told": {"legs": legs}, "rows": rows})
+    assert list(found) == ["force"]
+    split = found["force"]
+    assert (split["samples"], split["total_ms"]) == (90, 20.5)
+    known = {"waiting": 1.0, "working": 0.4, "merging": 2.0, "system": 0.1}
+    if emulated:
+        known |= {"queueing": 2.9, "serialisation": 0.19, "propagation": 9.5}
+    parts = {part["part"]: part["mean_ms"] for part in split["parts"]}
+    assert parts == pytest.approx(known | {"unsplit": 20.5 - sum(known.values())})
+    assert all("p99_ms" not in part for part in split["parts"]) and "clock_error_ms" not in split
+    said = [one["part"] for one in split["unsplit"]]
+    assert ("emulation error" in said) is emulated
+    assert ("queueing, serialisation, propagation" in said) is not emulated

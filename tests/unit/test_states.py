@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import tcpsbed
-from tcpsbed import config
+from tcpsbed import scenarios
 from tcpsbed.analysis import signals
 from tcpsbed.analysis.records import KINDS, open_records
 from tcpsbed.errors import ConfigError
-from tcpsbed.report import folder, html, text
+from tcpsbed.views import folder, html, text
 
 STATE = 1 + KINDS.index("state")
 AGENT = """
@@ -85,13 +85,13 @@ def test_every_change_is_a_row_and_a_line(outage: Path, tmp_path: Path) -> None:
     names = ["normal", "degraded", "hold", "safe stop", "recovering", "normal"]
     assert listed == list(itertools.pairwise(names)) and watched["count"] == len(changes) == 5
     hold = watched["changes"][1]
-    none = "no command came"
+    none = "no command arrived"
     causes = [
         "commands are late",
         none,
         none,
         "commands are good again",
-        "it has come to the command",
+        "it has reached the command",
     ]
     assert [change["cause"] for change in watched["changes"]] == causes
     assert watched["causes"]["hold"] == {none: 1} and watched["limited"] == 0
@@ -106,10 +106,13 @@ def test_changes_are_shown(outage: Path, tmp_path: Path) -> None:
     shown, page = text.everything(opened), html.render(opened)
     for said in ("safe stop", "recovering", "ss-ei"):
         assert said in shown and said in page
-    said = "degraded because commands are late (1); hold because no command came (1); safe stop because no command came (1)"
+    said = (
+        "degraded because commands are late (1); hold because no command arrived (1); "
+        "safe stop because no command arrived (1)"
+    )
     assert "ss-ei (kinematic)" in text.overview(opened) and said in text.overview(opened)
-    assert "→ normal, because it has come to the command, newest good" in text.overview(opened)
-    assert "because" in page and "no command came" in page and "WARNING" not in shown
+    assert "→ normal, because it has reached the command, newest good" in text.overview(opened)
+    assert "because" in page and "no command arrived" in page and "WARNING" not in shown
     assert "Safety and display" in page and "5 changes, the last at" in shown
 
 
@@ -136,9 +139,9 @@ def test_an_agent_that_is_no_code_is_refused(outage: Path) -> None:
     ):
         sets = [f'hooks.safety.params={{action="agent", agent={agent}}}']
         with pytest.raises(ConfigError, match=said):
-            config.check(config.load(outage, sets))
-    with pytest.raises(ConfigError, match="belong together"):
-        config.check(config.load(outage, ['hooks.safety.params={action="agent"}']))
+            scenarios.check(scenarios.load(outage, sets))
+    with pytest.raises(ConfigError, match='found no agent; allowed: action = "agent" and an agent'):
+        scenarios.check(scenarios.load(outage, ['hooks.safety.params={action="agent"}']))
 
 
 def test_a_stage_that_answers_on_arrival_only_fills_gaps(outage: Path, tmp_path: Path) -> None:
@@ -164,7 +167,7 @@ def test_a_stage_that_answers_on_arrival_only_fills_gaps(outage: Path, tmp_path:
     assert gaps.max() <= 1.5 + 1e-6 and gaps.min() > 0.4, "a sample that is late by half a period is no gap"
     with pytest.raises(ConfigError, match=r"safety\.answers"):
         outage.write_text(outage.read_text().replace('period = "1 ms"\n', ""))
-        config.check(config.load(outage))
+        scenarios.check(scenarios.load(outage))
 
 
 def test_of_samples_that_overtake_each_other_the_newest_is_used(outage: Path, tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from tcpsbed.control.response import Response, Step, characterise
-from tcpsbed.control.verdict import Limits, reliability, wilson
+from tcpsbed.lab.control.response import Response, Step, characterise
+from tcpsbed.lab.control.verdict import Limits, reliability, wilson
 
 
 def response(*h: float, c: float = 2.0) -> Response:

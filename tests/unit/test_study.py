@@ -17,14 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcpsbed.console.server import Newest
-from tcpsbed.control import figure
 from tcpsbed.errors import ConfigError, DataError, WorldError
-from tcpsbed.study import plan, results, statistics
-from tcpsbed.study.conductor import Conductor, Measured
-from tcpsbed.study.order import order, square
-from tcpsbed.study.presentation import measured
-from tcpsbed.study.ratings import SCALES, Rating, Store, grades_of
-from tcpsbed.study.scripted import ScriptedSubject
+from tcpsbed.lab.control import figure
+from tcpsbed.lab.study import plan, results, statistics
+from tcpsbed.lab.study.conductor import Conductor, Measured
+from tcpsbed.lab.study.order import order, square
+from tcpsbed.lab.study.presentation import measured
+from tcpsbed.lab.study.ratings import SCALES, Rating, Store, grades_of
+from tcpsbed.lab.study.scripted import ScriptedSubject
 
 NAMES = ["udp", "tcp", "parity"]
 GOOD = dict.fromkeys(SCALES, 4)
@@ -307,7 +307,7 @@ def test_a_script_whose_console_is_gone_says_so():
     server = sync.serve(lambda line: None, "127.0.0.1", 0)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        with pytest.raises(WorldError, match="hung up"):
+        with pytest.raises(WorldError, match="closed the connection"):
             ScriptedSubject(f"http://127.0.0.1:{server.socket.getsockname()[1]}/?token=x", 1).answer_all()
     finally:
         server.shutdown()

@@ -14,11 +14,11 @@ import pytest
 from command import scenario, start, tcpsbed
 
 from tcpsbed.analysis import machine
+from tcpsbed.campaign import grid, page, results, survey
+from tcpsbed.campaign.results import Group
+from tcpsbed.campaign.survey import Survey
 from tcpsbed.errors import ConfigError
 from tcpsbed.results import marker
-from tcpsbed.sweep import grid, page, results, survey
-from tcpsbed.sweep.results import Group
-from tcpsbed.sweep.survey import Survey
 
 OVER = ("--over", "delay_ms=1,4", "--over", 'label="a","b"')
 
@@ -47,6 +47,13 @@ def test_axes_split_at_commas_outside_quotes_and_brackets() -> None:
     for bad in ("x", "=1", "x=", "x=1,,2", "x=1,1"):
         with pytest.raises(ConfigError):
             grid.axis(bad)
+
+
+def test_the_seed_is_no_axis():
+    with pytest.raises(
+        ConfigError, match=r'"seed=5,6": every combination .*allowed: --seeds 10, .*--set seed=5'
+    ):
+        grid.axis("seed=5,6")
 
 
 def test_an_axis_is_numeric_only_with_one_unit() -> None:
@@ -126,10 +133,10 @@ def test_all_that_runs_a_cell_makes_other_cells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
 ) -> None:
     """The native module, files of the package, packages that compute, and ns-3's part where that is the network."""
-    for file in ("package/sweep/survey.py", "package/data/web.json", "_tcps.so", "ns3/src/main.cc"):
+    for file in ("package/campaign/survey.py", "package/data/web.json", "_tcps.so", "ns3/src/main.cc"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("one")
-    monkeypatch.setattr(survey, "__file__", str(tmp_path / "package/sweep/survey.py"))
+    monkeypatch.setattr(survey, "__file__", str(tmp_path / "package/campaign/survey.py"))
     monkeypatch.setattr("tcpsbed._tcps.__file__", str(tmp_path / "_tcps.so"))
     monkeypatch.setenv("TCPSBED_NS3", str(tmp_path / "ns3"))
 
@@ -377,7 +384,9 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, sign: int, status:
     os.kill(first.pid, sign)
     _, said = first.communicate(timeout=120)
     assert first.returncode == status
-    assert sign == signal.SIGKILL or "finished cells are in out; the same command goes on from there" in said
+    assert (
+        sign == signal.SIGKILL or "finished cells are in out; the same command continues from there" in said
+    )
     kept = _cells(tmp_path / "out/cells")
     assert 2 <= len(kept) < 9
     (tmp_path / "out/cells/.cell.json.77.part.json").write_text("{")

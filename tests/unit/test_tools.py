@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import re
 import sys
 import tomllib
@@ -55,10 +56,10 @@ def test_a_room_that_nobody_knows_is_named(arrows):
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("import tcpsbed.report", "tcpsbed.report"),
-        ("from tcpsbed import config", "tcpsbed.config"),
-        ("from tcpsbed.config.units import read", "tcpsbed.config.units.read"),
-        ("from ..report import html", "tcpsbed.report.html"),
+        ("import tcpsbed.views", "tcpsbed.views"),
+        ("from tcpsbed import scenarios", "tcpsbed.scenarios"),
+        ("from tcpsbed.scenarios.units import read", "tcpsbed.scenarios.units.read"),
+        ("from ..views import html", "tcpsbed.views.html"),
         ("def late():\n    from tcpsbed.worlds import run", "tcpsbed.worlds.run"),
         ("importlib.import_module('tcpsbed.cli')", "tcpsbed.cli"),
         ("import numpy", None),
@@ -108,6 +109,80 @@ def test_a_transport_that_imports_the_registry_is_named(arrows):
 )
 def test_who_counts_and_who_reports_never_see_each_other(arrows, room, target):
     assert len(arrows.violations({room: {target: "somewhere"}}, arrows.CRATES)) == 1
+
+
+def crate(root: Path, **files: str) -> Path:
+    """A crate of these files: `a_b` is `a/b.rs`."""
+    for name, text in {"lib": "mod a;\nmod b;\n", **files}.items():
+        write(root, f"crates/c/src/{name.replace('_', '/')}.rs", text)
+    return root / "crates"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "use crate::b::B;",
+        "use super::b::B as Other;",
+        "use crate::{b::{self, C}, d};",
+        "fn f(x: &crate::b::B) {}",
+        "use super::b;\nfn f() { b::make() }",
+        "fn f() { use crate::b::*; }",
+        "use crate::B;",
+        "use crate::b::Trait as _;",
+        "use crate::*;\nfn f() { b::make() }",
+    ],
+)
+def test_two_files_that_use_each_other_in_any_form_are_a_circle(arrows, tmp_path, use):
+    handed_on = "mod a;\nmod b;\npub use b::B;\n"
+    b = "use crate::a::A;\npub struct B(A);\npub fn make() {}\npub trait Trait {}\n"
+    found = arrows.file_circles(crate(tmp_path, lib=handed_on, a=f"{use}\npub struct A;", b=b), {})
+    assert found[0] == "crates/c/src/a.rs: 2 files use one another in a circle:"
+    assert found[1:] == [
+        f"  crates/c/src/a.rs:{found[1].split(':')[1].split()[0]} uses crates/c/src/b.rs",
+        "  crates/c/src/b.rs:2 uses crates/c/src/a.rs",
+    ]
+
+
+@pytest.mark.parametrize(
+    "a",
+    [
+        "pub struct A; // use crate::b::B;",
+        'pub struct A; const X: &str = "crate::b::B";',
+        "pub struct A;\n#[cfg(test)]\nmod tests {\n    use crate::b::B;\n}\n",
+        "pub struct A;\n#[cfg(test)]\nfn f() -> [u8; 2] { crate::b::make() }\n",
+        "pub struct A;\npub use crate::b::B;",
+    ],
+)
+def test_comments_texts_tests_and_what_is_only_handed_on_close_no_circle(arrows, tmp_path, a):
+    files = crate(tmp_path, a=a, b="use crate::a::A;\npub struct B(A);\npub fn make() -> [u8; 2] { [0; 2] }")
+    assert arrows.file_circles(files, {}) == []
+
+
+def test_what_a_module_hands_on_counts_as_the_file_that_defines_it(arrows, tmp_path):
+    mod = "mod member;\nmod part;\npub use part::Part;\npub fn all() { member::make() }\n"
+    member = "use super::Part;\npub fn make() { Part; }\n"
+    lib = "mod a;\n"
+    files = crate(tmp_path, lib=lib, a_mod=mod, a_member=member, a_part="pub struct Part;")
+    assert arrows.file_circles(files, {}) == []
+    files = crate(tmp_path, lib=lib, a_mod=mod + "pub struct Whole;", a_member=f"use super::Whole;\n{member}")
+    assert arrows.file_circles(files, {})[0].startswith("crates/c/src/a/member.rs: 2 files")
+
+
+def test_an_arrow_with_a_reason_may_close_a_circle_while_it_does_and_there_are_five_at_most(arrows, tmp_path):
+    files = crate(
+        tmp_path, a="pub struct A;\nfn f() { crate::b::make() }", b="pub fn make() { crate::a::A; }"
+    )
+    arrow = ("crates/c/src/a.rs", "crates/c/src/b.rs")
+    assert arrows.file_circles(files, {arrow: "its part is any, by name"}) == []
+    crate(tmp_path, a="pub struct A;")
+    assert arrows.file_circles(files, {arrow: "its part is any, by name"}) == [
+        "tools/check_arrows.py: crates/c/src/a.rs -> crates/c/src/b.rs closes no circle any more"
+    ]
+    many = {(f"{i}", "b"): "a reason" for i in range(6)}
+    assert (
+        arrows.file_circles(files, many)[-1] == "tools/check_arrows.py allows 6 arrows in circles; at most 5"
+    )
+    assert all(reason and "\n" not in reason for reason in arrows.CIRCLES.values())
 
 
 def test_a_stale_drawing_changes_when_it_is_drawn_again(arrows):
@@ -189,6 +264,7 @@ def test_a_wheel_holds_licence_and_firmware_and_no_folder_of_its_builder(root, t
         "x/NOTICE",
         "x/NOTICE-third-party",
         "tcpsbed/report/vendor/LICENSE-uPlot",
+        "x/sboms/sbom.cdx.json",
     ]
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     metadata = f"License-Expression: {project['license']}\n"
@@ -228,15 +304,22 @@ def test_third_party_notices_are_of_what_is_linked_today(root):
     text = notices.NOTICES.read_text()
     assert "Leon Sorokin" in text and re.search(r"^ring \d", text, re.M)
     assert "syn 2" not in text, "what only builds is not linked"
+    listed = {part["name"]: part for part in json.loads(notices.BILL.read_text())["components"]}
+    assert {"ring", "uplot"} < set(listed) and "syn" not in listed
+    assert (
+        listed["ring"]["purl"].startswith("pkg:cargo/ring@")
+        and len(listed["ring"]["hashes"][0]["content"]) == 64
+    )
 
 
 def test_every_pin_has_a_hash_and_no_index_is_named(root):
     names = {}
+    for pinned in ("requirements", "audit", "wheel"):
+        text = (root / f"tools/{pinned}.txt").read_text()
+        assert "://" not in text and "index-url" not in text
+        assert all("--hash=sha256:" in pin for pin in re.split(r"^(?=[\w-]+==)", text, flags=re.M)[1:])
     for ending in ("in", "txt"):
         text = (root / f"tools/requirements.{ending}").read_text()
-        assert "://" not in text and "index-url" not in text
         names[ending] = dict(re.findall(r"^([\w.-]+)==([\w.]+)", text, re.M))
     plain = {name.lower().replace("_", "-"): version for name, version in names["in"].items()}
     assert plain == names["txt"], "tools/pin.sh writes requirements.txt"
-    pins = re.split(r"^(?=[\w-]+==)", (root / "tools/requirements.txt").read_text(), flags=re.M)[1:]
-    assert all("--hash=sha256:" in pin for pin in pins)

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from tcpsbed.cli.app import app
-from tcpsbed.control import transparency
-from tcpsbed.control.transparency import FREQUENCIES_HZ, Setting, there
-from tcpsbed.errors import DataError
+from tcpsbed.errors import ConfigError
+from tcpsbed.lab.control import transparency
+from tcpsbed.lab.control.transparency import FREQUENCIES_HZ, Setting, there
 
 ONE_HZ = FREQUENCIES_HZ.index(1.0)
 
@@ -53,9 +53,15 @@ def test_the_command_prints_and_draws(tmp_path: Path) -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(DataError, match="allowed: mmt, pd"):
-        transparency.measure([Setting("magic", 0)])
-    with pytest.raises(DataError, match="found 1001 ms; allowed: 0 to 1000 ms"):
+    for setting, key, found, allowed in (
+        (Setting("magic", 0), "--schemes", 'found "magic"', "mmt, pd, position, tdpa, wave"),
+        (Setting("pd", 0, loss=1.0), "loss", "found 1", "a share from 0 to below 1, such as 0.1"),
+    ):
+        with pytest.raises(ConfigError) as refused:
+            transparency.measure([setting])
+        parts = refused.value.key, refused.value.found, refused.value.allowed
+        assert parts == (key, found, allowed)
+    with pytest.raises(ConfigError, match="found 1001 ms; allowed: 0 to 1000 ms"):
         transparency.measure([Setting("pd", 1001)])
     for arguments, said in (
         (["--schemes", "magic"], "allowed: mmt, pd"),
@@ -63,7 +69,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         (["--rtt", "soon"], "--rtt"),
         (["--rtt", "1.4 ms"], "whole milliseconds"),
         (["--rtt", "1000000 s"], 'at most "1 s"'),
-        (["--bursts", "inf", "--loss", "10%"], "less than or equal to 1000000"),
+        (["--bursts", "inf", "--loss", "10%"], "allowed: a number of 1000000 or less"),
         (["--seed", "99999999999999999999"], "18446744073709551615"),
         (["--schemes", ","], "no scheme"),
     ):

@@ -46,8 +46,8 @@ def test_tcp_pays_for_what_it_does_not_lose_with_latency(tmp_path):
     assert abs(datagrams["delay_ms"]["mean"] - udp["delay_ms"]["mean"]) < 2.0
 
 
-def test_the_shipped_dumbbell_feels_reno_and_cubic(tmp_path, scenarios):
-    run = tcpsbed.run(scenarios / "dumbbell-tcp-background.toml", out=tmp_path / "out")
+def test_the_shipped_dumbbell_feels_reno_and_cubic(tmp_path, shipped_scenarios):
+    run = tcpsbed.run(shipped_scenarios / "dumbbell-tcp-background.toml", out=tmp_path / "out")
     curve = run.series["flows"]["haptic"]["delay_mean_ms"]
     times = run.series["t_s"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tcpsbed import config, worlds
+from tcpsbed import scenarios, worlds
 from tcpsbed.errors import WorldError
 from tcpsbed.worlds import registry
 
@@ -40,6 +40,13 @@ def test_a_name_stands_for_a_pair(name, found, pair):
     assert (world.hosting.name, world.network.name) == pair
 
 
+def test_only_links_of_ours_take_events_while_they_run():
+    names = "virtual", "ns3-virtual", "real", "hosts", "ns3"
+    takes = [registry.takes_events(name, plan()) for name in names]
+    assert takes == [True, False, True, False, False]
+    assert not registry.takes_events("real", plan(links=False))
+
+
 @pytest.mark.parametrize("name", ["virtual", *registry.PAIRS])
 def test_every_named_world_can_be_imported_and_fits_together(name):
     registry.check(name)
@@ -63,7 +70,7 @@ def test_every_class_has_the_name_it_is_listed_under():
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("namespaces+none", r"take namespaces\+emulator"),
+        ("namespaces+none", r"no network between them; allowed: namespaces\+emulator"),
         ("namespace", "did you mean namespaces"),
         ("process+nothing", "process, namespaces"),
         ("", "HOSTING"),
@@ -89,7 +96,7 @@ def test_the_command_refuses_before_it_makes_a_folder(tmp_path: Path):
     ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
-    assert "does not fit together" in done.stderr and "Traceback" not in done.stderr
+    assert "nodes of namespaces have no network" in done.stderr and "Traceback" not in done.stderr
     assert not (tmp_path / "there").exists()
 
 
@@ -97,16 +104,16 @@ def test_links_that_nothing_emulates_are_named_in_the_summary(tmp_path: Path):
     import tcpsbed
 
     (tmp_path / "s.toml").write_text(TEXT + LINK)
-    scenario = config.load(tmp_path / "s.toml")
+    scenario = scenarios.load(tmp_path / "s.toml")
     summary = tcpsbed.run(scenario, world="process+none", out=tmp_path / "run").summary
     assert [text for text in summary["ignored"] if text.startswith("link l1.")]
     assert summary["emulator"] == []
     assert summary["world"] == "process+none"
 
 
-@pytest.mark.parametrize("command", [["sweep", "--over", "seed=1,2"], ["latency"], ["step"], ["run"]])
+@pytest.mark.parametrize("command", [["sweep", "--over", "name=a,b"], ["latency"], ["step"], ["run"]])
 @pytest.mark.parametrize(
-    ("world", "words"), [("namespace", "did you mean"), ("mininet+none", "take mininet")]
+    ("world", "words"), [("namespace", "did you mean"), ("mininet+none", "allowed: mininet")]
 )
 def test_every_command_refuses_a_world_that_cannot_be(
     tmp_path: Path, command: list[str], world: str, words: str
@@ -169,6 +176,6 @@ def test_more_nodes_than_a_computer_bears_as_processes_are_refused(tmp_path):
     many = "".join(f"[nodes.n{number}]\n" for number in range(499))
     (tmp_path / "s.toml").write_text(TEXT + many)
     with pytest.raises(
-        WorldError, match=r"nodes: found 501, each a process .* world real; allowed: at most 500"
+        WorldError, match=r"nodes: found 501 nodes, each a process in world real; allowed: at most 500"
     ):
-        worlds.run(config.load(tmp_path / "s.toml"), world="real", out=tmp_path / "out")
+        worlds.run(scenarios.load(tmp_path / "s.toml"), world="real", out=tmp_path / "out")

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from tcpsbed import config
+from tcpsbed import scenarios
 from tcpsbed.cli.app import app
-from tcpsbed.config import xlsx
-from tcpsbed.config.dump import dump_document
 from tcpsbed.errors import ConfigError, TcpsbedError
+from tcpsbed.scenarios import xlsx
+from tcpsbed.scenarios.dump import dump_document
 
 openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl: pip install 'tcpsbed[xlsx]'")
 SHIPPED = sorted((Path(__file__).resolve().parents[2] / "scenarios").glob("*.toml"))
@@ -42,7 +42,7 @@ def there_and_back(folder: Path, text: str) -> dict:
 def test_shipped_scenarios_come_back_the_same_in_the_same_order(file, tmp_path):
     xlsx.to_xlsx(file, tmp_path / "s.xlsx")
     found = tomllib.loads(xlsx.from_xlsx(tmp_path / "s.xlsx"))
-    wanted = config.tables(file).document
+    wanted = scenarios.tables(file).document
     assert found == wanted
     for section in {name for sections in xlsx.SHEETS.values() for name in sections} & wanted.keys():
         assert list(found[section]) == list(wanted[section]), "rows keep the order of the file"
@@ -164,7 +164,7 @@ def command(folder, *words):
 
 
 def test_the_command_goes_both_ways(tmp_path):
-    (tmp_path / "s.toml").write_text(config.init_template())
+    (tmp_path / "s.toml").write_text(scenarios.init_template())
     for words in (
         ["to-xlsx", "s.toml"],
         ["from-xlsx", "s.xlsx", "--out", "back.toml"],
@@ -172,14 +172,16 @@ def test_the_command_goes_both_ways(tmp_path):
     ):
         done = command(tmp_path, "config", *words)
         assert done.exit_code == (2 if "none.xlsx" in words else 0), done.stderr
-    assert config.tables(tmp_path / "back.toml").document == config.tables(tmp_path / "s.toml").document
+    assert scenarios.tables(tmp_path / "back.toml").document == scenarios.tables(tmp_path / "s.toml").document
+    printed = command(tmp_path, "config", "from-xlsx", "s.xlsx", "--out", "-")
+    assert printed.stdout == (tmp_path / "back.toml").read_text() and not (tmp_path / "-").exists()
 
 
 def test_a_spreadsheet_is_checked_and_run_as_it_is(tmp_path):
-    (tmp_path / "s.toml").write_text(config.init_template())
+    (tmp_path / "s.toml").write_text(scenarios.init_template())
     xlsx.to_xlsx(tmp_path / "s.toml", tmp_path / "s.xlsx")
     checked = command(tmp_path, "check", "s.xlsx")
-    assert checked.exit_code == 0 and "s.xlsx: right." in checked.stdout, checked.stderr
+    assert checked.exit_code == 0 and "s.xlsx: valid." in checked.stdout, checked.stderr
     for name in ("s.toml", "s.xlsx"):
         done = command(tmp_path, "run", name, "--duration", "1500 ms", "--out", name[2:], "-q")
         assert done.exit_code == 0, done.stderr
@@ -190,7 +192,7 @@ def test_a_spreadsheet_is_checked_and_run_as_it_is(tmp_path):
 
 
 def test_a_wrong_value_in_a_spreadsheet_is_named_by_sheet_and_row(tmp_path):
-    (tmp_path / "s.toml").write_text(config.init_template())
+    (tmp_path / "s.toml").write_text(scenarios.init_template())
     xlsx.to_xlsx(tmp_path / "s.toml", tmp_path / "s.xlsx")
     book = openpyxl.load_workbook(tmp_path / "s.xlsx")
     column = [cell.value for cell in book["network"][1]].index("delay") + 1
@@ -199,13 +201,13 @@ def test_a_wrong_value_in_a_spreadsheet_is_named_by_sheet_and_row(tmp_path):
     book.save(tmp_path / "wrong.xlsx")
     assert book["scenario"]["A2"].value == "duration"
     with pytest.raises(ConfigError, match=r"wrong\.xlsx, scenario!B2.*duration"):
-        config.load(tmp_path / "wrong.xlsx")
+        scenarios.load(tmp_path / "wrong.xlsx")
     book["scenario"]["B2"] = "10 s"
     book.save(tmp_path / "wrong.xlsx")
     with pytest.raises(ConfigError, match=r"wrong\.xlsx, network!3.*links\.l1\.delay"):
-        config.load(tmp_path / "wrong.xlsx")
+        scenarios.load(tmp_path / "wrong.xlsx")
     with pytest.raises(ConfigError, match=r"--set duration=never"):
-        config.load(tmp_path / "s.xlsx", ["duration=never"])
+        scenarios.load(tmp_path / "s.xlsx", ["duration=never"])
 
 
 def test_the_blank_template_has_all_sheets_and_fills_into_a_scenario(tmp_path):
@@ -234,7 +236,7 @@ def test_the_blank_template_has_all_sheets_and_fills_into_a_scenario(tmp_path):
 
 @pytest.mark.slow
 def test_no_command_writes_over_a_file(tmp_path):
-    (tmp_path / "s.toml").write_text(config.init_template())
+    (tmp_path / "s.toml").write_text(scenarios.init_template())
     (tmp_path / "s.xlsx").write_text("mine")
     for words in (["config", "to-xlsx", "s.toml"], ["init", "--xlsx", "s.xlsx"]):
         done = command(tmp_path, *words)
@@ -243,4 +245,4 @@ def test_no_command_writes_over_a_file(tmp_path):
     xlsx.to_xlsx(tmp_path / "s.toml", tmp_path / "t.xlsx")
     done = command(tmp_path, "config", "from-xlsx", "t.xlsx", "--out", "s.toml")
     assert done.exit_code == 2 and "exists already" in done.stderr
-    assert (tmp_path / "s.toml").read_text() == config.init_template()
+    assert (tmp_path / "s.toml").read_text() == scenarios.init_template()

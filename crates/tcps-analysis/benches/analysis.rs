@@ -3,7 +3,10 @@
 use nix::time::{clock_gettime, ClockId};
 use std::hint::black_box;
 use tcps_analysis::{analyse, Options};
-use tcps_core::record::{Kind, Record};
+use tcps_core::{
+    ids::{FlowId, NodeId},
+    record::{Kind, Record},
+};
 
 const SAMPLES: u32 = 500_000;
 
@@ -40,9 +43,9 @@ fn rows(components: u16) -> Vec<u8> {
                 value: age_ns,
                 index,
                 size: 24,
-                flow: 0,
+                flow: FlowId(0),
                 point,
-                node: 0,
+                node: NodeId(0),
                 ..Record::new(sent_ns + age_ns, kind)
             };
             rows.push(row);

@@ -5,8 +5,9 @@
 
 use super::names;
 use serde::Serialize;
-use tcps_core::{record::Record, time::Time};
-use tcps_plan::Plan;
+use std::collections::BTreeMap;
+use tcps_core::{fit::Slope, ids::NodeId, record::Record};
+use tcps_plan::{Plan, SteppedClock};
 
 /// What a node knows of a peer's clock.
 #[derive(Debug, Serialize)]
@@ -34,65 +35,42 @@ pub struct ClockReport {
 /// Exchanges of one node with one peer.
 #[derive(Debug)]
 struct Pair {
-    node: u16,
-    peer: u16,
+    node: NodeId,
+    peer: NodeId,
     n: u64,
     last: Record,
     bound_ns: u32,
     error_ns: i64,
     error_max_ns: u64,
     step_max_ns: u64,
-    line: Line,
-}
-
-/// Least squares over time, about the first point.
-#[derive(Debug, Default)]
-struct Line {
-    origin: Option<(Time, i64)>,
-    n: f64,
-    x: f64,
-    y: f64,
-    xx: f64,
-    xy: f64,
-}
-
-impl Line {
-    fn add(&mut self, time_ns: Time, value: i64) {
-        let (time0, value0) = *self.origin.get_or_insert((time_ns, value));
-        let x = (time_ns as f64 - time0 as f64) / 1e9;
-        let y = value as f64 - value0 as f64;
-        self.n += 1.0;
-        self.x += x;
-        self.y += y;
-        self.xx += x * x;
-        self.xy += x * y;
-    }
-
-    /// Nanoseconds a second.
-    fn slope(&self) -> Option<f64> {
-        let spread = self.n * self.xx - self.x * self.x;
-        (self.n >= 3.0 && spread > 0.0).then(|| (self.n * self.xy - self.x * self.y) / spread)
-    }
+    /// Estimates in ns over seconds, both from the first exchange on.
+    line: Slope,
+    first: Record,
 }
 
 /// All clocks.
 #[derive(Debug, Default)]
 pub struct Clocks {
     pairs: Vec<Pair>,
+    /// The clocks that the plan gives nodes, as far as they were asked for.
+    true_clocks: BTreeMap<NodeId, SteppedClock>,
 }
 
 impl Clocks {
     /// A `Sync` row; nodes that the plan does not have are left out.
     // [RFC 5905 §8]
     pub fn take(&mut self, row: &Record, plan: &Plan) {
-        let known = |n: u16| (n as usize) < plan.nodes.len();
-        if !known(row.node) || !known(row.point) {
+        let peer = NodeId(row.point);
+        if row.node.max(peer).index() >= plan.nodes.len() {
             return;
         }
         let at_ns = row.time_ns.clamp(0, plan.duration_ns.max(0));
-        let error = |n: u16| plan.clock_at(n, at_ns).error(at_ns);
-        let truth = error(row.point).saturating_sub(error(row.node));
-        let at = self.pairs.iter().position(|p| (p.node, p.peer) == (row.node, row.point));
+        let mut error = |n: NodeId| {
+            let clock = self.true_clocks.entry(n).or_insert_with(|| plan.stepped_clock(n));
+            clock.at(at_ns).error(at_ns)
+        };
+        let truth = error(peer).saturating_sub(error(row.node));
+        let at = self.pairs.iter().position(|p| (p.node, p.peer) == (row.node, peer));
         let at = at.unwrap_or_else(|| {
             self.pairs.push(Pair::new(row));
             self.pairs.len() - 1
@@ -108,7 +86,7 @@ impl Clocks {
             n: p.n,
             offset_ns: p.last.value,
             bound_ns: p.bound_ns,
-            drift_ppm: p.line.slope().map(|ns_a_second| ns_a_second / 1000.0),
+            drift_ppm: p.line.slope().filter(|_| p.n >= 3).map(|ns_a_second| ns_a_second / 1000.0),
             true_error_ns: p.error_ns,
             true_error_max_ns: p.error_max_ns,
             step_max_ns: p.step_max_ns,
@@ -121,14 +99,15 @@ impl Pair {
     fn new(row: &Record) -> Self {
         Self {
             node: row.node,
-            peer: row.point,
+            peer: NodeId(row.point),
             n: 0,
             last: *row,
             bound_ns: u32::MAX,
             error_ns: 0,
             error_max_ns: 0,
             step_max_ns: 0,
-            line: Line::default(),
+            line: Slope::default(),
+            first: *row,
         }
     }
 
@@ -141,6 +120,7 @@ impl Pair {
         self.bound_ns = self.bound_ns.min(row.size);
         self.error_ns = error_ns;
         self.error_max_ns = self.error_max_ns.max(error_ns.unsigned_abs());
-        self.line.add(row.time_ns, row.value);
+        let x = (row.time_ns as f64 - self.first.time_ns as f64) / 1e9;
+        self.line.add(x, row.value as f64 - self.first.value as f64);
     }
 }

@@ -10,8 +10,9 @@ use super::names;
 use super::stretch::{Stretch, StretchEstimate};
 use serde::Serialize;
 use tcps_core::{
+    ids::FlowId,
     record::{Kind, Record},
-    sample::{PointId, HELD},
+    sample::{owner, PointId, HELD},
     time::Time,
 };
 use tcps_plan::{FlowPlan, Plan, ProbePlan};
@@ -90,7 +91,7 @@ struct PointState {
 /// A probe at work.
 #[derive(Debug)]
 pub struct Echoes {
-    flow: u16,
+    flow: FlowId,
     /// In the order of the path.
     points: Vec<PointState>,
     answers: Vec<Answer>,
@@ -110,7 +111,7 @@ impl Echoes {
             .zip(&probe.points)
             .map(|(turn, &point)| PointState { point, turn, ..PointState::default() })
             .collect();
-        if let Some(flow) = plan.flows.get(probe.flow as usize) {
+        if let Some(flow) = plan.flows.get(probe.flow.index()) {
             points.sort_by_key(|p| place_on_path(flow, p.point));
         }
         let pairs = points.len().saturating_sub(1);
@@ -266,7 +267,7 @@ impl Echoes {
             }
         });
         EchoReport {
-            flow: plan.flows.get(self.flow as usize).map_or_else(String::new, |f| f.name.clone()),
+            flow: plan.flows.get(self.flow.index()).map_or_else(String::new, |f| f.name.clone()),
             commands: commands.saturating_sub(self.first.into()),
             points: points.collect(),
             differences: self.stretches(plan),
@@ -275,7 +276,7 @@ impl Echoes {
     }
 
     fn stretches(&self, plan: &Plan) -> Vec<StretchEstimate> {
-        let Some(flow) = plan.flows.get(self.flow as usize) else { return Vec::new() };
+        let Some(flow) = plan.flows.get(self.flow.index()) else { return Vec::new() };
         let pairs = self.points.windows(2).zip(&self.differences);
         pairs
             .map(|(ends, [round_trip, one_way])| {
@@ -310,7 +311,7 @@ impl Echoes {
 
 /// Commands that the plan gives until then: at most one a sample.
 fn planned(plan: &Plan, probe: &ProbePlan, until_ns: Time) -> u64 {
-    let Some(flow) = plan.flows.get(probe.flow as usize) else { return 0 };
+    let Some(flow) = plan.flows.get(probe.flow.index()) else { return 0 };
     let step_ns = probe.period_ns.max(flow.period_ns).max(1);
     let until_ns = flow.stop_ns.map_or(until_ns, |stop_ns| stop_ns.min(until_ns));
     let span_ns = until_ns.saturating_sub(probe.start_ns.max(flow.start_ns));
@@ -320,7 +321,7 @@ fn planned(plan: &Plan, probe: &ProbePlan, until_ns: Time) -> u64 {
 
 /// Where a point lies on a flow's path; a hold-until-done point after the exit of its component.
 fn place_on_path(flow: &FlowPlan, point: PointId) -> usize {
-    let component = names::owner(point);
+    let component = owner(point);
     let visit = flow.path.iter().position(|v| v.component == component).unwrap_or(flow.path.len());
     let side = if point & HELD != 0 { 2 } else { usize::from(point & 1) };
     visit * 3 + side

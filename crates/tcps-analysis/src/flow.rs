@@ -1,19 +1,19 @@
 //! Everything that is counted of one flow.
 
 use super::age::Age;
-use super::fit::{fit, Fits};
-use super::jitter::{Jitter, Jitters, MeanMax};
+use super::fit::fit;
+use super::flow_report::{Drops, FlowCdf, FlowReport, Verified};
+use super::jitter::Jitter;
 use super::leg::{self, Arrival, Leg};
 use super::names;
-use super::order::{Order, Reordering};
-use super::path::{self, PathReport, PointAges};
+use super::order::Order;
+use super::path;
 use super::series::Series;
-use super::shown::{Shown, ShownReport};
+use super::shown::Shown;
 use super::snr;
 use super::tally::{Distribution, Tally};
 use super::window::REPEATED;
-use super::Options;
-use serde::Serialize;
+use crate::options::Options;
 use std::collections::BTreeMap;
 use tcps_core::{
     record::{DropReason, Kind, Record},
@@ -21,102 +21,6 @@ use tcps_core::{
     time::Time,
 };
 use tcps_plan::{FlowPlan, Plan};
-
-/// Packets of a flow dropped at a place for a reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Drops {
-    /// Link or component.
-    pub at: String,
-    /// Why.
-    pub reason: &'static str,
-    /// Packets.
-    pub packets: u64,
-}
-
-/// Frames compared with their checksum.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Verified {
-    /// As sent.
-    pub good: u64,
-    /// Not as sent.
-    pub bad: u64,
-}
-
-/// Quantiles at `p` of the analysis.
-#[derive(Debug, Serialize)]
-pub struct FlowCdf {
-    /// Of the delay, ns.
-    pub delay_ns: Vec<f64>,
-    /// Of the time between packets, ns.
-    pub interarrival_ns: Vec<f64>,
-}
-
-/// What a flow did.
-#[derive(Debug, Serialize)]
-pub struct FlowReport {
-    /// Its name.
-    pub name: String,
-    /// Samples sent after the warm-up.
-    pub sent: u64,
-    /// Of these, delivered (each once).
-    pub delivered: u64,
-    /// Delivered beside them: samples of a periodic stage with nothing new in them. They count for the age of data alone.
-    pub repeated: u64,
-    /// Sent early enough that their fate is known.
-    pub judged: u64,
-    /// Of these, neither delivered nor given up on purpose.
-    pub lost: u64,
-    /// `lost / judged`.
-    pub loss: f64,
-    /// Sent within the grace time and not delivered by the end.
-    pub in_flight: u64,
-    /// Copies: delivered again, or recognised and dropped by an endpoint.
-    pub duplicated: u64,
-    /// Of these, dropped by an endpoint.
-    pub duplicates_dropped: u64,
-    /// Replaced on purpose by a periodic stage.
-    pub superseded: u64,
-    /// Kept back on purpose by a sampler or an endpoint.
-    pub suppressed: u64,
-    /// Components whose periodic stage makes new samples of old ones: `lost` adds what was lost before and after.
-    pub resampled_at: Vec<String>,
-    /// Deliveries so late that the sample had already been counted as lost.
-    pub beyond_window: u64,
-    /// Order of arrival.
-    pub reordering: Reordering,
-    /// Packets dropped on the way.
-    pub drops: Vec<Drops>,
-    /// One-way delay, ns.
-    pub delay_ns: Option<Distribution>,
-    /// Jitters.
-    pub jitter: Jitters,
-    /// Delay above the smallest delay, ns.
-    pub pdv_ns: Option<Distribution>,
-    /// Ratio of signal to noise of what is displayed, if values were recorded at source and sink.
-    pub snr_db: Option<f64>,
-    /// Delay of a sample minus that of the one sent before it, ns.
-    pub ipdv_ns: Option<Distribution>,
-    /// Time between packets, ns.
-    pub interarrival_ns: Option<Distribution>,
-    /// Laws fitted to it.
-    pub interarrival_fits: Option<Fits>,
-    /// Age of data over time, ns.
-    pub age_ns: Option<MeanMax>,
-    /// Payload delivered.
-    pub payload_bytes: u64,
-    /// Its rate while the flow ran.
-    pub rate_bps: f64,
-    /// Checksums.
-    pub verified: Verified,
-    /// What playout did, where the flow has one.
-    pub playout: Option<ShownReport>,
-    /// Ages at the echo points.
-    pub points: Vec<PointAges>,
-    /// Where the time went.
-    pub path: PathReport,
-    /// Cumulative curves.
-    pub cdf: FlowCdf,
-}
 
 /// A flow being watched.
 #[derive(Debug)]
@@ -151,6 +55,7 @@ struct Counts {
     superseded: u64,
     suppressed: u64,
     beyond_window: u64,
+    undated: u64,
     bytes: u64,
     verified: Verified,
 }
@@ -169,7 +74,7 @@ pub struct Around<'a> {
 impl Flow {
     /// Nothing seen yet.
     pub fn new(plan: &Plan, flow: &FlowPlan, options: &Options) -> Self {
-        let legs = Leg::all(flow, plan.duration_ns, options);
+        let legs = Leg::all(plan, flow, options);
         let numbered = legs.iter().enumerate();
         let leg_of = numbered.flat_map(|(i, leg)| leg.join.numbers().iter().map(move |&p| (p, i))).collect();
         Self {
@@ -239,6 +144,13 @@ impl Flow {
                     self.count_delivery(row);
                 }
             }
+            Arrival::Undated(counts) => {
+                series.flows[flow][bin].bytes += u64::from(row.size);
+                if counts {
+                    self.counts.undated += 1;
+                    self.count_arrival(row);
+                }
+            }
             Arrival::Repeated => {
                 series.flows[flow][bin].bytes += u64::from(row.size);
                 self.renew(row, flow, options, series);
@@ -272,7 +184,9 @@ impl Flow {
     /// A periodic stage gave a sample of its own number; `detail` says whether there is anything new in it.
     fn renumbered(&mut self, row: &Record, around: Around) {
         let Around { flow, options, series } = around;
-        let Some(behind) = self.legs.iter().skip(1).position(|leg| leg.owner() == row.point) else { return };
+        let Some(behind) = self.legs.iter().skip(1).position(|leg| leg.owner().0 == row.point) else {
+            return;
+        };
         let [before, leg, ..] = &mut self.legs[behind..] else { return };
         let source = Record { index: row.value as u32, ..*row };
         let source = (row.detail != 0).then(|| before.used(&source, flow, options, series));
@@ -285,13 +199,19 @@ impl Flow {
 
     #[inline]
     fn count_delivery(&mut self, row: &Record) {
+        self.vary(row);
+        if self.count_arrival(row) {
+            self.jitter.arrive(row.time_ns, row.value);
+        }
+    }
+
+    /// A delivery, whatever its delay; false if it came in one packet with the one before.
+    #[inline]
+    fn count_arrival(&mut self, row: &Record) -> bool {
         self.counts.delivered += 1;
         self.counts.bytes += u64::from(row.size);
         self.order.arrive(row.index, row.time_ns);
-        self.vary(row);
-        if self.note_gap(row.time_ns) {
-            self.jitter.arrive(row.time_ns, row.value);
-        }
+        self.note_gap(row.time_ns)
     }
 
     /// Delay variation against the neighbours by number, whichever arrived first.
@@ -406,6 +326,7 @@ impl Flow {
             suppressed: c.suppressed,
             resampled_at: self.legs.iter().skip(1).map(|leg| names::component(plan, leg.owner())).collect(),
             beyond_window: c.beyond_window,
+            undated: c.undated,
             reordering: self.order.summary(),
             drops: self.drops_by_place(plan),
             // [RFC 5481 §4.2]

@@ -8,7 +8,7 @@
 
 use super::names;
 use serde::Serialize;
-use tcps_core::record::Record;
+use tcps_core::{ids::NodeId, record::Record};
 use tcps_plan::{Plan, ProbePlan};
 
 /// What is known of the clocks at both ends of a round trip.
@@ -41,7 +41,7 @@ pub struct Giver {
 /// The clock of a node, as it was estimated.
 #[derive(Debug)]
 struct End {
-    node: u16,
+    node: NodeId,
     /// Reference minus this clock.
     offset_ns: Option<i64>,
     /// Half the shortest round trip to the reference. [RFC 5905 §8]
@@ -49,7 +49,7 @@ struct End {
 }
 
 impl End {
-    fn new(node: u16, plan: &Plan) -> Self {
+    fn new(node: NodeId, plan: &Plan) -> Self {
         let reference = plan.sync.as_ref().is_some_and(|s| s.reference == node);
         let (offset_ns, bound_ns) = if reference { (Some(0), 0) } else { (None, u32::MAX) };
         Self { node, offset_ns, bound_ns }

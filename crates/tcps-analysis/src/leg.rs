@@ -4,20 +4,22 @@
 //! numbering and gives samples of another, so that one leg ends at its component's entry and another starts at the
 //! exit. A sample can be lost on either. What comes of a sample counts if that was sent after the warm-up.
 
-use super::names;
 use super::path::Join;
 use super::series::Series;
-use super::window::{Slot, Window, COUNTED, DELIVERED, MADE, REPEATED, SENT, SUPERSEDED, USED};
-use super::Options;
+use super::window::{Slot, Window, COUNTED, DELIVERED, MADE, REPEATED, SENT, SUPERSEDED, UNDATED, USED};
+use crate::options::Options;
 use tcps_core::{
+    ids::ComponentId,
     record::Record,
-    sample::{entry, exit, PointId, HELD},
-    time::Time,
+    sample::{entry, exit, owner, PointId, HELD},
+    time::{Time, MS},
 };
-use tcps_plan::{FlowPlan, VisitPlan};
+use tcps_plan::{FlowPlan, Plan, VisitPlan};
 
 /// Components of a flow that are told apart.
 const MOST_VISITS: usize = 120;
+/// How far clocks may differ beside what the plan says.
+const CLOCKS_NS: Time = 100 * MS;
 
 /// Counts of a leg.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,6 +57,8 @@ pub enum Arrival {
     Again(bool),
     /// The first of its number, with nothing new in it.
     Repeated,
+    /// The first of its number, from before the run or from the future: it has no delay. Whether it counts.
+    Undated(bool),
     /// Its number left the window long ago.
     Beyond,
     /// Nothing with its number can have started: a bit of it changed on the way.
@@ -75,12 +79,14 @@ pub struct Leg {
     pub end: PointId,
     /// The mark of a sample that came through: `DELIVERED`, or `USED` where rows say which the next leg was made of.
     done: u8,
+    /// How far the clocks of two nodes may differ.
+    clocks_ns: Time,
 }
 
 impl Leg {
-    /// The legs of a flow in a run of this length; none if it leads nowhere.
-    pub fn all(flow: &FlowPlan, run_ns: Time, options: &Options) -> Vec<Self> {
-        let visits: Vec<&VisitPlan> = flow.path.iter().filter(|v| v.component < HELD / 2).collect();
+    /// The legs of a flow in a run; none if it leads nowhere.
+    pub fn all(plan: &Plan, flow: &FlowPlan, options: &Options) -> Vec<Self> {
+        let visits: Vec<&VisitPlan> = flow.path.iter().filter(|v| v.component.0 < HELD / 2).collect();
         if visits.len() < 2 {
             return Vec::new();
         }
@@ -89,17 +95,33 @@ impl Leg {
         let periods: Vec<Time> = std::iter::once(flow.period_ns).chain(periods).collect();
         let ends_with = |i| if i + 1 == parts.len() { visits.last() } else { None };
         let legs = parts.iter().zip(periods).enumerate();
-        let window = |period_ns| Window::new(period_ns, options.grace_ns, run_ns);
-        legs.map(|(i, (points, period_ns))| Self::new(points, i == 0, ends_with(i), window(period_ns)))
-            .collect()
+        let window = |period_ns| Window::new(period_ns, options.grace_ns, plan.duration_ns);
+        let nodes = visits.iter().map(|v| plan.components[v.component].node);
+        let clocks_ns = plan.clocks_apart_ns(nodes).saturating_add(CLOCKS_NS);
+        legs.map(|(i, (points, period_ns))| {
+            Self::new(points, i == 0, ends_with(i), window(period_ns), clocks_ns)
+        })
+        .collect()
     }
 
-    fn new(points: &[PointId], first: bool, last: Option<&&VisitPlan>, window: Window) -> Self {
+    fn new(
+        points: &[PointId],
+        first: bool,
+        last: Option<&&VisitPlan>,
+        window: Window,
+        clocks_ns: Time,
+    ) -> Self {
         let (start, end) = (points[0], points[points.len() - 1]);
         let after = last.filter(|v| !v.steps.is_empty()).map(|v| exit(v.component));
         let all = points.iter().copied().chain(after).collect();
         let join = Join::new(all, points.len(), [first, last.is_some()], window.size());
-        Self { join, window, counts: Counts::default(), start, end, done: DELIVERED }
+        Self { join, window, counts: Counts::default(), start, end, done: DELIVERED, clocks_ns }
+    }
+
+    /// Whether the row's sample can have been made at its origin: in the run, and not in the future.
+    #[inline]
+    fn dates(&self, row: &Record) -> bool {
+        (-self.clocks_ns..=row.time_ns.saturating_add(self.clocks_ns)).contains(&row.value)
     }
 
     /// The sample's slot; samples that leave the window are judged.
@@ -149,7 +171,7 @@ impl Leg {
     /// A sample passes a point between.
     #[inline]
     pub fn pass(&mut self, row: &Record) {
-        if self.window.get(row.index).is_some_and(|slot| slot.is(COUNTED)) {
+        if self.dates(row) && self.window.get(row.index).is_some_and(|slot| slot.is(COUNTED)) {
             self.join.pass(row.index, row.point, row.value);
         }
     }
@@ -160,6 +182,7 @@ impl Leg {
         if !self.window.reaches(row.index) {
             return Arrival::Stray;
         }
+        let dated = self.dates(row);
         let Some(slot) = self.slot(row, flow, options, series) else { return Arrival::Beyond };
         let counted = slot.is(COUNTED);
         if slot.is(DELIVERED) {
@@ -167,6 +190,10 @@ impl Leg {
         }
         slot.marks |= DELIVERED;
         slot.delay_ns = row.value;
+        if !dated {
+            slot.marks |= UNDATED;
+            return Arrival::Undated(counted);
+        }
         if slot.is(REPEATED) {
             return Arrival::Repeated;
         }
@@ -188,7 +215,7 @@ impl Leg {
         let slot = self.window.reaches(row.index).then(|| self.slot(row, flow, options, series)).flatten()?;
         slot.marks |= USED;
         let slot = *slot;
-        if slot.marks & (COUNTED | DELIVERED | REPEATED) == COUNTED | DELIVERED {
+        if slot.marks & (COUNTED | DELIVERED | REPEATED | UNDATED) == COUNTED | DELIVERED {
             self.join.used(row.index);
         }
         Some(slot)
@@ -231,7 +258,7 @@ impl Leg {
     #[inline]
     pub fn delay_of(&self, index: Option<u32>) -> Option<i64> {
         let slot = self.window.get(index?)?;
-        (slot.marks & (DELIVERED | COUNTED) == DELIVERED | COUNTED).then_some(slot.delay_ns)
+        (slot.marks & (DELIVERED | COUNTED | UNDATED) == DELIVERED | COUNTED).then_some(slot.delay_ns)
     }
 
     /// Judges what is left at the end of the run.
@@ -246,8 +273,8 @@ impl Leg {
     }
 
     /// The component that starts the leg.
-    pub fn owner(&self) -> u16 {
-        names::owner(self.start)
+    pub fn owner(&self) -> ComponentId {
+        owner(self.start)
     }
 
     /// Bytes held on the heap.

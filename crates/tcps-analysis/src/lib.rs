@@ -15,6 +15,7 @@ pub mod clock;
 pub mod echo;
 pub mod fit;
 pub mod flow;
+pub mod flow_report;
 pub mod giver;
 pub mod histogram;
 pub mod interval;
@@ -22,6 +23,7 @@ pub mod jitter;
 pub mod leg;
 pub mod names;
 pub mod node;
+mod options;
 pub mod order;
 pub mod path;
 pub mod queue;
@@ -34,11 +36,13 @@ pub mod stretch;
 pub mod tally;
 pub mod window;
 
+pub use options::Options;
+
 use serde::Serialize;
 use std::io::{Read, Result};
 use tcps_core::{
     record::{Kind, Record},
-    time::{Time, SECOND},
+    time::Time,
 };
 use tcps_plan::Plan;
 
@@ -49,23 +53,6 @@ const LISTED_EVENTS: usize = 10_000;
 const MOST_BINS: usize = 200_000;
 /// Bins of a curve that there are in any case.
 const FEWEST_BINS: usize = 20;
-
-/// How to look.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// What was sent before this moment does not count.
-    pub warmup_ns: Time,
-    /// A sample is lost if it was sent at least this long before the end and never arrived.
-    pub grace_ns: Time,
-    /// Bins of a curve over time, at most.
-    pub bins: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { warmup_ns: 0, grace_ns: SECOND, bins: 400 }
-    }
-}
 
 /// A scenario event that took place.
 #[derive(Debug, Serialize)]
@@ -92,16 +79,16 @@ pub struct Analysis {
     /// Significant digits of percentiles.
     pub digits: u8,
     /// Flows in the plan's order.
-    pub flows: Vec<flow::FlowReport>,
+    pub flows: Vec<flow_report::FlowReport>,
     /// Probes in the plan's order.
     pub echo: Vec<echo::EchoReport>,
-    /// Links whose queue was looked at.
+    /// Links whose queue was sampled.
     pub queues: Vec<queue::QueueReport>,
     /// Channels whose packets were recorded.
     pub channels: Vec<queue::ChannelReport>,
     /// Clock synchronisation.
     pub clocks: Vec<clock::ClockReport>,
-    /// Nodes that stood still.
+    /// Nodes that stalled.
     pub nodes: Vec<node::NodeReport>,
     /// Events in the order in which they took place.
     pub events: Vec<EventReport>,
@@ -175,6 +162,9 @@ impl<'a> Analyser<'a> {
     #[inline]
     pub fn take(&mut self, row: &Record) {
         self.rows += 1;
+        if row.kind == Kind::Hop {
+            return; // It is of the moment at which a packet came to a link, and written when it has left.
+        }
         self.unordered += u64::from(row.time_ns < self.last_ns);
         self.last_ns = self.last_ns.max(row.time_ns);
         match row.kind {
@@ -185,7 +175,7 @@ impl<'a> Analyser<'a> {
 
     #[inline]
     fn sample(&mut self, row: &Record) {
-        let number = row.flow as usize;
+        let number = row.flow.index();
         let Some(flow) = self.flows.get_mut(number) else {
             self.strange += 1;
             return;
@@ -218,7 +208,7 @@ impl<'a> Analyser<'a> {
             | Kind::Skipped
             | Kind::Starved
             | Kind::Renumbered => {
-                let number = row.flow as usize;
+                let number = row.flow.index();
                 if let Some(flow) = self.flows.get_mut(number) {
                     let around =
                         flow::Around { flow: number, options: &self.options, series: &mut self.series };
@@ -226,7 +216,7 @@ impl<'a> Analyser<'a> {
                 }
             }
             Kind::Signal => {
-                if let Some(flow) = self.flows.get_mut(row.flow as usize) {
+                if let Some(flow) = self.flows.get_mut(row.flow.index()) {
                     flow.signal(row);
                 }
             }

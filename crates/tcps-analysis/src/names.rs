@@ -1,37 +1,38 @@
 //! Names and places of numbered things, from the plan.
 
 use tcps_core::{
-    record::{DropReason, Place, NONE},
-    sample::{PointId, HELD},
+    ids::{ComponentId, LinkId, NodeId, NONE},
+    record::{DropReason, Place},
+    sample::{owner, PointId, HELD},
 };
 use tcps_plan::Plan;
 
 /// `srv.entry`, `srv.exit`, or `robot.held` for the hold-until-done point.
 pub fn point(plan: &Plan, point: PointId) -> String {
-    let (component, side) = match point {
+    let side = match point {
         NONE => return "unknown".into(),
-        p if p & HELD != 0 => (p & !HELD, "held"),
-        p if p % 2 == 0 => (p / 2, "entry"),
-        p => (p / 2, "exit"),
+        p if p & HELD != 0 => "held",
+        p if p % 2 == 0 => "entry",
+        _ => "exit",
     };
-    format!("{}.{side}", self::component(plan, component))
+    format!("{}.{side}", component(plan, owner(point)))
 }
 
 /// Name of a component.
-pub fn component(plan: &Plan, number: u16) -> String {
-    plan.components.get(number as usize).map_or_else(|| format!("component {number}"), |c| c.name.clone())
+pub fn component(plan: &Plan, id: ComponentId) -> String {
+    plan.components.get(id.index()).map_or_else(|| format!("component {id}"), |c| c.name.clone())
 }
 
 /// Name of a link of the network.
-pub fn link(plan: &Plan, number: u16) -> String {
-    plan.network.links.get(number as usize).map_or_else(|| "unknown".into(), |l| l.name.clone())
+pub fn link(plan: &Plan, id: LinkId) -> String {
+    plan.network.links.get(id.index()).map_or_else(|| "unknown".into(), |l| l.name.clone())
 }
 
 /// Name of a node; the emulator's rows have the number after the last node's.
-pub fn node(plan: &Plan, number: u16) -> String {
-    match plan.nodes.get(number as usize) {
+pub fn node(plan: &Plan, id: NodeId) -> String {
+    match plan.nodes.get(id.index()) {
         Some(node) => node.name.clone(),
-        None if number as usize == plan.nodes.len() => "emulator".into(),
+        None if id.index() == plan.nodes.len() => "emulator".into(),
         None => "unknown".into(),
     }
 }
@@ -39,16 +40,7 @@ pub fn node(plan: &Plan, number: u16) -> String {
 /// Where a packet was dropped: by most reasons on a link, by the others at a component.
 pub fn place(plan: &Plan, reason: DropReason, point: u16) -> String {
     match reason.place() {
-        Place::Component => component(plan, point),
-        _ => link(plan, point),
-    }
-}
-
-/// The component that a point belongs to.
-pub fn owner(point: PointId) -> u16 {
-    if point & HELD != 0 {
-        point & !HELD
-    } else {
-        point / 2
+        Place::Component => component(plan, ComponentId(point)),
+        _ => link(plan, LinkId(point)),
     }
 }

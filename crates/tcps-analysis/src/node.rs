@@ -2,13 +2,13 @@
 
 use super::names;
 use serde::Serialize;
-use tcps_core::record::Record;
+use tcps_core::{ids::NodeId, record::Record};
 use tcps_plan::Plan;
 
 /// Gaps that are listed one by one.
 const LISTED: usize = 100;
 
-/// A loop stood still.
+/// A loop stalled.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gap {
     /// When it ended, seconds.
@@ -52,7 +52,7 @@ impl Nodes {
     /// A `Gap` row.
     pub fn take(&mut self, row: &Record) {
         let last = self.nodes.len() - 1;
-        let node = &mut self.nodes[(row.node as usize).min(last)];
+        let node = &mut self.nodes[row.node.index().min(last)];
         node.gaps += 1;
         node.longest_ns = node.longest_ns.max(row.value);
         if node.first.len() < LISTED {
@@ -64,7 +64,7 @@ impl Nodes {
     pub fn report(&self, plan: &Plan) -> Vec<NodeReport> {
         let report = |(i, n): (usize, &NodeState)| {
             (n.gaps > 0).then(|| NodeReport {
-                name: names::node(plan, i as u16),
+                name: names::node(plan, NodeId(i as u16)),
                 gaps: n.gaps,
                 longest_gap_ns: n.longest_ns,
                 first_gaps: n.first.clone(),

@@ -13,7 +13,7 @@ use super::names;
 use super::stretch::Stretch;
 use super::tally::{mean_of, Distribution, Tally};
 use serde::Serialize;
-use tcps_core::sample::PointId;
+use tcps_core::sample::{owner, PointId};
 use tcps_plan::{FlowPlan, Plan};
 
 /// Samples whose ages wait at most.
@@ -230,14 +230,14 @@ impl Join {
     }
 }
 
-/// The whole way over all legs. Between two legs lies a component whose periodic stage makes new samples of old
+/// The path from end to end, over all legs. Between two legs lies a component whose periodic stage makes new samples of old
 /// ones: it is given the difference of the mean ages, so that the means still add up.
 pub fn report(plan: &Plan, flow: &FlowPlan, legs: &[&Join]) -> PathReport {
     let mut segments: Vec<Segment> = Vec::new();
     for (i, leg) in legs.iter().enumerate() {
         if let Some(before) = i.checked_sub(1).map(|b| legs[b]) {
             let mean_ns = before.mean_ends().zip(leg.mean_ends()).map(|(a, b)| b[0] - a[1]);
-            let name = names::component(plan, names::owner(leg.points[0]));
+            let name = names::component(plan, owner(leg.points[0]));
             segments.push(Segment { what: "component", name, mean_ns, latency_ns: None });
         }
         segments.extend(leg.segments(plan, flow));

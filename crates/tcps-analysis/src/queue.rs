@@ -1,4 +1,4 @@
-//! Queues as they were looked at, and packets on channels.
+//! Sampled queues, and packets on channels.
 
 use super::names;
 use super::series::Series;
@@ -6,6 +6,7 @@ use super::tally::{Distribution, Tally};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use tcps_core::{
+    ids::{LinkId, NodeId},
     record::{Kind, Record},
     time::{Time, MS},
 };
@@ -16,9 +17,9 @@ use tcps_plan::Plan;
 pub struct QueueReport {
     /// Name of its link.
     pub link: String,
-    /// Bytes waiting when looked at.
+    /// Bytes waiting at a sample.
     pub bytes: Option<Distribution>,
-    /// Packets waiting when looked at.
+    /// Packets waiting at a sample.
     pub packets: Option<Distribution>,
     /// Delay of a packet arriving then, ns.
     pub delay_ns: Option<Distribution>,
@@ -55,10 +56,10 @@ impl Queues {
         }
     }
 
-    /// Queues that were looked at.
+    /// Sampled queues.
     pub fn report(&self, plan: &Plan) -> Vec<QueueReport> {
         let report = |(i, q): (usize, &QueueState)| QueueReport {
-            link: names::link(plan, i as u16),
+            link: names::link(plan, LinkId(i as u16)),
             bytes: q.bytes.distribution(),
             packets: q.packets.distribution(),
             delay_ns: q.delay.distribution(),
@@ -110,7 +111,7 @@ impl Burst {
 pub struct Channels {
     counts: Vec<[(u64, u64); 2]>,
     /// By channel and node.
-    bursts: BTreeMap<(u16, u16), Burst>,
+    bursts: BTreeMap<(u16, NodeId), Burst>,
 }
 
 impl Channels {
@@ -133,7 +134,7 @@ impl Channels {
 
     /// Channels whose packets were recorded.
     pub fn report(&self, plan: &Plan) -> Vec<ChannelReport> {
-        let of = |c: u16| self.bursts.range((c, 0)..=(c, u16::MAX));
+        let of = |c: u16| self.bursts.range((c, NodeId(0))..=(c, NodeId::NONE));
         let peak = |c: usize| of(c as u16).map(|(_, b)| b.peak).max().unwrap_or(0);
         let report = |c: usize, [sent, received]: &[(u64, u64); 2], name: &String| ChannelReport {
             name: name.clone(),
@@ -157,19 +158,19 @@ mod tests {
     #[test]
     fn the_peak_is_of_one_node_in_any_100_ms_wherever_they_begin() {
         let mut channels = Channels::new(1);
-        let mut send = |at_ms: Time, node: u16, kind: Kind| {
+        let mut send = |at_ms: Time, node: NodeId, kind: Kind| {
             channels.take(&Record { point: 0, node, size: 100, ..Record::new(at_ms * MS, kind) });
         };
         for ms in (0..1000).step_by(10) {
-            send(ms, 0, Kind::Transmit);
-            send(ms, 1, Kind::Receive);
+            send(ms, NodeId(0), Kind::Transmit);
+            send(ms, NodeId(1), Kind::Receive);
             // A burst over the edge of a tenth of a second, from 950 on, beside what comes every 10 ms.
             if ms >= 950 {
-                (0..4).for_each(|_| send(ms, 0, Kind::Transmit));
-                send(ms, 1, Kind::Transmit);
+                (0..4).for_each(|_| send(ms, NodeId(0), Kind::Transmit));
+                send(ms, NodeId(1), Kind::Transmit);
             }
         }
-        (1000..1040).for_each(|ms| send(ms, 0, Kind::Transmit));
+        (1000..1040).for_each(|ms| send(ms, NodeId(0), Kind::Transmit));
         let peaks: Vec<usize> = channels.bursts.values().map(|b| b.peak).collect();
         // From 940 to 1039: six of those every 10 ms, five times four more, and forty.
         assert_eq!(peaks, [6 + 20 + 40, 5]);

@@ -143,7 +143,7 @@ impl QueueBin {
         self.bytes_max = self.bytes_max.max(other.bytes_max);
     }
 
-    /// The queue was looked at.
+    /// The queue was sampled.
     pub fn look(&mut self, bytes: u32, packets: u32, delay_ns: i64) {
         self.merge(Self {
             looks: 1,
@@ -162,7 +162,7 @@ pub struct Series {
     pub line: Timeline,
     /// By flow, then bin.
     pub flows: Vec<Vec<FlowBin>>,
-    /// By link, then bin; none of a link that was never looked at.
+    /// By link, then bin; none of a link without samples.
     queues: Vec<Vec<QueueBin>>,
     used: usize,
 }
@@ -204,7 +204,7 @@ impl Series {
         self.queues.iter_mut().for_each(|bins| halve(bins, QueueBin::merge));
     }
 
-    /// The queue of a link was looked at, in a bin.
+    /// The queue of a link was sampled, in a bin.
     pub fn look(&mut self, link: usize, bin: usize, look: impl Fn(&mut QueueBin)) {
         let Some(bins) = self.queues.get_mut(link) else { return };
         if bins.is_empty() {
@@ -274,7 +274,7 @@ pub struct Curves {
     pub t_s: Vec<f64>,
     /// Flows in the plan's order.
     pub flows: Vec<FlowCurve>,
-    /// Links whose queue was looked at.
+    /// Links whose queue was sampled.
     pub queues: Vec<QueueCurve>,
 }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use tcps_core::{
     hook::State,
+    ids::FlowId,
     record::Record,
     report::TURNS,
     time::{Time, MS},
@@ -52,7 +53,7 @@ pub struct StateReport {
 /// The states of all flows at all components, in the order of flows.
 #[derive(Debug, Default)]
 pub struct States {
-    found: BTreeMap<(u16, u16), Watched>,
+    found: BTreeMap<(FlowId, u16), Watched>,
 }
 
 #[derive(Debug)]
@@ -109,7 +110,7 @@ impl States {
                 watched.stay(end_ns);
                 StateReport {
                     component: name(point, plan.components.get(point as usize).map(|c| &c.name)),
-                    flow: name(flow, plan.flows.get(flow as usize).map(|f| &f.name)),
+                    flow: name(flow.0, plan.flows.get(flow.index()).map(|f| &f.name)),
                     first: watched.first,
                     count: watched.count,
                     changes: watched.changes,

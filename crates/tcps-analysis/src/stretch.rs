@@ -1,9 +1,9 @@
 //! A stretch of the way between two echo points: what it is, and its latency from echoes.
 
 use super::interval::{Estimate, Estimator};
-use super::names::{component, owner, point};
+use super::names::{component, point};
 use serde::Serialize;
-use tcps_core::sample::{entry, exit, PointId, HELD};
+use tcps_core::sample::{entry, exit, owner, PointId, HELD};
 use tcps_plan::{FlowPlan, Plan};
 
 /// A stretch of a path between two points that follow each other.

@@ -24,6 +24,8 @@ pub const REPEATED: u8 = 16;
 pub const USED: u8 = 32;
 /// A periodic stage made it, and it has not left the stage's component yet.
 pub const MADE: u8 = 64;
+/// It says of itself that it was made when it cannot have been: it has no delay.
+pub const UNDATED: u8 = 128;
 
 /// Time that a window covers at the flow's nominal rate.
 const SPAN_NS: Time = 32 * SECOND;

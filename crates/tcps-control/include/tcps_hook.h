@@ -39,7 +39,10 @@ typedef struct {
     uint16_t merging;     /* samples that the transport on the way out merges into a packet now; else 1 */
     const double *x;      /* the decoded sample */
     const uint8_t *bytes; /* the coded sample */
-    const double *other;  /* the newest sample of the other direction seen at this component */
+    const double *other;  /* the newest values of other flows seen at this component: those that the scenario names, or the
+                           * newest of the other direction */
+    double allowed_bps;   /* what the transport on the way out allows the flow, in bit/s; negative where it does not say (it came
+                           * last: a library that was built without it runs as before) */
 } tcps_in;
 
 /* What a hook gives back: it writes at most cap values or cap_bytes bytes and says how many. */
@@ -70,6 +73,17 @@ typedef struct {
     uint32_t *drops;  /* packets that are thrown out */
 } tcps_queue;
 
+/* Loss models: int NAME(void *state, const tcps_loss *start) returns TCPS_EMIT, or TCPS_NOTHING for a packet that is
+ * lost, named as loss = "./libmine.so:NAME". */
+typedef struct {
+    int64_t now_ns;   /* when its first bit is put on the line */
+    uint32_t packet;  /* its number on this line, from 0 */
+    uint32_t bytes;   /* its size on the wire */
+    uint16_t flow;    /* its flow, or 32768 plus the number of the traffic entry */
+    uint8_t dscp;     /* its code point */
+    uint8_t reserved[5];
+} tcps_loss;
+
 /* Background sources: int NAME(void *state, tcps_source *next) writes the next packet and returns TCPS_EMIT, or
  * TCPS_NOTHING after the last, named as kind = "./libmine.so:NAME". */
 typedef struct {
@@ -79,9 +93,10 @@ typedef struct {
 } tcps_source;
 
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L && UINTPTR_MAX == UINT64_MAX
-_Static_assert(sizeof(tcps_in) == 64 && offsetof(tcps_in, x) == 40, "layout of tcps_in");
+_Static_assert(sizeof(tcps_in) == 72 && offsetof(tcps_in, x) == 40 && offsetof(tcps_in, allowed_bps) == 64, "layout of tcps_in");
 _Static_assert(sizeof(tcps_out) == 32 && offsetof(tcps_out, y) == 16, "layout of tcps_out");
 _Static_assert(sizeof(tcps_queue) == 40 && offsetof(tcps_queue, drops) == 32, "layout of tcps_queue");
+_Static_assert(sizeof(tcps_loss) == 24 && offsetof(tcps_loss, flow) == 16, "layout of tcps_loss");
 _Static_assert(sizeof(tcps_source) == 16, "layout of tcps_source");
 #endif
 

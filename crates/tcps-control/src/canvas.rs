@@ -103,7 +103,7 @@ mod tests {
 
     const WHITE: Colour = [255; 3];
 
-    /// A picture of 8 x 6 whose pixels bear their place.
+    /// A picture of 8 x 6 whose pixels hold their place.
     fn marked() -> Vec<u8> {
         (0..6).flat_map(|y| (0..8).flat_map(move |x| [x, y, 0])).collect()
     }

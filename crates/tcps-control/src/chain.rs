@@ -22,6 +22,7 @@ pub(crate) type Q = [f64; JOINTS];
 pub(crate) const LIMITS_RAD: [[f64; 2]; JOINTS] =
     [[-PI, PI], [-FRAC_PI_2, FRAC_PI_2], [-FRAC_PI_2, FRAC_PI_2], [-1.7, 1.9], [-PI, PI]];
 /// A pose in front of the arm with the tool pointing down, away from all limits.
+#[cfg(test)]
 pub(crate) const START_RAD: Q = [0.0, 0.207, -0.305, 1.669, 0.0];
 /// Where each joint is in the frame of the one before, and about what it turns.
 const LINKS: [(V3, V3); JOINTS] = [

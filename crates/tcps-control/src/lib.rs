@@ -22,7 +22,6 @@ mod glyphs;
 pub mod hooks;
 mod later;
 mod orientation;
-mod params;
 pub mod predictors;
 pub mod registry;
 mod rls;
@@ -34,4 +33,7 @@ pub mod step;
 mod track;
 mod vector;
 
-pub use registry::{hook, names, predictor, predictors as predictor_names, robot, supervised, ControlError};
+pub use registry::{
+    described_hooks, described_robots, hook, names, predictor, predictors as predictor_names, robot,
+    supervised, ControlError,
+};

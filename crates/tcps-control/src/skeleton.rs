@@ -19,6 +19,7 @@ const FOREARM_M: f64 = 0.3195;
 /// Lowest and highest angle of each joint.
 pub(crate) const LIMITS_RAD: [[f64; 2]; 3] = [[-2.6, 2.6], [-FRAC_PI_2, FRAC_PI_2], [-FRAC_PI_2, FRAC_PI_2]];
 /// A pose with the tip in front of the arm, away from all limits.
+#[cfg(test)]
 pub(crate) const START_RAD: V3 = [0.0, -0.33, 0.57];
 /// The damping of the inverse: small against the lengths, large against rounding.
 const DAMPING_M: f64 = 0.01;

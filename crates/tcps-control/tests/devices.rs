@@ -4,6 +4,7 @@ use serde_json::{json, Value};
 use tcps_control::hook;
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
+    ids::FlowId,
     time::{Time, MS},
 };
 
@@ -11,7 +12,7 @@ fn call(hook: &mut dyn Hook, at_ms: i64, x: &[f64]) -> Vec<f64> {
     let (mut y, mut bytes) = ([0.0; 64], [0u8; 8]);
     let mut output = HookOut::new(&mut y, &mut bytes);
     let t: Time = at_ms * MS;
-    let verdict = hook.call(&HookIn::tick(t, t, at_ms as u32, 0).with_sample(x, &[]), &mut output);
+    let verdict = hook.call(&HookIn::tick(t, t, at_ms as u32, FlowId(0)).with_sample(x, &[]), &mut output);
     assert_eq!(verdict, Verdict::Emit, "{x:?}");
     let n = output.written().0;
     y[..n].to_vec()
@@ -21,7 +22,7 @@ fn refuses(name: &str, x: &[f64]) {
     let (mut y, mut bytes) = ([0.0; 64], [0u8; 8]);
     let mut output = HookOut::new(&mut y, &mut bytes);
     let mut hook = hook(name, &Value::Null).unwrap();
-    let verdict = hook.call(&HookIn::tick(0, 0, 0, 0).with_sample(x, &[]), &mut output);
+    let verdict = hook.call(&HookIn::tick(0, 0, 0, FlowId(0)).with_sample(x, &[]), &mut output);
     assert!(matches!(verdict, Verdict::Failed(_)), "{name} takes {x:?}");
 }
 

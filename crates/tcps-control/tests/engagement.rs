@@ -11,7 +11,7 @@ use std::sync::{
 use serde_json::{json, Value};
 use tcps_control::{hook, supervised};
 use tcps_core::{
-    hook::{Former, Hook, HookIn, HookOut, Notice, State, Told, Verdict},
+    hook::{Former, Hook, HookIn, HookOut, HookState, Notice, State, Verdict},
     time::{Time, MS},
 };
 
@@ -150,6 +150,31 @@ fn an_agent_carries_on_within_limits_and_hands_back() {
     }
 }
 
+/// Leads up, and after 300 calls down.
+struct Turning(u32);
+
+impl Hook for Turning {
+    fn call(&mut self, _: &HookIn, output: &mut HookOut) -> Verdict {
+        self.0 += 1;
+        output.set(&[if self.0 <= 300 { 5.0 } else { -5.0 }]);
+        Verdict::Emit
+    }
+}
+
+/// A follower that was outside the workspace when the agent took over is not led out of it again.
+#[test]
+fn an_agent_leads_into_the_workspace_and_not_out_of_it() {
+    let params = json!({"action": "agent", "agent": {}, "measured": [0], "workspace": [[0.1, 1]],
+        "hold_ms": 20, "stop_ms": 2_000});
+    let mut hook = supervised(&params, Box::new(Turning(0))).unwrap_or_else(|error| panic!("{error}"));
+    call(hook.as_mut(), Given { x: Some(&[0.6]), other: &[0.0], ..Given::default() });
+    (1..100).for_each(|ms| _ = tick(hook.as_mut(), ms, Some((&[0.6], ms))));
+    let led: Vec<f64> = (100..1_500).map(|ms| tick(hook.as_mut(), ms, None)[0]).collect();
+    let inside = led.iter().position(|y| *y > 0.15).expect("it is led in");
+    assert!(led[0] < 0.1 && led[inside..].iter().all(|y| *y >= 0.1), "{led:?}");
+    assert_eq!(led[led.len() - 1], 0.1, "down to its edge");
+}
+
 /// What is no place to go to lets the follower stay.
 #[test]
 fn an_agent_that_says_nonsense_leads_nowhere() {
@@ -264,7 +289,8 @@ fn a_restart_is_no_way_around_the_clutch() {
 #[test]
 fn after_a_restart_the_clutch_counts_as_open() {
     let (mut hook, asked) = led(&[5.0], false, json!({"engage": "clutch", "clutch": 1}));
-    let told = Told { state: State::Hold, age_ns: 30 * MS, origin_ns: Some(0), cause: "", limited: false };
+    let told =
+        HookState { state: State::Hold, age_ns: 30 * MS, origin_ns: Some(0), cause: "", limited: false };
     hook.notice(Notice::Resumed(Former { now_ns: 30 * MS, values: &[0.1], told })).unwrap();
     (31..80).for_each(|ms| assert_eq!(tick(hook.as_mut(), ms, None), [0.1]));
     (80..200).for_each(|ms| assert_eq!(tick(hook.as_mut(), ms, Some((&[0.0, 0.0], ms))), [0.1]));
@@ -276,7 +302,8 @@ fn after_a_restart_the_clutch_counts_as_open() {
 #[test]
 fn an_agent_leads_on_after_a_restart() {
     let (mut hook, _) = led(&[5.0], false, json!({"reach": 0.05}));
-    let told = Told { state: State::Hold, age_ns: 30 * MS, origin_ns: Some(0), cause: "", limited: false };
+    let told =
+        HookState { state: State::Hold, age_ns: 30 * MS, origin_ns: Some(0), cause: "", limited: false };
     hook.notice(Notice::Resumed(Former { now_ns: 30 * MS, values: &[0.1], told })).unwrap();
     let end = (31..400).map(|ms| tick(hook.as_mut(), ms, None)[0]).last().unwrap();
     assert!((end - 0.15).abs() < 1e-9, "{end}");
@@ -392,13 +419,16 @@ fn thresholds_do_not_flutter() {
 #[test]
 fn what_belongs_together_is_asked_for_together() {
     for (params, said) in [
-        (json!({"action": "agent"}), "belong together"),
-        (json!({"engage": "clutch"}), "belong together"),
-        (json!({"clutch": 1}), "belong together"),
-        (json!({"action": "agent", "agent": {"kind": "python", "name": "x"}}), "only a run can make"),
+        (json!({"action": "agent"}), "agent: found no agent; allowed: action = \"agent\" and an agent"),
+        (json!({"engage": "clutch"}), "clutch is missing; allowed: engage = \"clutch\" and clutch"),
+        (json!({"clutch": 1}), "clutch: found 1; allowed: engage = \"clutch\" and clutch"),
+        (
+            json!({"action": "agent", "agent": {"kind": "python", "name": "x"}}),
+            "built-in code, where no run makes it",
+        ),
         (json!({"action": "agent", "agent": {"kind": "builtin", "name": "zho"}}), "allowed: aim, ar, arm3"),
-        (json!({"ease": 0}), "ease = 0.0; allowed: ease from 1e-9 to 1.0"),
-        (json!({"reach": -1}), "reach = -1.0; allowed"),
+        (json!({"ease": 0}), "ease: found 0; allowed: a number from 0.000000001 to 1"),
+        (json!({"reach": -1}), "reach: found -1; allowed"),
     ] {
         let Err(error) = hook("supervisor", &params) else { panic!("{params} is taken") };
         assert!(error.to_string().contains(said), "{error}");

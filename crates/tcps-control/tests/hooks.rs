@@ -232,9 +232,26 @@ fn a_place_that_no_arm_reaches_is_refused_and_leaves_no_trace() {
         ([0.3, 0.0, 0.18], make("arm3", Value::Null), make("arm3", Value::Null));
     for far in [[-1.7e305, 0.0, 0.0], [0.3, 0.0, 100.0]] {
         let answer = call(inverse.as_mut(), Given { x: Some(&far), ..Given::default() });
-        assert!(matches!(answer.verdict, Verdict::Failed(why) if why.contains("below 100")), "{far:?}");
+        assert!(
+            matches!(answer.verdict, Verdict::Failed(why) if why.contains("below 100") && why.contains("at index")),
+            "{far:?}"
+        );
     }
     assert_eq!(values(inverse.as_mut(), MS, &near), values(other.as_mut(), MS, &near));
+}
+
+#[test]
+fn a_value_that_is_refused_is_named_with_its_place() {
+    let said =
+        |x: &[f64]| match call(make("arm3", Value::Null).as_mut(), Given { x: Some(x), ..Given::default() })
+            .verdict
+        {
+            Verdict::Failed(why) => why,
+            other => panic!("{other:?}"),
+        };
+    assert!(said(&[0.3, 1e9, 0.2, 0.0, 0.0, 0.0]).ends_with("found 1000000000.0 at index 1 of 6 values"));
+    assert!(said(&[0.3, 0.0, f64::INFINITY]).ends_with("found inf at index 2 of 3 values"));
+    assert!(said(&[0.3, 0.0]).ends_with("all finite; found 2 values"));
 }
 
 #[test]
@@ -335,7 +352,7 @@ fn parameters_out_of_range_are_refused_with_their_name() {
         ("imu_wrist", json!({"hold_hz": 0}), "hold_hz"),
         ("imu_wrist", json!({"reach_m": [0.1, -1.0, 0.1]}), "reach_m"),
         ("linear", json!({"over": 0}), "over"),
-        ("hand", json!({"mass_kg": 1e-6}), "hand that moves"),
+        ("hand", json!({"mass_kg": 1e-6}), "too fast for the integration"),
         ("grip", json!({"into": [0.0, 0.0, 0.0]}), "into"),
         ("aim", json!({"radius_m": 0.0}), "radius_m"),
         ("limit", json!({"most": -1.0}), "most"),

@@ -1,16 +1,19 @@
-//! Sound and pictures: frames that did not come are concealed, and a step is heard and seen.
+//! Sound and pictures: missing frames are concealed, and a step is heard and seen.
 
 mod common;
 
 use common::Given;
 use serde_json::{json, Value};
 use tcps_control::hook;
-use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    ids::FlowId,
+};
 
 /// A call with room for a whole frame.
 fn call(hook: &mut dyn Hook, given: Given<'_>) -> (Verdict, Vec<f64>, Vec<u8>) {
     let (mut y, mut bytes) = (vec![0.0; 16], vec![0u8; 65_536]);
-    let mut input = HookIn::tick(given.now_ns, given.origin_ns, given.index, 0);
+    let mut input = HookIn::tick(given.now_ns, given.origin_ns, given.index, FlowId(0));
     if given.x.is_some() || !given.bytes.is_empty() {
         input = input.with_sample(given.x.unwrap_or(&[]), given.bytes);
     }
@@ -61,7 +64,7 @@ fn lost_sound_goes_on_at_its_pitch_and_fades() {
     assert!(later.windows(2).all(|w| w[1] < w[0]), "{later:?}");
 }
 
-/// A picture stands still for as many frames as are allowed, and then there is none.
+/// A picture freezes for as many frames as are allowed, and then there is none.
 #[test]
 fn a_lost_picture_stands_still() {
     let mut conceal = make("conceal", json!({"most": 2}));

@@ -4,6 +4,7 @@ use serde_json::{json, Value};
 use tcps_control::hook;
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, State, Verdict},
+    ids::FlowId,
     time::MS,
 };
 
@@ -13,7 +14,7 @@ const MARK: [u8; 3] = [255, 128, 0];
 /// Rows of the code in a picture so wide.
 const CODE_ROWS: usize = 16;
 
-/// A picture whose pixels bear their place.
+/// A picture whose pixels hold their place.
 fn picture(width: usize) -> Vec<u8> {
     (0..HEIGHT).flat_map(|y| (0..width).flat_map(move |x| [(x / 2) as u8, y as u8, 7])).collect()
 }
@@ -36,7 +37,7 @@ fn tick(hook: &mut dyn Hook, ms: i64, came: Option<&[u8]>, other: &[f64]) -> Opt
 /// A tick at `ms` with a picture that was taken at `taken_ms` or without: what is shown, if anything.
 fn taken(hook: &mut dyn Hook, ms: i64, taken_ms: i64, came: Option<&[u8]>, other: &[f64]) -> Option<Vec<u8>> {
     let mut bytes = vec![0; 2 * 3 * WIDTH * HEIGHT];
-    let mut input = HookIn::tick(ms * MS, taken_ms * MS, 0, 0).with_other(other);
+    let mut input = HookIn::tick(ms * MS, taken_ms * MS, 0, FlowId(0)).with_other(other);
     if let Some(picture) = came {
         input = input.with_sample(&[], picture);
     }
@@ -95,7 +96,7 @@ fn the_tool_is_drawn_where_it_must_be() {
     assert_eq!(pixel(&shown, WIDTH, 140, 60), pixel(&came, WIDTH, 140, 60), "the picture stands");
 }
 
-/// A picture that was under way for 100 ms shows the tool where it was 100 ms before it came: what a tool of 1 mm/ms has moved
+/// A picture that was in flight for 100 ms shows the tool where it was 100 ms before it came: what a tool of 1 mm/ms has moved
 /// since counts, also between two periods, and after its clock was put back.
 #[test]
 fn a_tool_that_moves_was_where_the_picture_was_taken() {
@@ -170,10 +171,10 @@ fn nonsense_does_no_harm() {
     }
     let mut hook = make(json!({}));
     let mut bytes = vec![0; 3 * WIDTH * HEIGHT];
-    let short = HookIn::tick(0, 0, 0, 0).with_sample(&[], &came[1..]);
+    let short = HookIn::tick(0, 0, 0, FlowId(0)).with_sample(&[], &came[1..]);
     let verdict = hook.call(&short, &mut HookOut::new(&mut [], &mut bytes));
     assert!(matches!(verdict, Verdict::Failed(ref why) if why.contains("320 x 160")), "{verdict:?}");
-    let whole = HookIn::tick(0, 0, 0, 0).with_sample(&[], &came);
+    let whole = HookIn::tick(0, 0, 0, FlowId(0)).with_sample(&[], &came);
     let verdict = hook.call(&whole, &mut HookOut::new(&mut [], &mut bytes[..100]));
     assert!(matches!(verdict, Verdict::Failed(_)), "no room");
     for params in [

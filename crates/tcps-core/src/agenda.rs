@@ -1,13 +1,31 @@
-//! What is due next: a binary heap with at most one entry per object, so that it stays as small as the network.
+//! What is due next: a heap with at most one entry per object, so that it stays as small as the network.
+//!
+//! An entry has four below it, which lie side by side: with thousands of objects a way through it touches half the memory that
+//! one through a binary heap does.
 
 use crate::time::{Time, NEVER};
 
 const ABSENT: u32 = u32::MAX;
+/// Entries below one.
+const ARITY: usize = 4;
+
+/// A moment and the object that it is of, in one number that is compared in one go.
+type Entry = i128;
+
+#[inline]
+fn entry(time: Time, id: usize) -> Entry {
+    Entry::from(time) << u32::BITS | id as Entry
+}
+
+#[inline]
+fn moment(entry: Entry) -> Time {
+    (entry >> u32::BITS) as Time
+}
 
 /// Objects (numbered from 0) and the moment at which each wants to be called. Ties go to the smaller number.
 #[derive(Debug, Default)]
 pub struct Agenda {
-    heap: Vec<(Time, u32)>,
+    heap: Vec<Entry>,
     place: Vec<u32>,
 }
 
@@ -15,14 +33,14 @@ impl Agenda {
     /// The earliest moment and its object; `(NEVER, _)` if nothing is due.
     #[inline]
     pub fn first(&self) -> (Time, u32) {
-        self.heap.first().copied().unwrap_or((NEVER, ABSENT))
+        self.heap.first().map_or((NEVER, ABSENT), |e| (moment(*e), *e as u32))
     }
 
     /// When object `id` is due.
     #[inline]
     pub fn time_of(&self, id: usize) -> Time {
         match self.place.get(id) {
-            Some(&p) if p != ABSENT => self.heap[p as usize].0,
+            Some(&p) if p != ABSENT => moment(self.heap[p as usize]),
             _ => NEVER,
         }
     }
@@ -33,7 +51,7 @@ impl Agenda {
         if id >= self.place.len() {
             self.place.resize(id + 1, ABSENT);
         }
-        let entry = (time, id as u32);
+        let entry = entry(time, id);
         match self.place[id] {
             ABSENT => {
                 self.heap.push(entry);
@@ -71,9 +89,9 @@ impl Agenda {
     }
 
     #[inline]
-    fn rise(&mut self, mut hole: usize, entry: (Time, u32)) {
+    fn rise(&mut self, mut hole: usize, entry: Entry) {
         while hole > 0 {
-            let parent = (hole - 1) / 2;
+            let parent = (hole - 1) / ARITY;
             if self.heap[parent] <= entry {
                 break;
             }
@@ -84,29 +102,31 @@ impl Agenda {
     }
 
     #[inline]
-    fn sink(&mut self, mut hole: usize, entry: (Time, u32)) {
+    fn sink(&mut self, mut hole: usize, entry: Entry) {
         let n = self.heap.len();
         loop {
-            let mut child = 2 * hole + 1;
-            if child >= n {
+            let first = ARITY * hole + 1;
+            let Some(below) = self.heap.get(first..n.min(first + ARITY)).filter(|b| !b.is_empty()) else {
+                break;
+            };
+            let mut child = 0;
+            for (i, other) in below.iter().enumerate().skip(1) {
+                child = if *other < below[child] { i } else { child };
+            }
+            let least = below[child];
+            if entry <= least {
                 break;
             }
-            if child + 1 < n && self.heap[child + 1] < self.heap[child] {
-                child += 1;
-            }
-            if entry <= self.heap[child] {
-                break;
-            }
-            self.put(hole, self.heap[child]);
-            hole = child;
+            self.put(hole, least);
+            hole = first + child;
         }
         self.put(hole, entry);
     }
 
     #[inline]
-    fn put(&mut self, place: usize, entry: (Time, u32)) {
+    fn put(&mut self, place: usize, entry: Entry) {
         self.heap[place] = entry;
-        self.place[entry.1 as usize] = place as u32;
+        self.place[entry as u32 as usize] = place as u32;
     }
 }
 

@@ -9,11 +9,7 @@
 //!
 //! A driver calls `handle_input` once, then `poll_output` until it gives `None`, then waits for `poll_timeout`.
 
-use crate::{
-    record::Record,
-    sample::{FlowId, Meta},
-    time::Time,
-};
+use crate::{ids::FlowId, record::Record, sample::Meta, time::Time};
 
 /// What can happen to an endpoint.
 #[derive(Debug)]
@@ -26,6 +22,8 @@ pub enum Input<'a> {
         bytes: &'a [u8],
         /// When the kernel had it (not when the thread woke up), on the node's clock.
         received_ns: Time,
+        /// What its IP header says of congestion.
+        ecn: Ecn,
     },
     /// The local side has a sample to send.
     Sample {
@@ -34,6 +32,13 @@ pub enum Input<'a> {
         /// Its bytes.
         bytes: &'a [u8],
     },
+}
+
+impl<'a> Input<'a> {
+    /// A datagram that nobody has marked.
+    pub fn datagram(bytes: &'a [u8], received_ns: Time) -> Self {
+        Self::Datagram { bytes, received_ns, ecn: Ecn::NotCapable }
+    }
 }
 
 /// What an endpoint wants done. The bytes of `Transmit` and `Deliver` are in the buffer given to `poll_output`.
@@ -47,15 +52,81 @@ pub enum Output {
     Record(Record),
 }
 
+/// What of a datagram was sent before, as far as its endpoint knows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Again {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Samples of its flow that are older than the one that it is sent for.
+    Older,
+    /// All of it; or it is parity of what was.
+    All,
+}
+
 /// A datagram to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transmit {
     /// Size that links and queues account for (model: wire size); it may differ from the bytes that are really sent.
     pub wire_bytes: u32,
     /// The flow that it is sent for.
-    pub flow: u16,
+    pub flow: FlowId,
     /// The (first) sample in it.
     pub index: u32,
+    /// Its code point, where the endpoint chooses a path by it; none: that of its channel or flow.
+    pub dscp: Option<u8>,
+    /// Whether queues may mark it in place of dropping it.
+    pub ecn: Ecn,
+    /// What of it was sent before.
+    pub again: Again,
+}
+
+impl Transmit {
+    /// One with the code point of its channel or flow, which is not to be marked.
+    pub fn new(wire_bytes: u32, flow: FlowId, index: u32) -> Self {
+        Self { wire_bytes, flow, index, dscp: None, ecn: Ecn::NotCapable, again: Again::Nothing }
+    }
+
+    /// Of what was sent before.
+    pub fn again(self, again: Again) -> Self {
+        Self { again, ..self }
+    }
+}
+
+/// What an IP header says of congestion; the numbers are the bits.
+// [RFC 3168 §5]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ecn {
+    /// The packet is not to be marked.
+    #[default]
+    NotCapable = 0,
+    /// The packet may be marked: ECT(1).
+    Capable1 = 1,
+    /// The packet may be marked: ECT(0).
+    Capable = 2,
+    /// The packet has met congestion.
+    Met = 3,
+}
+
+impl Ecn {
+    /// That of the byte of an IP header that has the code point too.
+    pub fn of(tos: u8) -> Self {
+        [Self::NotCapable, Self::Capable1, Self::Capable, Self::Met][usize::from(tos & 3)]
+    }
+
+    /// The byte of an IP header that has the code point in its upper six bits. [RFC 2474 §3]
+    pub fn tos(self, dscp: u8) -> u8 {
+        dscp << 2 | self as u8
+    }
+
+    /// Marks a packet that may be marked, and tells whether it was one.
+    pub fn mark(&mut self) -> bool {
+        let may = *self != Self::NotCapable;
+        if may {
+            *self = Self::Met;
+        }
+        may
+    }
 }
 
 /// A sample that has completely arrived.
@@ -95,13 +166,13 @@ pub struct EndpointStats {
     /// Datagrams, or samples sent one at a time, whose acknowledgement was waited for in vain.
     pub unanswered: u64,
     /// What the peer tells of single packets, where it does.
-    pub told: Option<Told>,
+    pub told: Option<FeedbackStats>,
 }
 
 /// What a peer has told of single packets that were sent to it.
 // [RFC 8888 §3.1]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct FeedbackStats {
     /// Packets of which it was told whether they came.
     pub packets: u64,
     /// Those that did not.
@@ -120,10 +191,6 @@ pub trait Endpoint: Send {
     fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output>;
     /// When `Input::Timeout` is wanted.
     fn poll_timeout(&self) -> Option<Time> {
-        None
-    }
-    /// Code point of the datagram that was polled last, where the endpoint chooses its way by it; none: that of its flow.
-    fn dscp(&self) -> Option<u8> {
         None
     }
     /// Samples of a flow that it merges into a packet now.

@@ -7,6 +7,9 @@
 //! ```
 //! Built-in Rust hooks, C functions, numba functions and Python classes all see these two structures.
 
+#![expect(unsafe_code, reason = "the C interface of hooks lends memory by its address")]
+
+use crate::ids::FlowId;
 use std::{marker::PhantomData, mem::offset_of};
 
 /// What a hook is given; `tcps_in` in C.
@@ -20,7 +23,7 @@ pub struct HookIn<'a> {
     /// Number of the sample within its flow.
     pub index: u32,
     /// Flow number.
-    pub flow: u16,
+    pub flow: FlowId,
     /// 1 if there is a sample, 0 if a periodic stage ticks without a new one.
     pub present: u16,
     n: u32,
@@ -33,6 +36,8 @@ pub struct HookIn<'a> {
     x: *const f64,
     bytes: *const u8,
     other: *const f64,
+    /// What the transport on the way out allows the flow, in bit/s; negative where it does not say.
+    pub allowed_bps: f64,
     slices: PhantomData<(&'a [f64], &'a [u8])>,
 }
 
@@ -58,12 +63,25 @@ macro_rules! layout {
 impl<'a> HookIn<'a> {
     /// Fields of `tcps_in` with their offsets, for the test of the C header.
     pub const LAYOUT: &'static [(&'static str, usize)] = layout!(
-        HookIn, now_ns, origin_ns, index, flow, present, n, n_bytes, n_other, tagged, merging, x, bytes,
-        other
+        HookIn,
+        now_ns,
+        origin_ns,
+        index,
+        flow,
+        present,
+        n,
+        n_bytes,
+        n_other,
+        tagged,
+        merging,
+        x,
+        bytes,
+        other,
+        allowed_bps
     );
 
     /// A tick without a sample.
-    pub fn tick(now_ns: i64, origin_ns: i64, index: u32, flow: u16) -> Self {
+    pub fn tick(now_ns: i64, origin_ns: i64, index: u32, flow: FlowId) -> Self {
         let (x, bytes, other): (&[f64], &[u8], &[f64]) = (&[], &[], &[]);
         Self {
             now_ns,
@@ -79,6 +97,7 @@ impl<'a> HookIn<'a> {
             x: x.as_ptr(),
             bytes: bytes.as_ptr(),
             other: other.as_ptr(),
+            allowed_bps: -1.0,
             slices: PhantomData,
         }
     }
@@ -89,7 +108,8 @@ impl<'a> HookIn<'a> {
         Self { present: 1, n, n_bytes, x: x.as_ptr(), bytes: bytes.as_ptr(), ..self }
     }
 
-    /// With the newest sample of the other direction seen at this component.
+    /// With the newest values of other flows seen at this component: those that its scenario names, or the newest of the other
+    /// direction.
     pub fn with_other(self, other: &'a [f64]) -> Self {
         Self { n_other: other.len() as u32, other: other.as_ptr(), ..self }
     }
@@ -106,7 +126,7 @@ impl<'a> HookIn<'a> {
         unsafe { std::slice::from_raw_parts(self.bytes, self.n_bytes as usize) }
     }
 
-    /// The other direction's newest sample.
+    /// The newest values of other flows: those that its scenario names, or the newest of the other direction.
     pub fn other(&self) -> &'a [f64] {
         // SAFETY: as above.
         unsafe { std::slice::from_raw_parts(self.other, self.n_other as usize) }
@@ -246,7 +266,7 @@ impl State {
 
 /// What a hook that watches over a flow says of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct HookState {
     /// The state that it is in.
     pub state: State,
     /// Age of the newest good sample, in ns.
@@ -267,7 +287,7 @@ pub struct Former<'a> {
     /// What was given out last; empty before anything was. Whoever follows it still does.
     pub values: &'a [f64],
     /// What the hook told.
-    pub told: Told,
+    pub told: HookState,
 }
 
 /// What the runtime tells a hook beside samples.
@@ -303,7 +323,7 @@ pub trait Hook: Send {
         None
     }
     /// The state after the last call, of a hook that has states: a change is a row of the record.
-    fn told(&self) -> Option<Told> {
+    fn told(&self) -> Option<HookState> {
         None
     }
 }
@@ -315,9 +335,9 @@ mod tests {
     #[test]
     fn what_goes_in_is_what_a_hook_sees_and_room_is_never_left() {
         let (x, bytes, other) = ([1.0, 2.0], [3u8, 4, 5], [6.0]);
-        let input = HookIn::tick(7, 8, 9, 10).with_sample(&x, &bytes).with_other(&other);
+        let input = HookIn::tick(7, 8, 9, FlowId(10)).with_sample(&x, &bytes).with_other(&other);
         assert_eq!((input.x(), input.bytes(), input.other()), (&x[..], &bytes[..], &other[..]));
-        assert_eq!((input.present, HookIn::tick(7, 8, 9, 10).present), (1, 0));
+        assert_eq!((input.present, HookIn::tick(7, 8, 9, FlowId(10)).present), (1, 0));
         let (mut y, mut b) = ([0.0; 2], [0u8; 2]);
         let mut output = HookOut::new(&mut y, &mut b);
         output.set(&[1.0, 2.0, 3.0]);

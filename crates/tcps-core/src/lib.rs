@@ -10,7 +10,8 @@
 //! model   loss, delay, queue, predictor: the traits that rooms implement; rate: the rate controller
 //! agenda  what is due next
 //! param   what a scenario can name: entries with their tables of parameters
-//! size    headers that count on the wire
+//! size    headers that count on the wire         fit     a line through points
+//! ids     numbers of things in a plan
 //! ```
 //!
 //! Time comes in as an argument and randomness as a seed; nothing here (nor in the rooms `wire`, `transport`,
@@ -19,7 +20,9 @@
 pub mod agenda;
 pub mod dist;
 pub mod endpoint;
+pub mod fit;
 pub mod hook;
+pub mod ids;
 pub mod law;
 pub mod model;
 pub mod param;

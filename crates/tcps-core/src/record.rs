@@ -7,13 +7,14 @@
 //! `time` is the run's time (true in virtual time, the host's monotonic clock on sockets); `value` depends on the
 //! kind and is measured with the clocks of the nodes.
 
-use crate::time::Time;
+use crate::{
+    ids::{FlowId, NodeId, NONE},
+    time::Time,
+};
 use serde::Deserialize;
 
 /// Length of a row in bytes.
 pub const RECORD_BYTES: usize = 32;
-/// No flow, point or node applies.
-pub const NONE: u16 = u16::MAX;
 
 /// What a row's `point` numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +100,7 @@ numbered! {
         EchoReturn = 8, "echo_return" at Point;
         /// A hook ran. `point` the component, `detail` the step's number, `value` processor time.
         Stage = 9, "stage" at Component;
-        /// A queue was looked at. `point` the link, `index` packets, `size` bytes, `value` delay of a packet arriving now.
+        /// A queue was sampled. `point` the link, `index` packets, `size` bytes, `value` delay of a packet arriving now.
         Queue = 10, "queue" at Link;
         /// A scenario event took place. `index` its number.
         Event = 11, "event" at Nowhere;
@@ -107,7 +108,7 @@ numbered! {
         Sync = 12, "sync" at Node;
         /// A sink compared a frame with its checksum. `detail` 1 good, 0 bad.
         Verified = 13, "verified" at Component;
-        /// A loop stood still for over 1 ms. `value` how long.
+        /// A loop stalled for over 1 ms. `value` how long.
         Gap = 14, "gap" at Nowhere;
         /// A periodic stage replaced an unsent sample. `point` the component.
         Superseded = 15, "superseded" at Component;
@@ -152,6 +153,10 @@ numbered! {
         Allowed = 44, "allowed" at Nowhere;
         /// What a component works with (its robot, a worker, another program) has died: the run ends. `point` the component.
         Died = 45, "died" at Component;
+        /// A packet of a sample came to a link, at `time`, which may lie before that of rows before it. `value` how long it waited
+        /// for the line, `size` how many nanoseconds it took to be put on the line, `detail` 1 if these were more than fit there,
+        /// `point` the link.
+        Hop = 46, "hop" at Link;
     }
 }
 
@@ -223,11 +228,11 @@ pub struct Record {
     /// Bytes.
     pub size: u32,
     /// Flow, or `NONE`.
-    pub flow: u16,
+    pub flow: FlowId,
     /// Echo point, link, component or node, by kind.
     pub point: u16,
     /// Node that wrote the row, or `NONE`.
-    pub node: u16,
+    pub node: NodeId,
     /// What happened.
     pub kind: Kind,
     /// Detail by kind.
@@ -237,7 +242,17 @@ pub struct Record {
 impl Record {
     /// A row of the given kind with everything else empty.
     pub fn new(time_ns: Time, kind: Kind) -> Self {
-        Self { time_ns, value: 0, index: 0, size: 0, flow: NONE, point: NONE, node: NONE, kind, detail: 0 }
+        Self {
+            time_ns,
+            value: 0,
+            index: 0,
+            size: 0,
+            flow: FlowId::NONE,
+            point: NONE,
+            node: NodeId::NONE,
+            kind,
+            detail: 0,
+        }
     }
 
     /// The row's bytes.
@@ -248,9 +263,9 @@ impl Record {
         b[8..16].copy_from_slice(&self.value.to_le_bytes());
         b[16..20].copy_from_slice(&self.index.to_le_bytes());
         b[20..24].copy_from_slice(&self.size.to_le_bytes());
-        b[24..26].copy_from_slice(&self.flow.to_le_bytes());
+        b[24..26].copy_from_slice(&self.flow.0.to_le_bytes());
         b[26..28].copy_from_slice(&self.point.to_le_bytes());
-        b[28..30].copy_from_slice(&self.node.to_le_bytes());
+        b[28..30].copy_from_slice(&self.node.0.to_le_bytes());
         b[30] = self.kind as u8;
         b[31] = self.detail;
         b
@@ -267,9 +282,9 @@ impl Record {
             value: i64_at(8),
             index: u32_at(16),
             size: u32_at(20),
-            flow: u16_at(24),
+            flow: FlowId(u16_at(24)),
             point: u16_at(26),
-            node: u16_at(28),
+            node: NodeId(u16_at(28)),
             kind: Kind::from_u8(b[30])?,
             detail: b[31],
         })
@@ -306,9 +321,9 @@ mod tests {
                 value: -5,
                 index: 9,
                 size: 137,
-                flow: 1,
+                flow: FlowId(1),
                 point: 7,
-                node: 2,
+                node: NodeId(2),
                 detail: 3,
                 ..Record::new(-1, kind)
             };

@@ -4,7 +4,8 @@
 
 use crate::{
     endpoint::EndpointStats,
-    hook::{State, Told, Verdict},
+    hook::{HookState, State, Verdict},
+    ids::{ChannelId, ComponentId, FlowId},
     record::StepKind,
     robot::Pace,
     time::Time,
@@ -18,29 +19,29 @@ pub struct NodeReport {
     /// Calls and costs of stages.
     pub stages: Vec<StageReport>,
     /// Where time went at components: component, flow, sums.
-    pub visits: Vec<(u16, u16, Visited)>,
+    pub visits: Vec<(ComponentId, FlowId, Visited)>,
     /// Counters of endpoints by channel, with stray samples.
-    pub endpoints: Vec<(u16, EndpointStats, u64)>,
+    pub endpoints: Vec<(ChannelId, EndpointStats, u64)>,
     /// Ticks that passed while the loop was away.
     pub missed_ticks: u64,
     /// Datagrams outside channels that were not what they should be.
     pub asides_refused: u64,
     /// What has died, and when: component and reason.
-    pub died: Option<(Time, u16, String)>,
+    pub died: Option<(Time, ComponentId, String)>,
     /// Robots that failed: component and what went wrong.
-    pub failed_robots: Vec<(u16, String)>,
+    pub failed_robots: Vec<(ComponentId, String)>,
     /// How the robots that have a loop of their own kept their time, by component.
-    pub paces: Vec<(u16, Pace)>,
+    pub paces: Vec<(ComponentId, Pace)>,
     /// Endpoints whose code failed: channel and what went wrong.
-    pub failed_endpoints: Vec<(u16, String)>,
+    pub failed_endpoints: Vec<(ChannelId, String)>,
     /// Estimate of the clock relative to the reference node.
     pub clock: Option<ClockEstimate>,
     /// Boards: component and counts.
-    pub boards: Vec<(u16, BoardLine)>,
+    pub boards: Vec<(ComponentId, BoardLine)>,
 }
 
 /// Calls and costs of a stage: component, flow, kind, name, statistics.
-pub type StageReport = (u16, u16, StepKind, String, StepStats);
+pub type StageReport = (ComponentId, FlowId, StepKind, String, StepStats);
 
 /// Where the time of a flow's samples went at a component that they left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -112,7 +113,7 @@ impl StepStats {
     }
 
     /// Notes what a hook told after a call, and in which state it was after the one before.
-    pub fn watch(&mut self, before: Option<State>, told: &Told) {
+    pub fn watch(&mut self, before: Option<State>, told: &HookState) {
         let watch = self.watch.get_or_insert_default();
         watch.limited += u64::from(told.limited);
         if before.is_none_or(|state| state == told.state) {

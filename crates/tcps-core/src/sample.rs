@@ -1,24 +1,39 @@
 //! What a flow carries, and the echo command that may ride on it.
 
-use crate::time::Time;
+use crate::{
+    ids::{ComponentId, FlowId, NodeId},
+    time::Time,
+};
 
-/// Number of a flow in the plan.
-pub type FlowId = u16;
-/// Number of a component in the plan.
-pub type ComponentId = u16;
 /// An echo point: `2 * component` is its entry, `2 * component + 1` its exit.
 pub type PointId = u16;
-/// The hold-until-done point of component `c` is `HELD | c`: the echo waits until the robot has arrived.
+/// Set in the hold-until-done point of a component: the echo waits until the robot has arrived.
 pub const HELD: PointId = 0x8000;
+
+/// Whether a sample was made before another of its flow; numbers begin again at 0.
+#[inline]
+pub fn is_before(index: u32, other: u32) -> bool {
+    other.wrapping_sub(index).wrapping_sub(1) < u32::MAX / 2
+}
 
 /// Entry point of a component.
 pub fn entry(component: ComponentId) -> PointId {
-    component * 2
+    component.0 * 2
 }
 
 /// Exit point of a component.
 pub fn exit(component: ComponentId) -> PointId {
-    component * 2 + 1
+    component.0 * 2 + 1
+}
+
+/// Hold-until-done point of a component.
+pub fn held(component: ComponentId) -> PointId {
+    HELD | component.0
+}
+
+/// The component that a point belongs to.
+pub fn owner(point: PointId) -> ComponentId {
+    ComponentId(if point & HELD != 0 { point & !HELD } else { point / 2 })
 }
 
 /// An echo command: the sample it rides on is handled like any other, and the component that owns `target`
@@ -30,7 +45,7 @@ pub struct Echo {
     /// Number of the command.
     pub sequence: u32,
     /// Node that waits for the answer.
-    pub reply_to: u16,
+    pub reply_to: NodeId,
     /// When the command was given, on the clock of the node that gave it.
     pub injected_ns: Time,
 }

@@ -1,6 +1,6 @@
 //! One random stream per named object, so that adding a probe or a plot changes no draw elsewhere.
 
-use rand_core::{RngCore, SeedableRng};
+use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 /// A deterministic random stream. Transcendental functions come from `libm`, whose bits are the same everywhere.

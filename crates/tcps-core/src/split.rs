@@ -1,7 +1,7 @@
 //! Where the time of a sample went between its making and its sink.
 //!
 //! ```text
-//! made ─ waiting · working · … ─ hand-over ─ endpoint ─ queueing · serialisation · propagation ─ held ─ playout ─ … ─ sink
+//! made ─ waiting · working · … ─ hand-over ─ merging · retransmission ─ queueing · serialisation · propagation ─ held ─ playout ─ … ─ sink
 //! ```
 //! A sample carries one sum for each part and the moment up to which everything is attributed, so that the parts add up to
 //! its true time by construction; clocks of nodes do not enter.
@@ -39,9 +39,10 @@ parts! {
     Delay = "delay";
     /// It went to a board and came back.
     Board = "board";
-    /// Its endpoint kept it until the datagram that completed it was sent: to merge it with others, to pace, or because what
-    /// was sent before was lost.
-    Endpoint = "endpoint";
+    /// Its endpoint kept it until it was sent for the first time: to merge it with others, to pace, or for room.
+    Merging = "merging";
+    /// It had been sent, and was sent again or repaired: what it waited for that.
+    Retransmission = "retransmission";
     /// Between loop and network: the costs that `nodes` are given for sending and receiving.
     System = "system";
     /// It waited for lines.
@@ -68,7 +69,7 @@ pub struct Choice {
 
 impl Choice {
     /// Samples of a run that are about to be followed: they take a tenth of a microsecond each.
-    const ENOUGH: u64 = 1 << 17;
+    const ENOUGH: u64 = 1 << 16;
 
     /// That for a run of so many samples.
     pub fn of(samples: u64) -> Self {
@@ -279,7 +280,7 @@ mod tests {
         let choice = Choice::of(1_000_000);
         for (first, step) in [(0, 1), (7, 40), (3, 1000), (5, 4096)] {
             let taken = (0..80_000u32).filter(|i| choice.takes(first + i * step)).count();
-            assert!((9_500..10_500).contains(&taken), "{taken} of every {step}th");
+            assert!((4_750..5_250).contains(&taken), "{taken} of every {step}th");
         }
     }
 

@@ -8,7 +8,10 @@
 
 use serde_json::json;
 use std::time::Instant;
-use tcps_core::time::{Time, MS, SECOND};
+use tcps_core::{
+    ids::LinkId,
+    time::{Time, MS, SECOND},
+};
 use tcps_net::{NetEvent, Network, Packet};
 use tcps_plan::net::{LinkSpec, NetworkSpec, QueueSpec, TrafficModel, TrafficSpec};
 
@@ -56,8 +59,16 @@ fn run(net: &mut Network, end: Time) -> (u64, Time) {
             net.handle_timeout(due);
         } else {
             for (from, dst, wire_bytes) in [(0, 3, 87), (3, 0, 87)] {
-                let packet =
-                    Packet { payload: n, class: from, index: n, dst, dscp: 0, wire_bytes, sent_ns: next };
+                let packet = Packet {
+                    payload: n,
+                    class: from,
+                    index: n,
+                    dst,
+                    dscp: 0,
+                    ecn: Default::default(),
+                    wire_bytes,
+                    sent_ns: next,
+                };
                 net.send(next, from, packet);
             }
             n += 1;
@@ -82,7 +93,7 @@ fn main() {
         if served {
             for l in 0..6 {
                 let same = tcps_plan::net::LinkChange { up: Some(true), ..Default::default() };
-                net.change_link(0, l, &same).unwrap_or_default();
+                net.change_link(0, LinkId(l), &same).unwrap_or_default();
             }
         }
         let clock = Instant::now();

@@ -9,18 +9,19 @@ use crate::{
     link::{Mode, Served},
     network::Network,
     own::NoCode,
-    packet::{Parcel, Spent},
+    packet::{InFlight, Spent},
+    passage::Passage,
     topology::Routes,
 };
-use tcps_core::time::Time;
+use tcps_core::{ids::LinkId, time::Time};
 use tcps_plan::net::Hop;
 use tcps_plan::net::LinkChange;
 
 impl Network {
     /// Changes a link from `now` on. An error names the key; then nothing has changed.
-    pub fn change_link(&mut self, now: Time, link: u16, change: &LinkChange) -> Result<(), NetError> {
+    pub fn change_link(&mut self, now: Time, link: LinkId, change: &LinkChange) -> Result<(), NetError> {
         self.check_link(link, change)?;
-        let l = usize::from(link);
+        let l = link.index();
         if *change == LinkChange::default() {
             return Ok(());
         }
@@ -38,9 +39,9 @@ impl Network {
     }
 
     /// Whether [`change_link`](Self::change_link) would take a change; why not.
-    pub fn check_link(&self, link: u16, change: &LinkChange) -> Result<(), NetError> {
-        let spec = self.spec.links.get(usize::from(link));
-        let spec = spec.ok_or_else(|| NetError::new("links", "number", link, "give the number of a link"))?;
+    pub fn check_link(&self, link: LinkId, change: &LinkChange) -> Result<(), NetError> {
+        let spec = self.spec.links.get(link.index());
+        let spec = spec.ok_or_else(|| NetError::new("links", "number", link, "the number of a link"))?;
         check::change(spec, change)
     }
 
@@ -74,34 +75,37 @@ impl Network {
         if let Some((l, served)) = changed {
             flying = self.requeue(l, served, now, flying);
         }
-        flying.sort_by_key(|(_, parcel)| parcel.at);
-        for (l, parcel) in flying {
-            self.launch(l, parcel);
+        flying.sort_by_key(|(_, in_flight)| in_flight.at);
+        for (l, in_flight) in flying {
+            self.launch(l, in_flight);
         }
     }
 
     /// All packets in flight, with the link that each is passing and the moment of its end. The counters of folded
     /// links keep what has entered them.
-    fn unfold(&mut self, now: Time) -> Vec<(usize, Parcel)> {
+    fn unfold(&mut self, now: Time) -> Vec<(usize, InFlight)> {
         let mut flying = Vec::new();
         let pipes = std::mem::take(&mut self.pipes);
         for pipe in &pipes {
             let counts: Vec<_> = self.folded_counts(pipe, now.saturating_sub(1)).collect();
             for (link, (packets, bytes)) in counts {
-                let stats = &mut self.links[usize::from(link)].stats;
+                let stats = &mut self.links[link].stats;
                 stats.offered_packets += packets;
                 stats.offered_bytes += bytes;
             }
-            for parcel in &pipe.parcels {
-                let (mut l, mut at) = (pipe.link, parcel.at - pipe.extra);
+            for in_flight in &pipe.packets {
+                let (mut l, mut at) = (pipe.link, in_flight.at - pipe.extra);
                 for &next in &pipe.path {
                     if at >= now {
                         break;
                     }
                     l = next;
-                    at += self.links[usize::from(next)].delay_ns;
+                    if let Some(passages) = &mut self.passages {
+                        passages.push(Passage::new(at, in_flight.packet, next.index()));
+                    }
+                    at += self.links[next].delay_ns;
                 }
-                flying.push((usize::from(l), Parcel { at, ..*parcel }));
+                flying.push((l.index(), InFlight { at, ..*in_flight }));
             }
         }
         flying
@@ -113,12 +117,15 @@ impl Network {
         l: usize,
         mut served: Box<Served>,
         now: Time,
-        flying: Vec<(usize, Parcel)>,
-    ) -> Vec<(usize, Parcel)> {
+        flying: Vec<(usize, InFlight)>,
+    ) -> Vec<(usize, InFlight)> {
+        if let Some(passages) = &mut self.passages {
+            passages.take_back(LinkId(l as u16), now);
+        }
         let link = &mut self.links[l];
         let ahead = matches!(link.mode, Mode::Ahead(_));
-        let start = |p: &Parcel| p.at - link.delay_ns - link.serialise(p.packet.wire_bytes);
-        let waits = |e: &(usize, Parcel)| ahead && e.0 == l && start(&e.1) > now;
+        let start = |p: &InFlight| p.at - link.delay_ns - link.serialise(p.packet.wire_bytes);
+        let waits = |e: &(usize, InFlight)| ahead && e.0 == l && start(&e.1) > now;
         let (waiting, rest): (Vec<_>, Vec<_>) = flying.into_iter().partition(waits);
         let mut waiting: Vec<_> = waiting.into_iter().map(|(_, p)| (start(&p), p)).collect();
         waiting.sort_by_key(|w| w.0);
@@ -126,14 +133,16 @@ impl Network {
             link.busy_total -= link.busy_until - begun_until;
             link.busy_until = begun_until;
         }
-        for (start, parcel) in waiting {
-            let (queued_ns, serial_ns) = (start - now, link.serialise(parcel.packet.wire_bytes));
-            let Spent { queued_ns: queued, serial_ns: serial, again_ns } = parcel.spent;
+        for (start, in_flight) in waiting {
+            let (queued_ns, serial_ns) = (start - now, link.serialise(in_flight.packet.wire_bytes));
+            let Spent { queued_ns: queued, serial_ns: serial, again_ns } = in_flight.spent;
             let spent = Spent { queued_ns: queued - queued_ns, serial_ns: serial - serial_ns, again_ns };
             let propagated_ns = -link.delay_ns;
             let hop = Hop { queued_ns: -queued_ns, serial_ns: -serial_ns, propagated_ns, ..Hop::default() };
-            link.hops.add(parcel.packet.class, -1, &hop);
-            served.queue.enqueue(Parcel { at: now, spent, ..parcel }, true, &mut Vec::new());
+            if self.followed.takes(in_flight.packet.index) {
+                link.hops.add(in_flight.packet.class, -1, &hop);
+            }
+            served.queue.enqueue(InFlight { at: now, spent, ..in_flight }, true, &mut Vec::new());
         }
         let last = rest.iter().filter(|e| e.0 == l).map(|e| e.1.at).max();
         served.line.last_arrival = last.unwrap_or(Time::MIN);

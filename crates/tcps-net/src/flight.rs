@@ -2,22 +2,23 @@
 
 use crate::{
     network::{traffic_of, Network},
-    packet::Parcel,
+    packet::InFlight,
+    passage::Passage,
     pipe::Pipe,
 };
 use std::collections::VecDeque;
-use tcps_core::time::Time;
+use tcps_core::{ids::LinkId, time::Time};
 
 impl Network {
-    /// Puts a packet that arrives at the end of link `l` at `parcel.at` into flight, past the pure links behind.
+    /// Puts a packet that arrives at the end of link `l` at `in_flight.at` into flight, past the pure links behind.
     #[inline]
-    pub(crate) fn launch(&mut self, l: usize, mut parcel: Parcel) {
-        let (dst, background) = (parcel.packet.dst, parcel.packet.is_background());
-        let known = self.pipe_of.get(l as u16, dst, background);
-        let id = known.unwrap_or_else(|| self.open_pipe(l as u16, dst, background));
+    pub(crate) fn launch(&mut self, l: usize, mut in_flight: InFlight) {
+        let (dst, background) = (in_flight.packet.dst, in_flight.packet.is_background());
+        let known = self.pipe_of.get(LinkId(l as u16), dst, background);
+        let id = known.unwrap_or_else(|| self.open_pipe(LinkId(l as u16), dst, background));
         let pipe = &mut self.pipes[id];
-        parcel.at = parcel.at.saturating_add(pipe.extra);
-        let (at, head) = (parcel.at, pipe.push(parcel));
+        in_flight.at = in_flight.at.saturating_add(pipe.extra);
+        let (at, head) = (in_flight.at, pipe.push(in_flight));
         if pipe.quiet {
             self.count_quiet(id);
         } else if head {
@@ -29,10 +30,10 @@ impl Network {
     #[inline]
     fn count_quiet(&mut self, id: usize) {
         let pipe = &mut self.pipes[id];
-        while pipe.parcels.front().is_some_and(|p| p.at <= self.now) {
-            if let Some(parcel) = pipe.parcels.pop_front() {
-                if let Some(t) = traffic_of(&mut self.traffic, &parcel.packet) {
-                    t.arrive(parcel.damaged_by);
+        while pipe.packets.front().is_some_and(|p| p.at <= self.now) {
+            if let Some(in_flight) = pipe.packets.pop_front() {
+                if let Some(t) = traffic_of(&mut self.traffic, &in_flight.packet) {
+                    t.arrive(in_flight.damaged_by);
                 }
             }
         }
@@ -41,35 +42,48 @@ impl Network {
     /// The head of a pipe arrives.
     pub(crate) fn flow_out(&mut self, id: usize, now: Time) {
         let pipe = &mut self.pipes[id];
-        let (end, parcel) = (pipe.end, pipe.parcels.pop_front());
+        let (end, in_flight) = (pipe.end, pipe.packets.pop_front());
         let agenda_id = self.links.len() + self.media.len() + id;
-        match pipe.parcels.front() {
+        match pipe.packets.front() {
             Some(next) => self.agenda.set(agenda_id, next.at),
             None => self.agenda.clear(agenda_id),
         }
-        if let Some(parcel) = parcel {
-            self.enter(now, end, parcel);
+        if let Some(in_flight) = in_flight {
+            if self.passages.is_some() {
+                self.tell_folded(id, &in_flight);
+            }
+            self.enter(now, end, in_flight);
+        }
+    }
+
+    /// A packet has passed the folded links of a pipe.
+    fn tell_folded(&mut self, id: usize, in_flight: &InFlight) {
+        let Self { passages: Some(passages), pipes, links, .. } = self else { return };
+        let mut at = in_flight.at - pipes[id].extra;
+        for &link in &pipes[id].path {
+            passages.push(Passage::new(at, in_flight.packet, link.index()));
+            at += links[link].delay_ns;
         }
     }
 
     /// The pipe behind link `l` for a destination: made at its first packet, shared by destinations with one path.
-    fn open_pipe(&mut self, link: u16, dst: u16, background: bool) -> usize {
-        let (path, extra, end) = self.fold(self.links[usize::from(link)].to, dst);
+    fn open_pipe(&mut self, link: LinkId, dst: u16, background: bool) -> usize {
+        let (path, extra, end) = self.fold(self.links[link].to, dst);
         let quiet = background && end == dst;
         let id = self.pipe_of.share(link, dst, background, (&path, quiet), self.pipes.len());
         if id == self.pipes.len() {
-            let (parcels, pushed) = (VecDeque::new(), (0, 0));
-            self.pipes.push(Pipe { link, path, extra, end, quiet, parcels, pushed });
+            let (packets, pushed) = (VecDeque::new(), (0, 0));
+            self.pipes.push(Pipe { link, path, extra, end, quiet, packets, pushed });
         }
         id
     }
 
     /// The pure links that a packet at `v` for `dst` passes without stopping, their delay, and where it stops.
-    fn fold(&self, mut v: u16, dst: u16) -> (Vec<u16>, Time, u16) {
+    fn fold(&self, mut v: u16, dst: u16) -> (Vec<LinkId>, Time, u16) {
         let (mut path, mut extra) = (Vec::new(), 0);
         while v != dst && self.routes.are_alike() && path.len() < self.links.len() {
             let next = self.routes.next(v, dst, 0);
-            match self.links.get(usize::from(next)) {
+            match self.links.get(next.index()) {
                 Some(link) if link.is_pure() => {
                     path.push(next);
                     extra += link.delay_ns;
@@ -86,11 +100,11 @@ impl Network {
         &'a self,
         pipe: &'a Pipe,
         now: Time,
-    ) -> impl Iterator<Item = (u16, (u64, u64))> + 'a {
+    ) -> impl Iterator<Item = (LinkId, (u64, u64))> + 'a {
         let mut before_end = pipe.extra;
         pipe.path.iter().map(move |&link| {
             let (packets, bytes) = pipe.not_entered(now, before_end);
-            before_end -= self.links[usize::from(link)].delay_ns;
+            before_end -= self.links[link].delay_ns;
             (link, (pipe.pushed.0 - packets, pipe.pushed.1 - bytes))
         })
     }

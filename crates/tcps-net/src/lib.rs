@@ -34,6 +34,7 @@ pub mod opportunity;
 pub mod own;
 pub mod packet;
 pub mod pages;
+mod passage;
 mod pipe;
 pub mod queue;
 mod serve;
@@ -42,7 +43,9 @@ pub mod traffic;
 pub mod turns;
 mod windows;
 
+pub use check::{settings as check_link, users as check_users, MOST_USERS};
 pub use error::NetError;
 pub use network::Network;
 pub use own::ForeignCode;
 pub use packet::{NetEvent, Packet, Spent, BACKGROUND};
+pub use passage::Passage;

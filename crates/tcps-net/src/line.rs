@@ -5,7 +5,8 @@ use crate::{
     error::NetError,
     jitter::Jitter,
     loss::{self, RandomLoss},
-    packet::Parcel,
+    own::{ForeignCode, OwnLoss},
+    packet::InFlight,
 };
 use tcps_core::{
     model::{DelayModel, LossModel},
@@ -17,7 +18,7 @@ use tcps_plan::net::LinkSpec;
 
 /// What became of a packet that started.
 pub(crate) struct Departure {
-    pub parcel: Parcel,
+    pub in_flight: InFlight,
     pub start: Time,
     /// When its first byte was put on the line.
     pub begun: Time,
@@ -31,8 +32,10 @@ pub(crate) struct Departure {
 }
 
 /// A line and its random streams.
-pub(crate) struct Line {
+pub(crate) struct LinkLine {
     loss: Option<Box<dyn LossModel>>,
+    /// That of the user's, in place of it.
+    own: Option<OwnLoss>,
     jitter: Option<Jitter>,
     /// Retransmissions of a radio link, and what a packet takes there besides its wait.
     harq: Option<Harq>,
@@ -47,21 +50,24 @@ pub(crate) struct Line {
     loss_changes: u32,
 }
 
-impl Line {
-    pub fn new(spec: &LinkSpec, seed: u64) -> Result<Self, NetError> {
+impl LinkLine {
+    pub fn new(spec: &LinkSpec, seed: u64, code: &mut dyn ForeignCode) -> Result<Self, NetError> {
         let name = |what: &str| format!("links.{}.{what}", spec.name);
-        let mut outages = spec.outages.clone();
-        outages.sort_unstable();
-        let loss = spec.loss.as_ref().map(|l| loss::build(l, Stream::new(seed, &name("loss"))));
-        let fault = |fault| NetError::of(format!("links.{}", spec.name), "loss", fault);
+        let (own, built_in) = spec.loss.iter().partition::<Vec<_>, _>(|l| l.is_code());
+        let loss = built_in.first().map(|l| loss::build(l, Stream::new(seed, &name("loss"))));
+        let place = format!("links.{}", spec.name);
+        let fault = |fault| NetError::of(&place, "loss", fault);
+        let own = own.first().map(|l| Ok(OwnLoss::new(code.loss(l, &spec.name, seed)?, &l.kind, &spec.name)));
+        let unloaded = |e| NetError::code(&place, "loss", e);
         Ok(Self {
             loss: loss.transpose().map_err(fault)?,
+            own: own.transpose().map_err(unloaded)?,
             jitter: spec.jitter.as_ref().map(|j| Jitter::new(j, seed, &name("jitter"))),
             harq: Harq::of(spec, seed),
             radio_ns: spec.radio.as_ref().and_then(|r| r.nr()).map_or(0, |nr| nr.slot_ns + nr.processing_ns),
             duplicate: (spec.duplicate, Stream::new(seed, &name("duplicate"))),
             corrupt: (spec.corrupt, Stream::new(seed, &name("corrupt"))),
-            outages,
+            outages: spec.outages.clone(),
             last_arrival: Time::MIN,
             name: name("loss"),
             seed,
@@ -69,10 +75,16 @@ impl Line {
         })
     }
 
+    /// What code of the user's did wrong.
+    pub fn failure(&self) -> Option<String> {
+        self.own.as_ref()?.failure()
+    }
+
     /// Replaces the loss by an independent one with a fresh stream.
     pub fn set_loss(&mut self, p: f64) {
         self.loss_changes += 1;
         let name = format!("{}.{}", self.name, self.loss_changes);
+        self.own.iter_mut().for_each(OwnLoss::end);
         self.loss = Some(Box::new(RandomLoss { p, stream: Stream::new(self.seed, &name) }));
     }
 
@@ -83,17 +95,27 @@ impl Line {
 
     /// Sends a packet that starts at `start` and ends at `end`. A packet that is lost occupies the line like any other;
     /// with opportunities, the moment that counts is the one of its last byte.
-    pub fn cross(&mut self, start: Time, end: Time, delay_ns: Time, up: bool, parcel: Parcel) -> Departure {
+    pub fn cross(
+        &mut self,
+        start: Time,
+        end: Time,
+        delay_ns: Time,
+        up: bool,
+        in_flight: InFlight,
+    ) -> Departure {
         let again_ns = self.harq.as_mut().map_or(Some(0), Harq::delay);
         let lost = if !up || self.in_outage(start) {
             Some(DropReason::Outage)
-        } else if again_ns.is_none() || self.loss.as_mut().is_some_and(|l| l.lose(start)) {
+        } else if again_ns.is_none()
+            || self.loss.as_mut().is_some_and(|l| l.lose(start))
+            || self.own.as_mut().is_some_and(|l| l.lose(start, &in_flight.packet))
+        {
             Some(DropReason::Loss)
         } else {
             None
         };
         let mut departure = Departure {
-            parcel,
+            in_flight,
             start,
             begun: start,
             lost,

@@ -4,10 +4,10 @@ use crate::{
     access::Access,
     ahead::Ahead,
     error::NetError,
-    line::{Departure, Line},
+    line::{Departure, LinkLine},
     opportunity::Opportunities,
     own::ForeignCode,
-    packet::Parcel,
+    packet::InFlight,
     queue::{self, drop_tail::NAME as DROP_TAIL, Flows, Limit, QueueDiscipline, Refused},
     turns::Turns,
     windows::Windows,
@@ -100,12 +100,13 @@ impl Link {
         }
     }
 
-    /// What code of the user's did wrong in its queue.
-    pub fn failure(&self) -> Option<String> {
-        match &self.mode {
-            Mode::Served(s) => s.queue.failure(),
-            _ => None,
-        }
+    /// What code of the user's did wrong in its queue and on its line.
+    pub fn failures(&self) -> impl Iterator<Item = String> {
+        let both = match &self.mode {
+            Mode::Served(s) => [s.queue.failure(), s.line.failure()],
+            _ => [None, None],
+        };
+        both.into_iter().flatten()
     }
 
     /// True if packets wait for the line.
@@ -122,19 +123,19 @@ impl Link {
     pub fn begin(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<Departure> {
         let Mode::Served(served) = &mut self.mode else { return None };
         if served.turns.is_some() {
-            let (parcel, begun, at) = served.use_turns(now, refused)?;
-            self.busy_total += served.turns.as_ref()?.mean_ns(parcel.packet.wire_bytes);
-            let departure = served.line.cross(at, at, self.delay_ns, self.up, parcel);
+            let (in_flight, begun, at) = served.use_turns(now, refused)?;
+            self.busy_total += served.turns.as_ref()?.mean_ns(in_flight.packet.wire_bytes);
+            let departure = served.line.cross(at, at, self.delay_ns, self.up, in_flight);
             return Some(Departure { begun, ..departure });
         }
         if now < self.busy_until {
             return None;
         }
-        let parcel = served.next_parcel(now, self.rate_bps, refused)?;
-        let took = serialisation_ns(parcel.packet.wire_bytes, self.rate_bps);
+        let in_flight = served.next_in_flight(now, self.rate_bps, refused)?;
+        let took = serialisation_ns(in_flight.packet.wire_bytes, self.rate_bps);
         self.busy_until = now.saturating_add(took);
         self.busy_total = self.busy_total.saturating_add(took);
-        Some(served.line.cross(now, self.busy_until, self.delay_ns, self.up, parcel))
+        Some(served.line.cross(now, self.busy_until, self.delay_ns, self.up, in_flight))
     }
 
     /// When `begin` should be called next after `now`; `NEVER` if nothing waits.
@@ -183,19 +184,22 @@ impl Link {
         stats.packets = stats.offered_packets - stats.dropped_packets - stats.waiting_packets;
         stats.bytes = stats.offered_bytes - stats.dropped_bytes - stats.waiting_bytes;
         stats.busy_ns = self.busy_total - self.busy_until.saturating_sub(now).max(0);
+        if let Mode::Served(served) = &self.mode {
+            stats.marked = served.queue.marked();
+        }
     }
 }
 
 /// A link whose packets leave a queue discipline one by one.
 pub(crate) struct Served {
     pub queue: Box<dyn QueueDiscipline>,
-    pub line: Line,
+    pub line: LinkLine,
     /// Number of the medium that it shares.
     pub medium: Option<u16>,
     pub turns: Option<Box<dyn Turns>>,
     slots: Option<Windows>,
     /// A packet that has been taken from the queue but not wholly sent, with the bytes that are left, and when it was taken.
-    transit: Option<(Parcel, u32, Time)>,
+    transit: Option<(InFlight, u32, Time)>,
 }
 
 impl Served {
@@ -208,7 +212,7 @@ impl Served {
     ) -> Result<Self, NetError> {
         Ok(Self {
             queue: queue::build(spec, flows, seed, code)?,
-            line: Line::new(spec, seed)?,
+            line: LinkLine::new(spec, seed, code)?,
             medium: None,
             turns: turns(spec),
             slots: spec.slots.as_ref().map(|s| Windows::new(s.cycle_ns, &s.open)),
@@ -241,22 +245,22 @@ impl Served {
 
     /// The packet that starts at `now`. With slots, the next one is chosen when a slot is open; if it does not fit any
     /// more, it waits for the next slot, and one that fits into none is dropped.
-    fn next_parcel(&mut self, now: Time, rate_bps: f64, refused: &mut Vec<Refused>) -> Option<Parcel> {
+    fn next_in_flight(&mut self, now: Time, rate_bps: f64, refused: &mut Vec<Refused>) -> Option<InFlight> {
         if self.ready(now, rate_bps) > now {
             return None;
         }
         let Some(slots) = &self.slots else { return self.queue.dequeue(now, refused) };
         loop {
             let held = self.transit.take().map(|t| t.0);
-            let parcel = held.or_else(|| self.queue.dequeue(now, refused))?;
-            let bytes = parcel.packet.wire_bytes;
+            let in_flight = held.or_else(|| self.queue.dequeue(now, refused))?;
+            let bytes = in_flight.packet.wire_bytes;
             match slots.start(now, serialisation_ns(bytes, rate_bps)) {
-                Some(start) if start <= now => return Some(parcel),
+                Some(start) if start <= now => return Some(in_flight),
                 Some(_) => {
-                    self.transit = Some((parcel, bytes, now));
+                    self.transit = Some((in_flight, bytes, now));
                     return None;
                 }
-                None => refused.push((parcel.packet, DropReason::Managed)),
+                None => refused.push((in_flight.packet, DropReason::Managed)),
             }
         }
     }
@@ -271,20 +275,20 @@ impl Served {
     }
 
     /// The next packet whose last byte leaves at or before `now`, and when it was begun and over. [Netravali 2015]
-    fn use_turns(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<(Parcel, Time, Time)> {
+    fn use_turns(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<(InFlight, Time, Time)> {
         let o = self.turns.as_mut()?;
         while o.next() <= now {
             let at = o.next();
             let taken = self.transit.take();
-            let first = |p: Parcel| (p, p.packet.wire_bytes, at);
+            let first = |p: InFlight| (p, p.packet.wire_bytes, at);
             let taken = taken.or_else(|| self.queue.dequeue(at, refused).map(first));
-            let Some((parcel, left, begun)) = taken else {
+            let Some((in_flight, left, begun)) = taken else {
                 o.pass();
                 continue;
             };
             match left - o.take(left) {
-                0 => return Some((parcel, begun, at)),
-                left => self.transit = Some((parcel, left, begun)),
+                0 => return Some((in_flight, begun, at)),
+                left => self.transit = Some((in_flight, left, begun)),
             }
         }
         None

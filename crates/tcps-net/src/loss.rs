@@ -18,10 +18,10 @@ params! {
 params! {
     /// Of a good and a bad state.
     pub struct Bursts {
-        p: f64 = Share, GIVEN, SHARE, "from the good state to the bad, for each packet";
-        r: f64 = Share, GIVEN, SHARE, "from the bad state to the good, for each packet";
-        loss_good: f64 = Share, "0 %", SHARE, "loss in the good state";
-        loss_bad: f64 = Share, "100 %", SHARE, "loss in the bad state";
+        p: f64 = Share, GIVEN, SHARE, "probability that the good state becomes bad, per packet";
+        r: f64 = Share, GIVEN, SHARE, "probability that the bad state becomes good, per packet";
+        loss_good: f64 = Share, "0 %", SHARE, "probability of a loss in the good state";
+        loss_bad: f64 = Share, "100 %", SHARE, "probability of a loss in the bad state";
     }
 }
 
@@ -33,14 +33,14 @@ pub const LOSSES: &[&Entry<MakeLoss>] = &[
     &Entry {
         id: 0,
         name: "random",
-        doc: "each packet by itself",
+        doc: "each packet is lost independently",
         params: &[Each::TABLE],
         make: |params, stream| Ok(Box::new(RandomLoss { p: Each::read(params)?.p, stream })),
     },
     &Entry {
         id: 1,
         name: "gilbert-elliott",
-        doc: "two states, left with a probability for each packet",
+        doc: "a good and a bad state, which may change at each packet",
         params: &[Bursts::TABLE],
         make: |params, stream| {
             let Bursts { p, r, loss_good, loss_bad } = Bursts::read(params)?;

@@ -6,16 +6,19 @@ use crate::{
     link::{Link, Mode},
     medium::Medium,
     own::{ForeignCode, NoCode},
-    packet::{NetEvent, Packet, Parcel},
+    packet::{InFlight, NetEvent, Packet},
+    passage::{Passage, Passages},
     pipe::{Pipe, PipeOf},
     queue::{Flows, Refused},
-    topology::{Routes, NO_LINK},
+    topology::Routes,
     traffic::Source,
 };
 use std::collections::{BTreeMap, VecDeque};
 use tcps_core::{
     agenda::Agenda,
+    ids::LinkId,
     record::DropReason,
+    split::Choice,
     time::{Time, NEVER},
 };
 use tcps_plan::net::{Hop, Hops};
@@ -42,6 +45,10 @@ pub struct Network {
     pub(crate) events: VecDeque<NetEvent>,
     pub(crate) refused: Vec<Refused>,
     pub(crate) now: Time,
+    /// The packets that links account for.
+    pub(crate) followed: Choice,
+    /// What became of single packets at links, if somebody wants to know.
+    pub(crate) passages: Option<Box<Passages>>,
 }
 
 impl Network {
@@ -81,6 +88,8 @@ impl Network {
             flows,
             seed,
             now: Time::MIN,
+            followed: Choice::default(),
+            passages: None,
         };
         net.share_media(&spec.links);
         net.routes = Routes::new(spec, &net.links, 0);
@@ -98,7 +107,7 @@ impl Network {
                 self.media.push(Medium::default());
                 self.media.len() - 1
             });
-            self.media[m].links.push(i as u16);
+            self.media[m].links.push(LinkId(i as u16));
             if let Some(served) = self.links[i].served() {
                 served.medium = Some(m as u16);
             }
@@ -113,13 +122,43 @@ impl Network {
             t.packets += 1;
             t.bytes += u64::from(packet.wire_bytes);
         }
-        self.enter(now, from, Parcel::new(packet, now))
+        self.enter(now, from, InFlight::new(packet, now))
+    }
+
+    /// Lets links account for packets of these samples only.
+    pub fn follow(&mut self, samples: Choice) {
+        self.followed = samples;
+    }
+
+    /// Keeps what becomes of single packets at links, to be polled.
+    pub fn keep_passages(&mut self) {
+        self.passages.get_or_insert_default();
+    }
+
+    /// What became of a packet at a link; in the order in which it is certain.
+    pub fn poll_passage(&mut self) -> Option<Passage> {
+        self.passages.as_mut()?.pop()
+    }
+
+    /// Makes certain what has begun at the last call with a time; to be called at the end.
+    pub fn settle_passages(&mut self) {
+        if let Some(passages) = &mut self.passages {
+            passages.begin_all(self.now);
+        }
+    }
+
+    /// A link has taken a packet.
+    #[inline(always)] // of most packets nothing is to be told: what there would be is then not put together
+    pub(crate) fn account(&mut self, l: usize, packet: &Packet, hop: &Hop) {
+        if self.followed.takes(packet.index) {
+            self.links[l].hops.add(packet.class, 1, hop);
+        }
     }
 
     /// What code of the user's did wrong so far.
     pub fn failures(&self) -> Vec<String> {
-        let queues = self.links.iter().filter_map(Link::failure);
-        queues.chain(self.sources.iter().filter_map(Source::failure)).collect()
+        let links = self.links.iter().flat_map(Link::failures);
+        links.chain(self.sources.iter().filter_map(Source::failure)).collect()
     }
 
     /// When something may happen that the driver can see. Background traffic does not ask to be called: it is
@@ -152,9 +191,9 @@ impl Network {
     }
 
     /// What waits at a link at `now`, all work before and at `now` done.
-    pub fn queue(&mut self, now: Time, link: u16) -> QueueState {
+    pub fn queue(&mut self, now: Time, link: LinkId) -> QueueState {
         self.handle_timeout(now);
-        self.links.get(usize::from(link)).map_or_else(QueueState::default, |l| l.queue(self.now))
+        self.links.get(link.index()).map_or_else(QueueState::default, |l| l.queue(self.now))
     }
 
     /// Counters of all links at the moment of the last call with a time.
@@ -162,8 +201,8 @@ impl Network {
         let mut all: Vec<_> = self.links.iter().map(|l| l.stats.clone()).collect();
         for pipe in &self.pipes {
             for (link, (packets, bytes)) in self.folded_counts(pipe, self.now) {
-                all[usize::from(link)].offered_packets += packets;
-                all[usize::from(link)].offered_bytes += bytes;
+                all[link].offered_packets += packets;
+                all[link].offered_bytes += bytes;
             }
         }
         for (stats, link) in all.iter_mut().zip(&self.links) {
@@ -181,9 +220,9 @@ impl Network {
     pub fn traffic_stats(&self) -> Vec<TrafficStats> {
         let mut all = self.traffic.clone();
         for pipe in self.pipes.iter().filter(|p| p.quiet) {
-            for parcel in pipe.parcels.iter().take(pipe.due(self.now)) {
-                if let Some(t) = traffic_of(&mut all, &parcel.packet) {
-                    t.arrive(parcel.damaged_by);
+            for in_flight in pipe.packets.iter().take(pipe.due(self.now)) {
+                if let Some(t) = traffic_of(&mut all, &in_flight.packet) {
+                    t.arrive(in_flight.damaged_by);
                 }
             }
         }
@@ -191,7 +230,7 @@ impl Network {
     }
 
     /// The links from one vertex to another, as packets without a mark are routed now.
-    pub fn route(&self, from: u16, to: u16) -> Option<Vec<u16>> {
+    pub fn route(&self, from: u16, to: u16) -> Option<Vec<LinkId>> {
         self.routes.path(from, to, 0, &self.links)
     }
 
@@ -248,29 +287,29 @@ impl Network {
         let stats = &mut self.traffic[i];
         stats.packets += 1;
         stats.bytes += u64::from(packet.wire_bytes);
-        self.enter(now, from, Parcel::new(packet, now));
+        self.enter(now, from, InFlight::new(packet, now));
     }
 
     /// A packet is at vertex `v`: deliver it, or give it to the next link.
     #[inline]
-    pub(crate) fn enter(&mut self, now: Time, v: u16, parcel: Parcel) -> Time {
-        let packet = &parcel.packet;
+    pub(crate) fn enter(&mut self, now: Time, v: u16, in_flight: InFlight) -> Time {
+        let packet = &in_flight.packet;
         if v == packet.dst || self.links.is_empty() {
-            self.deliver(now, parcel);
+            self.deliver(now, in_flight);
             return now;
         }
         match self.routes.next(v, packet.dst, packet.dscp) {
-            NO_LINK => {
-                self.report_drop(now, parcel.packet, NO_LINK, DropReason::NoRoute);
+            LinkId::NONE => {
+                self.report_drop(now, in_flight.packet, LinkId::NONE, DropReason::NoRoute);
                 now
             }
-            link => self.arrive(usize::from(link), now, parcel),
+            link => self.arrive(link.index(), now, in_flight),
         }
     }
 
     /// The receiver drops what arrives with a wrong checksum. [RFC 768]
-    fn deliver(&mut self, at: Time, parcel: Parcel) {
-        let Parcel { packet, damaged_by, spent, .. } = parcel;
+    fn deliver(&mut self, at: Time, in_flight: InFlight) {
+        let InFlight { packet, damaged_by, spent, .. } = in_flight;
         if let Some(t) = traffic_of(&mut self.traffic, &packet) {
             t.arrive(damaged_by);
         }
@@ -283,8 +322,8 @@ impl Network {
         });
     }
 
-    pub(crate) fn report_drop(&mut self, at: Time, packet: Packet, link: u16, reason: DropReason) {
-        if let Some(l) = self.links.get_mut(usize::from(link)) {
+    pub(crate) fn report_drop(&mut self, at: Time, packet: Packet, link: LinkId, reason: DropReason) {
+        if let Some(l) = self.links.get_mut(link.index()) {
             l.stats.drop(packet.wire_bytes, reason);
         }
         if !packet.is_background() {
@@ -297,34 +336,38 @@ impl Network {
 
     /// A packet comes to a link. Returns when the link will have taken it.
     #[inline]
-    fn arrive(&mut self, l: usize, now: Time, mut parcel: Parcel) -> Time {
+    fn arrive(&mut self, l: usize, now: Time, mut in_flight: InFlight) -> Time {
         let link = &mut self.links[l];
-        let bytes = parcel.packet.wire_bytes;
+        let bytes = in_flight.packet.wire_bytes;
         link.stats.offer(bytes);
         let (queued_ns, serial_ns) = match &mut link.mode {
             Mode::Pure => (0, 0),
             Mode::Ahead(ahead) => {
                 let Some(start) = ahead.admit(now, link.busy_until, bytes) else {
-                    self.report_drop(now, parcel.packet, l as u16, DropReason::Full);
+                    self.report_drop(now, in_flight.packet, LinkId(l as u16), DropReason::Full);
                     return now;
                 };
                 let (packets, bytes) = ahead.load();
-                let took = link.serialise(parcel.packet.wire_bytes);
+                let took = link.serialise(in_flight.packet.wire_bytes);
                 link.stats.waits(packets, bytes);
                 link.busy_total += took;
                 link.busy_until = start.saturating_add(took);
                 (start - now, took)
             }
-            Mode::Served(_) => return self.queue_up(l, Parcel { at: now, ..parcel }),
+            Mode::Served(_) => return self.queue_up(l, InFlight { at: now, ..in_flight }),
         };
         let taken = now.max(link.busy_until);
         let begun = now.saturating_add(queued_ns).saturating_add(serial_ns);
-        parcel.spent.queued_ns += queued_ns;
-        parcel.spent.serial_ns += serial_ns;
-        parcel.at = begun.saturating_add(link.delay_ns);
+        in_flight.spent.queued_ns += queued_ns;
+        in_flight.spent.serial_ns += serial_ns;
+        in_flight.at = begun.saturating_add(link.delay_ns);
         let hop = Hop { queued_ns, serial_ns, propagated_ns: link.delay_ns, ..Hop::default() };
-        link.hops.add(parcel.packet.class, 1, &hop);
-        self.launch(l, parcel);
+        self.account(l, &in_flight.packet, &hop);
+        if let Some(passages) = &mut self.passages {
+            let passage = Passage { queued_ns, serial_ns, ..Passage::new(now, in_flight.packet, l) };
+            passages.plan(passage);
+        }
+        self.launch(l, in_flight);
         taken
     }
 }

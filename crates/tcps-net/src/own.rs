@@ -1,12 +1,15 @@
-//! Code of the user's in the network: queue disciplines and background sources.
+//! Code of the user's in the network: queue disciplines, loss models and background sources.
 //!
 //! ```text
 //! link ─► queue/own (packets, limit, counts) ─► QueueCode: numbers come, leave and are dropped
+//!      └► line (OwnLoss)                     ─► LossCode: numbers start, and are lost
 //! ```
 
+use crate::packet::Packet;
 use tcps_core::{param::Named, time::Time};
+use tcps_plan::RunError;
 
-/// A packet that comes to a queue.
+/// A packet that comes to a queue, or starts on a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer {
     /// What it is called from now on.
@@ -27,6 +30,12 @@ pub trait QueueCode: Send {
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<u32>) -> Result<Option<u32>, String>;
 }
 
+/// A loss model of the user's.
+pub trait LossCode: Send {
+    /// Whether the packet that starts at `now` is lost.
+    fn lose(&mut self, now: Time, offer: &Offer) -> Result<bool, String>;
+}
+
 /// A background source of the user's.
 pub trait SourceCode: Send {
     /// The next packet as (time since the start of the source, bytes), in order of time; `None` after the last.
@@ -36,21 +45,64 @@ pub trait SourceCode: Send {
 /// Where code of the user's comes from.
 pub trait ForeignCode {
     /// The queue discipline of a link.
-    fn queue(&mut self, code: &Named, link: &str, seed: u64) -> Result<Box<dyn QueueCode>, String>;
+    fn queue(&mut self, code: &Named, link: &str, seed: u64) -> Result<Box<dyn QueueCode>, RunError>;
+    /// The loss model of a link.
+    fn loss(&mut self, code: &Named, link: &str, seed: u64) -> Result<Box<dyn LossCode>, RunError>;
     /// The background source of a traffic entry.
-    fn source(&mut self, code: &Named, entry: &str, seed: u64) -> Result<Box<dyn SourceCode>, String>;
+    fn source(&mut self, code: &Named, entry: &str, seed: u64) -> Result<Box<dyn SourceCode>, RunError>;
 }
 
 /// Networks without code of the user's.
 pub struct NoCode;
 
+fn none<T>(code: &Named) -> Result<T, RunError> {
+    Err(RunError::hook(format!("{} is code, and this network runs without any", code.kind)))
+}
+
 impl ForeignCode for NoCode {
-    fn queue(&mut self, code: &Named, _: &str, _: u64) -> Result<Box<dyn QueueCode>, String> {
-        Err(format!("{} is code, and this network runs without any", code.kind))
+    fn queue(&mut self, code: &Named, _: &str, _: u64) -> Result<Box<dyn QueueCode>, RunError> {
+        none(code)
     }
 
-    fn source(&mut self, code: &Named, _: &str, _: u64) -> Result<Box<dyn SourceCode>, String> {
-        Err(format!("{} is code, and this network runs without any", code.kind))
+    fn loss(&mut self, code: &Named, _: &str, _: u64) -> Result<Box<dyn LossCode>, RunError> {
+        none(code)
+    }
+
+    fn source(&mut self, code: &Named, _: &str, _: u64) -> Result<Box<dyn SourceCode>, RunError> {
+        none(code)
+    }
+}
+
+/// A loss model that is code of the user's; a packet at which it fails goes on.
+pub(crate) struct OwnLoss {
+    /// None once another model has taken its place.
+    code: Option<Box<dyn LossCode>>,
+    next: u32,
+    failures: Failures,
+}
+
+impl OwnLoss {
+    pub fn new(code: Box<dyn LossCode>, name: &str, link: &str) -> Self {
+        Self { code: Some(code), next: 0, failures: Failures::of(format!("loss {name} of links.{link}")) }
+    }
+
+    pub fn lose(&mut self, now: Time, packet: &Packet) -> bool {
+        let Some(code) = &mut self.code else { return false };
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        let offer = Offer { number, bytes: packet.wire_bytes, flow: packet.class, dscp: packet.dscp };
+        code.lose(now, &offer).unwrap_or_else(|what| {
+            self.failures.note(what);
+            false
+        })
+    }
+
+    pub fn end(&mut self) {
+        self.code = None;
+    }
+
+    pub fn failure(&self) -> Option<String> {
+        self.failures.told()
     }
 }
 

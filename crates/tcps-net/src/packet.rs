@@ -1,6 +1,6 @@
 //! What travels: a packet's accounted size and address, never its bytes.
 
-use tcps_core::{record::DropReason, time::Time};
+use tcps_core::{endpoint::Ecn, ids::LinkId, record::DropReason, time::Time};
 
 /// Handle of packets that no driver waits for: background traffic.
 pub const BACKGROUND: u32 = u32::MAX;
@@ -18,6 +18,8 @@ pub struct Packet {
     pub dst: u16,
     /// Differentiated services code point.
     pub dscp: u8,
+    /// What its IP header says of congestion.
+    pub ecn: Ecn,
     /// Size on the wire, headers of all layers included (model: wire size).
     pub wire_bytes: u32,
     /// Moment at which it was sent.
@@ -44,18 +46,18 @@ pub struct Spent {
 
 /// A packet on its way, with the moment that matters next: its entry into a queue, or its arrival.
 #[derive(Clone, Copy, Debug)]
-pub struct Parcel {
+pub struct InFlight {
     /// The packet.
     pub packet: Packet,
     /// The link that changed a bit of it.
-    pub damaged_by: Option<u16>,
+    pub damaged_by: Option<LinkId>,
     /// Where its time went so far.
     pub spent: Spent,
     /// When it entered the queue, or when it arrives at the end of its pipe.
     pub at: Time,
 }
 
-impl Parcel {
+impl InFlight {
     /// A packet that sets out now.
     pub fn new(packet: Packet, at: Time) -> Self {
         Self { packet, damaged_by: None, spent: Spent::default(), at }
@@ -88,7 +90,7 @@ pub enum NetEvent {
         /// Which.
         packet: Packet,
         /// Number of the link (that which damaged it), or `u16::MAX` where no link leads on.
-        link: u16,
+        link: LinkId,
         /// Why.
         reason: DropReason,
     },

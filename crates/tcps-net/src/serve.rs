@@ -4,15 +4,19 @@ use crate::{
     line::Departure,
     link::Mode,
     network::Network,
-    packet::{NetEvent, Parcel, Spent},
+    packet::{InFlight, NetEvent, Spent},
+    passage::Passage,
 };
-use tcps_core::time::{Time, NEVER};
+use tcps_core::{
+    ids::LinkId,
+    time::{Time, NEVER},
+};
 use tcps_plan::net::Hop;
 
 impl Network {
     /// A packet comes to the queue of a served link. Returns when the link will have taken it, if anybody may ask.
-    pub(crate) fn queue_up(&mut self, l: usize, parcel: Parcel) -> Time {
-        let (now, busy, rate_bps) = (parcel.at, self.links[l].busy_until, self.links[l].rate_bps);
+    pub(crate) fn queue_up(&mut self, l: usize, in_flight: InFlight) -> Time {
+        let (now, busy, rate_bps) = (in_flight.at, self.links[l].busy_until, self.links[l].rate_bps);
         let Some(medium) = self.links[l].served().map(|s| s.medium) else { return now };
         let caller = medium.map_or(l, |m| self.links.len() + usize::from(m));
         if self.agenda.time_of(caller) <= now {
@@ -22,8 +26,8 @@ impl Network {
         let Some(served) = self.links[l].served() else { return now };
         served.skip_turns(now);
         let waited = served.queue.packets();
-        let straight = line_free && served.is_free(now, parcel.packet.wire_bytes, rate_bps);
-        served.queue.enqueue(parcel, straight, &mut self.refused);
+        let line_idle = line_free && served.is_free(now, in_flight.packet.wire_bytes, rate_bps);
+        served.queue.enqueue(in_flight, line_idle, &mut self.refused);
         let joined = served.queue.packets() > waited;
         self.report_refused(l, now);
         self.work(caller, now);
@@ -31,7 +35,7 @@ impl Network {
         if let Mode::Served(served) = &link.mode {
             link.stats.waits(served.queue.packets(), served.queue.bytes());
         }
-        match joined && !parcel.packet.is_background() {
+        match joined && !in_flight.packet.is_background() {
             true => link.drained_at(now),
             false => now,
         }
@@ -56,7 +60,7 @@ impl Network {
     pub(crate) fn serve_medium(&mut self, m: usize, now: Time) {
         while self.media[m].busy_until <= now {
             let links = &self.links;
-            let Some(l) = self.media[m].grant(|l| links[usize::from(l)].has_waiting()) else { break };
+            let Some(l) = self.media[m].grant(|l| links[l].has_waiting()) else { break };
             let l = usize::from(l);
             if let Some(departure) = self.links[l].begin(now, &mut self.refused) {
                 self.media[m].busy_until = self.links[l].busy_until;
@@ -64,7 +68,7 @@ impl Network {
             }
             self.report_refused(l, now);
         }
-        let waiting = self.media[m].links.iter().any(|&l| self.links[usize::from(l)].has_waiting());
+        let waiting = self.media[m].links.iter().any(|&l| self.links[l].has_waiting());
         match waiting {
             true => self.agenda.set(self.links.len() + m, self.media[m].busy_until),
             false => self.agenda.clear(self.links.len() + m),
@@ -74,16 +78,16 @@ impl Network {
     fn report_refused(&mut self, l: usize, now: Time) {
         for i in 0..self.refused.len() {
             let (packet, reason) = self.refused[i];
-            self.report_drop(now, packet, l as u16, reason);
+            self.report_drop(now, packet, LinkId(l as u16), reason);
         }
         self.refused.clear();
     }
 
     fn depart(&mut self, l: usize, departure: Departure) {
-        let Departure { parcel, start, begun, lost, arrivals, end, again_ns } = departure;
-        let packet = parcel.packet;
+        let Departure { in_flight, start, begun, lost, arrivals, end, again_ns } = departure;
+        let packet = in_flight.packet;
         if let Some(reason) = lost {
-            return self.report_drop(start, packet, l as u16, reason);
+            return self.report_drop(start, packet, LinkId(l as u16), reason);
         }
         if arrivals[1].is_some() {
             self.links[l].stats.duplicated += 1;
@@ -91,20 +95,23 @@ impl Network {
                 self.events.push_back(NetEvent::Duplicated { at: start, packet });
             }
         }
-        let (queued_ns, serial_ns) = (begun - parcel.at, end - begun);
+        let (queued_ns, serial_ns) = (begun - in_flight.at, end - begun);
         let spent = Spent {
-            queued_ns: parcel.spent.queued_ns + queued_ns,
-            serial_ns: parcel.spent.serial_ns + serial_ns,
-            again_ns: parcel.spent.again_ns + again_ns,
+            queued_ns: in_flight.spent.queued_ns + queued_ns,
+            serial_ns: in_flight.spent.serial_ns + serial_ns,
+            again_ns: in_flight.spent.again_ns + again_ns,
         };
         for (at, corrupted) in arrivals.into_iter().flatten() {
             let link = &mut self.links[l];
             link.stats.corrupted += u64::from(corrupted);
             let propagated_ns = at.saturating_sub(end) - again_ns;
             let hop = Hop { queued_ns, serial_ns, propagated_ns, again_ns, ..Hop::default() };
-            link.hops.add(packet.class, 1, &hop);
-            let damaged_by = parcel.damaged_by.or(corrupted.then_some(l as u16));
-            self.launch(l, Parcel { packet, damaged_by, spent, at });
+            self.account(l, &packet, &hop);
+            if let Some(passages) = &mut self.passages {
+                passages.push(Passage { queued_ns, serial_ns, ..Passage::new(in_flight.at, packet, l) });
+            }
+            let damaged_by = in_flight.damaged_by.or(corrupted.then_some(LinkId(l as u16)));
+            self.launch(l, InFlight { packet, damaged_by, spent, at });
         }
     }
 }

@@ -8,11 +8,9 @@ use std::{
     cmp::Reverse,
     collections::{BTreeSet, BinaryHeap},
 };
-use tcps_core::time::Time;
+use tcps_core::{ids::LinkId, ids::NONE, time::Time};
 use tcps_plan::net::{NetworkSpec, Played, Routing, TrafficModel, TrafficSpec};
 
-/// No link.
-pub const NO_LINK: u16 = u16::MAX;
 /// Bit of a link's rank: it is for other packets too, and comes after those that are for this code point alone.
 const SHARED: u16 = 0x8000;
 /// Size of the packet that the delay policy thinks of.
@@ -85,8 +83,10 @@ struct Table {
     mark: Option<u8>,
     /// Links into each vertex: rank, where they come from, cost.
     into: Vec<Vec<(u16, usize, u64)>>,
+    /// By vertex what it hangs on: asked for with every packet, so it is kept where little memory is touched.
+    hung: Vec<Option<(u16, LinkId)>>,
     /// By destination: the link that leads there from each vertex; none of those behind one that they hang on.
-    next: Vec<OnceCell<Box<[u16]>>>,
+    next: Vec<OnceCell<Box<[LinkId]>>>,
 }
 
 impl Routes {
@@ -98,7 +98,7 @@ impl Routes {
             let plain = Self::by(&Hops, spec, links, &views, &up);
             for t in &spec.traffic {
                 for l in plain.path(t.from, t.to, t.dscp, links).unwrap_or_default() {
-                    views[usize::from(l)].load_bps += mean_rate_bps(spec, t);
+                    views[l].load_bps += mean_rate_bps(spec, t);
                 }
             }
         }
@@ -123,7 +123,7 @@ impl Routes {
                 let rank = i as u16 | if own { 0 } else { SHARED };
                 into[usize::from(link.to)].push((rank, usize::from(link.from), policy.cost(&views[i])));
             }
-            routes.tables.push(Table { mark, into, next: vec![OnceCell::new(); vertices] });
+            routes.tables.push(Table::new(mark, into));
         }
         routes
     }
@@ -133,11 +133,11 @@ impl Routes {
         self.tables.len() <= 1
     }
 
-    /// The link that leads packets with this code point from `v` towards `dst`, or `NO_LINK`.
+    /// The link that leads packets with this code point from `v` towards `dst`, or `LinkId::NONE`.
     #[inline]
-    pub fn next(&self, v: u16, dst: u16, dscp: u8) -> u16 {
+    pub fn next(&self, v: u16, dst: u16, dscp: u8) -> LinkId {
         let marked = self.tables.iter().skip(1).find(|table| table.mark == Some(dscp));
-        let Some(table) = marked.or(self.tables.first()) else { return NO_LINK };
+        let Some(table) = marked.or(self.tables.first()) else { return LinkId::NONE };
         table.next(usize::from(v), usize::from(dst))
     }
 
@@ -148,54 +148,59 @@ impl Routes {
     }
 
     /// All links of packets with this code point from one vertex to another.
-    pub fn path(&self, from: u16, to: u16, dscp: u8, links: &[Link]) -> Option<Vec<u16>> {
+    pub fn path(&self, from: u16, to: u16, dscp: u8, links: &[Link]) -> Option<Vec<LinkId>> {
         let (mut path, mut v) = (Vec::new(), from);
         while v != to {
             let link = self.next(v, to, dscp);
-            if link == NO_LINK || path.len() > links.len() {
+            if link == LinkId::NONE || path.len() > links.len() {
                 return None;
             }
             path.push(link);
-            v = links[usize::from(link)].to;
+            v = links[link].to;
         }
         Some(path)
     }
 }
 
 impl Table {
+    fn new(mark: Option<u8>, into: Vec<Vec<(u16, usize, u64)>>) -> Self {
+        let hung = into.iter().map(|links| Self::hangs_on(&into, links)).collect();
+        Self { mark, hung, next: vec![OnceCell::new(); into.len()], into }
+    }
+
     #[inline]
-    fn next(&self, v: usize, dst: usize) -> u16 {
-        match self.hangs_on(dst) {
-            Some((gate, last)) if v == gate => last,
-            Some((gate, _)) if v != dst => self.search(v, gate),
-            Some(_) => NO_LINK,
+    fn next(&self, v: usize, dst: usize) -> LinkId {
+        match self.hung.get(dst).copied().flatten() {
+            Some((gate, last)) if v == usize::from(gate) => last,
+            Some((gate, _)) if v != dst => self.search(v, usize::from(gate)),
+            Some(_) => LinkId::NONE,
             None => self.search(v, dst),
         }
     }
 
-    /// The vertex that all ways to `dst` pass just before it, and the link from there: most nodes hang on one link, and
-    /// then the ways to all nodes at a router are those to the router. Two that only lead to each other hang on none.
-    #[inline]
-    fn hangs_on(&self, dst: usize) -> Option<(usize, u16)> {
-        match self.into.get(dst)?[..] {
-            [(rank, gate, _)] if self.into[gate].len() > 1 => Some((gate, rank & !SHARED)),
+    /// The vertex that all ways pass just before one with these links into it, and the link from there: most nodes hang on
+    /// one link, and then the ways to all nodes at a router are those to the router. Two that only lead to each other hang
+    /// on none.
+    fn hangs_on(into: &[Vec<(u16, usize, u64)>], links: &[(u16, usize, u64)]) -> Option<(u16, LinkId)> {
+        match *links {
+            [(rank, gate, _)] if into[gate].len() > 1 => Some((gate as u16, LinkId(rank & !SHARED))),
             _ => None,
         }
     }
 
     #[inline]
-    fn search(&self, v: usize, dst: usize) -> u16 {
-        let Some(next) = self.next.get(dst) else { return NO_LINK };
+    fn search(&self, v: usize, dst: usize) -> LinkId {
+        let Some(next) = self.next.get(dst) else { return LinkId::NONE };
         let next = next.get_or_init(|| towards(dst, &self.into));
-        next.get(v).copied().unwrap_or(NO_LINK)
+        next.get(v).copied().unwrap_or(LinkId::NONE)
     }
 }
 
 /// Shortest paths from everywhere to one vertex (Dijkstra), by (cost, hops, rank of the link).
-fn towards(dst: usize, into: &[Vec<(u16, usize, u64)>]) -> Box<[u16]> {
-    let mut best = vec![(u64::MAX, u32::MAX, NO_LINK); into.len()];
+fn towards(dst: usize, into: &[Vec<(u16, usize, u64)>]) -> Box<[LinkId]> {
+    let mut best = vec![(u64::MAX, u32::MAX, NONE); into.len()];
     let mut open = BinaryHeap::from([Reverse((0u64, 0u32, dst))]);
-    best[dst] = (0, 0, NO_LINK);
+    best[dst] = (0, 0, NONE);
     while let Some(Reverse((cost, hops, v))) = open.pop() {
         if (cost, hops) != (best[v].0, best[v].1) {
             continue;
@@ -208,7 +213,7 @@ fn towards(dst: usize, into: &[Vec<(u16, usize, u64)>]) -> Box<[u16]> {
             }
         }
     }
-    best.iter().map(|b| if b.2 == NO_LINK { NO_LINK } else { b.2 & !SHARED }).collect()
+    best.iter().map(|b| LinkId(if b.2 == NONE { NONE } else { b.2 & !SHARED })).collect()
 }
 
 fn view(link: &Link) -> LinkView {
@@ -243,7 +248,7 @@ mod tests {
         for (i, &(from, to, cost)) in links.iter().enumerate().filter(|(_, l)| l.0 != l.1) {
             into[to].push((i as u16 | SHARED, from, cost));
         }
-        Table { mark: None, into, next: vec![OnceCell::new(); vertices] }
+        Table::new(None, into)
     }
 
     proptest! {
@@ -274,7 +279,7 @@ mod tests {
             for i in 0..pairs as u16 {
                 let pairs = pairs as u16;
                 let way = [i, left as u16, right as u16].map(|v| routes.next(v, pairs + i, 0));
-                assert_eq!(way, [4 * i, 4 * pairs, 4 * i + 3]);
+                assert_eq!(way, [4 * i, 4 * pairs, 4 * i + 3].map(LinkId));
             }
             routes.searches()
         };

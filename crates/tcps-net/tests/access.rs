@@ -4,6 +4,7 @@ mod common;
 
 use common::{arrivals, check, drops, link, network, packet, run, Estimate};
 use tcps_core::{
+    ids::LinkId,
     seed::Stream,
     time::{Time, MS, SECOND, US},
 };
@@ -108,12 +109,12 @@ fn what_waits_is_said_by_its_slots() {
     for n in 0..11 {
         net.send(0, 0, packet(n, 1, 1000, 0));
     }
-    let found = net.queue(0, 0);
+    let found = net.queue(0, LinkId(0));
     assert_eq!((found.packets, found.bytes, found.wait_ns), (11, 11_000, 5 * SLOT));
-    let left = net.queue(2 * SLOT + SLOT / 2, 0);
+    let left = net.queue(2 * SLOT + SLOT / 2, LinkId(0));
     assert_eq!(left.wait_ns, found.wait_ns - (2 * SLOT + SLOT / 2), "the end does not move");
-    assert_eq!(net.queue(found.wait_ns, 0).packets, 0);
-    assert_eq!(net.queue(found.wait_ns, 0).wait_ns, 0);
+    assert_eq!(net.queue(found.wait_ns, LinkId(0)).packets, 0);
+    assert_eq!(net.queue(found.wait_ns, LinkId(0)).wait_ns, 0);
 }
 
 /// Packets keep their order, and none comes before the slot that carried it is over.
@@ -128,12 +129,12 @@ fn order_is_kept_behind_a_repeated_block() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_the_remedy() {
+fn what_cannot_be_is_refused_with_what_is_allowed() {
     let refused = |radio: RadioSpec| {
         let link = LinkSpec { radio: Some(radio), ..link("air", 0, 1, None, 0) };
         Network::new(&network(vec![link]), &[], 1).map(|_| ()).expect_err("refused").to_string()
     };
-    assert!(refused(RadioSpec::Lte {}).contains("run it over ns-3"));
+    assert!(refused(RadioSpec::Lte {}).contains("a run over ns-3"));
     assert!(refused(RadioSpec::Nr(NrSpec { pattern: "DDD".into(), ..nr(true) })).contains("both directions"));
     let odd = AccessSpec::Configured { period_ns: 700 * US };
     assert!(refused(RadioSpec::Nr(NrSpec { access: odd, ..nr(true) })).contains("whole slots"));

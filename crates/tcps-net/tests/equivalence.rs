@@ -5,6 +5,7 @@ mod common;
 use common::random::{flow_names, perform, random_network, random_ops, Op};
 use proptest::prelude::*;
 use tcps_core::{
+    ids::LinkId,
     seed::Stream,
     time::{Time, SECOND},
 };
@@ -22,7 +23,7 @@ fn outcome(spec: &NetworkSpec, ops: &[(Time, Op)], served: bool) -> Outcome {
     let mut net = Network::new(spec, &flow_names(), 5).expect("a valid network");
     if served {
         let same = LinkChange { up: Some(true), ..LinkChange::default() };
-        (0..spec.links.len() as u16).for_each(|l| net.change_link(0, l, &same).expect("a valid change"));
+        LinkId::each(&spec.links).for_each(|(l, _)| net.change_link(0, l, &same).expect("a valid change"));
     }
     let mut stats = Vec::new();
     let mut events = Vec::new();

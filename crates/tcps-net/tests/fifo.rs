@@ -5,6 +5,7 @@ mod common;
 use common::{arrivals, check_exact, drops, link, network, one_link, packet, run};
 use serde_json::json;
 use tcps_core::{
+    ids::LinkId,
     record::DropReason,
     time::{Time, MS, SECOND},
 };
@@ -65,9 +66,9 @@ fn the_queue_at_a_moment_is_what_has_not_started() {
     for n in 0..4 {
         net.send(0, 0, packet(n, 1, 1000, 0));
     }
-    assert_eq!(net.queue(0, 0), QueueState { packets: 3, bytes: 3000, wait_ns: 4 * MS });
-    assert_eq!(net.queue(MS, 0), QueueState { packets: 2, bytes: 2000, wait_ns: 3 * MS });
-    assert_eq!(net.queue(10 * MS, 0), QueueState::default());
+    assert_eq!(net.queue(0, LinkId(0)), QueueState { packets: 3, bytes: 3000, wait_ns: 4 * MS });
+    assert_eq!(net.queue(MS, LinkId(0)), QueueState { packets: 2, bytes: 2000, wait_ns: 3 * MS });
+    assert_eq!(net.queue(10 * MS, LinkId(0)), QueueState::default());
     assert_eq!(net.link_stats()[0].busy_ns, 4 * MS);
 }
 

@@ -6,6 +6,7 @@ use common::{arrivals, call_until, check, check_exact, drops, link, network, pac
 use serde_json::json;
 use tcps_core::{
     dist::Dist,
+    ids::LinkId,
     param::Named,
     record::DropReason,
     time::{Time, MS, SECOND},
@@ -81,8 +82,12 @@ fn a_link_that_goes_down_loses_packets_until_it_is_up() {
             let now = Time::from(n) * MS + 1;
             call_until(&mut net, now - 1, &mut events);
             if n == 20 || n == 40 {
-                net.change_link(now - 1, down, &LinkChange { up: Some(n == 40), ..LinkChange::default() })
-                    .expect("valid");
+                net.change_link(
+                    now - 1,
+                    LinkId(down),
+                    &LinkChange { up: Some(n == 40), ..LinkChange::default() },
+                )
+                .expect("valid");
             }
             net.send(now, 0, packet(n, 3, 1000, now));
         }
@@ -102,7 +107,7 @@ fn a_new_rate_is_for_those_that_wait() {
         net.send(0, 0, packet(n, 1, 1000, 0));
     }
     let change = LinkChange { rate_bps: Some(4e6), delay_ns: Some(20 * MS), ..LinkChange::default() };
-    net.change_link(MS + MS / 2, 0, &change).expect("valid");
+    net.change_link(MS + MS / 2, LinkId(0), &change).expect("valid");
     let mut events = Vec::new();
     call_until(&mut net, SECOND, &mut events);
     assert_eq!(times(&events), [(0, 11 * MS), (1, 12 * MS), (2, 24 * MS), (3, 26 * MS)]);
@@ -114,7 +119,8 @@ fn a_new_rate_is_for_those_that_wait() {
 fn a_shorter_delay_keeps_the_order() {
     let mut net = one(link("l", 0, 1, None, 10 * MS));
     net.send(0, 0, packet(0, 1, 100, 0));
-    net.change_link(MS, 0, &LinkChange { delay_ns: Some(MS), ..LinkChange::default() }).expect("valid");
+    net.change_link(MS, LinkId(0), &LinkChange { delay_ns: Some(MS), ..LinkChange::default() })
+        .expect("valid");
     net.send(2 * MS, 0, packet(1, 1, 100, 2 * MS));
     net.send(20 * MS, 0, packet(2, 1, 100, 20 * MS));
     let mut events = Vec::new();
@@ -134,7 +140,8 @@ fn copies_and_changed_bits_have_their_probabilities() {
     }
     assert!(check(Estimate::of(&copies), 1.1));
     assert!(!check(Estimate::of(&copies), 1.11));
-    let corrupt = |e: &NetEvent| matches!(e, NetEvent::Dropped { link: 0, reason: DropReason::Corrupt, .. });
+    let corrupt =
+        |e: &NetEvent| matches!(e, NetEvent::Dropped { link: LinkId(0), reason: DropReason::Corrupt, .. });
     let bit = |e: &NetEvent| f64::from(u8::from(corrupt(e)));
     let arrived = events.iter().filter(|e| matches!(e, NetEvent::Arrived { .. }) || corrupt(e));
     let changed = Estimate::of(&arrived.map(bit).collect::<Vec<_>>());
@@ -158,7 +165,7 @@ fn a_changed_bit_is_found_at_the_end_of_the_path() {
     let found = NetEvent::Dropped {
         at: 2_800_000,
         packet: packet(0, 3, 100, 0),
-        link: 0,
+        link: LinkId(0),
         reason: DropReason::Corrupt,
     };
     assert_eq!(events, [found]);
@@ -226,7 +233,8 @@ fn random_objects_do_not_disturb_each_other() {
         drops(&events).iter().map(|d| d.0.index).collect::<Vec<_>>()
     };
     let plain = lossy(None, None);
-    let jitter = JitterSpec { delay: Dist::Exponential { mean_ns: 1e6, shift_ns: 0 }, reorder: true };
+    let delay = Dist::new("exponential", json!({"mean_ns": 1_000_000})).expect("a delay");
+    let jitter = JitterSpec { delay, reorder: true };
     assert!(!plain.is_empty());
     assert_eq!(plain, lossy(Some(jitter), None));
     let other = LinkSpec { loss: Some(Named::new("random", json!({"p": 0.5}))), ..link("m", 1, 0, None, 0) };
@@ -274,7 +282,7 @@ fn no_links_and_no_path() {
             == Some(NetEvent::Dropped {
                 at: packet.sent_ns,
                 packet,
-                link: u16::MAX,
+                link: LinkId::NONE,
                 reason: DropReason::NoRoute,
             })
     };

@@ -4,7 +4,10 @@ mod common;
 
 use common::{arrivals, call_until, drops, link, network, packet, run};
 use serde_json::json;
-use tcps_core::time::{MS, SECOND};
+use tcps_core::{
+    ids::LinkId,
+    time::{MS, SECOND},
+};
 use tcps_net::{Network, Packet};
 use tcps_plan::net::LinkChange;
 use tcps_plan::net::{NetworkSpec, Routing, TrafficModel, TrafficSpec};
@@ -26,8 +29,12 @@ fn fork(routing: Routing) -> NetworkSpec {
     NetworkSpec { routing, ..network(links) }
 }
 
+fn way(net: &Network, from: u16, to: u16) -> Option<Vec<u16>> {
+    Some(net.route(from, to)?.iter().map(|link| link.0).collect())
+}
+
 fn route(spec: &NetworkSpec) -> Option<Vec<u16>> {
-    Network::new(spec, &[], 1).ok().and_then(|n| n.route(0, 3))
+    way(&Network::new(spec, &[], 1).ok()?, 0, 3)
 }
 
 #[test]
@@ -68,8 +75,9 @@ fn marked_packets_go_over_the_links_that_are_for_them() {
     got.sort_unstable();
     // 1 ms a packet: 0 and 3 over a1 and a2, 1 and 2 over the direct link.
     assert_eq!(got, [(0, 6 * MS), (1, 10 * MS), (2, 11 * MS), (3, 7 * MS)]);
-    assert_eq!(net.route(0, 3), Some(vec![1, 2]));
-    net.change_link(SECOND, 0, &LinkChange { up: Some(false), ..LinkChange::default() }).expect("a link");
+    assert_eq!(way(&net, 0, 3), Some(vec![1, 2]));
+    net.change_link(SECOND, LinkId(0), &LinkChange { up: Some(false), ..LinkChange::default() })
+        .expect("a link");
     net.reroute(SECOND);
     let events = run(&mut net, [marked(4, 9, SECOND)], 2 * SECOND);
     assert_eq!(arrivals(&events).len(), 1, "without it, the way of all");
@@ -81,9 +89,9 @@ fn marked_packets_go_over_the_links_that_are_for_them() {
 #[test]
 fn a_vertex_out_of_reach_has_no_route() {
     let net = Network::new(&fork(Routing::Hops), &[], 1).expect("valid");
-    assert_eq!(net.route(3, 0), None);
-    assert_eq!(net.route(0, 99), None);
-    assert_eq!(net.route(2, 2), Some(vec![]));
+    assert_eq!(way(&net, 3, 0), None);
+    assert_eq!(way(&net, 0, 99), None);
+    assert_eq!(way(&net, 2, 2), Some(vec![]));
 }
 
 /// With a link down, paths chosen again avoid it; packets already behind the fork go on as they were.
@@ -94,16 +102,18 @@ fn rerouting_avoids_links_that_are_down() {
     let mut net = Network::new(&spec, &[], 1).expect("valid");
     net.send(0, 0, packet(0, 3, 100, 0)); // will be on a2 at 3 ms
     net.send(2 * MS, 0, packet(1, 3, 100, 2 * MS)); // will be on a1
-    net.change_link(3 * MS, 2, &LinkChange { up: Some(false), ..LinkChange::default() }).expect("valid");
+    net.change_link(3 * MS, LinkId(2), &LinkChange { up: Some(false), ..LinkChange::default() })
+        .expect("valid");
     net.reroute(3 * MS);
-    assert_eq!(net.route(0, 3), Some(vec![3, 4]));
+    assert_eq!(way(&net, 0, 3), Some(vec![3, 4]));
     net.send(3 * MS, 0, packet(2, 3, 100, 3 * MS));
     let mut events = Vec::new();
     call_until(&mut net, SECOND, &mut events);
     let arrived: Vec<_> = arrivals(&events).iter().map(|(p, at)| (p.index, at / MS)).collect();
     assert_eq!(arrived, [(0, 4), (2, 7)]);
     assert_eq!(drops(&events).len(), 1, "packet 1 stands at v1, from where nothing leads on");
-    net.change_link(SECOND, 2, &LinkChange { up: Some(true), ..LinkChange::default() }).expect("valid");
+    net.change_link(SECOND, LinkId(2), &LinkChange { up: Some(true), ..LinkChange::default() })
+        .expect("valid");
     net.reroute(SECOND);
-    assert_eq!(net.route(0, 3), Some(vec![1, 2]));
+    assert_eq!(way(&net, 0, 3), Some(vec![1, 2]));
 }

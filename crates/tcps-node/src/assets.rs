@@ -1,6 +1,7 @@
 //! From the code and files named in a plan to what a node calls and reads; who gets at them is a driver's business.
 
 use serde_json::Value;
+use tcps_control::ControlError;
 use tcps_core::{
     endpoint::Endpoint,
     hook::Hook,
@@ -87,23 +88,24 @@ pub fn hook(code: &CodePlan, shape: Shape, assets: &mut dyn Assets) -> Result<Bo
 
 /// A built-in hook; the emergency agent of a supervisor may be any code.
 fn builtin(code: &CodePlan, assets: &mut dyn Assets) -> Result<Box<dyn Hook>, RunError> {
-    let refused = |e: tcps_control::ControlError| RunError::new(e.to_string());
     let agent = code.params.get("agent").filter(|_| code.name == SUPERVISOR);
     let Some(agent) = agent else { return tcps_control::hook(&code.name, &code.params).map_err(refused) };
     let agent: CodePlan = serde_json::from_value(agent.clone())
-        .map_err(|e| RunError::new(format!("parameters of '{SUPERVISOR}': agent: {e}")))?;
+        .map_err(|e| RunError::config(format!("parameters of '{SUPERVISOR}': agent: {e}")))?;
     let agent = hook(&agent, Shape::VALUES, assets)?;
     tcps_control::supervised(&code.params, agent).map_err(refused)
+}
+
+fn refused(e: ControlError) -> RunError {
+    RunError::of(&e, e.fault())
 }
 
 /// The robot of a component.
 pub fn robot(code: &CodePlan, assets: &mut dyn Assets) -> Result<Box<dyn Robot>, RunError> {
     match code.kind {
-        CodeKind::Builtin => {
-            tcps_control::robot(&code.name, &code.params).map_err(|e| RunError::new(e.to_string()))
-        }
+        CodeKind::Builtin => tcps_control::robot(&code.name, &code.params).map_err(refused),
         CodeKind::Library => {
-            Err(RunError::new(format!("{}: a robot is built in or a Python class", code.name)))
+            Err(RunError::hook(format!("{}: a robot is built in or a Python class", code.name)))
         }
         CodeKind::Python => assets.robot(code),
     }
@@ -122,10 +124,10 @@ pub fn endpoint(
         CodeKind::Builtin => {
             let controller = controller(params, side, channel, assets)?;
             tcps_transport::led(transport, params, controller, side, channel)
-                .map_err(|e| RunError::new(e.to_string()))
+                .map_err(|e| RunError::of(&e, e.fault()))
         }
         CodeKind::Library => {
-            Err(RunError::new(format!("{transport}: a transport is built in or a Python class")))
+            Err(RunError::hook(format!("{transport}: a transport is built in or a Python class")))
         }
         CodeKind::Python => assets.endpoint(&code, side, channel),
     }
@@ -140,10 +142,10 @@ fn controller(
 ) -> Result<Option<Box<dyn RateController>>, RunError> {
     let Some((code, steers)) = tcps_transport::controller(params) else { return Ok(None) };
     let code: CodePlan =
-        serde_json::from_value(code.clone()).map_err(|e| RunError::new(format!("controller: {e}")))?;
+        serde_json::from_value(code.clone()).map_err(|e| RunError::config(format!("controller: {e}")))?;
     match code.kind {
         CodeKind::Python => assets.controller(&code, steers, side, channel).map(Some),
-        _ => Err(RunError::new(format!("{}: a rate controller is a Python class", code.label()))),
+        _ => Err(RunError::hook(format!("{}: a rate controller is a Python class", code.label()))),
     }
 }
 

@@ -2,14 +2,13 @@
 
 use super::{
     context::Context,
-    flow::side,
+    doors::Doors,
     job::{coded, decoded, Job, Stage},
     pipeline::Pipeline,
     port::Ports,
     step::WorkerAt,
-    Doors,
 };
-use crate::outside::{Outside, Started, Work};
+use crate::host::{Host, Started, Work};
 use tcps_core::{
     hook::{HookIn, HookOut, Verdict},
     record::{DropReason, Kind, Record, StepKind},
@@ -18,7 +17,7 @@ use tcps_core::{
 };
 use tcps_plan::Level;
 
-/// A call of a hook that stood still for longer marks the run as disturbed.
+/// A call of a hook that stalls for longer marks the run as disturbed.
 const STALL_NS: Time = MS;
 
 /// What becomes of a job after a step.
@@ -31,14 +30,14 @@ pub(super) enum After {
 
 impl Pipeline {
     /// One micro-step: the code of a step with its core time, or its delay.
-    pub(super) fn step<O: Outside>(
+    pub(super) fn step<O: Host>(
         &mut self,
         now: Time,
         mut job: Box<Job>,
         doors: &mut Doors,
         cx: &mut Context<'_, O>,
     ) -> (Option<Box<Job>>, After) {
-        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
+        let visit = self.flows[job.flow].visits[job.visit as usize].as_mut();
         let step = visit.map(|v| &mut v.steps[job.step as usize]);
         if job.stage == Stage::Call {
             job.parts.spend(Part::Waiting, now);
@@ -63,7 +62,7 @@ impl Pipeline {
     }
 
     /// Calls the hook of the job's step and takes its core time.
-    pub(super) fn call<O: Outside>(
+    pub(super) fn call<O: Host>(
         &mut self,
         now: Time,
         mut job: Box<Job>,
@@ -92,7 +91,7 @@ impl Pipeline {
 
     /// Whether the job's step has neither code nor cost: then nothing is measured.
     fn only_delays(&mut self, job: &Job) -> bool {
-        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
+        let visit = self.flows[job.flow].visits[job.visit as usize].as_mut();
         let Some(step) = visit.map(|v| &mut v.steps[job.step as usize]) else { return false };
         let only = step.hook.is_none() && step.cost.is_none();
         if only {
@@ -103,14 +102,14 @@ impl Pipeline {
     }
 
     /// Notes what a call of the job's step took and whether it failed; its cost, if it has one.
-    pub(super) fn account<O: Outside>(
+    pub(super) fn account<O: Host>(
         &mut self,
         started: Started,
         job: &Job,
         verdict: &Verdict,
         cx: &mut Context<'_, O>,
     ) -> Time {
-        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return 0 };
+        let Some(visit) = self.flows[job.flow].visits[job.visit as usize].as_mut() else { return 0 };
         let component = visit.component;
         let step = &mut visit.steps[job.step as usize];
         let cost = step.cost.as_mut().map_or(0, |c| c.draw());
@@ -123,7 +122,7 @@ impl Pipeline {
         }
         let after = cx.out.now(started.at);
         let detail = step.kind as u8;
-        let (index, flow, point) = (job.meta.index, job.flow, component);
+        let (index, flow) = (job.meta.index, job.flow);
         if let Some((former, told)) = step.turned() {
             let (value, size, detail) = (told.age_ns, former as u32, told.state as u8);
             cx.out.record(Record {
@@ -131,7 +130,7 @@ impl Pipeline {
                 index,
                 size,
                 flow,
-                point,
+                point: component.0,
                 detail,
                 ..cx.here.row(after, Kind::State)
             });
@@ -142,14 +141,14 @@ impl Pipeline {
             cx.out.record(Record { value: stood_still, ..cx.here.row(after, Kind::Gap) });
         }
         if let Verdict::Dead(why) = verdict {
-            self.die(after, point, why.clone(), cx);
+            self.die(after, component, why.clone(), cx);
         }
         if cx.here.level >= Level::Events {
             cx.out.record(Record {
                 value: used,
                 index,
                 flow,
-                point,
+                point: component.0,
                 detail,
                 ..cx.here.row(after, Kind::Stage)
             });
@@ -158,7 +157,7 @@ impl Pipeline {
     }
 
     /// Takes the core time of a call that gave something out; its delay comes next.
-    pub(super) fn occupy<O: Outside>(
+    pub(super) fn occupy<O: Host>(
         &mut self,
         started: Started,
         mut job: Box<Job>,
@@ -169,7 +168,7 @@ impl Pipeline {
         if cost <= 0 {
             return (Some(job), After::Goes(cx.out.now(started.at)));
         }
-        let priority = self.flows[job.flow as usize].priority;
+        let priority = self.flows[job.flow].priority;
         let id = cx.jobs.park(job);
         match cx.out.work(started, id, cost, priority) {
             Work::Done(t) => (cx.jobs.unpark(id), After::Goes(t)),
@@ -179,8 +178,8 @@ impl Pipeline {
 
     /// Calls the hook of the job's step, at `here` on the node's clock.
     pub(super) fn call_hook(&mut self, here: Time, job: &mut Job, present: bool, ports: &Ports) -> Verdict {
-        let told = self.works_aside(job).then(|| self.allowance(job.flow, ports));
-        let flow = &mut self.flows[job.flow as usize];
+        let allowed_bps = self.allowance(job.flow, ports).unwrap_or(-1.0);
+        let flow = &mut self.flows[job.flow];
         let direction = flow.direction;
         let Some(visit) = flow.visits[job.visit as usize].as_mut() else { return Verdict::Nothing };
         let merging = ports.merging(visit.channel);
@@ -190,19 +189,15 @@ impl Pipeline {
             StepKind::Decode => coded(job),
             _ => decoded(job),
         }
-        let latest = self.latest[visit.component as usize].as_ref();
+        let latest = self.latest[visit.component].as_ref();
         let s = &mut self.scratch;
-        let other: &[f64] = match &told {
-            Some(allowance) => allowance.as_slice(),
-            None if step.other.is_empty() => latest.map_or(&[], |l| &l.sides[1 - side(direction)]),
-            None => latest.map_or(&[], |l| l.gather(&step.other, &mut s.other)),
-        };
+        let other = latest.map_or(&[][..], |l| l.other(direction, &step.other, &mut s.other));
         let mut input = HookIn::tick(here, job.meta.origin_ns, job.meta.index, job.flow).with_other(other);
         if present {
             input = input.with_sample(&job.values, if job.coded { &job.bytes } else { &[] });
             input.tagged = job.meta.echo.is_some().into();
         }
-        input.merging = merging;
+        (input.merging, input.allowed_bps) = (merging, allowed_bps);
         let bytes = step.worker.as_mut().map_or(&mut s.bytes, WorkerAt::room);
         let mut output = HookOut::new(&mut s.values, bytes);
         let verdict = hook.call(&input, &mut output);
@@ -215,10 +210,6 @@ impl Pipeline {
             step.stats.not_finite += u64::from(broken);
             job.values.clear();
             job.values.extend_from_slice(values);
-            if step.periodic.is_some() && hook.told().is_some() {
-                step.given.clear();
-                step.given.extend_from_slice(values);
-            }
             (job.decoded, job.coded) = (true, false);
         }
         if n_bytes > 0 {

@@ -1,6 +1,7 @@
 //! What a part of a node is handed when it works.
 
-use super::{due::Due, here::Here, jobs::Jobs};
+use super::{due::Due, here::Here, job::Job, jobs::Jobs};
+use crate::host::Host;
 use tcps_core::time::Time;
 
 /// The node that a part is at, the samples in it, who is called when, and the world around it.
@@ -9,6 +10,14 @@ pub(super) struct Context<'a, O> {
     pub(super) jobs: &'a mut Jobs,
     pub(super) due: &'a mut Due,
     pub(super) out: &'a mut O,
+}
+
+impl<O: Host> Context<'_, O> {
+    /// Keeps the memory of a job that is over.
+    pub(super) fn recycle(&mut self, mut job: Box<Job>) {
+        self.jobs.unbuffer(&mut job);
+        self.out.spare().keep(job);
+    }
 }
 
 impl<O> Context<'_, O> {

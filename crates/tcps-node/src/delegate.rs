@@ -8,14 +8,15 @@
 use super::{
     call::After,
     context::Context,
+    doors::Doors,
     job::{coded, Job, Stage},
     pipeline::Pipeline,
     port::Ports,
-    Doors,
 };
-use crate::outside::{Outcome, Outside, Task};
+use crate::host::{Host, Outcome, Task};
 use tcps_core::{
     hook::{Hook, Verdict},
+    ids::FlowId,
     record::{DropReason, Kind, Record, StepKind},
     time::Time,
 };
@@ -23,7 +24,7 @@ use tcps_plan::{Level, WorkerPlan};
 
 impl Pipeline {
     /// The hooks that want a thread of their own, by the number of their worker; from then on their samples go to
-    /// `Outside::delegate`.
+    /// `Host::delegate`.
     pub(super) fn take_workers(&mut self) -> Vec<(Box<dyn Hook>, WorkerPlan)> {
         let mut hired = Vec::new();
         let visits = self.flows.iter_mut().flat_map(|f| f.visits.iter_mut().flatten());
@@ -39,18 +40,12 @@ impl Pipeline {
 
     /// The worker that the job's step has been given, if it has one.
     pub(super) fn worker_of(&self, job: &Job) -> Option<u16> {
-        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref()?;
+        let visit = self.flows[job.flow].visits[job.visit as usize].as_ref()?;
         visit.steps[job.step as usize].worker.as_ref()?.number
     }
 
-    /// Whether the job's step is one for a worker, wherever it is called.
-    pub(super) fn works_aside(&self, job: &Job) -> bool {
-        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref();
-        visit.is_some_and(|v| v.steps.get(usize::from(job.step)).is_some_and(|s| s.worker.is_some()))
-    }
-
     /// Gives the job to the worker of its step; one for which there is no room is dropped.
-    pub(super) fn delegate<O: Outside>(
+    pub(super) fn delegate<O: Host>(
         &mut self,
         now: Time,
         mut job: Box<Job>,
@@ -59,9 +54,16 @@ impl Pipeline {
         cx: &mut Context<'_, O>,
     ) -> (Option<Box<Job>>, After) {
         coded(&mut job);
-        let flow = &mut self.flows[job.flow as usize];
-        let step = flow.visits[job.visit as usize].as_mut().map(|v| &mut v.steps[job.step as usize]);
-        let cost_ns = step.and_then(|s| s.cost.as_mut()).map(|c| c.draw());
+        let flow = &mut self.flows[job.flow];
+        let direction = flow.direction;
+        let visit = flow.visits[job.visit as usize].as_mut();
+        let (mut cost_ns, mut other) = (None, Vec::new());
+        if let Some((component, step)) = visit.map(|v| (v.component, &mut v.steps[job.step as usize])) {
+            cost_ns = step.cost.as_mut().map(|c| c.draw());
+            if let Some(latest) = &self.latest[component] {
+                other = latest.other(direction, &step.other, &mut self.scratch.other).to_vec();
+            }
+        }
         let bytes = std::mem::take(&mut job.bytes);
         let (flow, index, origin_ns) = (job.flow, job.meta.index, job.meta.origin_ns);
         let id = cx.jobs.park(job);
@@ -72,7 +74,8 @@ impl Pipeline {
             index,
             flow,
             bytes,
-            told: self.allowance(flow, ports).into_iter().collect(),
+            other,
+            allowed_bps: self.allowance(flow, ports).unwrap_or(-1.0),
             cost_ns,
         };
         if let Err(task) = cx.out.delegate(worker, task) {
@@ -85,7 +88,7 @@ impl Pipeline {
     }
 
     /// A worker is done with a sample, which goes on.
-    pub(super) fn finished<O: Outside>(
+    pub(super) fn finished<O: Host>(
         &mut self,
         now: Time,
         outcome: Outcome,
@@ -111,26 +114,20 @@ impl Pipeline {
     }
 
     /// Notes what a worker's call took and whether it failed.
-    fn account_worker<O: Outside>(
-        &mut self,
-        now: Time,
-        job: &Job,
-        outcome: &Outcome,
-        cx: &mut Context<'_, O>,
-    ) {
-        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return };
-        let (point, step) = (visit.component, &mut visit.steps[job.step as usize]);
+    fn account_worker<O: Host>(&mut self, now: Time, job: &Job, outcome: &Outcome, cx: &mut Context<'_, O>) {
+        let Some(visit) = self.flows[job.flow].visits[job.visit as usize].as_mut() else { return };
+        let (component, step) = (visit.component, &mut visit.steps[job.step as usize]);
         let used_ns = outcome.used_ns.max(outcome.cost_ns.unwrap_or(0));
         step.stats.overruns += u64::from(outcome.cost_ns.is_some_and(|cost| outcome.used_ns > cost));
         step.stats.note(used_ns, &outcome.verdict);
         let kind = step.kind;
         if let Verdict::Dead(why) = &outcome.verdict {
-            self.die(now, point, why.clone(), cx);
+            self.die(now, component, why.clone(), cx);
         }
         if cx.here.level >= Level::Events {
             let row = Record {
                 value: used_ns,
-                point,
+                point: component.0,
                 detail: kind as u8,
                 node: cx.here.id,
                 index: job.meta.index,
@@ -142,14 +139,14 @@ impl Pipeline {
     }
 
     /// What the transport allows a flow on its first way out of this node, in bit/s, if it says so.
-    pub(super) fn allowance(&self, flow: u16, ports: &Ports) -> Option<f64> {
-        let visits = self.flows[flow as usize].visits.iter().flatten();
+    pub(super) fn allowance(&self, flow: FlowId, ports: &Ports) -> Option<f64> {
+        let visits = self.flows[flow].visits.iter().flatten();
         ports.allowance_bps(flow, visits.map(|v| v.channel))
     }
 
     /// Whether the job has just been shown to the operator: then its values are what was measured on it.
     pub(super) fn was_shown(&self, job: &Job) -> bool {
-        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref();
+        let visit = self.flows[job.flow].visits[job.visit as usize].as_ref();
         visit.and_then(|v| v.steps.last()).is_some_and(|s| s.kind == StepKind::Show)
     }
 }

@@ -1,8 +1,9 @@
 //! Sources at their node, with their ticks and their echo commands.
 
 use super::{assets::Assets, context::Context, due::Item, job::Stage, robot::Robots};
-use crate::{outside::Outside, source::Source};
+use crate::{host::Host, source::Source};
 use tcps_core::{
+    ids::{ComponentId, FlowId, NodeId},
     record::{Kind, Record},
     sample::{Echo, Meta},
     seed::Stream,
@@ -17,8 +18,8 @@ const MOST_LATE_NS: Time = MS;
 
 /// A source at its node, with its tick.
 struct Emitter {
-    flow: u16,
-    component: u16,
+    flow: FlowId,
+    component: ComponentId,
     codec: Codec,
     source: Source,
     robot: Option<usize>,
@@ -34,7 +35,7 @@ struct Emitter {
 
 impl Emitter {
     fn new(
-        id: u16,
+        id: FlowId,
         flow: &FlowPlan,
         source: Source,
         probe: Option<&ProbePlan>,
@@ -43,7 +44,7 @@ impl Emitter {
         seed: u64,
     ) -> Result<Self, RunError> {
         if matches!(source, Source::Robot) && robot.is_none() {
-            return Err(RunError::new(format!(
+            return Err(RunError::config(format!(
                 "flows.{}.source: its first component has no robot",
                 flow.name
             )));
@@ -90,7 +91,7 @@ struct Probe {
     moments: Option<Stream>,
     given: u32,
     count: u32,
-    reply_to: u16,
+    reply_to: NodeId,
 }
 
 impl Probe {
@@ -161,14 +162,13 @@ impl Emitters {
     pub(super) fn new(
         plan: &Plan,
         places: &Places,
-        flows: impl Iterator<Item = u16>,
+        flows: impl Iterator<Item = FlowId>,
         robots: &Robots,
         assets: &mut dyn Assets,
     ) -> Result<Self, RunError> {
-        let followed = Choice::of(if plan.records >= Level::Packets { 0 } else { plan.samples() });
-        let mut all = Self { followed, ..Self::default() };
+        let mut all = Self { followed: plan.followed(), ..Self::default() };
         for id in flows {
-            let flow = &plan.flows[usize::from(id)];
+            let flow = &plan.flows[id];
             let robot = robots.of(flow.path[0].component);
             let probe = places.probe[usize::from(id)].map(|p| &plan.probes[p]);
             let source = Source::open(flow, assets)?;
@@ -184,7 +184,7 @@ impl Emitters {
     }
 
     /// The flows that they are of.
-    pub(super) fn flows(&self) -> impl Iterator<Item = u16> + '_ {
+    pub(super) fn flows(&self) -> impl Iterator<Item = FlowId> + '_ {
         self.emitters.iter().map(|e| e.flow)
     }
 
@@ -194,7 +194,7 @@ impl Emitters {
     }
 
     /// Stops or starts a flow's source; ticks in between are left out.
-    pub(super) fn set_running(&mut self, now: Time, flow: u16, running: bool) -> Option<Item> {
+    pub(super) fn set_running(&mut self, now: Time, flow: FlowId, running: bool) -> Option<Item> {
         let i = self.emitters.binary_search_by_key(&flow, |e| e.flow).ok()?;
         let e = &mut self.emitters[i];
         if e.running != running {
@@ -206,7 +206,7 @@ impl Emitters {
     }
 
     /// Makes the next sample whose tick has come; false if there is none.
-    pub(super) fn tick<O: Outside>(
+    pub(super) fn tick<O: Host>(
         &mut self,
         i: usize,
         now: Time,
@@ -221,7 +221,7 @@ impl Emitters {
                 continue;
             }
             let here = cx.read(now);
-            let mut job = cx.jobs.empty();
+            let mut job = cx.out.spare().take();
             let late = now - e.next();
             // A loop that is late at the end makes the last sample of the plan, not one after it.
             let behind =
@@ -231,7 +231,7 @@ impl Emitters {
             let echo = e.probe.as_mut().and_then(|p| p.command(now, here));
             // Samples are numbered by ticks: what a late loop leaves out leaves a gap, and a recording stays in time.
             let (flow, index) = (e.flow, (e.tick - 1) as u32);
-            job.meta = Meta { flow, index, origin_ns: here, echo };
+            (job.meta, job.received_ns) = (Meta { flow, index, origin_ns: here, echo }, None);
             if late > 0 && cx.here.level >= Level::Packets {
                 cx.out.record(Record { value: late, index, flow, ..cx.here.row(now, Kind::Late) });
             }

@@ -1,19 +1,22 @@
 //! A flow as seen at a node, with the components of the node that it visits.
 
-use super::{board::Boards, job::Job, path::MOST_WAITING, step::Step};
+use super::{board::Boards, job::Job, step::Step};
 use crate::{assets::Assets, source::Source};
 use std::collections::VecDeque;
 use tcps_core::{
-    record::NONE,
+    ids::{ChannelId, ComponentId},
     report::Visited,
-    sample::{entry, exit, PointId, HELD},
+    sample::{entry, exit, held, PointId},
     time::Time,
 };
 use tcps_plan::{Codec, Direction, FlowPlan, Plan, RunError, SinkPlan};
 
+/// Samples that may wait for a busy stage without a worker, as in a socket's buffer; more are dropped.
+pub(super) const MOST_WAITING: usize = 4096;
+
 /// A component on a flow's way, as seen at its node.
 pub(super) struct Visit {
-    pub(super) component: u16,
+    pub(super) component: ComponentId,
     pub(super) entry: PointId,
     pub(super) exit: PointId,
     pub(super) first: bool,
@@ -24,14 +27,14 @@ pub(super) struct Visit {
     /// Number of the board that does the work of this component.
     pub(super) board: Option<usize>,
     /// Channel to the next component, or `NONE`.
-    pub(super) channel: u16,
+    pub(super) channel: ChannelId,
     /// One sample at a time: a stage costs core time, or sends block.
     pub(super) serial: bool,
     pub(super) busy: bool,
     pub(super) waiting: VecDeque<Box<Job>>,
     /// Samples that may wait; more are dropped.
     pub(super) most_waiting: usize,
-    /// A blocking send is under way; what comes meanwhile waits for its turn.
+    /// A blocking send is in progress; what comes meanwhile waits for its turn.
     pub(super) sending: bool,
     pub(super) unsent: VecDeque<Box<Job>>,
     pub(super) visited: Visited,
@@ -52,14 +55,14 @@ pub(super) struct FlowAt {
     /// Most bytes of a frame, of flows whose stages have workers.
     frame_bytes: usize,
     /// All components on its way.
-    way: Vec<u16>,
+    way: Vec<ComponentId>,
 }
 
 impl FlowAt {
     pub(super) fn new(
         plan: &Plan,
         flow: &FlowPlan,
-        here: impl Fn(u16) -> bool,
+        here: impl Fn(ComponentId) -> bool,
         boards: &Boards,
         assets: &mut dyn Assets,
     ) -> Result<Self, RunError> {
@@ -70,7 +73,7 @@ impl FlowAt {
                 visits.push(None);
                 continue;
             }
-            let component = &plan.components[v.component as usize].name;
+            let component = &plan.components[v.component].name;
             let mut steps = Vec::new();
             for (n, s) in v.steps.iter().enumerate() {
                 steps.push(Step::new(s, &format!("{}.{component}.{n}", flow.name), plan.seed, assets)?);
@@ -87,7 +90,7 @@ impl FlowAt {
                 plays_out: i == last && flow.playout.is_some(),
                 steps,
                 board: boards.of(v.component),
-                channel: v.channel.unwrap_or(NONE),
+                channel: v.channel.unwrap_or(ChannelId::NONE),
                 serial,
                 busy: false,
                 waiting: VecDeque::new(),
@@ -132,7 +135,7 @@ impl FlowAt {
 
     /// Whether a sample that has passed the entry of visit `v` has an echo point still before it.
     pub(super) fn is_ahead(&self, v: u16, target: PointId) -> bool {
-        let held = self.way.last().is_some_and(|&c| target == HELD | c);
+        let held = self.way.last().is_some_and(|&c| target == held(c));
         let mut rest = self.way.iter().skip(usize::from(v));
         let here = rest.next().is_some_and(|&c| target == exit(c));
         held || here || rest.any(|&c| target == entry(c) || target == exit(c))

@@ -2,6 +2,7 @@
 
 use super::sparse::Sparse;
 use tcps_core::{
+    ids::{ComponentId, NodeId},
     record::{Kind, Record},
     sample::PointId,
     time::{NodeClock, Time, NEVER},
@@ -10,7 +11,7 @@ use tcps_plan::{Level, Places, Plan};
 
 /// A node as its parts see it: its name, its clock, what it records, and which of its components live.
 pub(super) struct Here {
-    pub(super) id: u16,
+    pub(super) id: NodeId,
     /// What stamps, hooks, playout and clock synchronisation go by: events put it forward or back.
     pub(super) clock: NodeClock,
     /// The same without steps: what timers of endpoints go by, as those of a kernel do.
@@ -23,12 +24,12 @@ pub(super) struct Here {
     /// Points here whose values are recorded, in rising order.
     signals: Vec<u16>,
     /// Per component here, how often it died or was restarted: dead while that is odd.
-    life: Sparse<u32>,
+    life: Sparse<ComponentId, u32>,
 }
 
 impl Here {
-    pub(super) fn new(plan: &Plan, places: &Places, id: u16, components: &[u16]) -> Self {
-        let clock = plan.nodes[usize::from(id)].clock;
+    pub(super) fn new(plan: &Plan, places: &Places, id: NodeId, components: &[ComponentId]) -> Self {
+        let clock = plan.nodes[id].clock;
         Self {
             id,
             clock,
@@ -52,17 +53,17 @@ impl Here {
     }
 
     /// The life of a component.
-    pub(super) fn life(&self, component: u16) -> u32 {
-        self.life[usize::from(component)]
+    pub(super) fn life(&self, component: ComponentId) -> u32 {
+        self.life[component]
     }
 
-    pub(super) fn is_alive(&self, component: u16) -> bool {
+    pub(super) fn is_alive(&self, component: ComponentId) -> bool {
         self.life(component).is_multiple_of(2)
     }
 
     /// Ends the life of a component, or begins another; false if it is not here, or is as it should be.
-    pub(super) fn set_alive(&mut self, component: u16, alive: bool) -> bool {
-        let life = self.life.get_mut(usize::from(component)).filter(|l| l.is_multiple_of(2) != alive);
+    pub(super) fn set_alive(&mut self, component: ComponentId, alive: bool) -> bool {
+        let life = self.life.get_mut(component).filter(|l| l.is_multiple_of(2) != alive);
         life.map(|l| *l += 1).is_some()
     }
 

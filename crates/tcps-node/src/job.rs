@@ -2,6 +2,7 @@
 
 use crate::sample_codec;
 use tcps_core::{
+    ids::FlowId,
     sample::Meta,
     split::{Part, Parts},
     time::Time,
@@ -11,7 +12,7 @@ use tcps_plan::Codec;
 /// A sample inside a node, on its way along the stages of a visit.
 #[derive(Debug)]
 pub(super) struct Job {
-    pub(super) flow: u16,
+    pub(super) flow: FlowId,
     pub(super) visit: u16,
     pub(super) step: u16,
     pub(super) stage: Stage,
@@ -42,11 +43,11 @@ pub(super) struct Job {
 
 impl Job {
     pub(super) fn empty() -> Box<Self> {
-        let meta = Meta { flow: 0, index: 0, origin_ns: 0, echo: None };
+        let meta = Meta { flow: FlowId(0), index: 0, origin_ns: 0, echo: None };
         let (bytes, values) = (Vec::with_capacity(256), Vec::with_capacity(16));
         let (coded, decoded, holds) = (false, false, false);
         Box::new(Self {
-            flow: 0,
+            flow: FlowId(0),
             visit: 0,
             step: 0,
             stage: Stage::Enter,

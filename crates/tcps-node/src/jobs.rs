@@ -5,7 +5,10 @@ use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
 };
-use tcps_core::time::{Time, NEVER};
+use tcps_core::{
+    ids::FlowId,
+    time::{Time, NEVER},
+};
 
 /// All samples inside a node that no stage or queue of a visit holds.
 #[derive(Default)]
@@ -13,23 +16,16 @@ pub(super) struct Jobs {
     todo: VecDeque<Box<Job>>,
     parked: Vec<Option<Box<Job>>>,
     free: Vec<u32>,
-    #[expect(clippy::vec_box, reason = "jobs move between places; a box moves as one pointer")]
-    pool: Vec<Box<Job>>,
     delayed: BinaryHeap<Reverse<(Time, u64, u32)>>,
     order: u64,
     /// Samples of each source here that have not left the node.
-    buffered: Sparse<u32>,
+    buffered: Sparse<FlowId, u32>,
 }
 
 impl Jobs {
     /// None, of these sources.
-    pub(super) fn new(sources: impl Iterator<Item = u16>) -> Self {
+    pub(super) fn new(sources: impl Iterator<Item = FlowId>) -> Self {
         Self { buffered: sources.map(|flow| (flow, 0)).collect(), ..Self::default() }
-    }
-
-    /// A job that is over or new.
-    pub(super) fn empty(&mut self) -> Box<Job> {
-        self.pool.pop().unwrap_or_else(Job::empty)
     }
 
     /// A job goes on.
@@ -88,23 +84,22 @@ impl Jobs {
     }
 
     /// Samples of a source here that have not left the node.
-    pub(super) fn buffered(&self, flow: u16) -> u32 {
-        self.buffered[usize::from(flow)]
+    pub(super) fn buffered(&self, flow: FlowId) -> u32 {
+        self.buffered[flow]
     }
 
     /// A job takes one of the buffers of its source.
     pub(super) fn buffer(&mut self, job: &mut Job) {
-        self.buffered[usize::from(job.flow)] += 1;
+        self.buffered[job.flow] += 1;
         job.buffered = true;
     }
 
-    /// Keeps the memory of a job that is over.
-    pub(super) fn recycle(&mut self, mut job: Box<Job>) {
+    /// A job that is over gives back the buffer of its source.
+    pub(super) fn unbuffer(&mut self, job: &mut Job) {
         if std::mem::take(&mut job.buffered) {
-            if let Some(taken) = self.buffered.get_mut(usize::from(job.flow)) {
+            if let Some(taken) = self.buffered.get_mut(job.flow) {
                 *taken = taken.saturating_sub(1);
             }
         }
-        self.pool.push(job);
     }
 }

@@ -6,7 +6,7 @@
 //!                          │ work ─► core   │ echo ─► aside
 //! ```
 //! Both drivers run this object. What differs between worlds (how time passes, how a datagram travels, what a core
-//! is) is asked of `Outside`; files and code that is not built in are handed in as `Assets`.
+//! is) is asked of `Host`; files and code that is not built in are handed in as `Assets`.
 
 #![forbid(unsafe_code)]
 
@@ -15,15 +15,16 @@ mod board;
 mod call;
 mod context;
 mod delegate;
+mod doors;
 mod due;
 mod emitter;
 mod flow;
 mod here;
+pub mod host;
 mod job;
 mod jobs;
 mod latest;
 mod marks;
-pub mod outside;
 mod path;
 mod periodic;
 mod pipeline;
@@ -43,12 +44,13 @@ pub use board::{BoardAt, Model as BoardModel, Timetable, LOST_NS, MOST_RIDING};
 use assets::Assets;
 use board::Boards;
 use context::Context;
+use doors::Doors;
 use due::{Due, Item};
 use emitter::Emitters;
 use flow::FlowAt;
 use here::Here;
+use host::{BoardEvent, Host, Outcome};
 use jobs::Jobs;
-use outside::{News, Outcome, Outside};
 use pipeline::Pipeline;
 use playout::Displays;
 use port::Ports;
@@ -56,7 +58,9 @@ use robot::Robots;
 use sparse::Sparse;
 use sync::Sync;
 use tcps_core::{
+    endpoint::Ecn,
     hook::Hook,
+    ids::{ChannelId, ComponentId, FlowId, NodeId, SessionId},
     report::NodeReport,
     time::{Time, MS},
 };
@@ -80,38 +84,31 @@ pub struct Node {
     asides_refused: u64,
 }
 
-/// Where samples go from the pipeline, and come back to it.
-struct Doors {
-    ports: Ports,
-    robots: Robots,
-    boards: Boards,
-    displays: Displays,
-}
-
 impl Node {
     /// Node `id` of a plan, with all its sessions or only those of one loop.
     pub fn new(
         plan: &Plan,
         places: &Places,
-        id: u16,
-        sessions: Option<&[u16]>,
+        id: NodeId,
+        sessions: Option<&[SessionId]>,
         assets: &mut dyn Assets,
     ) -> Result<Self, RunError> {
-        let here = |c: u16| {
-            let c = &plan.components[c as usize];
+        let here = |c: ComponentId| {
+            let c = &plan.components[c];
             c.node == id && sessions.is_none_or(|s| s.contains(&c.session))
         };
         let at = usize::from(id);
-        let components: Vec<u16> = places.components[at].iter().copied().filter(|c| here(*c)).collect();
+        let components: Vec<ComponentId> =
+            places.components[at].iter().copied().filter(|c| here(*c)).collect();
         let flows_here = &places.flows[at];
         // A camera may look at a robot: that comes first.
         let robots = Robots::new(plan, &components, assets)?;
         let boards = Boards::new(plan, &components, flows_here);
         let mut flows = Sparse::default();
         for &flow in flows_here {
-            flows.push(flow, FlowAt::new(plan, &plan.flows[usize::from(flow)], here, &boards, assets)?);
+            flows.push(flow, FlowAt::new(plan, &plan.flows[flow], here, &boards, assets)?);
         }
-        let begin = |(id, f): (u16, &FlowAt)| f.visits.first()?.as_ref().map(|_| id);
+        let begin = |(id, f): (FlowId, &FlowAt)| f.visits.first()?.as_ref().map(|_| id);
         let sources = flows.numbered().filter_map(begin);
         let displays = Displays::new(plan, flows_here, here)?;
         let again = assets.again();
@@ -174,12 +171,12 @@ impl Node {
     }
 
     /// Does everything that is due at `now`.
-    pub fn handle_timeout<O: Outside>(&mut self, now: Time, out: &mut O) {
+    pub fn handle_timeout<O: Host>(&mut self, now: Time, out: &mut O) {
         self.jobs.wake(now);
         self.run(now, out);
         self.due.begin(now);
         while let Some(item) = self.due.turn() {
-            // What is done takes time on sockets: rows bear the time at which they are written.
+            // What is done takes time on sockets: rows carry the time at which they are written.
             self.call(item, out.now(now), out);
             self.arm(item);
         }
@@ -187,7 +184,7 @@ impl Node {
     }
 
     /// Does what is due at one of its parts.
-    fn call<O: Outside>(&mut self, item: Item, now: Time, out: &mut O) {
+    fn call<O: Host>(&mut self, item: Item, now: Time, out: &mut O) {
         let Self { here, jobs, due, pipeline, emitters, doors, .. } = self;
         let cx = &mut Context { here, jobs, due, out };
         match item {
@@ -222,17 +219,17 @@ impl Node {
     }
 
     /// Moves all samples as far as they go.
-    fn run<O: Outside>(&mut self, now: Time, out: &mut O) {
+    fn run<O: Host>(&mut self, now: Time, out: &mut O) {
         let Self { here, jobs, due, pipeline, doors, .. } = self;
         pipeline.run(now, doors, &mut Context { here, jobs, due, out });
     }
 
-    /// A datagram of a channel has arrived; `received` is when the kernel had it.
-    pub fn handle_datagram<O: Outside>(
+    /// A datagram of a channel has arrived: when the kernel had it, and what its IP header says of congestion.
+    pub fn handle_datagram<O: Host>(
         &mut self,
         now: Time,
-        channel: u16,
-        received: Time,
+        channel: ChannelId,
+        received: (Time, Ecn),
         bytes: &[u8],
         out: &mut O,
     ) {
@@ -245,10 +242,10 @@ impl Node {
     }
 
     /// A datagram outside channels has arrived: an echo's answer or a clock exchange.
-    pub fn handle_aside<O: Outside>(
+    pub fn handle_aside<O: Host>(
         &mut self,
         now: Time,
-        from: u16,
+        from: NodeId,
         received: Time,
         bytes: &[u8],
         out: &mut O,
@@ -263,7 +260,7 @@ impl Node {
     }
 
     /// A job's core time is over.
-    pub fn resume<O: Outside>(&mut self, now: Time, job: u32, out: &mut O) {
+    pub fn resume<O: Host>(&mut self, now: Time, job: u32, out: &mut O) {
         if let Some(job) = self.jobs.unpark(job) {
             self.jobs.go(job);
             self.run(now, out);
@@ -271,13 +268,13 @@ impl Node {
     }
 
     /// The hooks that want a thread of their own, by the number of their worker; from then on their samples go to
-    /// `Outside::delegate`.
+    /// `Host::delegate`.
     pub fn take_workers(&mut self) -> Vec<(Box<dyn Hook>, WorkerPlan)> {
         self.pipeline.take_workers()
     }
 
     /// A worker is done with a sample, which goes on.
-    pub fn finished<O: Outside>(&mut self, now: Time, outcome: Outcome, out: &mut O) {
+    pub fn finished<O: Host>(&mut self, now: Time, outcome: Outcome, out: &mut O) {
         let Self { here, jobs, due, pipeline, doors, .. } = self;
         pipeline.finished(now, outcome, doors, &mut Context { here, jobs, due, out });
     }
@@ -288,7 +285,7 @@ impl Node {
     }
 
     /// What a board tells.
-    pub fn hear<O: Outside>(&mut self, now: Time, board: usize, news: News, out: &mut O) {
+    pub fn hear<O: Host>(&mut self, now: Time, board: usize, news: BoardEvent, out: &mut O) {
         let Self { here, jobs, due, pipeline, doors, .. } = self;
         let cx = &mut Context { here, jobs, due, out };
         if let Some(back) = doors.boards.hear(now, board, news, &mut doors.robots, cx) {
@@ -298,7 +295,7 @@ impl Node {
     }
 
     /// Kills a component, whose samples are lost, or restarts it: then its hooks, playout and robot begin anew.
-    pub fn set_alive(&mut self, component: u16, alive: bool) {
+    pub fn set_alive(&mut self, component: ComponentId, alive: bool) {
         if !self.here.set_alive(component, alive) || !alive {
             return;
         }
@@ -320,7 +317,7 @@ impl Node {
     }
 
     /// Puts the clock of a node forward, or back by a negative step, if it is this one.
-    pub fn step_clock(&mut self, node: u16, step_ns: Time) {
+    pub fn step_clock(&mut self, node: NodeId, step_ns: Time) {
         if node == self.here.id {
             let clock = &mut self.here.clock;
             clock.offset_ns = clock.offset_ns.saturating_add(step_ns);
@@ -329,7 +326,7 @@ impl Node {
     }
 
     /// Stops or starts a flow's source; ticks in between are left out.
-    pub fn set_running(&mut self, now: Time, flow: u16, running: bool) {
+    pub fn set_running(&mut self, now: Time, flow: FlowId, running: bool) {
         if let Some(item) = self.emitters.set_running(now, flow, running) {
             self.arm(item);
         }

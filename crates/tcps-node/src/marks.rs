@@ -1,15 +1,16 @@
 //! What samples leave behind at a node: rows, and answers of echoes.
 
 use super::{context::Context, flow::width, job::Job};
-use crate::outside::Outside;
+use crate::host::Host;
 use tcps_core::{
+    ids::{ComponentId, FlowId},
     record::{DropReason, Kind, Record},
     sample::{Echo, EchoReply, Meta, PointId},
     time::Time,
 };
 use tcps_wire::reply;
 
-impl<O: Outside> Context<'_, O> {
+impl<O: Host> Context<'_, O> {
     /// A row of a sample at a point.
     pub(super) fn stamp(&mut self, now: Time, kind: Kind, point: PointId, job: &Job) {
         self.stamp_at(now, now, kind, point, job);
@@ -38,14 +39,14 @@ impl<O: Outside> Context<'_, O> {
     }
 
     /// A row of a sample that ends here.
-    pub(super) fn drop_sample(&mut self, now: Time, meta: &Meta, component: u16, why: DropReason) {
+    pub(super) fn drop_sample(&mut self, now: Time, meta: &Meta, component: ComponentId, why: DropReason) {
         let value = self.read(now).saturating_sub(meta.origin_ns);
         let (detail, node) = (why as u8, self.here.id);
         let row = Record {
             value,
             index: meta.index,
             flow: meta.flow,
-            point: component,
+            point: component.0,
             detail,
             node,
             ..Record::new(now, Kind::Dropped)
@@ -55,7 +56,7 @@ impl<O: Outside> Context<'_, O> {
 
     /// A newer sample or command took the place of one with a command that has not reached its point.
     // [design: echo commands]
-    pub(super) fn echo_superseded(&mut self, now: Time, flow: u16, echo: Echo) {
+    pub(super) fn echo_superseded(&mut self, now: Time, flow: FlowId, echo: Echo) {
         let row = Record {
             value: self.read(now).saturating_sub(echo.injected_ns),
             index: echo.sequence,
@@ -80,7 +81,7 @@ impl<O: Outside> Context<'_, O> {
     }
 
     /// Sends the answer of an echo command on its way, which was at its point at `at`.
-    pub(super) fn answer(&mut self, now: Time, at: Time, flow: u16, echo: Echo) {
+    pub(super) fn answer(&mut self, now: Time, at: Time, flow: FlowId, echo: Echo) {
         let reached_ns = self.read(at);
         let Echo { target, sequence, injected_ns, reply_to } = echo;
         let reply = EchoReply { point: target, flow, sequence, injected_ns, reached_ns };
@@ -95,8 +96,8 @@ impl<O: Outside> Context<'_, O> {
 
     /// An answer has come home; false if it is none.
     pub(super) fn handle_reply(&mut self, now: Time, received: Time, bytes: &[u8]) -> bool {
-        let Ok(packet) = reply::Packet::new_checked(bytes) else { return false };
-        let (reply, at) = (reply::Repr::parse(&packet).0, self.read(received));
+        let Ok(reply::Repr(reply)) = reply::Repr::parse(bytes) else { return false };
+        let at = self.read(received);
         if usize::from(reply.flow) >= self.here.flows {
             return false;
         }
@@ -115,8 +116,8 @@ impl<O: Outside> Context<'_, O> {
     }
 
     /// A sample that no stage holds ends at a component.
-    pub(super) fn lose(&mut self, now: Time, job: Box<Job>, component: u16, why: DropReason) {
+    pub(super) fn lose(&mut self, now: Time, job: Box<Job>, component: ComponentId, why: DropReason) {
         self.drop_sample(now, &job.meta, component, why);
-        self.jobs.recycle(job);
+        self.recycle(job);
     }
 }

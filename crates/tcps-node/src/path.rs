@@ -4,34 +4,33 @@ use super::{
     board::Back,
     call::After,
     context::Context,
+    doors::Doors,
+    flow::MOST_WAITING,
     job::{coded, decoded, Job, Stage},
     jobs::Jobs,
     pipeline::Pipeline,
     robot::Robots,
-    Doors,
 };
-use crate::{outside::Outside, sample_codec};
+use crate::{host::Host, sample_codec};
 use tcps_core::{
-    record::{DropReason, Kind, Record, NONE},
-    sample::{entry, exit, Echo, HELD},
+    ids::{ChannelId, ComponentId, FlowId, NONE},
+    record::{DropReason, Kind, Record, StepKind},
+    sample::{entry, exit, held, Echo},
     split::Part,
     time::Time,
 };
 use tcps_plan::SinkPlan;
 
-/// Samples that may wait for a busy stage without a worker, as in a socket's buffer; more are dropped.
-pub(super) const MOST_WAITING: usize = 4096;
-
 impl Pipeline {
     /// Moves every job in `todo` as far as it goes.
-    pub(super) fn run<O: Outside>(&mut self, now: Time, doors: &mut Doors, cx: &mut Context<'_, O>) {
+    pub(super) fn run<O: Host>(&mut self, now: Time, doors: &mut Doors, cx: &mut Context<'_, O>) {
         while let Some(job) = cx.jobs.next() {
             self.advance(cx.out.now(now), job, doors, cx);
         }
     }
 
     /// Moves a job until it waits or is over.
-    fn advance<O: Outside>(
+    fn advance<O: Host>(
         &mut self,
         mut now: Time,
         mut job: Box<Job>,
@@ -53,9 +52,10 @@ impl Pipeline {
                     job.parts.spend(Part::Delay, now);
                     job.step += 1;
                     job.stage = Stage::Call;
+                    self.give(&job, cx);
                 }
                 Stage::Call | Stage::Delay => {
-                    let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref();
+                    let visit = self.flows[job.flow].visits[job.visit as usize].as_ref();
                     if job.step as usize >= visit.map_or(0, |v| v.steps.len()) {
                         return self.leave(now, job, doors, cx);
                     }
@@ -70,14 +70,14 @@ impl Pipeline {
     }
 
     /// The entry point. `None`: the job is over or waits for its turn.
-    fn enter<O: Outside>(
+    fn enter<O: Host>(
         &mut self,
         now: Time,
         mut job: Box<Job>,
         doors: &mut Doors,
         cx: &mut Context<'_, O>,
     ) -> Option<Box<Job>> {
-        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref()?;
+        let visit = self.flows[job.flow].visits[job.visit as usize].as_ref()?;
         let (component, point, plain_first) =
             (visit.component, visit.entry, visit.first && visit.steps.is_empty());
         let kind = match (visit.first, visit.last) {
@@ -88,7 +88,9 @@ impl Pipeline {
         let point_shown = if plain_first { visit.exit } else { point };
         let (board, plays_out) = (visit.board, visit.plays_out);
         job.life = cx.here.life(component);
-        job.before = job.at_components();
+        if job.parts.is_known() {
+            job.before = job.at_components();
+        }
         if !cx.here.is_alive(component) {
             self.end(now, job, DropReason::Dead, cx);
             return None;
@@ -111,14 +113,9 @@ impl Pipeline {
     }
 
     /// The first step. `None`: the job is over or waits for its turn.
-    fn begin<O: Outside>(
-        &mut self,
-        now: Time,
-        mut job: Box<Job>,
-        cx: &mut Context<'_, O>,
-    ) -> Option<Box<Job>> {
+    fn begin<O: Host>(&mut self, now: Time, mut job: Box<Job>, cx: &mut Context<'_, O>) -> Option<Box<Job>> {
         job.stage = Stage::Call;
-        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut()?;
+        let visit = self.flows[job.flow].visits[job.visit as usize].as_mut()?;
         if visit.serial {
             if visit.busy && visit.waiting.len() >= visit.most_waiting {
                 self.end(now, job, DropReason::Overload, cx);
@@ -134,10 +131,24 @@ impl Pipeline {
         Some(job)
     }
 
+    /// Whoever is behind a stage with states goes by what reaches a device, or the end of the visit, in the component's life.
+    fn give<O: Host>(&mut self, job: &Job, cx: &Context<'_, O>) {
+        let Some(visit) = self.flows[job.flow].visits[job.visit as usize].as_mut() else { return };
+        let (passed, ahead) = visit.steps.split_at_mut(usize::from(job.step));
+        let reached = ahead.first().is_none_or(|next| next.kind == StepKind::Feedback);
+        if !reached || job.life != cx.here.life(visit.component) {
+            return;
+        }
+        let before = passed.iter_mut().rev().take_while(|step| step.kind != StepKind::Feedback);
+        for step in before.filter(|step| step.has_states()) {
+            step.given.clone_from(&job.values);
+        }
+    }
+
     /// The end of a visit. A blocking send holds up those that come behind it.
-    fn leave<O: Outside>(&mut self, now: Time, job: Box<Job>, doors: &mut Doors, cx: &mut Context<'_, O>) {
+    fn leave<O: Host>(&mut self, now: Time, job: Box<Job>, doors: &mut Doors, cx: &mut Context<'_, O>) {
         let (flow, at) = (job.flow, job.visit);
-        let Some(visit) = self.flows[flow as usize].visits[at as usize].as_mut() else { return };
+        let Some(visit) = self.flows[flow].visits[at as usize].as_mut() else { return };
         if !visit.sending {
             self.pass_on(now, job, doors, cx);
             return self.send_waiting(now, flow, at, doors, cx);
@@ -149,45 +160,40 @@ impl Pipeline {
     }
 
     /// A blocking send is over: the next sample may come, and what waited to be sent has its turn.
-    fn sent<O: Outside>(&mut self, now: Time, mut job: Box<Job>, doors: &mut Doors, cx: &mut Context<'_, O>) {
+    fn sent<O: Host>(&mut self, now: Time, mut job: Box<Job>, doors: &mut Doors, cx: &mut Context<'_, O>) {
         let (flow, at) = (job.flow, job.visit);
         self.release(&mut job, cx.jobs);
-        cx.jobs.recycle(job);
-        if let Some(visit) = self.flows[flow as usize].visits[at as usize].as_mut() {
+        cx.recycle(job);
+        if let Some(visit) = self.flows[flow].visits[at as usize].as_mut() {
             visit.sending = false;
         }
         self.send_waiting(now, flow, at, doors, cx);
     }
 
-    fn send_waiting<O: Outside>(
+    fn send_waiting<O: Host>(
         &mut self,
         now: Time,
-        flow: u16,
+        flow: FlowId,
         at: u16,
         doors: &mut Doors,
         cx: &mut Context<'_, O>,
     ) {
-        while let Some(visit) = self.flows[flow as usize].visits[at as usize].as_mut().filter(|v| !v.sending)
-        {
+        while let Some(visit) = self.flows[flow].visits[at as usize].as_mut().filter(|v| !v.sending) {
             let Some(next) = visit.unsent.pop_front() else { return };
             self.pass_on(now, next, doors, cx);
         }
     }
 
     /// The exit point, and on to the next component, the network or the sink.
-    fn pass_on<O: Outside>(
-        &mut self,
-        now: Time,
-        mut job: Box<Job>,
-        doors: &mut Doors,
-        cx: &mut Context<'_, O>,
-    ) {
-        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return };
+    fn pass_on<O: Host>(&mut self, now: Time, mut job: Box<Job>, doors: &mut Doors, cx: &mut Context<'_, O>) {
+        let Some(visit) = self.flows[job.flow].visits[job.visit as usize].as_mut() else { return };
         job.parts.spend(Part::Waiting, now);
-        let ([waited, worked], [waiting, working]) = (job.before, job.at_components());
-        visit.visited.samples += 1;
-        visit.visited.waiting_ns += waiting - waited;
-        visit.visited.working_ns += working - worked;
+        if job.parts.is_known() {
+            let ([waited, worked], [waiting, working]) = (job.before, job.at_components());
+            visit.visited.samples += 1;
+            visit.visited.waiting_ns += waiting - waited;
+            visit.visited.working_ns += working - worked;
+        }
         let (component, exit, last) = (visit.component, visit.exit, visit.last);
         let silent = visit.steps.is_empty() && (visit.first || visit.last && !visit.plays_out);
         if job.life != cx.here.life(component) {
@@ -212,19 +218,19 @@ impl Pipeline {
     }
 
     /// Behind the exit point: to the next component or into the network, unless the last one has had it.
-    pub(super) fn go_on<O: Outside>(
+    pub(super) fn go_on<O: Host>(
         &mut self,
         now: Time,
         mut job: Box<Job>,
         doors: &mut Doors,
         cx: &mut Context<'_, O>,
     ) {
-        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_ref() else { return };
+        let Some(visit) = self.flows[job.flow].visits[job.visit as usize].as_ref() else { return };
         let (channel, last) = (visit.channel, visit.last);
         let mut taken = now;
         if last {
             // It has come to its sink.
-        } else if channel == NONE {
+        } else if channel == ChannelId::NONE {
             self.release(&mut job, cx.jobs);
             job.visit += 1;
             (job.step, job.stage, job.received_ns) = (0, Stage::Enter, None);
@@ -232,16 +238,16 @@ impl Pipeline {
         } else {
             taken = doors.ports.send(now, channel, &mut job, cx);
         }
-        if taken > now && self.flows[job.flow as usize].blocking_send {
+        if taken > now && self.flows[job.flow].blocking_send {
             return self.block(taken, job, cx.jobs);
         }
         self.release(&mut job, cx.jobs);
-        cx.jobs.recycle(job);
+        cx.recycle(job);
     }
 
     /// The job's send blocks until the first link has taken the datagram.
     fn block(&mut self, taken: Time, mut job: Box<Job>, jobs: &mut Jobs) {
-        if let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() {
+        if let Some(visit) = self.flows[job.flow].visits[job.visit as usize].as_mut() {
             visit.sending = true;
         }
         job.stage = Stage::Release;
@@ -249,34 +255,34 @@ impl Pipeline {
     }
 
     /// A sample ends at its component.
-    pub(super) fn end<O: Outside>(
+    pub(super) fn end<O: Host>(
         &mut self,
         now: Time,
         mut job: Box<Job>,
         why: DropReason,
         cx: &mut Context<'_, O>,
     ) {
-        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref();
-        let component = visit.map_or(NONE, |v| v.component);
+        let visit = self.flows[job.flow].visits[job.visit as usize].as_ref();
+        let component = visit.map_or(ComponentId::NONE, |v| v.component);
         cx.drop_sample(now, &job.meta, component, why);
         self.release(&mut job, cx.jobs);
-        cx.jobs.recycle(job);
+        cx.recycle(job);
     }
 
     /// A sample ends here on purpose: a hook has kept it back.
-    pub(super) fn suppress<O: Outside>(&mut self, now: Time, mut job: Box<Job>, cx: &mut Context<'_, O>) {
-        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_ref();
-        let point = visit.map_or(NONE, |v| v.component);
+    pub(super) fn suppress<O: Host>(&mut self, now: Time, mut job: Box<Job>, cx: &mut Context<'_, O>) {
+        let visit = self.flows[job.flow].visits[job.visit as usize].as_ref();
+        let point = visit.map_or(NONE, |v| v.component.0);
         let (index, flow) = (job.meta.index, job.flow);
         cx.out.record(Record { index, flow, point, ..cx.here.row(now, Kind::Suppressed) });
         self.release(&mut job, cx.jobs);
-        cx.jobs.recycle(job);
+        cx.recycle(job);
     }
 
     /// Hands a sample to the sink of its flow.
-    fn sink<O: Outside>(&mut self, now: Time, job: &mut Job, robots: &mut Robots, cx: &mut Context<'_, O>) {
-        let flow = &self.flows[job.flow as usize];
-        let path_end = flow.visits[job.visit as usize].as_ref().map_or(NONE, |v| v.component);
+    fn sink<O: Host>(&mut self, now: Time, job: &mut Job, robots: &mut Robots, cx: &mut Context<'_, O>) {
+        let flow = &self.flows[job.flow];
+        let path_end = flow.visits[job.visit as usize].as_ref().map_or(ComponentId::NONE, |v| v.component);
         match flow.sink {
             SinkPlan::Count => {}
             SinkPlan::Robot => self.obey(now, path_end, job, robots, cx),
@@ -285,27 +291,27 @@ impl Pipeline {
     }
 
     /// Commands a robot.
-    fn obey<O: Outside>(
+    fn obey<O: Host>(
         &mut self,
         now: Time,
-        component: u16,
+        component: ComponentId,
         job: &mut Job,
         robots: &mut Robots,
         cx: &mut Context<'_, O>,
     ) {
-        let flow = &self.flows[job.flow as usize];
+        let flow = &self.flows[job.flow];
         decoded(job);
         let Some(r) = robots.at(component) else { return };
         r.command(now, job.flow, flow.period_ns, flow.authority, &job.values);
-        let echo = job.meta.echo.filter(|e| e.target == HELD | component);
+        let echo = job.meta.echo.filter(|e| e.target == held(component));
         if let Some(old) = echo.and_then(|e| r.hold(job.flow, e)) {
             self.echo_superseded(now, job.flow, job.visit, old, cx);
         }
     }
 
     /// Compares a sample's checksum with that of the source's sample.
-    fn verify<O: Outside>(&mut self, now: Time, component: u16, job: &mut Job, cx: &mut Context<'_, O>) {
-        let flow = &self.flows[job.flow as usize];
+    fn verify<O: Host>(&mut self, now: Time, component: ComponentId, job: &mut Job, cx: &mut Context<'_, O>) {
+        let flow = &self.flows[job.flow];
         coded(job);
         let want = flow.expected.as_ref().map(|s| {
             let (bytes, values) = (&mut self.scratch.twin, &mut self.scratch.other);
@@ -319,7 +325,7 @@ impl Pipeline {
             size: job.bytes.len() as u32,
             index: job.meta.index,
             flow: job.flow,
-            point: component,
+            point: component.0,
             ..cx.here.row(now, Kind::Verified)
         };
         cx.out.record(row);
@@ -330,7 +336,7 @@ impl Pipeline {
         if !std::mem::take(&mut job.holds) {
             return;
         }
-        if let Some(v) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() {
+        if let Some(v) = self.flows[job.flow].visits[job.visit as usize].as_mut() {
             v.busy = false;
             if let Some(mut next) = v.waiting.pop_front() {
                 v.busy = true;
@@ -342,7 +348,7 @@ impl Pipeline {
 
     /// A sample is back from its board, or was lost there. The board's own stamps answer echoes.
     // [Polachan 2022: echoes]
-    pub(super) fn came_back<O: Outside>(
+    pub(super) fn came_back<O: Host>(
         &mut self,
         now: Time,
         back: Back,
@@ -356,7 +362,7 @@ impl Pipeline {
             }
             Back::Lost(job) => return self.end(now, job, DropReason::Line, cx),
         };
-        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_ref() else { return };
+        let Some(visit) = self.flows[job.flow].visits[job.visit as usize].as_ref() else { return };
         let component = visit.component;
         if job.life != cx.here.life(component) {
             return self.end(now, job, DropReason::Dead, cx);
@@ -372,30 +378,30 @@ impl Pipeline {
     }
 
     /// A sample was replaced before its stage could use it, and with it the command on it.
-    pub(super) fn superseded<O: Outside>(
+    pub(super) fn superseded<O: Host>(
         &mut self,
         now: Time,
-        component: u16,
+        component: ComponentId,
         old: &Job,
         cx: &mut Context<'_, O>,
     ) {
         let (index, flow) = (old.meta.index, old.flow);
-        cx.out.record(Record { index, flow, point: component, ..cx.here.row(now, Kind::Superseded) });
+        cx.out.record(Record { index, flow, point: component.0, ..cx.here.row(now, Kind::Superseded) });
         if let Some(echo) = old.meta.echo {
             self.echo_superseded(now, old.flow, old.visit, echo, cx);
         }
     }
 
     /// A newer sample or command took the place of one whose command may not have reached its point.
-    pub(super) fn echo_superseded<O: Outside>(
+    pub(super) fn echo_superseded<O: Host>(
         &mut self,
         now: Time,
-        flow: u16,
+        flow: FlowId,
         visit: u16,
         echo: Echo,
         cx: &mut Context<'_, O>,
     ) {
-        if self.flows[flow as usize].is_ahead(visit, echo.target) {
+        if self.flows[flow].is_ahead(visit, echo.target) {
             cx.echo_superseded(now, flow, echo);
         }
     }

@@ -7,10 +7,11 @@
 //! A stage that answers on arrival ticks when a sample comes, and by its timer only where none has come for one and a
 //! half periods: a sample that is a little late is no gap.
 
-use super::{context::Context, due::Item, job::Job, pipeline::Pipeline, Doors};
-use crate::outside::Outside;
+use super::{context::Context, doors::Doors, due::Item, job::Job, pipeline::Pipeline};
+use crate::host::Host;
 use tcps_core::{
     hook::{Notice, Verdict},
+    ids::ComponentId,
     record::{DropReason, Kind, Record},
     sample::Meta,
     split::Part,
@@ -19,7 +20,7 @@ use tcps_core::{
 
 impl Pipeline {
     /// Keeps the newest sample for the next tick; the one that still waits is superseded, or that which comes after a newer.
-    pub(super) fn offer<O: Outside>(
+    pub(super) fn offer<O: Host>(
         &mut self,
         now: Time,
         mut job: Box<Job>,
@@ -27,7 +28,7 @@ impl Pipeline {
         cx: &mut Context<'_, O>,
     ) {
         self.release(&mut job, cx.jobs);
-        let Some(visit) = self.flows[job.flow as usize].visits[job.visit as usize].as_mut() else { return };
+        let Some(visit) = self.flows[job.flow].visits[job.visit as usize].as_mut() else { return };
         let component = visit.component;
         let stage = &mut visit.steps[job.step as usize];
         let Some(p) = stage.periodic.as_mut() else { return };
@@ -46,7 +47,7 @@ impl Pipeline {
                 stage.stats.complain(why);
             }
             self.superseded(now, component, &old, cx);
-            cx.jobs.recycle(old);
+            cx.recycle(old);
         }
         let Ok(i) = self.periodic.binary_search(&(flow, at, step)) else { return };
         if answers {
@@ -56,7 +57,7 @@ impl Pipeline {
     }
 
     /// A periodic stage gives an output made of the newest sample, or of none.
-    pub(super) fn tick_periodic<O: Outside>(
+    pub(super) fn tick_periodic<O: Host>(
         &mut self,
         i: usize,
         now: Time,
@@ -72,7 +73,7 @@ impl Pipeline {
             return;
         }
         let present = waiting.is_some();
-        let mut job = waiting.unwrap_or_else(|| cx.jobs.empty());
+        let mut job = waiting.unwrap_or_else(|| cx.out.spare().take());
         match present {
             true => job.parts.spend(Part::Waiting, now),
             false => job.parts.forget(now),
@@ -88,12 +89,12 @@ impl Pipeline {
         if verdict != Verdict::Emit {
             job.meta.index = source;
             return match verdict {
-                _ if !present => cx.jobs.recycle(job),
+                _ if !present => cx.recycle(job),
                 Verdict::Failed(_) | Verdict::Dead(_) => self.end(now, job, DropReason::Hook, cx),
                 _ => self.suppress(now, job, cx),
             };
         }
-        self.renumbered(now, component, source, present, &mut job, cx);
+        self.renumbered(now, component.0, source, present, &mut job, cx);
         if let (Some(job), _) = self.occupy(started, job, cost, cx) {
             cx.jobs.go(job);
             self.run(now, doors, cx);
@@ -101,9 +102,9 @@ impl Pipeline {
     }
 
     /// The component of a stage whose tick has come, and the sample that waits for it.
-    fn due(&mut self, i: usize, now: Time, end: Time) -> Option<(u16, Option<Box<Job>>)> {
+    fn due(&mut self, i: usize, now: Time, end: Time) -> Option<(ComponentId, Option<Box<Job>>)> {
         let (f, v, s) = self.periodic[i];
-        let visit = self.flows[f as usize].visits[v as usize].as_mut()?;
+        let visit = self.flows[f].visits[v as usize].as_mut()?;
         let p = visit.steps[s as usize].periodic.as_mut().filter(|p| p.next <= now)?;
         // What is on its way at the end still goes on; nothing is made up any more.
         if now >= end && !(p.on_arrival && p.waiting.is_some()) {
@@ -118,7 +119,7 @@ impl Pipeline {
     }
 
     /// Gives a job the stage's own number; returns the number of the newest sample that it is made of.
-    fn number<O: Outside>(
+    fn number<O: Host>(
         &mut self,
         i: usize,
         job: &mut Job,
@@ -127,7 +128,7 @@ impl Pipeline {
         cx: &mut Context<'_, O>,
     ) -> u32 {
         let (f, v, s) = self.periodic[i];
-        let flow = &mut self.flows[f as usize];
+        let flow = &mut self.flows[f];
         let codec = flow.codec;
         let Some(visit) = flow.visits[v as usize].as_mut() else { return 0 };
         let Some(p) = visit.steps[s as usize].periodic.as_mut() else { return 0 };
@@ -136,7 +137,7 @@ impl Pipeline {
         p.index = p.index.wrapping_add(1);
         if !present {
             (job.flow, job.visit, job.step, job.codec) = (f, v, s, codec);
-            (job.coded, job.decoded) = (false, true);
+            (job.coded, job.decoded, job.received_ns) = (false, true, None);
             job.values.clear();
             job.life = cx.here.life(visit.component);
         }
@@ -149,7 +150,7 @@ impl Pipeline {
 
     /// An output goes out: with the command that waits for one, and a row that says which sample it was made of.
     // [design: identity of samples] [design: echo commands]
-    fn renumbered<O: Outside>(
+    fn renumbered<O: Host>(
         &mut self,
         now: Time,
         point: u16,
@@ -158,7 +159,7 @@ impl Pipeline {
         job: &mut Job,
         cx: &mut Context<'_, O>,
     ) {
-        let visit = self.flows[job.flow as usize].visits[job.visit as usize].as_mut();
+        let visit = self.flows[job.flow].visits[job.visit as usize].as_mut();
         let periodic = visit.and_then(|v| v.steps[job.step as usize].periodic.as_mut());
         job.meta.echo = periodic.and_then(|p| p.echo.take());
         let (flow, index) = (job.flow, job.meta.index);
@@ -169,7 +170,7 @@ impl Pipeline {
     /// When a stage ticks next.
     pub(super) fn next_periodic(&self, i: usize) -> Time {
         let (f, v, s) = self.periodic[i];
-        let step = self.flows[f as usize].visits[v as usize].as_ref().map(|v| &v.steps[s as usize]);
+        let step = self.flows[f].visits[v as usize].as_ref().map(|v| &v.steps[s as usize]);
         step.and_then(|s| s.periodic.as_ref()).map_or(NEVER, |p| p.next)
     }
 }

@@ -10,9 +10,10 @@ use super::{
     latest::Latest,
     sparse::Sparse,
 };
-use crate::outside::Outside;
+use crate::host::Host;
 use tcps_core::{
     hook::Notice,
+    ids::{ComponentId, FlowId},
     record::{Kind, Record},
     report::{StageReport, Visited},
     time::Time,
@@ -25,14 +26,14 @@ const MAX_VALUES: usize = 256;
 /// The flows of a node.
 pub(super) struct Pipeline {
     /// Those that visit a component here.
-    pub(super) flows: Sparse<FlowAt>,
+    pub(super) flows: Sparse<FlowId, FlowAt>,
     /// Periodic steps as (flow, visit, step), in that order.
-    pub(super) periodic: Vec<(u16, u16, u16)>,
+    pub(super) periodic: Vec<(FlowId, u16, u16)>,
     /// Newest values per component, where a hook may look at the other side's signal.
-    pub(super) latest: Sparse<Option<Latest>>,
+    pub(super) latest: Sparse<ComponentId, Option<Latest>>,
     pub(super) scratch: Scratch,
     /// What has died, and when: component and reason.
-    died: Option<(Time, u16, String)>,
+    died: Option<(Time, ComponentId, String)>,
     /// Supervisors hold, also those that are restarted.
     halted: bool,
 }
@@ -47,7 +48,7 @@ pub(super) struct Scratch {
 
 impl Scratch {
     /// Room for the hooks of these flows; none where there are none.
-    fn new(flows: &Sparse<FlowAt>) -> Self {
+    fn new(flows: &Sparse<FlowId, FlowAt>) -> Self {
         let (values, bytes) = match flows.iter().any(FlowAt::has_hooks) {
             true => (MAX_VALUES, flows.iter().map(FlowAt::most_bytes).fold(MOST_BYTES, usize::max)),
             false => (0, 0),
@@ -58,9 +59,9 @@ impl Scratch {
 
 impl Pipeline {
     /// These flows, and the components that are here.
-    pub(super) fn new(flows: Sparse<FlowAt>, components: &[u16]) -> Self {
+    pub(super) fn new(flows: Sparse<FlowId, FlowAt>, components: &[ComponentId]) -> Self {
         let scratch = Scratch::new(&flows);
-        let mut latest: Sparse<Option<Latest>> = components.iter().map(|c| (*c, None)).collect();
+        let mut latest: Sparse<ComponentId, Option<Latest>> = components.iter().map(|c| (*c, None)).collect();
         let mut periodic = Vec::new();
         for (f, flow) in flows.numbered() {
             for (v, visit) in flow.visits.iter().enumerate() {
@@ -70,7 +71,7 @@ impl Pipeline {
                         periodic.push((f, v as u16, s as u16));
                     }
                     if step.hook.is_some() {
-                        latest[visit.component as usize].get_or_insert_default().keep(&step.other);
+                        latest[visit.component].get_or_insert_default().keep(&step.other);
                     }
                 }
             }
@@ -79,27 +80,27 @@ impl Pipeline {
     }
 
     /// A component begins anew: so do its hooks.
-    pub(super) fn restart(&mut self, component: u16, assets: &mut dyn Assets) {
+    pub(super) fn restart(&mut self, component: ComponentId, assets: &mut dyn Assets) {
         let visits = self.flows.iter_mut().flat_map(|f| f.visits.iter_mut().flatten());
         for visit in visits.filter(|v| v.component == component) {
             visit.steps.iter_mut().for_each(|s| s.restart(assets));
         }
-        self.latest[component as usize].iter_mut().for_each(Latest::clear);
+        self.latest[component].iter_mut().for_each(Latest::clear);
         if self.halted {
             self.halt();
         }
     }
 
     /// What a component works with has died: supervisors hold, and its driver ends the run.
-    pub(super) fn die<O: Outside>(
+    pub(super) fn die<O: Host>(
         &mut self,
         now: Time,
-        component: u16,
+        component: ComponentId,
         why: String,
         cx: &mut Context<'_, O>,
     ) {
         if self.died.is_none() {
-            cx.out.record(Record { point: component, ..cx.here.row(now, Kind::Died) });
+            cx.out.record(Record { point: component.0, ..cx.here.row(now, Kind::Died) });
             self.died = Some((now, component, why));
             self.halt();
         }
@@ -111,7 +112,7 @@ impl Pipeline {
     }
 
     /// What has died; told once.
-    pub(super) fn take_died(&mut self) -> Option<(Time, u16, String)> {
+    pub(super) fn take_died(&mut self) -> Option<(Time, ComponentId, String)> {
         self.died.take()
     }
 
@@ -125,17 +126,17 @@ impl Pipeline {
     }
 
     /// Keeps the newest values seen at a component where a hook may want them.
-    pub(super) fn remember(&mut self, component: u16, job: &mut Job) {
+    pub(super) fn remember(&mut self, component: ComponentId, job: &mut Job) {
         // Bytes of a raw flow are values once a hook has decoded them.
         let known = job.codec != Codec::Raw || job.decoded;
-        let Some(latest) = self.latest[component as usize].as_mut().filter(|_| known) else { return };
+        let Some(latest) = self.latest[component].as_mut().filter(|_| known) else { return };
         decoded(job);
-        latest.take(side(self.flows[job.flow as usize].direction), job.flow, &job.values);
+        latest.take(side(self.flows[job.flow].direction), job.flow, &job.values);
     }
 
     /// Where time went at the components that flows visit.
-    pub(super) fn visits(&self) -> Vec<(u16, u16, Visited)> {
-        let visits = |(f, flow): (u16, &'_ FlowAt)| -> Vec<_> {
+    pub(super) fn visits(&self) -> Vec<(ComponentId, FlowId, Visited)> {
+        let visits = |(f, flow): (FlowId, &'_ FlowAt)| -> Vec<_> {
             flow.visits.iter().flatten().map(|v| (v.component, f, v.visited)).collect()
         };
         self.flows.numbered().flat_map(visits).collect()

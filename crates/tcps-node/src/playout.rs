@@ -13,22 +13,26 @@ use super::{
     here::Here,
     job::{coded, decoded, Job},
 };
-use crate::outside::Outside;
+use crate::host::Host;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use tcps_core::{
+    ids::{ComponentId, FlowId},
     record::{DropReason, Kind, Record},
-    sample::{exit, HELD},
+    sample::{exit, held},
     split::Part,
     time::{Time, NEVER},
 };
 use tcps_plan::{Codec, Plan, RunError};
-use tcps_transport::playout::{self, Act, Arrival, Playout};
+use tcps_transport::{
+    playout::{self, Act, Arrival, Playout},
+    TransportError,
+};
 
 /// A flow that plays out here.
 struct Display {
-    flow: u16,
-    component: u16,
+    flow: FlowId,
+    component: ComponentId,
     params: Value,
     policy: Box<dyn Playout>,
     /// What the policy has: the numbers under which samples are parked.
@@ -48,13 +52,19 @@ pub(super) struct Displays(Vec<Display>);
 // [model: playout]
 impl Displays {
     /// Those of these flows that play out at a component `here`.
-    pub(super) fn new(plan: &Plan, flows: &[u16], here: impl Fn(u16) -> bool) -> Result<Self, RunError> {
+    pub(super) fn new(
+        plan: &Plan,
+        flows: &[FlowId],
+        here: impl Fn(ComponentId) -> bool,
+    ) -> Result<Self, RunError> {
         let mut displays = Vec::new();
         for &id in flows {
-            let flow = &plan.flows[usize::from(id)];
+            let flow = &plan.flows[id];
             let last = flow.path.last().map(|v| v.component).filter(|c| here(*c));
             let (Some(component), Some(params)) = (last, &flow.playout) else { continue };
-            let refused = |e| RunError::new(format!("flows.{}.playout: {e}", flow.name));
+            let refused = |e: TransportError| {
+                RunError::of(&e, e.fault()).within(format!("flows.{}.playout", flow.name))
+            };
             let policy = playout::policy(params).map_err(refused)?;
             let key = playout::key(params).map_err(refused)?;
             displays.push(Display {
@@ -83,7 +93,7 @@ impl Displays {
     }
 
     /// A sample has arrived: the policy of its flow has it from now on. It comes back if there is none.
-    pub(super) fn take<O: Outside>(
+    pub(super) fn take<O: Host>(
         &mut self,
         now: Time,
         job: Box<Job>,
@@ -96,7 +106,7 @@ impl Displays {
     }
 
     /// What is due at one.
-    pub(super) fn tick<O: Outside>(&mut self, i: usize, now: Time, cx: &mut Context<'_, O>) {
+    pub(super) fn tick<O: Host>(&mut self, i: usize, now: Time, cx: &mut Context<'_, O>) {
         let display = &mut self.0[i];
         if display.next(cx.here) <= now {
             display.renew(now, cx);
@@ -114,7 +124,7 @@ impl Display {
         Some(here.true_time(next_ns)).filter(|t| *t < here.end).unwrap_or(NEVER)
     }
 
-    fn take<O: Outside>(&mut self, now: Time, mut job: Box<Job>, cx: &mut Context<'_, O>) {
+    fn take<O: Host>(&mut self, now: Time, mut job: Box<Job>, cx: &mut Context<'_, O>) {
         self.renew(now, cx);
         let key = self.key.map_or(0, |place| key(place, &mut job));
         let at_ns = job.received_ns.unwrap_or(cx.read(now));
@@ -127,7 +137,7 @@ impl Display {
 
     /// The component has died or begun anew since the display was last looked at: so does its policy, and what that
     /// had is lost.
-    fn renew<O: Outside>(&mut self, now: Time, cx: &mut Context<'_, O>) {
+    fn renew<O: Host>(&mut self, now: Time, cx: &mut Context<'_, O>) {
         let life = cx.here.life(self.component);
         if std::mem::replace(&mut self.life, life) == life {
             return;
@@ -144,7 +154,7 @@ impl Display {
     }
 
     /// Carries out what a policy has decided.
-    fn enact<O: Outside>(&mut self, now: Time, cx: &mut Context<'_, O>) {
+    fn enact<O: Host>(&mut self, now: Time, cx: &mut Context<'_, O>) {
         let mut acts = std::mem::take(&mut self.acts);
         for act in acts.drain(..) {
             match act {
@@ -157,36 +167,36 @@ impl Display {
         self.acts = acts;
     }
 
-    fn show<O: Outside>(&mut self, now: Time, token: u32, cx: &mut Context<'_, O>) {
+    fn show<O: Host>(&mut self, now: Time, token: u32, cx: &mut Context<'_, O>) {
         let Some(mut job) = self.take_waiting(token, cx) else { return };
         job.parts.spend(Part::Playout, now);
         if job.life != cx.here.life(self.component) || !cx.here.is_alive(self.component) {
             return cx.lose(now, job, self.component, DropReason::Dead);
         }
         self.shown = job.meta.index;
-        cx.stamp(now, Kind::Played, self.component, &job);
+        cx.stamp(now, Kind::Played, self.component.0, &job);
         cx.jobs.go(job);
     }
 
     /// A sample is not shown: it came too late, or was left out. With it goes the command on it.
-    fn pass_over<O: Outside>(&mut self, now: Time, kind: Kind, token: u32, cx: &mut Context<'_, O>) {
+    fn pass_over<O: Host>(&mut self, now: Time, kind: Kind, token: u32, cx: &mut Context<'_, O>) {
         let Some(job) = self.take_waiting(token, cx) else { return };
-        cx.stamp(now, kind, self.component, &job);
-        let to_come = [exit(self.component), HELD | self.component];
+        cx.stamp(now, kind, self.component.0, &job);
+        let to_come = [exit(self.component), held(self.component)];
         if let Some(echo) = job.meta.echo.filter(|e| to_come.contains(&e.target)) {
             cx.echo_superseded(now, job.flow, echo);
         }
-        cx.jobs.recycle(job);
+        cx.recycle(job);
     }
 
-    fn take_waiting<O: Outside>(&mut self, token: u32, cx: &mut Context<'_, O>) -> Option<Box<Job>> {
+    fn take_waiting<O: Host>(&mut self, token: u32, cx: &mut Context<'_, O>) -> Option<Box<Job>> {
         self.waiting.remove(&token).then(|| cx.jobs.unpark(token)).flatten()
     }
 
-    fn starve<O: Outside>(&mut self, now: Time, cx: &mut Context<'_, O>) {
-        let Display { flow, component: point, shown: index, .. } = *self;
-        if cx.here.is_alive(point) {
-            cx.out.record(Record { index, flow, point, ..cx.here.row(now, Kind::Starved) });
+    fn starve<O: Host>(&mut self, now: Time, cx: &mut Context<'_, O>) {
+        let Display { flow, component, shown: index, .. } = *self;
+        if cx.here.is_alive(component) {
+            cx.out.record(Record { index, flow, point: component.0, ..cx.here.row(now, Kind::Starved) });
         }
     }
 }

@@ -8,29 +8,30 @@ use super::{
     job::{coded, Job, Stage},
     sparse::Sparse,
 };
-use crate::outside::Outside;
-use serde_json::Value;
+use crate::host::Host;
 use tcps_core::{
-    endpoint::{Endpoint, EndpointStats, Input, Output},
-    record::{Kind, Record, NONE},
+    endpoint::{Ecn, Endpoint, EndpointStats, Input, Output, Transmit},
+    ids::{ChannelId, FlowId, NodeId, SessionId, NONE},
+    record::{Kind, Record},
     sample::Meta,
     time::{Time, NEVER},
 };
 use tcps_plan::{Codec, FlowPlan, Level, Places, Plan, RunError, OVERHEAD_BYTES};
 use tcps_transport::{kernel_tcp, ChannelContext, ChannelFlow, Side};
-use tcps_wire::header;
 
 /// One side of a channel.
 struct Port {
-    channel: u16,
-    peer: u16,
+    channel: ChannelId,
+    peer: NodeId,
     endpoint: Box<dyn Endpoint>,
     /// The flows that it carries.
-    carried: Sparse<Carried>,
+    carried: Sparse<FlowId, Carried>,
     /// Samples of flows that this channel does not carry.
     strays: u64,
     /// Whether datagrams begin with the plain header.
     plain: bool,
+    /// Code point of its datagrams; none: that of their flows.
+    dscp: Option<u8>,
     /// Accounted bytes of all headers of a datagram.
     overhead_bytes: Option<u32>,
 }
@@ -45,16 +46,10 @@ struct Carried {
 
 impl Port {
     /// Flow, sample and accounted size of a datagram, as far as its bytes tell. [model: wire size]
-    fn account(&self, bytes: &[u8]) -> (u16, u32, u32) {
+    fn account(&self, bytes: &[u8]) -> (FlowId, u32, u32) {
         let wire_bytes = bytes.len() as u32 + OVERHEAD_BYTES;
-        let packet = header::Packet::new_checked(bytes).ok().filter(|_| self.plain);
-        match packet.and_then(|p| header::Repr::parse(&p).ok()) {
-            Some(h) => {
-                let payload = h.payload_bytes() as u32;
-                (h.flow, h.index, self.overhead_bytes.map_or(wire_bytes, |o| payload + o))
-            }
-            None => (NONE, 0, wire_bytes),
-        }
+        let plain = self.plain.then(|| tcps_plan::accounted(bytes, wire_bytes, self.overhead_bytes));
+        plain.flatten().unwrap_or((FlowId::NONE, 0, wire_bytes))
     }
 }
 
@@ -63,7 +58,7 @@ impl Port {
 pub(super) struct Ports {
     ports: Vec<Port>,
     /// Place among them of each channel.
-    of: Sparse<u16>,
+    of: Sparse<ChannelId, u16>,
     datagram: Vec<u8>,
 }
 
@@ -72,36 +67,37 @@ impl Ports {
     pub(super) fn new(
         plan: &Plan,
         places: &Places,
-        node: u16,
-        sessions: Option<&[u16]>,
+        node: NodeId,
+        sessions: Option<&[SessionId]>,
         assets: &mut dyn Assets,
     ) -> Result<Self, RunError> {
         let mut all = Self { datagram: Vec::with_capacity(2048), ..Self::default() };
         for &id in &places.channels[usize::from(node)] {
-            let c = &plan.channels[usize::from(id)];
+            let c = &plan.channels[id];
             let (side, peer) = if c.a == node { (Side::A, c.b) } else { (Side::B, c.a) };
             if sessions.is_some_and(|s| !s.contains(&c.session)) {
                 continue;
             }
-            let numbers = &places.carried[usize::from(id)];
+            let numbers = &places.carried[id];
             let flows = carried(plan, id, numbers);
             let context = ChannelContext { name: c.name.clone(), seed: plan.seed, flows };
             let endpoint = assets::endpoint(&c.transport, &c.params, side, &context, assets)
-                .map_err(|e| RunError::new(format!("channels.{}: {e}", c.name)))?;
+                .map_err(|e| e.within(format!("channels.{}", c.name)))?;
             let carried = numbers.iter().map(|f| {
-                let flow = &plan.flows[usize::from(*f)];
+                let flow = &plan.flows[*f];
                 let arrives = arrival(plan, flow, id, node);
                 (*f, Carried { arrives, codec: flow.codec, dscp: flow.dscp })
             });
             all.of.push(id, all.ports.len() as u16);
             let by_kernel = c.transport == kernel_tcp::NAME;
-            let given = c.params.get("overhead_bytes").and_then(Value::as_u64).map(|o| o as u32);
+            let given = plan.overhead_bytes(id);
             all.ports.push(Port {
                 channel: id,
                 peer,
                 endpoint,
                 carried: carried.collect(),
                 strays: 0,
+                dscp: c.dscp,
                 plain: tcps_transport::has_plain_header(&c.transport),
                 overhead_bytes: given.or(by_kernel.then_some(kernel_tcp::OVERHEAD_BYTES)),
             });
@@ -114,17 +110,21 @@ impl Ports {
         self.ports.len()
     }
 
-    fn at(&self, channel: u16) -> Option<&Port> {
-        self.of.get(channel as usize).and_then(|&p| self.ports.get(p as usize))
+    fn at(&self, channel: ChannelId) -> Option<&Port> {
+        self.of.get(channel).and_then(|&p| self.ports.get(p as usize))
     }
 
     /// Samples that the endpoint of a channel merges into a packet now.
-    pub(super) fn merging(&self, channel: u16) -> u16 {
+    pub(super) fn merging(&self, channel: ChannelId) -> u16 {
         self.at(channel).map_or(1, |p| p.endpoint.merging())
     }
 
     /// What the first of these channels that is here allows a flow, in bit/s, if its transport says so.
-    pub(super) fn allowance_bps(&self, flow: u16, mut channels: impl Iterator<Item = u16>) -> Option<f64> {
+    pub(super) fn allowance_bps(
+        &self,
+        flow: FlowId,
+        mut channels: impl Iterator<Item = ChannelId>,
+    ) -> Option<f64> {
         channels.find_map(|c| self.at(c))?.endpoint.allowance_bps(flow)
     }
 
@@ -134,15 +134,15 @@ impl Ports {
     }
 
     /// Gives a sample to the endpoint of its channel; tells when the first link has taken the last datagram.
-    pub(super) fn send<O: Outside>(
+    pub(super) fn send<O: Host>(
         &mut self,
         now: Time,
-        channel: u16,
+        channel: ChannelId,
         job: &mut Job,
         cx: &mut Context<'_, O>,
     ) -> Time {
         coded(job);
-        let port = self.of[channel as usize] as usize;
+        let port = self.of[channel] as usize;
         if job.parts.is_known() {
             cx.out.hand_over(channel, &job.meta, &job.parts);
         }
@@ -151,16 +151,16 @@ impl Ports {
         self.pump(port, now, None, cx)
     }
 
-    /// A datagram of a channel has arrived; `received` is when the kernel had it. False: no such channel is here.
-    pub(super) fn receive<O: Outside>(
+    /// A datagram of a channel has arrived; `received` is when the kernel had it and how it was marked. False: no such channel is here.
+    pub(super) fn receive<O: Host>(
         &mut self,
         now: Time,
-        channel: u16,
-        received: Time,
+        channel: ChannelId,
+        (received, ecn): (Time, Ecn),
         bytes: &[u8],
         cx: &mut Context<'_, O>,
     ) -> bool {
-        let port = self.of.get(channel as usize).map_or(NONE, |p| *p) as usize;
+        let port = self.of.get(channel).map_or(NONE, |p| *p) as usize;
         if port >= self.ports.len() {
             return false;
         }
@@ -169,14 +169,14 @@ impl Ports {
             self.show_packet(now, Kind::Receive, port, (flow, index, size), cx);
         }
         let received_ns = cx.here.steady.read(received);
-        let input = Input::Datagram { bytes, received_ns };
+        let input = Input::Datagram { bytes, received_ns, ecn };
         self.ports[port].endpoint.handle_input(cx.here.steady.read(now), input);
         self.pump(port, now, Some(received_ns), cx);
         true
     }
 
     /// An endpoint's timer has run out.
-    pub(super) fn tick<O: Outside>(&mut self, port: usize, now: Time, cx: &mut Context<'_, O>) {
+    pub(super) fn tick<O: Host>(&mut self, port: usize, now: Time, cx: &mut Context<'_, O>) {
         self.ports[port].endpoint.handle_input(cx.here.steady.read(now), Input::Timeout);
         self.pump(port, now, None, cx);
     }
@@ -184,7 +184,7 @@ impl Ports {
     /// Does what the endpoint of a port wants done; tells when the first link has taken the last datagram.
     ///
     /// `received_ns` is when the kernel had the datagram that was just given to it.
-    fn pump<O: Outside>(
+    fn pump<O: Host>(
         &mut self,
         port: usize,
         now: Time,
@@ -196,12 +196,12 @@ impl Ports {
             let p = &self.ports[port];
             match output {
                 Output::Transmit(t) => {
-                    let of_flow = p.carried.get(t.flow as usize).map_or(0, |f| f.dscp);
-                    let dscp = p.endpoint.dscp().unwrap_or(of_flow);
+                    let of_flow = p.carried.get(t.flow).map_or(0, |f| f.dscp);
+                    let dscp = t.dscp.or(p.dscp).or(Some(of_flow));
                     if cx.here.level >= Level::Packets {
                         self.show_packet(now, Kind::Transmit, port, (t.flow, t.index, t.wire_bytes), cx);
                     }
-                    taken = cx.out.transmit(now, p.channel, p.peer, dscp, &self.datagram, &t);
+                    taken = cx.out.transmit(now, p.channel, p.peer, &self.datagram, &Transmit { dscp, ..t });
                 }
                 Output::Record(r) if r.kind == Kind::Told && cx.here.level < Level::Packets => {}
                 Output::Record(r) => cx.out.record(row_of_endpoint(cx.here, now, r)),
@@ -217,7 +217,7 @@ impl Ports {
     }
 
     /// A sample comes out of a channel, in the datagram buffer.
-    fn arrive<O: Outside>(
+    fn arrive<O: Host>(
         &mut self,
         port: usize,
         now: Time,
@@ -226,11 +226,11 @@ impl Ports {
         cx: &mut Context<'_, O>,
     ) {
         let port = &mut self.ports[port];
-        let Some(flow) = port.carried.get(meta.flow as usize).filter(|f| f.arrives != NONE) else {
+        let Some(flow) = port.carried.get(meta.flow).filter(|f| f.arrives != NONE) else {
             port.strays += 1;
             return;
         };
-        let mut job = cx.jobs.empty();
+        let mut job = cx.out.spare().take();
         std::mem::swap(&mut job.bytes, &mut self.datagram);
         (job.flow, job.visit, job.step, job.stage) = (meta.flow, flow.arrives, 0, Stage::Enter);
         (job.meta, job.codec, job.coded, job.decoded) = (meta, flow.codec, true, false);
@@ -240,25 +240,25 @@ impl Ports {
     }
 
     /// A row of a datagram: flow, sample and accounted size.
-    fn show_packet<O: Outside>(
+    fn show_packet<O: Host>(
         &self,
         now: Time,
         kind: Kind,
         port: usize,
-        (flow, index, size): (u16, u32, u32),
+        (flow, index, size): (FlowId, u32, u32),
         cx: &mut Context<'_, O>,
     ) {
         let point = self.ports[port].channel;
-        cx.out.record(Record { index, size, flow, point, ..cx.here.row(now, kind) });
+        cx.out.record(Record { index, size, flow, point: point.0, ..cx.here.row(now, kind) });
     }
 
     /// What endpoints have counted, by channel, with stray samples.
-    pub(super) fn stats(&self) -> Vec<(u16, EndpointStats, u64)> {
+    pub(super) fn stats(&self) -> Vec<(ChannelId, EndpointStats, u64)> {
         self.ports.iter().map(|p| (p.channel, p.endpoint.stats(), p.strays)).collect()
     }
 
     /// Endpoints whose code failed, by channel.
-    pub(super) fn failures(&self) -> Vec<(u16, String)> {
+    pub(super) fn failures(&self) -> Vec<(ChannelId, String)> {
         self.ports.iter().filter_map(|p| Some((p.channel, p.endpoint.failure()?))).collect()
     }
 }
@@ -270,22 +270,21 @@ fn row_of_endpoint(here: &Here, now: Time, row: Record) -> Record {
 }
 
 /// The visit at which samples of `flow` arrive at `node` through `channel`, or `NONE`.
-fn arrival(plan: &Plan, flow: &FlowPlan, channel: u16, node: u16) -> u16 {
+fn arrival(plan: &Plan, flow: &FlowPlan, channel: ChannelId, node: NodeId) -> u16 {
     let mut steps = flow.path.windows(2).enumerate();
-    let found = steps.find(|(_, w)| {
-        w[0].channel == Some(channel) && plan.components[w[1].component as usize].node == node
-    });
+    let found =
+        steps.find(|(_, w)| w[0].channel == Some(channel) && plan.components[w[1].component].node == node);
     found.map_or(NONE, |(i, _)| i as u16 + 1)
 }
 
 /// The flows that a channel carries, with the side they go to; their numbers are known.
-fn carried(plan: &Plan, channel: u16, numbers: &[u16]) -> Vec<ChannelFlow> {
+fn carried(plan: &Plan, channel: ChannelId, numbers: &[FlowId]) -> Vec<ChannelFlow> {
     let mut flows = Vec::new();
     for &id in numbers {
-        let flow = &plan.flows[usize::from(id)];
+        let flow = &plan.flows[id];
         for w in flow.path.windows(2).filter(|w| w[0].channel == Some(channel)) {
-            let to = plan.components[w[1].component as usize].node;
-            let to = if to == plan.channels[channel as usize].a { Side::A } else { Side::B };
+            let to = plan.components[w[1].component].node;
+            let to = if to == plan.channels[channel].a { Side::A } else { Side::B };
             let name = flow.name.rsplit('/').next().unwrap_or_default().to_string();
             flows.push(ChannelFlow { flow: id, to, name, period_ns: flow.period_ns });
         }

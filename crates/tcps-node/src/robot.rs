@@ -3,18 +3,19 @@
 use super::context::Context;
 use crate::{
     assets::{self, Assets},
-    outside::Outside,
+    host::Host,
 };
 use tcps_core::{
+    ids::{ComponentId, FlowId},
     robot::{Pace, Robot},
-    sample::{Echo, HELD},
+    sample::{held, Echo},
     time::{Time, MS},
 };
 use tcps_plan::{Authority, Plan, RobotPlan, RunError};
 
 /// A robot with its tick, its newest commands and the echoes that wait for it to arrive.
 pub(super) struct RobotAt {
-    component: u16,
+    component: ComponentId,
     plan: RobotPlan,
     robot: Box<dyn Robot>,
     period_ns: Time,
@@ -23,11 +24,11 @@ pub(super) struct RobotAt {
     commands: Vec<Command>,
     fused: Vec<f64>,
     /// The flow that holds the token.
-    holder: Option<u16>,
+    holder: Option<FlowId>,
     sense: Vec<f64>,
     sensed: usize,
     /// The newest echo command per flow that waits for the robot to arrive; it is looked at after each step.
-    held: Vec<(u16, Echo)>,
+    held: Vec<(FlowId, Echo)>,
     /// Why it could not be restarted.
     refused: Option<String>,
 }
@@ -42,7 +43,7 @@ const REST_NS: Time = 500 * MS;
 /// The newest command of a flow.
 #[derive(Debug)]
 struct Command {
-    flow: u16,
+    flow: FlowId,
     weight: f64,
     at: Time,
     /// When it last differed from the one before.
@@ -52,7 +53,7 @@ struct Command {
 }
 
 impl RobotAt {
-    fn new(component: u16, plan: &RobotPlan, assets: &mut dyn Assets) -> Result<Self, RunError> {
+    fn new(component: ComponentId, plan: &RobotPlan, assets: &mut dyn Assets) -> Result<Self, RunError> {
         Ok(Self {
             component,
             robot: assets::robot(&plan.run, assets)?,
@@ -71,7 +72,7 @@ impl RobotAt {
 
     /// A new command of a flow, with its weight. One that has fallen silent for ten of its periods (at least 0.1 s) has no
     /// authority until it speaks again. The last command of all holds.
-    pub(super) fn command(&mut self, now: Time, flow: u16, period_ns: Time, weight: f64, values: &[f64]) {
+    pub(super) fn command(&mut self, now: Time, flow: FlowId, period_ns: Time, weight: f64, values: &[f64]) {
         let silence_ns = period_ns.saturating_mul(SILENT_PERIODS).max(SILENT_NS);
         let (moved, values) = match self.commands.iter().position(|c| c.flow == flow) {
             Some(i) => {
@@ -122,7 +123,7 @@ impl RobotAt {
     }
 
     /// Lets an echo wait until the robot has arrived; the one of the flow that still waits is superseded.
-    pub(super) fn hold(&mut self, flow: u16, echo: Echo) -> Option<Echo> {
+    pub(super) fn hold(&mut self, flow: FlowId, echo: Echo) -> Option<Echo> {
         match self.held.iter_mut().find(|h| h.0 == flow) {
             Some(held) => Some(std::mem::replace(&mut held.1, echo)),
             None => {
@@ -155,13 +156,13 @@ pub(super) struct Robots {
 
 impl Robots {
     /// The robots of the components that are here.
-    pub(super) fn new(plan: &Plan, here: &[u16], assets: &mut dyn Assets) -> Result<Self, RunError> {
+    pub(super) fn new(plan: &Plan, here: &[ComponentId], assets: &mut dyn Assets) -> Result<Self, RunError> {
         let mut robots = Vec::new();
         for &id in here {
-            let c = &plan.components[usize::from(id)];
+            let c = &plan.components[id];
             if let Some(r) = &c.robot {
                 let robot = RobotAt::new(id, r, assets);
-                robots.push(robot.map_err(|e| RunError::new(format!("components.{}.robot: {e}", c.name)))?);
+                robots.push(robot.map_err(|e| e.within(format!("components.{}.robot", c.name)))?);
             }
         }
         Ok(Self { robots, missed: 0 })
@@ -173,12 +174,12 @@ impl Robots {
     }
 
     /// The number of a component's robot.
-    pub(super) fn of(&self, component: u16) -> Option<usize> {
+    pub(super) fn of(&self, component: ComponentId) -> Option<usize> {
         self.robots.binary_search_by_key(&component, |r| r.component).ok()
     }
 
     /// A component's robot.
-    pub(super) fn at(&mut self, component: u16) -> Option<&mut RobotAt> {
+    pub(super) fn at(&mut self, component: ComponentId) -> Option<&mut RobotAt> {
         self.of(component).map(|i| &mut self.robots[i])
     }
 
@@ -194,12 +195,12 @@ impl Robots {
 
     /// Advances a robot whose tick has come, and answers the echoes for which it has arrived. One that fails is told of,
     /// with its component.
-    pub(super) fn step<O: Outside>(
+    pub(super) fn step<O: Host>(
         &mut self,
         i: usize,
         now: Time,
         cx: &mut Context<'_, O>,
-    ) -> Result<(), (u16, String)> {
+    ) -> Result<(), (ComponentId, String)> {
         let r = &mut self.robots[i];
         if r.next > now {
             return Ok(());
@@ -217,7 +218,7 @@ impl Robots {
             return Err((r.component, why));
         }
         r.sensed = sensed;
-        cx.show_sense(now, HELD | r.component, r.senses());
+        cx.show_sense(now, held(r.component), r.senses());
         if !r.held.is_empty() && r.robot.arrived() {
             let now = cx.out.now(now);
             for (flow, echo) in std::mem::take(&mut r.held) {
@@ -228,13 +229,13 @@ impl Robots {
     }
 
     /// What failed, by component.
-    pub(super) fn failures(&self) -> Vec<(u16, String)> {
+    pub(super) fn failures(&self) -> Vec<(ComponentId, String)> {
         let failure = |r: &RobotAt| Some((r.component, r.robot.failure().or(r.refused.clone())?));
         self.robots.iter().filter_map(failure).collect()
     }
 
     /// What loops of their own took, by component; they end.
-    pub(super) fn paces(&mut self) -> Vec<(u16, Pace)> {
+    pub(super) fn paces(&mut self) -> Vec<(ComponentId, Pace)> {
         self.robots.iter_mut().filter_map(|r| Some((r.component, r.robot.pace()?))).collect()
     }
 }
@@ -249,53 +250,53 @@ mod tests {
     fn an_operator_that_falls_silent_loses_its_share_and_gets_it_back() {
         let plan = json!({"run": {"kind": "builtin", "name": "wall_mass"}, "period_ns": MS, "senses": 3});
         let plan = serde_json::from_value(plan).unwrap();
-        let mut robot = RobotAt::new(0, &plan, &mut Nothing).unwrap();
-        let mut say = |now: Time, flow: u16, value: f64| {
+        let mut robot = RobotAt::new(ComponentId(0), &plan, &mut Nothing).unwrap();
+        let mut say = |now: Time, flow: FlowId, value: f64| {
             robot.command(now, flow, MS, 1.0, &[value]);
             robot.fused[0]
         };
-        assert_eq!(say(0, 0, 4.0), 4.0);
-        assert_eq!(say(MS, 1, 2.0), 3.0, "equal authority");
-        assert_eq!(say(SILENT_NS, 1, 2.0), 3.0, "as long as it may be silent");
-        assert_eq!(say(SILENT_NS + 1, 1, 2.0), 2.0, "the one that stopped is forgotten");
-        assert_eq!(say(SILENT_NS + MS, 0, 6.0), 4.0, "and speaks again");
-        assert_eq!(say(9 * SILENT_NS, 0, 6.0), 6.0, "the last one to speak holds");
+        assert_eq!(say(0, FlowId(0), 4.0), 4.0);
+        assert_eq!(say(MS, FlowId(1), 2.0), 3.0, "equal authority");
+        assert_eq!(say(SILENT_NS, FlowId(1), 2.0), 3.0, "as long as it may be silent");
+        assert_eq!(say(SILENT_NS + 1, FlowId(1), 2.0), 2.0, "the one that stopped is forgotten");
+        assert_eq!(say(SILENT_NS + MS, FlowId(0), 6.0), 4.0, "and speaks again");
+        assert_eq!(say(9 * SILENT_NS, FlowId(0), 6.0), 6.0, "the last one to speak holds");
     }
 
     fn robot_with(authority: &str) -> RobotAt {
         let plan = json!({"run": {"kind": "builtin", "name": "wall_mass"}, "period_ns": MS, "senses": 3,
             "authority": authority});
-        RobotAt::new(0, &serde_json::from_value(plan).unwrap(), &mut Nothing).unwrap()
+        RobotAt::new(ComponentId(0), &serde_json::from_value(plan).unwrap(), &mut Nothing).unwrap()
     }
 
     #[test]
     fn weights_share_a_robot_and_no_weight_moves_nothing() {
         let mut robot = robot_with("weight");
-        robot.command(0, 0, MS, 3.0, &[4.0]);
-        robot.command(0, 1, MS, 1.0, &[0.0]);
+        robot.command(0, FlowId(0), MS, 3.0, &[4.0]);
+        robot.command(0, FlowId(1), MS, 1.0, &[0.0]);
         assert_eq!(robot.fused, [3.0], "three to one");
         let mut robot = robot_with("weight");
-        robot.command(0, 0, MS, 0.0, &[4.0]);
+        robot.command(0, FlowId(0), MS, 0.0, &[4.0]);
         assert!(robot.fused.is_empty(), "an onlooker");
     }
 
     #[test]
     fn the_token_stays_with_the_one_that_moves_and_passes_on_from_one_that_rests() {
         let mut robot = robot_with("token");
-        let mut say = |now: Time, flow: u16, value: f64| {
+        let mut say = |now: Time, flow: FlowId, value: f64| {
             robot.command(now, flow, MS, 1.0, &[value]);
             robot.fused[0]
         };
-        assert_eq!(say(0, 0, 1.0), 1.0, "the first to speak");
-        assert_eq!(say(MS, 1, 9.0), 1.0, "and no other");
+        assert_eq!(say(0, FlowId(0), 1.0), 1.0, "the first to speak");
+        assert_eq!(say(MS, FlowId(1), 9.0), 1.0, "and no other");
         for t in 2..1_000 {
-            say(t * MS, 0, t as f64);
-            assert_eq!(say(t * MS, 1, -(t as f64)), t as f64, "as long as it moves");
+            say(t * MS, FlowId(0), t as f64);
+            assert_eq!(say(t * MS, FlowId(1), -(t as f64)), t as f64, "as long as it moves");
         }
         let mut passed = None;
         for t in 1_000..2_000 {
-            say(t * MS, 0, 999.0);
-            if say(t * MS, 1, -(t as f64)) < 0.0 {
+            say(t * MS, FlowId(0), 999.0);
+            if say(t * MS, FlowId(1), -(t as f64)) < 0.0 {
                 passed.get_or_insert(t * MS - 999 * MS);
             }
         }

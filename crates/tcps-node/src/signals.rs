@@ -4,7 +4,7 @@ use super::{
     context::Context,
     job::{decoded, Job},
 };
-use crate::outside::Outside;
+use crate::host::Host;
 use tcps_core::{
     record::{Kind, Record},
     sample::PointId,
@@ -15,7 +15,7 @@ use tcps_plan::Codec;
 /// Most values of a sample that are recorded.
 const MOST_VALUES: usize = 256;
 
-impl<O: Outside> Context<'_, O> {
+impl<O: Host> Context<'_, O> {
     /// Records the values of a sample at a point of its way, if the plan asks for them.
     pub(super) fn show_sample(&mut self, now: Time, point: PointId, job: &mut Job) {
         if (job.codec != Codec::Raw || job.decoded) && self.here.shows(point) {

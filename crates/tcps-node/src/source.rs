@@ -40,9 +40,8 @@ pub enum Source {
 impl Source {
     /// The source of a flow, with what its file holds.
     pub fn open(flow: &FlowPlan, assets: &mut dyn Assets) -> Result<Self, RunError> {
-        let mut read = |path: &str| {
-            assets.file(path).map_err(|e| RunError::new(format!("flows.{}.source: {e}", flow.name)))
-        };
+        let mut read =
+            |path: &str| assets.file(path).map_err(|e| e.within(format!("flows.{}.source", flow.name)));
         Ok(match &flow.source {
             SourcePlan::Generated { bytes } => Source::Generated { bytes: *bytes },
             SourcePlan::Values { path, columns, repeat } => {
@@ -54,7 +53,7 @@ impl Source {
                 if columns == 0 || rows.len() < columns || !rows.len().is_multiple_of(columns) {
                     let text =
                         format!("flows.{}.source: {path} holds no rows of {columns} values", flow.name);
-                    return Err(RunError::new(text));
+                    return Err(RunError::data(text));
                 }
                 Source::Values { rows: Arc::new(rows), columns, repeat: *repeat }
             }
@@ -63,7 +62,7 @@ impl Source {
                 let rising = offsets.windows(2).all(|w| w[0] <= w[1]);
                 if offsets.len() < 2 || !rising || offsets.last().is_some_and(|&end| end > data.len() as u64)
                 {
-                    return Err(RunError::new(format!(
+                    return Err(RunError::data(format!(
                         "flows.{}.source: offsets do not fit {path}",
                         flow.name
                     )));
@@ -71,7 +70,7 @@ impl Source {
                 Source::Frames { data: Arc::new(data), offsets: Arc::new(offsets.clone()) }
             }
             SourcePlan::Sizes { bytes } if bytes.is_empty() => {
-                return Err(RunError::new(format!("flows.{}.source: no frame sizes", flow.name)));
+                return Err(RunError::data(format!("flows.{}.source: no frame sizes", flow.name)));
             }
             SourcePlan::Sizes { bytes } => Source::Sizes { bytes: Arc::new(bytes.clone()) },
             SourcePlan::Robot => Source::Robot,

@@ -2,115 +2,113 @@
 
 use std::ops::{Index, IndexMut};
 
-/// Things by number. Where numbers follow each other without a gap, the first look finds one.
+/// Things by number, each beside its own. Where numbers follow each other without a gap, the first look finds one.
 #[derive(Debug)]
-pub(super) struct Sparse<T> {
-    numbers: Vec<u16>,
-    things: Vec<T>,
+pub(super) struct Sparse<K, T> {
+    things: Vec<(K, T)>,
 }
 
-impl<T> Default for Sparse<T> {
+impl<K, T> Default for Sparse<K, T> {
     fn default() -> Self {
-        Self { numbers: Vec::new(), things: Vec::new() }
+        Self { things: Vec::new() }
     }
 }
 
-impl<T> Sparse<T> {
+impl<K: Copy + Ord + Into<usize>, T> Sparse<K, T> {
     /// Adds a thing whose number is above all before it.
-    pub(super) fn push(&mut self, number: u16, thing: T) {
-        debug_assert!(self.numbers.last().is_none_or(|last| *last < number));
-        self.numbers.push(number);
-        self.things.push(thing);
+    pub(super) fn push(&mut self, number: K, thing: T) {
+        debug_assert!(self.things.last().is_none_or(|last| last.0 < number));
+        self.things.push((number, thing));
     }
 
     #[inline]
-    fn place(&self, number: usize) -> Option<usize> {
-        let number = u16::try_from(number).ok()?;
-        let guess = usize::from(number.checked_sub(*self.numbers.first()?)?);
-        if self.numbers.get(guess) == Some(&number) {
+    fn place(&self, number: K) -> Option<usize> {
+        let guess = number.into().checked_sub(self.things.first()?.0.into())?;
+        if self.things.get(guess).is_some_and(|thing| thing.0 == number) {
             return Some(guess);
         }
-        self.numbers.binary_search(&number).ok()
+        self.things.binary_search_by_key(&number, |thing| thing.0).ok()
     }
 
     /// The thing with this number, if it is here.
     #[inline]
-    pub(super) fn get(&self, number: usize) -> Option<&T> {
-        self.place(number).map(|at| &self.things[at])
+    pub(super) fn get(&self, number: K) -> Option<&T> {
+        self.place(number).map(|at| &self.things[at].1)
     }
 
     /// The same, to be changed.
     #[inline]
-    pub(super) fn get_mut(&mut self, number: usize) -> Option<&mut T> {
-        self.place(number).map(|at| &mut self.things[at])
+    pub(super) fn get_mut(&mut self, number: K) -> Option<&mut T> {
+        self.place(number).map(|at| &mut self.things[at].1)
     }
 
     /// All of them with their numbers, which rise.
-    pub(super) fn numbered(&self) -> impl Iterator<Item = (u16, &T)> {
-        self.numbers.iter().copied().zip(&self.things)
+    pub(super) fn numbered(&self) -> impl Iterator<Item = (K, &T)> {
+        self.things.iter().map(|(number, thing)| (*number, thing))
     }
 
     /// The same, to be changed.
-    pub(super) fn numbered_mut(&mut self) -> impl Iterator<Item = (u16, &mut T)> {
-        self.numbers.iter().copied().zip(&mut self.things)
+    pub(super) fn numbered_mut(&mut self) -> impl Iterator<Item = (K, &mut T)> {
+        self.things.iter_mut().map(|(number, thing)| (*number, thing))
     }
 
     /// All of them.
-    pub(super) fn iter(&self) -> std::slice::Iter<'_, T> {
-        self.things.iter()
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.things.iter().map(|(_, thing)| thing)
     }
 
     /// The same, to be changed.
-    pub(super) fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
-        self.things.iter_mut()
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.things.iter_mut().map(|(_, thing)| thing)
     }
 }
 
-impl<T> FromIterator<(u16, T)> for Sparse<T> {
-    fn from_iter<I: IntoIterator<Item = (u16, T)>>(things: I) -> Self {
-        let (numbers, things) = things.into_iter().unzip();
-        Self { numbers, things }
+impl<K, T> FromIterator<(K, T)> for Sparse<K, T> {
+    fn from_iter<I: IntoIterator<Item = (K, T)>>(things: I) -> Self {
+        Self { things: things.into_iter().collect() }
     }
 }
 
 /// Nothing asks for what is not here: numbers come from the node's own sources, channels and robots.
-impl<T> Index<usize> for Sparse<T> {
+impl<K: Copy + Ord + Into<usize>, T> Index<K> for Sparse<K, T> {
     type Output = T;
 
     #[inline]
-    fn index(&self, number: usize) -> &T {
-        &self.things[self.place(number).unwrap_or(usize::MAX)]
+    fn index(&self, number: K) -> &T {
+        &self.things[self.place(number).unwrap_or(usize::MAX)].1
     }
 }
 
-impl<T> IndexMut<usize> for Sparse<T> {
+impl<K: Copy + Ord + Into<usize>, T> IndexMut<K> for Sparse<K, T> {
     #[inline]
-    fn index_mut(&mut self, number: usize) -> &mut T {
+    fn index_mut(&mut self, number: K) -> &mut T {
         let at = self.place(number).unwrap_or(usize::MAX);
-        &mut self.things[at]
+        &mut self.things[at].1
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tcps_core::ids::FlowId;
 
     #[test]
     fn what_is_here_is_found_with_and_without_gaps() {
         for numbers in [&[][..], &[7], &[3, 4, 5, 6], &[0, 1, 900, 901, 65_534]] {
-            let mut all: Sparse<u32> = numbers.iter().map(|n| (*n, u32::from(*n) * 2)).collect();
-            for number in 0..70_000 {
-                let here = numbers.iter().any(|n| usize::from(*n) == number);
-                assert_eq!(all.get(number).copied(), here.then_some(number as u32 * 2));
+            let mut all: Sparse<FlowId, u32> =
+                numbers.iter().map(|n| (FlowId(*n), u32::from(*n) * 2)).collect();
+            for number in 0..=u16::MAX {
+                let here = numbers.contains(&number);
+                assert_eq!(all.get(FlowId(number)).copied(), here.then_some(u32::from(number) * 2));
             }
             for (place, number) in numbers.iter().enumerate() {
-                all[usize::from(*number)] += 1;
-                *all.get_mut(usize::from(*number)).expect("it is here") += 1;
+                all[FlowId(*number)] += 1;
+                *all.get_mut(FlowId(*number)).expect("it is here") += 1;
                 let now: Vec<u32> = all.iter().copied().collect();
                 let raised = |i: usize| u32::from(numbers[i]) * 2 + 2 * u32::from(i <= place);
                 assert_eq!(now, (0..numbers.len()).map(raised).collect::<Vec<_>>());
             }
-            assert_eq!(all.numbered().map(|(n, _)| n).collect::<Vec<_>>(), numbers);
+            assert_eq!(all.numbered().map(|(n, _)| n.0).collect::<Vec<_>>(), numbers);
         }
     }
 }

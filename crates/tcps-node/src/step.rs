@@ -4,7 +4,8 @@ use super::job::Job;
 use crate::assets::{self, Assets, Shape};
 use tcps_core::{
     dist::Sampler,
-    hook::{Former, Hook, Notice, State, Told},
+    hook::{Former, Hook, HookState, Notice, State},
+    ids::FlowId,
     record::StepKind,
     report::StepStats,
     sample::{Echo, Meta},
@@ -22,19 +23,20 @@ pub(super) struct Step {
     pub(super) worker: Option<WorkerAt>,
     pub(super) hook: Option<Box<dyn Hook>>,
     /// Flows whose newest values it is told; none: the newest of the other direction.
-    pub(super) other: Vec<u16>,
+    pub(super) other: Vec<FlowId>,
     pub(super) cost: Option<Sampler>,
     pub(super) delay: Option<Sampler>,
     /// Latest delayed exit, so that a varying delay keeps the order.
     pub(super) last_exit: Time,
     pub(super) periodic: Option<Periodic>,
     pub(super) stats: StepStats,
-    /// What a hook that has states gave out last: those behind it still go by that when it is restarted.
+    /// What a hook that has states gave out last, and what left its component: those behind it still go by that when it is
+    /// restarted.
     pub(super) given: Vec<f64>,
     /// When its hook was called last, on the node's clock.
     pub(super) called_ns: Time,
     /// What its hook told after the last call, if it has states.
-    told: Option<Told>,
+    told: Option<HookState>,
 }
 
 impl Step {
@@ -50,7 +52,8 @@ impl Step {
         };
         let mut hook = plan.run.as_ref().map(|run| assets::hook(run, shape, assets)).transpose()?;
         if let Some(hook) = &mut hook {
-            hook.notice(Notice::Period(plan.period_ns)).map_err(|e| RunError::new(format!("{name}: {e}")))?;
+            hook.notice(Notice::Period(plan.period_ns))
+                .map_err(|e| RunError::hook(format!("{name}: {e}")))?;
         }
         let sampler = |dist: &Option<_>, what: &str| {
             dist.clone().map(|d| Sampler::new(d, seed, &format!("{name}.{what}")))
@@ -75,11 +78,16 @@ impl Step {
     }
 
     /// The former state and what the hook tells, if this is the first call or has changed its state.
-    pub(super) fn turned(&mut self) -> Option<(State, Told)> {
+    pub(super) fn turned(&mut self) -> Option<(State, HookState)> {
         let told = self.hook.as_ref()?.told()?;
         let former = self.told.replace(told).map(|f| f.state);
         self.stats.watch(former, &told);
         (former != Some(told.state)).then(|| (former.unwrap_or(told.state), told))
+    }
+
+    /// Whether it gives out at a period what follows from states, as a supervisor does.
+    pub(super) fn has_states(&self) -> bool {
+        self.periodic.is_some() && self.hook.as_ref().is_some_and(|hook| hook.told().is_some())
     }
 
     /// Its component has been restarted: its code begins anew. Costs, delays and numbers of outputs go on.

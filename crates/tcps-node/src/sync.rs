@@ -1,9 +1,10 @@
 //! Clock synchronisation at a node.
 
 use super::here::Here;
-use crate::outside::Outside;
+use crate::host::Host;
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
+    ids::{NodeId, SessionId},
     record::Record,
     report::ClockEstimate,
     time::{Time, NEVER},
@@ -14,7 +15,7 @@ use tcps_transport::clocksync;
 /// What a node is in clock synchronisation.
 enum Role {
     Off,
-    Client { client: Box<clocksync::Client>, reference: u16 },
+    Client { client: Box<clocksync::Client>, reference: NodeId },
     Server(Box<clocksync::Server>),
 }
 
@@ -26,7 +27,7 @@ pub(super) struct Sync {
 
 impl Sync {
     /// A node has one clock: of its loops, the first one keeps it.
-    pub(super) fn new(plan: &Plan, id: u16, sessions: Option<&[u16]>) -> Self {
+    pub(super) fn new(plan: &Plan, id: NodeId, sessions: Option<&[SessionId]>) -> Self {
         let first = sessions.is_none_or(|s| plan.loops(id).first().is_some_and(|l| l == s));
         let role = match &plan.sync {
             Some(_) if !first => Role::Off,
@@ -48,16 +49,16 @@ impl Sync {
     }
 
     /// A clock exchange has arrived; false if this node waits for none.
-    pub(super) fn exchange<O: Outside>(
+    pub(super) fn exchange<O: Host>(
         &mut self,
         now: Time,
-        from: u16,
+        from: NodeId,
         received: Time,
         bytes: &[u8],
         here: &Here,
         out: &mut O,
     ) -> bool {
-        let input = Input::Datagram { bytes, received_ns: here.clock.read(received) };
+        let input = Input::datagram(bytes, here.clock.read(received));
         let at = here.clock.read(now);
         match &mut self.role {
             Role::Server(server) => server.handle_input(at, input),
@@ -69,7 +70,7 @@ impl Sync {
     }
 
     /// Begins an exchange if one is due.
-    pub(super) fn begin<O: Outside>(&mut self, now: Time, here: &Here, out: &mut O) {
+    pub(super) fn begin<O: Host>(&mut self, now: Time, here: &Here, out: &mut O) {
         if let Role::Client { client, reference } = &mut self.role {
             let to = *reference;
             client.handle_input(here.clock.read(now), Input::Timeout);
@@ -77,7 +78,7 @@ impl Sync {
         }
     }
 
-    fn pump<O: Outside>(&mut self, now: Time, to: u16, here: &Here, out: &mut O) {
+    fn pump<O: Host>(&mut self, now: Time, to: NodeId, here: &Here, out: &mut O) {
         loop {
             let output = match &mut self.role {
                 Role::Off => None,
@@ -87,7 +88,7 @@ impl Sync {
             match output {
                 Some(Output::Transmit(_)) => out.aside(now, to, &self.datagram),
                 Some(Output::Record(row)) => {
-                    out.record(Record { time_ns: now, node: here.id, point: to, ..row });
+                    out.record(Record { time_ns: now, node: here.id, point: to.0, ..row });
                 }
                 Some(Output::Deliver(_)) => {}
                 None => return,

@@ -1,6 +1,6 @@
 //! Refuses plans whose numbers name nothing, and what cannot mean anything.
 
-use super::{Action, ChannelPlan, CodeKind, Codec, FlowPlan, Plan, SinkPlan, StepPlan, VisitPlan};
+use super::{Action, ChannelPlan, CodeKind, Codec, EventPlan, FlowPlan, Plan, SinkPlan, StepPlan, VisitPlan};
 use crate::{net::ASIDE_CLASS, RunError};
 use tcps_core::record::StepKind;
 
@@ -11,13 +11,17 @@ const MOST_CHANNELS: usize = 1 << 14;
 /// What is above stands for datagrams that are of no flow.
 const MOST_FLOWS: usize = ASIDE_CLASS as usize;
 
+fn below(what: &str, number: impl Into<usize>, count: usize) -> Result<(), RunError> {
+    let number = number.into();
+    match number < count {
+        true => Ok(()),
+        false => Err(RunError::config(format!("plan: {what} {number}, and there are {count}"))),
+    }
+}
+
 impl Plan {
     /// Refuses numbers that name nothing, so that nothing later looks past an end.
     pub fn check(&self) -> Result<(), RunError> {
-        let below = |what: &str, number: u16, count: usize| match usize::from(number) < count {
-            true => Ok(()),
-            false => Err(RunError::new(format!("plan: {what} {number}, and there are {count}"))),
-        };
         let (nodes, components, channels) = (self.nodes.len(), self.components.len(), self.channels.len());
         at_most("components", components, MOST_COMPONENTS, "echo points are numbered with 15 bits")?;
         at_most("channels", channels, MOST_CHANNELS, "each has a UDP port of its own in captures")?;
@@ -28,6 +32,7 @@ impl Plan {
         }
         for c in &self.channels {
             below(&format!("channels.{}: node", c.name), c.a.max(c.b), nodes)?;
+            below(&format!("channels.{}: dscp", c.name), c.dscp.unwrap_or_default(), 64)?;
         }
         for flow in &self.flows {
             for visit in &flow.path {
@@ -38,7 +43,7 @@ impl Plan {
             }
             flow.path.windows(2).try_for_each(|w| self.check_step(flow, &w[0], &w[1]))?;
             if !(flow.authority.is_finite() && flow.authority >= 0.0) {
-                return Err(RunError::new(format!("flows.{}.authority: it must be 0 or more", flow.name)));
+                return Err(RunError::config(format!("flows.{}.authority: it must be 0 or more", flow.name)));
             }
             self.check_verify(flow)?;
             self.check_boards(flow)?;
@@ -49,14 +54,21 @@ impl Plan {
             below("probe: reply_to", p.reply_to, nodes)?;
         }
         self.sync.iter().try_for_each(|s| below("sync: reference", s.reference, nodes))?;
-        self.events.iter().try_for_each(|e| match e.action {
-            Action::Flow { flow, .. } => below(&format!("events.{}: flow", e.name), flow, self.flows.len()),
-            Action::Component { component, .. } => {
-                below(&format!("events.{}: component", e.name), component, components)
+        self.events.iter().try_for_each(|e| self.check_event(e))
+    }
+
+    /// Refuses an event, of the plan or of somebody who steers the run, that is about what is not there.
+    pub fn check_event(&self, e: &EventPlan) -> Result<(), RunError> {
+        let of = |what: &str| format!("events.{}: {what}", e.name);
+        match e.action {
+            Action::Flow { flow, .. } => below(&of("flow"), flow, self.flows.len()),
+            Action::Component { component, .. } => below(&of("component"), component, self.components.len()),
+            Action::Clock { node, .. } => below(&of("node"), node, self.nodes.len()),
+            Action::Traffic { ref traffic, .. } => {
+                traffic.iter().try_for_each(|t| below(&of("traffic"), *t, self.network.traffic.len()))
             }
-            Action::Clock { node, .. } => below(&format!("events.{}: node", e.name), node, nodes),
-            _ => Ok(()),
-        })
+            Action::Link { .. } | Action::Reroute => Ok(()),
+        }
     }
 
     /// A periodic stage gives samples of its own, of which the source knows nothing.
@@ -64,27 +76,26 @@ impl Plan {
         let periodic = |v: &&VisitPlan| v.steps.iter().any(|s| s.period_ns.is_some());
         let stage = flow.path.iter().find(periodic).filter(|_| matches!(flow.sink, SinkPlan::Verify));
         stage.map_or(Ok(()), |v| {
-            Err(RunError::new(format!(
+            Err(RunError::config(format!(
                 "flows.{}.sink: verify compares with the source's samples, and the periodic stage at {} makes its \
                  own; allowed: count, robot",
-                flow.name, self.components[usize::from(v.component)].name
+                flow.name, self.components[v.component].name
             )))
         })
     }
 
     /// A board stands between two components and runs its firmware, no code of ours.
     fn check_boards(&self, flow: &FlowPlan) -> Result<(), RunError> {
-        let board = |v: &VisitPlan| self.components[usize::from(v.component)].board.is_some();
+        let board = |v: &VisitPlan| self.components[v.component].board.is_some();
         let ends = [flow.path.first(), flow.path.last()];
         let misplaced = |v: &&VisitPlan| {
             let at_end = ends.iter().flatten().any(|e| e.component == v.component);
             board(v) && (at_end || !v.steps.is_empty())
         };
         flow.path.iter().find(misplaced).map_or(Ok(()), |v| {
-            Err(RunError::new(format!(
+            Err(RunError::config(format!(
                 "flows.{}: the board {} must stand between two components and have no code",
-                flow.name,
-                self.components[usize::from(v.component)].name
+                flow.name, self.components[v.component].name
             )))
         })
     }
@@ -101,10 +112,10 @@ impl Plan {
                 }
             }
             if let Some(at) = uncoded.filter(|_| visit.channel.is_some()) {
-                return Err(RunError::new(format!(
+                return Err(RunError::config(format!(
                     "flows.{}.codec: raw carries bytes only, and nothing makes bytes of the values that the hook at \
                      {} writes; allowed: f32, f64, or a hook `code` behind it",
-                    flow.name, self.components[usize::from(at.component)].name
+                    flow.name, self.components[at.component].name
                 )));
             }
         }
@@ -112,17 +123,17 @@ impl Plan {
     }
 
     fn check_step(&self, flow: &FlowPlan, from: &VisitPlan, to: &VisitPlan) -> Result<(), RunError> {
-        let node = |v: &VisitPlan| self.components[usize::from(v.component)].node;
+        let node = |v: &VisitPlan| self.components[v.component].node;
         let joins =
             |c: &ChannelPlan| [c.a, c.b] == [node(from), node(to)] || [c.b, c.a] == [node(from), node(to)];
         let leads = match from.channel {
             None => node(from) == node(to),
-            Some(c) => self.channels.get(usize::from(c)).is_some_and(joins),
+            Some(c) => self.channels.get(c.index()).is_some_and(joins),
         };
-        let name = |v: &VisitPlan| &self.components[usize::from(v.component)].name;
+        let name = |v: &VisitPlan| &self.components[v.component].name;
         let text =
             || format!("plan: flows.{}: no channel leads from {} to {}", flow.name, name(from), name(to));
-        leads.then_some(()).ok_or_else(|| RunError::new(text()))
+        leads.then_some(()).ok_or_else(|| RunError::config(text()))
     }
 }
 
@@ -130,7 +141,7 @@ impl Plan {
 fn at_most(what: &str, found: usize, most: usize, why: &str) -> Result<(), RunError> {
     match found <= most {
         true => Ok(()),
-        false => Err(RunError::new(format!(
+        false => Err(RunError::config(format!(
             "plan: found {found} {what}; at most {most}, for {why}: spread them over several scenarios (shards)"
         ))),
     }

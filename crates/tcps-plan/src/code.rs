@@ -19,7 +19,6 @@ pub struct CodePlan {
     #[serde(default)]
     pub params: Value,
     /// Of a predictor: the time between the samples that it is to be given.
-    #[serde(default)]
     pub interval_ns: Option<Time>,
 }
 

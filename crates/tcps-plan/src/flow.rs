@@ -3,7 +3,12 @@
 use super::CodePlan;
 use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::{dist::Dist, record::StepKind, time::Time};
+use tcps_core::{
+    dist::Dist,
+    ids::{ChannelId, ComponentId, FlowId, SessionId},
+    record::StepKind,
+    time::Time,
+};
 
 /// A stream of samples in one direction.
 #[derive(Debug, Clone, Deserialize)]
@@ -12,7 +17,7 @@ pub struct FlowPlan {
     /// Its name, `kinematic` or, with several sessions, `left/kinematic`.
     pub name: String,
     /// Number of its session.
-    pub session: u16,
+    pub session: SessionId,
     /// Operator to robot, or back.
     pub direction: Direction,
     /// Time between samples.
@@ -21,7 +26,6 @@ pub struct FlowPlan {
     #[serde(default)]
     pub start_ns: Time,
     /// No sample at or after this moment.
-    #[serde(default)]
     pub stop_ns: Option<Time>,
     /// Differentiated services code point.
     #[serde(default)]
@@ -37,7 +41,6 @@ pub struct FlowPlan {
     pub blocking_send: bool,
     /// Samples that may be on their way from the source to the first link at once; a tick that finds none free is left
     /// out. 1: copy, then send; 2: copy while sending.
-    #[serde(default)]
     pub buffers: Option<u32>,
     /// How values become bytes: `f32` (network order), `f64`, or `raw` (bytes as they are).
     pub codec: Codec,
@@ -46,7 +49,6 @@ pub struct FlowPlan {
     /// Where they go.
     pub sink: SinkPlan,
     /// When the last component shows what has arrived: `kind` and parameters; absent: at once.
-    #[serde(default)]
     pub playout: Option<Value>,
     /// The components on the way, source first.
     pub path: Vec<VisitPlan>,
@@ -143,13 +145,12 @@ pub enum SinkPlan {
 #[serde(deny_unknown_fields)]
 pub struct VisitPlan {
     /// Number of the component.
-    pub component: u16,
+    pub component: ComponentId,
     /// What happens there between its entry and its exit point, in order.
     #[serde(default)]
     pub steps: Vec<StepPlan>,
     /// Channel to the next component; absent if that is on the same node (or there is none).
-    #[serde(default)]
-    pub channel: Option<u16>,
+    pub channel: Option<ChannelId>,
 }
 
 /// A stage: code, its cost, its delay.
@@ -158,17 +159,13 @@ pub struct VisitPlan {
 pub struct StepPlan {
     /// `decode`, `kinematics`, `inverse_kinematics`, `predict`, `sense`, `feedback`, `code`, `work`, `capture` or `show`.
     pub kind: StepKind,
-    /// The code; absent for `work`, which only costs.
-    #[serde(default)]
+    /// The code; absent for `work` that only costs, at a component of a built-in kind.
     pub run: Option<CodePlan>,
     /// Time that it occupies a core.
-    #[serde(default)]
     pub cost: Option<Dist>,
     /// Time that it takes without occupying a core.
-    #[serde(default)]
     pub delay: Option<Dist>,
     /// Output period of a periodic stage (`predict`).
-    #[serde(default)]
     pub period_ns: Option<Time>,
     /// Whether a periodic stage hands a sample on when it comes, and ticks only where none does.
     #[serde(default)]
@@ -176,9 +173,8 @@ pub struct StepPlan {
     /// Numbers of the flows whose newest values at its component it is told, one after the other; none: the newest of the
     /// other direction.
     #[serde(default)]
-    pub other: Vec<u16>,
+    pub other: Vec<FlowId>,
     /// It works in a thread of its own; absent: in the loop.
-    #[serde(default)]
     pub worker: Option<WorkerPlan>,
 }
 

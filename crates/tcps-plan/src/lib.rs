@@ -23,9 +23,10 @@ mod place;
 mod places;
 mod real;
 pub mod report;
+mod stepped;
 
 pub use code::{CodeKind, CodePlan};
-pub use error::RunError;
+pub use error::{ErrorKind, RunError};
 pub use flow::{Codec, Direction, FlowPlan, Repeat, SinkPlan, SourcePlan, StepPlan, VisitPlan, WorkerPlan};
 pub use loops::Need;
 pub use network::{Action, ChannelPlan, EventPlan, ProbePlan, SyncPlan};
@@ -34,12 +35,17 @@ pub use place::{
 };
 pub use places::Places;
 pub use real::{Background, Isolation, RealPlan, Waiting};
+pub use stepped::SteppedClock;
 
 use net::NetworkSpec;
 use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::time::{NodeClock, Time};
-use tcps_wire::telehaptic;
+use tcps_core::{
+    ids::{ChannelId, FlowId},
+    split::Choice,
+    time::Time,
+};
+use tcps_wire::{header, telehaptic};
 
 /// A scenario, ready to run.
 #[derive(Debug, Clone, Deserialize)]
@@ -75,10 +81,8 @@ pub struct Plan {
     #[serde(default)]
     pub probes: Vec<ProbePlan>,
     /// Clock synchronisation.
-    #[serde(default)]
     pub sync: Option<SyncPlan>,
     /// How often queues are looked at; absent: never.
-    #[serde(default)]
     pub queue_probe_ns: Option<Time>,
     /// Points at which the values of samples are recorded: entry and exit points, and `HELD | component` for what a
     /// robot senses.
@@ -89,16 +93,6 @@ pub struct Plan {
     pub real: RealPlan,
 }
 impl Plan {
-    /// The clock of a node as it is at a moment of the run: with the steps that events have made by then.
-    pub fn clock_at(&self, node: u16, t: Time) -> NodeClock {
-        let steps = self.events.iter().filter(|e| e.at_ns <= t).filter_map(|e| match e.action {
-            Action::Clock { node: whose, step_ns } if whose == node => Some(step_ns),
-            _ => None,
-        });
-        let clock = self.nodes[usize::from(node)].clock;
-        NodeClock { offset_ns: steps.fold(clock.offset_ns, Time::saturating_add), ..clock }
-    }
-
     /// How many samples sources make at most.
     pub fn samples(&self) -> u64 {
         let of = |f: &FlowPlan| {
@@ -108,22 +102,38 @@ impl Plan {
         self.flows.iter().map(of).sum()
     }
 
-    /// What links account for a channel's datagram with `payload` bytes of a sample: its size on the wire, unless the
-    /// channel sets another overhead. [model: wire size]
-    pub fn accounted_bytes(&self, channel: u16, wire_bytes: u32, payload: usize) -> u32 {
-        let overhead = self.channels[channel as usize].params.get("overhead_bytes").and_then(Value::as_u64);
-        overhead.map_or(wire_bytes, |o| payload as u32 + o as u32)
+    /// Which of them are followed, in the account of where their time goes: at the level `packets` all.
+    pub fn followed(&self) -> Choice {
+        Choice::of(if self.records >= Level::Packets { 0 } else { self.samples() })
+    }
+
+    /// What links account around the payload of a channel's datagrams, where the channel sets it. [model: wire size]
+    pub fn overhead_bytes(&self, channel: ChannelId) -> Option<u32> {
+        let params = &self.channels[channel].params;
+        params.get("overhead_bytes").and_then(Value::as_u64).map(|o| o as u32)
     }
 
     /// What links account for a telehaptic packet: its endpoint's own rule. [Gokhale 2017: header]
-    pub fn accounted_telehaptic(&self, channel: u16, packet: &telehaptic::Packet<&[u8]>) -> u32 {
-        let params = &self.channels[channel as usize].params;
+    pub fn accounted_telehaptic(&self, channel: ChannelId, packet: &telehaptic::Packet<&[u8]>) -> u32 {
+        let params = &self.channels[channel].params;
         let strict = params.get("strict_two_subheaders").and_then(Value::as_bool).unwrap_or(false);
         let echoes = packet.trailer().map_or(0, |t| t.echoes());
         let payload = packet.payload_bytes();
         let own = telehaptic::accounted_bytes(payload, packet.sub_headers(), echoes, strict) as u32;
-        self.accounted_bytes(channel, own + OVERHEAD_BYTES, payload)
+        self.overhead_bytes(channel).map_or(own + OVERHEAD_BYTES, |o| payload as u32 + o)
     }
+}
+
+/// Flow, sample and accounted size of a datagram that begins with the plain header and takes `wire_bytes` on the wire, unless
+/// its channel sets what links account around its payload. [model: wire size]
+pub fn accounted(
+    datagram: &[u8],
+    wire_bytes: u32,
+    overhead_bytes: Option<u32>,
+) -> Option<(FlowId, u32, u32)> {
+    let packet = header::Packet::new_checked(datagram).ok()?;
+    let h = header::Repr::parse(&packet).ok()?;
+    Some((h.flow, h.index, overhead_bytes.map_or(wire_bytes, |o| h.payload_bytes() as u32 + o)))
 }
 
 pub use tcps_core::size::STACK_BYTES as OVERHEAD_BYTES;

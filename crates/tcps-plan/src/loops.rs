@@ -2,28 +2,26 @@
 
 use super::{ChannelPlan, CodeKind, CodePlan, Plan};
 use serde_json::Value;
+use std::collections::BTreeMap;
+use tcps_core::ids::{ComponentId, NodeId, SessionId};
 
 impl Plan {
     /// The sessions of each loop of a node: one session each, but those that share a component share a loop.
-    pub fn loops(&self, node: u16) -> Vec<Vec<u16>> {
-        let mut loops: Vec<Vec<u16>> = Vec::new();
+    pub fn loops(&self, node: NodeId) -> Vec<Vec<SessionId>> {
+        // Sessions by the lowest one that they share a loop with, as far as is known.
+        let mut lowest: BTreeMap<SessionId, SessionId> = BTreeMap::new();
         let own = self.components.iter().filter(|c| c.node == node).map(|c| [c.session, c.session]);
-        let visits = self
-            .flows
-            .iter()
-            .flat_map(|f| f.path.iter().map(move |v| (f, &self.components[v.component as usize])));
+        let visits =
+            self.flows.iter().flat_map(|f| f.path.iter().map(move |v| (f, &self.components[v.component])));
         for pair in own.chain(visits.filter(|(_, c)| c.node == node).map(|(f, c)| [f.session, c.session])) {
-            let (mut joined, others): (Vec<_>, Vec<_>) =
-                loops.into_iter().partition(|l| l.contains(&pair[0]) || l.contains(&pair[1]));
-            joined.push(pair.to_vec());
-            let mut joined = joined.concat();
-            joined.sort_unstable();
-            joined.dedup();
-            loops = others;
-            loops.push(joined);
+            let [a, b] = pair.map(|session| lead(&mut lowest, session));
+            lowest.insert(a.max(b), a.min(b));
         }
-        loops.sort_unstable();
-        loops
+        let mut loops: BTreeMap<SessionId, Vec<SessionId>> = BTreeMap::new();
+        for session in lowest.keys().copied().collect::<Vec<_>>() {
+            loops.entry(lead(&mut lowest, session)).or_default().push(session);
+        }
+        loops.into_values().collect()
     }
 
     /// Whether any node runs Python code.
@@ -36,9 +34,9 @@ impl Plan {
     }
 
     /// What of a loop at a node is Python code.
-    pub fn needs_python(&self, node: u16, sessions: &[u16]) -> Need {
-        let here = |c: u16| {
-            let c = &self.components[c as usize];
+    pub fn needs_python(&self, node: NodeId, sessions: &[SessionId]) -> Need {
+        let here = |c: ComponentId| {
+            let c = &self.components[c];
             c.node == node && sessions.contains(&c.session)
         };
         let visits = self.flows.iter().flat_map(|f| &f.path).filter(|v| here(v.component));
@@ -56,6 +54,17 @@ impl Plan {
             (false, true) => Need::None,
         }
     }
+}
+
+/// The lowest session of the loop of a session, which is remembered.
+fn lead(lowest: &mut BTreeMap<SessionId, SessionId>, session: SessionId) -> SessionId {
+    let next = *lowest.entry(session).or_insert(session);
+    if next == session {
+        return session;
+    }
+    let lead = lead(lowest, next);
+    lowest.insert(session, lead);
+    lead
 }
 
 impl ChannelPlan {
@@ -102,7 +111,7 @@ mod tests {
                                {"kind": "capture", "run": {"kind": "python", "name": "m", "symbol": "C"}, "worker": worker}]}]}],
             }))
             .expect("a plan");
-            plan.needs_python(0, &[0])
+            plan.needs_python(NodeId(0), &[SessionId(0)])
         };
         let worker = json!({"queue": 2, "most_bytes": 100});
         let robot =
@@ -114,7 +123,7 @@ mod tests {
 
     #[test]
     fn sessions_that_share_a_robot_share_its_loop() {
-        let component = |name: &str, session: u16, node: u16| json!({"name": name, "kind": "x", "session": session, "node": node});
+        let component = |name: &str, session: u16, node: NodeId| json!({"name": name, "kind": "x", "session": session, "node": node});
         let flow = |session: u16, from: u16, to: u16| {
             json!({"name": "f", "session": session, "direction": "forward", "period_ns": 1, "codec": "raw",
                    "source": {"kind": "generated", "bytes": 1}, "sink": {"kind": "count"},
@@ -123,12 +132,15 @@ mod tests {
         let plan: Plan = serde_json::from_value(json!({
             "name": "p", "seed": 1, "duration_ns": 1, "sessions": ["a", "b", "c"],
             "nodes": [{"name": "left"}, {"name": "right"}],
-            "components": [component("op-a", 0, 0), component("op-b", 1, 0), component("robot", 0, 1), component("c", 2, 1)],
+            "components": [component("op-a", 0, NodeId(0)), component("op-b", 1, NodeId(0)), component("robot", 0, NodeId(1)), component("c", 2, NodeId(1))],
             "flows": [flow(0, 0, 2), flow(1, 1, 2)],
         }))
         .expect("a plan");
         assert!(!plan.runs_python());
-        assert_eq!(plan.loops(0), [[0], [1]]);
-        assert_eq!(plan.loops(1), [vec![0, 1], vec![2]]);
+        let loops = |node| {
+            plan.loops(node).into_iter().map(|l| l.iter().map(|s| s.0).collect()).collect::<Vec<Vec<_>>>()
+        };
+        assert_eq!(loops(NodeId(0)), [[0], [1]]);
+        assert_eq!(loops(NodeId(1)), [vec![0, 1], vec![2]]);
     }
 }

@@ -2,7 +2,10 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::time::Time;
+use tcps_core::{
+    ids::{ComponentId, FlowId, LinkId, NodeId, SessionId},
+    time::Time,
+};
 
 /// A channel between two nodes, with one transport endpoint at each side.
 #[derive(Debug, Clone, Deserialize)]
@@ -11,16 +14,19 @@ pub struct ChannelPlan {
     /// Its name.
     pub name: String,
     /// Number of its session.
-    pub session: u16,
+    pub session: SessionId,
     /// Number of the node at side a.
-    pub a: u16,
+    pub a: NodeId,
     /// Number of the node at side b.
-    pub b: u16,
+    pub b: NodeId,
     /// Transport by name; `module:Class` in Python.
     pub transport: String,
     /// Its parameters.
     #[serde(default)]
     pub params: Value,
+    /// Code point of its datagrams; absent: that of the flow that each is sent for.
+    #[serde(default)]
+    pub dscp: Option<u8>,
 }
 
 /// Something that happens at a moment.
@@ -42,18 +48,14 @@ pub enum Action {
     /// Changes links; absent keys stay as they are.
     Link {
         /// Numbers of the links.
-        links: Vec<u16>,
+        links: Vec<LinkId>,
         /// New rate.
-        #[serde(default)]
         rate_bps: Option<f64>,
         /// New propagation.
-        #[serde(default)]
         delay_ns: Option<Time>,
         /// New independent loss.
-        #[serde(default)]
         loss: Option<f64>,
         /// Link down or up again.
-        #[serde(default)]
         up: Option<bool>,
     },
     /// Chooses all paths again, over links that are up.
@@ -61,7 +63,7 @@ pub enum Action {
     /// Stops or starts a flow's source.
     Flow {
         /// Number of the flow.
-        flow: u16,
+        flow: FlowId,
         /// Whether it runs.
         running: bool,
     },
@@ -75,14 +77,14 @@ pub enum Action {
     /// Kills a component or restarts it: a dead one drops all samples.
     Component {
         /// Number of the component.
-        component: u16,
+        component: ComponentId,
         /// Whether it lives.
         alive: bool,
     },
     /// Puts the clock of a node forward, or back by a negative step.
     Clock {
         /// Number of the node.
-        node: u16,
+        node: NodeId,
         /// By how much.
         step_ns: Time,
     },
@@ -93,7 +95,7 @@ pub enum Action {
 #[serde(deny_unknown_fields)]
 pub struct ProbePlan {
     /// Number of the flow whose samples carry the commands.
-    pub flow: u16,
+    pub flow: FlowId,
     /// Points to be asked in turn.
     pub points: Vec<u16>,
     /// Time between commands; 0: every sample.
@@ -105,10 +107,9 @@ pub struct ProbePlan {
     #[serde(default)]
     pub start_ns: Time,
     /// Commands in all; absent: to the end.
-    #[serde(default)]
     pub count: Option<u32>,
     /// Node that waits for the answers (that of the test-pc).
-    pub reply_to: u16,
+    pub reply_to: NodeId,
 }
 
 /// Clock synchronisation of all nodes with one.
@@ -116,7 +117,7 @@ pub struct ProbePlan {
 #[serde(deny_unknown_fields)]
 pub struct SyncPlan {
     /// Number of the reference node.
-    pub reference: u16,
+    pub reference: NodeId,
     /// Time between exchanges with a node.
     pub period_ns: Time,
 }

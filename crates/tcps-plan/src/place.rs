@@ -5,6 +5,7 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use tcps_core::{
     dist::Dist,
+    ids::{NodeId, SessionId},
     time::{NodeClock, Time},
 };
 
@@ -24,16 +25,12 @@ pub struct NodePlan {
     #[serde(default)]
     pub clock: NodeClock,
     /// How late its loop wakes up (virtual time; measured by `tcpsbed calibrate`, as the next two).
-    #[serde(default)]
     pub wakeup: Option<Dist>,
     /// What a send call takes.
-    #[serde(default)]
     pub send: Option<Dist>,
     /// How long a datagram waits in its socket.
-    #[serde(default)]
     pub receive: Option<Dist>,
     /// How its network card gathers arrivals (virtual time).
-    #[serde(default)]
     pub interrupts: Option<Interrupts>,
 }
 
@@ -76,14 +73,12 @@ pub struct ComponentPlan {
     /// Its kind, for example `ms-com`.
     pub kind: String,
     /// Number of its session.
-    pub session: u16,
+    pub session: SessionId,
     /// Number of its node.
-    pub node: u16,
+    pub node: NodeId,
     /// The robot, at a tactile-teleoperator.
-    #[serde(default)]
     pub robot: Option<RobotPlan>,
     /// The board that does its work, at an embsys.
-    #[serde(default)]
     pub board: Option<BoardPlan>,
 }
 
@@ -100,7 +95,6 @@ pub struct BoardPlan {
     /// Least time that it holds a sample.
     pub work_us: u32,
     /// What is at the other end of the line on sockets; absent: line and board are modelled there too.
-    #[serde(default)]
     pub attached: Option<Attached>,
 }
 

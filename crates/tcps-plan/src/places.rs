@@ -1,21 +1,24 @@
 //! What of a plan is where: asked once for all nodes, so that setting up one of many does not mean reading everything.
 
 use super::Plan;
-use tcps_core::sample::HELD;
+use tcps_core::{
+    ids::{ChannelId, ComponentId, FlowId},
+    sample::owner,
+};
 
 /// Numbers of the things of each node and each channel, in rising order.
 #[derive(Debug, Default)]
 pub struct Places {
     /// Of each node: its components.
-    pub components: Vec<Vec<u16>>,
+    pub components: Vec<Vec<ComponentId>>,
     /// Of each node: flows that visit one of them.
-    pub flows: Vec<Vec<u16>>,
+    pub flows: Vec<Vec<FlowId>>,
     /// Of each node: channels that end there.
-    pub channels: Vec<Vec<u16>>,
+    pub channels: Vec<Vec<ChannelId>>,
     /// Of each node: points whose values are recorded.
     pub signals: Vec<Vec<u16>>,
     /// Of each channel: flows that it carries.
-    pub carried: Vec<Vec<u16>>,
+    pub carried: Vec<Vec<FlowId>>,
     /// Of each flow: its entry of `probes`, or none.
     pub probe: Vec<Option<usize>>,
 }
@@ -23,7 +26,9 @@ pub struct Places {
 impl Places {
     /// Those of a plan that has been checked.
     pub fn new(plan: &Plan) -> Self {
-        let lists = |count: usize| vec![Vec::new(); count];
+        fn lists<T: Clone>(count: usize) -> Vec<Vec<T>> {
+            vec![Vec::new(); count]
+        }
         let nodes = plan.nodes.len();
         let mut places = Self {
             components: lists(nodes),
@@ -33,29 +38,28 @@ impl Places {
             carried: lists(plan.channels.len()),
             probe: vec![None; plan.flows.len()],
         };
-        for (number, c) in (0..).zip(&plan.components) {
-            places.components[usize::from(c.node)].push(number);
+        for (number, c) in ComponentId::each(&plan.components) {
+            places.components[c.node].push(number);
         }
-        for (number, c) in (0..).zip(&plan.channels) {
-            add(&mut places.channels[usize::from(c.a)], number);
-            add(&mut places.channels[usize::from(c.b)], number);
+        for (number, c) in ChannelId::each(&plan.channels) {
+            add(&mut places.channels[c.a], number);
+            add(&mut places.channels[c.b], number);
         }
-        for (number, flow) in (0..).zip(&plan.flows) {
+        for (number, flow) in FlowId::each(&plan.flows) {
             for visit in &flow.path {
-                let node = plan.components[usize::from(visit.component)].node;
-                add(&mut places.flows[usize::from(node)], number);
+                let node = plan.components[visit.component].node;
+                add(&mut places.flows[node], number);
             }
             for channel in flow.path.windows(2).filter_map(|w| w[0].channel) {
-                add(&mut places.carried[usize::from(channel)], number);
+                add(&mut places.carried[channel], number);
             }
         }
         for (number, probe) in plan.probes.iter().enumerate() {
             places.probe[usize::from(probe.flow)].get_or_insert(number);
         }
         for &point in &plan.signals {
-            let owner = if point & HELD != 0 { point & !HELD } else { point / 2 };
-            if let Some(c) = plan.components.get(usize::from(owner)) {
-                places.signals[usize::from(c.node)].push(point);
+            if let Some(c) = plan.components.get(owner(point).index()) {
+                places.signals[c.node].push(point);
             }
         }
         places.signals.iter_mut().for_each(|points| points.sort_unstable());
@@ -64,7 +68,7 @@ impl Places {
 }
 
 /// Adds a number that is not below those before it, once.
-fn add(numbers: &mut Vec<u16>, number: u16) {
+fn add<T: PartialEq>(numbers: &mut Vec<T>, number: T) {
     if numbers.last() != Some(&number) {
         numbers.push(number);
     }

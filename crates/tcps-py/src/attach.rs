@@ -1,12 +1,14 @@
 //! Loops of a node process with Python code: attached once, let go only while they wait.
 
-use crate::hooks::PythonHooks;
+#![expect(unsafe_code, reason = "a loop stays attached to the interpreter")]
+
+use crate::{assets::PythonHooks, network};
 use hdrhistogram::Histogram;
 use pyo3::prelude::*;
 use tcps_core::report::histogram;
 use tcps_net::ForeignCode;
 use tcps_node::assets::Assets;
-use tcps_plan::Need;
+use tcps_plan::{report::CodeCost, Need};
 use tcps_run::{
     assets::Disk,
     os::{
@@ -21,7 +23,12 @@ pub struct Interpreter;
 
 impl Attach for Interpreter {
     fn code(&self) -> Box<dyn ForeignCode> {
+        network::measure();
         Box::new(PythonHooks)
+    }
+
+    fn costs(&self) -> Vec<CodeCost> {
+        network::costs()
     }
 
     fn attached(&self, python: Need, body: &mut dyn FnMut(&mut dyn Assets, &mut dyn Detach)) {
@@ -34,7 +41,7 @@ impl Attach for Interpreter {
     }
 }
 
-/// Lets the interpreter go while a loop waits, and notes how long it took to get it back.
+/// Releases the GIL while a loop waits, and notes how long it took to get it back.
 struct LetGo {
     waits: Histogram<u64>,
 }

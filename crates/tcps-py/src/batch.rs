@@ -1,20 +1,32 @@
 //! The batch engine of the step experiment.
 
-use pyo3::{exceptions::PyValueError, prelude::*};
-use tcps_core::time::Time;
+use crate::{
+    errors::{raised, refused},
+    json::{read, text},
+};
+use pyo3::prelude::*;
+use tcps_control::step::plant;
+use tcps_core::{param::Named, time::Time};
 use tcps_run::batch::{self, Spec};
 
 /// Runs the step experiment in every cell of a grid; the specification and the results are JSON.
 #[pyfunction]
 pub fn step_batch(py: Python<'_>, spec_json: &str) -> PyResult<String> {
-    let spec: Spec =
-        serde_json::from_str(spec_json).map_err(|e| PyValueError::new_err(format!("batch: {e}")))?;
+    let spec: Spec = read("batch", spec_json)?;
     let results = py.detach(|| batch::run(&spec));
-    crate::text(&results.map_err(|e| PyValueError::new_err(e.to_string()))?)
+    text(&results.map_err(raised)?)
 }
 
-/// When the far side of the step experiment ticks in a run, behind the controller.
+/// A plant of the step experiment from tick to tick, as JSON: `{a, b, c, d}`.
 #[pyfunction]
-pub fn step_phase(seed: u64, run: u32, period_ns: Time) -> Time {
-    batch::phase(seed, run, period_ns)
+pub fn held_plant(plant_json: &str, tick_ns: Time) -> PyResult<String> {
+    let plant: Named = read("plant", plant_json)?;
+    text(&plant::build(&plant).map_err(refused)?.held(tick_ns))
+}
+
+/// When the far side of a loop of the step experiment ticks in a run, behind the controller.
+#[pyfunction]
+#[pyo3(signature = (seed, run, period_ns, name = ""))]
+pub fn step_phase(seed: u64, run: u32, period_ns: Time, name: &str) -> Time {
+    batch::phase(seed, run, period_ns, name)
 }

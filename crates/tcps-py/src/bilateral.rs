@@ -1,12 +1,14 @@
 //! Bilateral schemes with a line between their sides, for studies of transparency and stability.
 
-use pyo3::{exceptions::PyValueError, prelude::*};
+use crate::{errors::refused, json::read};
+use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 use tcps_control::bilateral::{
     bench::{self, Setup},
-    schemes, ArmParams, Motion, SlaveParams,
+    ArmParams, Motion, SlaveParams,
 };
+use tcps_core::param::{Fault, Params as _};
 
 /// A setup as JSON has it.
 #[derive(Deserialize)]
@@ -23,9 +25,9 @@ struct Spec {
     #[serde(default)]
     deadband: f64,
     #[serde(default)]
-    arm: ArmParams,
+    arm: Value,
     #[serde(default)]
-    slave: SlaveParams,
+    slave: Value,
     #[serde(default)]
     seed: u64,
 }
@@ -38,15 +40,10 @@ fn single() -> f64 {
 /// the device, position of the slave, force on the hand, force of the wall, energy that went in, messages that went.
 #[pyfunction]
 pub fn bilateral(py: Python<'_>, spec_json: &str, wanted: Vec<f64>) -> PyResult<Vec<[f64; 7]>> {
-    let refused = |text: String| PyValueError::new_err(text);
-    let spec: Spec = serde_json::from_str(spec_json).map_err(|e| refused(format!("bilateral: {e}")))?;
-    let scheme = schemes().find(|name| *name == spec.scheme).ok_or_else(|| {
-        let known: Vec<_> = schemes().collect();
-        refused(format!("no scheme '{}'; allowed: {}", spec.scheme, known.join(", ")))
-    })?;
+    let spec: Spec = read("bilateral", spec_json)?;
     let share = |key: &str, value: f64| match (0.0..1.0).contains(&value) {
         true => Ok(()),
-        false => Err(refused(format!("{key} = {value}; allowed: from 0 to below 1"))),
+        false => Err(refused(Fault::new(key, value, "a share from 0 to below 1, such as 0.1"))),
     };
     share("loss", spec.loss)?;
     share("deadband", spec.deadband)?;
@@ -55,10 +52,10 @@ pub fn bilateral(py: Python<'_>, spec_json: &str, wanted: Vec<f64>) -> PyResult<
         loss: spec.loss,
         burst: spec.burst,
         deadband: spec.deadband,
-        arm: spec.arm,
-        slave: spec.slave,
+        arm: ArmParams::of(&spec.arm).map_err(|fault| refused(fault.within("arm")))?,
+        slave: SlaveParams::of(&spec.slave).map_err(|fault| refused(fault.within("slave")))?,
         seed: spec.seed,
-        ..Setup::new(scheme, spec.rtt_ms)
+        ..Setup::new(&spec.scheme, spec.rtt_ms)
     };
     let at = |s: f64| {
         let n = ((s / bench::TICK_S).round() as usize).min(wanted.len().saturating_sub(1));

@@ -1,22 +1,30 @@
 //! Makes and drops what a scenario names, so that a check refuses what a run would refuse.
 
-use crate::hooks::PythonHooks;
-use pyo3::{exceptions::PyValueError, prelude::*};
+use crate::{
+    assets::PythonHooks,
+    errors::{raised, refused},
+    json::read,
+};
+use pyo3::prelude::*;
 use serde_json::Value;
-use std::fmt::Display;
-use tcps_core::param::Named;
-use tcps_core::{record::StepKind, time::MS};
+use tcps_core::{
+    hook::{HookIn, HookOut, Verdict},
+    ids::FlowId,
+    param::{Fault, Named},
+    record::StepKind,
+    time::MS,
+};
 use tcps_net::ForeignCode;
 use tcps_node::assets::{self, Shape};
-use tcps_plan::CodePlan;
+use tcps_plan::{CodePlan, RunError};
 use tcps_transport::{playout, ChannelContext, Side};
 
-fn refused(e: impl Display) -> PyErr {
-    PyValueError::new_err(e.to_string())
+fn blamed<T>(made: Result<T, RunError>) -> PyResult<()> {
+    made.map(drop).map_err(raised)
 }
 
 fn params_of(json: &str) -> PyResult<Value> {
-    serde_json::from_str(json).map_err(|e| refused(format!("parameters: {e}")))
+    read("parameters", json)
 }
 
 /// Refuses a transport that a run would refuse: makes its two endpoints for a flow each way.
@@ -24,10 +32,9 @@ fn params_of(json: &str) -> PyResult<Value> {
 pub fn check_transport(name: &str, params_json: &str) -> PyResult<()> {
     let params = params_of(params_json)?;
     let context = ChannelContext::of(&[(0, Side::B, "kinematic"), (1, Side::A, "haptic")]);
-    for side in [Side::A, Side::B] {
-        assets::endpoint(name, &params, side, &context, &mut PythonHooks).map_err(refused)?;
-    }
-    Ok(())
+    [Side::A, Side::B]
+        .into_iter()
+        .try_for_each(|side| blamed(assets::endpoint(name, &params, side, &context, &mut PythonHooks)))
 }
 
 /// Refuses a hook that a run would refuse; `kind` is that of its stage, which says where coded bytes are.
@@ -41,33 +48,68 @@ pub fn check_hook(name: &str, params_json: &str, kind: &str) -> PyResult<()> {
         "code" => StepKind::Code,
         _ => StepKind::Work,
     };
-    assets::hook(&plan, Shape::of(kind), &mut PythonHooks).map(drop).map_err(refused)
+    blamed(assets::hook(&plan, Shape::of(kind), &mut PythonHooks))
 }
 
 /// Refuses a robot that a run would refuse.
 #[pyfunction]
 pub fn check_robot(name: &str, params_json: &str) -> PyResult<()> {
-    let plan = CodePlan::named(name, params_of(params_json)?);
-    assets::robot(&plan, &mut PythonHooks).map(drop).map_err(refused)
+    blamed(assets::robot(&CodePlan::named(name, params_of(params_json)?), &mut PythonHooks))
 }
 
-/// Refuses a `queue` discipline or background `source` of the user's that a run would refuse.
+/// Refuses a `queue` discipline, `loss` model or background `source` of the user's that a run would refuse.
 #[pyfunction]
 pub fn check_network_code(what: &str, name: &str, params_json: &str) -> PyResult<()> {
     let named = Named::new(name, params_of(params_json)?);
-    let made = match what {
-        "queue" => PythonHooks.queue(&named, "links.check", 1).map(drop),
-        _ => PythonHooks.source(&named, "check", 1).map(drop),
-    };
-    made.map_err(refused)
+    match what {
+        "queue" => blamed(PythonHooks.queue(&named, "links.check", 1)),
+        "loss" => blamed(PythonHooks.loss(&named, "links.check", 1)),
+        _ => blamed(PythonHooks.source(&named, "check", 1)),
+    }
+}
+
+/// Refuses a link of a plan that no network takes, wherever it leads and whatever its queue is.
+#[pyfunction]
+pub fn check_link(link_json: &str) -> PyResult<()> {
+    tcps_net::check_link(&read("link", link_json)?).map_err(|e| refused(e.fault))
+}
+
+/// Refuses the model of users of background traffic that no network takes, whichever link they are to fill.
+#[pyfunction]
+pub fn check_users(model_json: &str) -> PyResult<()> {
+    let allowed = r#"laws of pages such as {"kind": "exponential", "mean": 5}"#;
+    let users = serde_json::from_str(model_json).map_err(|e| refused(Fault::new("pages", e, allowed)))?;
+    tcps_net::check_users(&users).map_err(refused)
 }
 
 /// Refuses a playout policy that a run would refuse.
 #[pyfunction]
 pub fn check_playout(kind: &str, params_json: &str) -> PyResult<()> {
     let Value::Object(mut params) = params_of(params_json)? else {
-        return Err(refused("parameters: found no object"));
+        return Err(raised(RunError::config("parameters: found no object")));
     };
     params.insert("kind".into(), kind.into());
-    playout::policy(&Value::Object(params)).map(drop).map_err(refused)
+    blamed(playout::policy(&Value::Object(params)).map_err(|e| RunError::of(&e, e.fault())))
+}
+
+/// Nanoseconds per call of a hook that stays attached, one figure for each of `rounds` blocks of 1000 calls.
+#[pyfunction]
+pub fn time_hook(py: Python<'_>, code_json: &str, rounds: usize) -> PyResult<Vec<f64>> {
+    let code: CodePlan = read("code", code_json)?;
+    let mut hook = assets::hook(&code, Shape::of(StepKind::Work), &mut PythonHooks).map_err(raised)?;
+    let (x, mut y, mut bytes) = ([0.5; 6], [0.0; 256], [0u8; 64]);
+    let mut figures = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
+        let start = tcps_run::os::clock::monotonic_ns();
+        for index in 0..1000 {
+            let input = HookIn::tick(i64::from(index) * 1_000_000, 0, index, FlowId(0)).with_sample(&x, &[]);
+            let mut output = HookOut::new(&mut y, &mut bytes);
+            if let Verdict::Failed(text) = hook.call(&input, &mut output) {
+                return Err(raised(RunError::hook(text)));
+            }
+        }
+        figures.push((tcps_run::os::clock::monotonic_ns() - start) as f64 / 1000.0);
+        py.check_signals()?;
+    }
+    Ok(figures)
 }

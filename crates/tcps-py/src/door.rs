@@ -1,25 +1,13 @@
 //! The door seen from Python: parameters of code of the user's are checked like those of built-in code.
 
-use pyo3::{create_exception, exceptions::PyValueError, prelude::*};
+use crate::errors::refused;
+use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::Value;
-use tcps_core::param::{Entry, Fault, Param, Unit};
-
-create_exception!(_tcps, Refused, PyValueError, "A parameter cannot be as it is: `key`, `found`, `allowed`.");
-
-/// The error of a parameter, with its parts.
-pub fn refused(py: Python<'_>, fault: &Fault) -> PyErr {
-    let error = Refused::new_err(fault.to_string());
-    let value = error.value(py);
-    let parts = [("key", &fault.key), ("found", &fault.found), ("allowed", &fault.allowed)];
-    match parts.into_iter().try_for_each(|(name, text)| value.setattr(name, text)) {
-        Ok(()) => error,
-        Err(other) => other,
-    }
-}
+use tcps_core::param::{Entry, Param, Unit};
 
 /// Parameters with defaults for what is absent, checked by a table: a list of `{key, unit, min, max, default, doc}`.
 #[pyfunction]
-pub fn complete(py: Python<'_>, table_json: &str, given_json: &str) -> PyResult<String> {
+pub fn complete(table_json: &str, given_json: &str) -> PyResult<String> {
     let bad = |e: String| PyValueError::new_err(e);
     let read = |text: &str| serde_json::from_str::<Value>(text).map_err(|e| bad(e.to_string()));
     let table = read(table_json)?;
@@ -28,7 +16,7 @@ pub fn complete(py: Python<'_>, table_json: &str, given_json: &str) -> PyResult<
     let params = params.ok_or_else(|| bad(format!("a parameter that is none is in {table}")))?;
     let groups = leak(vec![leak(params)]);
     let entry = Entry { id: 0, name: "", doc: "", params: groups, make: () };
-    let complete = entry.complete(&read(given_json)?).map_err(|fault| refused(py, &fault))?;
+    let complete = entry.complete(&read(given_json)?).map_err(refused)?;
     Ok(complete.to_string())
 }
 
@@ -62,6 +50,9 @@ fn unit(value: &Value) -> Option<Unit> {
             (kind, Value::Array(both)) if kind == "pair" && both.len() == 2 => {
                 Unit::Pair(inner(&both[0])?, inner(&both[1])?)
             }
+            (kind, Value::Array(of)) if kind == "array" && of.len() == 2 => {
+                Unit::Array(usize::try_from(of[0].as_u64()?).ok()?, inner(&of[1])?)
+            }
             (kind, of) if kind == "list" => Unit::List(inner(of)?),
             (kind, of) if kind == "table" => Unit::Table(inner(of)?),
             _ => return None,
@@ -79,6 +70,7 @@ fn unit(value: &Value) -> Option<Unit> {
             "code_point" => Unit::CodePoint,
             "flag" => Unit::Flag,
             "text" => Unit::Text,
+            "object" => Unit::Object,
             _ => return None,
         },
     })

@@ -9,54 +9,51 @@
 //! Proxy         the emulator for other programs       run_isolated  a command behind it, in namespaces
 //! ```
 
+#![expect(unsafe_code, reason = "a descriptor and an address come from Python")]
+
+mod assets;
+#[cfg(target_os = "linux")]
 mod attach;
 mod batch;
 mod bilateral;
+mod calls;
 mod check;
 mod door;
+mod errors;
 mod hooks;
+mod json;
+mod loaded;
 mod network;
 mod playout;
 mod predict;
+#[cfg(target_os = "linux")]
 mod proxy;
 mod rate;
 mod records;
+#[cfg(target_os = "linux")]
+mod rings;
+mod robot;
 mod tables;
 mod transport;
 
-use attach::Interpreter;
-use hooks::PythonHooks;
-use pyo3::{
-    exceptions::{PyKeyboardInterrupt, PyValueError},
-    prelude::*,
-};
+use assets::PythonHooks;
+use json::{foreign_of, plan_of, text};
+use pyo3::{exceptions::PyKeyboardInterrupt, prelude::*};
 use std::{path::PathBuf, sync::atomic::AtomicU8};
-use tcps_plan::Plan;
+use tcps_plan::report::Split;
 use tcps_run::{
-    carrier::{self, ForeignSpec},
-    crash,
-    real::control,
-    virtual_time::{self, Options},
+    carrier, crash,
+    virtual_time::{self, Goes, Options},
 };
-
-fn plan_of(json: &str) -> PyResult<Plan> {
-    serde_json::from_str(json).map_err(|e| PyValueError::new_err(format!("plan: {e}")))
-}
-
-fn foreign_of(json: &str) -> PyResult<ForeignSpec> {
-    serde_json::from_str(json).map_err(|e| PyValueError::new_err(format!("foreign: {e}")))
-}
-
-fn text<T: serde::Serialize>(value: &T) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|e| PyValueError::new_err(e.to_string()))
-}
 
 /// Runs a plan in virtual time; rows go to `records_path`. Returns the result as JSON.
 ///
-/// `progress(t_ns)` is called now and then; a false answer stops the run, and so does what it raises. `foreign_json`
-/// names a program that simulates the network: `{"program", "name", "network", "most_lag_ns"}`.
+/// `progress(t_ns, split)` is called now and then, and whenever `every_ns` of simulated time have passed, then with where the
+/// time of samples went so far, as JSON. A false answer stops the run, and so does what it raises; a text is a list of
+/// events that the run takes, as JSON. `foreign_json` names a program that simulates the network:
+/// `{"program", "name", "network", "most_lag_ns"}`.
 #[pyfunction]
-#[pyo3(signature = (plan_json, records_path=None, *, progress=None, pcapng_path=None, foreign_json=None))]
+#[pyo3(signature = (plan_json, records_path=None, *, progress=None, pcapng_path=None, foreign_json=None, every_ns=None))]
 fn run_virtual(
     py: Python<'_>,
     plan_json: &str,
@@ -64,22 +61,24 @@ fn run_virtual(
     progress: Option<Py<PyAny>>,
     pcapng_path: Option<PathBuf>,
     foreign_json: Option<&str>,
+    every_ns: Option<i64>,
 ) -> PyResult<String> {
     let plan = plan_of(plan_json)?;
     let foreign = foreign_json.map(foreign_of).transpose()?;
     let mut raised = None;
     let mut simulate = || {
-        let mut report = |t: i64| {
-            let answer = Python::attach(|py| goes_on(py, progress.as_ref(), t));
+        let mut report = |t: i64, split: Vec<Split>| {
+            let answer = Python::attach(|py| goes_on(py, progress.as_ref(), t, &split));
             answer.unwrap_or_else(|e| {
                 raised = Some(e);
-                false
+                Goes::Stop
             })
         };
         let options = Options {
             records: records_path.as_deref(),
             pcapng: pcapng_path.as_deref(),
             progress: Some(&mut report),
+            every_ns,
         };
         virtual_time::run_over(&plan, &mut PythonHooks, options, foreign.as_ref(), &mut PythonHooks)
     };
@@ -87,19 +86,22 @@ fn run_virtual(
     let result = if plan.runs_python() { simulate() } else { py.detach(simulate) };
     match raised {
         Some(e) => Err(e),
-        None => text(&result.map_err(|e| PyValueError::new_err(e.to_string()))?),
+        None => text(&result.map_err(errors::raised)?),
     }
 }
 
 /// Tells how far the run is; what is raised there, or by Ctrl-C, ends it.
-fn goes_on(py: Python<'_>, progress: Option<&Py<PyAny>>, t: i64) -> PyResult<bool> {
-    let interrupted = hooks::take_interrupt();
+fn goes_on(py: Python<'_>, progress: Option<&Py<PyAny>>, t: i64, split: &[Split]) -> PyResult<Goes> {
+    let interrupted = calls::take_interrupt();
     py.check_signals()?;
-    let on = progress.map_or(Ok(true), |p| p.call1(py, (t,))?.is_truthy(py))?;
+    let answer = progress.map(|p| p.call1(py, (t, json::text(&split)?))).transpose()?;
+    let on = answer.as_ref().map_or(Ok(true), |a| a.is_truthy(py))?;
     if on && interrupted {
         return Err(PyKeyboardInterrupt::new_err("a hook was interrupted"));
     }
-    Ok(on)
+    let events = answer.and_then(|a| a.extract::<String>(py).ok());
+    let events = events.map_or(Ok(Vec::new()), |e| json::read("events", &e))?;
+    Ok(if on { Goes::On(events) } else { Goes::Stop })
 }
 
 /// Ends the process at the third Ctrl-C or request to end that is written to a file descriptor, which it then owns.
@@ -117,11 +119,12 @@ fn mark_ends(address: usize) {
 }
 
 /// Serves one run as a node process: JSON lines on standard input and output. Returns the exit status.
+#[cfg(target_os = "linux")]
 #[pyfunction]
 fn run_node(py: Python<'_>) -> i32 {
     py.detach(|| {
         let input = std::io::BufReader::new(std::io::stdin());
-        let ok = control::serve(input, &mut std::io::stdout(), &Interpreter);
+        let ok = tcps_run::real::control::serve(input, &mut std::io::stdout(), &attach::Interpreter);
         i32::from(!ok)
     })
 }
@@ -129,14 +132,15 @@ fn run_node(py: Python<'_>) -> i32 {
 /// The next link from every vertex of a plan's network to every vertex, as JSON: `routes[v][d]`, 65535 for none.
 #[pyfunction]
 fn routes(plan_json: &str) -> PyResult<String> {
-    let table = carrier::routes(&plan_of(plan_json)?).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let table = carrier::routes(&plan_of(plan_json)?).map_err(errors::raised)?;
     Ok(table.to_string())
 }
 
 /// The links from one vertex of a plan's network to another for each of these pairs, `None` where no way leads there.
 #[pyfunction]
 fn ways(plan_json: &str, pairs: Vec<(u16, u16)>) -> PyResult<Vec<Option<Vec<u16>>>> {
-    carrier::ways(&plan_of(plan_json)?, &pairs).map_err(|e| PyValueError::new_err(e.to_string()))
+    let ways = carrier::ways(&plan_of(plan_json)?, &pairs).map_err(errors::raised)?;
+    Ok(ways.into_iter().map(|way| Some(way?.iter().map(|link| link.0).collect())).collect())
 }
 
 /// CLOCK_MONOTONIC in nanoseconds.
@@ -146,6 +150,7 @@ fn monotonic_ns() -> i64 {
 }
 
 /// How late loops wake up here, in each way of waiting, and how old a kernel's receive stamp is: measured, as JSON.
+#[cfg(target_os = "linux")]
 #[pyfunction]
 fn measure_timing(py: Python<'_>, seconds: f64) -> PyResult<String> {
     py.detach(|| text(&tcps_run::real::quality::measure(seconds)))
@@ -172,43 +177,59 @@ fn version() -> &'static str {
 #[pymodule]
 fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(run_virtual, m)?)?;
-    m.add_function(wrap_pyfunction!(run_node, m)?)?;
     m.add_function(wrap_pyfunction!(records::record_names, m)?)?;
     m.add("RECORD_BYTES", tcps_core::record::RECORD_BYTES)?;
     m.add("HELD", tcps_core::sample::HELD)?;
-    m.add("FORKED", crash::FORKED.to_str()?)?;
+    m.add("LINK_BYTES", tcps_core::size::LINK_BYTES)?;
+    m.add("BOARD_BYTES", tcps_wire::board::MAX_PAYLOAD)?;
+    m.add("BOARD_CHANNELS", tcps_wire::board::MAX_CHANNELS)?;
+    m.add("BOARD_SAFE_VALUES", tcps_wire::board::MAX_SAFE_VALUES)?;
+    m.add("MOST_USERS", tcps_net::MOST_USERS)?;
+    m.add("STACK_BYTES", tcps_core::size::STACK_BYTES)?;
+    m.add("FORKED", &*crash::FORKED.to_string_lossy())?;
     m.add_function(wrap_pyfunction!(end_at_third, m)?)?;
     m.add_function(wrap_pyfunction!(mark_ends, m)?)?;
     m.add_function(wrap_pyfunction!(records::analyse, m)?)?;
     m.add_function(wrap_pyfunction!(records::merge, m)?)?;
-    m.add_function(wrap_pyfunction!(records::merge_captures, m)?)?;
     m.add_function(wrap_pyfunction!(monotonic_ns, m)?)?;
     m.add_function(wrap_pyfunction!(routes, m)?)?;
     m.add_function(wrap_pyfunction!(ways, m)?)?;
-    m.add_function(wrap_pyfunction!(measure_timing, m)?)?;
     m.add_function(wrap_pyfunction!(builtins, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_transport, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_hook, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_robot, m)?)?;
+    m.add_function(wrap_pyfunction!(check::check_link, m)?)?;
+    m.add_function(wrap_pyfunction!(check::check_users, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_network_code, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_playout, m)?)?;
     m.add_function(wrap_pyfunction!(tables::tables, m)?)?;
     m.add_function(wrap_pyfunction!(tables::completed, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
-    m.add_function(wrap_pyfunction!(hooks::time_hook, m)?)?;
+    m.add_function(wrap_pyfunction!(check::time_hook, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_batch, m)?)?;
+    m.add_function(wrap_pyfunction!(batch::held_plant, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_phase, m)?)?;
     m.add_function(wrap_pyfunction!(bilateral::bilateral, m)?)?;
     m.add_function(wrap_pyfunction!(playout::playout, m)?)?;
     m.add_function(wrap_pyfunction!(predict::replay_predictor, m)?)?;
-    m.add_function(wrap_pyfunction!(proxy::run_isolated, m)?)?;
-    m.add_class::<proxy::Proxy>()?;
-    m.add_class::<records::Drain>()?;
     m.add_class::<network::Arriving>()?;
     m.add_class::<transport::Incoming>()?;
     m.add_class::<transport::Outgoing>()?;
-    m.add_class::<rate::Told>()?;
+    m.add_class::<rate::Observation>()?;
     m.add_function(wrap_pyfunction!(door::complete, m)?)?;
-    m.add("Refused", m.py().get_type::<door::Refused>())?;
+    #[cfg(target_os = "linux")]
+    on_the_clock(m)?;
+    Ok(())
+}
+
+/// What runs on the machine's clock.
+#[cfg(target_os = "linux")]
+fn on_the_clock(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(run_node, m)?)?;
+    m.add_function(wrap_pyfunction!(rings::merge_captures, m)?)?;
+    m.add_function(wrap_pyfunction!(measure_timing, m)?)?;
+    m.add_function(wrap_pyfunction!(proxy::run_isolated, m)?)?;
+    m.add_class::<proxy::Proxy>()?;
+    m.add_class::<rings::Drain>()?;
     Ok(())
 }

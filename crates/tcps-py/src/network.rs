@@ -1,14 +1,24 @@
-//! Queue disciplines and background sources that are Python code.
+//! Queue disciplines, loss models and background sources that are Python code.
 
-use crate::hooks::{failed, interrupted, label, told, PythonHooks};
+use crate::{
+    assets::PythonHooks,
+    calls::{failed, given, interrupted, label, told},
+};
+use hdrhistogram::Histogram;
 use pyo3::{intern, prelude::*, types::PyList};
-use std::ffi::CStr;
-use tcps_core::{param::Named, time::Time};
-use tcps_net::own::{ForeignCode, Offer, QueueCode, SourceCode};
-use tcps_plan::{CodeKind, CodePlan};
-use tcps_run::{assets::Disk, crash};
+use std::{
+    ffi::CStr,
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        Mutex,
+    },
+};
+use tcps_core::{param::Named, report::histogram, time::Time};
+use tcps_net::own::{ForeignCode, LossCode, Offer, QueueCode, SourceCode};
+use tcps_plan::{report::CodeCost, CodeKind, CodePlan, RunError};
+use tcps_run::{assets::Disk, crash, os::clock::monotonic_ns};
 
-/// A packet that comes to a queue.
+/// A packet that comes to a queue, or starts on a line.
 #[pyclass(module = "tcpsbed._tcps", frozen, get_all)]
 pub struct Arriving {
     /// What it is called from now on.
@@ -21,24 +31,41 @@ pub struct Arriving {
     dscp: u8,
 }
 
+impl Arriving {
+    fn of(py: Python<'_>, offer: &Offer) -> PyResult<Py<Self>> {
+        let &Offer { number, bytes, flow, dscp } = offer;
+        Py::new(py, Self { number, bytes, flow, dscp })
+    }
+}
+
 impl ForeignCode for PythonHooks {
-    fn queue(&mut self, named: &Named, link: &str, seed: u64) -> Result<Box<dyn QueueCode>, String> {
+    fn queue(&mut self, named: &Named, link: &str, seed: u64) -> Result<Box<dyn QueueCode>, RunError> {
         let code = CodePlan::named(&named.kind, named.params.clone());
-        if code.kind != CodeKind::Python {
-            return Disk.queue(named, link, seed);
+        match code.kind {
+            CodeKind::Python => made(&code, |py| PythonQueue::load(py, &code, link, seed)),
+            _ => Disk.queue(named, link, seed),
         }
-        Python::attach(|py| PythonQueue::load(py, &code, link, seed))
-            .map_err(|e| failed(&code, &e).to_string())
     }
 
-    fn source(&mut self, named: &Named, entry: &str, seed: u64) -> Result<Box<dyn SourceCode>, String> {
+    fn loss(&mut self, named: &Named, link: &str, seed: u64) -> Result<Box<dyn LossCode>, RunError> {
         let code = CodePlan::named(&named.kind, named.params.clone());
-        if code.kind != CodeKind::Python {
-            return Disk.source(named, entry, seed);
+        match code.kind {
+            CodeKind::Python => made(&code, |py| PythonLoss::load(py, &code, link, seed)),
+            _ => Disk.loss(named, link, seed),
         }
-        Python::attach(|py| PythonSource::load(py, &code, entry, seed))
-            .map_err(|e| failed(&code, &e).to_string())
     }
+
+    fn source(&mut self, named: &Named, entry: &str, seed: u64) -> Result<Box<dyn SourceCode>, RunError> {
+        let code = CodePlan::named(&named.kind, named.params.clone());
+        match code.kind {
+            CodeKind::Python => made(&code, |py| PythonSource::load(py, &code, entry, seed)),
+            _ => Disk.source(named, entry, seed),
+        }
+    }
+}
+
+fn made<T>(code: &CodePlan, load: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, RunError> {
+    Python::attach(load).map_err(|e| failed(code, &e))
 }
 
 /// The object of `module:Class`, made by a function of `tcpsbed.hooks`.
@@ -56,20 +83,56 @@ fn load<'py>(
     Ok((name, crash::named(name, || loader.call1(arguments))?))
 }
 
-/// What a call gave, or what went wrong in words.
-fn called<T>(
+/// Whether calls are measured: on sockets, where the network waits for them.
+static MEASURED: AtomicBool = AtomicBool::new(false);
+/// What calls of code that is gone took.
+static COSTS: Mutex<Vec<CodeCost>> = Mutex::new(Vec::new());
+
+/// From now on calls are measured.
+pub fn measure() {
+    MEASURED.store(true, Ordering::Relaxed);
+}
+
+/// What calls of all code that is gone took.
+pub fn costs() -> Vec<CodeCost> {
+    COSTS.lock().map(|mut costs| std::mem::take(&mut *costs)).unwrap_or_default()
+}
+
+/// Calls an object's methods under its name.
+struct Caller {
     name: &'static CStr,
-    call: impl FnOnce(Python<'_>) -> PyResult<T>,
-    otherwise: T,
-) -> Result<T, String> {
-    if interrupted() {
-        return Ok(otherwise);
+    took_ns: Option<Histogram<u64>>,
+}
+
+impl Caller {
+    fn new(name: &'static CStr) -> Self {
+        Self { name, took_ns: MEASURED.load(Ordering::Relaxed).then(histogram) }
     }
-    Python::attach(|py| crash::named(name, || call(py)).map_err(|e| told(py, &e)))
+
+    /// What a call gave, or what went wrong in words.
+    fn call<T>(&mut self, call: impl FnOnce(Python<'_>) -> PyResult<T>, otherwise: T) -> Result<T, String> {
+        if interrupted() {
+            return Ok(otherwise);
+        }
+        let begun = self.took_ns.as_ref().map(|_| monotonic_ns());
+        let said = Python::attach(|py| crash::named(self.name, || call(py)).map_err(|e| told(py, &e)));
+        if let (Some(took_ns), Some(begun)) = (&mut self.took_ns, begun) {
+            let _ = took_ns.record((monotonic_ns() - begun).max(0) as u64);
+        }
+        said
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        if let (Some(took_ns), Ok(mut costs)) = (&self.took_ns, COSTS.lock()) {
+            costs.push(CodeCost::of(self.name.to_string_lossy().into_owned(), took_ns));
+        }
+    }
 }
 
 struct PythonQueue {
-    name: &'static CStr,
+    caller: Caller,
     enqueue: Py<PyAny>,
     dequeue: Py<PyAny>,
     dropped: Py<PyList>,
@@ -79,15 +142,15 @@ impl PythonQueue {
     fn load(py: Python<'_>, code: &CodePlan, link: &str, seed: u64) -> PyResult<Box<dyn QueueCode>> {
         let (name, object) = load(py, "queue", code, link, seed)?;
         let (enqueue, dequeue) = (object.getattr("enqueue")?.unbind(), object.getattr("dequeue")?.unbind());
-        Ok(Box::new(Self { name, enqueue, dequeue, dropped: PyList::empty(py).unbind() }))
+        let caller = Caller::new(name);
+        Ok(Box::new(Self { caller, enqueue, dequeue, dropped: PyList::empty(py).unbind() }))
     }
 
     /// The numbers that the object has put into its list, which is then empty.
-    fn take_dropped(&self, py: Python<'_>, dropped: &mut Vec<u32>) -> PyResult<()> {
-        let list = self.dropped.bind(py);
+    fn take(list: &Bound<'_, PyList>, dropped: &mut Vec<u32>) -> PyResult<()> {
         if !list.is_empty() {
-            dropped.extend(list.extract::<Vec<u32>>()?);
-            list.call_method0(intern!(py, "clear"))?;
+            dropped.extend(given::<Vec<u32>>(list, "the list dropped", "numbers of packets that wait")?);
+            list.call_method0(intern!(list.py(), "clear"))?;
         }
         Ok(())
     }
@@ -95,13 +158,10 @@ impl PythonQueue {
 
 impl QueueCode for PythonQueue {
     fn enqueue(&mut self, now: Time, offer: &Offer, dropped: &mut Vec<u32>) -> Result<(), String> {
-        let &Offer { number, bytes, flow, dscp } = offer;
-        called(
-            self.name,
+        self.caller.call(
             |py| {
-                let packet = Py::new(py, Arriving { number, bytes, flow, dscp })?;
-                self.enqueue.bind(py).call1((now, packet, &self.dropped))?;
-                self.take_dropped(py, dropped)
+                self.enqueue.bind(py).call1((now, Arriving::of(py, offer)?, &self.dropped))?;
+                Self::take(self.dropped.bind(py), dropped)
             },
             (),
         )
@@ -109,31 +169,54 @@ impl QueueCode for PythonQueue {
 
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<u32>) -> Result<Option<u32>, String> {
         let oldest = None;
-        called(
-            self.name,
+        self.caller.call(
             |py| {
-                let number = self.dequeue.bind(py).call1((now, &self.dropped))?.extract()?;
-                self.take_dropped(py, dropped).map(|()| number)
+                let said = self.dequeue.bind(py).call1((now, &self.dropped))?;
+                Self::take(self.dropped.bind(py), dropped)?;
+                given(&said, "dequeue", "the number of a packet that waits, or None if all were dropped")
             },
             oldest,
         )
     }
 }
 
+struct PythonLoss {
+    caller: Caller,
+    lose: Py<PyAny>,
+}
+
+impl PythonLoss {
+    fn load(py: Python<'_>, code: &CodePlan, link: &str, seed: u64) -> PyResult<Box<dyn LossCode>> {
+        let (name, object) = load(py, "loss", code, link, seed)?;
+        Ok(Box::new(Self { caller: Caller::new(name), lose: object.getattr("lose")?.unbind() }))
+    }
+}
+
+impl LossCode for PythonLoss {
+    fn lose(&mut self, now: Time, offer: &Offer) -> Result<bool, String> {
+        let lost = |py: Python<'_>| {
+            let said = self.lose.bind(py).call1((now, Arriving::of(py, offer)?))?;
+            given(&said, "lose", "True or False")
+        };
+        self.caller.call(lost, false)
+    }
+}
+
 struct PythonSource {
-    name: &'static CStr,
+    caller: Caller,
     next: Py<PyAny>,
 }
 
 impl PythonSource {
     fn load(py: Python<'_>, code: &CodePlan, entry: &str, seed: u64) -> PyResult<Box<dyn SourceCode>> {
         let (name, object) = load(py, "source", code, entry, seed)?;
-        Ok(Box::new(Self { name, next: object.getattr("next")?.unbind() }))
+        Ok(Box::new(Self { caller: Caller::new(name), next: object.getattr("next")?.unbind() }))
     }
 }
 
 impl SourceCode for PythonSource {
     fn next(&mut self) -> Result<Option<(Time, u32)>, String> {
-        called(self.name, |py| self.next.bind(py).call0()?.extract(), None)
+        let allowed = "(ns since its start, bytes), such as (1_000_000, 1500), or None after the last packet";
+        self.caller.call(|py| given(&self.next.bind(py).call0()?, "next", allowed), None)
     }
 }

@@ -1,6 +1,8 @@
 //! Playout policies over arrivals, for figures and comparisons on one recording.
 
-use pyo3::{exceptions::PyValueError, prelude::*};
+use crate::{errors::raised, json::read};
+use pyo3::prelude::*;
+use tcps_plan::RunError;
 use tcps_transport::playout::{play, policy, Act, Arrival};
 
 /// What a policy does with arrivals: a list of (what, moment in ns, index of the sample or -1).
@@ -16,8 +18,8 @@ pub(crate) fn playout(
     indices: Vec<u32>,
     end_ns: i64,
 ) -> PyResult<Vec<(&'static str, i64, i64)>> {
-    let params = serde_json::from_str(params_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    let mut policy = policy(&params).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let mut policy =
+        policy(&read("policy", params_json)?).map_err(|e| raised(RunError::of(&e, e.fault())))?;
     let times = arrivals_ns.into_iter().zip(origins_ns).zip(indices);
     let arrivals: Vec<_> = times
         .map(|((at_ns, origin_ns), index)| Arrival { at_ns, origin_ns, index, key: 0, token: 0 })

@@ -1,7 +1,9 @@
 //! Predictors over recordings.
 
-use pyo3::{exceptions::PyValueError, prelude::*};
+use crate::{errors::raised, json::read};
+use pyo3::prelude::*;
 use tcps_core::time::Time;
+use tcps_plan::RunError;
 
 /// RMS error and worst jump at each horizon, mean cost of an update and of a guess at each horizon in ns.
 type Replayed = (Vec<(f64, f64)>, f64, Vec<f64>);
@@ -17,9 +19,9 @@ pub fn replay_predictor(
     period_ns: Time,
     horizons: Vec<usize>,
 ) -> PyResult<Replayed> {
-    let refuse = |text: String| PyValueError::new_err(text);
-    let params = serde_json::from_str(params_json).map_err(|e| refuse(format!("parameters: {e}")))?;
-    let mut predictor = tcps_control::predictor(name, &params).map_err(|e| refuse(e.to_string()))?;
+    let params = read("parameters", params_json)?;
+    let made = tcps_control::predictor(name, &params);
+    let mut predictor = made.map_err(|e| raised(RunError::of(&e, e.fault())))?;
     let found =
         py.detach(|| tcps_run::replay::replay(predictor.as_mut(), &rows, columns, period_ns, &horizons));
     let errors = found.horizons.iter().map(|h| (h.rms, h.worst)).collect();

@@ -1,20 +1,13 @@
 //! The emulator for programs that are not ours: between ports, and around a command in namespaces.
 
-use crate::text;
+use crate::{
+    errors::raised,
+    json::{read, text},
+};
 use pyo3::{exceptions::PyValueError, prelude::*};
-use serde::de::DeserializeOwned;
 use serde_json::{json, Value};
 use std::path::PathBuf;
-use tcps_plan::RunError;
 use tcps_run::proxy::{self, netns};
-
-fn refused(e: RunError) -> PyErr {
-    PyValueError::new_err(e.to_string())
-}
-
-fn read<T: DeserializeOwned>(json: &str) -> PyResult<T> {
-    serde_json::from_str(json).map_err(|e| PyValueError::new_err(format!("proxy: {e}")))
-}
 
 /// An emulated network between ports, at work in threads of its own.
 #[pyclass(unsendable)]
@@ -24,8 +17,8 @@ pub struct Proxy(Option<proxy::Proxy>);
 impl Proxy {
     #[new]
     fn new(py: Python<'_>, settings_json: &str) -> PyResult<Self> {
-        let settings: proxy::Settings = read(settings_json)?;
-        Ok(Self(Some(py.detach(|| proxy::Proxy::start(&settings)).map_err(refused)?)))
+        let settings: proxy::Settings = read("proxy", settings_json)?;
+        Ok(Self(Some(py.detach(|| proxy::Proxy::start(&settings)).map_err(raised)?)))
     }
 
     /// Where clients come, in the order of the doors.
@@ -40,7 +33,7 @@ impl Proxy {
 
     /// Puts another network in the place of the present one.
     fn change(&self, network_json: &str) -> PyResult<()> {
-        self.open()?.change(read(network_json)?).map_err(refused)
+        self.open()?.change(read("proxy", network_json)?).map_err(raised)
     }
 
     /// Whether it has ended by itself.
@@ -51,7 +44,7 @@ impl Proxy {
     /// Ends it; how it went, as JSON.
     fn stop(&mut self, py: Python<'_>) -> PyResult<String> {
         let proxy = self.0.take().ok_or_else(|| PyValueError::new_err("the proxy has ended"))?;
-        text(&py.detach(|| proxy.stop()).map_err(refused)?)
+        text(&py.detach(|| proxy.stop()).map_err(raised)?)
     }
 }
 
@@ -65,14 +58,14 @@ impl Proxy {
 /// JSON (`error`, or `outcome`). Returns the exit status of the near command; 2 where it could not begin.
 #[pyfunction]
 pub fn run_isolated(settings: PathBuf, report: PathBuf) -> PyResult<i32> {
-    let inside: netns::Inside = read(&std::fs::read_to_string(settings)?)?;
+    let inside: netns::Inside = read("proxy", &std::fs::read_to_string(settings)?)?;
     let tell = |told: Value, status: i32| match std::fs::write(&report, told.to_string()) {
         Ok(()) => status,
         Err(_) => 2,
     };
     let run = || match inside.run() {
         Ok(ended) => tell(json!({"outcome": ended.outcome}), ended.status),
-        Err(e) => tell(json!({"error": e.to_string()}), 2),
+        Err(e) => tell(json!({"error": e.told()}), 2),
     };
-    Ok(netns::isolated(run).unwrap_or_else(|e| tell(json!({"error": e.to_string()}), 2)))
+    Ok(netns::isolated(run).unwrap_or_else(|e| tell(json!({"error": e.told()}), 2)))
 }

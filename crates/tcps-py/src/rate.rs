@@ -1,12 +1,12 @@
 //! Rate controllers that are Python code: an object with `on_feedback(now_ns, delay_ns, value, told)`.
 //!
 //! ```text
-//! feedback ─► Told ─► on_feedback ─► samples a packet, or bit/s ─► fragments, rate_bps
+//! feedback ─► Observation ─► on_feedback ─► samples a packet, or bit/s ─► fragments, rate_bps
 //! ```
 //! One call for each thing that is learnt. What it answers holds until the next call.
 
 use crate::{
-    hooks::{interrupted, label, times, told},
+    calls::{interrupted, label, times, told},
     transport::described,
 };
 use pyo3::{exceptions::PyValueError, intern, prelude::*, types::PyBool};
@@ -22,7 +22,7 @@ use tcps_wire::telehaptic::MOST_FRAGMENTS;
 
 /// What a sender has learnt of its packets.
 #[pyclass(module = "tcpsbed._tcps", frozen, get_all)]
-pub struct Told {
+pub struct Observation {
     /// `delay`, `report`, `round_trip`, `arrival` or `silence`.
     kind: &'static str,
     /// Of a delay: false if the same measurement has been told before.
@@ -45,7 +45,7 @@ pub struct Told {
     jitter_ns: Option<Time>,
 }
 
-impl Told {
+impl Observation {
     fn new(kind: &'static str) -> Self {
         Self {
             kind,
@@ -106,7 +106,7 @@ impl Value {
         let refused = |allowed: String| {
             let name = name.to_string_lossy();
             PyValueError::new_err(format!(
-                "on_feedback of {name} gives back {answer}; allowed: None or {allowed}"
+                "on_feedback of {name} returned {answer}; allowed: None or {allowed}"
             ))
         };
         let is_flag = answer.is_instance_of::<PyBool>();
@@ -185,7 +185,7 @@ impl PythonController {
 
 impl RateController for PythonController {
     fn feedback(&mut self, now: Time, feedback: &Feedback) {
-        let (delay_ns, told) = Told::of(feedback);
+        let (delay_ns, told) = Observation::of(feedback);
         self.call(|this, py| {
             let answer = this.on_feedback.bind(py).call1((now, delay_ns, this.shown(py)?, told))?;
             this.value.answered(this.name, &answer)

@@ -1,32 +1,53 @@
 //! What a scenario can name, room by room, with the tables of parameters: for schema, documentation and checks.
 
+use crate::errors::refused;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::Value;
-use tcps_core::param::{described, Fault, Named};
+use tcps_control::step::plant;
+use tcps_core::{
+    dist,
+    param::{described, Fault, Named},
+};
 use tcps_net::{loss, queue, traffic};
+use tcps_transport::playout;
 
 type Describe = fn() -> Value;
 type Check = fn(&Named) -> Result<Value, Fault>;
 
-/// The rooms: what describes their entries, and what checks and completes parameters.
-const ROOMS: &[(&str, Describe, Check)] = &[
-    ("queue", || described(queue::QUEUES), queue::checked),
-    ("traffic", || described(traffic::SOURCES), traffic::checked),
-    ("loss", || described(loss::LOSSES), loss::checked),
+/// What describes the entries of each room.
+const ROOMS: &[(&str, Describe)] = &[
+    ("queue", || described(queue::QUEUES)),
+    ("traffic", || described(traffic::SOURCES)),
+    ("loss", || described(loss::LOSSES)),
+    ("delay", || described(dist::DELAYS)),
+    ("transport", tcps_transport::described),
+    ("controller", tcps_transport::described_controllers),
+    ("playout", playout::described),
+    ("hook", tcps_control::described_hooks),
+    ("robot", tcps_control::described_robots),
+    ("plant", || described(plant::PLANTS)),
+];
+
+/// What checks and completes parameters where they stand beside other keys.
+const BESIDE: &[(&str, Check)] = &[
+    ("queue", queue::checked),
+    ("traffic", traffic::checked),
+    ("loss", loss::checked),
+    ("delay", dist::checked),
+    ("plant", plant::checked),
 ];
 
 /// The entries of every room with their parameters, as JSON: `{"queue": [{"id", "name", "doc", "params": [...]}]}`.
 #[pyfunction]
 pub fn tables() -> String {
-    ROOMS.iter().map(|(room, entries, _)| (*room, entries())).collect::<Value>().to_string()
+    ROOMS.iter().map(|(room, entries)| (*room, entries())).collect::<Value>().to_string()
 }
 
-/// The parameters of an entry of a room, complete, as JSON. A `ValueError` has the key, what was found, what is allowed.
+/// The parameters of an entry of a room, complete, as JSON.
 #[pyfunction]
 pub fn completed(room: &str, name: &str, params_json: &str) -> PyResult<String> {
-    let fault = |f: Fault| PyValueError::new_err((f.key, f.found, f.allowed));
-    let params = serde_json::from_str(params_json).map_err(|e| fault(Fault::new("", e, "JSON")))?;
-    let room = ROOMS.iter().find(|(known, ..)| *known == room);
-    let (.., check) = room.ok_or_else(|| PyValueError::new_err("no such room"))?;
-    check(&Named::new(name, params)).map(|params| params.to_string()).map_err(fault)
+    let params = serde_json::from_str(params_json).map_err(|e| refused(Fault::new("", e, "JSON")))?;
+    let room = BESIDE.iter().find(|(known, _)| *known == room);
+    let (_, check) = room.ok_or_else(|| PyValueError::new_err("no such room"))?;
+    check(&Named::new(name, params)).map(|params| params.to_string()).map_err(refused)
 }

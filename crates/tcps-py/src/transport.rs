@@ -5,11 +5,12 @@
 //! ```
 //! One call an event. What an endpoint wants done stays in Rust until the driver asks for it.
 
-use crate::hooks::{interrupted, label, times, told};
+use crate::calls::{interrupted, label, times, told};
 use pyo3::{exceptions::PyValueError, intern, prelude::*, types::PyBytes};
 use std::{borrow::Cow, ffi::CStr};
 use tcps_core::{
-    endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
+    endpoint::{Again, Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
+    ids::FlowId,
     sample::{Echo, Meta},
     time::Time,
 };
@@ -52,11 +53,20 @@ pub struct Outgoing {
 
 #[pymethods]
 impl Outgoing {
-    /// Sends a datagram, for the flow and the (first) sample in it; links are charged `wire_bytes`.
-    #[pyo3(signature = (datagram, flow, index, wire_bytes=None))]
-    fn transmit(&mut self, datagram: Cow<'_, [u8]>, flow: u16, index: u32, wire_bytes: Option<u32>) {
+    /// Sends a datagram, for the flow and the (first) sample in it; links are charged `wire_bytes`. `again`: all of it was
+    /// sent before.
+    #[pyo3(signature = (datagram, flow, index, wire_bytes=None, again=false))]
+    fn transmit(
+        &mut self,
+        datagram: Cow<'_, [u8]>,
+        flow: u16,
+        index: u32,
+        wire_bytes: Option<u32>,
+        again: bool,
+    ) {
         let wire_bytes = wire_bytes.unwrap_or(datagram.len() as u32 + OVERHEAD_BYTES);
-        let output = Output::Transmit(Transmit { wire_bytes, flow, index });
+        let again = if again { Again::All } else { Again::Nothing };
+        let output = Output::Transmit(Transmit::new(wire_bytes, FlowId(flow), index).again(again));
         self.outbox.push(output, |buffer| buffer.extend_from_slice(&datagram));
     }
 
@@ -71,7 +81,7 @@ impl Outgoing {
         echo: Option<&[u8]>,
     ) -> PyResult<()> {
         let echo = echo.filter(|e| !e.is_empty()).map(command).transpose()?;
-        let meta = Meta { flow, index, origin_ns, echo };
+        let meta = Meta { flow: FlowId(flow), index, origin_ns, echo };
         let output = Output::Deliver(Delivery { meta, received_ns: self.received_ns });
         self.outbox.push(output, |buffer| buffer.extend_from_slice(&sample));
         Ok(())
@@ -122,7 +132,7 @@ type Described<'c> = (&'c str, &'static str, u64, Vec<(u16, bool, &'c str, Time)
 
 /// A channel as `tcpsbed.hooks` is told it.
 pub fn described(side: Side, channel: &ChannelContext) -> Described<'_> {
-    let flows = channel.flows.iter().map(|f| (f.flow, f.to == side, f.name.as_str(), f.period_ns));
+    let flows = channel.flows.iter().map(|f| (f.flow.0, f.to == side, f.name.as_str(), f.period_ns));
     let at = if side == Side::A { "a" } else { "b" };
     (channel.name.as_str(), at, channel.seed, flows.collect())
 }
@@ -165,14 +175,14 @@ impl PythonEndpoint {
                 shown.bytes = self.none.clone_ref(py);
                 intern!(py, "timeout")
             }
-            Input::Datagram { bytes, received_ns } => {
+            Input::Datagram { bytes, received_ns, .. } => {
                 shown.bytes = PyBytes::new(py, bytes).unbind();
                 shown.received_ns = received_ns;
                 intern!(py, "datagram")
             }
             Input::Sample { meta, bytes } => {
                 shown.bytes = PyBytes::new(py, bytes).unbind();
-                (shown.flow, shown.index, shown.origin_ns) = (meta.flow, meta.index, meta.origin_ns);
+                (shown.flow, shown.index, shown.origin_ns) = (meta.flow.0, meta.index, meta.origin_ns);
                 shown.echo = meta.echo.map_or_else(|| self.none.clone_ref(py), |e| packed(py, e));
                 intern!(py, "sample")
             }

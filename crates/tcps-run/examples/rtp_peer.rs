@@ -15,6 +15,7 @@ use std::{
 };
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
+    ids::FlowId,
     sample::Meta,
     time::Time,
 };
@@ -89,7 +90,7 @@ impl Peer {
                 let bytes = &buf[..n];
                 self.note_reports(bytes);
                 let now = self.now();
-                self.endpoint.handle_input(now, Input::Datagram { bytes, received_ns: now });
+                self.endpoint.handle_input(now, Input::datagram(bytes, now));
                 self.pump();
             }
         }
@@ -124,6 +125,43 @@ fn frames(path: Option<String>) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
         rest = &after[length..];
     }
     Ok(frames)
+}
+
+impl Peer {
+    /// Sends a frame each period, or only answers, until the end; then this side leaves. How many it sent.
+    fn talk(
+        &mut self,
+        end: Duration,
+        frames: Option<&[Vec<u8>]>,
+        period_ns: Time,
+    ) -> Result<u32, Box<dyn Error>> {
+        let mut index = 0u32;
+        while self.begin.elapsed() < end {
+            let now = self.now();
+            let origin_ns = Time::from(index) * period_ns;
+            if let Some(frames) = frames.filter(|_| now >= origin_ns) {
+                let meta = Meta { flow: FlowId(0), index, origin_ns, echo: None };
+                let bytes = &frames[index as usize % frames.len()];
+                self.endpoint.handle_input(now, Input::Sample { meta, bytes });
+                index += 1;
+            }
+            if self.endpoint.poll_timeout().is_some_and(|t| t <= now) {
+                self.endpoint.handle_input(now, Input::Timeout);
+            }
+            self.pump();
+            self.receive()?;
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        // What is on its way comes, then this side leaves.
+        for _ in 0..100 {
+            self.receive()?;
+            std::thread::sleep(Duration::from_millis(3));
+        }
+        let now = self.now();
+        self.endpoint.leave(now);
+        self.pump();
+        Ok(index)
+    }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -164,34 +202,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         packets: 0,
         lose_every,
     };
-    let end = Duration::from_secs_f64(seconds);
-    let mut index = 0u32;
-    while p.begin.elapsed() < end {
-        let now = p.now();
-        if role == "send" && now >= Time::from(index) * period_ns {
-            let sample = &frames[index as usize % frames.len()];
-            let meta = Meta { flow: 0, index, origin_ns: Time::from(index) * period_ns, echo: None };
-            p.endpoint.handle_input(now, Input::Sample { meta, bytes: sample });
-            index += 1;
-        }
-        if p.endpoint.poll_timeout().is_some_and(|t| t <= now) {
-            p.endpoint.handle_input(now, Input::Timeout);
-        }
-        p.pump();
-        p.receive()?;
-        std::thread::sleep(Duration::from_micros(500));
-    }
-    // What is on its way comes, then this side leaves.
-    for _ in 0..100 {
-        p.receive()?;
-        std::thread::sleep(Duration::from_millis(3));
-    }
-    let now = p.now();
-    p.endpoint.leave(now);
-    p.pump();
+    let sent =
+        p.talk(Duration::from_secs_f64(seconds), (role == "send").then_some(&frames[..]), period_ns)?;
     let s = p.endpoint.stats();
     let counted = json!({
-        "sent": index, "delivered": p.delivered, "bytes": p.bytes, "malformed": s.malformed, "lost": s.lost,
+        "sent": sent, "delivered": p.delivered, "bytes": p.bytes, "malformed": s.malformed, "lost": s.lost,
         "incomplete": s.incomplete, "reports": s.reports, "blocks": p.blocks, "lost_at_peer": p.lost_at_peer,
         "answered": p.answered, "rtt_ns": s.rtt_ns, "jitter_ns": s.jitter_ns,
     });

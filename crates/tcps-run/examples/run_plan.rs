@@ -30,9 +30,9 @@ fn main() -> ExitCode {
 }
 
 fn result(plan: &PathBuf, records: Option<PathBuf>) -> Result<String, RunError> {
-    let text = std::fs::read_to_string(plan).map_err(|e| RunError::new(e.to_string()))?;
-    let plan: Plan = serde_json::from_str(&text).map_err(|e| RunError::new(e.to_string()))?;
-    let options = Options { records: records.as_deref(), pcapng: None, progress: None };
+    let text = std::fs::read_to_string(plan).map_err(|e| RunError::data(e.to_string()))?;
+    let plan: Plan = serde_json::from_str(&text).map_err(|e| RunError::data(e.to_string()))?;
+    let options = Options { records: records.as_deref(), pcapng: None, progress: None, every_ns: None };
     let report = run(&plan, &mut Disk, options)?;
-    serde_json::to_string_pretty(&report).map_err(|e| RunError::new(e.to_string()))
+    serde_json::to_string_pretty(&report).map_err(|e| RunError::data(e.to_string()))
 }

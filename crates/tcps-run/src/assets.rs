@@ -9,14 +9,14 @@ use tcps_core::{
     rate::{RateController, Steers},
     robot::Robot,
 };
-use tcps_net::own::{ForeignCode, QueueCode, SourceCode};
+use tcps_net::own::{ForeignCode, LossCode, QueueCode, SourceCode};
 use tcps_node::assets::{Assets, Shape};
 use tcps_plan::{CodeKind, CodePlan, RunError};
 use tcps_transport::{ChannelContext, Side};
 
 /// The bytes of a file.
 pub fn file(path: &str) -> Result<Vec<u8>, RunError> {
-    fs::read(path).map_err(|e| RunError::new(format!("{path}: {e}")))
+    fs::read(path).map_err(|e| RunError::data(format!("{path}: {e}")))
 }
 
 /// The assets of a driver without Python: names the remedy where a plan asks for it.
@@ -59,23 +59,27 @@ impl Assets for Disk {
 }
 
 impl ForeignCode for Disk {
-    fn queue(&mut self, named: &Named, _: &str, _: u64) -> Result<Box<dyn QueueCode>, String> {
-        let code = CodePlan::named(&named.kind, named.params.clone());
-        match code.kind {
-            CodeKind::Library => library::queue(&code).map_err(|e| e.to_string()),
-            _ => Err(no_python(&code).to_string()),
-        }
+    fn queue(&mut self, named: &Named, _: &str, _: u64) -> Result<Box<dyn QueueCode>, RunError> {
+        in_library(named, library::queue)
     }
 
-    fn source(&mut self, named: &Named, _: &str, _: u64) -> Result<Box<dyn SourceCode>, String> {
-        let code = CodePlan::named(&named.kind, named.params.clone());
-        match code.kind {
-            CodeKind::Library => library::source(&code).map_err(|e| e.to_string()),
-            _ => Err(no_python(&code).to_string()),
-        }
+    fn loss(&mut self, named: &Named, _: &str, _: u64) -> Result<Box<dyn LossCode>, RunError> {
+        in_library(named, library::loss)
+    }
+
+    fn source(&mut self, named: &Named, _: &str, _: u64) -> Result<Box<dyn SourceCode>, RunError> {
+        in_library(named, library::source)
+    }
+}
+
+fn in_library<T>(named: &Named, load: fn(&CodePlan) -> Result<T, RunError>) -> Result<T, RunError> {
+    let code = CodePlan::named(&named.kind, named.params.clone());
+    match code.kind {
+        CodeKind::Library => load(&code),
+        _ => Err(no_python(&code)),
     }
 }
 
 fn no_python(code: &CodePlan) -> RunError {
-    RunError::new(format!("{}:{} needs Python, and this program runs without it", code.name, code.symbol))
+    RunError::hook(format!("{}:{} needs Python, and this program runs without it", code.name, code.symbol))
 }

@@ -14,6 +14,7 @@ use std::{
 };
 use tcps_core::{
     dist::{Dist, Sampler},
+    ids::NodeId,
     time::{Time, NEVER},
 };
 use tcps_net::Packet;
@@ -25,16 +26,16 @@ pub enum Crossing {
     /// On its way out of node `from`.
     Out {
         /// The node.
-        from: u16,
+        from: NodeId,
         /// What enters the network.
         packet: Packet,
     },
     /// In the socket of node `to`.
     In {
         /// The node.
-        to: u16,
+        to: NodeId,
         /// Number of the datagram.
-        letter: u32,
+        flight: u32,
         /// When it arrived.
         arrived: Time,
     },
@@ -46,7 +47,7 @@ enum Event {
     Cross(Crossing),
     /// The card of node `at` interrupts, unless it has done so since for another reason.
     Interrupt {
-        at: u16,
+        at: NodeId,
         number: u64,
     },
 }
@@ -54,6 +55,8 @@ enum Event {
 /// All boundaries of a run.
 #[derive(Debug, Default)]
 pub struct Boundary {
+    /// Something takes time at some node; else none of them is looked at.
+    measured: bool,
     nodes: Vec<Side>,
     crossing: BinaryHeap<Reverse<Pending>>,
     order: u64,
@@ -104,11 +107,19 @@ impl Boundary {
                 inward: 0,
             }
         };
-        Self { nodes: plan.nodes.iter().map(side).collect(), ..Self::default() }
+        let nodes: Vec<Side> = plan.nodes.iter().map(side).collect();
+        let takes_time = |n: &Side| {
+            n.wakeup.is_some() || n.send.is_some() || n.receive.is_some() || n.interrupts.is_some()
+        };
+        Self { measured: nodes.iter().any(takes_time), nodes, ..Self::default() }
     }
 
     /// When a node wakes up whose timer is set for `deadline`: the same for the same deadline.
+    #[inline]
     pub fn wakes(&mut self, node: usize, deadline: Time) -> Time {
+        if !self.measured {
+            return deadline;
+        }
         let side = &mut self.nodes[node];
         let Some(wakeup) = side.wakeup.as_mut().filter(|_| deadline < NEVER) else { return deadline };
         if side.deadline != deadline {
@@ -118,8 +129,12 @@ impl Boundary {
     }
 
     /// When a packet that a node hands over now enters the network; nothing if at once.
-    pub fn leaves(&mut self, now: Time, from: u16, packet: &Packet) -> Option<Time> {
-        let side = &mut self.nodes[usize::from(from)];
+    #[inline]
+    pub fn leaves(&mut self, now: Time, from: NodeId, packet: &Packet) -> Option<Time> {
+        if !self.measured {
+            return None;
+        }
+        let side = &mut self.nodes[from];
         let at = (now + side.send.as_mut()?.draw()).max(side.out);
         side.out = at;
         self.push(at, Event::Cross(Crossing::Out { from, packet: *packet }));
@@ -127,12 +142,16 @@ impl Boundary {
     }
 
     /// Whether a datagram that arrives now waits in the socket of its node.
-    pub fn waits(&mut self, now: Time, to: u16, letter: u32) -> bool {
-        let side = &mut self.nodes[usize::from(to)];
+    #[inline]
+    pub fn waits(&mut self, now: Time, to: NodeId, flight: u32) -> bool {
+        if !self.measured {
+            return false;
+        }
+        let side = &mut self.nodes[to];
         let Some(Interrupts { packets, after_ns }) = side.interrupts else {
-            return self.receives(now, to, letter);
+            return self.receives(now, to, flight);
         };
-        side.held.push(letter);
+        side.held.push(flight);
         if side.held.len() >= packets as usize {
             self.interrupt(now, to);
         } else if side.held.len() == 1 {
@@ -143,22 +162,22 @@ impl Boundary {
     }
 
     /// Whether a datagram that the kernel has now waits for its loop.
-    fn receives(&mut self, now: Time, to: u16, letter: u32) -> bool {
-        let side = &mut self.nodes[usize::from(to)];
+    fn receives(&mut self, now: Time, to: NodeId, flight: u32) -> bool {
+        let side = &mut self.nodes[to];
         let Some(receive) = side.receive.as_mut() else { return false };
         let at = (now + receive.draw()).max(side.inward);
         side.inward = at;
-        self.push(at, Event::Cross(Crossing::In { to, letter, arrived: now }));
+        self.push(at, Event::Cross(Crossing::In { to, flight, arrived: now }));
         true
     }
 
     /// The kernel of a node gets all that its card holds.
-    fn interrupt(&mut self, now: Time, at: u16) {
-        let side = &mut self.nodes[usize::from(at)];
+    fn interrupt(&mut self, now: Time, at: NodeId) {
+        let side = &mut self.nodes[at];
         side.interrupted += 1;
-        for letter in std::mem::take(&mut side.held) {
-            if !self.receives(now, at, letter) {
-                self.push(now, Event::Cross(Crossing::In { to: at, letter, arrived: now }));
+        for flight in std::mem::take(&mut side.held) {
+            if !self.receives(now, at, flight) {
+                self.push(now, Event::Cross(Crossing::In { to: at, flight, arrived: now }));
             }
         }
     }
@@ -178,7 +197,7 @@ impl Boundary {
         loop {
             self.crossing.peek().filter(|Reverse(p)| p.at <= now)?;
             match self.crossing.pop().map(|Reverse(p)| p.what)? {
-                Event::Interrupt { at, number } if self.nodes[usize::from(at)].interrupted == number => {
+                Event::Interrupt { at, number } if self.nodes[at].interrupted == number => {
                     self.interrupt(now, at);
                 }
                 Event::Interrupt { .. } => {}

@@ -8,6 +8,8 @@
 //!                  └──► third Ctrl-C while it does not return ──────────► one sentence, then the end
 //! ```
 
+#![expect(unsafe_code, reason = "handlers of signals")]
+
 use std::{
     cell::Cell,
     collections::BTreeSet,
@@ -23,11 +25,11 @@ use std::{
 };
 
 const SIGNALS: [(c_int, &CStr); 5] = [
-    (libc::SIGSEGV, c"SIGSEGV (memory that is not its own)"),
-    (libc::SIGBUS, c"SIGBUS (memory that is not there)"),
-    (libc::SIGFPE, c"SIGFPE (a division that has no result)"),
+    (libc::SIGSEGV, c"SIGSEGV (invalid memory access)"),
+    (libc::SIGBUS, c"SIGBUS (access to memory that does not exist)"),
+    (libc::SIGFPE, c"SIGFPE (integer division by zero)"),
     (libc::SIGILL, c"SIGILL (an instruction that this processor lacks)"),
-    (libc::SIGABRT, c"SIGABRT (it gave up itself)"),
+    (libc::SIGABRT, c"SIGABRT (it called abort)"),
 ];
 /// Signals that end a process which asked for them and does not handle them.
 const ASKED: [(c_int, &CStr); 8] = [
@@ -36,13 +38,13 @@ const ASKED: [(c_int, &CStr); 8] = [
     (libc::SIGPROF, c"SIGPROF (a timer)"),
     (libc::SIGUSR1, c"SIGUSR1"),
     (libc::SIGUSR2, c"SIGUSR2"),
-    (libc::SIGIO, c"SIGIO (a file that may be read)"),
+    (libc::SIGIO, c"SIGIO (a file that is ready)"),
     (libc::SIGTRAP, c"SIGTRAP (a breakpoint)"),
     (libc::SIGSYS, c"SIGSYS (a system call that is forbidden)"),
 ];
 const LOST: &CStr =
-    c", for which there is no handler. What a run in virtual time has measured is lost, and a former \
-    result is kept; allowed: code that handles the signals that it asks for, or asks for none\n";
+    c", for which it has no handler. The results of a run in virtual time are lost, and an earlier \
+    result is kept; allowed: code that handles the signals that it requests, or requests none\n";
 const REMEDY: &CStr = c". Run it under a debugger: gdb --args python -m tcpsbed run ...\n";
 /// Exit status of a run that code ended, and of a process that code forked and gave back.
 const ENDED: c_int = 1;
@@ -51,17 +53,17 @@ const INTERRUPTED: c_int = 130;
 /// Ctrl-C that ends the process whatever runs in it.
 const LAST: usize = 3;
 /// In what every process says that code forked and gave back.
-pub const FORKED: &CStr = c"forked came back";
+pub const FORKED: &CStr = c"forked returned";
 const FORKED_REMEDY: &CStr =
-    c" from the call, and ends here: end it in that code, as with os._exit(0); the run goes on\n";
+    c" from the call, and ends here: end it in that code, as with os._exit(0); the run continues\n";
 const EXITED: &CStr =
-    c" ended the process with exit(): report a failure by what the hook returns, or by an exception\n";
+    c" ended the process with exit(): report a failure by the return value of the hook, or by an exception\n";
 const STACK_BYTES: usize = 1 << 16;
 
 thread_local! {
     static CURRENT: Cell<*const c_char> = const { Cell::new(ptr::null()) };
 }
-/// What was called last and has not returned yet, in any thread; null when nothing is under way.
+/// What was called last and has not returned yet, in any thread; null when nothing runs.
 static LATEST: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
 /// The only code that has a name, or words for several.
 static ONLY: AtomicPtr<c_char> = AtomicPtr::new(SOME.as_ptr().cast_mut());
@@ -123,7 +125,12 @@ fn process() -> u32 {
     marked.unwrap_or(&PROCESS).load(Ordering::Relaxed)
 }
 
-/// Marks this process; without a page that forks empty, forks past the C library are not noticed.
+/// Without a page that forks empty, forks past the C library are not noticed.
+#[cfg(not(target_os = "linux"))]
+fn mark() {}
+
+/// Marks this process, in a page that forks empty.
+#[cfg(target_os = "linux")]
 fn mark() {
     let (room, access) = (size_of::<AtomicU32>(), libc::PROT_READ | libc::PROT_WRITE);
     // SAFETY: a new page of zeros, which is a valid number, and which is never given back.
@@ -159,8 +166,12 @@ extern "C" fn forked() {
 /// Code calls `exit`, within the call or in a thread that it started meanwhile: without a word a run in virtual time
 /// would seem to have succeeded. The first thread, outside of calls, ends the program as it should.
 extern "C" fn exiting() {
+    #[cfg(target_os = "linux")]
     // SAFETY: both only ask.
     let first = unsafe { libc::gettid() == libc::getpid() };
+    #[cfg(not(target_os = "linux"))]
+    // SAFETY: it only asks.
+    let first = unsafe { libc::pthread_main_np() == 1 };
     let name = match CURRENT.get() {
         current if first || !current.is_null() => current,
         _ => LATEST.load(Ordering::Relaxed),

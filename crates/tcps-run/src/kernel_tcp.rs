@@ -1,11 +1,14 @@
 //! Channels that the kernel's TCP carries.
 
 use tcps_plan::{ChannelPlan, Plan, RunError};
-use tcps_transport::kernel_tcp::{Settings, NAME};
+use tcps_transport::{
+    kernel_tcp::{Settings, NAME},
+    TransportError,
+};
 
 /// What is set at the sockets of a channel, if the kernel's TCP carries it.
 pub(crate) fn settings(channel: &ChannelPlan) -> Option<Result<Settings, RunError>> {
-    let error = |e| RunError::new(format!("channels.{}: {e}", channel.name));
+    let error = |e: TransportError| RunError::of(&e, e.fault()).within(format!("channels.{}", channel.name));
     (channel.transport == NAME).then(|| Settings::new(&channel.params).map_err(error))
 }
 
@@ -13,7 +16,7 @@ pub(crate) fn settings(channel: &ChannelPlan) -> Option<Result<Settings, RunErro
 pub(crate) fn refuse(plan: &Plan, found: &str) -> Result<(), RunError> {
     let channel = plan.channels.iter().find(|c| c.transport == NAME);
     channel.map_or(Ok(()), |c| {
-        Err(RunError::new(format!(
+        Err(RunError::config(format!(
             "channels.{}: transport is \"{NAME}\", and {found}; allowed: --world namespaces, mininet or hosts, or the \
              transport \"tcp\", which runs in every world",
             c.name,

@@ -1,11 +1,13 @@
 //! Code that is a C function in a shared library: hooks, queue disciplines, background sources.
 
+#![expect(unsafe_code, reason = "calls functions of shared libraries")]
+
 use crate::crash;
 use libloading::{Library, Symbol};
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
 use tcps_core::time::Time;
-use tcps_net::own::{Offer, QueueCode, SourceCode};
+use tcps_net::own::{LossCode, Offer, QueueCode, SourceCode};
 use tcps_plan::{CodePlan, RunError};
 
 /// The one C interface of hooks (`tcps_hook.h`).
@@ -56,7 +58,7 @@ impl<F> Drop for Loaded<F> {
 pub fn hook(code: &CodePlan) -> Result<Box<dyn Hook>, RunError> {
     let name = CString::new(format!("hook {} of {}", code.symbol, code.name))
         .map(crash::lasting)
-        .map_err(|e| RunError::new(format!("{}: {e}", code.label())))?;
+        .map_err(|e| RunError::hook(format!("{}: {e}", code.label())))?;
     Ok(Box::new(loaded::<HookFn>(code, name)?))
 }
 
@@ -66,7 +68,7 @@ fn loaded<F: Copy>(code: &CodePlan, name: &'static CStr) -> Result<Loaded<F>, Ru
 }
 
 fn load<F: Copy>(code: &CodePlan, label: &'static CStr) -> Result<Loaded<F>, RunError> {
-    let fail = |what: String| RunError::new(format!("{}:{}: {what}", code.name, code.symbol));
+    let fail = |what: String| RunError::hook(format!("{}:{}: {what}", code.name, code.symbol));
     // SAFETY: loading a library runs its initialisers; the scenario's author names it.
     let library = unsafe { Library::new(&code.name) }.map_err(|e| fail(format!("cannot be loaded: {e}")))?;
     let get = |name: &str| CString::new(name).map_err(|e| fail(e.to_string()));
@@ -109,6 +111,17 @@ pub struct QueueCall {
     drops: *mut u32,
 }
 
+/// A packet that starts on the line of a loss model in C (`tcps_hook.h`).
+#[repr(C)]
+pub struct LossCall {
+    now_ns: i64,
+    packet: u32,
+    bytes: u32,
+    flow: u16,
+    dscp: u8,
+    reserved: [u8; 5],
+}
+
 /// A packet of a background source in C (`tcps_hook.h`).
 #[repr(C)]
 pub struct SourceCall {
@@ -118,6 +131,7 @@ pub struct SourceCall {
 }
 
 type QueueFn = unsafe extern "C" fn(*mut c_void, *mut QueueCall) -> c_int;
+type LossFn = unsafe extern "C" fn(*mut c_void, *const LossCall) -> c_int;
 type SourceFn = unsafe extern "C" fn(*mut c_void, *mut SourceCall) -> c_int;
 
 const ARRIVES: u32 = 0;
@@ -168,6 +182,19 @@ impl QueueCode for Loaded<QueueFn> {
     }
 }
 
+impl LossCode for Loaded<LossFn> {
+    fn lose(&mut self, now_ns: Time, o: &Offer) -> Result<bool, String> {
+        let &Offer { number: packet, bytes, flow, dscp } = o;
+        let call = LossCall { now_ns, packet, bytes, flow, dscp, reserved: [0; 5] };
+        // SAFETY: the function follows tcps_hook.h, which the scenario's author vouches for.
+        match crash::named(self.name, || unsafe { (self.call)(self.state, &call) }) {
+            0 => Ok(false),
+            1 => Ok(true),
+            code => Err(format!("returned {code}; allowed: TCPS_EMIT, or TCPS_NOTHING: it is lost")),
+        }
+    }
+}
+
 impl SourceCode for Loaded<SourceFn> {
     fn next(&mut self) -> Result<Option<(Time, u32)>, String> {
         let mut call = SourceCall { at_ns: 0, bytes: 0, reserved: 0 };
@@ -187,6 +214,11 @@ fn name(what: &str, code: &CodePlan) -> &'static CStr {
 /// The queue discipline `path:symbol`.
 pub fn queue(code: &CodePlan) -> Result<Box<dyn QueueCode>, RunError> {
     Ok(Box::new(loaded::<QueueFn>(code, name("queue", code))?))
+}
+
+/// The loss model `path:symbol`.
+pub fn loss(code: &CodePlan) -> Result<Box<dyn LossCode>, RunError> {
+    Ok(Box::new(loaded::<LossFn>(code, name("loss", code))?))
 }
 
 /// The background source `path:symbol`.

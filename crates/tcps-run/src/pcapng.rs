@@ -7,7 +7,11 @@ use std::{
     net::{Ipv4Addr, SocketAddrV4},
     path::{Path, PathBuf},
 };
-use tcps_core::{record::NONE, time::Time};
+use tcps_core::{
+    endpoint::Ecn,
+    ids::{ChannelId, NodeId},
+    time::Time,
+};
 use tcps_plan::{Plan, RunError};
 use tcps_wire::pcapng::{self, Seen};
 
@@ -20,26 +24,28 @@ const ASIDE_PORT: u16 = 47_999;
 #[derive(Debug, Clone, Copy)]
 pub struct Datagram<'a> {
     /// Node that sends it.
-    pub from: u16,
+    pub from: NodeId,
     /// Node that it is for.
-    pub to: u16,
+    pub to: NodeId,
     /// Its channel, or `NONE`.
-    pub channel: u16,
+    pub channel: ChannelId,
     /// Differentiated services code point.
     pub dscp: u8,
+    /// What its IP header says of congestion.
+    pub ecn: Ecn,
     /// Its payload.
     pub bytes: &'a [u8],
 }
 
 impl Datagram<'_> {
     /// Appends its block, as node `at` saw it; a datagram too long for IP is left out, for it cannot be sent either.
-    pub fn append(&self, block: &mut Vec<u8>, now: Time, at: u16, seen: Seen) {
+    pub fn append(&self, block: &mut Vec<u8>, now: Time, at: NodeId, seen: Seen) {
         let port = port_of(self.channel);
         let path = pcapng::Path::V4 {
             source: SocketAddrV4::new(address(self.from), port),
             target: SocketAddrV4::new(address(self.to), port),
         };
-        let _ = pcapng::packet(block, at as u32, now, &path, self.dscp, self.bytes, seen);
+        let _ = pcapng::packet(block, at.0.into(), now, &path, self.ecn.tos(self.dscp), self.bytes, seen);
     }
 }
 
@@ -63,7 +69,7 @@ pub struct Capture {
 impl Capture {
     /// Begins the file.
     pub fn create(path: &Path, plan: &Plan) -> Result<Self, RunError> {
-        let file = File::create(path).map_err(|e| RunError::new(format!("{}: {e}", path.display())))?;
+        let file = File::create(path).map_err(|e| RunError::system(path.display(), e))?;
         let block = beginning(plan);
         let mut capture = Self { path: path.into(), file: BufWriter::new(file), block, failed: None };
         capture.flush_block();
@@ -84,7 +90,7 @@ impl Capture {
     /// Ends the file.
     pub fn finish(mut self) -> Result<(), RunError> {
         let result = self.failed.take().map_or_else(|| self.file.flush(), Err);
-        result.map_err(|e| RunError::new(format!("{}: {e}", self.path.display())))
+        result.map_err(|e| RunError::system(self.path.display(), e))
     }
 
     fn flush_block(&mut self) {
@@ -96,16 +102,16 @@ impl Capture {
 }
 
 /// The port of a channel, or of what belongs to none.
-fn port_of(channel: u16) -> u16 {
-    match (channel, PORT + channel.min(ASIDE_PORT - PORT)) {
-        (NONE, _) => ASIDE_PORT,
-        (channel, ASIDE_PORT) => PORT + 1 + channel,
+fn port_of(channel: ChannelId) -> u16 {
+    match (channel, PORT + channel.0.min(ASIDE_PORT - PORT)) {
+        (ChannelId::NONE, _) => ASIDE_PORT,
+        (ChannelId(number), ASIDE_PORT) => PORT + 1 + number,
         (_, port) => port,
     }
 }
 
-fn address(node: u16) -> Ipv4Addr {
-    let n = node + 1;
+fn address(node: NodeId) -> Ipv4Addr {
+    let n = node.0 + 1;
     Ipv4Addr::new(10, 0, (n >> 8) as u8, n as u8)
 }
 
@@ -117,10 +123,11 @@ mod tests {
     #[test]
     fn every_channel_has_a_port_of_its_own() {
         assert_eq!(
-            [0, 998, 999, 1_000, 16_383, NONE].map(port_of),
+            [0, 998, 999, 1_000, 16_383, ChannelId::NONE.0].map(|c| port_of(ChannelId(c))),
             [47_000, 47_998, 48_000, 48_001, 63_384, 47_999]
         );
-        let ports: BTreeSet<u16> = (0..1 << 14).chain([NONE]).map(port_of).collect();
+        let ports: BTreeSet<u16> =
+            (0..1 << 14).chain([ChannelId::NONE.0]).map(|c| port_of(ChannelId(c))).collect();
         assert_eq!(ports.len(), (1 << 14) + 1);
     }
 }

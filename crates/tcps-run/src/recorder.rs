@@ -41,7 +41,7 @@ impl Recorder {
         let file = match path {
             Some(p) => Some(
                 File::create(p)
-                    .map_err(|e| RunError::new(format!("{}: cannot be written: {e}", p.display())))?,
+                    .map_err(|e| RunError::system(format!("{}: cannot be written", p.display()), e))?,
             ),
             None => None,
         };
@@ -62,6 +62,13 @@ impl Recorder {
         }
     }
 
+    /// Hands what there is to the writer.
+    pub fn flush(&mut self) {
+        if !self.chunk.is_empty() {
+            self.hand_over();
+        }
+    }
+
     /// Whether rows cannot be written any more: `finish` says why.
     #[inline]
     pub fn failed(&self) -> bool {
@@ -76,9 +83,9 @@ impl Recorder {
         let digest = match writer.join() {
             Ok(result) => result.map_err(|e| {
                 let place = path.map(|p| format!("{}: ", p.display())).unwrap_or_default();
-                RunError::new(format!("{place}records cannot be written: {e}"))
+                RunError::system(format!("{place}records cannot be written"), e)
             })?,
-            Err(_) => return Err(RunError::new("the record writer stopped")),
+            Err(_) => return Err(RunError::bug("the record writer stopped")),
         };
         Ok(Recorded { rows, sha256: digest.iter().map(|b| format!("{b:02x}")).collect() })
     }
@@ -140,12 +147,12 @@ mod tests {
             (0..100_000_000).take_while(|&i| (r.push(&Record::new(i, Kind::Sent)), !r.failed()).1).count();
         assert!(pushed <= CHUNK / RECORD_BYTES * (IN_FLIGHT + 3), "{pushed} rows into a full disk");
         let e = r.finish().unwrap_err();
-        assert!(e.0.starts_with("/dev/full: ") && e.0.contains("No space left"), "{e}");
+        assert!(e.found.starts_with("/dev/full: ") && e.to_string().contains("No space left"), "{e}");
     }
 
     #[test]
     fn a_path_that_cannot_be_written_is_named() {
         let e = Recorder::new(Some(Path::new("/nonexistent/records.bin"))).unwrap_err();
-        assert!(e.0.contains("/nonexistent/records.bin"));
+        assert!(e.found.contains("/nonexistent/records.bin"));
     }
 }

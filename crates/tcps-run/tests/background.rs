@@ -55,7 +55,7 @@ fn tcp(congestion: &str, users: u16, more: Value) -> Value {
 
 fn simulate(plan: &Value) -> (Report, Value) {
     let plan: Plan = serde_json::from_value(plan.clone()).expect("a plan");
-    let options = Options { records: None, pcapng: None, progress: None };
+    let options = Options { records: None, pcapng: None, progress: None, every_ns: None };
     let report = run(&plan, &mut Disk, options).expect("a run");
     let json = serde_json::to_value(&report).expect("json");
     (report, json)
@@ -232,9 +232,9 @@ fn over_quic_too_the_same_seed_gives_the_same_run_and_another_seed_another() {
 fn what_quic_cannot_be_is_refused_with_the_entry_and_what_is_allowed() {
     let without = over_quic(plan(1, json!([tcp("none", 1, json!({}))])), 1);
     let without: Plan = serde_json::from_value(without).expect("a plan");
-    let options = Options { records: None, pcapng: None, progress: None };
+    let options = Options { records: None, pcapng: None, progress: None, every_ns: None };
     assert_eq!(
         run(&without, &mut Disk, options).map(drop).expect_err("a refusal").to_string(),
-        "traffic.web.forward: transport quic: congestion is \"none\"; allowed: cubic, newreno"
+        "traffic.web.forward: transport quic: congestion is \"none\"; allowed: \"cubic\", \"newreno\""
     );
 }

@@ -39,7 +39,7 @@ fn solved(there: usize, back: usize, ki: f64) -> (f64, f64) {
 fn without_loss_both_ways_solve_the_difference_equations() {
     for (there, back, ki) in [(1, 1, 0.568), (2, 3, 0.276), (5, 5, 0.146), (10, 10, 0.0758), (25, 25, 0.05)] {
         let (rise, overshoot) = solved(there, back, ki);
-        for more in [json!({}), json!({"jitter": {"kind": "constant", "ns": 0}})] {
+        for more in [json!({}), json!({"jitter": {"kind": "constant", "span_ns": 0}})] {
             let s = spec(json!([cell(there as f64, back as f64, ki, more)]), json!({"runs": 3}));
             for r in only(&s).runs {
                 assert!((r.overshoot - overshoot).abs() < 1e-9, "{there}+{back}: {r:?}, {overshoot}");
@@ -59,7 +59,7 @@ fn both_ways_see_the_same_figures() {
                 let s = spec(json!([cell(4.5, 3.0, 0.15, more)]), json!({"runs": 1000, "answers": answers}));
                 only(&s)
             };
-            let (block, single) = (make(json!(null)), make(json!({"kind": "constant", "ns": 0})));
+            let (block, single) = (make(json!(null)), make(json!({"kind": "constant", "span_ns": 0})));
             for (a, b) in [
                 (block.rise_ms, single.rise_ms),
                 (block.overshoot, single.overshoot),
@@ -67,7 +67,8 @@ fn both_ways_see_the_same_figures() {
                 (block.settling_ms, single.settling_ms),
                 (block.error, single.error),
             ] {
-                let (mean, sd) = (a.mean.unwrap() - b.mean.unwrap(), a.sd.unwrap().hypot(b.sd.unwrap()));
+                let (mean, sd) =
+                    (a.mean.unwrap() - b.mean.unwrap(), libm::hypot(a.sd.unwrap(), b.sd.unwrap()));
                 let noise = 4.0 * sd / f64::from(a.n).sqrt();
                 assert!(mean.abs() <= noise + 1e-9, "{answers}, {phases}, {loss}: {a:?}, {b:?}");
             }
@@ -130,7 +131,7 @@ fn jitter_acts_as_delay() {
         let s = spec(json!([cell(5.0, 5.0, 0.12, more)]), json!({"runs": 400}));
         only(&s).overshoot.mean.unwrap()
     };
-    let jitter = json!({"kind": "exponential", "mean_ns": 3e6, "shift_ns": 0});
+    let jitter = json!({"kind": "exponential", "mean_ns": 3_000_000, "shift_ns": 0});
     let (none, ordered) = (overshoot(json!({})), overshoot(json!({"jitter": jitter})));
     let overtaking = overshoot(json!({"jitter": jitter, "reorder": true}));
     assert!(ordered > none + 5.0 && overtaking > none + 1.0, "{none}, {ordered}, {overtaking}");

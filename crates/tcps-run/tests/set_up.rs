@@ -1,5 +1,7 @@
 //! Setting up a virtual run costs memory, and with it work, in proportion to what its plan holds.
 
+#![expect(unsafe_code, reason = "an allocator that counts")]
+
 use serde_json::{json, Value};
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -70,7 +72,7 @@ fn twice_the_operators_take_twice_the_memory() {
     let asked = |count: usize| {
         let plan = operators(count);
         let before = BYTES.get();
-        let options = Options { records: None, pcapng: None, progress: None };
+        let options = Options { records: None, pcapng: None, progress: None, every_ns: None };
         assert_eq!(run(&plan, &mut Disk, options).expect("a run").records, 6 * count as u64);
         (BYTES.get() - before) as f64
     };

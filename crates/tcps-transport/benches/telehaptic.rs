@@ -10,6 +10,7 @@ use serde_json::Value;
 use std::{hint::black_box, time::Instant};
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
+    ids::FlowId,
     sample::Meta,
     time::{Time, MS},
 };
@@ -27,7 +28,7 @@ fn side(name: &str, side: Side) -> Box<dyn Endpoint> {
 
 fn send(from: &mut dyn Endpoint, flow: u16, index: u32, buf: &mut Vec<u8>) {
     let now = Time::from(index) * MS;
-    let meta = Meta { flow, index, origin_ns: now, echo: None };
+    let meta = Meta { flow: FlowId(flow), index, origin_ns: now, echo: None };
     from.handle_input(now, Input::Sample { meta, bytes: black_box(&[7; 24]) });
     while let Some(output) = from.poll_output(buf) {
         if matches!(output, Output::Transmit(_)) {
@@ -37,7 +38,7 @@ fn send(from: &mut dyn Endpoint, flow: u16, index: u32, buf: &mut Vec<u8>) {
 }
 
 fn take(to: &mut dyn Endpoint, now: Time, datagram: &[u8], buf: &mut Vec<u8>) {
-    to.handle_input(now, Input::Datagram { bytes: black_box(datagram), received_ns: now });
+    to.handle_input(now, Input::datagram(black_box(datagram), now));
     while let Some(output) = to.poll_output(buf) {
         black_box((&output, &buf));
     }

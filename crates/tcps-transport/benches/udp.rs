@@ -9,6 +9,7 @@ use serde_json::Value;
 use std::{hint::black_box, time::Instant};
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
+    ids::FlowId,
     sample::Meta,
 };
 use tcps_transport::{endpoint, ChannelContext, Side};
@@ -34,7 +35,7 @@ fn sender() -> f64 {
     let (mut a, mut buf, sample) = (side(Side::A), Vec::new(), [7u8; 64]);
     let begin = Instant::now();
     for index in 0..SAMPLES {
-        let meta = Meta { flow: 1, index, origin_ns: i64::from(index), echo: None };
+        let meta = Meta { flow: FlowId(1), index, origin_ns: i64::from(index), echo: None };
         a.handle_input(meta.origin_ns, Input::Sample { meta, bytes: black_box(&sample) });
         drain(a.as_mut(), &mut buf);
     }
@@ -45,7 +46,7 @@ fn sender() -> f64 {
 #[allow(clippy::disallowed_methods)] // a benchmark measures
 fn receiver() -> f64 {
     let (mut a, mut b, mut buf) = (side(Side::A), side(Side::B), Vec::new());
-    let meta = Meta { flow: 1, index: 0, origin_ns: 0, echo: None };
+    let meta = Meta { flow: FlowId(1), index: 0, origin_ns: 0, echo: None };
     a.handle_input(0, Input::Sample { meta, bytes: &[7; 64] });
     assert!(matches!(a.poll_output(&mut buf), Some(Output::Transmit(_))));
     let mut datagram = buf.clone();
@@ -53,7 +54,7 @@ fn receiver() -> f64 {
     for index in 0..SAMPLES {
         datagram[4..8].copy_from_slice(&index.to_be_bytes());
         let received_ns = i64::from(index);
-        b.handle_input(received_ns, Input::Datagram { bytes: black_box(&datagram), received_ns });
+        b.handle_input(received_ns, Input::datagram(black_box(&datagram), received_ns));
         drain(b.as_mut(), &mut buf);
     }
     begin.elapsed().as_nanos() as f64 / f64::from(SAMPLES)

@@ -92,9 +92,10 @@ impl Backlog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tcps_core::ids::FlowId;
 
     fn meta(index: u32) -> Meta {
-        Meta { flow: 1, index, origin_ns: 0, echo: None }
+        Meta { flow: FlowId(1), index, origin_ns: 0, echo: None }
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! What an endpoint knows of its channel: its side, the flows, the names of random streams.
 
-use tcps_core::time::{Time, MS};
+use tcps_core::{
+    ids::FlowId,
+    time::{Time, MS},
+};
 
 /// An end of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +28,7 @@ impl Side {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelFlow {
     /// Its number in the plan.
-    pub flow: u16,
+    pub flow: FlowId,
     /// The side that its samples are sent to.
     pub to: Side,
     /// Its name without the session: `kinematic`, `haptic`, `audio`, `video` or the user's own.
@@ -49,7 +52,7 @@ impl ChannelContext {
     /// A channel with flows of 1 kHz, for tests and benchmarks.
     pub fn of(flows: &[(u16, Side, &str)]) -> Self {
         let flow = |&(flow, to, name): &(u16, Side, &str)| ChannelFlow {
-            flow,
+            flow: FlowId(flow),
             to,
             name: name.into(),
             period_ns: MS,
@@ -58,7 +61,7 @@ impl ChannelContext {
     }
 
     /// The flows whose samples arrive at `side`.
-    pub fn arriving_at(&self, side: Side) -> impl Iterator<Item = u16> + '_ {
+    pub fn arriving_at(&self, side: Side) -> impl Iterator<Item = FlowId> + '_ {
         self.flows.iter().filter(move |f| f.to == side).map(|f| f.flow)
     }
 }

@@ -113,13 +113,13 @@ struct Support {
 }
 
 /// An estimated line, `level` at `middle`.
-struct Line {
+struct ClockLine {
     middle: f64,
     level: f64,
     slope: f64,
 }
 
-impl Line {
+impl ClockLine {
     fn at(&self, t: i64) -> f64 {
         self.level + self.slope * (t as f64 - self.middle)
     }
@@ -154,19 +154,23 @@ impl Points {
         })
     }
 
-    fn line(&self) -> Line {
+    fn line(&self) -> ClockLine {
         let middle = (mean(&self.above).0 + mean(&self.below).0) / 2.0;
         let told = self.above.len() >= DRIFT_EXCHANGES;
         let (above, below) = (support(&self.above, middle, told), support(&self.below, middle, told));
         let weight = |distance: f64| 1.0 / (1.0 + distance * distance);
         let (a, b) = (weight(above.distance), weight(below.distance));
         let slope = (a * above.slope - b * below.slope) / (a + b);
-        Line { middle, level: (above.level - below.level) / 2.0, slope: slope.clamp(-MAX_DRIFT, MAX_DRIFT) }
+        ClockLine {
+            middle,
+            level: (above.level - below.level) / 2.0,
+            slope: slope.clamp(-MAX_DRIFT, MAX_DRIFT),
+        }
     }
 
     /// How far the truth can be from the line at the last exchange: every earlier limit holds there too,
     /// widened by what the slope can be wrong times its age.
-    fn bound(&self, line: &Line) -> Option<f64> {
+    fn bound(&self, line: &ClockLine) -> Option<f64> {
         let slack_above: Vec<f64> = self.above.iter().map(|p| p.1 as f64 - line.at(p.0)).collect();
         let slack_below: Vec<f64> = self.below.iter().map(|p| p.1 as f64 + line.at(p.0)).collect();
         let too_high = slope_error(&self.above, &slack_above, &self.below, &slack_below);

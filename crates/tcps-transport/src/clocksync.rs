@@ -15,14 +15,12 @@ use crate::{
 };
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output, Transmit},
-    record::{Kind, Record, NONE},
+    ids::FlowId,
+    record::{Kind, Record},
     report::ClockEstimate,
     time::Time,
 };
-use tcps_wire::{
-    clock::{Packet, Repr, CLOCK_BYTES},
-    Error,
-};
+use tcps_wire::clock::{Repr, CLOCK_BYTES};
 
 /// Requests that may be on their way at once.
 const PENDING: usize = 64;
@@ -84,7 +82,7 @@ impl Client {
     /// Takes only the first answer to a request that was made, with the stamp that it had.
     // [RFC 5905 §8]
     fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Option<()> {
-        let Ok(Repr::Response { sequence, t1_ns, t2_ns, t3_ns }) = parse(bytes) else { return None };
+        let Ok(Repr::Response { sequence, t1_ns, t2_ns, t3_ns }) = Repr::parse(bytes) else { return None };
         let pending = &mut self.pending[sequence as usize % PENDING];
         if pending.sequence != sequence || pending.t1_ns != t1_ns {
             return None;
@@ -108,7 +106,7 @@ impl Endpoint for Client {
     fn handle_input(&mut self, now: Time, input: Input<'_>) {
         match input {
             Input::Timeout if now >= self.next_ns => self.ask(now),
-            Input::Datagram { bytes, received_ns } => {
+            Input::Datagram { bytes, received_ns, .. } => {
                 if self.receive(now, bytes, received_ns).is_none() {
                     self.stats.malformed += 1;
                 }
@@ -139,8 +137,8 @@ pub struct Server {
 
 impl Endpoint for Server {
     fn handle_input(&mut self, now: Time, input: Input<'_>) {
-        let Input::Datagram { bytes, received_ns } = input else { return };
-        match parse(bytes) {
+        let Input::Datagram { bytes, received_ns, .. } = input else { return };
+        match Repr::parse(bytes) {
             Ok(Repr::Request { sequence, t1_ns }) => {
                 let answer = Repr::Response { sequence, t1_ns, t2_ns: received_ns, t3_ns: now };
                 transmit(&mut self.outbox, sequence, answer);
@@ -158,11 +156,7 @@ impl Endpoint for Server {
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<Repr, Error> {
-    Repr::parse(&Packet::new_checked(bytes)?)
-}
-
 fn transmit(outbox: &mut Outbox, index: u32, repr: Repr) {
     let wire_bytes = CLOCK_BYTES as u32 + STACK_BYTES;
-    outbox.push(Output::Transmit(Transmit { wire_bytes, flow: NONE, index }), |out| repr.emit(out));
+    outbox.push(Output::Transmit(Transmit::new(wire_bytes, FlowId::NONE, index)), |out| repr.emit(out));
 }

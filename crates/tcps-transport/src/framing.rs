@@ -29,15 +29,7 @@ fn trailer_bytes(has_echo: bool) -> usize {
 /// Appends a sample of at most `MAX_SAMPLE_BYTES` to the stream.
 // [Polachan 2022: echoes]
 pub(crate) fn frame(meta: &Meta, sample: &[u8], mut put: impl FnMut(&[u8])) {
-    let repr = Repr {
-        flow: meta.flow,
-        index: meta.index,
-        origin_ns: meta.origin_ns,
-        length: sample.len() as u32,
-        fragment: 0,
-        fragments: 1,
-        has_echo: meta.echo.is_some(),
-    };
+    let repr = Repr::whole(meta, sample.len(), meta.echo.is_some());
     let mut head = Vec::with_capacity(HEADER_BYTES);
     repr.emit(&mut head);
     put(&head);
@@ -138,12 +130,15 @@ fn frame_end(bytes: &[u8]) -> Result<Option<usize>, Error> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tcps_core::sample::Echo;
+    use tcps_core::{
+        ids::{FlowId, NodeId},
+        sample::Echo,
+    };
 
     /// Every third sample carries an echo command.
     fn meta(index: u32) -> Meta {
-        let echo = Echo { target: 7, sequence: index, reply_to: 2, injected_ns: -5 };
-        Meta { flow: 3, index, origin_ns: 9, echo: index.is_multiple_of(3).then_some(echo) }
+        let echo = Echo { target: 7, sequence: index, reply_to: NodeId(2), injected_ns: -5 };
+        Meta { flow: FlowId(3), index, origin_ns: 9, echo: index.is_multiple_of(3).then_some(echo) }
     }
 
     proptest! {

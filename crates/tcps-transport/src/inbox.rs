@@ -6,7 +6,7 @@ use crate::{
     reassembly::{Outcome, Reassembly, PATIENCE_NS},
     udp::{tag, MAX_SAMPLE_BYTES},
 };
-use tcps_core::{sample::Meta, time::Time};
+use tcps_core::{ids::FlowId, sample::Meta, time::Time};
 use tcps_wire::{header::Repr, Error};
 
 /// The flows that arrive at one side.
@@ -18,7 +18,7 @@ pub(crate) struct Inbox {
 
 #[derive(Debug)]
 struct Inbound {
-    flow: u16,
+    flow: FlowId,
     had: Had,
     parts: Reassembly,
 }

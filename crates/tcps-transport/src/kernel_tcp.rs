@@ -11,15 +11,18 @@ use crate::{
     channel::{ChannelContext, Side},
     framing::{frame, parse, whole_frame},
     outbox::Outbox,
-    params::{Params, TransportError},
+    params::{Make, Params, TransportError, ROOM},
     udp::MAX_SAMPLE_BYTES,
 };
 use serde_json::Value;
 use tcps_core::{
     endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
+    ids::FlowId,
+    param::{Entry, Params as _},
+    params,
     sample::Meta,
     size::LINK_BYTES,
-    time::{Time, MS, SECOND},
+    time::Time,
 };
 use tcps_wire::header::HEADER_BYTES;
 
@@ -48,33 +51,43 @@ pub struct Settings {
     pub give_up_ns: Time,
 }
 
+params! {
+    /// Of a connection.
+    pub(crate) struct Given {
+        congestion: Option<String> = Text, ABSENT, ANY, "congestion control, by its name in the kernel; absent: the kernel's default";
+        no_delay: bool = Flag, "true", ANY, "whether small segments are sent at once (no Nagle algorithm)";
+        send_buffer_bytes: Option<u32> = Bytes, ABSENT, 4096.0..=1e8, "bytes kept until acknowledged; absent: the kernel's own";
+        receive_buffer_bytes: Option<u32> = Bytes, ABSENT, 4096.0..=1e8, "bytes kept until read; absent: the kernel's own";
+        queue_bytes: usize = Bytes, "262144 B", ROOM, "bytes that wait before the send buffer; samples without room are refused and counted";
+        give_up_ns: Time = Ns, "10 s", 1e8..=3.6e12, "how long sent bytes may stay unacknowledged before the connection ends";
+    }
+}
+
+/// In a scenario.
+pub(crate) const ENTRY: Entry<Make> = Entry {
+    id: 11,
+    name: NAME,
+    doc: "the TCP of the machine's kernel",
+    params: &[Given::TABLE],
+    make: |params, side, ctx| Ok(Box::new(KernelTcp::from_params(params, side, ctx)?)),
+};
+
 impl Settings {
     /// Reads the parameters of a channel.
     pub fn new(params: &Value) -> Result<Self, TransportError> {
-        Self::read(&Params::new(NAME, params))
+        Self::read(&Params::new(NAME, params).known(&ENTRY)?)
     }
 
     fn read(params: &Params<'_>) -> Result<Self, TransportError> {
-        params.allow(&[
-            "congestion",
-            "no_delay",
-            "send_buffer_bytes",
-            "receive_buffer_bytes",
-            "queue_bytes",
-            "give_up_ns",
-        ])?;
-        let buffer = |key| params.integer(key, 4_096..=100_000_000);
+        let Given { congestion, no_delay, send_buffer_bytes, receive_buffer_bytes, queue_bytes, give_up_ns } =
+            params.read()?;
         let letter = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
         let name = |text: &str| (1..=NAME_BYTES).contains(&text.len()) && text.bytes().all(letter);
-        let allowed = "a name of the kernel such as \"cubic\", \"reno\" or \"bbr\"";
-        Ok(Self {
-            congestion: params.text("congestion", name, allowed)?.map(str::to_string),
-            no_delay: params.boolean("no_delay")?.unwrap_or(true),
-            send_buffer_bytes: buffer("send_buffer_bytes")?,
-            receive_buffer_bytes: buffer("receive_buffer_bytes")?,
-            queue_bytes: params.integer("queue_bytes", 1_000..=100_000_000)?.unwrap_or(262_144) as usize,
-            give_up_ns: params.span_ns("give_up_ns", 100 * MS..=3_600 * SECOND)?.unwrap_or(10 * SECOND),
-        })
+        if congestion.as_deref().is_some_and(|text| !name(text)) {
+            let allowed = "a name of the kernel such as \"cubic\", \"reno\" or \"bbr\"";
+            return Err(params.refuse("congestion", allowed));
+        }
+        Ok(Self { congestion, no_delay, send_buffer_bytes, receive_buffer_bytes, queue_bytes, give_up_ns })
     }
 }
 
@@ -82,7 +95,7 @@ impl Settings {
 #[derive(Debug)]
 pub struct KernelTcp {
     /// The flows that arrive here.
-    inbound: Vec<u16>,
+    inbound: Vec<FlowId>,
     outbox: Outbox,
     stats: EndpointStats,
 }
@@ -105,7 +118,7 @@ impl KernelTcp {
             return;
         }
         let wire_bytes = sample.len() as u32 + OVERHEAD_BYTES;
-        let transmit = Transmit { wire_bytes, flow: meta.flow, index: meta.index };
+        let transmit = Transmit::new(wire_bytes, meta.flow, meta.index);
         self.outbox.push(Output::Transmit(transmit), |out| {
             frame(&meta, sample, |part| out.extend_from_slice(part));
         });
@@ -126,7 +139,7 @@ impl Endpoint for KernelTcp {
     fn handle_input(&mut self, _now: Time, input: Input<'_>) {
         match input {
             Input::Sample { meta, bytes } => self.take(meta, bytes),
-            Input::Datagram { bytes, received_ns } => self.receive(bytes, received_ns),
+            Input::Datagram { bytes, received_ns, .. } => self.receive(bytes, received_ns),
             Input::Timeout => {}
         }
     }
@@ -144,7 +157,8 @@ impl Endpoint for KernelTcp {
 mod tests {
     use super::*;
     use serde_json::json;
-    use tcps_core::sample::Echo;
+    use tcps_core::time::SECOND;
+    use tcps_core::{ids::NodeId, sample::Echo};
 
     fn end(side: Side) -> KernelTcp {
         let context = ChannelContext::of(&[(0, Side::B, "kinematic"), (1, Side::A, "haptic")]);
@@ -163,12 +177,12 @@ mod tests {
     // [Polachan 2022: echoes], [model: wire size]
     #[test]
     fn a_sample_goes_and_comes_with_its_echo_command() {
-        let echo = Some(Echo { target: 7, sequence: 3, reply_to: 2, injected_ns: -5 });
-        let meta = Meta { flow: 0, index: 9, origin_ns: 4, echo };
+        let echo = Some(Echo { target: 7, sequence: 3, reply_to: NodeId(2), injected_ns: -5 });
+        let meta = Meta { flow: FlowId(0), index: 9, origin_ns: 4, echo };
         let (frame, transmit) = sent(&mut end(Side::A), meta, b"hand");
-        assert_eq!(transmit, Transmit { wire_bytes: 4 + 24 + 78, flow: 0, index: 9 });
+        assert_eq!(transmit, Transmit::new(4 + 24 + 78, FlowId(0), 9));
         let (mut b, mut sample) = (end(Side::B), Vec::new());
-        b.handle_input(8, Input::Datagram { bytes: &frame, received_ns: 7 });
+        b.handle_input(8, Input::datagram(&frame, 7));
         let delivery = Delivery { meta, received_ns: 7 };
         assert_eq!(b.poll_output(&mut sample), Some(Output::Deliver(delivery)));
         assert_eq!((sample.as_slice(), b.stats().malformed), (&b"hand"[..], 0));
@@ -176,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_is_not_a_frame_for_here_is_counted() {
-        let meta = Meta { flow: 0, index: 0, origin_ns: 0, echo: None };
+        let meta = Meta { flow: FlowId(0), index: 0, origin_ns: 0, echo: None };
         let (frame, _) = sent(&mut end(Side::A), meta, b"hand");
         let mut b = end(Side::B);
         let longer = [frame.as_slice(), b"x"].concat();
@@ -184,7 +198,7 @@ mod tests {
         other_flow[3] = 1;
         let bad: [&[u8]; 5] = [b"", b"GET / HTTP/1.1\r\n", &frame[..frame.len() - 1], &longer, &other_flow];
         for (i, bytes) in bad.into_iter().enumerate() {
-            b.handle_input(0, Input::Datagram { bytes, received_ns: 0 });
+            b.handle_input(0, Input::datagram(bytes, 0));
             assert_eq!((b.poll_output(&mut Vec::new()), b.stats().malformed), (None, i as u64 + 1));
         }
     }

@@ -14,7 +14,6 @@
 
 #![forbid(unsafe_code)]
 
-mod after;
 mod backlog;
 mod channel;
 pub mod clockfit;
@@ -25,6 +24,7 @@ mod framing;
 mod had;
 mod inbox;
 pub mod kernel_tcp;
+mod literature;
 mod meter;
 mod missing;
 mod numbered;
@@ -44,4 +44,7 @@ pub use channel::{ChannelContext, ChannelFlow, Side};
 pub use framing::Frames;
 pub use outbox::Outbox;
 pub use params::TransportError;
-pub use registry::{controller, encapsulation_bytes, endpoint, has_plain_header, is_telehaptic, led, names};
+pub use registry::{
+    controller, described, described_controllers, encapsulation_bytes, endpoint, has_plain_header,
+    is_telehaptic, led, names,
+};

@@ -9,11 +9,12 @@ use crate::{
     channel::{ChannelContext, Side},
     inbox::{Inbox, Taken},
     outbox::Outbox,
-    params::{Params, TransportError},
+    params::{Mtu, Overhead, Params, TransportError},
     udp::{deliver, repeated, MAX_SAMPLE_BYTES, STACK_BYTES},
 };
 use tcps_core::{
-    endpoint::{EndpointStats, Output, Transmit},
+    endpoint::{Again, EndpointStats, Output, Transmit},
+    ids::FlowId,
     record::{Kind, Record},
     sample::Meta,
     time::Time,
@@ -25,15 +26,13 @@ use tcps_wire::{
     Error,
 };
 
-const MTU_BYTES: u32 = 1200;
-
 /// The state that such a transport needs whatever its rules are.
 #[derive(Debug)]
 pub(crate) struct Numbered {
     overhead_bytes: Option<u32>,
     mtu_bytes: usize,
     /// The flow that datagrams without a sample are sent for.
-    voice: u16,
+    voice: FlowId,
     next: u16,
     scratch: Vec<u8>,
     /// The sample that the datagram of the last `hear` completed.
@@ -65,11 +64,11 @@ impl Numbered {
         extra_bytes: usize,
     ) -> Result<Self, TransportError> {
         let own = ctx.flows.iter().find(|f| f.to != side).or(ctx.flows.first());
-        let mtu_bytes = params.integer("mtu_bytes", 300..=65_507)?.unwrap_or(MTU_BYTES) as usize;
+        let (Mtu { mtu_bytes }, Overhead { overhead_bytes }) = (params.read()?, params.read()?);
         Ok(Self {
-            overhead_bytes: params.integer("overhead_bytes", 0..=65_535)?,
-            mtu_bytes: mtu_bytes - extra_bytes,
-            voice: own.map_or(0, |f| f.flow),
+            overhead_bytes,
+            mtu_bytes: mtu_bytes as usize - extra_bytes,
+            voice: own.map_or(FlowId(0), |f| f.flow),
             next: 0,
             scratch: Vec::new(),
             sample: Vec::new(),
@@ -79,7 +78,7 @@ impl Numbered {
         })
     }
 
-    /// Sends a sample; `kept` sees each datagram. `extra` stands between prefix and header.
+    /// Sends a sample; `kept` sees each datagram. `extra` stands between prefix and header: what it has was sent before.
     pub(crate) fn send(
         &mut self,
         meta: &Meta,
@@ -106,7 +105,8 @@ impl Numbered {
                 Some(overhead_bytes) => (part.payload_bytes() + extra.len()) as u32 + overhead_bytes,
                 None => self.scratch.len() as u32 + STACK_BYTES,
             };
-            let transmit = Transmit { wire_bytes, flow: part.flow, index: part.index };
+            let again = if extra.is_empty() { Again::Nothing } else { Again::Older };
+            let transmit = Transmit::new(wire_bytes, part.flow, part.index).again(again);
             kept(sequence, &transmit, &self.scratch);
             let bytes = &self.scratch;
             self.outbox.push(Output::Transmit(transmit), |out| out.extend_from_slice(bytes));
@@ -115,7 +115,8 @@ impl Numbered {
 
     /// Sends a kept datagram again.
     pub(crate) fn send_again(&mut self, transmit: Transmit, bytes: &[u8]) {
-        self.outbox.push(Output::Transmit(transmit), |out| out.extend_from_slice(bytes));
+        let transmit = Output::Transmit(transmit.again(Again::All));
+        self.outbox.push(transmit, |out| out.extend_from_slice(bytes));
     }
 
     /// Sends a datagram without a sample; a request with its sequences.
@@ -125,7 +126,7 @@ impl Numbered {
         sequences.iter().for_each(|s| self.scratch.extend_from_slice(&s.to_be_bytes()));
         let wire_bytes = self.scratch.len() as u32 + STACK_BYTES;
         let bytes = &self.scratch;
-        let transmit = Transmit { wire_bytes, flow: self.voice, index: 0 };
+        let transmit = Transmit::new(wire_bytes, self.voice, 0);
         self.outbox.push(Output::Transmit(transmit), |out| out.extend_from_slice(bytes));
     }
 

@@ -1,8 +1,68 @@
-//! Parameters of a transport, checked key by key.
+//! Parameters of a transport or a playout policy, checked by the tables of their entries.
 
-use serde_json::Value;
+use crate::channel::{ChannelContext, Side};
+use serde_json::{Map, Value};
 use std::{cell::RefCell, fmt, ops::RangeInclusive};
-use tcps_core::{rate::RateController, time::Time};
+use tcps_core::{
+    endpoint::Endpoint,
+    param::{self, Entry, Fault},
+    params,
+    rate::RateController,
+    time::Time,
+};
+use tcps_wire::telehaptic::MOST_FRAGMENTS;
+
+/// Makes one side of a channel.
+pub(crate) type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
+
+/// Bounds of the number of samples in a packet.
+pub(crate) const SAMPLES: RangeInclusive<f64> = 1.0..=MOST_FRAGMENTS as f64;
+/// Bounds of a span that may be none.
+pub(crate) const MINUTE: RangeInclusive<f64> = 0.0..=60e9;
+/// Bounds of a period.
+pub(crate) const PERIOD: RangeInclusive<f64> = 1e6..=1e9;
+/// Bounds of a datagram.
+pub(crate) const MTU: RangeInclusive<f64> = 300.0..=65_507.0;
+/// Bounds of room for bytes.
+pub(crate) const ROOM: RangeInclusive<f64> = 1e3..=1e8;
+
+params! {
+    /// How long datagrams are.
+    pub(crate) struct Mtu {
+        mtu_bytes: u32 = Bytes, "1200 B", MTU, "most bytes of a datagram";
+    }
+}
+params! {
+    /// Sound and picture beside haptic samples.
+    pub(crate) struct Media {
+        media_bytes: u32 = Bytes, "58 B", 1.0..=65_307.0, "bytes of sound and picture in a fragment, at most mtu less 200 B";
+    }
+}
+params! {
+    /// How a telehaptic packet is made.
+    pub(crate) struct Packing {
+        strict_two_subheaders: bool = Flag, "false", ANY, "whether sound and picture have a sub-header each on the wire; not beside overhead";
+        multiplexer: Option<String> = Choice(&["strict", "first-come"]), ABSENT, ANY, "whether sound goes first, or what arrived first; absent: strict, of hoip first-come";
+    }
+}
+params! {
+    /// Of receivers that tell of each packet.
+    pub(crate) struct Telling {
+        feedback_ns: Time = Ns, "20 ms", PERIOD, "time between feedback on each packet";
+    }
+}
+params! {
+    /// Of probes.
+    pub(crate) struct Probing {
+        probe_ns: Time = Ns, "10 ms", 1e6..=10e9, "time between probes";
+    }
+}
+params! {
+    /// What is accounted for headers.
+    pub(crate) struct Overhead {
+        overhead_bytes: Option<u32> = Bytes, ABSENT, 0.0..=65_535.0, "bytes counted for all headers of a packet, in place of the true ones";
+    }
+}
 
 /// Why there is no endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +81,7 @@ pub enum TransportError {
         /// The parameter.
         found: String,
         /// The parameters that it has.
-        allowed: &'static [&'static str],
+        allowed: Vec<&'static str>,
     },
     /// The flows of the channel are not what the transport is for.
     Channel {
@@ -39,7 +99,7 @@ pub enum TransportError {
         /// The transport.
         transport: &'static str,
         /// The parameter.
-        key: &'static str,
+        key: String,
         /// Its value.
         found: String,
         /// What it may be.
@@ -61,7 +121,7 @@ impl fmt::Display for TransportError {
                 write!(f, "transport {transport} on channel {channel}: found {found}; allowed: {needed}")
             }
             Self::BadParameter { transport, key, found, allowed } => {
-                let verb = if *key == ALL { "are" } else { "is" };
+                let verb = if key == ALL { "are" } else { "is" };
                 write!(f, "{}: {key} {verb} {found}; allowed: {allowed}", Owner(transport))
             }
         }
@@ -69,6 +129,22 @@ impl fmt::Display for TransportError {
 }
 
 impl std::error::Error for TransportError {}
+
+impl TransportError {
+    /// What of it a parameter is to blame for.
+    pub fn fault(&self) -> Option<Fault> {
+        match self {
+            Self::BadParameter { key, found, allowed, .. } => {
+                let key = if key == ALL { "" } else { key };
+                Some(Fault::new(key, found, allowed.as_str()))
+            }
+            Self::UnknownParameter { found, allowed, .. } => {
+                Some(Fault::new(found, "an unknown key", format!("no key, or {}", allowed.join(", "))))
+            }
+            _ => None,
+        }
+    }
+}
 
 /// Who has parameters: a transport, or playout.
 struct Owner<'a>(&'a str);
@@ -114,106 +190,45 @@ impl<'a> Params<'a> {
         self.controller.borrow_mut().take()
     }
 
-    /// Whether the key is there.
-    pub(crate) fn has(&self, key: &str) -> bool {
-        self.value.get(key).is_some()
-    }
-
-    /// Refuses every key that is not in `allowed`.
-    pub(crate) fn allow(&self, allowed: &'static [&'static str]) -> Result<(), TransportError> {
-        let keys = match self.value {
-            Value::Null => return Ok(()),
-            Value::Object(map) => map.keys(),
-            other => return Err(self.bad(ALL, other, "an object".into())),
-        };
-        match keys.into_iter().find(|k| !allowed.contains(&k.as_str())) {
-            None => Ok(()),
-            Some(key) => Err(TransportError::UnknownParameter {
-                transport: self.transport,
-                found: key.clone(),
-                allowed,
-            }),
+    /// Refuses every key that an entry does not have.
+    pub(crate) fn known<M>(self, entry: &Entry<M>) -> Result<Self, TransportError> {
+        let stray = self.map()?.keys().find(|key| !entry.params().any(|p| p.key == *key)).cloned();
+        let (transport, allowed) = (self.transport, entry.params().map(|p| p.key).collect());
+        match stray {
+            None => Ok(self),
+            Some(found) => Err(TransportError::UnknownParameter { transport, found, allowed }),
         }
     }
 
-    /// A whole number, if the key is there.
-    pub(crate) fn integer(
-        &self,
-        key: &'static str,
-        range: RangeInclusive<u32>,
-    ) -> Result<Option<u32>, TransportError> {
-        let Some(value) = self.value.get(key) else { return Ok(None) };
-        let number = value.as_u64().and_then(|n| u32::try_from(n).ok()).filter(|n| range.contains(n));
-        let allowed = || format!("a whole number from {} to {}", range.start(), range.end());
-        number.map(Some).ok_or_else(|| self.bad(key, value, allowed()))
+    /// The parameters of a table, checked and with their defaults.
+    pub(crate) fn read<S: param::Params>(&self) -> Result<S, TransportError> {
+        let own = |key: &str| S::TABLE.iter().any(|p| p.key == key);
+        let given = self.map()?.into_iter().filter(|(key, _)| own(key)).collect();
+        let fault = |Fault { key, found, allowed }| TransportError::BadParameter {
+            transport: self.transport,
+            key,
+            found,
+            allowed,
+        };
+        S::of(&Value::Object(given)).map_err(fault)
     }
 
-    /// A number, if the key is there.
-    pub(crate) fn number(
-        &self,
-        key: &'static str,
-        range: RangeInclusive<f64>,
-    ) -> Result<Option<f64>, TransportError> {
-        let Some(value) = self.value.get(key) else { return Ok(None) };
-        let number = value.as_f64().filter(|n| range.contains(n));
-        let allowed = || format!("a number from {} to {}", range.start(), range.end());
-        number.map(Some).ok_or_else(|| self.bad(key, value, allowed()))
+    fn map(&self) -> Result<Map<String, Value>, TransportError> {
+        match self.value {
+            Value::Null => Ok(Map::new()),
+            Value::Object(map) => Ok(map.clone()),
+            other => Err(self.bad(ALL, other, "an object".into())),
+        }
     }
 
-    /// Whole numbers in a list; none if the key is not there.
-    pub(crate) fn integers(
-        &self,
-        key: &'static str,
-        range: RangeInclusive<i64>,
-    ) -> Result<Vec<i64>, TransportError> {
-        let Some(value) = self.value.get(key) else { return Ok(Vec::new()) };
-        let list = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-        let numbers: Option<Vec<i64>> =
-            list.iter().map(|v| v.as_i64().filter(|n| range.contains(n))).collect();
-        let allowed = || format!("whole numbers from {} to {}", range.start(), range.end());
-        numbers.ok_or_else(|| self.bad(key, value, allowed()))
+    /// The text of a key.
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        self.value.get(key)?.as_str()
     }
 
-    /// True or false, if the key is there.
-    pub(crate) fn boolean(&self, key: &'static str) -> Result<Option<bool>, TransportError> {
-        let Some(value) = self.value.get(key) else { return Ok(None) };
-        value.as_bool().map(Some).ok_or_else(|| self.bad(key, value, "true or false".into()))
-    }
-
-    /// A span of time in nanoseconds, if the key is there.
-    pub(crate) fn span_ns(
-        &self,
-        key: &'static str,
-        range: RangeInclusive<Time>,
-    ) -> Result<Option<Time>, TransportError> {
-        let Some(value) = self.value.get(key) else { return Ok(None) };
-        let found = value.as_i64().filter(|n| range.contains(n));
-        let ms = |t: Time| t as f64 / 1e6;
-        let allowed = || format!("a time from {} ms to {} ms", ms(*range.start()), ms(*range.end()));
-        found.map(Some).ok_or_else(|| self.bad(key, value, allowed()))
-    }
-
-    /// One of a few names, if the key is there.
-    pub(crate) fn choice<'n>(
-        &self,
-        key: &'static str,
-        names: &[&'n str],
-    ) -> Result<Option<&'n str>, TransportError> {
-        let Some(value) = self.value.get(key) else { return Ok(None) };
-        let found = names.iter().copied().find(|n| value.as_str() == Some(n));
-        found.map(Some).ok_or_else(|| self.bad(key, value, names.join(", ")))
-    }
-
-    /// A text that `is_good`, if the key is there.
-    pub(crate) fn text(
-        &self,
-        key: &'static str,
-        is_good: impl Fn(&str) -> bool,
-        allowed: &str,
-    ) -> Result<Option<&'a str>, TransportError> {
-        let Some(value) = self.value.get(key) else { return Ok(None) };
-        let found = value.as_str().filter(|text| is_good(text));
-        found.map(Some).ok_or_else(|| self.bad(key, value, allowed.into()))
+    /// Whether the key is there.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.value.get(key).is_some()
     }
 
     /// Refuses the value of a key.
@@ -224,10 +239,11 @@ impl<'a> Params<'a> {
     /// A parameter whose value led to nothing.
     pub(crate) fn failed(&self, key: &'static str, found: &str, why: &dyn fmt::Display) -> TransportError {
         let (transport, found) = (self.transport, format!("{found} ({why})"));
-        TransportError::BadParameter { transport, key, found, allowed: "another one".into() }
+        TransportError::BadParameter { transport, key: key.into(), found, allowed: "another one".into() }
     }
 
     fn bad(&self, key: &'static str, found: &Value, allowed: String) -> TransportError {
-        TransportError::BadParameter { transport: self.transport, key, found: found.to_string(), allowed }
+        let (transport, key, found) = (self.transport, key.into(), found.to_string());
+        TransportError::BadParameter { transport, key, found, allowed }
     }
 }

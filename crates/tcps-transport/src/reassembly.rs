@@ -163,9 +163,10 @@ impl Slot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tcps_core::ids::FlowId;
 
     fn part(index: u32, fragment: u16) -> Repr {
-        Repr { flow: 1, index, origin_ns: 9, length: 3, fragment, fragments: 3, has_echo: false }
+        Repr { flow: FlowId(1), index, origin_ns: 9, length: 3, fragment, fragments: 3, has_echo: false }
     }
 
     fn add(r: &mut Reassembly, now: Time, index: u32, fragment: u16) -> Result<Outcome<'_>, Error> {
@@ -178,7 +179,7 @@ mod tests {
         assert_eq!(add(&mut r, 0, 5, 2), Ok(Outcome::Kept));
         assert_eq!(add(&mut r, 0, 5, 0), Ok(Outcome::Kept));
         assert_eq!(add(&mut r, 0, 5, 0), Ok(Outcome::Repeated));
-        let meta = Meta { flow: 1, index: 5, origin_ns: 9, echo: None };
+        let meta = Meta { flow: FlowId(1), index: 5, origin_ns: 9, echo: None };
         assert_eq!(add(&mut r, 0, 5, 1), Ok(Outcome::Complete(meta, b"abc")));
         assert_eq!((r.oldest_ns(), r.incomplete()), (None, 0));
     }

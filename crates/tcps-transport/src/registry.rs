@@ -1,42 +1,52 @@
 //! The transports by name.
 
 use crate::{
-    after,
     channel::{ChannelContext, Side},
-    fec::{Parity, Repeat},
-    kernel_tcp::{self, KernelTcp},
-    params::{Params, TransportError},
-    quic::Quic,
-    rtp::Rtp,
-    tcp::Tcp,
-    telehaptic::{self, Telehaptic},
-    udp::Udp,
+    congestion,
+    fec::{parity, repeat},
+    kernel_tcp, literature,
+    params::{Make, Params, TransportError},
+    quic, rtp, tcp,
+    telehaptic::Telehaptic,
+    udp,
 };
 use serde_json::Value;
 use tcps_core::{
     endpoint::Endpoint,
+    param::{self, Entry},
     rate::{RateController, Steers},
 };
 
-type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
-
-const MEMBERS: &[(&str, Make)] = &[
-    ("udp", |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?))),
-    ("alphan", |params, side, ctx| Ok(Box::new(after::alphan::Alphan::from_params(params, side, ctx)?))),
-    ("coarse-copy", |p, side, ctx| Ok(Box::new(after::coarse_copy::CoarseCopy::from_params(p, side, ctx)?))),
-    ("irtp", |params, side, ctx| Ok(Box::new(after::irtp::Irtp::from_params(params, side, ctx)?))),
-    ("merge-span", |p, side, ctx| Ok(Box::new(after::merge_span::MergeSpan::from_params(p, side, ctx)?))),
-    ("multipath", |p, side, ctx| Ok(Box::new(after::multipath::Multipath::from_params(p, side, ctx)?))),
-    ("nack", |params, side, ctx| Ok(Box::new(after::nack::Nack::from_params(params, side, ctx)?))),
-    ("smoothed-sctp", |p, s, ctx| Ok(Box::new(after::smoothed_sctp::SmoothedSctp::from_params(p, s, ctx)?))),
-    ("visual-haptic", |p, s, ctx| Ok(Box::new(after::visual_haptic::VisualHaptic::from_params(p, s, ctx)?))),
-    ("tcp", |params, side, ctx| Ok(Box::new(Tcp::from_params(params, side, ctx)?))),
-    (kernel_tcp::NAME, |params, side, ctx| Ok(Box::new(KernelTcp::from_params(params, side, ctx)?))),
-    ("quic", |params, side, ctx| Ok(Box::new(Quic::from_params(params, side, ctx)?))),
-    ("parity", |params, side, ctx| Ok(Box::new(Parity::from_params(params, side, ctx)?))),
-    ("repeat", |params, side, ctx| Ok(Box::new(Repeat::from_params(params, side, ctx)?))),
-    ("rtp", |params, side, ctx| Ok(Box::new(Rtp::from_params(params, side, ctx)?))),
+/// The transports; those that merge are in `congestion::CONTROLLERS`.
+const TRANSPORTS: &[&Entry<Make>] = &[
+    &udp::ENTRY,
+    &literature::alphan::ENTRY,
+    &literature::coarse_copy::ENTRY,
+    &literature::irtp::ENTRY,
+    &literature::merge_span::ENTRY,
+    &literature::multipath::ENTRY,
+    &literature::nack::ENTRY,
+    &literature::smoothed_sctp::ENTRY,
+    &literature::visual_haptic::ENTRY,
+    &tcp::ENTRY,
+    &kernel_tcp::ENTRY,
+    &quic::ENTRY,
+    &parity::ENTRY,
+    &repeat::ENTRY,
+    &rtp::ENTRY,
 ];
+
+/// All transports with their parameters, as JSON.
+pub fn described() -> Value {
+    let telehaptic: Vec<_> = congestion::merging().map(|(entry, _)| entry).collect();
+    let lists = [param::described(TRANSPORTS), param::described(&telehaptic)];
+    lists.into_iter().flat_map(|list| list.as_array().cloned().unwrap_or_default()).collect()
+}
+
+/// The rate controllers that say how fast flows may send, as JSON; their parameters are among those of the transport.
+pub fn described_controllers() -> Value {
+    congestion::pacing().map(|(entry, _)| Entry { params: &[], ..*entry }.described()).collect()
+}
 
 /// Whether the datagrams of a transport begin with the plain header, so that a packet's flow and sample can be read.
 pub fn has_plain_header(name: &str) -> bool {
@@ -53,12 +63,12 @@ pub fn encapsulation_bytes(name: &str) -> u32 {
 
 /// Names of the transports.
 pub fn names() -> Vec<&'static str> {
-    MEMBERS.iter().map(|(name, _)| *name).chain(telehaptic::MEMBERS.iter().map(|m| m.name)).collect()
+    TRANSPORTS.iter().map(|t| t.name).chain(congestion::merging().map(|(m, _)| m.name)).collect()
 }
 
 /// Whether a transport sends telehaptic packets.
 pub fn is_telehaptic(name: &str) -> bool {
-    telehaptic::MEMBERS.iter().any(|m| m.name == name)
+    congestion::merging().any(|(m, _)| m.name == name)
 }
 
 /// The parameters that may name a rate controller of the user's, and what it steers there.
@@ -87,14 +97,14 @@ pub fn led(
     side: Side,
     ctx: &ChannelContext,
 ) -> Result<Box<dyn Endpoint>, TransportError> {
-    if let Some(member) = telehaptic::MEMBERS.iter().find(|m| m.name == name) {
-        let params = Params::new(member.name, params).led(controller);
-        return Ok(Box::new(Telehaptic::new(&params, side, ctx, member)?));
+    if let Some((entry, merging)) = congestion::merging().find(|(m, _)| m.name == name) {
+        let params = Params::new(entry.name, params).led(controller).known(entry)?;
+        return Ok(Box::new(Telehaptic::new(&params, side, ctx, entry.name, &merging)?));
     }
-    let Some((transport, make)) = MEMBERS.iter().find(|(known, _)| *known == name) else {
+    let Some(transport) = TRANSPORTS.iter().find(|known| known.name == name) else {
         return Err(TransportError::UnknownTransport { found: name.to_string(), known: names() });
     };
-    make(&Params::new(transport, params).led(controller), side, ctx)
+    (transport.make)(&Params::new(transport.name, params).led(controller).known(transport)?, side, ctx)
 }
 
 #[cfg(test)]
@@ -125,10 +135,11 @@ mod tests {
             "transport udp has no parameter \"mtu\"; allowed: mtu_bytes, overhead_bytes"
         );
         let mtu = |found: &str| {
-            format!("transport udp: mtu_bytes is {found}; allowed: a whole number from 300 to 65507")
+            let allowed = "a size from 300 B to 65507 B, such as \"1200 B\"";
+            format!("transport udp: mtu_bytes is {found}; allowed: {allowed}")
         };
-        assert_eq!(refusal("udp", json!({"mtu_bytes": 299})), mtu("299"));
-        assert_eq!(refusal("udp", json!({"mtu_bytes": -1})), mtu("-1"));
+        assert_eq!(refusal("udp", json!({"mtu_bytes": 299})), mtu("299 B"));
+        assert_eq!(refusal("udp", json!({"mtu_bytes": -1})), mtu("-1 B"));
         assert_eq!(refusal("udp", json!({"mtu_bytes": "1200 B"})), mtu("\"1200 B\""));
         assert_eq!(refusal("udp", json!([1])), "transport udp: parameters are [1]; allowed: an object");
     }

@@ -11,11 +11,13 @@ use crate::{
     channel::{ChannelContext, Side},
     had::Had,
     outbox::Outbox,
-    params::{Params, TransportError},
+    params::{Make, Mtu, Overhead, Params, TransportError},
     reassembly::{Outcome, Reassembly, PATIENCE_NS},
 };
 use tcps_core::{
     endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
+    ids::FlowId,
+    param::{Entry, Params as _},
     record::{Kind, Record},
     sample::{Echo, Meta},
     time::Time,
@@ -30,7 +32,6 @@ use tcps_wire::{
 /// more.
 pub const MAX_SAMPLE_BYTES: usize = 16_000_000;
 pub use tcps_core::size::STACK_BYTES;
-const MTU_BYTES: u32 = 1200;
 
 /// An endpoint of the plain `udp` transport.
 #[derive(Debug)]
@@ -46,10 +47,19 @@ pub struct Udp {
 /// A flow that arrives here.
 #[derive(Debug)]
 struct Inbound {
-    flow: u16,
+    flow: FlowId,
     had: Had,
     parts: Reassembly,
 }
+
+/// In a scenario.
+pub(crate) const ENTRY: Entry<Make> = Entry {
+    id: 1,
+    name: "udp",
+    doc: "a sample is one datagram, or several if it is long; no retransmission",
+    params: &[Mtu::TABLE, Overhead::TABLE],
+    make: |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?)),
+};
 
 impl Udp {
     /// The endpoint at `side`. `overhead_bytes` is what accounts are charged for each packet beside its part
@@ -60,10 +70,8 @@ impl Udp {
         side: Side,
         ctx: &ChannelContext,
     ) -> Result<Self, TransportError> {
-        params.allow(&["mtu_bytes", "overhead_bytes"])?;
-        let mtu_bytes = params.integer("mtu_bytes", 300..=65_507)?.unwrap_or(MTU_BYTES) as usize;
-        let overhead_bytes = params.integer("overhead_bytes", 0..=65_535)?;
-        Ok(Self { overhead_bytes, ..Self::inside(mtu_bytes, side, ctx) })
+        let (Mtu { mtu_bytes }, Overhead { overhead_bytes }) = (params.read()?, params.read()?);
+        Ok(Self { overhead_bytes, ..Self::inside(mtu_bytes as usize, side, ctx) })
     }
 
     /// One whose datagrams of at most `mtu_bytes` travel inside another transport.
@@ -109,7 +117,7 @@ impl Udp {
             Some(overhead_bytes) => payload.len() as u32 + overhead_bytes,
             None => (HEADER_BYTES + payload.len() + trailer) as u32 + STACK_BYTES,
         };
-        let output = Output::Transmit(Transmit { wire_bytes, flow: repr.flow, index: repr.index });
+        let output = Output::Transmit(Transmit::new(wire_bytes, repr.flow, repr.index));
         self.outbox.push(output, |out| {
             repr.emit(out);
             out.extend_from_slice(payload);
@@ -187,7 +195,7 @@ impl Endpoint for Udp {
     fn handle_input(&mut self, now: Time, input: Input<'_>) {
         match input {
             Input::Sample { meta, bytes } => self.send(meta, bytes),
-            Input::Datagram { bytes, received_ns } => {
+            Input::Datagram { bytes, received_ns, .. } => {
                 if self.receive(now, bytes, received_ns).is_err() {
                     self.stats.malformed += 1;
                 }

@@ -1,15 +1,20 @@
-//! A running `udp` endpoint asks for no memory.
+//! A running endpoint asks for no memory, whatever its transport, but for those that are named here.
 
-use serde_json::Value;
+#![expect(unsafe_code, reason = "an allocator that counts")]
+
+use serde_json::{json, Value};
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
+    collections::{BTreeMap, VecDeque},
 };
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
+    ids::FlowId,
     sample::Meta,
+    time::{Time, MS},
 };
-use tcps_transport::{endpoint, ChannelContext, Side};
+use tcps_transport::{endpoint, names, ChannelContext, Side};
 
 struct Counting;
 
@@ -34,6 +39,105 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Calls for memory a packet, at most, of transports that ask for some.
+const ASK: [(&str, f64); 9] = [
+    ("gcc", 0.2),
+    ("kernel-tcp", 1.0),
+    ("parity", 4.2),
+    ("quic", 5.1),
+    ("repeat", 0.5),
+    ("rtp", 1.1),
+    ("scream", 0.2),
+    ("smoothed-sctp", 1.1),
+    ("tcp", 2.0),
+];
+
+/// Two ends; flow 1 goes to b and flow 2 back, a sample each a millisecond, and packets take as long.
+struct Pair {
+    ends: [Box<dyn Endpoint>; 2],
+    flight: VecDeque<(Time, usize, Vec<u8>)>,
+    buffer: Vec<u8>,
+    now: Time,
+    index: u32,
+    packets: u32,
+    delivered: u32,
+    /// Calls for memory by the ends.
+    asked: usize,
+}
+
+impl Pair {
+    fn new(name: &str) -> Self {
+        let params = if name == "timetable-k" { json!({"at_ms": [0], "k": [2]}) } else { Value::Null };
+        let ctx = ChannelContext::of(&[(1, Side::B, "haptic"), (2, Side::A, "kinematic")]);
+        let ends = [Side::A, Side::B].map(|side| endpoint(name, &params, side, &ctx).unwrap());
+        let buffer = Vec::with_capacity(1 << 16);
+        Self { ends, flight: VecDeque::new(), buffer, now: 0, index: 0, packets: 0, delivered: 0, asked: 0 }
+    }
+
+    fn counted<T>(asked: &mut usize, call: impl FnOnce() -> T) -> T {
+        let before = CALLS.get();
+        let result = call();
+        *asked += CALLS.get() - before;
+        result
+    }
+
+    fn tell(&mut self, end: usize, input: Input<'_>) {
+        let Self { ends, buffer, asked, now, .. } = self;
+        Self::counted(asked, || ends[end].handle_input(*now, input));
+        while let Some(output) = Self::counted(asked, || ends[end].poll_output(buffer)) {
+            match output {
+                Output::Transmit(_) => {
+                    self.packets += 1;
+                    self.flight.push_back((*now + MS, 1 - end, buffer.clone()));
+                }
+                Output::Deliver(_) => self.delivered += 1,
+                Output::Record(_) => {}
+            }
+        }
+    }
+
+    fn run(&mut self, milliseconds: u32) {
+        for _ in 0..milliseconds {
+            for end in 0..2 {
+                if self.ends[end].poll_timeout().is_some_and(|t| t <= self.now) {
+                    self.tell(end, Input::Timeout);
+                }
+                let meta =
+                    Meta { flow: FlowId(1 + end as u16), index: self.index, origin_ns: self.now, echo: None };
+                let bytes = [self.index as u8; 24];
+                self.tell(end, Input::Sample { meta, bytes: &bytes[..12 + 12 * end] });
+            }
+            self.index += 1;
+            while self.flight.front().is_some_and(|f| f.0 <= self.now) {
+                let Some((_, to, packet)) = self.flight.pop_front() else { break };
+                self.tell(to, Input::datagram(&packet, self.now));
+            }
+            self.now += MS;
+        }
+    }
+}
+
+#[test]
+fn a_packet_costs_no_memory_after_the_first_seconds() {
+    let mut most: BTreeMap<_, _> = names().into_iter().map(|name| (name, 0.0)).collect();
+    for (name, calls) in ASK {
+        assert!(most.insert(name, calls).is_some(), "{name} is no transport");
+    }
+    let mut wrong = Vec::new();
+    for (name, most) in most {
+        let mut pair = Pair::new(name);
+        pair.run(3000);
+        (pair.asked, pair.packets, pair.delivered) = (0, 0, 0);
+        pair.run(2000);
+        assert!(pair.delivered > 0 && pair.packets > 0, "{name}: nothing came");
+        let calls = pair.asked as f64 / f64::from(pair.packets);
+        if calls > most {
+            wrong.push(format!("{name}: {} calls for {} packets", pair.asked, pair.packets));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 /// Sends one sample from `a` to `b`, delivering every part twice; how many samples came out.
 fn pass(
     a: &mut dyn Endpoint,
@@ -43,12 +147,12 @@ fn pass(
     sample: &[u8],
 ) -> u32 {
     let [datagram, out] = bufs;
-    let meta = Meta { flow: 1, index, origin_ns: 0, echo: None };
+    let meta = Meta { flow: FlowId(1), index, origin_ns: 0, echo: None };
     let mut delivered = 0;
     a.handle_input(0, Input::Sample { meta, bytes: sample });
     while a.poll_output(datagram).is_some() {
         for _ in 0..2 {
-            b.handle_input(0, Input::Datagram { bytes: datagram, received_ns: 0 });
+            b.handle_input(0, Input::datagram(datagram, 0));
             while let Some(output) = b.poll_output(out) {
                 delivered += u32::from(matches!(output, Output::Deliver(_)));
             }
@@ -58,7 +162,7 @@ fn pass(
 }
 
 #[test]
-fn after_the_first_samples_no_memory_is_asked_for() {
+fn samples_in_parts_and_duplicates_of_udp_cost_no_memory_either() {
     let ctx = ChannelContext::of(&[(1, Side::B, "kinematic")]);
     let make = |side| endpoint("udp", &Value::Null, side, &ctx).unwrap();
     let (mut a, mut b, mut bufs) = (make(Side::A), make(Side::B), [Vec::new(), Vec::new()]);

@@ -15,7 +15,10 @@ use crate::{
     bytes::{u16_at, u32_at, u8_at},
     header, Error,
 };
-use tcps_core::time::{Time, US};
+use tcps_core::{
+    ids::FlowId,
+    time::{Time, US},
+};
 
 /// Length of the header in bytes.
 pub const HEADER_BYTES: usize = 16;
@@ -90,7 +93,7 @@ impl Repr {
             _ => (u32_at(b, 16), u16_at(b, 20), u16_at(b, 22)),
         };
         let origin_ns = near(now, u32_at(b, 4));
-        let (flow, index) = (u16_at(b, 8), u32_at(b, 0));
+        let (flow, index) = (FlowId(u16_at(b, 8)), u32_at(b, 0));
         let part = header::Repr { flow, index, origin_ns, length, fragment, fragments, has_echo };
         let whole = packet.kind() & FRAGMENT == 0;
         let fits = fragment < fragments && part.payload_bytes() == payload.len();
@@ -111,7 +114,7 @@ impl Repr {
         let kind = if p.fragments > 1 { FRAGMENT } else { 0 } | if p.has_echo { ECHO } else { 0 };
         out.extend_from_slice(&p.index.to_be_bytes());
         out.extend_from_slice(&(p.origin_ns.div_euclid(US) as u32).to_be_bytes());
-        out.extend_from_slice(&p.flow.to_be_bytes());
+        out.extend_from_slice(&p.flow.0.to_be_bytes());
         out.extend_from_slice(&[kind, self.priority]);
         out.extend_from_slice(&(p.payload_bytes() as u16).to_be_bytes());
         out.extend_from_slice(&[0, 0]);
@@ -153,7 +156,7 @@ mod tests {
 
     fn part(fragment: u16, fragments: u16, length: u32) -> header::Repr {
         header::Repr {
-            flow: 7,
+            flow: FlowId(7),
             index: 65538,
             origin_ns: SECOND,
             length,

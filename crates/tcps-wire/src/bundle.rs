@@ -21,6 +21,7 @@ use crate::{
     echo, Error,
 };
 use tcps_core::{
+    ids::FlowId,
     sample::Echo,
     time::{Time, US},
 };
@@ -46,7 +47,7 @@ pub fn emit_prefix(runs: u8, sequence: u16, out: &mut Vec<u8>) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr {
     /// Number of the flow.
-    pub flow: u16,
+    pub flow: FlowId,
     /// Samples in it, at least 1.
     pub count: u8,
     /// Number of the first sample within its flow.
@@ -81,7 +82,7 @@ impl Repr {
     /// Appends everything before the samples; `origins_ns` are those of the samples behind the first.
     pub fn emit(&self, origins_ns: impl Iterator<Item = Time>, out: &mut Vec<u8>) {
         let flags = if self.echo.is_some() { ECHO } else { 0 } | if self.part.is_some() { PART } else { 0 };
-        out.extend_from_slice(&self.flow.to_be_bytes());
+        out.extend_from_slice(&self.flow.0.to_be_bytes());
         out.extend_from_slice(&[self.count, flags]);
         out.extend_from_slice(&self.index.to_be_bytes());
         out.extend_from_slice(&self.origin_ns.to_be_bytes());
@@ -158,7 +159,7 @@ impl<'a> Runs<'a> {
         let later = self.cut(2 * (usize::from(count) - 1))?;
         let size = part.map_or(length as usize, |p| p.size.into());
         let content = self.cut(size.checked_mul(count.into()).ok_or(Error::TooLong)?)?;
-        let (flow, index, origin_ns) = (u16_at(head, 0), u32_at(head, 4), i64_at(head, 8));
+        let (flow, index, origin_ns) = (FlowId(u16_at(head, 0)), u32_at(head, 4), i64_at(head, 8));
         Ok(Run { repr: Repr { flow, count, index, origin_ns, length, part, echo }, later, content })
     }
 
@@ -193,8 +194,10 @@ fn tag(trailer: &[u8]) -> Result<Echo, Error> {
 
 #[cfg(test)]
 mod tests {
+
     use super::*;
     use proptest::prelude::*;
+    use tcps_core::ids::NodeId;
 
     const GOLDEN: [u8; 42] = [
         6, 1, 0, 9, // one run, datagram 9
@@ -208,7 +211,7 @@ mod tests {
     ];
 
     fn repr() -> Repr {
-        Repr { flow: 2, count: 2, index: 7, origin_ns: 1000 * US, length: 6, part: None, echo: None }
+        Repr { flow: FlowId(2), count: 2, index: 7, origin_ns: 1000 * US, length: 6, part: None, echo: None }
     }
 
     #[test]
@@ -248,9 +251,9 @@ mod tests {
         fn runs_survive_their_bytes(
             raw in proptest::collection::vec((any::<u16>(), any::<u32>(), any::<i64>(), 1u16..200, 0u8..4), 1..9),
         ) {
-            let echo = Echo { target: 1, sequence: 2, reply_to: 3, injected_ns: 4 };
+            let echo = Echo { target: 1, sequence: 2, reply_to: NodeId(3), injected_ns: 4 };
             let reprs: Vec<Repr> = raw.into_iter().map(|(flow, index, origin_ns, size, flags)| Repr {
-                flow, count: 1, index, origin_ns,
+                flow: FlowId(flow), count: 1, index, origin_ns,
                 length: 500,
                 part: Some(Part { offset: u32::from(flags), size }),
                 echo: (flags & 1 != 0).then_some(echo),

@@ -29,50 +29,6 @@ pub const CLOCK_BYTES: usize = 36;
 pub const FIRST_BYTE: u8 = 0xcc;
 const START: [u8; 5] = [FIRST_BYTE, b'T', b'C', b'C', 1];
 
-/// A view of a clock datagram of the right length, magic and version.
-#[derive(Debug, Clone, Copy)]
-pub struct Packet<T: AsRef<[u8]>> {
-    buffer: T,
-}
-
-impl<T: AsRef<[u8]>> Packet<T> {
-    /// The view, if length, magic, version and the zero bytes are right.
-    pub fn new_checked(buffer: T) -> Result<Self, Error> {
-        let bytes = buffer.as_ref();
-        match bytes.len() {
-            n if n < CLOCK_BYTES => Err(Error::Truncated),
-            n if n > CLOCK_BYTES => Err(Error::Contradiction),
-            _ if !bytes.starts_with(&START) || bytes.get(6..8) != Some(&[0, 0]) => Err(Error::Unknown),
-            _ => Ok(Self { buffer }),
-        }
-    }
-
-    /// 1 for a request, 2 for a response.
-    pub fn mode(&self) -> u8 {
-        u8_at(self.buffer.as_ref(), 5)
-    }
-
-    /// Number of the exchange.
-    pub fn sequence(&self) -> u32 {
-        u32_at(self.buffer.as_ref(), 8)
-    }
-
-    /// When the request left, in nanoseconds on the client's clock.
-    pub fn t1_ns(&self) -> Time {
-        i64_at(self.buffer.as_ref(), 12)
-    }
-
-    /// When the request arrived, in nanoseconds on the reference's clock; 0 in a request.
-    pub fn t2_ns(&self) -> Time {
-        i64_at(self.buffer.as_ref(), 20)
-    }
-
-    /// When the response left, in nanoseconds on the reference's clock; 0 in a request.
-    pub fn t3_ns(&self) -> Time {
-        i64_at(self.buffer.as_ref(), 28)
-    }
-}
-
 /// The content of a clock datagram.
 // [RFC 5357]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,13 +54,22 @@ pub enum Repr {
 }
 
 impl Repr {
-    /// The content, if the mode is known and a request brings no stamps of the reference.
-    pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Result<Self, Error> {
-        let (sequence, t1_ns) = (packet.sequence(), packet.t1_ns());
-        match (packet.mode(), packet.t2_ns(), packet.t3_ns()) {
+    /// The content, if length, magic, version and the zero bytes are right, the mode is known, and a request brings no
+    /// stamps of the reference.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        match bytes.len() {
+            n if n < CLOCK_BYTES => return Err(Error::Truncated),
+            n if n > CLOCK_BYTES => return Err(Error::Contradiction),
+            _ if !bytes.starts_with(&START) || bytes.get(6..8) != Some(&[0, 0]) => {
+                return Err(Error::Unknown)
+            }
+            _ => {}
+        }
+        let (sequence, [t1_ns, t2_ns, t3_ns]) = (u32_at(bytes, 8), [12, 20, 28].map(|at| i64_at(bytes, at)));
+        match (u8_at(bytes, 5), t2_ns, t3_ns) {
             (1, 0, 0) => Ok(Repr::Request { sequence, t1_ns }),
             (1, _, _) => Err(Error::Contradiction),
-            (2, t2_ns, t3_ns) => Ok(Repr::Response { sequence, t1_ns, t2_ns, t3_ns }),
+            (2, _, _) => Ok(Repr::Response { sequence, t1_ns, t2_ns, t3_ns }),
             _ => Err(Error::Unknown),
         }
     }
@@ -141,7 +106,7 @@ mod tests {
     #[test]
     fn the_golden_response_is_read_and_written() {
         let repr = Repr::Response { sequence: 7, t1_ns: 100, t2_ns: 256, t3_ns: -1 };
-        assert_eq!(Repr::parse(&Packet::new_checked(&GOLDEN).unwrap()), Ok(repr));
+        assert_eq!(Repr::parse(&GOLDEN), Ok(repr));
         let mut out = Vec::new();
         repr.emit(&mut out);
         assert_eq!(out, GOLDEN);
@@ -151,21 +116,21 @@ mod tests {
     #[test]
     fn wrong_modes_cuts_and_starts_are_refused() {
         for n in 0..CLOCK_BYTES {
-            assert_eq!(Packet::new_checked(&GOLDEN[..n]).err(), Some(Error::Truncated));
+            assert_eq!(Repr::parse(&GOLDEN[..n]), Err(Error::Truncated));
         }
         for at in [0, 1, 2, 3, 4, 6, 7] {
             let mut bytes = GOLDEN;
             bytes[at] ^= 0x40;
-            assert_eq!(Packet::new_checked(bytes).err(), Some(Error::Unknown), "byte {at}");
+            assert_eq!(Repr::parse(&bytes), Err(Error::Unknown), "byte {at}");
         }
         let with_mode = |mode| {
             let mut bytes = GOLDEN;
             bytes[5] = mode;
-            Packet::new_checked(bytes).and_then(|p| Repr::parse(&p))
+            Repr::parse(&bytes)
         };
         assert_eq!(with_mode(1), Err(Error::Contradiction), "a request with T2");
         assert_eq!(with_mode(3), Err(Error::Unknown));
-        assert_eq!(Packet::new_checked([0xcc; 37]).err(), Some(Error::Contradiction));
+        assert_eq!(Repr::parse(&[0xcc; 37]), Err(Error::Contradiction));
     }
 
     proptest! {
@@ -175,7 +140,7 @@ mod tests {
             for repr in [Repr::Request { sequence, t1_ns }, response] {
                 let mut out = Vec::new();
                 repr.emit(&mut out);
-                prop_assert_eq!(Repr::parse(&Packet::new_checked(&out).unwrap()), Ok(repr));
+                prop_assert_eq!(Repr::parse(&out), Ok(repr));
             }
         }
     }

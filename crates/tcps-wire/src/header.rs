@@ -18,7 +18,7 @@ use crate::{
     bytes::{i64_at, u16_at, u32_at, u8_at},
     Error,
 };
-use tcps_core::time::Time;
+use tcps_core::{ids::FlowId, sample::Meta, time::Time};
 
 /// Length of the header in bytes.
 pub const HEADER_BYTES: usize = 24;
@@ -62,8 +62,8 @@ impl<T: AsRef<[u8]>> Packet<T> {
 
     /// Number of the flow.
     #[inline]
-    pub fn flow(&self) -> u16 {
-        u16_at(self.fixed(), 2)
+    pub fn flow(&self) -> FlowId {
+        FlowId(u16_at(self.fixed(), 2))
     }
 
     /// Number of the sample within its flow.
@@ -131,7 +131,7 @@ fn span(length: u32, fragment: u16, fragments: u16) -> (u32, u32) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr {
     /// Number of the flow.
-    pub flow: u16,
+    pub flow: FlowId,
     /// Number of the sample within its flow.
     pub index: u32,
     /// When the sample was made, in nanoseconds on its maker's clock.
@@ -147,6 +147,12 @@ pub struct Repr {
 }
 
 impl Repr {
+    /// That of a sample which goes in one piece.
+    pub fn whole(meta: &Meta, bytes: usize, has_echo: bool) -> Self {
+        let Meta { flow, index, origin_ns, .. } = *meta;
+        Self { flow, index, origin_ns, length: bytes as u32, fragment: 0, fragments: 1, has_echo }
+    }
+
     /// The content, if version, flags, fragment numbers and the number of bytes agree.
     #[inline]
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Result<Self, Error> {
@@ -201,7 +207,7 @@ impl Repr {
         let mut b = [0u8; HEADER_BYTES];
         b[0] = VERSION;
         b[1] = if self.has_echo { FLAG_ECHO } else { 0 };
-        b[2..4].copy_from_slice(&self.flow.to_be_bytes());
+        b[2..4].copy_from_slice(&self.flow.0.to_be_bytes());
         b[4..8].copy_from_slice(&self.index.to_be_bytes());
         b[8..16].copy_from_slice(&self.origin_ns.to_be_bytes());
         b[16..20].copy_from_slice(&self.length.to_be_bytes());
@@ -227,7 +233,7 @@ mod tests {
 
     fn golden() -> Repr {
         Repr {
-            flow: 258,
+            flow: FlowId(258),
             index: 65541,
             origin_ns: -2,
             length: 11,
@@ -273,7 +279,8 @@ mod tests {
             let fragments = length.div_ceil(room).max(1) as u16;
             let mut end = 0;
             for fragment in 0..fragments {
-                let repr = Repr { flow, index, origin_ns, length, fragment, fragments, has_echo: false };
+                let repr =
+                    Repr { flow: FlowId(flow), index, origin_ns, length, fragment, fragments, has_echo: false };
                 prop_assert_eq!(repr.offset(), end);
                 prop_assert!(repr.payload_bytes() <= room as usize);
                 end += repr.payload_bytes();

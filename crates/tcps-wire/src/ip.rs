@@ -14,6 +14,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     ops::Range,
 };
+use tcps_core::endpoint::Ecn;
 
 const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
@@ -88,6 +89,11 @@ impl<'a> Packet<'a> {
         (u16_at(self.bytes, 0) >> 6) as u8 & 0x3f
     }
 
+    /// What it says of congestion. [RFC 3168 §5]
+    pub fn ecn(&self) -> Ecn {
+        Ecn::of(if self.is_v4() { u8_at(self.bytes, 1) } else { (u16_at(self.bytes, 0) >> 4) as u8 })
+    }
+
     /// Whether the beginning of a protocol's header, of so many bytes, is in it.
     fn begins(&self, protocol: u8, header_bytes: usize) -> bool {
         let (found, later_fragment) = match self.is_v4() {
@@ -130,6 +136,26 @@ impl<'a> Packet<'a> {
     }
 }
 
+/// Marks a packet: it has met congestion. What is no IP packet, or may not be marked, stays as it is.
+// [RFC 3168 §5]
+pub fn mark(bytes: &mut [u8]) {
+    let Ok(packet) = Packet::new_checked(bytes) else { return };
+    if packet.ecn() == Ecn::NotCapable {
+        return;
+    }
+    if !packet.is_v4() {
+        bytes[1] |= 0x30;
+        return;
+    }
+    let before = u16_at(bytes, 0);
+    bytes[1] |= 3;
+    // [RFC 1624 §3]
+    let sum = u32::from(!u16_at(bytes, 10)) + u32::from(!before) + u32::from(u16_at(bytes, 0));
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +195,29 @@ mod tests {
             let udp = p.udp().unwrap();
             assert_eq!((udp.port, &bytes[udp.payload]), (7000, &b"hand"[..]));
         }
+    }
+
+    /// A mark leaves the checksum right, and packets that may not be marked as they are. [RFC 3168 §5] [RFC 1624 §3]
+    #[test]
+    fn a_packet_that_may_be_marked_is_marked() {
+        let sum = |header: &[u8]| header.chunks(2).map(|w| u32::from(u16_at(w, 0))).sum::<u32>();
+        let folded = |header: &[u8]| (sum(header) & 0xffff) + (sum(header) >> 16);
+        for v6 in [false, true] {
+            for (before, after) in [(0, Ecn::NotCapable), (1, Ecn::Met), (2, Ecn::Met), (3, Ecn::Met)] {
+                let mut bytes = packet(v6, 46, b"hand");
+                bytes[1] |= if v6 { before << 4 } else { before };
+                if !v6 {
+                    let checksum = !(folded(&bytes[..20]) as u16);
+                    bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+                }
+                assert_eq!(Packet::new_checked(&bytes).unwrap().ecn() as u8, before);
+                mark(&mut bytes);
+                let p = Packet::new_checked(&bytes).unwrap();
+                assert_eq!((p.ecn(), p.dscp()), (after, 46));
+                assert!(v6 || folded(&bytes[..20]) == 0xffff, "{before}");
+            }
+        }
+        mark(&mut []);
     }
 
     /// [RFC 9293 §3.1]

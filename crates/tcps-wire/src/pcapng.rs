@@ -117,13 +117,13 @@ fn described(out: &mut Vec<u8>, name: &str, link_type: u16) {
 }
 
 /// Appends a UDP datagram seen on interface number `interface` at `time_ns` (before the start counts as the
-/// start).
+/// start). `tos` is the byte of its IP header with code point and mark.
 pub fn packet(
     out: &mut Vec<u8>,
     interface: u32,
     time_ns: Time,
     path: &Path,
-    dscp: u8,
+    tos: u8,
     payload: &[u8],
     seen: Seen,
 ) -> Result<(), Error> {
@@ -135,8 +135,8 @@ pub fn packet(
     };
     let start = begin_packet(out, interface, time_ns, frame_bytes);
     match path {
-        Path::V4 { source, target } => ipv4(out, source, target, dscp, ip_bytes),
-        Path::V6 { source, target } => ipv6(out, source, target, dscp, udp_bytes),
+        Path::V4 { source, target } => ipv4(out, source, target, tos, ip_bytes),
+        Path::V6 { source, target } => ipv6(out, source, target, tos, udp_bytes),
     }
     udp(out, path, udp_bytes, payload);
     end_packet(out, start, frame_bytes, seen);
@@ -203,12 +203,12 @@ fn ethernet(out: &mut Vec<u8>, source: &[u8], target: &[u8], ethertype: u16) {
     out.extend_from_slice(&ethertype.to_be_bytes());
 }
 
-fn ipv4(out: &mut Vec<u8>, source: &SocketAddrV4, target: &SocketAddrV4, dscp: u8, ip_bytes: u16) {
+fn ipv4(out: &mut Vec<u8>, source: &SocketAddrV4, target: &SocketAddrV4, tos: u8, ip_bytes: u16) {
     let (from, to) = (source.ip().octets(), target.ip().octets());
     ethernet(out, &from, &to, 0x0800);
     let mut b = [0u8; 20];
     b[0] = 0x45;
-    b[1] = dscp << 2;
+    b[1] = tos;
     b[2..4].copy_from_slice(&ip_bytes.to_be_bytes());
     b[6] = 0x40; // must not be fragmented
     b[8] = HOPS;
@@ -220,10 +220,10 @@ fn ipv4(out: &mut Vec<u8>, source: &SocketAddrV4, target: &SocketAddrV4, dscp: u
     out.extend_from_slice(&b);
 }
 
-fn ipv6(out: &mut Vec<u8>, source: &SocketAddrV6, target: &SocketAddrV6, dscp: u8, udp_bytes: u16) {
+fn ipv6(out: &mut Vec<u8>, source: &SocketAddrV6, target: &SocketAddrV6, tos: u8, udp_bytes: u16) {
     let (from, to) = (source.ip().octets(), target.ip().octets());
     ethernet(out, &from, &to, 0x86dd);
-    let first = 6u32 << 28 | u32::from(dscp & 0x3f) << 22;
+    let first = 6u32 << 28 | u32::from(tos) << 20;
     out.extend_from_slice(&first.to_be_bytes());
     out.extend_from_slice(&udp_bytes.to_be_bytes());
     out.extend_from_slice(&[PROTOCOL_UDP, HOPS]);
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn golden_packet_over_ipv4() {
         let mut out = Vec::new();
-        packet(&mut out, 3, 0x1_0000_0002, &V4, 46, b"abc", Seen::Somewhere).unwrap();
+        packet(&mut out, 3, 0x1_0000_0002, &V4, 46 << 2, b"abc", Seen::Somewhere).unwrap();
         #[rustfmt::skip]
         let expected = [
             6, 0, 0, 0, 80, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 45, 0, 0, 0, 45, 0, 0, 0,
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn golden_packet_over_ipv6() {
         let mut out = Vec::new();
-        packet(&mut out, 0, -1, &V6, 46, b"abc", Seen::Somewhere).unwrap();
+        packet(&mut out, 0, -1, &V6, 46 << 2, b"abc", Seen::Somewhere).unwrap();
         assert_eq!(out[12..20], [0; 8], "a moment before the start is the start");
         #[rustfmt::skip]
         let expected = [
@@ -373,12 +373,12 @@ mod tests {
     proptest! {
         #[test]
         fn blocks_are_padded_and_say_their_length_twice(
-            payload in proptest::collection::vec(any::<u8>(), 0..70), dscp: u8, time: i64, name in ".{0,20}",
+            payload in proptest::collection::vec(any::<u8>(), 0..70), tos: u8, time: i64, name in ".{0,20}",
         ) {
             let mut out = vec![1, 2, 3];
             interface(&mut out, &name);
             let middle = out.len();
-            packet(&mut out, 0, time, &V6, dscp, &payload, Seen::Leaving).unwrap();
+            packet(&mut out, 0, time, &V6, tos, &payload, Seen::Leaving).unwrap();
             for block in [&out[3..middle], &out[middle..]] {
                 let n = (block.len() as u32).to_le_bytes();
                 prop_assert_eq!(block.len() % 4, 0);

@@ -20,40 +20,6 @@ pub const ASKS: u8 = 0xc0;
 /// First byte of an answer.
 pub const ANSWERS: u8 = 0xc1;
 
-/// A view of a datagram that has the length and the marks of a probe.
-#[derive(Debug, Clone, Copy)]
-pub struct Packet<T: AsRef<[u8]>> {
-    buffer: T,
-}
-
-impl<T: AsRef<[u8]>> Packet<T> {
-    /// The view, if length and marks are right.
-    pub fn new_checked(buffer: T) -> Result<Self, Error> {
-        let bytes = buffer.as_ref();
-        match bytes.len() {
-            n if n < PROBE_BYTES => Err(Error::Truncated),
-            n if n > PROBE_BYTES => Err(Error::TooLong),
-            _ if !matches!(u8_at(bytes, 0), ASKS | ANSWERS) || u8_at(bytes, 1) != 0 => Err(Error::Unknown),
-            _ => Ok(Self { buffer }),
-        }
-    }
-
-    /// Whether it is an answer.
-    pub fn answers(&self) -> bool {
-        u8_at(self.buffer.as_ref(), 0) == ANSWERS
-    }
-
-    /// Number of the probe, modulo 2^16.
-    pub fn sequence(&self) -> u16 {
-        u16_at(self.buffer.as_ref(), 2)
-    }
-
-    /// When the probe left, in microseconds of its sender's clock, modulo 2^32.
-    pub fn left_us(&self) -> u32 {
-        u32_at(self.buffer.as_ref(), 4)
-    }
-}
-
 /// The content of a probe.
 // [Kokkonis 2015]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,9 +33,17 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// The content of a view.
-    pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Self {
-        Self { answers: packet.answers(), sequence: packet.sequence(), left_us: packet.left_us() }
+    /// The content, if length and marks are right.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        let first = u8_at(bytes, 0);
+        match bytes.len() {
+            n if n < PROBE_BYTES => Err(Error::Truncated),
+            n if n > PROBE_BYTES => Err(Error::TooLong),
+            _ if !matches!(first, ASKS | ANSWERS) || u8_at(bytes, 1) != 0 => Err(Error::Unknown),
+            _ => {
+                Ok(Self { answers: first == ANSWERS, sequence: u16_at(bytes, 2), left_us: u32_at(bytes, 4) })
+            }
+        }
     }
 
     /// Appends the probe to `out`.
@@ -94,8 +68,8 @@ mod tests {
         probe.emit(&mut out);
         assert_eq!(out, golden);
         assert_eq!(out.len() + 8 + 20 + 26, 62);
-        assert_eq!(Packet::new_checked(&golden).map(|p| Repr::parse(&p)), Ok(probe));
-        let refused = |bytes: &[u8]| Packet::new_checked(bytes).err();
+        assert_eq!(Repr::parse(&golden), Ok(probe));
+        let refused = |bytes: &[u8]| Repr::parse(bytes).err();
         assert_eq!(refused(&golden[..7]), Some(Error::Truncated));
         assert_eq!(refused(&[0xc0, 0, 0, 0, 0, 0, 0, 0, 0]), Some(Error::TooLong));
         assert_eq!(refused(&[0xc2, 0, 0, 0, 0, 0, 0, 0]), Some(Error::Unknown));
@@ -108,12 +82,12 @@ mod tests {
             let probe = Repr { answers, sequence, left_us };
             let mut out = Vec::new();
             probe.emit(&mut out);
-            prop_assert_eq!(Packet::new_checked(&out).map(|p| Repr::parse(&p)), Ok(probe));
+            prop_assert_eq!(Repr::parse(&out), Ok(probe));
         }
 
         #[test]
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..12)) {
-            let _ = Packet::new_checked(&bytes).map(|p| Repr::parse(&p));
+            let _ = Repr::parse(&bytes);
         }
     }
 }

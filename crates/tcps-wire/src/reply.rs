@@ -17,10 +17,7 @@ use crate::{
     bytes::{i64_at, u16_at, u32_at},
     Error,
 };
-use tcps_core::{
-    sample::{EchoReply, FlowId, PointId},
-    time::Time,
-};
+use tcps_core::{ids::FlowId, sample::EchoReply};
 
 /// Length of a reply in bytes.
 pub const REPLY_BYTES: usize = 32;
@@ -28,72 +25,33 @@ pub const REPLY_BYTES: usize = 32;
 pub const FIRST_BYTE: u8 = 0xec;
 const START: [u8; 8] = [FIRST_BYTE, b'T', b'C', b'E', 1, 0, 0, 0];
 
-/// A view of a reply of the right length, magic and version.
-#[derive(Debug, Clone, Copy)]
-pub struct Packet<T: AsRef<[u8]>> {
-    buffer: T,
-}
-
-impl<T: AsRef<[u8]>> Packet<T> {
-    /// The view, if length, magic, version and the zero bytes are right.
-    pub fn new_checked(buffer: T) -> Result<Self, Error> {
-        let bytes = buffer.as_ref();
-        match bytes.len() {
-            n if n < REPLY_BYTES => Err(Error::Truncated),
-            n if n > REPLY_BYTES => Err(Error::Contradiction),
-            _ if !bytes.starts_with(&START) => Err(Error::Unknown),
-            _ => Ok(Self { buffer }),
-        }
-    }
-
-    /// The point that answered.
-    pub fn point(&self) -> PointId {
-        u16_at(self.buffer.as_ref(), 8)
-    }
-
-    /// The flow whose sample carried the command.
-    pub fn flow(&self) -> FlowId {
-        u16_at(self.buffer.as_ref(), 10)
-    }
-
-    /// Number of the command.
-    pub fn sequence(&self) -> u32 {
-        u32_at(self.buffer.as_ref(), 12)
-    }
-
-    /// When the command was given, in nanoseconds on the giver's clock.
-    pub fn injected_ns(&self) -> Time {
-        i64_at(self.buffer.as_ref(), 16)
-    }
-
-    /// When the command reached the point, in nanoseconds on the answering node's clock.
-    pub fn reached_ns(&self) -> Time {
-        i64_at(self.buffer.as_ref(), 24)
-    }
-}
-
 /// The content of a reply.
 // [Polachan 2022: echoes]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repr(pub EchoReply);
 
 impl Repr {
-    /// The content.
-    pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Self {
-        Self(EchoReply {
-            point: packet.point(),
-            flow: packet.flow(),
-            sequence: packet.sequence(),
-            injected_ns: packet.injected_ns(),
-            reached_ns: packet.reached_ns(),
-        })
+    /// The content, if length, magic, version and the zero bytes are right.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        match bytes.len() {
+            n if n < REPLY_BYTES => Err(Error::Truncated),
+            n if n > REPLY_BYTES => Err(Error::Contradiction),
+            _ if !bytes.starts_with(&START) => Err(Error::Unknown),
+            _ => Ok(Self(EchoReply {
+                point: u16_at(bytes, 8),
+                flow: FlowId(u16_at(bytes, 10)),
+                sequence: u32_at(bytes, 12),
+                injected_ns: i64_at(bytes, 16),
+                reached_ns: i64_at(bytes, 24),
+            })),
+        }
     }
 
     /// Appends the datagram to `out`.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&START);
         out.extend_from_slice(&self.0.point.to_be_bytes());
-        out.extend_from_slice(&self.0.flow.to_be_bytes());
+        out.extend_from_slice(&self.0.flow.0.to_be_bytes());
         out.extend_from_slice(&self.0.sequence.to_be_bytes());
         out.extend_from_slice(&self.0.injected_ns.to_be_bytes());
         out.extend_from_slice(&self.0.reached_ns.to_be_bytes());
@@ -114,13 +72,13 @@ mod tests {
 
     fn golden() -> Repr {
         let (injected_ns, reached_ns) = (1_000_000_000, 1_001_000_000);
-        Repr(EchoReply { point: 10, flow: 2, sequence: 256, injected_ns, reached_ns })
+        Repr(EchoReply { point: 10, flow: FlowId(2), sequence: 256, injected_ns, reached_ns })
     }
 
     // [Polachan 2022: echoes]
     #[test]
     fn the_golden_reply_is_read_and_written() {
-        assert_eq!(Repr::parse(&Packet::new_checked(&GOLDEN).unwrap()), golden());
+        assert_eq!(Repr::parse(&GOLDEN), Ok(golden()));
         let mut out = Vec::new();
         golden().emit(&mut out);
         assert_eq!(out, GOLDEN);
@@ -130,14 +88,14 @@ mod tests {
     #[test]
     fn every_cut_and_every_change_of_the_start_is_refused() {
         for n in 0..REPLY_BYTES {
-            assert_eq!(Packet::new_checked(&GOLDEN[..n]).err(), Some(Error::Truncated));
+            assert_eq!(Repr::parse(&GOLDEN[..n]), Err(Error::Truncated));
         }
         for at in 0..START.len() {
             let mut bytes = GOLDEN;
             bytes[at] ^= 0x40;
-            assert_eq!(Packet::new_checked(bytes).err(), Some(Error::Unknown), "byte {at}");
+            assert_eq!(Repr::parse(&bytes), Err(Error::Unknown), "byte {at}");
         }
-        assert_eq!(Packet::new_checked([0xec; 33]).err(), Some(Error::Contradiction));
+        assert_eq!(Repr::parse(&[0xec; 33]), Err(Error::Contradiction));
     }
 
     proptest! {
@@ -145,10 +103,10 @@ mod tests {
         fn replies_survive_their_bytes(
             point: u16, flow: u16, sequence: u32, injected_ns: i64, reached_ns: i64,
         ) {
-            let repr = Repr(EchoReply { point, flow, sequence, injected_ns, reached_ns });
+            let repr = Repr(EchoReply { point, flow: FlowId(flow), sequence, injected_ns, reached_ns });
             let mut out = Vec::new();
             repr.emit(&mut out);
-            prop_assert_eq!(Repr::parse(&Packet::new_checked(&out).unwrap()), repr);
+            prop_assert_eq!(Repr::parse(&out), Ok(repr));
         }
     }
 }

@@ -8,6 +8,7 @@ use std::{
     process::Command,
 };
 use tcps_core::{
+    ids::{FlowId, NodeId},
     rate::Report,
     sample::{Echo, EchoReply},
 };
@@ -30,8 +31,15 @@ fn v6(port: u16) -> Path {
 
 fn sample(fragment: u16, echoes: &[echo::Repr]) -> Vec<u8> {
     let has_echo = !echoes.is_empty();
-    let repr =
-        header::Repr { flow: 2, index: 70_000, origin_ns: -5, length: 11, fragment, fragments: 3, has_echo };
+    let repr = header::Repr {
+        flow: FlowId(2),
+        index: 70_000,
+        origin_ns: -5,
+        length: 11,
+        fragment,
+        fragments: 3,
+        has_echo,
+    };
     let mut out = Vec::new();
     repr.emit(&mut out);
     out.extend_from_slice(&b"abcdefghijk"[repr.offset()..][..repr.payload_bytes()]);
@@ -43,12 +51,15 @@ fn sample(fragment: u16, echoes: &[echo::Repr]) -> Vec<u8> {
 }
 
 fn tag(sample: u8, sequence: u32) -> echo::Repr {
-    echo::Repr { sample, echo: Echo { target: 0x8007, sequence, reply_to: 3, injected_ns: 1_000_000_000 } }
+    echo::Repr {
+        sample,
+        echo: Echo { target: 0x8007, sequence, reply_to: NodeId(3), injected_ns: 1_000_000_000 },
+    }
 }
 
 fn reply_datagram() -> Vec<u8> {
     let mut out = Vec::new();
-    reply::Repr(EchoReply { point: 10, flow: 2, sequence: 9, injected_ns: -1, reached_ns: 77 })
+    reply::Repr(EchoReply { point: 10, flow: FlowId(2), sequence: 9, injected_ns: -1, reached_ns: 77 })
         .emit(&mut out);
     out
 }
@@ -201,7 +212,7 @@ fn every_field_of_telehaptic_packets_and_reports_is_decoded() {
                   tcpsbed.telehaptic.trailer tcpsbed.telehaptic.delay_us tcpsbed.telehaptic.time_ms \
                   tcpsbed.telehaptic.frame tcpsbed.telehaptic.bytes tcpsbed.telehaptic.part tcpsbed.payload \
                   tcpsbed.echo.sample tcpsbed.position.index tcpsbed.position.origin_ns tcpsbed.start.video \
-                  tcpsbed.start.length tcpsbed.report.loss tcpsbed.report.jitter_us tcpsbed.report.delay_us";
+                  tcpsbed.start.length tcpsbed.views.loss tcpsbed.views.jitter_us tcpsbed.views.delay_us";
     let Some(lines) = tshark("telehaptic.pcapng", &packets, fields) else { return };
     let first = "3|2|1|1|29535|65538|256,7|3,4|2,0|6861686241414156565656|1|65538|-2|1|2000|||";
     assert_eq!(lines, [first, "|||||||||||||||64|12|29541"]);

@@ -18,7 +18,7 @@ TRANSPORTS = ("tcp", "quic", "rtp")
 
 
 def draws(plan: Mapping[str, Any]) -> bool:
-    """Whether built-in code draws anything in a run of this plan; code of the user's is not looked at.
+    """Whether built-in code draws random numbers in a run of this plan; user code is not examined.
 
     Random phases are in the plan as starts of sources, so that `scenario.phases` has to be asked as well.
     """

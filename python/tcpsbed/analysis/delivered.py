@@ -1,4 +1,4 @@
-"""Set against delivered: whether an emulated network did what it was set to, in a run and at a proxy alike."""
+"""Set against delivered: whether an emulated network kept its settings, in a run and in a proxy."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Margin:
 
 
 def beyond(name: str, told: Mapping[str, Any], margin: Margin) -> Iterator[str]:
-    """What is beyond the margin of the way of this name, in sentences."""
+    """Sentences about a path that is beyond the margin."""
     error = told["error_ns"] if told["delivered"] >= LEAST else {}
     for key, most_ms in (("p50", margin.p50_ms), ("p99", margin.p99_ms)):
         late_ms = error.get(key, 0) / NS_PER_MS
         if late_ms > most_ms:
-            yield f"{name}: delivered {late_ms:.3f} ms later than set ({key}; margin {most_ms:g} ms)"
+            yield f"{name}: emulation error {late_ms:.3f} ms ({key}; margin {most_ms:g} ms)"
     set_bps, delivered_bps = told.get("set_rate_bps"), told.get("delivered_rate_bps")
     if set_bps and delivered_bps is not None and abs(delivered_bps / set_bps - 1) > margin.rate:
         rates = f"delivered {delivered_bps / 1e3:.1f} kbit/s, set {set_bps / 1e3:.1f} kbit/s"

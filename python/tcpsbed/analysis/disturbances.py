@@ -1,4 +1,4 @@
-"""What ought to be checked before a result is trusted, in sentences."""
+"""Disturbances of a run: sentences about what to check before trusting its result."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ LATE_P99_MS = 1.0
 """Lateness of a loop (99th percentile) that is passed over."""
 HOST_CLOCK_MS = 0.2
 """Error of a host's clock that is passed over."""
+CODE_US = 50
+"""What a call of code in the network may take (99th percentile): the emulator's margin at the median."""
 HOOK_SHARE = 0.5
 """Share of a flow's period that a hook may take (99th percentile) in real time."""
 
@@ -44,7 +46,7 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
     ]
     found += [*_clocks(analysis), *_round_trips(info, analysis), *_flows(analysis)]
     if info["world"] not in SIMULATED:
-        found += _hooks(info, result)
+        found += [*_hooks(info, result), *_code(result)]
     return found
 
 
@@ -54,13 +56,13 @@ def _records(result: Found, analysis: Found) -> Iterator[str]:
     if analysis["torn_bytes"]:
         yield f"records end in an unfinished row of {counted(analysis['torn_bytes'], 'byte')}"
     if analysis["strange_rows"]:
-        yield f"rows that tell of nothing in the scenario: {analysis['strange_rows']}"
+        yield f"rows about nothing in the scenario: {analysis['strange_rows']}"
     if analysis["unordered_rows"]:
-        yield f"rows out of the order of time: {analysis['unordered_rows']}"
+        yield f"rows out of time order: {analysis['unordered_rows']}"
 
 
 _COUNTS = {
-    "missed_ticks": ("left out", "tick", ""),
+    "missed_ticks": ("skipped", "tick", ""),
     "ring_overflows": ("lost", "row", " because its ring was full"),
     "socket_drops": ("lost", "datagram", " in its sockets"),
     "unsent": ("could not send", "datagram", ""),
@@ -68,12 +70,12 @@ _COUNTS = {
     "unread": (
         "could not read the port of",
         "packet",
-        ": IPv6 extension headers, VLAN tags, later fragments or encryption; no flow or rule is theirs",
+        ": IPv6 extension headers, VLAN tags, later fragments or encryption; they match no flow or rule",
     ),
     "asides_refused": (
         "refused",
         "datagram",
-        " outside channels: no answer to an echo and no clock exchange of its own",
+        " outside channels: neither answers to its echoes nor its clock exchanges",
     ),
     "clock_steps": ("saw", "step", " of the wall clock"),
 }
@@ -85,23 +87,23 @@ def _nodes(result: Found) -> Iterator[str]:
         for key, (verb, what, rest) in _COUNTS.items():
             if node.get(key):
                 yield f"node {node['name']} {verb} {counted(node[key], what)}{rest}"
-        for key, what in (("late_ns", "late"), ("interpreter_wait_ns", "kept waiting by the interpreter")):
+        for key, what in (("late_ns", "late"), ("interpreter_wait_ns", "delayed by the Python interpreter")):
             late_ms = ms((node.get(key) or {}).get("p99"))
             if late_ms is not None and late_ms > LATE_P99_MS:
-                yield f"node {node['name']} was {what} by {late_ms:.2f} ms (p99; {LATE_P99_MS:g} ms is passed over)"
+                yield f"node {node['name']} was {what} by {late_ms:.2f} ms (p99; limit {LATE_P99_MS:g} ms)"
 
 
 def _robots(result: Found) -> Iterator[str]:
-    """Robots whose own loop ran late: their physics stalled, and went on in one step."""
+    """Robots whose own loop ran late: their physics stalled, and continued in one step."""
     for robot in result.get("robots", ()):
         name = f"robot {robot['component']}"
         if robot["missed_ticks"]:
-            yield f"{name} left out {counted(robot['missed_ticks'], 'tick')} of its own loop"
+            yield f"{name} skipped {counted(robot['missed_ticks'], 'tick')} of its own loop"
         if robot.get("watchdog"):
-            yield f"{name}: its watchdog acted {counted(robot['watchdog'], 'time')}, for its node handed it no command"
+            yield f"{name}: its watchdog acted {counted(robot['watchdog'], 'time')}, because its node passed it no command"
         late_ms = ms(robot["late_ns"]["p99"])
         if late_ms is not None and late_ms > LATE_P99_MS:
-            yield f"{name} was late by {late_ms:.2f} ms in its own loop (p99; {LATE_P99_MS:g} ms is passed over)"
+            yield f"{name} was late by {late_ms:.2f} ms in its own loop (p99; limit {LATE_P99_MS:g} ms)"
 
 
 def _gaps(analysis: Found) -> Iterator[str]:
@@ -133,7 +135,7 @@ def _emulator(result: Found) -> Iterator[str]:
 
 def _fallback(result: Found) -> Iterator[str]:
     if result.get("fallback"):
-        yield f"the world was not there as asked for; instead: {result['fallback']}"
+        yield f"the requested world was not available; used instead: {result['fallback']}"
 
 
 def _hosts(result: Found) -> Iterator[str]:
@@ -168,7 +170,13 @@ def _flows(analysis: Found) -> Iterator[str]:
     for flow in analysis["flows"]:
         if flow["beyond_window"]:
             late = counted(flow["beyond_window"], "sample")
-            yield f"flow {flow['name']}: {late} came so late as to be counted as lost before"
+            yield f"flow {flow['name']}: {late} arrived after they had been counted as lost"
+        if flow["undated"]:
+            absurd = counted(flow["undated"], "sample")
+            yield (
+                f"flow {flow['name']}: {absurd} with an origin before the run or in the future, which count as delivered"
+                " and have no delay: a clock was set forward or back, or another program used the sender's address"
+            )
 
 
 # [design: hooks]
@@ -182,4 +190,15 @@ def _hooks(info: Found, result: Found) -> Iterator[str]:
             yield (
                 f"hook {stage['name'] or stage['kind']} at {stage['component']} took {took_s * 1e3:.2f} ms (p99) of the"
                 f" {period_s * 1e3:g} ms ({1 / period_s:g} Hz) between samples of {stage['flow']}: give it a node of its own"
+                + (", or write it in C (tcpsbed docs hooks)" if ".py:" in stage["name"] else "")
+            )
+
+
+def _code(result: Found) -> Iterator[str]:
+    for code in result.get("code", ()):
+        took_us = code["took_ns"]["p99"] / 1e3
+        if took_us > CODE_US:
+            yield (
+                f"{code['name']} took {took_us:.0f} µs (p99 of {counted(code['calls'], 'call')}), and packets waited for it:"
+                " write it in C (tcpsbed docs scenario)"
             )

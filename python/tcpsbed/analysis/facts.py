@@ -1,4 +1,4 @@
-"""What a plan says that a summary needs: names, directions, what cost nothing, what the determinism rests on."""
+"""Facts of a plan for the summary: names, directions, zero-cost stages, reproducibility."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from tcpsbed.analysis import chance
 from tcpsbed.clocks import NS3_VIRTUAL, SIMULATED, VIRTUAL
+from tcpsbed.inputs import LIBRARY
 
 PROMISES = {
     "anywhere": "same scenario and seed give the same records on any machine",
@@ -123,12 +124,12 @@ def _ignored(plan: Mapping[str, Any], world: str) -> Iterator[str]:
 
 
 def _ignored_on_sockets(plan: Mapping[str, Any], world: str) -> Iterator[str]:
-    """Keys that say how cores are shared, which on sockets the machine decides; links where nothing emulates them."""
+    """Keys about sharing cores, which the machine decides on sockets; links in a world without emulation."""
     from tcpsbed.worlds import registry
 
     if registry.parts(world, plan)[1] == "none":
         for link in plan["network"]["links"]:
-            yield f"link {link['name']}: the network that is there takes its place"
+            yield f"link {link['name']}: the actual network takes its place"
     for node in plan["nodes"]:
         if node.get("cores", 1) != 1:
             yield f"nodes.{node['name']}.cores = {node['cores']}: stages run on the cores that the machine gives"
@@ -139,7 +140,7 @@ def _ignored_on_sockets(plan: Mapping[str, Any], world: str) -> Iterator[str]:
             yield f"nodes.{node['name']}.interrupts: the network card interrupts as its driver is set"
     for flow in plan["flows"]:
         if flow.get("priority"):
-            yield f"flows.{flow['name']}.priority = {flow['priority']}: the loop of a session takes samples as they come"
+            yield f"flows.{flow['name']}.priority = {flow['priority']}: a session takes samples in order of arrival"
         if flow.get("blocking_send"):
             yield f"flows.{flow['name']}.blocking_send = true: a send call returns when the kernel has the packet"
 
@@ -150,9 +151,35 @@ def _promise(plan: Mapping[str, Any], world: str) -> str:
         return "none"
     if world != VIRTUAL:
         return "machine"
-    codes = [step["run"] for _, _, step in _steps(plan) if step.get("run")]
-    codes += [component["robot"]["run"] for component in plan["components"] if component.get("robot")]
-    codes += [agent for code in codes if (agent := (code.get("params") or {}).get("agent", {})).get("kind")]
-    if any(":" in channel["transport"] for channel in plan.get("channels", ())):
-        return "machine"
-    return "anywhere" if all(code["kind"] == "builtin" for code in codes) else "machine"
+    return "anywhere" if all(code["kind"] == "builtin" for _, code in codes(plan)) else "machine"
+
+
+def codes(plan: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Kind and place of each piece of code that a plan names."""
+    for component in plan["components"]:
+        if robot := component.get("robot"):
+            yield "robot", robot["run"]
+            plant = (robot["run"].get("params") or {}).get("plant")
+            if isinstance(plant, Mapping) and plant.get("code"):  # of a step experiment
+                place, _, symbol = plant["code"].rpartition(":")
+                yield "plant", {"kind": "python", "name": place, "symbol": symbol}
+    for _, _, step in _steps(plan):
+        if run := step.get("run"):
+            yield "component" if step["kind"] == "work" else "hook", run
+            agent = (run.get("params") or {}).get("agent")
+            if isinstance(agent, Mapping) and "kind" in agent:  # of a supervisor
+                yield "hook", agent
+    network = plan.get("network", {})
+    named = [("transport", channel["transport"]) for channel in plan.get("channels", ())]
+    named += [("traffic", entry["model"]["kind"]) for entry in network.get("traffic", ())]
+    queues = [link["queue"]["discipline"] for link in network.get("links", ()) if link.get("queue")]
+    named += [("queue", discipline["kind"]) for discipline in queues]
+    named += [("loss", link["loss"]["kind"]) for link in network.get("links", ()) if link.get("loss")]
+    for kind, text in named:
+        place, colon, symbol = text.rpartition(":")
+        if colon:
+            library = LIBRARY.fullmatch(place)
+            yield kind, {"kind": "library" if library else "python", "name": place, "symbol": symbol}
+    for channel in plan.get("channels", ()):
+        own = (value for value in (channel.get("params") or {}).values() if isinstance(value, Mapping))
+        yield from (("controller", code) for code in own if "symbol" in code)

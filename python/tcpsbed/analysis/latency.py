@@ -1,4 +1,4 @@
-"""How many echoes are enough, and the table of latencies.
+"""The number of echoes that a precision needs, and the table of latencies.
 
 A mean is known well enough when the half width of its 95 % interval is at most a share of it (Polachan 2022):
 `t(0.975, n - 1) s / sqrt(n) <= rel * mean`, with a floor and a cap on `n`, looked at every so many values.
@@ -19,7 +19,7 @@ CHECK_EVERY = 10
 # [Polachan 2022]
 @dataclass(frozen=True)
 class Confidence:
-    """The rule that says when echo commands may stop.
+    """The rule for when echo commands stop.
 
     Parameters
     ----------

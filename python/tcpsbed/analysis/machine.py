@@ -1,8 +1,7 @@
-"""What a run ran on."""
+"""The machine of a run: hardware, kernel and versions."""
 
 from __future__ import annotations
 
-import os
 import platform
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import _tcps
+from tcpsbed.processes import cores
 
 PARTS = ("numpy", "pyarrow", "numba", "mujoco", "av", "simplejpeg", "onnxruntime")
 """Packages whose version may change a result."""
@@ -39,7 +39,7 @@ def machine() -> dict[str, Any]:
     """
     found = {
         "cpu": _cpu_model(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": cores(),
         "system": f"{platform.system()} {platform.machine()}",
         "kernel": platform.release(),
         "python": platform.python_version(),

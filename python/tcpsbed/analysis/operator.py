@@ -1,4 +1,4 @@
-"""What the operator of a session did, as a file that another session replays in place of its operator.
+"""The operator's output in a session, as a file that replaces the operator of another session.
 
 ```text
 tcpsbed console … ─► records (tactile-operator.exit) ─► tcpsbed export DIR --operator FILE ─► source = "operator:FILE"
@@ -17,9 +17,10 @@ from tcpsbed import results
 from tcpsbed.analysis import signals
 from tcpsbed.analysis.records import open_records, plan_of
 from tcpsbed.errors import DataError
+from tcpsbed.nearest import close_match
 
 if TYPE_CHECKING:
-    from tcpsbed.config import Scenario
+    from tcpsbed.scenarios import Scenario
 
 KIND = "tactile-operator"
 
@@ -75,7 +76,7 @@ def _sent(plan: Mapping[str, Any], wanted: str | None) -> tuple[str, str]:
         raise DataError(
             f'found "{wanted}"',
             key="--flow",
-            allowed=", ".join(sent) or "a flow of values from a tactile-operator",
+            allowed=close_match(wanted, sent) if sent else "a flow of values from a tactile-operator",
         )
     return wanted, sent[wanted]
 

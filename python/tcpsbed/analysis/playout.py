@@ -1,4 +1,4 @@
-"""Playout policies over what a run's sink received: what would have been shown, and when."""
+"""Playout policies applied to the samples that a run's sink received."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpsbed.config.units import parameters
-from tcpsbed.errors import DataError
+from tcpsbed.analysis.records import plan_of
+from tcpsbed.errors import ConfigError, DataError, Refused
+from tcpsbed.nearest import close_match
+from tcpsbed.scenarios.fields import Refusal
+from tcpsbed.scenarios.units import parameters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tcpsbed.analysis.run import Run
+    from tcpsbed.scenarios.origin import Key
 
 DELIVERED = 2
 
@@ -45,9 +49,9 @@ class Played:
 
 def arrivals(run: Run, flow: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Arrival (ns), origin (ns) and number of the samples of a flow at its sink, in the order of arrival."""
-    names = [f["name"] for f in json.loads((run.folder / "plan.json").read_text(encoding="utf-8"))["flows"]]
+    names = [f["name"] for f in plan_of(run.folder)["flows"]]
     if flow not in names:
-        raise DataError(f'found no flow "{flow}"', file=run.folder, allowed=", ".join(names))
+        raise DataError(f'found no flow "{flow}"', file=run.folder, allowed=close_match(flow, names))
     rows = run.records
     rows = rows[(rows["kind"] == DELIVERED) & (rows["flow"] == names.index(flow))]
     at = rows["time"].astype(np.int64)
@@ -72,6 +76,11 @@ def playout(run: Run, flow: str, policy: dict[str, Any]) -> Played:
     -------
     Played
         What was shown, and what was not.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such policy, or a parameter of it cannot be.
     """
     from tcpsbed import _tcps
 
@@ -81,8 +90,12 @@ def playout(run: Run, flow: str, policy: dict[str, Any]) -> Played:
         acts = _tcps.playout(
             json.dumps(parameters(policy)), at.tolist(), origin.tolist(), index.tolist(), end
         )
-    except ValueError as e:
-        raise DataError(str(e), key="policy") from None
+    except Refusal as error:
+        raise _wrong((), error.context["found"], error.context["allowed"]) from None
+    except Refused as fault:
+        from tcpsbed.scenarios.compile.builtins import faulty
+
+        raise faulty(_wrong, (), policy.get("kind", "hold"), policy, fault) from None
     made = dict(zip(index.tolist(), origin.tolist(), strict=True))
     shown = [(moment, moment - made[i], i) for what, moment, i in acts if what == "played"]
     table = np.array(shown, dtype=np.int64).reshape(-1, 3)
@@ -93,3 +106,7 @@ def playout(run: Run, flow: str, policy: dict[str, Any]) -> Played:
     return Played(
         table[:, 0] / 1e9, table[:, 1] / 1e9, table[:, 2], count("late"), count("dropped"), count("gap")
     )
+
+
+def _wrong(key: Key, found: str, allowed: str) -> ConfigError:
+    return ConfigError(found, key=".".join(map(str, ("policy", *key))), allowed=allowed)

@@ -1,4 +1,4 @@
-"""Figures of a run; matplotlib is imported when the first is drawn."""
+"""Figures of a run; the first one imports matplotlib."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tcpsbed.analysis import metrics
 from tcpsbed.errors import DataError
-from tcpsbed.palette import COMPONENT, LINK, LOST, PALETTE
+from tcpsbed.nearest import close_match
+from tcpsbed.palette import COMPONENT, LINK, LOST, PALETTE, matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,9 +75,7 @@ class Plot:
         """Bytes waiting at links over time."""
         queues = self._series["queues"]
         if not queues:
-            raise DataError(
-                "found no queue that was looked at", key="measure.queues", allowed='a span such as "10 ms"'
-            )
+            raise DataError("found no sampled queue", key="measure.queues", allowed='a span such as "10 ms"')
         ax = self._axes(ax, "time (s)", _axis("queues", "bytes"))
         for color, name in _painted(list(links) if links else list(queues)):
             ax.plot(self._series["t_s"], _gaps(queues[name]["bytes"]), color=color, label=name)
@@ -89,12 +88,12 @@ class Plot:
         chosen = list(flows) if flows is not None else known
         for name in chosen:
             if name not in known:
-                raise DataError(f'found "{name}"', key="flow", allowed=", ".join(known))
+                raise DataError(f'found "{name}"', key="flow", allowed=close_match(name, known))
         return chosen
 
     def _axes(self, ax: Axes | None, x: str, y: str) -> Axes:
         if ax is None:
-            ax = _pyplot().subplots(figsize=(8, 4), layout="constrained")[1]
+            ax = matplotlib("pyplot").subplots(figsize=(8, 4), layout="constrained")[1]
         ax.set_xlabel(x)
         ax.set_ylabel(y)
         ax.set_title(self._caption(), fontsize=8, loc="left")
@@ -125,16 +124,6 @@ class Plot:
 
 def _axis(section: str, key: str) -> str:
     return metrics.section(section).part(key).axis
-
-
-def _pyplot() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise DataError(
-            "found no matplotlib, which plots need", allowed="pip install tcpsbed[plot]"
-        ) from None
-    return pyplot
 
 
 def _painted(names: list[str]) -> Iterable[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Echoes of several rounds as those of one: numbers, means, deviations and intervals; percentiles cannot be pooled."""
+"""Echoes of several rounds pooled: counts, means, deviations and intervals; percentiles cannot be pooled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a run as numpy reads them, and the names behind their numbers."""
+"""Rows of a run as numpy arrays, and the names of their numbers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def open_records(path: Path) -> NDArray[np.void]:
 
 
 def refuse_foreign(path: Path) -> None:
-    """Raises `DataError` if a `records.bin` is none: by its length, or by the kinds of its first rows."""
+    """Raises `DataError` for an invalid `records.bin`, by its length or the kinds of its first rows."""
     import numpy as np
 
     length, allowed = path.stat().st_size, "the file as tcpsbed run left it; run the scenario again"

@@ -26,7 +26,7 @@ class Run:
     Parameters
     ----------
     folder : Path or str
-        A run folder, as `tcpsbed run --out` leaves it.
+        A run folder, as written by `tcpsbed run --out`.
 
     Examples
     --------
@@ -57,13 +57,13 @@ class Run:
 
     @property
     def flows(self) -> dict[str, Any]:
-        """What each flow did, by name."""
+        """Results of each flow, by name."""
         found: dict[str, Any] = self.summary["flows"]
         return found
 
     @property
     def latency(self) -> LatencyTable:
-        """Delays, points, components and links, in milliseconds."""
+        """Delays of flows, echo points, components and links, in ms."""
         return LatencyTable.of(self.summary)
 
     @property
@@ -73,12 +73,12 @@ class Run:
 
     @property
     def records(self) -> NDArray[np.void]:
-        """The rows as numpy maps them from `records.bin`; numbers, not names."""
+        """The rows of `records.bin` as a numpy memory map, with numbers instead of names."""
         return open_records(self.folder / "records.bin")
 
     @cached_property
     def samples(self) -> pa.Table | NDArray[np.void]:
-        """The rows with names: a pyarrow table (`.to_pandas()`), or without pyarrow the same as `records`."""
+        """The rows with names, as a pyarrow table (`.to_pandas()`); without pyarrow, the same as `records`."""
         try:
             from tcpsbed.analysis import export
         except ImportError:
@@ -87,7 +87,7 @@ class Run:
 
     @property
     def disturbed(self) -> bool:
-        """Whether anything ought to be checked before the numbers are trusted."""
+        """Whether there are disturbances or errors to check before trusting the numbers."""
         return bool(self.summary["disturbances"] or self.summary["errors"])
 
     def __repr__(self) -> str:

@@ -55,7 +55,7 @@ def _flow(curve: Found, flow: Found, bin_s: float) -> dict[str, Any]:
 
 
 def _running(values: Sequence[float | None], bins: float) -> list[float | None]:
-    """Means over so many bins around each, gaps kept: a bin shorter than the time between samples says nothing."""
+    """Means over this many bins around each, gaps kept; shorter bins than the sampling interval are meaningless."""
     half = math.ceil(bins) // 2
     sums = [0.0, *itertools.accumulate(value or 0.0 for value in values)]
     known = [0, *itertools.accumulate(int(value is not None) for value in values)]

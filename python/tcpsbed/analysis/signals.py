@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed.analysis.records import HELD, KINDS, open_records
+from tcpsbed.analysis.records import HELD, KINDS, open_records, plan_of
 from tcpsbed.errors import DataError
+from tcpsbed.nearest import close_match
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +59,7 @@ def read(folder: Path, point: str, flow: str | None = None) -> Signal:
     DataError
         If the run has no such values.
     """
-    plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+    plan = plan_of(folder)
     return of_rows(open_records(folder / "records.bin"), plan, point, flow)
 
 
@@ -70,7 +70,7 @@ def of_rows(rows: NDArray[np.void], plan: Mapping[str, Any], point: str, flow: s
     if flow is not None:
         names = [entry["name"] for entry in plan["flows"]]
         if flow not in names:
-            raise DataError(f'found "{flow}"', key="flow", allowed=", ".join(names))
+            raise DataError(f'found "{flow}"', key="flow", allowed=close_match(flow, names))
         chosen = chosen[chosen["flow"] == names.index(flow)]
     if len(chosen) == 0:
         raise DataError(
@@ -84,7 +84,7 @@ def number(plan: Mapping[str, Any], point: str) -> int:
     name, _, kind = point.rpartition(".")
     names = [component["name"] for component in plan["components"]]
     if name not in names or kind not in ("entry", "exit", "sense"):
-        known = ", ".join(f"{name}.exit" for name in names)
+        known = close_match(point, [f"{name}.exit" for name in names])
         raise DataError(f'found "{point}"', key="point", allowed=f"a point such as {known}")
     component = names.index(name)
     return {"entry": 2 * component, "exit": 2 * component + 1, "sense": HELD | component}[kind]

@@ -1,4 +1,4 @@
-"""Intervals of means, within a run and across seeds; no package beyond the standard library."""
+"""Confidence intervals of means, within a run and across seeds, with the standard library only."""
 
 from __future__ import annotations
 

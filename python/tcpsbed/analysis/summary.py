@@ -1,37 +1,44 @@
-"""`summary.json` and `series.json`: what a run was and what it found (docs/summary.md)."""
+"""`summary.json` and `series.json`: the results of a run (docs/summary.md)."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcpsbed import documents, results
 from tcpsbed.analysis import facts, media, metrics, series
 from tcpsbed.errors import DataError
 
+if TYPE_CHECKING:
+    from tcpsbed.scenarios import Scenario
+
 Found = Mapping[str, Any]
+MOST_IN_LINES = 100
+"""Flows of a summary that is written in lines: of more, one is half as large and read by programs."""
 
 
-def summarise(folder: Path) -> dict[str, Any]:
+def summarise(folder: Path, scenario: Scenario | None = None) -> dict[str, Any]:
     """Analyses the records of a run folder and writes `summary.json` and `series.json` there.
 
     Parameters
     ----------
     folder
         With `plan.json`, `result.json`, `records.bin` and `scenario.toml`, as a world leaves it.
+    scenario
+        What ran, if it is known; absent: what `scenario.toml` says.
 
     Raises
     ------
     DataError
         If one of them is absent or not what it should be.
     """
-    from tcpsbed import _tcps, config
+    from tcpsbed import _tcps, scenarios
 
     plan = documents.read(folder / "plan.json")
     result = documents.read(folder / "result.json")
-    scenario = config.load(folder / "scenario.toml")
+    scenario = scenario or scenarios.load(folder / "scenario.toml")
     records = folder / "records.bin"
     if not records.is_file():
         raise DataError("found no such file", file=records, allowed="a run whose records were kept")
@@ -41,7 +48,14 @@ def summarise(folder: Path) -> dict[str, Any]:
     world = result.get("world", "virtual")
     info = facts.scenario_info(plan, world=world, warmup_ns=scenario.warmup_ns, phases=scenario.phases)
     info["media"] = media.media(folder, plan, scenario.warmup_ns)
-    return build(folder, info, result, found)
+    summary = build(folder, info, result, found)
+    if scenario.measure.metrics:
+        from tcpsbed.analysis import own
+
+        rows, errors = own.measured(folder, scenario)
+        summary |= {"metrics": rows, "errors": [*summary["errors"], *errors]}
+        _write(folder / "summary.json", summary)
+    return summary
 
 
 def build(folder: Path, scenario_info: Found, result: Found, analysis: Found) -> dict[str, Any]:
@@ -84,5 +98,6 @@ def replace_echo(folder: Path, echo: Found) -> None:
 
 
 def _write(path: Path, content: Found) -> None:
-    """Writes JSON in one step, so that a reader never sees half a file."""
-    results.write_whole(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
+    """Writes JSON in one step, so that a reader never sees half a file; in lines as long as a person may read them."""
+    indent = 1 if len(content["flows"]) <= MOST_IN_LINES else None
+    results.write_whole(path, json.dumps(content, indent=indent, allow_nan=False) + "\n")

@@ -1,4 +1,4 @@
-"""Libraries of a scenario in virtual time run in the command's own process: what one ends without a word is told by another.
+"""Libraries of a virtual run share the command's process; a second process reports if one ends it silently.
 
 ```text
 command ─┬─ goes on in a process of its own ── hooks in C ── marks its own end ─► status
@@ -18,11 +18,15 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from tcpsbed.cli.failures import FAILED
 from tcpsbed.errors import printable
+from tcpsbed.inputs import LIBRARY
 from tcpsbed.interrupts import ENDING
+
+if TYPE_CHECKING:
+    from tcpsbed.scenarios import Scenario
 
 _TOLD = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT)
 """Signals of which the process itself tells (`crates/tcps-run/src/crash.rs`), and dies."""
@@ -31,9 +35,10 @@ _mark: mmap.mmap | None = None
 _errors: tuple[int, int] | None = None
 
 
-def apart(libraries: Sequence[Path]) -> None:
-    """Goes on in a process of its own, if there are libraries and this is not one already; the other waits for it."""
+def apart(scenario: Scenario) -> None:
+    """Continues in a process of its own if a scenario names libraries; the first process waits for it."""
     global _mark, _errors
+    libraries = [file for file in scenario.files if LIBRARY.fullmatch(file.name)]
     if not libraries or _mark is not None:
         return
     from tcpsbed import _tcps
@@ -49,7 +54,7 @@ def apart(libraries: Sequence[Path]) -> None:
 
 
 def ended() -> None:
-    """Notes that this process comes to its end by itself, and that what it said was heard."""
+    """Notes that this process ends regularly, and that its messages were read."""
     if _mark is not None and _file_of(2) == _errors:
         _mark[0] = 1
 
@@ -79,9 +84,9 @@ def _wait(child: int, libraries: Sequence[Path], mark: mmap.mmap) -> NoReturn:
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
         names = " or ".join(path.name for path in libraries)
         told = (
-            f"the run ended in the middle, {how} and without a word: {names}, which ran in its process, called _exit(), or "
-            "closed files that it did not open. What was measured is lost, a former result is kept; allowed: a hook that "
-            "returns a negative number where it fails"
+            f"the command ended early, {how} and without a message: {names}, which ran in its process, called _exit(), or "
+            "closed files that it did not open. What this command measured is lost, an earlier result is kept; allowed: "
+            "a hook that returns a negative number where it fails"
         )
         os.write(2, f"tcpsbed: {printable(told)}\n".encode())
         code = FAILED

@@ -1,37 +1,15 @@
-"""The commands of `tcpsbed` and what their help has in common."""
+"""The commands of `tcpsbed`, and the shared parts of their help."""
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from typing import Any
+
 import typer
 
-from tcpsbed.cli import (
-    bilateral,
-    calibrate,
-    check_qos,
-    console,
-    data,
-    doctor,
-    ends,
-    image,
-    latency,
-    netns,
-    new,
-    plugins,
-    predict,
-    proxy,
-    reproduce,
-    run,
-    runs,
-    scenario,
-    stability,
-    step,
-    study,
-    sweep,
-    tune,
-    xlsx,
-)
-from tcpsbed.cli.failures import FAILED, guarded, refuse_broken
-from tcpsbed.interrupts import as_interrupts
+from tcpsbed.cli import ends
+from tcpsbed.cli.group import Commands
 
 EPILOG = """\b
 A first session:
@@ -45,21 +23,39 @@ A first session:
   tcpsbed reproduce --list                    published experiments, run again
   tcpsbed data                                recordings that they take
   tcpsbed doctor                              what this machine can do
-  tcpsbed step step.toml            how a control loop bears the network
+  tcpsbed step step.toml            how a control loop behaves over the network
 """
 
-app = typer.Typer(
-    name="tcpsbed",
-    help="A testbed for teleoperation over networks: one scenario, in virtual time or on real sockets.",
-    epilog=EPILOG,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-)
+COMMANDS = {
+    "run": ["run"],
+    "scenario": ["check", "init", "docs", "schema"],
+    "new": ["new"],
+    "plugins": ["plugins"],
+    "latency": ["latency"],
+    "sweep": ["sweep"],
+    "step": ["step"],
+    "stability": ["map"],
+    "tune": ["tune"],
+    "bilateral": ["bilateral"],
+    "predict": ["predict"],
+    "check_qos": ["check-qos"],
+    "history": ["runs", "open"],
+    "runs": ["show", "compare", "report", "export"],
+    "calibrate": ["calibrate"],
+    "proxy": ["proxy"],
+    "netns": ["netns"],
+    "doctor": ["doctor"],
+    "image": ["image"],
+    "xlsx": ["config"],
+    "reproduce": ["reproduce"],
+    "data": ["data"],
+    "studio": ["studio"],
+    "console": ["console"],
+    "study": ["study"],
+}
+"""Files of this folder, and the commands that each adds."""
 
 
-@app.callback(invoke_without_command=True)
 def version(show: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True)) -> None:
     """A testbed for teleoperation over networks: one scenario, in virtual time or on real sockets."""
     if show:
@@ -69,51 +65,32 @@ def version(show: bool = typer.Option(False, "--version", help="Print the versio
         raise typer.Exit
 
 
-for module in (
-    run,
-    scenario,
-    new,
-    plugins,
-    latency,
-    sweep,
-    step,
-    stability,
-    tune,
-    bilateral,
-    predict,
-    check_qos,
-    runs,
-    calibrate,
-    proxy,
-    netns,
-    doctor,
-    image,
-    xlsx,
-    reproduce,
-    data,
-    console,
-    study,
-):
-    module.register(app)
+def commands(first: str = "") -> typer.Typer:
+    """The command line; where its first word is a command, only the file of that is loaded."""
+    made = typer.Typer(
+        name="tcpsbed",
+        cls=Commands,
+        help="A testbed for teleoperation over networks: one scenario, in virtual time or on real sockets.",
+        epilog=EPILOG,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    )
+    made.callback(invoke_without_command=True)(version)
+    for file in [file for file, adds in COMMANDS.items() if first in adds] or COMMANDS:
+        import_module(f"tcpsbed.cli.{file}").register(made)
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    """`app`, the command line with all commands, is made when it is first used."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals().setdefault("app", commands())
 
 
 def main() -> None:
     """Runs the command line."""
-    try:
-        _main()
-    except Exception as error:
-        refuse_broken(error)
-        raise
-
-
-def _main() -> None:
-    ends.open_outputs()
-    as_interrupts()
-    try:
-        guarded(app)(prog_name="tcpsbed")  # help and refusals are written outside of commands
-    except SystemExit as end:
-        ends.ended(end.code if isinstance(end.code, int) else int(end.code is not None))
-        raise
-    except BaseException:
-        ends.ended(FAILED)
-        raise
+    # Help and refusals are written outside of commands.
+    ends.run(lambda: commands(*sys.argv[1:2])(prog_name="tcpsbed"))

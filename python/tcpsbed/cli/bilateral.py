@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import MOST_BURST, MOST_SEED, Force, Quiet
+from tcpsbed.cli.options import MOST_BURST, MOST_SEED, Force, Quiet, may_draw
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tcpsbed.control.transparency import Measured
+    from tcpsbed.lab.control.transparency import Measured
 
 HELP = """Measure bilateral schemes: what is felt of a wall and of free space, and whether they come to rest, over delay.
 
@@ -47,7 +47,8 @@ def bilateral(
     ] = "0 ms,20 ms,50 ms,100 ms,200 ms",
     loss: Annotated[str, typer.Option("--loss", metavar="SHARE", help="Loss each way.")] = "0",
     bursts: Annotated[
-        float, typer.Option("--bursts", min=1, max=MOST_BURST, help="Mean length of a loss, in messages.")
+        float,
+        typer.Option("--bursts", min=1, max=MOST_BURST, help="Mean length of a loss burst, in messages."),
     ] = 1.0,
     deadband: Annotated[
         float, typer.Option("--deadband", min=0, max=0.9, help="Messages go on a change by this share.")
@@ -63,12 +64,9 @@ def bilateral(
     quiet: Quiet = False,
 ) -> None:
     """Measures; see HELP."""
-    from tcpsbed.control import transparency, values
+    from tcpsbed.lab.control import transparency, values
 
-    if figure is not None:
-        from tcpsbed.control.figure import drawable
-
-        drawable(figure, force=force)
+    may_draw(figure, force=force)
     share = values.share(loss, "--loss")
     if share >= 1:
         raise ConfigError(f'found "{loss}"', key="--loss", allowed="below 100 %")
@@ -79,13 +77,10 @@ def bilateral(
     ]
     if not settings:
         raise ConfigError("found no scheme or no round trip", key="--schemes, --rtt", allowed=SCHEMES)
-    bar = Progress("bilateral", quiet=quiet or as_json)
-    try:
+    with Progress("bilateral", quiet=quiet or as_json) as bar:
         found = transparency.measure(settings, bar)
-    finally:
-        bar.clear()
     if figure is not None:
-        from tcpsbed.control import bilateral_figure
+        from tcpsbed.lab.control import bilateral_figure
 
         bilateral_figure.draw(found, figure)
     if as_json:
@@ -100,7 +95,7 @@ def bilateral(
 
 
 def _whole_ms(text: str) -> int:
-    from tcpsbed.control import transparency, values
+    from tcpsbed.lab.control import transparency, values
 
     ns = values.duration_ns(text, "--rtt", transparency.MOST_RTT_MS * 1_000_000)
     if ns % 1_000_000:
@@ -111,9 +106,9 @@ def _whole_ms(text: str) -> int:
 
 
 def _table(found: Sequence[Measured]) -> str:
-    from tcpsbed.control.transparency import FREQUENCIES_HZ, there
-    from tcpsbed.report import text
-    from tcpsbed.report.markup import Column, words
+    from tcpsbed.lab.control.transparency import FREQUENCIES_HZ, there
+    from tcpsbed.views import text
+    from tcpsbed.views.markup import Column, words
 
     columns = [words("scheme"), Column("RTT", "ms"), words("at rest"), Column("swings", "mm/s")]
     columns += [Column("least energy", "mJ"), Column("messages", "%")]

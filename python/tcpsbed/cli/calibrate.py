@@ -1,4 +1,4 @@
-"""`tcpsbed calibrate`: what stages, sockets and wake-ups cost in a real run, for virtual runs. [design: costs]"""
+"""`tcpsbed calibrate`: costs of stages, sockets and wake-ups, measured in a real run for virtual runs. [design: costs]"""
 
 from __future__ import annotations
 
@@ -65,19 +65,22 @@ def calibrate(
     quiet: Quiet = False,
 ) -> None:
     """Calibrates a scenario; see HELP."""
-    from tcpsbed import config, session
-    from tcpsbed.cli.run import watched
+    from tcpsbed import scenarios
+    from tcpsbed.cli.run import refuse_errors, watched
     from tcpsbed.clocks import REAL
+    from tcpsbed.runs import session
 
-    scenario = config.load(file, [*overrides(sets, seed, duration), 'measure.records="events"'])
+    scenario = scenarios.load(file, [*overrides(sets, seed, duration), 'measure.records="events"'])
     target = to or file.with_suffix(".costs.json")
     made_anew = scenario.folder / scenario.calibration if scenario.calibration else None
     results.may_write(target, force=force, reads=[one for one in scenario.files if one != made_anew])
     with session.place(scenario, out, "-calibration") as place:
         stopped = watched(scenario, REAL, place, quiet=quiet, samples=False)
         costs, nodes = stages_of(place.path), nodes_of(place.path)
-        described = _described(place.path, costs, nodes) | {"run": str(place.shown)}
+        summary = session.summary_of(place.path)
+        described = _described(summary, costs, nodes) | {"run": str(place.shown)}
     if not costs and not nodes:
+        refuse_errors(summary)
         allowed = "a longer --duration, or a scenario with hooks"
         raise WorldError("nothing ran", file=place.shown, allowed=allowed)
     results.write_whole(target, json.dumps(described, indent=1) + "\n")
@@ -86,13 +89,13 @@ def calibrate(
     )
     if stopped:
         raise KeyboardInterrupt(f"stopped early; the costs are from what ran until then ({place.shown})")
+    refuse_errors(summary)
 
 
-def _described(folder: Path, costs: Mapping[str, Any], nodes: Mapping[str, Any]) -> dict[str, Any]:
+def _described(
+    summary: Mapping[str, Any], costs: Mapping[str, Any], nodes: Mapping[str, Any]
+) -> dict[str, Any]:
     """The costs with the machine and the run that they are from."""
-    from tcpsbed.session import summary_of
-
-    summary = summary_of(folder)
     about = {key: summary.get(key) for key in ("name", "machine", "versions", "disturbances")}
     return {"version": 1, **about, "run": "", "stages": costs, "nodes": nodes}
 
@@ -102,7 +105,7 @@ BOUNDARY = ("wakeup", "send", "receive")
 
 
 def nodes_of(folder: Path) -> dict[str, Any]:
-    """Quantiles of what lies between the loops of each node and the network, in nanoseconds.
+    """Quantiles of the time between the loops of each node and the network, in nanoseconds.
 
     A node with several loops gives the mean of their quantiles. A kind that a node never did is left out.
     """

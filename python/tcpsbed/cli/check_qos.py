@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tcpsbed.cli import complete
+from tcpsbed.cli.colour import tables
 from tcpsbed.cli.failures import DISTURBED, FAILED, guarded
 from tcpsbed.cli.options import Folder, Quiet
 from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tcpsbed.qos.check import Verdict
-    from tcpsbed.qos.profile import Profile
+    from tcpsbed.lab.qos.check import Verdict
+    from tcpsbed.lab.qos.profile import Profile
 
 HELP = """Compare a run with a profile of limits, flow by flow; ends with 1 if one is broken, 3 if disturbed or failed.
 
@@ -40,7 +42,13 @@ def check_qos(
     folder: Folder,
     profile: Annotated[
         str | None,
-        typer.Option("--profile", metavar="NAME", help="A profile by name, or its file.", show_default=False),
+        typer.Option(
+            "--profile",
+            metavar="NAME|FILE",
+            help='A profile by name, or its file; "list" shows them with their limits.',
+            show_default=False,
+            autocompletion=complete.limits,
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the verdicts as JSON, and nothing else.")
@@ -50,8 +58,8 @@ def check_qos(
     """Checks a run; see HELP."""
     from tcpsbed import documents
     from tcpsbed.cli.runs import opened
-    from tcpsbed.qos import check
-    from tcpsbed.qos import profile as profiles
+    from tcpsbed.lab.qos import check
+    from tcpsbed.lab.qos import profile as profiles
 
     if profile == "list":
         print(profiles.listing().lstrip("\n"))
@@ -66,26 +74,12 @@ def check_qos(
     amiss = " and ".join(word for word, said in (("ERROR", errors), ("DISTURBED", disturbed)) if said)
     passed = all(verdict.passed for verdict in verdicts)
     if as_json:
-        rows = [asdict(one) | {"margin": one.margin, "passed": one.passed} for one in verdicts]
-        rows = [{key: _plain(value) for key, value in row.items()} for row in rows]
-        print(
-            json.dumps(
-                {
-                    "profile": chosen.name,
-                    "passed": passed,
-                    "errors": errors,
-                    "disturbed": disturbed,
-                    "left_out": absent,
-                    "verdicts": rows,
-                },
-                indent=1,
-            )
-        )
+        print(_document(chosen, verdicts, errors, disturbed, absent))
     elif not quiet:
         doubt = f" ({amiss}: this proves nothing)" if amiss else ""
-        print(f"{_table(chosen, verdicts)}\n{'pass' if passed else 'FAIL'}{doubt}")
+        print(tables(f"{_table(chosen, verdicts)}\n{'pass' if passed else 'FAIL'}{doubt}"))
         if absent:
-            print(f"left out, for the run has no such flow: {', '.join(absent)}")
+            print(f"skipped, because the run has no such flow: {', '.join(absent)}")
     if amiss:
         print(
             "tcpsbed: the numbers of this run prove nothing:",
@@ -99,14 +93,30 @@ def check_qos(
         raise typer.Exit(FAILED)
 
 
+def _document(
+    chosen: Profile, verdicts: list[Verdict], errors: list[str], disturbed: list[str], absent: list[str]
+) -> str:
+    """The verdicts as JSON."""
+    rows = [asdict(one) | {"margin": one.margin, "passed": one.passed} for one in verdicts]
+    found = {
+        "profile": chosen.name,
+        "passed": all(verdict.passed for verdict in verdicts),
+        "errors": errors,
+        "disturbed": disturbed,
+        "left_out": absent,
+        "verdicts": [{key: _plain(value) for key, value in row.items()} for row in rows],
+    }
+    return json.dumps(found, indent=1)
+
+
 def _plain(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _table(chosen: Profile, verdicts: list[Verdict]) -> str:
-    from tcpsbed.report import text
-    from tcpsbed.report.markup import Column, words
-    from tcpsbed.report.numbers import NONE
+    from tcpsbed.views import text
+    from tcpsbed.views.markup import Column, words
+    from tcpsbed.views.numbers import NONE
 
     def number(value: float) -> str:
         return f"{value:g}" if math.isfinite(value) else NONE

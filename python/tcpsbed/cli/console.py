@@ -41,15 +41,16 @@ def console(
     quiet: Quiet = False,
 ) -> None:
     """Serves a run; see HELP."""
-    from tcpsbed import config, session
+    from tcpsbed import scenarios
     from tcpsbed.analysis import operator
-    from tcpsbed.cli.run import watched
+    from tcpsbed.cli.run import refuse_errors, watched
     from tcpsbed.clocks import REAL
     from tcpsbed.console.server import Console
     from tcpsbed.media.line import VARIABLE
+    from tcpsbed.runs import session
 
     asked = overrides(sets, seed, duration)
-    scenario = config.load(file, [*asked, *operator.recording(config.load(file, asked))])
+    scenario = scenarios.load(file, [*asked, *operator.recording(scenarios.load(file, asked))])
     with tempfile.TemporaryDirectory(prefix="tcpsbed-console-") as folder:
         os.environ[VARIABLE] = folder  # for the node processes of this run
         served = Console(Path(folder), port)
@@ -65,3 +66,4 @@ def console(
     print(f"run: {place.shown}")
     if stopped:
         raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {place.shown}")
+    refuse_errors(session.summary_of(place.target))

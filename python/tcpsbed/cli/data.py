@@ -1,4 +1,4 @@
-"""`tcpsbed data`: recordings that experiments take and that do not ship."""
+"""`tcpsbed data`: recordings for experiments that do not ship."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tcpsbed.cli.failures import FAILED, guarded
+from tcpsbed.nearest import close_match
 
 if TYPE_CHECKING:
     from tcpsbed.datasets import store
@@ -50,9 +51,11 @@ def data(
     """Lists or fetches recordings; see HELP."""
     from tcpsbed.datasets import store
     from tcpsbed.errors import ConfigError
+    from tcpsbed.results import refuse_dash
 
     known = store.listed(registry or store.REGISTRY)
     place = to or store.folder()
+    refuse_dash(place, "a folder such as recordings")
     if place.exists() and not place.is_dir():
         raise ConfigError("is no folder", file=place, allowed="a folder, for --to or in TCPSBED_DATA")
     if not names:
@@ -72,12 +75,12 @@ def _chosen(names: list[str], known: dict[str, store.Recording]) -> list[str]:
         return [name for name, recording in known.items() if not recording.ask]
     for name in names:
         if name not in known:
-            raise ConfigError(f'found "{name}"', key="NAME", allowed=", ".join(["all", *known]))
+            raise ConfigError(f'found "{name}"', key="NAME", allowed=close_match(name, ["all", *known]))
     return names
 
 
 def _fetch(recording: store.Recording, place: Path) -> bool:
-    """Whether all of it is there now; says what went wrong otherwise, so that the next one is still fetched."""
+    """Whether all files are present; prints the error otherwise, so that the next recording is still fetched."""
     from tcpsbed.datasets import store
     from tcpsbed.errors import DataError
 

@@ -1,4 +1,4 @@
-"""`tcpsbed doctor`: what this machine can do, each thing tried."""
+"""`tcpsbed doctor`: tests of what this machine can do."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tcpsbed.cli.failures import guarded
+from tcpsbed.errors import needs_linux
 
 HELP = """Say what this machine can do: each thing is tried, and what does not work comes with a line to paste.
 
@@ -36,6 +37,7 @@ def doctor(
     """Examines the machine; see HELP."""
     from tcpsbed.doctor import examine
 
+    needs_linux("doctor")
     shown = sys.stderr.isatty() and not as_json
 
     def tell(section: str) -> None:

@@ -1,4 +1,4 @@
-"""What `tcpsbed proxy` and `tcpsbed netns` have in common: profiles on the command line, and what is told meanwhile."""
+"""Shared parts of `tcpsbed proxy` and `tcpsbed netns`: profiles on the command line, and output during a run."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 from tcpsbed import results
+from tcpsbed.cli import complete
+from tcpsbed.cli.colour import tables
+from tcpsbed.cli.progress import LINE_S
 from tcpsbed.errors import ConfigError, TcpsbedError
 
 if TYPE_CHECKING:
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from tcpsbed.proxy import Profile
 
 LOOK_S = 0.25
-"""Time between two looks at the profile, and two drawings."""
+"""Polling interval of the profile, and interval of drawings."""
 TOLD_S = 1.0
 """Time between two lines of `--json`."""
 
@@ -29,29 +32,29 @@ ProfileName = Annotated[
     typer.Option(
         "--profile",
         metavar="NAME|FILE",
-        help='A profile by name, or its file; "list" names them.',
+        help='A profile by name, or its file; "list" shows them with their numbers.',
+        autocompletion=complete.links,
         show_default=False,
     ),
 ]
 Delay = Annotated[
     str | None,
-    typer.Option("--delay", metavar="TIME", help="Delay of the link, each way.", show_default=False),
+    typer.Option("--delay", metavar="TIME", help="Delay of the link, in each direction.", show_default=False),
 ]
 Loss = Annotated[
     str | None,
-    typer.Option("--loss", metavar="SHARE", help="Independent loss, each way.", show_default=False),
+    typer.Option("--loss", metavar="SHARE", help="Independent loss, in each direction.", show_default=False),
 ]
 Rate = Annotated[
-    str | None, typer.Option("--rate", metavar="RATE", help="Rate of the link, each way.", show_default=False)
+    str | None,
+    typer.Option("--rate", metavar="RATE", help="Rate of the link, in each direction.", show_default=False),
 ]
 Pcapng = Annotated[
     Path | None,
-    typer.Option(
-        "--pcapng", metavar="FILE", help="Capture packets where they come in and go out.", show_default=False
-    ),
+    typer.Option("--pcapng", metavar="FILE", help="Capture packets at entry and exit.", show_default=False),
 ]
 LateMs = Annotated[
-    float, typer.Option("--margin-ms", min=0, help="Most that the 99th percentile may be later than set.")
+    float, typer.Option("--margin-ms", min=0, help="Fail if the p99 emulation error exceeds this many ms.")
 ]
 
 
@@ -72,27 +75,54 @@ def may_write(file: Path | None, key: str, *, force: bool, profile: str | None) 
         return
     results.may_write(file, force=force, reads=[profile] if profile else [])
     if not file.parent.is_dir():
-        found = f"found {file}, whose folder is not there"
-        raise ConfigError(found, key=key, allowed=f"a file in a folder that is there: mkdir -p {file.parent}")
+        found = f"found {file}, whose folder does not exist"
+        raise ConfigError(
+            found, key=key, allowed=f"a file in an existing folder, which mkdir -p {file.parent} makes"
+        )
 
 
 def listed(profile: str | None) -> bool:
     """Prints the profiles if they are asked for."""
     from tcpsbed.proxy import load, shipped
+    from tcpsbed.views import text
+    from tcpsbed.views.markup import words
 
     if profile != "list":
         return False
-    for name in shipped():
-        print(f"{name:18} {load(name).description}")
+    found = {name: load(name) for name in shipped()}
+    columns = [words(title) for title in ("profile", "rate", "delay", "mean jitter", "loss")]
+    rows = [[name, *_both(one.directions())] for name, one in found.items()]
+    print(tables(text.table(columns, rows)))
+    print("near to far / far to near, where they differ. Where the numbers come from:")
+    for name, one in found.items():
+        print(f"  {name:18} {one.description}")
     return True
+
+
+def _both(directions: tuple[dict[str, float | None], dict[str, float | None]]) -> list[str]:
+    """Rate, delay, jitter and loss of both directions as words."""
+    from tcpsbed.views import numbers
+
+    def ms(value: float | None) -> str:
+        return f"{value:.3g} ms" if value else numbers.NONE
+
+    shown: dict[str, Callable[[float | None], str]] = {
+        "rate_bps": lambda value: f"{value / 1e6:g} Mbit/s" if value else numbers.NONE,
+        "delay_ms": ms,
+        "jitter_ms": ms,
+        "loss": lambda value: f"{100 * value:.2g} %" if value else numbers.NONE,
+    }
+    pairs = ([tell(one[key]) for one in directions] for key, tell in shown.items())
+    return [" / ".join(dict.fromkeys(pair)) for pair in pairs]
 
 
 def overrides_of(sets: list[str] | None, delay: str | None, loss: str | None, rate: str | None) -> list[str]:
     """All overrides of the profile in the order of their weight."""
-    from tcpsbed.proxy.profile import settings_of
+    from tcpsbed.scenarios.origin import option
 
     given = {"delay": delay, "loss": loss, "rate": rate}
-    return [*(sets or ()), *settings_of({key: value for key, value in given.items() if value is not None})]
+    named = (option(key, f"links.path.{key}", value) for key, value in given.items() if value is not None)
+    return [*(sets or ()), *named]
 
 
 def profile_of(name: str | None, overrides: list[str]) -> Profile:
@@ -102,7 +132,7 @@ def profile_of(name: str | None, overrides: list[str]) -> Profile:
 
     if name is None and not overrides:
         raise ConfigError(
-            "found nothing", key="--profile", allowed="a profile, or --delay, --loss, --rate, --set"
+            "is missing", key="--profile", allowed="a profile such as lte, or --delay, --loss, --rate, --set"
         )
     return load(STRAIGHT if name is None else name, overrides)
 
@@ -120,7 +150,7 @@ class Running(Protocol):
 
 
 class Session:
-    """An emulated network on the command line: what it tells, and its profile, read again when its file changes.
+    """An emulated network on the command line: its output, and its profile, read again when its file changes.
 
     Parameters
     ----------
@@ -177,13 +207,13 @@ class Session:
             print(json.dumps({"event": event} | content), file=self.told, flush=True)
 
     def say(self, line: str) -> None:
-        """Says something to whoever watches."""
+        """Prints something for the user."""
         if self.talks:
             print(line, file=sys.stderr)
 
 
 class Screen:
-    """The live table on a terminal; nothing elsewhere.
+    """The live table on a terminal; elsewhere nothing, or a line now and then.
 
     Parameters
     ----------
@@ -191,11 +221,13 @@ class Screen:
         Whether it is shown.
     note : callable
         What its title says beside profile and time.
+    lines : bool
+        Whether there are lines where it is not shown.
     """
 
-    def __init__(self, shown: bool, note: Callable[[dict[str, Any]], str]) -> None:
+    def __init__(self, shown: bool, note: Callable[[dict[str, Any]], str], *, lines: bool = False) -> None:
         self.live: Any = None
-        self.note = note
+        self.note, self.lines, self.said = note, lines and not shown, time.monotonic()
         if shown:
             from rich.console import Console
             from rich.live import Live
@@ -212,31 +244,49 @@ class Screen:
             self.live.stop()
 
     def draw(self, profile: str, snapshot: dict[str, Any]) -> None:
-        """Shows this moment."""
+        """Shows the current state."""
         if self.live is not None:
             title = f"{profile}  {snapshot['t_s']:.0f} s{self.note(snapshot)}"
             self.live.update(table(title, snapshot), refresh=True)
+        elif self.lines and time.monotonic() - self.said >= LINE_S:
+            self.said = time.monotonic()
+            print(line(snapshot), file=sys.stderr, flush=True)
 
     def above(self, line: str) -> None:
         """Shows a line above the table."""
         self.live.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
+def line(snapshot: dict[str, Any]) -> str:
+    """The last second of all ports and directions in a line."""
+    from tcpsbed.views import numbers
+
+    total = {
+        key: sum(row[key] for row in snapshot["doors"]) for key in ("rate_pps", "rate_bps", "recent_lost")
+    }
+    shown = (
+        f"{total['rate_pps']:.0f} packets/s, {numbers.rate(total['rate_bps'])}, {total['recent_lost']} lost/s"
+    )
+    return f"{snapshot['t_s']:.0f} s: {shown}"
+
+
 def table(title: str, snapshot: dict[str, Any]) -> Any:
     """Rates, delays and losses of the last second, a row a port and direction."""
     from rich.table import Table
 
-    from tcpsbed.report import numbers
+    from tcpsbed.views import numbers
 
     found = Table(title=title)
     for heading in ("port", "direction"):
         found.add_column(heading)
-    for heading in ("packets/s", "rate", "delay p50 ms", "p99 ms", "lost/s", "in", "out", "lost"):
+    for heading in ("packets/s", "rate", "delay p50 ms", "p99 ms", "lost/s", "in", "out", "inside", "lost"):
         found.add_column(heading, justify="right")
     for row in snapshot["doors"]:
         recent, quiet = row["recent_delay_ns"], row["rate_pps"] == 0
         spans = [numbers.NONE] * 2 if quiet else [f"{recent[key] / 1e6:.3f}" for key in ("p50", "p99")]
-        counts = [numbers.count(row[key]) for key in ("recent_lost", "packets", "delivered", "lost")]
+        counts = [
+            numbers.count(row[key]) for key in ("recent_lost", "packets", "delivered", "inside", "lost")
+        ]
         found.add_row(
             row["door"], row["way"], f"{row['rate_pps']:.0f}", numbers.rate(row["rate_bps"]), *spans, *counts
         )

@@ -1,4 +1,4 @@
-"""The ends of a command's process: what it writes to, and what may keep it."""
+"""The end of a command's process: its outputs, and threads that could keep it alive."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from tcpsbed.cli import apart
-from tcpsbed.cli.failures import OUTPUT, guarded
+from tcpsbed.cli.failures import FAILED, OUTPUT, guarded, refuse_broken
 from tcpsbed.errors import printable
-from tcpsbed.interrupts import ENDING
+from tcpsbed.interrupts import ENDING, as_interrupts
 from tcpsbed.processes import GRACE_S
 
 
@@ -29,7 +30,7 @@ class _Output(io.FileIO):
 
 
 class _Errors(io.FileIO):
-    """Standard error: what it does not take is lost, for there is no place to say so; the exit status is what remains."""
+    """Standard error that drops what cannot be written; the exit status remains."""
 
     def write(self, data: Any, /) -> int:
         try:
@@ -61,6 +62,29 @@ def open_outputs() -> None:
         encoding = "utf-8" if before is None else before.encoding
         told = io.BufferedWriter(_Errors(2, "w", closefd=False))
         sys.stderr = io.TextIOWrapper(told, encoding, "replace", line_buffering=True)
+
+
+def run(command: Callable[[], None]) -> None:
+    """Runs a command from its outputs to its end."""
+    try:
+        _run(guarded(command))
+    except Exception as error:
+        refuse_broken(error)
+        raise
+
+
+def _run(command: Callable[[], None]) -> None:
+    open_outputs()
+    as_interrupts()
+    try:
+        command()
+    except SystemExit as end:
+        ended(end.code if isinstance(end.code, int) else int(end.code is not None))
+        raise
+    except BaseException:
+        ended(FAILED)
+        raise
+    ended(0)
 
 
 def ended(status: int) -> None:
@@ -101,7 +125,7 @@ def _processes() -> list[str]:
 def _end(status: int) -> None:
     time.sleep(GRACE_S)
     if left := _threads() + _processes():
-        said = f"{', '.join(left)}: still there {GRACE_S:g} s after the end, and ended with it; allowed: daemon = True"
+        said = f"{', '.join(left)}: still running {GRACE_S:g} s after the end, and so stopped; allowed: daemon = True"
         print(f"tcpsbed: {printable(said)}", file=sys.stderr, flush=True)
         for one in _children():
             with suppress(OSError):

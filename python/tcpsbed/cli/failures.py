@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn, ParamSpec, TypeVar
 
-from tcpsbed.errors import TcpsbedError, printable
-from tcpsbed.results.files import FULL, LIMIT, ROOM
+from tcpsbed.cli.colour import RED, paint
+from tcpsbed.errors import REMEDIES, TcpsbedError, printable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -23,17 +23,14 @@ DISTURBED = 3
 WRONG_INPUT = 2
 """Exit status after bad input: the message says what to change."""
 OUTPUT = "standard output"
-REMEDIES = dict.fromkeys(FULL, f"; allowed: {ROOM}") | {
-    errno.EFBIG: f"; allowed: {LIMIT}",
-    errno.ENAMETOOLONG: "; allowed: a shorter name, such as runs/a: a part of it has at most 255 bytes",
-}
-"""What to do about errors of the system."""
+TOO_LONG = {errno.ENAMETOOLONG: "a shorter name, such as runs/a: a part of it has at most 255 bytes"}
+"""What to do about a name that is too long, by the system's number of the error."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
 
 
 def guarded(command: Callable[P, T]) -> Callable[P, T]:
-    """The command with its failures told."""
+    """The command, with its failures printed as messages."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -47,20 +44,22 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
             _to_nowhere()
             sys.exit(0)
         except UnicodeError as error:
-            fail(_no_text() or f"found a name or a file that is no UTF-8 text ({error})", WRONG_INPUT)
+            fail(_no_text() or f"found a name or a file that is not UTF-8 text ({error})", WRONG_INPUT)
         except ValueError:
             if sys.stdout is None or not sys.stdout.closed:
                 raise
-            fail(f"{OUTPUT}: was closed by code of the scenario; what was to be printed is lost", WRONG_INPUT)
+            fail(f"{OUTPUT}: was closed by code of the scenario; its output is lost", WRONG_INPUT)
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
-            remedy = REMEDIES.get(error.errno or 0, "")
+            remedy = (REMEDIES | TOO_LONG).get(error.errno or 0)
             if error.filename == OUTPUT:
                 _to_nowhere()
-                remedy = "; allowed: one that is open and takes what is written"
+                remedy = "an output that is open and accepts data"
             if not place:
                 refuse_broken(error)
-            fail(f"{place}{error.strerror or error}{remedy}", WRONG_INPUT)
+            fail(
+                f"{place}{error.strerror or error}" + (f"; allowed: {remedy}" if remedy else ""), WRONG_INPUT
+            )
 
     return run
 
@@ -71,17 +70,19 @@ def _no_text() -> str | None:
         option, _, value = word.rpartition("=") if word.startswith("-") else (before, "", word)
         if any("\ud800" <= letter <= "\udfff" for letter in value):
             place = f"{option}: " if option.startswith("-") else ""
-            return f'{place}found "{value}", which is no UTF-8 text; allowed: a name in UTF-8, such as runs/a'
+            return (
+                f'{place}found "{value}", which is not UTF-8 text; allowed: a name in UTF-8, such as runs/a'
+            )
     return None
 
 
 def refuse_broken(error: BaseException) -> None:
-    """Ends with a message where code of the user's ran in this process before an error that is none of ours."""
+    """Ends with a message if user code ran in this process before an internal error."""
     hooks = sys.modules.get("tcpsbed.hooks")
     if hooks is not None and hooks.ran and isinstance(error, Exception):
         fail(
             f"failed with {hooks.told(error)}, after {', '.join(sorted(hooks.ran))} had run in this process, which may have "
-            "changed what the program stands on; allowed: code that leaves modules, open files and limits as they were",
+            "changed the state of the interpreter; allowed: code that leaves modules, open files and limits as they were",
             FAILED,
         )
 
@@ -93,5 +94,5 @@ def _to_nowhere() -> None:
 
 def fail(message: str, status: int) -> NoReturn:
     """Prints one message on standard error and ends with this status."""
-    print(f"tcpsbed: {printable(message)}", file=sys.stderr)
+    print(f"{paint('tcpsbed:', RED, sys.stderr)} {printable(message)}", file=sys.stderr)
     sys.exit(status)

@@ -1,4 +1,4 @@
-"""`tcpsbed image`: the image that nodes run in, where the world is containers."""
+"""`tcpsbed image`: the image of nodes in the world `containers`."""
 
 from __future__ import annotations
 

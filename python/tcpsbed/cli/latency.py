@@ -1,4 +1,4 @@
-"""`tcpsbed latency`: echo commands interleaved over points, until every mean is known well enough. [Polachan 2022]
+"""`tcpsbed latency`: echo commands interleaved over points, until every mean has the target precision. [Polachan 2022]
 
 ```text
 run ─► half-width of each mean ≤ confidence × mean? ─► yes: tables and report
@@ -50,12 +50,37 @@ Examples:
   tcpsbed latency my.toml --world real --flow haptic --period "20 ms"
   sudo tcpsbed latency my.toml --world namespaces --max-time "5 min"
 
-Echo commands ride on ordinary samples while the system is fully working, interleaved over the points, each at a moment
-drawn within its period, so that traffic of a like period is met at every phase, until the 95 % confidence half-width of
-every point's mean is within the asked share of it, with at least FLOOR and at most CAP echoes a point, or until
---max-time is over: then what there is by then is judged. The length of the run follows from that; the scenario's own
-duration is not used. On sockets all rounds count together, and their percentiles are left out.
+Echo commands ride on ordinary samples while the system is fully working, interleaved over the points, each at a random
+time within its period, to meet traffic with a similar period at every phase. They go on until the 95 % confidence
+half-width of every point's mean is within the asked share of it, with at least FLOOR and at most CAP echoes a point, or
+until --max-time is over, when the verdict is about the echoes so far. The length of the run follows from that; the
+scenario's own duration is not used. On sockets all rounds count together, and their percentiles are left out.
 """
+
+
+Points = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--points",
+        metavar="POINT",
+        help="Such as srv.exit; may be repeated [default: all].",
+        show_default=False,
+    ),
+]
+OfFlow = Annotated[
+    str | None, typer.Option("--flow", help="Flow whose samples carry the commands.", show_default=False)
+]
+Period = Annotated[str, typer.Option("--period", help="Mean time between commands; 0 ms: every sample.")]
+HalfWidth = Annotated[str, typer.Option("--confidence", help="Target half-width, as a share of the mean.")]
+Floor = Annotated[int, typer.Option("--floor", min=2, max=MOST_ECHOES, help="Echoes a point at least.")]
+Cap = Annotated[int, typer.Option("--cap", min=2, max=MOST_ECHOES, help="Echoes a point at most.")]
+MaxTime = Annotated[
+    str | None,
+    typer.Option("--max-time", metavar="TIME", help="Longest total duration.", show_default=False),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the echo part of summary.json, and nothing else.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -65,54 +90,35 @@ def register(app: typer.Typer) -> None:
 
 def latency(
     file: File,
-    points: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--points",
-            metavar="POINT",
-            help="Such as srv.exit; may be repeated [default: all].",
-            show_default=False,
-        ),
-    ] = None,
-    flow: Annotated[
-        str | None, typer.Option("--flow", help="Flow whose samples carry the commands.", show_default=False)
-    ] = None,
-    period: Annotated[
-        str, typer.Option("--period", help="Mean time between commands; 0 ms: every sample.")
-    ] = "10 ms",
-    confidence: Annotated[
-        str, typer.Option("--confidence", help="Half-width asked for, as a share of the mean.")
-    ] = "5%",
-    floor: Annotated[
-        int, typer.Option("--floor", min=2, max=MOST_ECHOES, help="Echoes a point at least.")
-    ] = 30,
-    cap: Annotated[
-        int, typer.Option("--cap", min=2, max=MOST_ECHOES, help="Echoes a point at most.")
-    ] = 20_000,
-    max_time: Annotated[
-        str | None,
-        typer.Option(
-            "--max-time", metavar="TIME", help="Run no longer than this in all.", show_default=False
-        ),
-    ] = None,
+    points: Points = None,
+    flow: OfFlow = None,
+    period: Period = "10 ms",
+    confidence: HalfWidth = "5%",
+    floor: Floor = 30,
+    cap: Cap = 20_000,
+    max_time: MaxTime = None,
     world: AnyWhere = "virtual",
     out: Out = None,
     sets: Sets = None,
     seed: Seed = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the echo part of summary.json, and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Measures latencies; see HELP."""
-    from tcpsbed import config, session, worlds
-    from tcpsbed.report import html, text
-    from tcpsbed.report.echoes import COST
-    from tcpsbed.report.folder import open_folder
+    from tcpsbed import scenarios, worlds
+    from tcpsbed.cli.run import refuse_errors
+    from tcpsbed.runs import session
+    from tcpsbed.views import html, text
+    from tcpsbed.views.echoes import COST
+    from tcpsbed.views.folder import open_folder
 
     worlds.require(world)
     if cap < floor:
-        raise ConfigError(f"found {cap}, below the floor of {floor}", key="--cap", allowed=f"{floor} or more")
+        raise ConfigError(
+            f"found {cap}, which is below --floor {floor}",
+            key="--cap",
+            allowed=f"{floor} or more, or a lower --floor",
+        )
     rule = Confidence(share_of(confidence), floor, cap)
     asked = {"points": split_points(points), "period": period, "drawn": True}
     echo = asked | ({"flow": flow} if flow else {})
@@ -121,18 +127,19 @@ def latency(
     if most_s <= 0:
         raise ConfigError(f'found "{max_time}"', key="--max-time", allowed='a time above 0, such as "5 min"')
     with _by_option():
-        first = config.load(file, [*sets_, _start(config.load(file, sets_))])
+        first = scenarios.load(file, [*sets_, _start(scenarios.load(file, sets_))])
     with _by_option(), session.place(first, out, "-latency") as place:
         reached = _rounds(file, sets_, first, rule, world, place, most_s, quiet=quiet or as_json)
         opened = open_folder(place.path)
         page = html.write(place.path)
     if as_json:
         print(json.dumps(opened.summary.get("echo", {}), indent=1))
-        return
-    print(text.headline(opened), text.echo(opened.summary), sep="\n")
-    print(_verdict(opened.summary, rule, reached, most_s))
-    print(COST)
-    print(f"report: {place.told(page)}")
+    else:
+        print(text.headline(opened), text.echo(opened.summary), sep="\n")
+        print(_verdict(opened.summary, rule, reached, most_s))
+        print(COST)
+        print(f"report: {place.told(page)}")
+    refuse_errors(opened.summary)
 
 
 @contextmanager
@@ -184,16 +191,17 @@ def _rounds(
     quiet: bool,
 ) -> bool:
     """Runs until the rule is kept, or the cap or the longest time reached: whether the rule is kept."""
-    from tcpsbed import config, session
+    from tcpsbed import scenarios
     from tcpsbed.analysis.summary import replace_echo
     from tcpsbed.cli.run import watched
-    from tcpsbed.report import text
+    from tcpsbed.runs import session
+    from tcpsbed.views import text
 
     plan, wanted, reached = _plan(first), rule.floor, False
     kept, had, spent_s = None, 0, 0.0
     for number in range(1, ROUNDS + 1):
         seconds = min(length_s(plan, wanted - had) + first.warmup_ns / 1e9, most_s - spent_s)
-        scenario = config.load(file, [*sets, _start(first), f'duration="{math.ceil(seconds * 1000)} ms"'])
+        scenario = scenarios.load(file, [*sets, _start(first), f'duration="{math.ceil(seconds * 1000)} ms"'])
         try:
             stopped = watched(scenario, world, place, quiet=quiet, samples=False)
         except TcpsbedError:
@@ -211,13 +219,13 @@ def _rounds(
         reached, needed = judged(rule, summary)
         if not quiet:
             told = (
-                f"{wanted} echoes a point in {seconds:.0f} s, {'enough' if reached else f'{needed} needed'}"
+                f"{wanted} echoes per point in {seconds:.0f} s, {'enough' if reached else f'{needed} needed'}"
             )
             print(f"round {number}: {told}", text.echo(summary) if had else "", sep="\n", file=sys.stderr)
         if stopped:
             raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {place.shown}")
         left_s = most_s - spent_s - first.warmup_ns / 1e9
-        if reached or wanted >= rule.cap or left_s <= GRACE_S:
+        if reached or wanted >= rule.cap or left_s <= GRACE_S or summary.get("errors"):
             break
         wanted = min(max(needed, wanted + CHECK_EVERY), (2 if had else GROWTH) * wanted, rule.cap)
     return reached
@@ -230,10 +238,10 @@ def _start(scenario: Any) -> str:
 
 
 def _plan(scenario: Any) -> dict[str, Any]:
-    from tcpsbed import config
+    from tcpsbed import scenarios
 
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        plan: dict[str, Any] = config.compile_plan(scenario, Path(folder))
+        plan: dict[str, Any] = scenarios.compile_plan(scenario, Path(folder))
     return plan
 
 
@@ -260,7 +268,7 @@ def judged(rule: Confidence, summary: Mapping[str, Any]) -> tuple[bool, int]:
 
 def _means(summary: Mapping[str, Any]) -> Iterator[tuple[int, float, float]]:
     """Echoes, mean and half-width in milliseconds of every point; a point without an echo is infinitely wide."""
-    from tcpsbed.report.numbers import half_width, statistic
+    from tcpsbed.views.numbers import half_width, statistic
 
     for result in summary.get("echo", {}).values():
         for point in result.get("points") or ():
@@ -276,12 +284,12 @@ def _why(summary: Mapping[str, Any], rule: Confidence, most_s: float) -> str:
     shares = [half / abs(mean) if mean else math.inf for _, mean, half in means]
     worst = f"; the least known is within {max(shares):.1%}" if shares and max(shares) < math.inf else ""
     if fewest >= rule.cap or most_s == math.inf:
-        return f"the cap of {rule.cap} echoes a point was reached{worst}"
-    return f"--max-time is over, with {fewest} echoes or more a point{worst}"
+        return f"the cap of {rule.cap} echoes per point was reached{worst}"
+    return f"--max-time is over, with {fewest} echoes or more per point{worst}"
 
 
 def _verdict(summary: Mapping[str, Any], rule: Confidence, reached: bool, most_s: float) -> str:
-    from tcpsbed.report.numbers import half_width, place, statistic
+    from tcpsbed.views.numbers import half_width, place, statistic
 
     asked = f"{100 * rule.rel:g} %"
     lines = [
@@ -296,5 +304,5 @@ def _verdict(summary: Mapping[str, Any], rule: Confidence, reached: bool, most_s
         if (half_width(entry.get("ci95")) or 0.0) > rule.rel * abs(statistic(entry.get("latency_ms")) or 0.0)
     ]
     if wide:
-        lines.append(f"differences that are known less well than {asked}: {', '.join(wide)}")
+        lines.append(f"differences known less precisely than {asked}: {', '.join(wide)}")
     return "\n".join(lines)

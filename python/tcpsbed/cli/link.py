@@ -1,4 +1,4 @@
-"""`tcpsbed config link-from-csv`: a profile of a link out of measurements."""
+"""`tcpsbed config link-from-csv`: a link profile from measurements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from tcpsbed import results
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Force
+from tcpsbed.cli.options import Force, Text
 
 HELP = """Write a link out of measurements of an access network: a profile for proxy and netns, and for scenarios.
 
@@ -51,18 +51,14 @@ def link_from_csv(
     ] = None,
     rate_unit: Annotated[str, typer.Option("--rate-unit", help="bit/s, kbit/s or Mbit/s.")] = "kbit/s",
     quantile: Annotated[
-        float, typer.Option("--quantile", help="Percent of the moments that are better.")
+        float, typer.Option("--quantile", help="Share of the measurements that are better, in %.")
     ] = 50.0,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="The file to be written.", show_default=False)
-    ] = None,
+    out: Text = None,
     force: Force = False,
 ) -> None:
     """Writes a profile; see HELP."""
     from tcpsbed.proxy.measured import Columns, profile_text
 
-    if str(out) == "-":
-        out = None
     if out is not None:
         results.may_write(out, force=force, reads=files)
     text = profile_text(files, Columns(rtt, spread, loss, down, up, rate_unit), quantile)

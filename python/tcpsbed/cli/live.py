@@ -1,4 +1,4 @@
-"""The terminal's view of a running real session: what was sent and what arrived, redrawn a few times a second."""
+"""A running real session in the terminal: sent and received samples, redrawn a few times a second."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Tally:
         self.recent: list[deque[tuple[float, np.ndarray]]] = [deque() for _ in flows]
 
     def add(self, rows: bytes, now_s: float) -> None:
-        """Counts new rows, seen at this moment of the run."""
+        """Counts new rows, seen at this time of the run."""
         import numpy as np
 
         read = np.frombuffer(rows, np.dtype(FIELDS))
@@ -110,7 +110,7 @@ class LiveView:
     ) -> None:
         self.screen.stop()
 
-    def __call__(self, rows: bytes, now_s: float) -> None:
+    def __call__(self, rows: bytes, now_s: float, _split: str) -> None:
         """Counts the rows and redraws the table if it is time to."""
         self.tally.add(rows, now_s)
         if now_s - self.drawn_s >= EVERY_S:
@@ -119,7 +119,7 @@ class LiveView:
                 self.screen.update(self.table(now_s), refresh=True)
 
     def table(self, now_s: float) -> Table:
-        """The table at this moment."""
+        """The current table."""
         from rich.table import Table
 
         gaps = ", ".join(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
@@ -38,6 +39,36 @@ ends.
 COMMANDS = 'a command as a shell reads it, such as "iperf3 -s -1"'
 
 
+Words = Annotated[
+    list[str], typer.Argument(metavar="COMMAND…", help="What runs, after --.", show_default=False)
+]
+Far = Annotated[
+    str | None,
+    typer.Option("--far", metavar="COMMAND", help="A command at the far side.", show_default=False),
+]
+Reach = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--reach",
+        metavar="PORT[=HOST:PORT][/udp|/tcp]",
+        help="A port of the far side that leads out; may be repeated.",
+        show_default=False,
+    ),
+]
+Live = Annotated[
+    bool, typer.Option("--live", help="The live table on the terminal, below what the commands write.")
+]
+JsonLines = Annotated[
+    Path | None,
+    typer.Option(
+        "--json",
+        metavar="FILE",
+        help="One JSON object a line into a file: ready, now, profile, end.",
+        show_default=False,
+    ),
+]
+
+
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     settings = {"allow_interspersed_args": False}
@@ -45,41 +76,18 @@ def register(app: typer.Typer) -> None:
 
 
 def netns(
-    command: Annotated[
-        list[str], typer.Argument(metavar="COMMAND…", help="What runs, after --.", show_default=False)
-    ],
+    command: Words,
     profile: ProfileName = None,
-    far: Annotated[
-        str | None,
-        typer.Option("--far", metavar="COMMAND", help="A command at the far side.", show_default=False),
-    ] = None,
-    reach: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--reach",
-            metavar="PORT[=HOST:PORT][/udp|/tcp]",
-            help="A port of the far side that leads out; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
+    far: Far = None,
+    reach: Reach = None,
     delay: Delay = None,
     loss: Loss = None,
     rate: Rate = None,
     sets: Sets = None,
     pcapng: Pcapng = None,
     margin_ms: LateMs = 0.3,
-    live: Annotated[
-        bool, typer.Option("--live", help="The live table on the terminal, below what the commands write.")
-    ] = False,
-    json: Annotated[
-        Path | None,
-        typer.Option(
-            "--json",
-            metavar="FILE",
-            help="One JSON object a line into a file: ready, now, profile, end.",
-            show_default=False,
-        ),
-    ] = None,
+    live: Live = False,
+    json: JsonLines = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -97,25 +105,29 @@ def netns(
         raise ConfigError('found ""', key="COMMAND", allowed=COMMANDS)
     margin = emulated.margin_of(margin_ms)
     with ExitStack() as stack:
-        told = None
-        if json is not None:
-            stack.enter_context(results.named(json))
-            told = stack.enter_context(json.open("w", encoding="utf-8"))
-        with Screen(live and sys.stderr.isatty(), lambda _: "") as screen:
-            say = screen.above if screen.live is not None else None
-            with namespaces.Behind(
-                chosen, command, far=beyond, reaching=reaching, capture=pcapng, say=say
-            ) as behind:
-                session = Session(behind, overrides, told=told, talks=not quiet)
-                ended = _watched(session, behind, screen)
-                good, broken = verdict.judged(ended.outcome, margin)
-                session.tell("end", good=good, broken=broken, **ended.outcome)
+        told = None if json is None else stack.enter_context(_written(json))
+        screen = stack.enter_context(Screen(live and sys.stderr.isatty(), lambda _: ""))
+        say = screen.above if screen.live is not None else None
+        behind = stack.enter_context(
+            namespaces.Behind(chosen, command, far=beyond, reaching=reaching, capture=pcapng, say=say)
+        )
+        session = Session(behind, overrides, told=told, talks=not quiet)
+        ended = _watched(session, behind, screen)
+        good, broken = verdict.judged(ended.outcome, margin)
+        session.tell("end", good=good, broken=broken, **ended.outcome)
     for file in (json, pcapng):
         if file is not None:
             results.mark(file)
     if not quiet:
         print(verdict.told(ended.outcome, margin), file=sys.stderr)
     raise typer.Exit(ended.status)
+
+
+@contextmanager
+def _written(file: Path) -> Iterator[IO[str]]:
+    """A file that is written line by line."""
+    with results.named(file), file.open("w", encoding="utf-8") as lines:
+        yield lines
 
 
 def _words(command: str) -> list[str]:

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from tcpsbed.forecast import Forecast
+from tcpsbed.cli import complete
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="Scenario, in TOML or .xlsx.", show_default=False)]
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.", show_default=False)]
+if TYPE_CHECKING:
+    from tcpsbed.runs.forecast import Forecast
+
+File = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="Scenario, in TOML or .xlsx.",
+        show_default=False,
+        autocompletion=complete.scenario_files,
+    ),
+]
+Folder = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DIR", help="Folder of a run.", show_default=False, autocompletion=complete.run_folders
+    ),
+]
+WORLDS = "virtual (simulated clock), real, ns3-virtual, namespaces, hosts, ns3, mininet, containers"
 AnyWhere = Annotated[
     str,
     typer.Option(
         "--world",
         metavar="WORLD",
-        help="virtual (simulated clock), real, or where the nodes run and what lies between them (tcpsbed docs worlds).",
+        help=f"{WORLDS}, or HOSTING+NETWORK such as hosts+emulator (tcpsbed docs worlds).",
+        autocompletion=complete.worlds,
     ),
 ]
 Sets = Annotated[
@@ -54,10 +70,19 @@ Out = Annotated[
         "--out", metavar="DIR", help="Run folder [default: runs/NAME-DATE-TIME].", show_default=False
     ),
 ]
-Force = Annotated[
-    bool, typer.Option("--force", help="Write over a file that is there and that tcpsbed did not write.")
+Text = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="The file to be written.",
+        show_default=False,
+        callback=lambda file: None if str(file) == "-" else file,
+    ),
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Run what is predicted to be huge.")]
+"""Where a text goes; none, or `-`: standard output."""
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that tcpsbed did not write.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Run even if the forecast is huge.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no tables.")]
 
 
@@ -69,27 +94,25 @@ def span_s(text: str, key: str) -> float:
     ConfigError
         If it is none.
     """
-    from pydantic_core import PydanticCustomError
-
-    from tcpsbed.config.units import duration_ns
     from tcpsbed.errors import ConfigError
+    from tcpsbed.scenarios.fields import Refusal
+    from tcpsbed.scenarios.units import duration_ns
 
     try:
         return float(duration_ns(text)) / 1e9
-    except PydanticCustomError as error:
-        context = error.context or {}
-        raise ConfigError(context["found"], key=key, allowed=context["allowed"]) from None
+    except Refusal as error:
+        raise ConfigError(error.context["found"], key=key, allowed=error.context["allowed"]) from None
 
 
 def agreed(found: Forecast | None, what: str, yes: bool) -> None:
-    """Goes on with what is huge if the user said so, and says its size.
+    """Continues a huge run if the user agreed, and prints its size.
 
     Raises
     ------
     ConfigError
         If the user did not.
     """
-    from tcpsbed import forecast
+    from tcpsbed.runs import forecast
 
     if found is None:
         return
@@ -98,8 +121,17 @@ def agreed(found: Forecast | None, what: str, yes: bool) -> None:
     print(f"tcpsbed: {what} will take {found}", file=sys.stderr)
 
 
+def may_draw(figure: Path | None, *, force: bool, reads: Iterable[Path | str] = ()) -> None:
+    """Refuses a file that no figure can be written to, if one is named, before what it shows is measured."""
+    if figure is not None:
+        from tcpsbed.lab.control.figure import drawable
+
+        drawable(figure, force=force, reads=reads)
+
+
 def overrides(sets: Sequence[str] | None, seed: int | None = None, duration: str | None = None) -> list[str]:
     """All overrides in the order of their weight: `--set` first, then the options with names of their own."""
-    named = [] if seed is None else [f"seed={seed}"]
-    named += [] if duration is None else [f"duration={json.dumps(duration)}"]
-    return [*(sets or ()), *named]
+    from tcpsbed.scenarios.origin import option
+
+    given = {"seed": seed, "duration": duration}
+    return [*(sets or ()), *(option(key, key, value) for key, value in given.items() if value is not None)]

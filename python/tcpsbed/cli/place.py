@@ -1,4 +1,4 @@
-"""`tcpsbed predict place`: where an edge component should stand. [Polachan 2022]"""
+"""`tcpsbed predict place`: the best place for an edge component. [Polachan 2022]"""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tcpsbed.cli.options import AnyWhere, Duration, File, Force, Quiet, Seed, Sets, overrides
+from tcpsbed.cli.apart import apart
+from tcpsbed.cli.options import AnyWhere, Duration, File, Force, Quiet, Seed, Sets, may_draw, overrides
 from tcpsbed.cli.progress import Progress
+from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tcpsbed.control.placement import Comparison, Placed
+    from tcpsbed.lab.control.placement import Comparison, Placed
 
 HELP = """Run a scenario with its edge predictor at several places: error, age and delay with it there, and without it.
 
@@ -33,60 +35,62 @@ at the echo points; in virtual time a hook takes what hooks.NAME.cost or a calib
 """
 
 
+OfHook = Annotated[
+    str | None,
+    typer.Option("--hook", metavar="NAME", help="The predict hook [default: the only one at an edge]."),
+]
+Places = Annotated[
+    str | None,
+    typer.Option("--places", metavar="NODE,...", help="Nodes or routers to compare.", show_default=False),
+]
+Counted = Annotated[
+    str | None,
+    typer.Option("--values", metavar="N,...", help="Which values count [default: all].", show_default=False),
+]
+Figure = Annotated[
+    Path | None,
+    typer.Option(
+        "--figure", metavar="FILE", help="Draw received values, errors and ages.", show_default=False
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the places as JSON, and nothing else.")]
+
+
 def place(
     file: File,
-    hook: Annotated[
-        str | None,
-        typer.Option("--hook", metavar="NAME", help="The predict hook [default: the only one at an edge]."),
-    ] = None,
-    places: Annotated[
-        str | None,
-        typer.Option("--places", metavar="NODE,...", help="Nodes or routers to compare.", show_default=False),
-    ] = None,
-    counted: Annotated[
-        str | None,
-        typer.Option(
-            "--values", metavar="N,...", help="Which values count [default: all].", show_default=False
-        ),
-    ] = None,
+    hook: OfHook = None,
+    places: Places = None,
+    counted: Counted = None,
     world: AnyWhere = "virtual",
-    figure: Annotated[
-        Path | None,
-        typer.Option("--figure", metavar="FILE", help="Draw what came, errors and ages.", show_default=False),
-    ] = None,
+    figure: Figure = None,
     force: Force = False,
     sets: Sets = None,
     seed: Seed = None,
     duration: Duration = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the places as JSON, and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Compares places; see HELP."""
-    from tcpsbed import worlds
-    from tcpsbed.control import placement, values
+    from tcpsbed import scenarios, worlds
+    from tcpsbed.lab.control import placement, values
 
     worlds.check(world)
-    if figure is not None:
-        from tcpsbed.control.figure import drawable
-
-        drawable(figure, force=force, reads=[file])
-    bar = Progress(f"places of {file.stem}, {world}", quiet=quiet or as_json)
-    try:
+    may_draw(figure, force=force, reads=[file])
+    given = overrides(sets, seed, duration)
+    if world in SIMULATED:
+        apart(scenarios.load(file, given))
+    with Progress(f"places of {file.stem}, {world}", quiet=quiet or as_json) as bar:
         found = placement.compare(
             file,
-            overrides(sets, seed, duration),
+            given,
             hook=hook,
             nodes=values.parts(places),
             chosen=_numbers(values.parts(counted)),
             world=world,
             progress=bar,
         )
-    finally:
-        bar.clear()
     if figure is not None:
-        from tcpsbed.control import placement_figure
+        from tcpsbed.lab.control import placement_figure
 
         placement_figure.draw(found, f"{file.stem} · {world}", figure)
     if as_json:
@@ -104,7 +108,7 @@ def _numbers(texts: list[str]) -> list[int]:
 
 
 def _document(found: Comparison, world: str) -> object:
-    from tcpsbed.control.table import plain
+    from tcpsbed.lab.control.table import plain
 
     edge, best = found.edge, found.best
     head = {"world": world, "hook": edge.hook, "component": edge.component, "flow": edge.flow}
@@ -113,9 +117,9 @@ def _document(found: Comparison, world: str) -> object:
 
 
 def _table(found: Comparison, head: str) -> str:
-    from tcpsbed.report import text
-    from tcpsbed.report.markup import Column, words
-    from tcpsbed.report.numbers import NONE
+    from tcpsbed.views import text
+    from tcpsbed.views.markup import Column, words
+    from tcpsbed.views.numbers import NONE
 
     edge = found.edge
     columns = [words(edge.component), words("node"), Column("RMS error"), Column("worst")]
@@ -141,12 +145,11 @@ def _table(found: Comparison, head: str) -> str:
 
 
 def _remarks(found: Comparison, world: str) -> Iterator[str]:
-    from tcpsbed.clocks import SIMULATED
-    from tcpsbed.control.placement import WITHOUT
+    from tcpsbed.lab.control.placement import WITHOUT
 
     best, without = found.best, found.places[0]
     if best is None:
-        yield f"nothing came to {found.edge.next} anywhere"
+        yield f"no sample reached {found.edge.next} at any place"
     elif best.place == WITHOUT:
         yield "without the predictor the error is smallest"
     else:

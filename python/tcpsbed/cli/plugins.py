@@ -1,18 +1,23 @@
-"""`tcpsbed plugins`: all that a scenario can name, and where it comes from."""
+"""`tcpsbed plugins`: everything that a scenario can name, with its source."""
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from tcpsbed import door
 from tcpsbed.cli.failures import guarded
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import ConfigError, printable
+from tcpsbed.nearest import close_match
 
-HELP = """List what a scenario can name: built in, of installed packages, and code of your own in a scenario.
+HELP = f"""List what a scenario can name: built in, of installed packages, and code of your own in a scenario.
 
 \b
 Examples:
@@ -21,7 +26,7 @@ Examples:
   tcpsbed plugins --scenario my.toml     with the files that it names
 
 A package brings its own along by entry points: [project.entry-points."tcpsbed.hook"] with name = "module:Class", and the
-same for controller, robot, transport, hosting and network.
+same for each kind: {", ".join(door.KINDS)}.
 """
 BUILT_IN = "built in"
 
@@ -47,23 +52,38 @@ def plugins(
 ) -> None:
     """Lists everything; see HELP."""
     rows = _built_in() + _installed() + (_named(scenario) if scenario else [])
-    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    kinds = sorted({*door.KINDS, *(row["kind"] for row in rows)})
     if kind is not None and kind not in kinds:
-        raise ConfigError(f'found "{kind}"', key="--kind", allowed=", ".join(kinds))
+        raise ConfigError(f'found "{kind}"', key="--kind", allowed=close_match(kind, kinds))
     chosen = [row for one in kinds if kind in (None, one) for row in rows if row["kind"] == one]
     print(json.dumps(chosen, indent=1) if as_json else _text(chosen))
+    for point in door.misnamed():
+        allowed = close_match(point.group, [f"tcpsbed.{known}" for known in door.KINDS])
+        package = f"package {point.dist.name}: " if point.dist else ""
+        found = f'{package}found the entry point group "{point.group}", which tcpsbed does not read ({point.name})'
+        print(f"tcpsbed: {printable(found)}; allowed: {allowed}", file=sys.stderr)
 
 
 def _built_in() -> list[Row]:
     from tcpsbed import _tcps
-    from tcpsbed.config.compile import builtins
+    from tcpsbed.devices import DEVICES
+    from tcpsbed.robots import ROBOTS
+    from tcpsbed.scenarios.compile import builtins
+    from tcpsbed.scenarios.model.place import KINDS
     from tcpsbed.worlds import registry
 
     rooms = json.loads(_tcps.tables())
-    names = {kind.removesuffix("s"): found for kind, found in builtins.known().items()}
-    names |= {room: [entry["name"] for entry in entries] for room, entries in rooms.items()}
-    names |= {"hosting": list(registry.HOSTINGS), "network": list(registry.NETWORKS)}
+    names: dict[str, Iterable[str]] = {
+        kind.removesuffix("s"): found for kind, found in builtins.known().items()
+    }
+    names |= {"component": KINDS, "hosting": registry.HOSTINGS, "network": registry.NETWORKS}
     docs = {(room, entry["name"]): entry["doc"] for room, entries in rooms.items() for entry in entries}
+    in_python = {("robot", name): place for name, (place, _) in ROBOTS.items()}
+    in_python |= {("hook", name): place for name, (place, _) in DEVICES.items()}
+    docs |= {named: _begins(place) for named, place in in_python.items()}
+    names |= {
+        room: {*names.get(room, ()), *(entry["name"] for entry in entries)} for room, entries in rooms.items()
+    }
     return [
         {"kind": kind, "name": name, "source": BUILT_IN, "doc": docs.get((kind, name), "")}
         for kind, found in sorted(names.items())
@@ -71,9 +91,16 @@ def _built_in() -> list[Row]:
     ]
 
 
-def _installed() -> list[Row]:
-    from tcpsbed import door
+def _begins(module: str) -> str:
+    """The first line of a module's docstring, without importing it."""
+    from tcpsbed.beside import parsed
 
+    spec = find_spec(module)
+    text = ast.get_docstring(parsed(Path(spec.origin))) if spec and spec.origin else ""
+    return (text or "").partition("\n")[0].rpartition("`: ")[2].rstrip(".")
+
+
+def _installed() -> list[Row]:
     found = []
     for kind in door.KINDS:
         for name, point in sorted(door.installed(kind).items()):
@@ -86,42 +113,25 @@ def _named(file: Path) -> list[Row]:
     """Code of the user's that a scenario names."""
     from tempfile import TemporaryDirectory
 
-    from tcpsbed import config
+    from tcpsbed import scenarios
+    from tcpsbed.analysis.facts import codes
+    from tcpsbed.scenarios.compile.metrics import metrics
 
+    scenario = scenarios.load(file)
     with TemporaryDirectory(prefix="tcpsbed-") as folder:
-        plan = config.compile_plan(config.load(file), folder)
+        plan = scenarios.compile_plan(scenario, folder)
     own = {
         (kind, code["symbol"], code["name"])
-        for kind, code in _code(plan)
+        for kind, code in codes(plan)
         if code["kind"] in ("python", "library") and not code["name"].startswith("tcpsbed.")
     }
+    for _, code in metrics(scenario):
+        place, _, symbol = code.rpartition(":")
+        own.add(("metric", symbol, place))
     return [
         {"kind": kind, "name": name, "source": place, "doc": f"in {file}"}
         for kind, name, place in sorted(own)
     ]
-
-
-def _code(plan: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Kind and place of each piece of code in a plan."""
-    for component in plan["components"]:
-        if robot := component.get("robot"):
-            yield "robot", robot["run"]
-    for flow in plan["flows"]:
-        steps = (step for visit in flow["path"] for step in visit["steps"])
-        yield from (("hook", step["run"]) for step in steps if step.get("run"))
-    for channel in plan["channels"]:
-        place, colon, symbol = channel["transport"].rpartition(":")
-        if colon:
-            yield "transport", {"kind": "python", "name": place, "symbol": symbol}
-        own = (value for value in channel["params"].values() if isinstance(value, dict))
-        yield from (("controller", code) for code in own)
-
-    named = [("queue", link["queue"]["discipline"]) for link in plan["network"]["links"] if "queue" in link]
-    named += [("traffic", entry["model"]) for entry in plan["network"]["traffic"]]
-    for kind, of in named:
-        place, colon, symbol = of["kind"].rpartition(":")
-        if colon:
-            yield kind, {"kind": "python", "name": place, "symbol": symbol}
 
 
 def _text(rows: list[Row]) -> str:

@@ -1,4 +1,4 @@
-"""`tcpsbed predict`: predictors on recorded motion, a learned one, and where they should stand."""
+"""`tcpsbed predict`: predictors on recorded motion, training, and placement."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import MOST_SEED, Force, Quiet
+from tcpsbed.cli.group import Group
+from tcpsbed.cli.options import MOST_SEED, Force, Quiet, may_draw
 from tcpsbed.cli.place import HELP as PLACE_HELP
 from tcpsbed.cli.place import place
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tcpsbed.control.prediction import Recorded, Score
+    from tcpsbed.lab.control.prediction import Recorded, Score
 
-HELP = """Replay recorded motion or force through predictors: how wrong, how they jump, what they cost.
+HELP = """Replay recorded motion or force through predictors: errors, jumps and cost.
 
 \b
 Examples:
@@ -50,9 +51,7 @@ Columns = Annotated[
 ]
 Rate = Annotated[
     str | None,
-    typer.Option(
-        "--rate", metavar="FREQUENCY", help="Samples a second [default: 1 kHz].", show_default=False
-    ),
+    typer.Option("--rate", metavar="FREQUENCY", help="Sampling rate [default: 1 kHz].", show_default=False),
 ]
 Horizons = Annotated[str, typer.Option("--horizons", metavar="TIME,...", help="How far ahead it guesses.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the scores as JSON, and nothing else.")]
@@ -64,9 +63,16 @@ MOST_EPOCHS = 100_000
 AT_MS = 20.0
 """The horizon at which it is."""
 
+GROUP_HELP = """Compare predictors at the edge, train one, and find the best place for it.
+
+\b
+Examples:
+  tcpsbed predict compare
+  tcpsbed predict place my.toml
+"""
 group = typer.Typer(
-    help="Predictors at the edge.",
-    epilog="Example: tcpsbed predict compare",
+    cls=Group,
+    help=GROUP_HELP,
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -99,19 +105,16 @@ def compare(
 ) -> None:
     """Compares; see HELP."""
     from tcpsbed import _tcps
-    from tcpsbed.control import prediction, values
+    from tcpsbed.lab.control import prediction, values
 
-    if figure is not None:
-        from tcpsbed.control.figure import drawable
-
-        drawable(figure, force=force, reads=[recording])
+    may_draw(figure, force=force, reads=[recording])
     _refuse_for_hand([recording], columns, rate)
     ahead = _ahead_ms(horizons)
     names = values.parts(predictors) or _tcps.builtins()["predictors"]
     found = prediction.recorded(_spec(recording, columns), values.frequency_hz(rate or "1 kHz", "--rate"))
     scores = prediction.compare(found, ahead, names)
     if figure is not None:
-        from tcpsbed.control import figure as drawing
+        from tcpsbed.lab.control import figure as drawing
 
         drawing.errors(scores, found.name, figure)
     if as_json:
@@ -123,10 +126,10 @@ def compare(
 
 
 def train(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Where to, ending in .onnx.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File to write, ending in .onnx.")],
     on: Annotated[
         list[str] | None,
-        typer.Option("--on", metavar="RECORDING", help="What it learns from [default: builtin:hand]."),
+        typer.Option("--on", metavar="RECORDING", help="Recording to train on [default: builtin:hand]."),
     ] = None,
     test: Annotated[
         list[str] | None,
@@ -147,7 +150,7 @@ def train(
 ) -> None:
     """Trains; see TRAIN_HELP."""
     from tcpsbed import results
-    from tcpsbed.control import prediction, training, values
+    from tcpsbed.lab.control import prediction, training, values
 
     if model.suffix != prediction.MODEL:
         raise ConfigError(f'found "{model}"', key="MODEL", allowed=f"a name ending in {prediction.MODEL}")
@@ -157,11 +160,8 @@ def train(
     hz = values.frequency_hz(rate or "1 kHz", "--rate")
     learned = [prediction.recorded(_spec(name, columns), hz) for name in on or [prediction.HAND]]
     tried = [prediction.recorded(_spec(name, columns), hz) for name in test or []]
-    bar = Progress(f"training {model.name}", quiet=quiet or as_json)
-    try:
+    with Progress(f"training {model.name}", quiet=quiet or as_json) as bar:
         network = training.train(learned, training.Plan(window, units, ahead, epochs, seed), bar)
-    finally:
-        bar.clear()
     network.save(model)
     found = [(one, prediction.compare(one, ahead, [RIVAL, str(model)])) for one in tried or learned]
     if as_json:
@@ -175,7 +175,7 @@ def train(
 
 def _ahead_ms(horizons: str) -> list[float]:
     """Horizons, in ms."""
-    from tcpsbed.control import values
+    from tcpsbed.lab.control import values
 
     ahead = [values.positive_ns(text, "--horizons") / 1e6 for text in values.parts(horizons)]
     if not ahead:
@@ -197,16 +197,18 @@ def _verdict(scores: Sequence[Score], ahead: Sequence[float], *, own: bool) -> s
 
 def _refuse_for_hand(recordings: Sequence[str], columns: str | None, rate: str | None) -> None:
     """The built-in recording has its columns and its rate; where all are that one, options for them would do nothing."""
-    from tcpsbed.control.prediction import HAND
+    from tcpsbed.lab.control.prediction import HAND
 
     for option, given in (("--columns", columns), ("--rate", rate)):
         if given is not None and all(name == HAND for name in recordings):
-            allowed = "with a recording of your own: the built-in one is the wrist's position at 1 kHz"
-            raise ConfigError(f'found "{given}"', key=option, allowed=allowed)
+            found = f'found "{given}" for the built-in recording, whose columns and rate are known'
+            raise ConfigError(
+                found, key=option, allowed=f"no {option}, or a recording of your own, such as mine.csv"
+            )
 
 
 def _spec(recording: str, columns: str | None) -> dict[str, Any]:
-    from tcpsbed.control import values
+    from tcpsbed.lab.control import values
 
     spec: dict[str, Any] = {"recording": recording}
     if columns:
@@ -215,8 +217,8 @@ def _spec(recording: str, columns: str | None) -> dict[str, Any]:
 
 
 def _table(found: Recorded, scores: Sequence[Score]) -> str:
-    from tcpsbed.report import text
-    from tcpsbed.report.markup import Column, words
+    from tcpsbed.views import text
+    from tcpsbed.views.markup import Column, words
 
     ahead = sorted({score.horizon_ms for score in scores})
     columns = [words("predictor")]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tcpsbed.analysis.delivered import Margin
     from tcpsbed.proxy import Proxy
 
-PROXY_HELP = """Put an emulated network between your own programs: ports that hand on to their targets.
+PROXY_HELP = """Put an emulated network between your own programs: ports that forward to their targets.
 
 \b
 Examples:
@@ -135,14 +135,14 @@ def _watch(session: Session, running: Proxy, asked: list[int], end_s: float) -> 
     """Until it is asked to end, or the time is over."""
     begun = time.monotonic()
     note = lambda snapshot: f", clients: {snapshot['clients']}  (Ctrl-C ends it)"  # noqa: E731
-    with Screen(session.talks and sys.stderr.isatty(), note) as screen:
+    with Screen(session.talks and sys.stderr.isatty(), note, lines=session.talks) as screen:
         while not asked and time.monotonic() - begun < end_s and not running.ended():
             time.sleep(LOOK_S)
             session.look(screen)
 
 
 def _finish(session: Session, running: Proxy, margin: Margin) -> bool | None:
-    """Ends it and tells what came of it; whether it was good, `None` where nothing passed."""
+    """Stops the proxy and prints the outcome; whether it was good, `None` if nothing passed."""
     from tcpsbed.proxy import verdict
 
     outcome = running.close()

@@ -1,17 +1,21 @@
-"""`tcpsbed reproduce`: published experiments run again, with what is published beside what comes out."""
+"""`tcpsbed reproduce`: published experiments repeated, with published values beside the results."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tcpsbed.cli import complete
 from tcpsbed.cli.failures import FAILED, WRONG_INPUT, fail, guarded
 from tcpsbed.cli.options import Quiet
+from tcpsbed.cli.progress import Beat
 from tcpsbed.errors import counted
 
 HELP = """Run the experiments of a published work and compare.
@@ -24,7 +28,8 @@ Examples:
   tcpsbed reproduce all                       every work, without what takes minutes of the machine's clock (--list)
 
 Each row says how ours came about (basis), what its tolerance is and which values would have failed. The last line counts
-verdicts: only outcomes beside published values count as reproduced. Exit status 1 if an item is not within.
+verdicts: only outcomes beside published values count as reproduced. Exit status 0 if every row is as expected: within, or
+off by what is explained beside it; 1 if a row is "false, unexplained".
 """
 
 
@@ -35,9 +40,12 @@ def register(app: typer.Typer) -> None:
 
 def reproduce(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="A work, or all.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="A work, or all.", show_default=False, autocompletion=complete.works
+        ),
     ] = None,
-    listing: Annotated[bool, typer.Option("--list", help="Say which works there are.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the works.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Rows as JSON on standard output.")] = False,
     short: Annotated[bool, typer.Option("--short", help="Short sweeps, as the tests run them.")] = False,
     out: Annotated[
@@ -45,13 +53,14 @@ def reproduce(
         typer.Option("--out", metavar="DIR", help="Folder of the figures; a folder for each work in it."),
     ] = Path("reproduced"),
     note: Annotated[
-        str, typer.Option("--note", metavar="TEXT", help="What is to be said of the run; rows.json keeps it.")
+        str, typer.Option("--note", metavar="TEXT", help="Note about the run, kept in rows.json.")
     ] = "",
     quiet: Quiet = False,
 ) -> None:
     """Reproduces works; see HELP."""
-    from tcpsbed.reproduce import page
-    from tcpsbed.reproduce.works import IN_ALL, WORKS, find
+    from tcpsbed.lab.reproduce import page
+    from tcpsbed.lab.reproduce.rows import UNEXPLAINED
+    from tcpsbed.lab.reproduce.works import IN_ALL, WORKS, find
     from tcpsbed.results import writing
 
     if listing:
@@ -64,16 +73,16 @@ def reproduce(
     failed = False
     every = name == "all"
     for work in IN_ALL if every else (find(name),):
-        with writing(out / work.name, "reproduction") as place:
+        with writing(out / work.name, "reproduction") as place, _alive(work.name, quiet or as_json):
             study = work.reproduce(
                 place.path, full=not short, tell=_teller(quiet or as_json), clock=not every, note=note
             )
             if study.stopped and (not study.rows or (place.target.is_dir() and any(place.target.iterdir()))):
-                raise KeyboardInterrupt(f"stopped; {out / work.name} is as it was")
+                raise KeyboardInterrupt(f"stopped; {out / work.name} is unchanged")
             path = place.told(page.write(study, work.reference, place.path))
         rows[work.name] = [row.to_json() for row in study.rows]
         verdicts += [row.verdict for row in study.rows]
-        failed |= any(row.within is False for row in study.rows)
+        failed |= any(row.verdict == UNEXPLAINED for row in study.rows)
         if study.stopped:
             raise KeyboardInterrupt(f"stopped; {counted(len(study.rows), 'row')} done until then: {path}")
         if not (as_json or quiet):
@@ -87,7 +96,7 @@ def reproduce(
 
 
 def _list(*, as_json: bool) -> None:
-    from tcpsbed.reproduce.works import WORKS
+    from tcpsbed.lab.reproduce.works import WORKS
 
     if as_json:
         listed = [
@@ -101,11 +110,27 @@ def _list(*, as_json: bool) -> None:
 
 
 def _teller(silent: bool) -> Callable[[str], None]:
-    return _silent if silent or not sys.stderr.isatty() else _say
+    """Prints each finished case: over the last one on a terminal, otherwise as a line."""
+    if silent:
+        return _silent
+    return _say if sys.stderr.isatty() else partial(print, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _alive(name: str, silent: bool) -> Iterator[None]:
+    """A line now and then where there is no terminal, also between two cases."""
+    if silent or sys.stderr.isatty():
+        yield
+        return
+    beat = Beat(lambda spent_s: print(f"{name}: {spent_s:.0f} s", file=sys.stderr, flush=True))
+    try:
+        yield
+    finally:
+        beat.stop()
 
 
 def _silent(_: str) -> None:
-    """Says nothing."""
+    """Prints nothing."""
 
 
 def _say(text: str) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tcpsbed.cli.apart import apart
+from tcpsbed.cli.colour import tables
 from tcpsbed.cli.failures import DISTURBED, FAILED, guarded
 from tcpsbed.cli.options import (
     MOST_SEEDS,
@@ -28,13 +30,12 @@ from tcpsbed.cli.options import (
 from tcpsbed.cli.progress import Progress
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import one_line
-from tcpsbed.inputs import LIBRARY
 
 if TYPE_CHECKING:
-    from tcpsbed.config import Scenario
-    from tcpsbed.report.folder import RunFolder
+    from tcpsbed.campaign.survey import Survey
     from tcpsbed.results import Place
-    from tcpsbed.sweep.survey import Survey
+    from tcpsbed.scenarios import Scenario
+    from tcpsbed.views.folder import RunFolder
 
 SEEDS = "seeds"
 """Folder of further seeds in a run's folder."""
@@ -59,6 +60,27 @@ the second seed gives the same records nothing is random: the others do not run.
 """
 
 
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print summary.json on standard output, and nothing else.")
+]
+Seeds = Annotated[
+    int,
+    typer.Option(
+        "--seeds", min=1, max=MOST_SEEDS, help="Seeds to run, counted from the scenario's, for intervals."
+    ),
+]
+ShownLive = Annotated[bool, typer.Option("--live", help="Show a running real session in the terminal.")]
+NoReport = Annotated[bool, typer.Option("--no-report", help="Leave report.html out.")]
+NoSamples = Annotated[
+    bool,
+    typer.Option("--no-samples", help="Do not write samples.parquet; `tcpsbed export` can write it later."),
+]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="End with status 3 if the run, or one of further seeds, was disturbed."),
+]
+
+
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command("run", help=HELP)(guarded(run))
@@ -68,40 +90,24 @@ def run(
     file: File,
     world: AnyWhere = "virtual",
     out: Out = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print summary.json on standard output, and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
     sets: Sets = None,
     seed: Seed = None,
     duration: Duration = None,
-    seeds: Annotated[
-        int,
-        typer.Option(
-            "--seeds", min=1, max=MOST_SEEDS, help="Seeds to run, counted from the scenario's, for intervals."
-        ),
-    ] = 1,
-    live: Annotated[
-        bool, typer.Option("--live", help="Show a running real session in the terminal.")
-    ] = False,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Leave report.html out.")] = False,
-    no_samples: Annotated[
-        bool,
-        typer.Option("--no-samples", help="Leave samples.parquet out; `tcpsbed export` can write it later."),
-    ] = False,
+    seeds: Seeds = 1,
+    live: ShownLive = False,
+    no_report: NoReport = False,
+    no_samples: NoSamples = False,
     yes: Yes = False,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict", help="End with status 3 if the run, or one of further seeds, was disturbed."
-        ),
-    ] = False,
+    strict: Strict = False,
     quiet: Quiet = False,
 ) -> None:
     """Runs a scenario; see HELP."""
-    from tcpsbed import config, forecast, session, worlds
-    from tcpsbed.report.folder import open_folder
+    from tcpsbed import scenarios, worlds
+    from tcpsbed.campaign.survey import Survey
     from tcpsbed.results import RUNS
-    from tcpsbed.sweep.survey import Survey
+    from tcpsbed.runs import forecast, session
+    from tcpsbed.views.folder import open_folder
 
     worlds.check(world)
     if live and world in SIMULATED:
@@ -110,10 +116,11 @@ def run(
             param_hint="--live",
         )
     given = overrides(sets, seed, duration)
-    scenario = config.load(file, given)
-    if not (yes and (quiet or as_json)):  # nobody wants to know
-        found = forecast.ask(file, given, scenario, world, out or RUNS, runs=seeds)
-        agreed(found, "a run" if seeds == 1 else f"{seeds} runs", yes)
+    with _not_begun():
+        scenario = scenarios.load(file, given)
+        if not (yes and (quiet or as_json)):  # nobody wants to know
+            found = forecast.ask(file, given, scenario, world, out or RUNS, runs=seeds)
+            agreed(found, "a run" if seeds == 1 else f"{seeds} runs", yes)
     others = tuple(range(scenario.seed + 1, scenario.seed + seeds))
     settings, silent, failed = tuple(overrides(sets, None, duration)), quiet or as_json, 0
     with session.place(scenario, out) as place:
@@ -134,6 +141,15 @@ def run(
         _refuse_disturbed(opened.summary)
 
 
+@contextmanager
+def _not_begun() -> Iterator[None]:
+    """Prints that nothing was recorded if the user stops before the run."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped before the run began: nothing was recorded") from None
+
+
 def _refuse_disturbed(summary: Mapping[str, Any]) -> None:
     seeds = summary["across_seeds"]["disturbed"]
     found = [*summary["disturbances"], *([f"seeds {', '.join(map(str, seeds))}"] if seeds else [])]
@@ -143,13 +159,13 @@ def _refuse_disturbed(summary: Mapping[str, Any]) -> None:
 
 
 def _spread(survey: Survey, place: Place, *, quiet: bool) -> int:
-    """Runs the other seeds and adds what they say to the summary of the first; the number that failed."""
+    """Runs the other seeds and adds their results to the summary of the first; the number of failures."""
     if not survey.seeds:
         return 0
     from tcpsbed.analysis.summary import add_across_seeds
+    from tcpsbed.campaign import seeds
     from tcpsbed.cli.sweep import run_cells, width_of
-    from tcpsbed.session import summary_of
-    from tcpsbed.sweep import seeds
+    from tcpsbed.runs.session import summary_of
 
     width = width_of(survey.world)
     try:
@@ -174,24 +190,21 @@ def watched(
     samples: bool = True,
 ) -> bool:
     """Runs a scenario with a progress bar or the live view; whether the user stopped it."""
-    from tcpsbed import session
+    from tcpsbed.runs import session
 
     if world in SIMULATED:
-        apart([file for file in scenario.files if LIBRARY.fullmatch(file.name)])
+        apart(scenario)
     if live:
         from tcpsbed.cli.live import LiveView
 
         with LiveView(place.path) as view:
             return session.record(scenario, place, world=world, live=view, samples=samples)
-    bar = Progress(f"{scenario.name}, {world}", quiet=quiet)
-    try:
+    with Progress(f"{scenario.name}, {world}", quiet=quiet) as bar:
         return session.record(scenario, place, world=world, progress=bar, samples=samples)
-    finally:
-        bar.clear()
 
 
 def _report(folder: Path) -> Path:
-    from tcpsbed.report import html
+    from tcpsbed.views import html
 
     return html.write(folder)
 
@@ -199,18 +212,22 @@ def _report(folder: Path) -> Path:
 def _tell(
     opened: RunFolder, place: Place, page: Path | None, *, stopped: bool, as_json: bool, quiet: bool
 ) -> None:
-    from tcpsbed.report import text
+    from tcpsbed.views import text
 
     if as_json:
         print(json.dumps(opened.summary, indent=1))
     elif not quiet:
-        print(text.overview(opened))
+        print(tables(text.overview(opened)))
         print(f"report: {place.told(page)}" if page else f"run: {place.shown}")
     for sentence in opened.summary.get("untried") or ():
         print(f"tcpsbed: {sentence}", file=sys.stderr)
     if stopped:
         raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {place.shown}")
-    if errors := opened.summary.get("errors"):
+    refuse_errors(opened.summary)
+
+
+def refuse_errors(summary: Mapping[str, Any]) -> None:
+    """Ends with a status and the errors of a run that had some."""
+    if errors := summary.get("errors"):
         print(*(f"tcpsbed: {one_line(error)}" for error in errors), sep="\n", file=sys.stderr)
-        lost = any(host["lost"] for host in opened.summary.get("hosts", ()))
-        raise typer.Exit(DISTURBED if lost else FAILED)
+        raise typer.Exit(DISTURBED if any(host["lost"] for host in summary.get("hosts", ())) else FAILED)

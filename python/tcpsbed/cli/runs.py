@@ -1,4 +1,4 @@
-"""`tcpsbed show`, `compare`, `report`, `export`: reading runs that are over."""
+"""`tcpsbed show`, `compare`, `report`, `export`: commands for finished runs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import Annotated
 import typer
 
 from tcpsbed import documents, results
+from tcpsbed.cli import complete
+from tcpsbed.cli.colour import tables
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Folder, Force
 from tcpsbed.errors import DataError
-from tcpsbed.report.folder import RunFolder, open_folder
-from tcpsbed.report.numbers import count, seconds
+from tcpsbed.views.folder import RunFolder, open_folder
+from tcpsbed.views.numbers import count, seconds
 
 SHOW = """Print the tables of a run again.
 
@@ -38,8 +40,9 @@ Examples:
   tcpsbed report runs/latest
   tcpsbed report runs/mine.unfinished-4711
 
-A run that was killed, or for which the disk was too small, leaves what it recorded beside its folder, under a name with
-.unfinished- in it. This merges its rows and makes summary, samples and report of them, marked as incomplete.
+A run that was killed leaves what it recorded beside its folder, under a name with .unfinished- in it; so does a run on the
+machine's clock whose disk was full. This merges its rows and makes summary, samples and report of them, marked as
+incomplete. A run in virtual time that a full disk ended leaves nothing, as the same command gives the same rows again.
 """
 
 EXPORT = """Write the samples of a run for other programs.
@@ -65,7 +68,7 @@ def register(app: typer.Typer) -> None:
 
 
 def opened(folder: Path) -> RunFolder:
-    """The run in a folder; says on standard error which interrupted runs beside it can be recovered."""
+    """The run in a folder; names interrupted runs beside it on standard error."""
     found = open_folder(folder)
     newer = [] if folder.name != "latest" else results.interrupted_after(folder.resolve())
     for line in [*results.interrupted(folder), *newer]:
@@ -78,33 +81,39 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print summary.json.")] = False,
 ) -> None:
     """Prints a run's tables."""
-    from tcpsbed.report import text
+    from tcpsbed.views import text
 
     with documents.trusted(folder):
         run = opened(folder)
         told = json.dumps(run.summary, indent=1) + "\n" if as_json else text.everything(run)
-    print(told, end="")
+    print(told if as_json else tables(told), end="")
 
 
 def compare(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="A B ...", help="Folders of runs.", show_default=False)
+        list[Path],
+        typer.Argument(
+            metavar="A B ...",
+            help="Folders of runs.",
+            show_default=False,
+            autocompletion=complete.run_folders,
+        ),
     ],
 ) -> None:
     """Prints runs side by side."""
-    from tcpsbed.report.compare import compare as table
+    from tcpsbed.views.compare import compare as table
 
     with documents.trusted(" or ".join(map(str, folders))):
         told = table(folders)
-    print(told, end="")
+    print(tables(told), end="")
 
 
 def report(folder: Folder, force: Force = False) -> None:
     """Writes report.html again; first recovers a run whose process died."""
-    from tcpsbed.report import html
+    from tcpsbed.views import html
 
     if results.is_unfinished(folder):
-        from tcpsbed import recovery
+        from tcpsbed.runs import recovery
 
         folder = recovery.recovered(folder)
         print(f"tcpsbed: {_recovered(folder)}", file=sys.stderr)
@@ -130,7 +139,7 @@ def export(
     parquet: Annotated[bool, typer.Option("--parquet", help="Parquet.")] = False,
     operator: Annotated[
         Path | None,
-        typer.Option("--operator", metavar="FILE", help="What the operator did, as csv.", show_default=False),
+        typer.Option("--operator", metavar="FILE", help="The operator's output, as csv.", show_default=False),
     ] = None,
     flow: Annotated[
         str | None,
@@ -148,10 +157,10 @@ def export(
 
     if flow is not None and operator is None:
         raise DataError(
-            "found no file for what left the operator", key="--flow", allowed="with --operator FILE"
+            "found no file for the operator's output", key="--flow", allowed="with --operator FILE"
         )
     if to is not None and operator is not None and not (csv or mcap or parquet):
-        found = "found no format for it: what left the operator goes to the FILE of --operator"
+        found = "found no format for the file: the operator's output goes to the FILE of --operator"
         raise DataError(found, key="--to", allowed="with --csv, --mcap or --parquet")
     opened(folder)
     if operator is not None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tcpsbed import results
+from tcpsbed.cli import complete
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Duration, File, Seed, Sets, overrides
-from tcpsbed.errors import ConfigError, counted
+from tcpsbed.errors import ConfigError
 
 CHECK = """Check a scenario without running it.
 
@@ -64,17 +65,9 @@ def register(app: typer.Typer) -> None:
 
 def check(file: File, sets: Sets = None, seed: Seed = None, duration: Duration = None) -> None:
     """Validates a scenario."""
-    from tcpsbed import config
-    from tcpsbed.config.compile import room
+    from tcpsbed.cli import check
 
-    scenario = config.load(file, overrides(sets, seed, duration))
-    plan = config.check(scenario)
-    kinds = (("component", "components"), ("flow", "flows"), ("node", "nodes"))
-    parts = [counted(len(plan.get(key, ())), word) for word, key in kinds]
-    parts.append(counted(len((plan.get("network") or {}).get("links", ())), "link"))
-    print(f"{file}: right. {', '.join(parts)}, {plan['duration_ns'] / 1e9:g} s, seed {plan['seed']}")
-    for warning in room.warnings(plan):
-        print(f"tcpsbed: warning: {warning}", file=sys.stderr)
+    check.check(file, overrides(sets, seed, duration))
 
 
 def init(
@@ -86,16 +79,24 @@ def init(
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option("--from", metavar="NAME", help="Copy this one of those that ship.", show_default=False),
+        typer.Option(
+            "--from",
+            metavar="NAME",
+            help="Copy this one of those that ship.",
+            show_default=False,
+            autocompletion=complete.scenarios,
+        ),
     ] = None,
     listing: Annotated[
-        bool, typer.Option("--list", help="Say which scenarios and examples ship, and what each shows.")
+        bool, typer.Option("--list", help="List the scenarios and examples that ship, with a line each.")
     ] = False,
     xlsx: Annotated[bool, typer.Option("--xlsx", help="Write a blank spreadsheet with all sheets.")] = False,
 ) -> None:
     """Writes a commented scenario, a copy of one that ships, or a blank spreadsheet."""
     from tcpsbed import shipped
 
+    if file is not None:
+        results.refuse_dash(file, "a file such as my.toml")
     if listing:
         _list({name: shipped.summary(file) for name, file in shipped.listed().items()})
     elif xlsx:
@@ -113,16 +114,16 @@ def init(
 
 
 def _blank(file: Path) -> None:
-    from tcpsbed.config import blank
+    from tcpsbed.scenarios import blank
 
     blank.write(file)
     print(f"{file}: written. Fill in its rows. Next: tcpsbed check {file}")
 
 
 def _template(file: Path) -> None:
-    from tcpsbed import config
+    from tcpsbed import scenarios
 
-    text = config.init_template()
+    text = scenarios.init_template()
     try:
         with file.open("x", encoding="utf-8") as out:
             out.write(text)
@@ -141,7 +142,10 @@ def _list(lines: dict[str, str]) -> None:
 
 def docs(
     page: Annotated[
-        str | None, typer.Argument(metavar="PAGE", help="One of the pages.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="PAGE", help="One of the pages.", show_default=False, autocompletion=complete.pages
+        ),
     ] = None,
 ) -> None:
     """Prints a page, or the list of them."""
@@ -155,6 +159,6 @@ def docs(
 
 def schema() -> None:
     """Prints the JSON Schema."""
-    from tcpsbed import config
+    from tcpsbed import scenarios
 
-    print(json.dumps(config.schema(), indent=2))
+    print(json.dumps(scenarios.schema(), indent=2))

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import MOST_BURST, MOST_RUNS, File, Force, Quiet, Seed, Sets, overrides
+from tcpsbed.cli.options import MOST_BURST, MOST_RUNS, File, Force, Quiet, Seed, Sets, may_draw, overrides
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
+from tcpsbed.nearest import close_match
 
 if TYPE_CHECKING:
-    from tcpsbed.control.loop import Loop
-    from tcpsbed.control.stability import Grid, StabilityMap
+    from tcpsbed.lab.control.loop import Loop
+    from tcpsbed.lab.control.stability import Grid, StabilityMap
 
-HELP = """Draw how much delay and loss a control loop bears, out of hundreds of runs in every cell of a grid.
+HELP = """Draw how much delay and loss a control loop tolerates, out of hundreds of runs in every cell of a grid.
 
 \b
 Examples:
@@ -41,10 +42,12 @@ KIND = "map"
 
 Trips = Annotated[str, typer.Option("--rtt", metavar="LOW..HIGH", help="Round trips.")]
 Losses = Annotated[str, typer.Option("--loss", metavar="LOW..HIGH", help="Losses each way.")]
-Cells = Annotated[str, typer.Option("--cells", metavar="NxM", help="Round trips times losses.")]
+Cells = Annotated[
+    str, typer.Option("--cells", metavar="NxM", help="Cells of the grid: round trips x losses.")
+]
 Runs = Annotated[int, typer.Option("--runs", min=1, max=MOST_RUNS, help="Runs in each cell.")]
 Bursts = Annotated[
-    float, typer.Option("--bursts", min=1, max=MOST_BURST, help="Mean length of a loss, in packets.")
+    float, typer.Option("--bursts", min=1, max=MOST_BURST, help="Mean length of a loss burst, in packets.")
 ]
 Jitter = Annotated[
     str | None,
@@ -56,10 +59,10 @@ Gain = Annotated[
 Period = Annotated[
     str | None, typer.Option("--period", metavar="TIME", help="Another period.", show_default=False)
 ]
-Overshoot = Annotated[float, typer.Option("--overshoot", help="Highest good overshoot, %.")]
+Overshoot = Annotated[float, typer.Option("--overshoot", help="Largest acceptable overshoot, %.")]
 Rise = Annotated[
     float | None,
-    typer.Option("--rise", help="Longest good rise time, ms; with --reliability.", show_default=False),
+    typer.Option("--rise", help="Longest acceptable rise time, ms; with --reliability.", show_default=False),
 ]
 Reliability = Annotated[
     str | None,
@@ -77,11 +80,10 @@ Which = Annotated[
     ),
 ]
 OnCommand = Annotated[
-    bool, typer.Option("--on-command", help="The far side answers commands, not at its own ticks.")
+    bool,
+    typer.Option("--on-command", help="The far side answers each command on arrival, not at its own ticks."),
 ]
-Aligned = Annotated[
-    bool, typer.Option("--aligned", help="Both sides tick together, not as two computers do.")
-]
+Aligned = Annotated[bool, typer.Option("--aligned", help="Both sides tick together, unlike two computers.")]
 Figure = Annotated[
     Path | None, typer.Option("--figure", metavar="FILE", help="Draw the map.", show_default=False)
 ]
@@ -127,20 +129,18 @@ def stability_map(
     quiet: Quiet = False,
 ) -> None:
     """Draws the map; see HELP."""
-    from tcpsbed import config, session
-    from tcpsbed.control import stability, values
-    from tcpsbed.control.batch import Bench
+    from tcpsbed import scenarios
+    from tcpsbed.lab.control import stability, values
+    from tcpsbed.lab.control.batch import Bench
+    from tcpsbed.runs import session
 
-    if figure is not None:
-        from tcpsbed.control.figure import drawable
-
-        drawable(figure, force=force, reads=[file])
-    if rise is not None and reliability is None:
-        allowed = "--reliability with it: without one the mean overshoot alone counts"
-        raise ConfigError(f"found {rise:g}", key="--rise", allowed=allowed)
-    share = values.share(reliability, "--reliability") if reliability else None
-    scenario = config.load(file, overrides(sets, seed))
-    loop = _loop(scenario, which)
+    may_draw(figure, force=force, reads=[file])
+    share = _share(reliability, rise)
+    scenario = scenarios.load(file, overrides(sets, seed))
+    loop = loop_of(scenario, which)
+    if on_command and jitter and loop.step.plant:
+        allowed = "one of them, where the plant has a memory"
+        raise ConfigError("found it with --jitter", key="--on-command", allowed=allowed)
     most_ns = scenario.duration_ns  # what takes longer than a run shows no answer in it
     grid = _grid(loop, (rtt, loss, cells), (gain, period, jitter), bursts, most_ns, aligned=aligned)
     limits = values.limits(math.inf if rise is None else rise, overshoot)
@@ -152,18 +152,15 @@ def stability_map(
         limits,
         "commands" if on_command else "ticks",
     )
-    bar = Progress(f"{scenario.name}, {runs} runs a cell", quiet=quiet or as_json)
     with nullcontext() if out is None else session.place(scenario, out, kind=KIND) as place:
-        try:
+        with Progress(f"{scenario.name}, {runs} runs per cell", quiet=quiet or as_json) as bar:
             found = stability.compute(grid, bench, bar)
-        finally:
-            bar.clear()
         sentences = _sentences(found, share)
         if place is not None:
-            (place.path / "scenario.toml").write_text(config.dump(scenario), encoding="utf-8")
+            (place.path / "scenario.toml").write_text(scenarios.dump(scenario), encoding="utf-8")
             (place.path / "map.json").write_text(f"{_json(found, sentences)}\n", encoding="utf-8")
     if figure is not None:
-        from tcpsbed.control.figure import stability as draw
+        from tcpsbed.lab.control.figure import stability as draw
 
         draw(found, f"{scenario.name} · {sentences[0]}", figure)
     if as_json:
@@ -172,6 +169,16 @@ def stability_map(
         print(*sentences, sep="\n")
         left = {"results": place.shown if place is not None else None, "figure": figure}
         print(*(f"{what}: {where}\n" for what, where in left.items() if where), sep="", end="")
+
+
+def _share(reliability: str | None, rise: float | None) -> float | None:
+    """The share of runs that must be good, without which a rise time counts for nothing."""
+    from tcpsbed.lab.control import values
+
+    if rise is not None and reliability is None:
+        allowed = f"--rise {rise:g} --reliability 95%"
+        raise ConfigError(f"found {rise:g} without --reliability", key="--rise", allowed=allowed)
+    return values.share(reliability, "--reliability") if reliability else None
 
 
 def _grid(
@@ -184,7 +191,7 @@ def _grid(
     aligned: bool,
 ) -> Grid:
     """Spans are those of RTT and loss and the number of cells; other gains, another period, jitter."""
-    from tcpsbed.control import stability, values
+    from tcpsbed.lab.control import stability, values
 
     (rtt, loss, cells), (gain, period, jitter) = spans, other
     columns, rows = _size(cells)
@@ -202,21 +209,21 @@ def _grid(
     )
 
 
-def _loop(scenario: Any, which: str | None) -> Loop:
+def loop_of(scenario: Any, which: str | None, key: str = "--loop") -> Loop:
     """The loop with this name, or the only one."""
     import tempfile
 
-    from tcpsbed import config
-    from tcpsbed.control.loop import loops, reached
+    from tcpsbed import scenarios
+    from tcpsbed.lab.control.loop import loops, reached
 
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        plan = config.compile_plan(scenario, Path(folder))
+        plan = scenarios.compile_plan(scenario, Path(folder))
     found = {loop.name: loop for loop in loops(plan)}
     only = next(iter(found)) if which is None and len(found) == 1 else which
     loop = found.get(only or "")
     if loop is None:
         named = f'found "{which}"' if which else f"found {len(found)} loops"
-        raise ConfigError(named, key="--loop", allowed=", ".join(found))
+        raise ConfigError(named, key=key, allowed=close_match(which or "", found))
     reached(plan, [loop])
     return loop
 
@@ -224,7 +231,7 @@ def _loop(scenario: Any, which: str | None) -> Loop:
 def _known_gains(loop: Loop) -> tuple[float, float]:
     if loop.kp is None or loop.ki_per_ms is None:
         raise ConfigError(
-            "found no hook that runs pi", key="--gain", allowed='Kp and Ki per ms, such as "0.2:0.09"'
+            'found no hook with run = "pi"', key="--gain", allowed='Kp and Ki per ms, such as "0.2:0.09"'
         )
     return loop.kp, loop.ki_per_ms
 
@@ -233,18 +240,20 @@ def _size(text: str) -> tuple[int, int]:
     columns, _, rows = text.partition("x")
     sizes = [int(part) for part in (columns, rows) if part.isascii() and part.isdigit()]
     if len(sizes) < 2 or not all(2 <= size <= 1000 for size in sizes):
-        raise ConfigError(f'found "{text}"', key="--cells", allowed='2 to 1000 each way, such as "50x50"')
+        raise ConfigError(
+            f'found "{text}"', key="--cells", allowed='2 to 1000 in each dimension, such as "50x50"'
+        )
     return sizes[0], sizes[1]
 
 
 def _sentences(found: StabilityMap, reliability: float | None) -> list[str]:
-    """What the map says at five of its losses."""
+    """Sentences about the map at five of its losses."""
     rows = sorted({round(share * (len(found.grid.loss) - 1)) for share in (0, 0.25, 0.5, 0.75, 1)})
     return [found.sentence(row, reliability) for row in rows]
 
 
 def _json(found: StabilityMap, sentences: list[str]) -> str:
-    from tcpsbed.control.table import plain
+    from tcpsbed.lab.control.table import plain
 
     tables = {key: table.tolist() for key, table in (*found.mean.items(), ("good", found.good))}
     content = {"grid": asdict(found.grid), "bench": asdict(found.bench), "sentences": sentences}

@@ -12,17 +12,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tcpsbed.cli.apart import apart
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import MOST_SEEDS, AnyWhere, Duration, File, Force, Out, Quiet, Seed, Sets, overrides
+from tcpsbed.cli.options import (
+    MOST_SEEDS,
+    AnyWhere,
+    Duration,
+    File,
+    Force,
+    Out,
+    Quiet,
+    Seed,
+    Sets,
+    may_draw,
+    overrides,
+)
 from tcpsbed.cli.progress import Progress
+from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError
+from tcpsbed.nearest import close_match
 
 if TYPE_CHECKING:
-    from tcpsbed.config import Scenario
-    from tcpsbed.control.experiment import Experiment
-    from tcpsbed.control.verdict import Limits
+    from tcpsbed.lab.control.experiment import Experiment
+    from tcpsbed.lab.control.verdict import Limits
+    from tcpsbed.scenarios import Scenario
 
-HELP = """Answer a step through the network: rise time, overshoot, and how reliably they stay within limits.
+HELP = """Measure the step response of a loop over the network: rise time, overshoot, and the share of runs within limits.
 
 \b
 Examples:
@@ -54,14 +69,12 @@ OfLink = Annotated[
     str | None,
     typer.Option("--link", help="The link to change [default: the only one].", show_default=False),
 ]
-Rise = Annotated[float, typer.Option("--rise", help="Longest good rise time, ms.", show_default=False)]
-Overshoot = Annotated[float, typer.Option("--overshoot", help="Highest good overshoot, %.")]
+Rise = Annotated[float, typer.Option("--rise", help="Longest acceptable rise time, ms.", show_default=False)]
+Overshoot = Annotated[float, typer.Option("--overshoot", help="Largest acceptable overshoot, %.")]
 Undershoot = Annotated[
-    float, typer.Option("--undershoot", help="Highest good undershoot, %.", show_default=False)
+    float, typer.Option("--undershoot", help="Largest acceptable undershoot, %.", show_default=False)
 ]
-Phases = Annotated[
-    bool, typer.Option("--phases", help="Draw the moments of both sides' ticks within a period.")
-]
+Phases = Annotated[bool, typer.Option("--phases", help="Draw the tick phases of both sides at random.")]
 Warped = Annotated[
     bool,
     typer.Option("--offsets", help="Time and value offset of h as the controller sees it, by time warping."),
@@ -108,24 +121,23 @@ def step(
     quiet: Quiet = False,
 ) -> None:
     """Runs the experiment; see HELP."""
-    from tcpsbed import config, session, worlds
-    from tcpsbed.control import experiment, table, values
+    from tcpsbed import scenarios, worlds
+    from tcpsbed.lab.control import experiment, table, values
+    from tcpsbed.runs import session
 
     worlds.require(world)
-    if figure is not None:
-        from tcpsbed.control.figure import drawable
-
-        drawable(figure, force=force, reads=[file])
+    may_draw(figure, force=force, reads=[file])
     limits = values.limits(rise, overshoot, undershoot)
     base = overrides(sets, seed, duration)
-    first = config.load(file, base)
+    first = scenarios.load(file, base)
+    if world in SIMULATED:
+        apart(first)
     settings = list(_settings(first, rtt, loss, gain, link))
-    bar = Progress(f"{first.name}, {world}", quiet=quiet or as_json)
     found: list[tuple[str, Experiment]] = []
     with session.place(first, out, "-step", KIND) as place:
-        try:
+        with Progress(f"{first.name}, {world}", quiet=quiet or as_json) as bar:
             for number, setting in enumerate(settings):
-                scenario = config.load(file, [*base, *setting.sets])
+                scenario = scenarios.load(file, [*base, *setting.sets])
                 share = lambda done, n=number: bar((n + done) / len(settings))  # noqa: E731
                 every = experiment.run(
                     scenario,
@@ -137,10 +149,8 @@ def step(
                     duration_key="duration" if duration is None else "--duration",
                 )
                 found += _named(every, setting.name)
-        finally:
-            bar.clear()
         told = json.dumps(table.plain(_figures(found, limits, first, world)), indent=1)
-        (place.path / "scenario.toml").write_text(config.dump(first), encoding="utf-8")
+        (place.path / "scenario.toml").write_text(scenarios.dump(first), encoding="utf-8")
         (place.path / "step.json").write_text(told + "\n", encoding="utf-8")
     drawn = _draw(found, limits, first, world, figure)
     if as_json:
@@ -154,7 +164,7 @@ def _figures(
     found: Sequence[tuple[str, Experiment]], limits: Limits, scenario: Scenario, world: str
 ) -> dict[str, Any]:
     """All figures, as `step.json` has them."""
-    from tcpsbed.control import table
+    from tcpsbed.lab.control import table
 
     head = {"scenario": scenario.name, "world": world, "seed": scenario.seed, "limits": asdict(limits)}
     return head | {"settings": [table.entry(*one, limits) for one in found]}
@@ -169,8 +179,8 @@ def _named(every: Sequence[Experiment], name: str) -> Iterator[tuple[str, Experi
 def _settings(
     scenario: Scenario, rtt: str | None, loss: str | None, gain: str | None, link: str | None
 ) -> Iterator[Setting]:
-    from tcpsbed.control import values
-    from tcpsbed.control.loop import controllers
+    from tcpsbed.lab.control import values
+    from tcpsbed.lab.control.loop import controllers
 
     axes: list[list[tuple[str, list[str]]]] = []
     if rtt is not None or loss is not None:
@@ -195,29 +205,31 @@ def _link(scenario: Scenario, wanted: str | None) -> str:
     if wanted in names:
         return str(wanted)
     found = f'found "{wanted}"' if wanted else f"found {len(names)} links"
-    raise ConfigError(found, key="--link", allowed=", ".join(names) or "a scenario with a link")
+    raise ConfigError(
+        found, key="--link", allowed=close_match(wanted or "", names) if names else "a scenario with a link"
+    )
 
 
 def _half(scenario: Scenario, text: str) -> str:
     """Half a round trip, for each direction; one that is longer than the run would show no answer."""
-    from tcpsbed.control import values
+    from tcpsbed.lab.control import values
 
     return json.dumps(f"{values.duration_ns(text, '--rtt', scenario.duration_ns) // 2} ns")
 
 
 def _share(text: str) -> str:
     """A share as an override has it, once it is known to be one."""
-    from tcpsbed.control import values
+    from tcpsbed.lab.control import values
 
     return json.dumps(text) if values.share(text, "--loss") else "0"
 
 
 def _gains(text: str, hooks: Sequence[str]) -> list[str]:
-    from tcpsbed.control import values
+    from tcpsbed.lab.control import values
 
     found = dict(zip(("kp", "ki_per_ms"), values.gains(text, "--gain"), strict=True))
     if not hooks:
-        raise ConfigError("found no hook that runs pi", key="--gain", allowed='a hook with run = "pi"')
+        raise ConfigError('found no hook with run = "pi"', key="--gain", allowed='a hook with run = "pi"')
     return [f"hooks.{name}.params.{key}={value!r}" for name in hooks for key, value in found.items()]
 
 
@@ -230,7 +242,7 @@ def _draw(
 ) -> Path | None:
     if file is None:
         return None
-    from tcpsbed.control import figure
+    from tcpsbed.lab.control import figure
 
     return figure.responses(found, limits, _caption(scenario, world, len(found[0][1].curves)), file)
 

@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import MOST_RUNS, Force
+from tcpsbed.cli.options import MOST_RUNS, Force, may_draw
 
 if TYPE_CHECKING:
     from tcpsbed.console.server import Console
-    from tcpsbed.study.conductor import Conductor
-    from tcpsbed.study.plan import Study
-    from tcpsbed.study.ratings import Store
+    from tcpsbed.lab.study.conductor import Conductor
+    from tcpsbed.lab.study.plan import Study
+    from tcpsbed.lab.study.ratings import Store
 
 HELP = """Let people compare conditions at the browser console without knowing which is which.
 
@@ -76,16 +76,15 @@ def study(
     force: Force = False,
 ) -> None:
     """Leads a subject through a study; see HELP."""
+    from tcpsbed.lab.study import plan
+    from tcpsbed.lab.study.ratings import Store
     from tcpsbed.results import growing
-    from tcpsbed.study import plan
-    from tcpsbed.study.ratings import Store
 
     if scripted and subject:
-        raise typer.BadParameter("goes with people; scripts are numbered from 1 on", param_hint="--subject")
+        raise typer.BadParameter("is for people; scripts are numbered from 1", param_hint="--subject")
     loaded = plan.load(file)
     folder = out or Path("studies") / (f"{loaded.name}-scripted" if scripted else loaded.name)
-    if figure is not None:
-        _drawable(figure, force=force, reads=loaded.files)
+    may_draw(figure, force=force, reads=loaded.files)  # before anybody sits down
     store = Store(folder, loaded.fingerprint, scripted=scripted > 0)
     if results:
         store.read()
@@ -97,13 +96,6 @@ def study(
         _tell(loaded, store, figure, scripted=scripted > 0)
     if not results:
         print(f"ratings: {store.folder / 'ratings.csv'}")
-
-
-def _drawable(figure: Path, *, force: bool, reads: Iterable[Path]) -> None:
-    """Refuses what cannot be drawn before anybody sits down."""
-    from tcpsbed.control.figure import drawable
-
-    drawable(figure, force=force, reads=reads)
 
 
 def _lead_all(loaded: Study, store: Store, port: int, subjects: Sequence[int], *, scripted: bool) -> None:
@@ -134,9 +126,9 @@ def _console(port: int) -> Iterator[Console]:
 
 
 def _lead(loaded: Study, store: Store, served: Console, number: int, *, scripted: bool) -> None:
-    """One subject, whose progress the terminal tells without a condition."""
-    from tcpsbed.study.conductor import Conductor
-    from tcpsbed.study.presentation import presenter
+    """One subject; the terminal shows the progress without conditions."""
+    from tcpsbed.lab.study.conductor import Conductor
+    from tcpsbed.lab.study.presentation import presenter
 
     def notify(told: dict[str, object]) -> None:
         served.notify(told)
@@ -158,7 +150,7 @@ def _lead(loaded: Study, store: Store, served: Console, number: int, *, scripted
 
 def _answer(address: str, number: int, conductor: Conductor) -> None:
     """Lets a script answer; what stops it stops the study."""
-    from tcpsbed.study.scripted import ScriptedSubject
+    from tcpsbed.lab.study.scripted import ScriptedSubject
 
     try:
         ScriptedSubject(address, number).answer_all()
@@ -167,19 +159,19 @@ def _answer(address: str, number: int, conductor: Conductor) -> None:
 
 
 def _write(loaded: Study, store: Store, *, scripted: bool) -> None:
-    from tcpsbed.study import results
+    from tcpsbed.lab.study import results
 
     results.write(store.folder, store.ratings, list(loaded.conditions), scripted=scripted)
 
 
 def _tell(loaded: Study, store: Store, figure: Path | None, *, scripted: bool) -> None:
-    from tcpsbed.study import results
+    from tcpsbed.lab.study import results
 
     print(results.table(store.ratings, list(loaded.conditions), scripted=scripted), end="")
     if figure is not None and not store.ratings:
         print(f"{figure}: nothing to draw, and not written", file=sys.stderr)
     elif figure is not None:
-        from tcpsbed.control.figure import saved
+        from tcpsbed.lab.control.figure import saved
 
         drawn = results.figure(store.ratings, list(loaded.conditions), loaded.name, scripted=scripted)
         print(saved(drawn, figure))

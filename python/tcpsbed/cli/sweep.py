@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,21 +11,23 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from tcpsbed.cli.colour import tables
 from tcpsbed.cli.failures import FAILED, guarded
 from tcpsbed.cli.options import MOST_SEEDS, AnyWhere, Duration, File, Quiet, Sets, Yes, agreed, overrides
 from tcpsbed.cli.progress import Progress
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError, counted, printable
+from tcpsbed.processes import cores
 
 if TYPE_CHECKING:
-    from tcpsbed.sweep.grid import Axis
-    from tcpsbed.sweep.survey import Survey
-    from tcpsbed.sweep.worker import Job
+    from tcpsbed.campaign.grid import Axis
+    from tcpsbed.campaign.survey import Survey
+    from tcpsbed.campaign.worker import Job
 
 MOST_TRIED = 50
 """Cells that are loaded before any runs, until one can be."""
 T = TypeVar("T")
-Told = Callable[[int, int, "Job", str | None], None]
+OnCell = Callable[[int, int, "Job", str | None], None]
 """Hears of (done, all, job, failure) as cells end."""
 
 HELP = """Run a grid of values and seeds on all cores.
@@ -44,6 +45,39 @@ cell that fails is told and the others go on (exit status 1). After a kill the s
 """
 
 
+Over = Annotated[
+    list[str],
+    typer.Option(
+        "--over",
+        metavar="KEY=V1,V2,...",
+        help="A key and its values; may be repeated.",
+        show_default=False,
+    ),
+]
+Seeds = Annotated[
+    int, typer.Option("--seeds", min=1, max=MOST_SEEDS, help="Seeds, counted from the scenario's.")
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        min=1,
+        max=1000,
+        help="Runs at a time [default: all cores; 1 on the machine's clock].",
+        show_default=False,
+    ),
+]
+Results = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Folder of results [default: runs/sweep-NAME-HASH].",
+        show_default=False,
+    ),
+]
+
+
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command("sweep", help=HELP)(guarded(sweep))
@@ -51,55 +85,29 @@ def register(app: typer.Typer) -> None:
 
 def sweep(
     file: File,
-    over: Annotated[
-        list[str],
-        typer.Option(
-            "--over",
-            metavar="KEY=V1,V2,...",
-            help="A key and its values; may be repeated.",
-            show_default=False,
-        ),
-    ],
-    seeds: Annotated[
-        int, typer.Option("--seeds", min=1, max=MOST_SEEDS, help="Seeds, counted from the scenario's.")
-    ] = 10,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            min=1,
-            max=1000,
-            help="Runs at a time [default: all cores; 1 on the machine's clock].",
-            show_default=False,
-        ),
-    ] = None,
+    over: Over,
+    seeds: Seeds = 10,
+    jobs: Jobs = None,
     world: AnyWhere = "virtual",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="Folder of results [default: runs/sweep-NAME-HASH].",
-            show_default=False,
-        ),
-    ] = None,
+    out: Results = None,
     sets: Sets = None,
     duration: Duration = None,
     yes: Yes = False,
     quiet: Quiet = False,
 ) -> None:
     """Runs a sweep; see HELP."""
-    from tcpsbed import config, forecast, worlds
+    from tcpsbed import scenarios, worlds
+    from tcpsbed.campaign import grid
+    from tcpsbed.campaign.survey import Survey
     from tcpsbed.results import growing
-    from tcpsbed.sweep import grid
-    from tcpsbed.sweep.survey import Survey
+    from tcpsbed.runs import forecast
 
     worlds.require(world)
     axes = tuple(grid.axis(text) for text in over)
     if len({axis.key for axis in axes}) < len(axes):
         raise ConfigError("found a key twice", key="--over", allowed="each key once, with all its values")
     settings = tuple(overrides(sets, None, duration))
-    first = config.load(file, settings)
+    first = scenarios.load(file, settings)
     seeds_ = tuple(range(first.seed, first.seed + seeds))
     _refuse_hopeless(file, settings, axes)
     survey = Survey(file, axes, seeds_, settings, world, out or _folder(file, [*over, *settings, world]))
@@ -113,20 +121,20 @@ def sweep(
         except KeyboardInterrupt:
             kept = len(list((survey.out / "cells").glob("[!.]*.json")))
             raise KeyboardInterrupt(
-                f"stopped; {kept} finished cells are in {survey.out}; the same command goes on from there"
+                f"stopped; {kept} finished cells are in {survey.out}; the same command continues from there"
             ) from None
         _tell(survey, failures, quiet=quiet)
 
 
 def _refuse_hopeless(file: Path, settings: Sequence[str], axes: Sequence[Axis]) -> None:
     """Raises the first error where no cell can be loaded, as of a key that is not there: one that cannot fails alone."""
-    from tcpsbed import config
-    from tcpsbed.sweep import grid
+    from tcpsbed import scenarios
+    from tcpsbed.campaign import grid
 
     failure: ConfigError | None = None
     for cell in grid.cells(axes, [0])[:MOST_TRIED]:
         try:
-            config.load(file, [*settings, *grid.overrides(axes, cell)])
+            scenarios.load(file, [*settings, *grid.overrides(axes, cell)])
             return
         except ConfigError as error:
             failure = failure or error
@@ -142,34 +150,33 @@ def _folder(file: Path, described: Sequence[str]) -> Path:
 
 def width_of(world: str) -> int:
     """Runs at a time: all cores in simulated time, one on the machine's clock."""
-    return len(os.sched_getaffinity(0)) if world in SIMULATED else 1
+    return cores() if world in SIMULATED else 1
 
 
-def run_cells(run: Callable[[Told], T], label: str, *, quiet: bool) -> T:
+def run_cells(run: Callable[[OnCell], T], label: str, *, quiet: bool) -> T:
     """Runs cells with a progress bar and the messages of those that fail."""
-    bar = Progress(label, quiet=quiet)
+    with Progress(label, quiet=quiet) as bar:
 
-    def told(done: int, number: int, job: Job, failure: str | None) -> None:
-        if failure is not None:
-            bar.clear()
-            print(f"tcpsbed: cell failed: {' '.join(job.settings)}: {printable(failure)}", file=sys.stderr)
-        bar(done / number)
+        def told(done: int, number: int, job: Job, failure: str | None) -> None:
+            if failure is not None:
+                bar.clear()
+                print(
+                    f"tcpsbed: cell failed: {' '.join(job.settings)}: {printable(failure)}", file=sys.stderr
+                )
+            bar(done / number)
 
-    try:
         return run(told)
-    finally:
-        bar.clear()
 
 
 def _tell(survey: Survey, failures: dict[str, str], *, quiet: bool) -> None:
-    from tcpsbed.sweep import page, results
-    from tcpsbed.sweep.survey import write_parquet
+    from tcpsbed.campaign import page, results
+    from tcpsbed.campaign.survey import write_parquet
 
     if rows := survey.rows():
         write_parquet(rows, survey.out / "sweep.parquet")
         figure = page.write(survey, rows, len(failures))
         if not quiet:
-            print(results.tables(rows, survey.axes))
+            print(tables(results.tables(rows, survey.axes)))
             if said := results.remark(rows, survey.axes):
                 print(said)
             print(f"figure: {figure}\ntable: {survey.out / 'sweep.parquet'}")

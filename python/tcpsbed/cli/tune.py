@@ -1,4 +1,4 @@
-"""`tcpsbed tune`: gains for a network, with theory beside them and the rise-time index."""
+"""`tcpsbed tune`: gains for a network, with stability margins and the rise-time index."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tcpsbed.cli.failures import FAILED, guarded
-from tcpsbed.cli.options import MOST_BURST, MOST_RUNS, MOST_SEED, Force, Quiet
+from tcpsbed.cli.options import MOST_BURST, MOST_RUNS, MOST_SEED, Force, Quiet, may_draw
 from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tcpsbed.control.theory import LoopModel, Margins
-    from tcpsbed.control.tuning import Tuned
+    from tcpsbed.lab.control.theory import LoopModel, Margins
+    from tcpsbed.lab.control.tuning import Tuned
 
 HELP = """Find the gains of the step experiment's controller for a network, and how good control through it can be.
 
@@ -27,6 +27,7 @@ HELP = """Find the gains of the step experiment's controller for a network, and 
 Examples:
   tcpsbed tune --rtt "10 ms"
   tcpsbed tune --rtt "10 ms" --loss 30% --bursts 5 --overshoot 20 --undershoot 20
+  tcpsbed tune --rtt "10 ms" --plant step.toml     for the plant of a scenario, which may have a memory
   tcpsbed tune --rtt "10 ms" --for sensitivity --c 1.5,2,4 --overshoot 20 --nyquist loop.svg
 
 The gains give the shortest mean rise time, or the steepest growth of the overshoot with the round trip (to make changes
@@ -46,56 +47,70 @@ class Goal(StrEnum):
     sensitivity = "sensitivity"
 
 
+Trip = Annotated[str, typer.Option("--rtt", metavar="TIME", help="Round trip.", show_default=False)]
+Loss = Annotated[str, typer.Option("--loss", metavar="SHARE", help="Loss each way.")]
+Bursts = Annotated[
+    float, typer.Option("--bursts", min=1, max=MOST_BURST, help="Mean length of a loss burst, in packets.")
+]
+Period = Annotated[str, typer.Option("--period", metavar="TIME", help="Time between commands.")]
+Steps = Annotated[str, typer.Option("--c", metavar="C,...", help="The step falls to 1/c.")]
+Far = Annotated[
+    Path | None,
+    typer.Option(
+        "--plant",
+        metavar="FILE",
+        help="Scenario whose plant it is [default: the static one].",
+        show_default=False,
+    ),
+]
+For = Annotated[Goal, typer.Option("--for", help="What to tune for.")]
+Overshoot = Annotated[float, typer.Option("--overshoot", help="Largest acceptable overshoot, %.")]
+Undershoot = Annotated[float, typer.Option("--undershoot", help="Largest acceptable undershoot, %.")]
+Runs = Annotated[int, typer.Option("--runs", min=1, max=MOST_RUNS, help="Runs of each pair of gains.")]
+OwnSeed = Annotated[int, typer.Option("--seed", min=0, max=MOST_SEED, help="Seed of every random number.")]
+Nyquist = Annotated[
+    Path | None,
+    typer.Option("--nyquist", metavar="FILE", help="Draw the Nyquist curve.", show_default=False),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
+
+
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command("tune", help=HELP)(guarded(tune))
 
 
 def tune(
-    rtt: Annotated[str, typer.Option("--rtt", metavar="TIME", help="Round trip.", show_default=False)],
-    loss: Annotated[str, typer.Option("--loss", metavar="SHARE", help="Loss each way.")] = "0",
-    bursts: Annotated[
-        float, typer.Option("--bursts", min=1, max=MOST_BURST, help="Mean length of a loss, in packets.")
-    ] = 1.0,
-    period: Annotated[str, typer.Option("--period", metavar="TIME", help="Time between commands.")] = "1 ms",
-    c: Annotated[str, typer.Option("--c", metavar="C,...", help="The step falls to 1/c.")] = "2",
-    goal: Annotated[Goal, typer.Option("--for", help="What the gains are to serve.")] = Goal.rise,
-    overshoot: Annotated[float, typer.Option("--overshoot", help="Highest good overshoot, %.")] = 5.0,
-    undershoot: Annotated[float, typer.Option("--undershoot", help="Highest good undershoot, %.")] = 5.0,
-    runs: Annotated[
-        int, typer.Option("--runs", min=1, max=MOST_RUNS, help="Runs of each pair of gains.")
-    ] = 200,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, max=MOST_SEED, help="Seed of every random number.")
-    ] = 1,
-    nyquist: Annotated[
-        Path | None,
-        typer.Option("--nyquist", metavar="FILE", help="Draw the Nyquist curve.", show_default=False),
-    ] = None,
+    rtt: Trip,
+    loss: Loss = "0",
+    bursts: Bursts = 1.0,
+    period: Period = "1 ms",
+    c: Steps = "2",
+    plant: Far = None,
+    goal: For = Goal.rise,
+    overshoot: Overshoot = 5.0,
+    undershoot: Undershoot = 5.0,
+    runs: Runs = 200,
+    seed: OwnSeed = 1,
+    nyquist: Nyquist = None,
     force: Force = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Tunes; see HELP."""
-    from tcpsbed.control import theory, tuning, values
-    from tcpsbed.control.batch import bursty
+    from tcpsbed.lab.control import theory, tuning, values
+    from tcpsbed.lab.control.batch import bursty
 
-    if nyquist is not None:
-        from tcpsbed.control.figure import drawable
-
-        drawable(nyquist, force=force)
+    may_draw(nyquist, force=force)
     share = values.share(loss, "--loss")
     rtt_ms, period_ms = (
         values.duration_ns(rtt, "--rtt", MOST_RTT_NS) / 1e6,
         values.positive_ns(period, "--period") / 1e6,
     )
-    network = tuning.Network(rtt_ms, period_ms, bursty(share, bursts))
+    network = tuning.Network(rtt_ms, period_ms, bursty(share, bursts), plant=_plant(plant))
     steps, limits = _steps(c), values.limits(math.inf, overshoot, undershoot)
-    bar = Progress("tuning", quiet=quiet or as_json)
     every: list[Tuned | None] = []
-    try:
+    with Progress("tuning", quiet=quiet or as_json) as bar:
         for one in steps:
 
             def tell(done: float, before: int = len(every)) -> None:
@@ -106,15 +121,13 @@ def tune(
                     network, goal=goal.value, limits=limits, c=one, runs=runs, seed=seed, progress=tell
                 )
             )
-    finally:
-        bar.clear()
     tuned = [one for one in every if one is not None]
     found = tuning.best(tuned, goal.value)
     if found is None:
         reason = "no gains keep these limits in 95 % of runs"
         print(json.dumps({"kp": None, "ki_per_ms": None, "reason": reason}) if as_json else reason)
         raise typer.Exit(FAILED)
-    loop = theory.LoopModel(found.kp, found.ki_per_ms, period_ms, rtt_ms, found.c)
+    loop = theory.LoopModel(found.kp, found.ki_per_ms, period_ms, rtt_ms, found.c, network.plant)
     spare = theory.margins(loop)
     if nyquist is not None:
         _draw(loop, spare, nyquist)
@@ -123,24 +136,32 @@ def tune(
     )
 
 
+def _plant(file: Path | None) -> dict[str, Any] | None:
+    """The plant of a scenario's loop; none where it is static."""
+    if file is None:
+        return None
+    from tcpsbed import scenarios
+    from tcpsbed.cli.stability import loop_of
+
+    return loop_of(scenarios.load(file), None, "--plant").step.plant
+
+
 def _steps(text: str) -> list[float]:
     """Steps to be tried."""
-    from tcpsbed.control import tuning, values
+    from tcpsbed.lab.control import tuning, values
 
     try:
         steps = [values.number(part) for part in values.parts(text)]
     except ValueError:
         steps = []
     if not steps or not all(1.01 <= step <= tuning.MOST_C for step in steps):
-        allowed = (
-            f"numbers of 1.01 to {tuning.MOST_C:g}, such as 1.5,2,4: the controller's integral goes to c"
-        )
+        allowed = f"numbers from 1.01 to {tuning.MOST_C:g}, such as 1.5,2,4 (the integral of the controller settles at c)"
         raise ConfigError(f'found "{text}"', key="--c", allowed=allowed)
     return steps
 
 
 def _draw(loop: LoopModel, spare: Margins, file: Path) -> None:
-    from tcpsbed.control import figure
+    from tcpsbed.lab.control import figure
 
     caption = f"Kp {loop.kp:g}, Ki {loop.ki_per_ms:g} per ms, delay {loop.delay_ms:g} ms, gain margin {spare.gain:.2f}"
     figure.nyquist(loop, caption, file)
@@ -156,7 +177,7 @@ def _tell(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    from tcpsbed.control.table import plain
+    from tcpsbed.lab.control.table import plain
 
     if as_json:
         content = asdict(found) | {
@@ -179,7 +200,7 @@ def _tell(
             f"measured     rise time {found.rise_ms:.1f} ms, overshoot {found.overshoot:.1f} %, "
             f"growing by {found.per_ms:.2f} % for each ms of RTT",
             f"theory       gain margin {spare.gain:.2f}, delay margin {spare.delay_ms:.1f} ms without loss; "
-            f"these drops act as {drops_ms:.2f} ms of delay",
+            f"these losses act as {drops_ms:.2f} ms of delay",
             f"index        rise-time index {found.index:.2f}: log10(1 ms / rise time)",
             *([f"figure: {drawn}"] if drawn else []),
             sep="\n",

@@ -1,4 +1,4 @@
-"""`tcpsbed config`: a scenario as a spreadsheet and back, and a link out of measurements."""
+"""`tcpsbed config`: a scenario as a spreadsheet and back, and a link from measurements."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import typer
 from tcpsbed import results
 from tcpsbed.cli import link
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import File, Force
+from tcpsbed.cli.group import Group
+from tcpsbed.cli.options import File, Force, Text
 
-HELP = """A scenario as a spreadsheet and back, and a link out of measurements.
+HELP = """Convert a scenario to a spreadsheet and back, and measurements to a link.
 
 \b
 Examples:
@@ -23,6 +24,18 @@ Examples:
 A sheet for hosts, interfaces, flows, devices and network, a row an entry; nothing is lost on the way there and back, except
 for comments. Needs openpyxl: pip install 'tcpsbed[xlsx]'. link-from-csv makes a profile of measured round trips and rates.
 """
+TO = """Write a scenario as a spreadsheet.
+
+\b
+Example:
+  tcpsbed config to-xlsx my.toml      writes my.xlsx
+"""
+FROM = """Write the scenario in a spreadsheet as TOML.
+
+\b
+Example:
+  tcpsbed config from-xlsx my.xlsx --out my.toml
+"""
 Target = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="The file to be written.", show_default=False)
 ]
@@ -31,17 +44,21 @@ Target = Annotated[
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
     group = typer.Typer(
-        help=HELP, no_args_is_help=True, rich_markup_mode=None, context_settings=app.info.context_settings
+        cls=Group,
+        help=HELP,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        context_settings=app.info.context_settings,
     )
-    group.command("to-xlsx", help="Write a scenario as a spreadsheet.")(guarded(to_xlsx))
-    group.command("from-xlsx", help="Write the scenario in a spreadsheet as TOML.")(guarded(from_xlsx))
+    group.command("to-xlsx", help=TO)(guarded(to_xlsx))
+    group.command("from-xlsx", help=FROM)(guarded(from_xlsx))
     link.add(group)
     app.add_typer(group, name="config")
 
 
 def to_xlsx(file: File, out: Target = None, force: Force = False) -> None:
     """Writes a spreadsheet; see HELP."""
-    from tcpsbed.config import xlsx
+    from tcpsbed.scenarios import xlsx
 
     target = file.with_suffix(".xlsx") if out is None else out
     results.may_write(target, force=force, reads=[file])
@@ -51,11 +68,11 @@ def to_xlsx(file: File, out: Target = None, force: Force = False) -> None:
 
 def from_xlsx(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Spreadsheet.", show_default=False)],
-    out: Target = None,
+    out: Text = None,
     force: Force = False,
 ) -> None:
     """Writes TOML; see HELP."""
-    from tcpsbed.config import xlsx
+    from tcpsbed.scenarios import xlsx
 
     if out is not None:
         results.may_write(out, force=force, reads=[file])

@@ -1,4 +1,4 @@
-"""What the operator does and feels in the browser, as hooks of the flows of a run.
+"""The operator's hand, head and force feedback in the browser, as hooks of flows.
 
 | `run` | kind | what it does |
 |---|---|---|
@@ -27,7 +27,7 @@ PER_FORCE = 20
 
 
 class Hand:
-    """The hand in the browser, as a position before the robot, then button, wheel and the moment of its last event.
+    """The hand in the browser: a position before the robot, button, wheel, and the time of its last event.
 
     Nearer and further in the browser is x (to the front), right and left is y (to the left), up and down is z.
 
@@ -42,7 +42,7 @@ class Hand:
     def __init__(self, rest: list[float] | None = None, reach: float = 0.1) -> None:
         self.rest = [0.0, 0.0, 0.0] if rest is None else [float(v) for v in rest]
         if len(self.rest) != 3:
-            raise HookError(f"Hand: found {len(self.rest)} values of rest; allowed: x, y, z")
+            raise HookError(f"Hand: found {len(self.rest)} values of rest", allowed="x, y, z")
         self.reach = float(reach)
         self.console, self.answer = FromConsole(), ToConsole()
         self.seen_ns, self.when_s = 0, 0.0
@@ -66,7 +66,7 @@ class Hand:
 
 
 class _Newest:
-    """The newest state of a kind, then its moment; nothing before the first, and while the operator is away."""
+    """The newest state of a kind with its time; nothing before the first, and while the operator is away."""
 
     def __init__(self, name: str, form: struct.Struct) -> None:
         self.console = FromConsole(name, form)
@@ -120,7 +120,8 @@ class Feel:
         named = [*self.force, *([] if mark is None else [mark])]
         if not 1 <= len(self.force) <= 3 or any(type(i) is not int or i < 0 for i in named):
             raise HookError(
-                f"Feel: found force = {force}, mark = {mark}; allowed: one to three numbers of values, and one"
+                f"Feel: found force = {force}, mark = {mark}",
+                allowed="one to three numbers of values, and one",
             )
         self.mark = mark
         self.live_ns: int | None = None

@@ -19,7 +19,7 @@ function connect() {
   socket = new WebSocket(address("ws"));
   socket.onopen = () => say("connected", false);
   socket.onclose = () => {
-    say("the console has gone; trying again …", true);
+    say("connection to the console lost; reconnecting …", true);
     setTimeout(connect, 1000);
   };
   socket.onmessage = (event) => told(JSON.parse(event.data));

@@ -5,7 +5,7 @@
 let canvas = null;
 let drawn = null;
 let address = null;
-let newest = null; // what has come while a picture is being decoded
+let newest = null; // received while a picture is being decoded
 let decoding = false;
 let wanted = false; // whether the page wants the pictures themselves
 

@@ -1,4 +1,4 @@
-"""Whether an operator is at the console: a browser that is connected and has said something of late.
+"""Whether an operator is present: a connected browser with a recent message.
 
 ```text
 none yet ── came ──► there ◄── came, or said something ── away ◄── the last one left, or all are silent for SILENT_S
@@ -41,7 +41,7 @@ class Presence:
             self._there()
 
     def heard(self) -> None:
-        """A browser has said something."""
+        """A message from the browser arrived."""
         with self._lock:
             self._there()
 

@@ -63,7 +63,7 @@ MOST_CONNECTIONS, MOST_GREETING_S = 32, 2.0
 MOST_AGO_NS = 10_000_000_000
 """Oldest event, and farthest that a browser's idea of the clock may be off."""
 LOOK_S = 0.2
-"""Time between two looks at who is there; a run that began meanwhile is told again."""
+"""Polling interval of connections; a run that began meanwhile is announced again."""
 SWITCH_S = 0.0005
 """Longest time for which a thread that computes keeps a message of the hand waiting (Python's own: 5 ms)."""
 
@@ -77,7 +77,7 @@ class Newest:
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def put(self, kind: int, content: Any) -> None:
-        """Replaces what was there."""
+        """Replaces the content."""
         with self.changed:
             self.content[kind] = content
             self.numbers[kind] = self.numbers.get(kind, 0) + 1
@@ -89,7 +89,7 @@ class Newest:
             self.content.pop(kind, None)
 
     def wait(self, kinds: tuple[int, ...], seen: dict[int, int], seconds: float) -> list[tuple[int, Any]]:
-        """What has come of these kinds since the numbers in `seen`, which are brought up to date."""
+        """Messages of these kinds that arrived after the numbers in `seen`, which are updated."""
         with self.changed:
             if not self._new(kinds, seen):
                 self.changed.wait(seconds)
@@ -105,7 +105,7 @@ def _floats(content: bytes) -> tuple[float, ...]:
     return struct.unpack(f"<{len(content) // 8}d", content[: len(content) // 8 * 8])
 
 
-class _Door(socket.socket):
+class Door(socket.socket):
     """Listens on a port of loopback, and hangs up on those who come while `MOST_CONNECTIONS` are in."""
 
     def __init__(self, port: int) -> None:
@@ -120,6 +120,7 @@ class _Door(socket.socket):
         self.listen(MOST_CONNECTIONS)
 
     def accept(self) -> tuple[socket.socket, Any]:
+        """As of any socket."""
         connection, address = super().accept()
         self._within = [one for one in self._within if one.fileno() >= 0]
         if len(self._within) < MOST_CONNECTIONS:
@@ -170,7 +171,7 @@ class Console:
         try:
             self.server = sync.serve(
                 self._talk,
-                sock=_Door(port),
+                sock=Door(port),
                 process_request=self._answer,
                 compression=None,
                 max_size=MOST_BYTES,
@@ -227,7 +228,7 @@ class Console:
                     self.took_ms.extend(_floats(content[HEAD.size :])[:1])
 
     def _answer(self, connection: Any, request: Any) -> Any:
-        """The page, and who may open a WebSocket: whoever knows the token, from our own page."""
+        """The page, and the check for WebSockets: the token, and a request from our own page."""
         asked = urlsplit(request.path)
         if asked.path in FILES and asked.path != "/":
             return self._file(connection, *FILES[asked.path])
@@ -341,18 +342,18 @@ class Console:
             self._tell("mark", MARK.pack(*(min(max(value, 0.0), 1.0) for value in mark), at_ns))
 
     def _look(self) -> None:
-        """Looks who is there."""
+        """Checks who is connected."""
         while not self.stopped.wait(LOOK_S):
             self.presence.look()
 
     def _changed(self, there: bool) -> None:
-        """The operator has gone away, or is there again with the hand where it was and its button up."""
+        """The operator has disconnected, or returned with the hand where it was and its button up."""
         if there:
             self._tell("hand", STATE.pack(*self.hand[:3], 0.0, self.hand[4], time.monotonic_ns()))
-            said = "the operator is there again"
+            said = "the operator is connected again"
         else:
             self._leave()
-            said = f"no browser is there any more, and the hand gives no commands; open {self.address} again"
+            said = f"the browser disconnected, and the hand sends no commands; open {self.address} again"
         with suppress(OSError, ValueError):  # who would read it has gone
             self.told(said)
 
@@ -366,7 +367,7 @@ class Console:
 
 
 def _sent_ns(said: dict[str, Any], now_ns: int) -> int:
-    """When a message was sent: as the browser says, if it says so and it can be."""
+    """Send time of a message: from the browser, if given and plausible."""
     if said.get("s") is None:
         return now_ns
     sent_ns = int(float(said["s"]) * 1e6)

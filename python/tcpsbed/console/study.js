@@ -5,7 +5,7 @@
 const TEXTS = {
   training: ["Practice", "This is the reference. Take your time to get used to it; nothing is rated."],
   reference: ["Reference", "This is the reference that the next presentation is compared with."],
-  condition: ["Presentation", "Do the same again. Afterwards you say how much worse it was than the reference."],
+  condition: ["Presentation", "Do the same again. Afterwards, rate how much worse it was than the reference."],
 };
 let studying = null;
 
@@ -60,5 +60,5 @@ function tellWait(panel) {
 
 function tellDone(panel, told) {
   send({ k: "study", n: told.n, do: told.phase });
-  panel.append(part("h1", "Thank you"), part("p", "That was all. Everything you said has been saved."));
+  panel.append(part("h1", "Thank you"), part("p", "That was all. Your answers are saved."));
 }

@@ -11,7 +11,3 @@ builtin     what ships with tcpsbed
 Every reader raises `tcpsbed.errors.DataError` with the file, the line or byte offset, what was found there
 and what to do; none trusts a length that a file states about itself.
 """
-
-from tcpsbed.datasets import builtin, captures, frames, recordings, traces
-
-__all__ = ["builtin", "captures", "frames", "recordings", "traces"]

@@ -1,10 +1,13 @@
 """The recordings that ship with tcpsbed, by name (their origin and licence: `NOTICE`)."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tcpsbed import inputs
 from tcpsbed.errors import DataError
+from tcpsbed.nearest import close_match
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 PREFIX = "builtin:"
@@ -18,6 +21,8 @@ FILES = {
     "sound": "sound.wav",  # the sound of the same film, 5 s, 16 kHz, mono
     "speech": "speech.wav",  # a sentence that is read aloud, 16 kHz, mono
 }
+#: How many columns behind the time are meant where a scenario names none, of those that are csv.
+USUAL = {"hand": 6, "fabric": 3}
 #: The pictures of that film as a camera would give them, 2 s at 25 Hz: JPEG, and where each of them begins.
 PICTURES = "pictures.json"
 #: The camera that is this film.
@@ -33,6 +38,16 @@ def pictures() -> tuple[bytes, list[int]]:
     """The pictures of the film that ships: JPEG files behind each other; where each of them begins, and the end."""
     index = json.loads((DATA / PICTURES).read_text(encoding="utf-8"))
     return (DATA / index["file"]).read_bytes(), [int(offset) for offset in index["offsets"]]
+
+
+def first_row(spec: Mapping[str, Any]) -> list[float] | None:
+    """The first values of a recording that ships and is taken as it is, for who needs no more of it, without numpy."""
+    name = str(spec["recording"]).removeprefix(PREFIX)
+    if list(spec) != ["recording"] or spec["recording"] == name or name not in USUAL:
+        return None
+    with (DATA / FILES[name]).open(encoding="utf-8") as file:
+        next(file)
+        return [float(value) for value in next(file).split(",")[1 : 1 + USUAL[name]]]
 
 
 def resolve(recording: str, base: Path) -> Path:
@@ -54,7 +69,8 @@ def resolve(recording: str, base: Path) -> Path:
         name = recording.removeprefix(PREFIX)
         if name not in FILES:
             raise DataError(
-                f"no built-in recording '{name}'", allowed=", ".join(PREFIX + known for known in FILES)
+                f"no built-in recording '{name}'",
+                allowed=close_match(recording, [PREFIX + known for known in FILES]),
             )
         return DATA / FILES[name]
     allowed = "a path relative to the scenario file, or " + ", ".join(PREFIX + known for known in FILES)
@@ -62,7 +78,7 @@ def resolve(recording: str, base: Path) -> Path:
 
 
 def located(name: str, base: Path, allowed: str) -> Path:
-    """Return the path that a name stands for, absolute or relative to `base`; whether anything is there is not asked.
+    """Return the path for a name, absolute or relative to `base`, without checking that it exists.
 
     Raises
     ------

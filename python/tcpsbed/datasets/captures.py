@@ -82,7 +82,9 @@ def _from_csv(path: Path) -> tuple[Times, Sizes]:
             raise DataError("no packets", file=path, allowed="a pcap, pcapng or csv file") from error
         raise
     if track.values.shape[1] < 1:
-        raise DataError("one column", file=path, line=1, allowed="time in s, bytes")
+        raise DataError(
+            "one column", file=path, line=1, allowed="two columns, time in s and bytes, such as 0.001,1500"
+        )
     sizes = track.values[:, 0]
     wrong = np.flatnonzero((sizes < 1) | (sizes != np.floor(sizes)) | (sizes > MOST_BYTES))
     if len(wrong):

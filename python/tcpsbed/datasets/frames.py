@@ -6,27 +6,27 @@ frames = "builtin:clip"        # or a .json index, a .wav, or any file with fram
 start = 1.0                    # s, at the flow's rate
 stop = 4.0
 ```
-Frames leave one a period of the flow, as they were recorded: a clip of 25 pictures a second in a flow of 50
+Frames leave one a period of the flow, as they were recorded: a clip of 25 fps in a flow of 50
 Hz plays at double speed. Sound is cut into frames of one period. An index is JSON, `{"file": ..., "offsets":
 [0, 812, ...]}`, with the file beside it and one more offset than there are frames.
 """
 
-import json
+import math
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tcpsbed import inputs
 from tcpsbed.datasets import builtin, wav
-from tcpsbed.datasets.traces import MOST_FRAME_BYTES
 from tcpsbed.errors import DataError
+from tcpsbed.nearest import close_match
 
 KEYS = ("frames", "frame_bytes", "start", "stop")
 #: A frame of sound is at most this long, in s: no one would speak through more.
 LONGEST_SOUND_S = 1.0
+#: Largest frame that a flow carries (`tcps_transport::udp::MAX_SAMPLE_BYTES`): 16 MB.
+MOST_FRAME_BYTES = 16_000_000
 
 
 def open_frames(spec: Mapping[str, Any], rate_hz: float, base: Path) -> tuple[bytes, list[int]]:
@@ -55,8 +55,8 @@ def open_frames(spec: Mapping[str, Any], rate_hz: float, base: Path) -> tuple[by
     unknown = [key for key in spec if key not in KEYS]
     if unknown or "frames" not in spec:
         found = f"unknown key {unknown[0]!r}" if unknown else "no file named"
-        raise DataError(found, key="source", allowed=", ".join(KEYS))
-    if not (np.isfinite(rate_hz) and rate_hz > 0):
+        raise DataError(found, key="source", allowed=close_match(unknown[0] if unknown else "", KEYS))
+    if not (math.isfinite(rate_hz) and rate_hz > 0):
         raise DataError(f"a rate of {rate_hz} Hz", allowed="a rate above 0")
     path = builtin.resolve(str(spec["frames"]), base)
     frame_bytes = spec.get("frame_bytes")
@@ -74,7 +74,7 @@ def open_frames(spec: Mapping[str, Any], rate_hz: float, base: Path) -> tuple[by
 
 
 def _equal_parts(path: Path, frame_bytes: Any) -> tuple[bytes, list[int]]:
-    """Cut a file into frames of the same size; the rest at its end is left out unless it is all there is."""
+    """Cut a file into frames of equal size; a shorter rest is dropped unless it is the whole file."""
     if not isinstance(frame_bytes, int) or isinstance(frame_bytes, bool) or frame_bytes < 1:
         raise DataError(f"{frame_bytes!r}", file=path, key="frame_bytes", allowed="a number of bytes above 0")
     content = path.read_bytes()
@@ -100,17 +100,16 @@ def _sound(path: Path, rate_hz: float) -> tuple[bytes, list[int]]:
     frames = int(samples * rate_hz / sampling_hz + 1e-9)
     if frames == 0:
         raise DataError(f"{samples} samples of sound", file=path, allowed=f"at least {1000.0 / rate_hz:g} ms")
-    edges = np.rint(np.arange(frames + 1) * (sampling_hz / rate_hz)).astype(np.int64)
-    offsets = (np.minimum(edges, samples) * block).tolist()
+    offsets = [min(round(i * (sampling_hz / rate_hz)), samples) * block for i in range(frames + 1)]
     return content[: offsets[-1]], offsets
 
 
 def _indexed(path: Path) -> tuple[bytes, list[int]]:
     """Return a file of frames by its index."""
+    index = inputs.from_json(path, "an index of frames")
     try:
-        index = json.loads(inputs.text(path, "an index of frames", inputs.DATA_BYTES))
         name, offsets = index["file"], index["offsets"]
-    except (ValueError, LookupError, TypeError, RecursionError, OSError) as error:
+    except (LookupError, TypeError) as error:
         raise DataError(
             f"not an index: {error!r:.80}", file=path, allowed='{"file": ..., "offsets": [0, ...]}'
         ) from error
@@ -150,7 +149,7 @@ def _part(
     edges = []
     for key, usual in (("start", 0), ("stop", frames)):
         value = spec.get(key)
-        if value is not None and not (isinstance(value, int | float) and np.isfinite(value) and value >= 0):
+        if value is not None and not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
             raise DataError(f"{value!r}", file=path, key=key, allowed="a number of seconds")
         edges.append(usual if value is None else min(round(value * rate_hz), frames))
     first, last = edges

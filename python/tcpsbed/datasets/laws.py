@@ -1,6 +1,5 @@
 """Distributions of sizes and spans in files: measured ones as cumulative curves, fitted ones as parameters."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +83,7 @@ def pages(name: str, base: Path) -> dict[str, Any]:
     path = _pages_path(name, base)
     if path.is_dir():
         return _mah(path)
-    try:
-        laws = json.loads(inputs.text(path, "a JSON file of laws, or a folder"))
-    except (ValueError, RecursionError, OSError) as error:
-        raise DataError(f"no JSON ({error})", file=path, allowed="a JSON file of laws, or a folder") from None
+    laws = inputs.from_json(path, "a JSON file of laws, or a folder", inputs.DOCUMENT_BYTES)
     missing = [name for name in PAGE if not isinstance(laws, dict) or not isinstance(laws.get(name), dict)]
     if missing:
         raise DataError(f"no law for {', '.join(missing)}", file=path, allowed=f"laws for {', '.join(PAGE)}")

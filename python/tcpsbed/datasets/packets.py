@@ -1,4 +1,4 @@
-"""What the readers of captures have in common."""
+"""Shared parts of the readers of captures."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ MOST_CAPTURED = 16 * 1024 * 1024
 
 
 class Packet(NamedTuple):
-    """A packet: time in ns, length on the wire as the capture says it, link type."""
+    """A packet: time in ns, original length on the wire, link type."""
 
     time_ns: int
     original: int

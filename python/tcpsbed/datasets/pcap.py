@@ -22,7 +22,7 @@ MAGIC = {
 
 
 def read(content: bytes) -> list[Packet]:
-    """Return all packets; a last record that is cut off is left out, as a capture that was stopped ends so.
+    """Return all packets; an incomplete last record, as after a stopped capture, is skipped.
 
     Raises
     ------

@@ -36,7 +36,7 @@ class Interface:
 
 
 def read(content: bytes) -> list[Packet]:
-    """Return all packets that have a time; a last block that is cut off is left out.
+    """Return all packets with a time; an incomplete last block is skipped.
 
     Raises
     ------

@@ -26,6 +26,7 @@ from tcpsbed.datasets.formats import READERS, guess, is_data_set
 from tcpsbed.datasets.resample import resample
 from tcpsbed.datasets.track import Track, Values
 from tcpsbed.errors import DataError
+from tcpsbed.nearest import close_match
 
 #: Keys that only one format understands.
 OPTIONS = {"csv": ("rate_hz", "time", "time_unit"), "lerobot": ("episode",), "vibtac12": ("texture",)}
@@ -73,7 +74,9 @@ def open_track(spec: Mapping[str, Any], base: Path) -> Track:
     if name == "auto":
         name = guess(path)
     if name not in READERS:
-        raise DataError(f"format {name!r}", file=path, key="format", allowed=", ".join(["auto", *READERS]))
+        raise DataError(
+            f"format {name!r}", file=path, key="format", allowed=close_match(str(name), ["auto", *READERS])
+        )
     for other, keys in OPTIONS.items():
         if given := [key for key in keys if key in spec and other != name]:
             allowed = f"only with format {other}"
@@ -114,7 +117,7 @@ def _known_keys(spec: Mapping[str, Any]) -> None:
     unknown = [key for key in spec if key not in KEYS]
     if unknown or "recording" not in spec:
         found = f"unknown key {unknown[0]!r}" if unknown else "no recording named"
-        raise DataError(found, key="source", allowed=", ".join(KEYS))
+        raise DataError(found, key="source", allowed=close_match(unknown[0] if unknown else "", KEYS))
 
 
 def _columns(spec: Mapping[str, Any], track: Track) -> Sequence[int | str] | None:

@@ -1,4 +1,4 @@
-"""Bringing a recording to the rate of a flow.
+"""Resampling of a recording to the rate of a flow.
 
 Between two rows, continuous columns are interpolated linearly and event columns hold the older value.
 Quaternions are brought to one hemisphere, interpolated linearly and normalised; rotation matrices are

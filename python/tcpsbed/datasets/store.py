@@ -1,4 +1,4 @@
-"""Recordings that do not ship: which there are, where they lie, and how they come there.
+"""Recordings that do not ship: their list, their folder, and their download.
 
 ```text
 data/recordings.toml ─► address, SHA-256, licence, source ─► tcpsbed data NAME ─► folder of recordings
@@ -9,15 +9,17 @@ The folder is what `TCPSBED_DATA` names; without it `shared/data` beside a sourc
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
-import tomllib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
+from tcpsbed import inputs
 from tcpsbed.datasets import builtin
 from tcpsbed.errors import DataError
 
@@ -73,30 +75,74 @@ def listed(registry: Path = REGISTRY) -> dict[str, Recording]:
     DataError
         The registry cannot be read, or says something that cannot be.
     """
-    allowed = "entries as in the one that ships: what, licence, source, files with path, url, bytes, sha256"
+    text = inputs.text(registry, "a list of recordings in TOML")
     try:
-        with registry.open("rb") as opened:
-            tables = tomllib.load(opened)
-        return {name: _recording(name, entry) for name, entry in tables.items()}
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror})", file=registry, allowed="a TOML file") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        found = f"{type(error).__name__}: {error}"
-        raise DataError(found, file=registry, allowed=allowed) from None
+        tables = inputs.toml(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(str(error), file=registry, allowed="TOML") from None
+    if hidden := inputs.unprintable(tables):
+        found = f"found the invisible character U+{ord(hidden[1]):04X}"
+        key = ".".join(map(str, hidden[0]))
+        raise DataError(found, file=registry, key=key, allowed="text that can be seen")
+    return {name: _recording(_Entry(registry, name, entry)) for name, entry in tables.items()}
 
 
-def _recording(name: str, entry: dict[str, Any]) -> Recording:
+@dataclass(frozen=True)
+class _Entry:
+    """A table of a registry."""
+
+    registry: Path
+    key: str
+    table: Any
+
+    def error(self, key: str, found: str, allowed: str) -> DataError:
+        """What is wrong at a key of it."""
+        return DataError(found, file=self.registry, key=f"{self.key}.{key}".rstrip("."), allowed=allowed)
+
+    def get(self, key: str, example: Any, default: Any = None) -> Any:
+        """The value of a key: of the kind of an example."""
+        if not isinstance(self.table, dict):
+            allowed = "a table as in the list that ships, with what, licence, source, files"
+            raise self.error("", f"found {self.table!r:.80}", allowed)
+        value = self.table.get(key, default)
+        if not isinstance(value, type(example)) or isinstance(value, bool):
+            found = "is missing" if value is None else f"found {value!r:.80}"
+            raise self.error(key, found, f"{_KINDS[type(example)]}, such as {key} = {json.dumps(example)}")
+        return value
+
+
+_KINDS = {str: "text", int: "a whole number", list: "a list of tables"}
+
+
+def _recording(entry: _Entry) -> Recording:
+    ask = entry.get("ask", "write to its owners", "")
     files = tuple(
-        File(str(f["path"]), f.get("url"), int(f["bytes"]), str(f["sha256"]).lower()) for f in entry["files"]
+        _file(_Entry(entry.registry, f"{entry.key}.files.{number}", table), ask)
+        for number, table in enumerate(entry.get("files", [{"path": "glove/walk.csv"}]))
     )
-    for file in files:
-        if Path(file.path).is_absolute() or ".." in Path(file.path).parts:
-            raise ValueError(f"{name}: {file.path} leaves the folder of recordings")
-        if file.url is not None and urlsplit(file.url).scheme not in ("http", "https"):
-            raise ValueError(f"{name}: {file.url} is no http address")
-        if file.url is None and not entry.get("ask"):
-            raise ValueError(f"{name}: {file.path} has no url, and nothing says how to ask for it")
-    return Recording(name, entry["what"], entry["licence"], entry["source"], entry.get("ask", ""), files)
+    what, licence = entry.get("what", "a walk with a glove"), entry.get("licence", "CC-BY-4.0")
+    source = entry.get("source", "https://example.org/walk")
+    return Recording(entry.key, what, licence, source, ask, files)
+
+
+def _file(entry: _Entry, ask: str) -> File:
+    path, url = entry.get("path", "glove/walk.csv"), entry.get("url", "https://example.org/walk.csv", "")
+    if Path(path).is_absolute() or ".." in Path(path).parts:
+        found = f'found "{path}", which leaves the folder of recordings'
+        raise entry.error("path", found, 'a place in it, such as "glove/walk.csv"')
+    if url and urlsplit(url).scheme not in ("http", "https"):
+        allowed = 'such as "https://example.org/walk.csv"'
+        raise entry.error("url", f'found "{url}", which is not an http address', allowed)
+    if not url and not ask:
+        raise entry.error(
+            "url", "is missing, and nothing says how to ask for it", "a url, or ask beside files"
+        )
+    size, sha256 = entry.get("bytes", 4096), entry.get("sha256", "64 digits").lower()
+    if size < 0:
+        raise entry.error("bytes", f"found {size}", "the length of the file, such as bytes = 4096")
+    if not re.fullmatch("[0-9a-f]{64}", sha256):
+        raise entry.error("sha256", f'found "{sha256}"', "the 64 digits that sha256sum prints")
+    return File(path, url or None, size, sha256)
 
 
 def fetch(recording: Recording, place: Path) -> list[Path]:
@@ -122,7 +168,7 @@ def fetch(recording: Recording, place: Path) -> list[Path]:
 
 def digest(file: Path) -> str:
     """The SHA-256 of a file."""
-    with file.open("rb") as opened:
+    with inputs.regular(file, "a recording").open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 

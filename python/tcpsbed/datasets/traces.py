@@ -8,10 +8,8 @@ from numpy.typing import NDArray
 from tcpsbed import inputs
 from tcpsbed.datasets.formats.lines import check_times, numbers
 from tcpsbed.datasets.formats.table import layout
+from tcpsbed.datasets.frames import MOST_FRAME_BYTES
 from tcpsbed.errors import DataError
-
-#: Largest frame that a flow carries (`tcps_transport::udp::MAX_SAMPLE_BYTES`): 16 MB.
-MOST_FRAME_BYTES = 16_000_000
 
 
 def mahimahi(path: Path) -> NDArray[np.int64]:

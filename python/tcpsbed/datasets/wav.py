@@ -9,15 +9,18 @@ The formats read are those with a constant number of bytes a sample: PCM 1, floa
 the extensible form of these.
 """
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, NamedTuple
 
 from tcpsbed.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 UNKNOWN = 0xFFFFFFFF
 CONSTANT = (1, 3, 6, 7, 0xFFFE)
@@ -68,6 +71,8 @@ def mono(sound: Sound, path: Path) -> NDArray[np.float64]:
     DataError
         Of another format, or not finite.
     """
+    import numpy as np
+
     kinds = {(1, 2): ("<i2", 32_768.0), (3, 4): ("<f4", 1.0), (3, 8): ("<f8", 1.0)}
     if (sound.kind, sound.block) not in kinds:
         found = f"format {sound.kind} of {sound.block} bytes a sample"

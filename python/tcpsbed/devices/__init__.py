@@ -12,6 +12,3 @@ DEVICES: dict[str, tuple[str, str]] = {
     "inverse3_force": ("tcpsbed.devices.inverse3", "Inverse3Force"),
 }
 """Module and class of each device, by the name that scenarios use."""
-
-FILES = ("path",)
-"""Parameters of devices that name a file, relative to the scenario."""

@@ -1,16 +1,15 @@
-"""What operators' devices have in common: a parser without I/O, a thread that reads, a hook that gives the newest state.
+"""Base of operators' devices: a parser without I/O, a reading thread, a hook that outputs the newest state.
 
 ```text
 device or recording ──► Line (thread) ──► Reports.take(bytes) ──► newest state ──► Device (hook of a flow)
         gone ──────────────────────────► Reports.rest()               no sample ◄── gone
 ```
-A device that is gone gives no samples: the hook fails visibly, and the far side does what it does when commands stop
-(docs/safety.md). A device that comes back is taken up again.
+Without its device the hook fails and outputs no samples; the far side reacts as to any loss of commands (docs/safety.md).
+A device that returns is used again.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import select
 import stat
@@ -29,27 +28,27 @@ from tcpsbed.errors import HookError
 Floats = NDArray[np.float64]
 
 AGAIN_S = 0.5
-"""Time between attempts to open a device that is gone."""
+"""Time between attempts to open a missing device."""
 LOOK_S = 0.2
-"""Longest wait for a report before the thread looks whether it is still wanted."""
+"""Longest wait for a report before the thread checks whether it should stop."""
 MOST_BYTES = 4096
 """Most bytes read at once."""
 ARRIVES_NS = 2_000_000_000
-"""Time that a device has to appear before a run says that it is gone."""
+"""Time for a device to appear before a run reports it as missing."""
 
 
 class Reports(Protocol):
-    """What bytes of a device mean."""
+    """Parser of a device's bytes."""
 
     refused: int
-    """Reports that were not what they should be."""
+    """Malformed reports."""
 
     def take(self, content: bytes) -> None:
-        """Takes a report, or what has come of a stream of them; never raises."""
+        """Takes a report, or the received part of a stream of them; never raises."""
         ...
 
     def rest(self) -> None:
-        """Nothing is pressed or pushed any more: the device is gone."""
+        """The device is gone: releases buttons and axes."""
         ...
 
 
@@ -58,42 +57,42 @@ Recorded = Callable[[Path], Iterator[tuple[float, bytes]]]
 
 
 class Line:
-    """Reads a device, or a recording of one at the pace at which it was taken, in a thread.
+    """Reads a device, or a recording at its original pace, in a thread.
 
     Parameters
     ----------
     path
         A device, a pipe or a recording (any regular file).
     reports
-        Takes what comes.
+        Parser of the received bytes.
     recorded
-        How recordings are read.
+        Reader of recordings.
 
     Raises
     ------
     HookError
-        If there is nothing at the path, or it may not be read.
+        If the path does not exist, or cannot be read.
     """
 
     def __init__(self, path: Path, reports: Reports, recorded: Recorded) -> None:
         self.path, self.reports, self.recorded = path, reports, recorded
         self.present = False
         self.at_ns = 0
-        """When the newest report came, on CLOCK_MONOTONIC."""
+        """Arrival of the newest report, on CLOCK_MONOTONIC."""
         self._thread: threading.Thread | None = None
         try:
             self.is_recording = stat.S_ISREG(path.stat().st_mode)
         except OSError as error:
             raise HookError(
-                f"{path}: {error.strerror}; allowed: a device that is plugged in, or a recording of one"
+                f"{path}: {error.strerror}", allowed="a device that is plugged in, or a recording of one"
             ) from None
         if not os.access(path, os.R_OK):
-            raise HookError(f"{path}: may not be read; allowed: a udev rule or a group that lets you")
+            raise HookError(f"{path}: may not be read", allowed="a udev rule or a group that lets you")
         if self.is_recording and next(recorded(path), None) is None:
-            raise HookError(f"{path}: found no report; allowed: a recording of the device")
+            raise HookError(f"{path}: found no report", allowed="a recording of the device")
 
     def start(self) -> None:
-        """Begins to read; a second call does nothing."""
+        """Starts reading; a second call does nothing."""
         if self._thread is None:
             self.present = True
             self._thread = threading.Thread(target=self._follow, daemon=True)
@@ -162,7 +161,7 @@ class Device(ABC):
 
     @abstractmethod
     def _refused(self) -> int:
-        """Reports that were not what they should be."""
+        """Malformed reports."""
 
     def __call__(self, t_ns: int, index: int, x: Floats | None, other: Floats, y: Floats) -> int:
         """The newest state.
@@ -187,25 +186,5 @@ class Device(ABC):
 
 
 def when_s(t_ns: int, at_ns: int) -> float:
-    """A moment on CLOCK_MONOTONIC in seconds of the run, whose time is `t_ns` now; 0 for never."""
+    """A time on CLOCK_MONOTONIC in seconds of the run, whose time is now `t_ns`; 0 for never."""
     return (t_ns - (time.monotonic_ns() - at_ns)) / 1e9 if at_ns else 0.0
-
-
-def three(name: str, given: list[float] | None, default: tuple[float, float, float]) -> Floats:
-    """Three numbers of a parameter."""
-    values = np.array(default if given is None else given, dtype=np.float64)
-    if values.shape != (3,) or not np.isfinite(values).all():
-        raise HookError(f"{name}: found {given}; allowed: three numbers")
-    return values
-
-
-def finite(name: str, given: float, least: float = -math.inf) -> float:
-    """A parameter that is a number, and not below the least."""
-    try:
-        value = float(given)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not math.isfinite(value) or value < least:
-        bound = "" if least == -math.inf else f", {least:g} or more"
-        raise HookError(f"{name}: found {given}; allowed: a finite number{bound}")
-    return value

@@ -18,8 +18,12 @@ import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import ClassVar
 
-from tcpsbed.devices.device import Device, Line, finite, three, when_s
+import numpy as np
+
+from tcpsbed.devices.device import Device, Line, when_s
+from tcpsbed.door import Param
 from tcpsbed.errors import HookError
 
 EVENT = struct.Struct("=qqHHi")
@@ -155,36 +159,28 @@ def ends_of(path: Path) -> dict[int, tuple[int, int]]:
 
 
 class Evdev(Device):
-    """The hand on such a device, as x, y, z (m), button, wheel, when (s): what `tcpsbed.console.hooks:Hand` gives.
+    """The hand on such a device, as x, y, z (m), button, wheel, when (s): what `tcpsbed.console.hooks:Hand` gives."""
 
-    Parameters
-    ----------
-    path
-        Such as `/dev/input/event5`, or a recording.
-    rest
-        Where the hand is in the middle, x, y, z in m.
-    reach
-        Metres from the middle to the edge.
-    count
-        Share of that for a count of a relative axis.
-    ends
-        Least and most of absolute axes x, y, z of a recording; a device is asked.
-    """
+    params: ClassVar[dict[str, Param]] = {
+        "path": Param("file", doc="device such as `/dev/input/event5`, or a recording"),
+        "rest": Param({"array": [3, "number"]}, default="[0, 0, 0]", doc="x, y, z (m) of the hand at rest"),
+        "reach": Param("number", 0, default="0.1", doc="how far the hand can go from `rest`, in m"),
+        "count": Param("number", default="0.001", doc="share of `reach` for each count of a mouse"),
+        "ends": Param(
+            {"list": {"array": [2, "count"]}},
+            default="[]",
+            doc="lowest and highest value of absolute axes, `[[0, 1023], [0, 1023]]`. An empty list asks the device",
+        ),
+    }
 
     def __init__(
-        self,
-        path: str,
-        rest: list[float] | None = None,
-        reach: float = 0.1,
-        count: float = 0.001,
-        ends: list[list[int]] | None = None,
+        self, path: str, rest: list[float], reach: float, count: float, ends: list[tuple[int, int]]
     ) -> None:
-        self.middle = three("evdev: rest", rest, (0.0, 0.0, 0.0))
-        self.reach = finite("evdev: reach", reach, least=0.0)
-        given = dict(enumerate((low, high) for low, high in ends or []))
+        self.middle, self.reach = np.array(rest, dtype=np.float64), reach
+        given = dict(enumerate((low, high) for low, high in ends))
         if any(high <= low for low, high in given.values()):
-            raise HookError(f"evdev: found ends = {ends}; allowed: the least, then more")
-        self.reports = EvdevReports(finite("evdev: count", count), given)
+            raise HookError(f"evdev: found ends = {ends}", allowed="the least, then more")
+        self.reports = EvdevReports(count, given)
         self.line = Line(Path(path), self.reports, recorded)
         self.reports.ends = given or ends_of(self.line.path)
 

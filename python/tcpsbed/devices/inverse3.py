@@ -16,11 +16,12 @@ import json
 import math
 import threading
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tcpsbed.devices.device import AGAIN_S, Device, Floats, finite, three, when_s
+from tcpsbed.devices.device import AGAIN_S, Device, Floats, when_s
+from tcpsbed.door import Param
 from tcpsbed.errors import HookError
 from tcpsbed.media.packages import need
 
@@ -165,7 +166,7 @@ _services: dict[str, Service] = {}
 
 
 def service(address: str, key: str) -> Service:
-    """The conversation with an address, begun by whoever asks first.
+    """The connection to an address, opened on first use.
 
     Raises
     ------
@@ -175,52 +176,59 @@ def service(address: str, key: str) -> Service:
     found = _services.setdefault(address, Service(address, key))
     if found.key != key:
         raise HookError(
-            f'inverse3: found key = "{key}" beside "{found.key}"; allowed: the same for one service'
+            f'inverse3: found key = "{key}" beside "{found.key}"', allowed="the same for one service"
         )
     return found
 
 
-def _axes(given: list[str] | None) -> tuple[list[int], Floats]:
+def _axes(given: list[str]) -> tuple[list[int], Floats]:
     """Which of the device's axes go to the front, to the left and up, and their signs."""
-    names = ["y", "-x", "z"] if given is None else given
-    bare = [str(name).lstrip("-") for name in names]
+    bare = [name.lstrip("-") for name in given]
     if sorted(bare) != ["x", "y", "z"]:
         raise HookError(
-            f'inverse3: found axes = {given}; allowed: x, y, z in any order, such as ["y", "-x", "z"]'
+            f"inverse3: found axes = {given}", allowed='x, y, z in any order, such as ["y", "-x", "z"]'
         )
-    return [_AXES[name] for name in bare], np.array([-1.0 if str(n).startswith("-") else 1.0 for n in names])
+    return [_AXES[name] for name in bare], np.array([-1.0 if name.startswith("-") else 1.0 for name in given])
+
+
+_SERVICE = {
+    "address": Param("text", default=ADDRESS, doc="address of Haply's service"),
+    "key": Param(
+        "text",
+        default="values",
+        doc="name of the force in `set_cursor_force`. Later versions call it `vector`",
+    ),
+}
+_BASE = Param(
+    {"list": "text"}, default='["y", "-x", "z"]', doc="axes of the device that point to front, left and up"
+)
 
 
 class Inverse3(Device):
-    """The hand at the cursor: x, y, z (m), button, wheel (0), when (s), orientation of the grip (x, y, z, w).
+    """The hand at the cursor: x, y, z (m), button, wheel (0), when (s), orientation of the grip (x, y, z, w)."""
 
-    Parameters
-    ----------
-    address, key
-        Of the service, as `Service` has them.
-    centre_m
-        The place in the device's space, along its axes, that is `rest`.
-    rest
-        Where the hand is then, x, y, z in m.
-    scale
-        Metres for a metre of the device.
-    axes
-        Which of its axes go to the front, to the left and up.
-    """
+    params: ClassVar[dict[str, Param]] = {
+        **_SERVICE,
+        "centre_m": Param(
+            {"array": [3, "number"]}, default="[0, 0, 0]", doc="position of the device at `rest`"
+        ),
+        "rest": Param({"array": [3, "number"]}, default="[0, 0, 0]", doc="x, y, z (m) of the hand at rest"),
+        "scale": Param("number", default="1", doc="m that the hand moves for each m of the device"),
+        "axes": _BASE,
+    }
 
     def __init__(
         self,
-        address: str = ADDRESS,
-        key: str = "values",
-        centre_m: list[float] | None = None,
-        rest: list[float] | None = None,
-        scale: float = 1.0,
-        axes: list[str] | None = None,
+        address: str,
+        key: str,
+        centre_m: list[float],
+        rest: list[float],
+        scale: float,
+        axes: list[str],
     ) -> None:
         self.service = service(address, key)
-        self.centre_m = three("inverse3: centre_m", centre_m, (0.0, 0.0, 0.0))
-        self.middle = three("inverse3: rest", rest, (0.0, 0.0, 0.0))
-        self.scale = finite("inverse3: scale", scale)
+        self.centre_m, self.middle = np.array(centre_m, dtype=np.float64), np.array(rest, dtype=np.float64)
+        self.scale = scale
         self.order, self.signs = _axes(axes)
 
     def _start(self) -> None:
@@ -242,38 +250,22 @@ class Inverse3(Device):
 
 
 class Inverse3Force:
-    """The force that comes back, felt at the cursor: a `feedback` hook at the operator.
+    """The force that comes back, felt at the cursor: a `feedback` hook at the operator."""
 
-    Parameters
-    ----------
-    address, key, axes
-        As of `Inverse3`.
-    gain
-        Newtons felt for a newton.
-    most_n
-        Most that is felt, 0 or more.
+    params: ClassVar[dict[str, Param]] = {
+        **_SERVICE,
+        "gain": Param("number", default="1", doc="N that the device shows for each N of the force"),
+        "most_n": Param("number", 0, default="5", doc="largest force that the device shows, in N"),
+        "axes": _BASE,
+    }
 
-    Raises
-    ------
-    HookError
-        If a number is not finite, or the most is negative.
-    """
-
-    def __init__(
-        self,
-        address: str = ADDRESS,
-        key: str = "values",
-        gain: float = 1.0,
-        most_n: float = 5.0,
-        axes: list[str] | None = None,
-    ) -> None:
+    def __init__(self, address: str, key: str, gain: float, most_n: float, axes: list[str]) -> None:
         self.service = service(address, key)
-        self.gain = finite("inverse3_force: gain", gain)
-        self.most_n = finite("inverse3_force: most_n", most_n, least=0.0)
+        self.gain, self.most_n = gain, most_n
         self.order, self.signs = _axes(axes)
 
     def __call__(self, t_ns: int, index: int, x: Floats | None, other: Floats, y: Floats) -> int:
-        """Feels the force and passes it on; one that is not three finite numbers is none."""
+        """Outputs the force on the device and passes it on; a force that is not three finite numbers counts as none."""
         if x is None:
             return 0
         force = np.zeros(3)

@@ -15,11 +15,12 @@ import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
-from tcpsbed.devices.device import Device, Floats, Line, finite, three, when_s
-from tcpsbed.errors import HookError
+from tcpsbed.devices.device import Device, Floats, Line, when_s
+from tcpsbed.door import Param
 
 TRANSLATION, ROTATION, BUTTONS = 1, 2, 3
 OTHERS = (0x04, 0x17)
@@ -67,7 +68,7 @@ def _speeds(body: bytes) -> Floats:
 
 
 def recorded(path: Path) -> Iterator[tuple[float, bytes]]:
-    """The reports of a recording by `hid-recorder`: lines `E: seconds.micros length bytes`; others say what it is."""
+    """The reports of a recording by `hid-recorder`: lines `E: seconds.micros length bytes`; other lines are headers."""
     for line in path.read_bytes().splitlines():
         if not line.startswith(b"E:"):
             continue
@@ -80,40 +81,28 @@ def recorded(path: Path) -> Iterator[tuple[float, bytes]]:
 
 
 class SpaceMouse(Device):
-    """The hand that the cap pushes: x, y, z (m), button, wheel (0), when (s), roll, pitch, yaw (rad).
+    """The hand that the cap pushes: x, y, z (m), button, wheel (0), when (s), roll, pitch, yaw (rad)."""
 
-    Parameters
-    ----------
-    path
-        Such as `/dev/hidraw2`, or a recording.
-    rest
-        Where the hand begins, x, y, z in m.
-    reach
-        Metres that it goes from there, either way.
-    speed_m_s, speed_rad_s
-        Speeds at the stops of the cap.
-    dead
-        Share of the way of the cap that counts as not pushed.
-    """
+    params: ClassVar[dict[str, Param]] = {
+        "path": Param("file", doc="device such as `/dev/hidraw2`, or a recording"),
+        "rest": Param({"array": [3, "number"]}, default="[0, 0, 0]", doc="x, y, z (m) of the hand at rest"),
+        "reach": Param("number", 0, default="0.1", doc="how far the hand can go from `rest`, in m"),
+        "speed_m_s": Param("number", default="0.1", doc="speed at full deflection, in m/s"),
+        "speed_rad_s": Param("number", default="0.5", doc="turning speed at full deflection, in rad/s"),
+        "dead": Param("number", 0, 0.999, "0.05", "dead zone, as a share of the deflection"),
+    }
 
     def __init__(
         self,
         path: str,
-        rest: list[float] | None = None,
-        reach: float = 0.1,
-        speed_m_s: float = 0.1,
-        speed_rad_s: float = 0.5,
-        dead: float = 0.05,
+        rest: list[float],
+        reach: float,
+        speed_m_s: float,
+        speed_rad_s: float,
+        dead: float,
     ) -> None:
-        self.middle = three("spacemouse: rest", rest, (0.0, 0.0, 0.0))
-        self.reach = finite("spacemouse: reach", reach, least=0.0)
-        if not 0.0 <= dead < 1.0:
-            raise HookError(f"spacemouse: found dead = {dead}; allowed: 0 to below 1")
-        self.dead = float(dead)
-        self.speeds = (
-            finite("spacemouse: speed_m_s", speed_m_s),
-            finite("spacemouse: speed_rad_s", speed_rad_s),
-        )
+        self.middle, self.reach = np.array(rest, dtype=np.float64), reach
+        self.dead, self.speeds = dead, (speed_m_s, speed_rad_s)
         self.place, self.angles, self.then_ns = np.zeros(3), np.zeros(3), 0
         self.reports = SpaceMouseReports()
         self.line = Line(Path(path), self.reports, recorded)

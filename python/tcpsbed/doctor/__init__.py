@@ -1,4 +1,4 @@
-"""What this machine can do, each thing tried: kernel, clock, network, programs, devices, worlds.
+"""Tests of what this machine can do: kernel, clock, network, programs, devices, worlds.
 
 ```text
  examine   everything, with 3 s of measured timing        tcpsbed doctor

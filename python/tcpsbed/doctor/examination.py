@@ -10,6 +10,7 @@ from typing import Any
 
 from tcpsbed.doctor import hardware, interfaces, kernel, programs, timing
 from tcpsbed.doctor.finding import Finding
+from tcpsbed.processes import cores
 
 Sections = dict[str, list[Finding]]
 
@@ -77,7 +78,7 @@ def worlds() -> Iterator[Finding]:
 def _answer(sections: Sections) -> dict[str, Any]:
     return {
         "kernel": kernel.release(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": cores(),
         "root": os.geteuid() == 0,
         "sections": {name: [asdict(one) for one in found] for name, found in sections.items()},
     }

@@ -1,4 +1,4 @@
-"""What was found out about one thing."""
+"""The result of one test of the machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Finding:
 
 
 def attempt(name: str, action: Callable[[], str | None], remedy: str = "") -> Finding:
-    """Tries something; what it returns is said, what it raises is why it does not work."""
+    """Tries something; its return value is shown, an exception is the reason why it does not work."""
     try:
         return Finding(name, True, action() or "")
     except (OSError, ValueError, ImportError, RuntimeError, subprocess.SubprocessError) as error:

@@ -1,4 +1,4 @@
-"""Hardware and simulators that tcpsbed speaks to and was never tried with: what stood in for each, and what is here."""
+"""Hardware and simulators that tcpsbed was never tried with: the substitute in tests, and what this machine has."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def examine() -> Iterator[Finding]:
 
 
 def _devices(*patterns: str) -> Callable[[], str]:
-    """The first device file of a kind; empty where there is none."""
+    """The first device file of a kind; empty if there is none."""
     return lambda: next(
         (str(path) for pattern in patterns for path in sorted(Path("/dev").glob(pattern))), ""
     )

@@ -1,4 +1,4 @@
-"""Features of the kernel, each tried where nobody else sees it: in a network namespace that goes away again."""
+"""Features of the kernel, each tried in a temporary network namespace."""
 
 from __future__ import annotations
 

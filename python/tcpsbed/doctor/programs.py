@@ -1,4 +1,4 @@
-"""Programs and devices that parts of tcpsbed use where they are there."""
+"""Optional programs and devices that parts of tcpsbed use."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def programs() -> Iterator[Finding]:
 
 
 def _lena() -> str:
-    """The version of ns-3 that has it: the module tells none of its own."""
+    """The version of ns-3 with the module, which has no version of its own."""
     from tcpsbed.worlds import ns3_program
 
     said = ran(["pkg-config", "--modversion", ns3_program.LENA])

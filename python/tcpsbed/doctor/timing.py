@@ -16,7 +16,7 @@ from tcpsbed.doctor.finding import Finding, attempt
 SECONDS = 3.0
 """Length of the measurement."""
 GOOD_P99_US = 500.0
-"""99th percentile of lateness that a 1 kHz loop bears: half its period."""
+"""99th percentile of lateness that a 1 kHz loop tolerates: half its period."""
 LIMITS = (
     'printf "%s - rtprio 90\\n%s - memlock unlimited\\n" $USER $USER '
     "| sudo tee /etc/security/limits.d/tcpsbed.conf, and log in again"
@@ -66,7 +66,7 @@ def _fifo() -> str:
 
 
 def _awake() -> str:
-    """Opens what the emulator opens; without a word in it the kernel asks for nothing."""
+    """Opens the same file as the emulator; without a write the kernel changes nothing."""
     with Path("/dev/cpu_dma_latency").open("wb", buffering=0):
         return "granted"
 

@@ -1,4 +1,4 @@
-"""Pictures and sound: cameras, codecs, displays, and what a picture tells about its own way.
+"""Pictures and sound: cameras, codecs, displays, and the time code in pictures.
 
 ```text
 camera ─► picture code ─► encoder ═ network ═ decoder ─► code read, quality ─► display

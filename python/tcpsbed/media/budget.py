@@ -1,4 +1,4 @@
-"""What a transport allows, spent picture by picture: where an encoder cannot get small enough, pictures are left out.
+"""The rate that a transport allows, spent picture by picture: pictures that are too large are skipped.
 
 ```text
 allowed bit/s ──► tick: what it adds ──► purse, at most half a second of it ──► picture: what it takes

@@ -1,4 +1,4 @@
-"""Cameras: where pictures come from. A frame is uint8 of shape (height, width, 3), red, green, blue.
+"""Cameras: sources of pictures. A frame is uint8 of shape (height, width, 3), red, green, blue.
 
 A camera has `frame(t_ns, index) -> frame`; one that gives the same for the same index is `repeatable`, so that a
 display can compare what it shows with what was taken.
@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 from tcpsbed import hooks
 from tcpsbed.datasets import builtin
-from tcpsbed.errors import HookError
+from tcpsbed.door import complete
+from tcpsbed.errors import HookError, TcpsbedError
 from tcpsbed.media.camera_device import FOLDER, CameraDevice
 from tcpsbed.media.packages import need
 
@@ -54,7 +55,7 @@ class Camera(Protocol):
     """When the newest frame was taken, where that is not the moment at which it was asked for."""
 
     def frame(self, t_ns: int, index: int) -> Frame:
-        """The frame of a moment and a number."""
+        """The frame for a time and a number."""
         ...
 
 
@@ -157,7 +158,7 @@ class TestCamera:
         self.land = np.pad(_landscape(), ((0, height), (0, width), (0, 0)), mode="wrap")
 
     def frame(self, t_ns: int, index: int) -> Frame:
-        """The frame with a number; the moment does not matter."""
+        """The frame with a number; the time is ignored."""
         if not self.stereo:
             return self._eye(index, 0)
         return np.concatenate([self._eye(index, 0), self._eye(index, DISPARITY)], axis=1)
@@ -195,7 +196,7 @@ class Clip:
         av = need("av", f"the video file {path.name}", "av")
         if not path.is_file():
             raise HookError(
-                f'found "{path}", but there is no such file; allowed: "test", a video file, module:Class'
+                f'found "{path}", but there is no such file', allowed='"test", a video file, module:Class'
             )
         most = max(MOST_BYTES // (3 * width * height), 1)
         try:
@@ -209,9 +210,9 @@ class Clip:
                 ]
                 cut = next(pictures, None) is not None
         except (av.error.FFmpegError, IndexError, ValueError) as error:
-            raise HookError(f"{path}: cannot be decoded ({error}); allowed: a file with pictures") from None
+            raise HookError(f"{path}: cannot be decoded ({error})", allowed="a file with pictures") from None
         if not taken:
-            raise HookError(f"{path}: found no picture; allowed: a file with pictures")
+            raise HookError(f"{path}: found no picture", allowed="a file with pictures")
         if cut:
             said = f"only its first {len(taken)} pictures are shown, which take {MOST_BYTES >> 20} MiB"
             print(f"tcpsbed: {path}: {said}", file=sys.stderr)
@@ -236,7 +237,10 @@ class UserCamera:
         self.name = f"{module}:{symbol}"
         made = hooks.find(module, symbol)
         try:
-            self.object: Any = made(**_wanted(made, width, height, stereo), **params)
+            given = {key: value for key, value in complete(made, dict(params)).items() if value is not None}
+            self.object: Any = made(**_wanted(made, width, height, stereo) | given)
+        except TcpsbedError as error:
+            raise HookError(f"camera {self.name}: {error}") from error
         except Exception as error:  # the user's code may fail in any way
             raise HookError(f"camera {self.name}: {type(error).__name__}: {error}") from error
         self.width, self.height, self.stereo = width, height, stereo
@@ -245,7 +249,8 @@ class UserCamera:
             if not hasattr(self.object, "__iter__"):
                 raise HookError(
                     f"camera {self.name}: found neither frame(t_ns, index) nor render(camera, width, height), and it is "
-                    "no iterable; allowed: one of these"
+                    "no iterable",
+                    allowed="one of these",
                 )
             self.pictures = iter(self.object)
 
@@ -260,7 +265,7 @@ class UserCamera:
         frame = np.asarray(self._taken(t_ns, index), dtype=np.uint8)
         want = (self.height, self.width * (2 if self.stereo else 1), 3)
         if frame.shape != want:
-            raise HookError(f"camera {self.name}: found a frame of shape {frame.shape}; allowed: {want}")
+            raise HookError(f"camera {self.name}: found a frame of shape {frame.shape}", allowed=str(want))
         return frame
 
     def _taken(self, t_ns: int, index: int) -> Any:

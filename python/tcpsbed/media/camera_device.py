@@ -103,6 +103,6 @@ class CameraDevice:
 
 
 def known() -> str:
-    """The cameras that are there, in words."""
+    """The available cameras, as text."""
     found = sorted(str(path) for path in Path(FOLDER).glob("video*"))
     return ", ".join(found) or f'a camera ({FOLDER} has none), a video file, "test"'

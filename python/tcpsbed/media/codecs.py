@@ -84,7 +84,7 @@ class Raw:
         """The frame, if nothing of it is missing."""
         want = int(np.prod(self.shape))
         if data.size != want:
-            raise HookError(f"raw picture: found {data.size} B; allowed: {want} B")
+            raise HookError(f"raw picture: found {data.size} B", allowed=f"{want} B")
         return data.reshape(self.shape)
 
     def aim(self, bitrate_bps: float) -> None:
@@ -120,7 +120,7 @@ class Jpeg:
         except ValueError as error:
             raise HookError(f"JPEG: cannot be decoded ({error})") from None
         if frame.shape != self.shape:
-            raise HookError(f"JPEG: found a picture of shape {frame.shape}; allowed: {self.shape}")
+            raise HookError(f"JPEG: found a picture of shape {frame.shape}", allowed=str(self.shape))
         return frame
 
     def aim(self, bitrate_bps: float) -> None:
@@ -138,7 +138,7 @@ class Ffmpeg:
         self.name, self.size, self.rate_hz = name, (width, height), rate_hz
         self.bitrate_bps, self.keyframe = bitrate_bps, keyframe
         if width % 2 or height % 2:
-            raise HookError(f'codec "{name}": found {width} x {height}; allowed: even width and height')
+            raise HookError(f'codec "{name}": found {width} x {height}', allowed="even width and height")
         self.encoder: Any = None
         self.decoder: Any = None
         self.count = 0
@@ -180,7 +180,7 @@ class Ffmpeg:
             return None
         if (frames[-1].width, frames[-1].height) != self.size:
             raise HookError(
-                f"{self.name}: found {frames[-1].width} x {frames[-1].height}; allowed: {self.size}"
+                f"{self.name}: found {frames[-1].width} x {frames[-1].height}", allowed=str(self.size)
             )
         frame: Frame = frames[-1].to_ndarray(format="rgb24")
         return frame

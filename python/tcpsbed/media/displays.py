@@ -1,4 +1,4 @@
-"""Displays: who is shown frames.
+"""Displays: sinks of frames.
 
 | `display` | what it is |
 |---|---|
@@ -50,7 +50,7 @@ def open_display(name: str, width: int, height: int, stereo: bool = False) -> Di
     module, _, symbol = name.rpartition(":")
     shown = hooks.find(module, symbol)(width=width, height=height)
     if not callable(getattr(shown, "show", None)):
-        raise HookError(f"display {name}: found no show(frame, t_ns, index); allowed: an object that has it")
+        raise HookError(f"display {name}: found no show(frame, t_ns, index)", allowed="an object that has it")
     made: Display = shown
     return made
 
@@ -62,7 +62,7 @@ class Window:
         need("tkinter", 'display "window"', "media")
         if not os.environ.get("DISPLAY"):
             raise HookError(
-                'display "window": found no screen (DISPLAY is not set); allowed: "none", "console"'
+                'display "window": found no screen (DISPLAY is not set)', allowed='"none", "console"'
             )
         self.size = (width, height)
         self.root: Any = None
@@ -73,7 +73,7 @@ class Window:
         try:
             self.root = tkinter.Tk()
         except tkinter.TclError as error:
-            raise HookError(f'display "window": {error}; allowed: "none", "console"') from None
+            raise HookError(f'display "window": {error}', allowed='"none", "console"') from None
         self.root.title("tcpsbed")
         self.label = tkinter.Label(self.root, width=self.size[0], height=self.size[1])
         self.label.pack()

@@ -1,4 +1,4 @@
-"""A camera that shows what one saw in an episode of a LeRobot data set (v2, v2.1, v3).
+"""A camera with the pictures of an episode of a LeRobot data set (v2, v2.1, v3).
 
 ```toml
 [flows.video.picture]

@@ -113,7 +113,7 @@ class FromConsole:
                 self.line.bind(str(path))
             except OSError as error:
                 raise HookError(
-                    f"console: {path} cannot be opened ({error}); allowed: a console that runs"
+                    f"console: {path} cannot be opened ({error})", allowed="a console that runs"
                 ) from None
         self.state: tuple[float, ...] = (0.0,) * ((form.size - 8) // 8)
         self.at_ns = 0
@@ -121,7 +121,7 @@ class FromConsole:
         """Whether the operator has gone away."""
 
     def newest(self) -> tuple[float, ...]:
-        """The state without its moment, which is `at_ns`; zeros before the first."""
+        """The newest state without its time, which is `at_ns`; zeros before the first."""
         with suppress(BlockingIOError):
             while True:
                 content = self.line.recv(256)

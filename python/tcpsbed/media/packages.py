@@ -1,4 +1,4 @@
-"""Packages that only some codecs and displays need: asked for when they are used, with the remedy where they are missing."""
+"""Optional packages of codecs and displays: imported on use, with a remedy if they are missing."""
 
 from __future__ import annotations
 
@@ -20,5 +20,6 @@ def need(module: str, for_what: str, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise HookError(
-            f"{for_what} needs the package {module} ({error}); allowed: pip install 'tcpsbed[{extra}]', or another choice"
+            f"{for_what} needs the package {module} ({error})",
+            allowed=f"pip install 'tcpsbed[{extra}]', or another choice",
         ) from None

@@ -1,4 +1,4 @@
-"""A code in the picture: when it was taken and which it is, drawn into it and read from what is shown.
+"""A code in the picture: its capture time and number, drawn into it and read from the shown picture.
 
 ```text
  80 bits in 2 rows of 40 blocks along the upper edge, white for 1, most significant first

@@ -1,4 +1,4 @@
-"""How much of a picture is left: PSNR, and SSIM (after Wang, Bovik, Sheikh, Simoncelli 2004).
+"""Quality of a picture: PSNR, and SSIM (after Wang, Bovik, Sheikh, Simoncelli 2004).
 
 SSIM here is not the variant of that paper, which weights windows of 11 x 11 by a Gaussian around every pixel: windows are
 plain, 8 x 8, four pixels apart. Its values are up to 0.04 higher on coded pictures, in the same order.
@@ -48,7 +48,7 @@ def _luma(frame: NDArray[np.uint8]) -> Plane:
 
 
 def _sliding(x: Plane) -> Plane:
-    """Means over windows that lie within; what is left at the right and lower edge is left out."""
+    """Means over complete windows; a rest at the right and lower edge is ignored."""
     half = WINDOW // 2
     rows, columns = x.shape[0] // half, x.shape[1] // half
     blocks = x[: rows * half, : columns * half].reshape(rows, half, columns, half).mean(axis=(1, 3))

@@ -1,4 +1,4 @@
-"""A region of interest: a part of the picture that is sent better than the rest, and the rest less often.
+"""A region of interest: a part of the picture in better quality; the rest is sent less often.
 
 ```text
  flags | x | y | width | height | bytes of the background | background | region
@@ -98,8 +98,8 @@ class Regions:
         self.mark = self.mark or MARKS.get(marks)
         if self.mark is None:
             raise HookError(
-                f'region: found no mark "{marks}" at this node; allowed: a hook tcpsbed.media.region:Mark with '
-                f'name = "{marks}" at the node that encodes'
+                f'region: found no mark "{marks}" at this node',
+                allowed=f'a hook tcpsbed.media.region:Mark with name = "{marks}" at the node that encodes',
             )
         newest = self.mark.newest
         if newest is None or (*newest, self.mark.moment_s) == self.marked:
@@ -128,14 +128,14 @@ class Regions:
     def decode(self, data: Bytes) -> Frame | None:
         """The region laid over the newest background; none before the first of these."""
         if len(data) < HEAD.size:
-            raise HookError(f"region: found {len(data)} B; allowed: {HEAD.size} or more")
+            raise HookError(f"region: found {len(data)} B", allowed=f"{HEAD.size} or more")
         flags, x, y, width, height, size = HEAD.unpack(data[: HEAD.size].tobytes())
         rest = data[HEAD.size :]
         fits = x + width <= self.shape[1] and y + height <= self.shape[0]
         if size > len(rest) or not fits or min(width, height) < CELL:
             raise HookError(
-                f"region: found {width} x {height} at {x}, {y} with {size} of {len(rest)} B; allowed: a part of "
-                f"{self.shape[1]} x {self.shape[0]}"
+                f"region: found {width} x {height} at {x}, {y} with {size} of {len(rest)} B",
+                allowed=f"a part of {self.shape[1]} x {self.shape[0]}",
             )
         self.box = (x, y, width, height)
         if size:
@@ -153,7 +153,7 @@ class Regions:
             self.inside.shape = (height, width, 3)
             return self.inside.decode(data)
         if len(data) != 3 * width * height:
-            raise HookError(f"region: found {len(data)} B; allowed: {3 * width * height} B")
+            raise HookError(f"region: found {len(data)} B", allowed=f"{3 * width * height} B")
         return data.reshape(height, width, 3)
 
     def aim(self, bitrate_bps: float) -> None:
@@ -195,7 +195,7 @@ class Tracker:
         return self.box
 
     def _move(self, change: NDArray[np.float64]) -> None:
-        """Half of the way to the centre of the change, within the picture."""
+        """Moves half of the distance to the centre of the change, within the picture."""
         x, y, width, height = self.box
         rows, columns = np.indices(change.shape)
         total = change.sum()
@@ -210,7 +210,7 @@ class Tracker:
 
 
 def _cells(frame: Frame) -> NDArray[np.float64]:
-    """Mean brightness of square cells; what is left at the right and lower edge is left out."""
+    """Mean brightness of square cells; a rest at the right and lower edge is ignored."""
     rows, columns = frame.shape[0] // CELL, frame.shape[1] // CELL
     part = frame[: rows * CELL, : columns * CELL].mean(axis=2)
     cells: NDArray[np.float64] = part.reshape(rows, CELL, columns, CELL).mean(axis=(1, 3))

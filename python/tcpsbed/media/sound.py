@@ -77,7 +77,7 @@ def open_microphone(name: str, sampling_hz: float, channels: int, samples: int) 
         return Recorded(name, sampling_hz, channels, samples)
     made: Microphone = hooks.find(module, symbol)(sampling_hz=sampling_hz, channels=channels, samples=samples)
     if not callable(getattr(made, "frame", None)):
-        raise HookError(f"microphone {name}: found no frame(t_ns, index); allowed: an object that has it")
+        raise HookError(f"microphone {name}: found no frame(t_ns, index)", allowed="an object that has it")
     return made
 
 
@@ -102,7 +102,7 @@ class Recorded:
             path = builtin.resolve(name, Path())
             found_hz, block, content, _ = wav.read(path)
         except DataError as error:
-            raise HookError(f"microphone {name}: {error.found}; allowed: {error.allowed}") from None
+            raise HookError(f"microphone {name}: {error.found}", allowed=error.allowed) from None
         self.samples = samples
         if name.startswith(builtin.PREFIX):
             mono = np.frombuffer(content, "<i2")
@@ -110,8 +110,8 @@ class Recorded:
             return
         if block != 2 * channels or found_hz != round(sampling_hz):
             raise HookError(
-                f"microphone {name}: found {found_hz} Hz and {block} B a sample of all channels; allowed: "
-                f"{sampling_hz:g} Hz and {2 * channels} B, or sampling and channels of the file"
+                f"microphone {name}: found {found_hz} Hz and {block} B a sample of all channels",
+                allowed=f"{sampling_hz:g} Hz and {2 * channels} B, or sampling and channels of the file",
             )
         self.content = np.frombuffer(content, "<i2").reshape(-1, channels)
 
@@ -170,7 +170,7 @@ class Pcm:
     def decode(self, data: Bytes) -> Samples:
         """The samples, if none is torn."""
         if len(data) % (2 * self.channels):
-            raise HookError(f"pcm: found {len(data)} B; allowed: a multiple of {2 * self.channels} B")
+            raise HookError(f"pcm: found {len(data)} B", allowed=f"a multiple of {2 * self.channels} B")
         return np.frombuffer(data.tobytes(), "<i2").reshape(-1, self.channels).astype(np.int16)
 
 
@@ -182,8 +182,8 @@ class Opus:
         span_ms = 1000.0 * samples / sampling_hz
         if span_ms not in OPUS_MS or round(sampling_hz) not in OPUS_HZ:
             raise HookError(
-                f'codec "opus": found frames of {span_ms:g} ms at {sampling_hz:g} Hz; allowed: '
-                f"{', '.join(f'{ms:g}' for ms in OPUS_MS)} ms (a rate of 400, 200, 100 or 50 Hz) at {OPUS_HZ} Hz"
+                f'codec "opus": found frames of {span_ms:g} ms at {sampling_hz:g} Hz',
+                allowed=f"{', '.join(f'{ms:g}' for ms in OPUS_MS)} ms (a rate of 400, 200, 100 or 50 Hz) at {OPUS_HZ} Hz",
             )
         self.layout = "mono" if channels == 1 else "stereo"
         self.hz, self.channels, self.samples, self.span_ms = round(sampling_hz), channels, samples, span_ms
@@ -255,7 +255,7 @@ def open_speaker(name: str, sampling_hz: float, channels: int) -> Speaker | None
     made: Speaker = hooks.find(module, symbol)(sampling_hz=sampling_hz, channels=channels)
     if not callable(getattr(made, "play", None)):
         raise HookError(
-            f"speaker {name}: found no play(samples, t_ns, index); allowed: an object that has it"
+            f"speaker {name}: found no play(samples, t_ns, index)", allowed="an object that has it"
         )
     return made
 
@@ -266,7 +266,7 @@ class WavFile:
     def __init__(self, path: Path, sampling_hz: float, channels: int) -> None:
         if path.suffix != ".wav" or not path.parent.is_dir():
             raise HookError(
-                f'speaker: found "{path}"; allowed: "none", a .wav in a folder that is there, module:Class'
+                f'speaker: found "{path}"', allowed='"none", a .wav in an existing folder, module:Class'
             )
         self.path, self.hz, self.channels = path, round(sampling_hz), channels
         self.file: Any = None

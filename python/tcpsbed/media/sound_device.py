@@ -115,7 +115,7 @@ class DeviceMicrophone(_Device):
         self.samples = samples
 
     def frame(self, t_ns: int, index: int) -> Samples:
-        """The oldest frame that is ready, after the oldest were left out if too many are."""
+        """The oldest ready frame, after the oldest excess frames were dropped."""
         stream = self.opened()
         try:
             late = stream.read_available // self.samples - MOST_WAITING

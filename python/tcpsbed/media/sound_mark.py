@@ -1,4 +1,4 @@
-"""A mark in sound: a chirp laid over what a microphone gave at whole seconds, and found again where it is heard.
+"""A mark in sound: a chirp added to the microphone's sound at whole seconds, and detected where it is heard.
 
 ```text
 mouth   ────┤chirp├───────  the second that begins where it begins, by the clock of the microphone
@@ -35,7 +35,7 @@ def chirp(sampling_hz: float) -> Floats:
 
 
 class Mouth:
-    """Lays the mark over frames; a frame ends at the moment at which it is taken.
+    """Adds the mark to frames; a frame ends at its capture time.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Sound through a ring buffer in memory, between a run and another program of this machine: `"ring:/dev/shm/NAME"`.
+"""Sound through a ring buffer in memory, between a run and another program on this machine: `"ring:/dev/shm/NAME"`.
 
 ```text
 header   "tcpsring" | samples a second (u32) | channels (u32) | room (u64, samples of all channels) | written (u64)
@@ -30,7 +30,7 @@ ROOM_S = 2.0
 MOST_WAITING = 3
 """Frames that may wait for a reader; of more the oldest are left out, so that sound does not grow old."""
 LOOK_S = 0.0005
-"""Time between two looks at a ring that lacks a part of a frame."""
+"""Polling interval of a ring that lacks a part of a frame."""
 
 
 class Ring:
@@ -47,14 +47,14 @@ class Ring:
     def __init__(self, path: Path, descriptor: int) -> None:
         size = os.fstat(descriptor).st_size
         if size < HEAD.itemsize:
-            raise HookError(f'"{RING}{path}": found {size} B; allowed: a ring (tcpsbed docs media)')
+            raise HookError(f'"{RING}{path}": found {size} B', allowed="a ring (tcpsbed docs media)")
         self.memory = mmap.mmap(descriptor, size)
         self.head = np.frombuffer(self.memory, HEAD, 1)
         self.hz, self.channels, self.room = (int(self.head[name][0]) for name in ("hz", "channels", "room"))
         whole = HEAD.itemsize + 2 * self.channels * self.room
         if self.head["magic"][0] != MAGIC or min(self.hz, self.channels, self.room) < 1 or size < whole:
             raise HookError(
-                f'"{RING}{path}": found a file that is no ring; allowed: a ring (tcpsbed docs media)'
+                f'"{RING}{path}": found a file that is not a ring', allowed="a ring (tcpsbed docs media)"
             )
         flat = np.frombuffer(self.memory, "<i2", self.room * self.channels, HEAD.itemsize)
         self.samples = flat.reshape(self.room, self.channels)
@@ -72,7 +72,7 @@ class Ring:
         except OSError as error:
             fresh.unlink(missing_ok=True)
             raise HookError(
-                f'"{RING}{path}": cannot be made ({error.strerror}); allowed: a file in a folder that exists'
+                f'"{RING}{path}": cannot be made ({error.strerror})', allowed="a file in a folder that exists"
             ) from None
         return cls.open(path)
 
@@ -83,7 +83,8 @@ class Ring:
             descriptor = os.open(path, os.O_RDWR)
         except OSError as error:
             raise HookError(
-                f'"{RING}{path}": {error.strerror}; allowed: a ring that another program has made (tcpsbed docs media)'
+                f'"{RING}{path}": {error.strerror}',
+                allowed="a ring that another program has made (tcpsbed docs media)",
             ) from None
         try:
             return cls(path, descriptor)
@@ -113,14 +114,14 @@ def refuse_other_files(path: Path) -> None:
     """Raises what keeps a ring from being made at a place: no folder, or something there that is no ring."""
     if not path.parent.is_dir():
         raise HookError(
-            f'"{RING}{path}": cannot be made (no folder); allowed: a file in a folder that exists'
+            f'"{RING}{path}": cannot be made (no folder)', allowed="a file in a folder that exists"
         )
     try:
         if not path.exists() or (path.is_file() and _magic(path) == MAGIC):
             return
     except OSError as error:
-        raise HookError(f'"{RING}{path}": {error.strerror}; allowed: a ring, or a new file') from None
-    raise HookError(f'"{RING}{path}": found something that is no ring; allowed: a ring, or a new file')
+        raise HookError(f'"{RING}{path}": {error.strerror}', allowed="a ring, or a new file") from None
+    raise HookError(f'"{RING}{path}": found something that is not a ring', allowed="a ring, or a new file")
 
 
 def _magic(path: Path) -> bytes:
@@ -139,7 +140,7 @@ class RingMicrophone:
         self.at = 0
 
     def frame(self, t_ns: int, index: int) -> Samples:
-        """The oldest frame that waits, after the oldest were left out if too many do."""
+        """The oldest waiting frame, after the oldest excess frames were dropped."""
         ring = self._opened()
         if ring.written - self.at > MOST_WAITING * self.count or ring.written < self.at:
             self.at = max(ring.written - self.count, 0)
@@ -147,7 +148,7 @@ class RingMicrophone:
         while (taken := ring.read(self.at, self.count)) is None:
             if time.monotonic() > until:
                 self.ring = None  # it may have been made again
-                raise HookError(f'"{self.name}": nobody writes into it; allowed: a program that does')
+                raise HookError(f'"{self.name}": nobody writes into it', allowed="a program that does")
             time.sleep(LOOK_S)
         self.at += self.count
         return taken
@@ -157,19 +158,21 @@ class RingMicrophone:
             ring = Ring.open(self.path)
             if (ring.hz, ring.channels) != self.wanted:
                 raise HookError(
-                    f'"{self.name}": found {ring.hz} Hz, {ring.channels} channels; allowed: {self.wanted[0]} Hz, '
-                    f"{self.wanted[1]} channels, or sampling and channels of the ring"
+                    f'"{self.name}": found {ring.hz} Hz, {ring.channels} channels',
+                    allowed=f"{self.wanted[0]} Hz, "
+                    f"{self.wanted[1]} channels, or sampling and channels of the ring",
                 )
             if ring.room < self.count:
                 raise HookError(
-                    f'"{self.name}": found room for {ring.room} samples, less than a frame; allowed: {self.count} or more'
+                    f'"{self.name}": found room for {ring.room} samples, less than a frame',
+                    allowed=f"{self.count} or more",
                 )
             self.ring, self.at = ring, max(ring.written - self.count, 0)
         return self.ring
 
 
 class RingSpeaker:
-    """A ring that another program may hear; it is made with its first frame."""
+    """A ring that another program may read; it is created with its first frame."""
 
     def __init__(self, name: str, sampling_hz: float, channels: int) -> None:
         self.path, self.hz, self.channels = Path(name.removeprefix(RING)), round(sampling_hz), channels

@@ -1,7 +1,7 @@
 """The stages of flows of pictures and sound, as the native loops call them: `(t_ns, index, x, other, y) -> written`.
 
 `x` and `y` are views of bytes; `show` writes values, which the report calls the age of the frame (from the time in the
-picture), the number in the picture, PSNR and SSIM. `other` holds what the transport allows, in bit/s, where it says so.
+picture), the number in the picture, PSNR and SSIM. An encoder is told before each call what the transport allows.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Floats = NDArray[np.float64]
 
 
 def put(data: bytes | Bytes, y: Bytes) -> int:
-    """Writes bytes to the front of `y`; tells how many."""
+    """Writes bytes to the front of `y`; returns their number."""
     size = len(data)
     if size > len(y):
-        raise HookError(f"found a coded frame of {size} B; allowed: {len(y)} B")
+        raise HookError(f"found a coded frame of {size} B", allowed=f"{len(y)} B")
     y[:size] = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
     return size
 
@@ -70,7 +70,8 @@ class PictureCapture(PictureStage):
         if params["stamp"] and picture_code.block(self.width) == 0:
             least = picture_code.COLUMNS * picture_code.LEAST_BLOCK
             raise HookError(
-                f"found a picture {self.width} wide, too narrow for its stamp; allowed: {least}, or stamp = false"
+                f"found a picture {self.width} wide, too narrow for its stamp",
+                allowed=f"{least}, or stamp = false",
             )
 
     def __call__(self, t_ns: int, index: int, x: Bytes, other: Floats, y: Bytes) -> int:
@@ -90,18 +91,23 @@ class PictureEncode(PictureStage):
         super().__init__(**params)
         self.coder = self.codec()
         self.budget = Budget(params["rate_hz"]) if params["follow"] else None
+        self.allowed_bps: float | None = None
+
+    def on_allowance(self, bps: float | None) -> None:
+        """The rate that the transport now allows the flow, in bit/s, if it has a limit."""
+        self.allowed_bps = bps
 
     def __call__(self, t_ns: int, index: int, x: Bytes, other: Floats, y: Bytes) -> int:
         """Encodes a frame; gives out nothing where what is allowed has been spent."""
-        budget = self.budget if len(other) else None
-        if budget is not None:
-            allowed_bps = float(np.clip(other[0], 0.0, self.params["bitrate_bps"]))
-            if not budget.allows(allowed_bps):
-                return 0
-            self.coder.aim(max(allowed_bps, codecs.LEAST_BPS))
+        budget, allowed_bps = self.budget, self.allowed_bps
+        if budget is None or allowed_bps is None:
+            return put(self.coder.encode(x.reshape(self.height, self.width, 3)), y)
+        allowed_bps = min(allowed_bps, self.params["bitrate_bps"])
+        if not budget.allows(allowed_bps):
+            return 0
+        self.coder.aim(max(allowed_bps, codecs.LEAST_BPS))
         written = put(self.coder.encode(x.reshape(self.height, self.width, 3)), y)
-        if budget is not None:
-            budget.spend(written)
+        budget.spend(written)
         return written
 
 

@@ -1,7 +1,7 @@
-"""The emulator and its measurement for the user's own programs.
+"""The emulator, with its self-check, for the user's own programs.
 
 ```text
- profile (links of a scenario) ─► Proxy   ports that hand on, with what the network does to packets
+ profile (links of a scenario) ─► Proxy   ports that forward packets through the network
                                └► netns   a command in a network namespace behind the network
 ```
 """

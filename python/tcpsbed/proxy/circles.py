@@ -1,4 +1,4 @@
-"""Ports that lead back to themselves: a packet would go round for ever, and each round would look like a new client.
+"""Ports that lead back to themselves: a packet would circulate for ever, and each round would look like a new client.
 
 ```text
 7000=127.0.0.1:7000          itself               7000=localhost:7001  7001=[::1]:7000     two ports

@@ -1,4 +1,4 @@
-"""Ports of a proxy, as they are written: `7000=127.0.0.1:7100/udp`."""
+"""Ports of a proxy, as written on the command line: `7000=127.0.0.1:7100/udp`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tcpsbed.config.units import shown
 from tcpsbed.errors import ConfigError
+from tcpsbed.scenarios.units import shown
 
 ALLOWED = "[ADDRESS:]PORT=HOST:PORT[/udp|/tcp], such as 7000=127.0.0.1:7100/udp or 0.0.0.0:7000=robot:7100"
 _PART = r"(?:\[(?P<{0}v6>[0-9A-Fa-f:.]+)\]|(?P<{0}host>[^\[\]:=/]+))"
@@ -47,7 +47,7 @@ class Door:
 
 
 def parse(text: str, *, listen: str = LOOPBACK) -> Door:
-    """A port as it is written on the command line; names of hosts are looked up once.
+    """A port as written on the command line; host names are resolved once.
 
     Parameters
     ----------

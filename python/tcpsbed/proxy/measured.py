@@ -1,4 +1,4 @@
-"""A profile out of measurements: round trips and bit rates of an access network, one line a second, become a link.
+"""A profile from measurements: a link from round trips and bit rates of an access network, one line per second.
 
 ```
  round trip     ─► half of it each way, less the mean of its short-term spread, which becomes jitter
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from tcpsbed import inputs
 from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.nearest import close_match, meant
 
 RATES_BPS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6}
 """Units that bit rates may have."""
@@ -76,7 +77,11 @@ def profile_text(files: Sequence[Path], columns: Columns, quantile: float = 50.0
         If a column is not there, a value is no number, or nothing was measured.
     """
     if columns.rate_unit not in RATES_BPS:
-        raise ConfigError(f'found "{columns.rate_unit}"', key="--rate-unit", allowed=", ".join(RATES_BPS))
+        raise ConfigError(
+            f'found "{columns.rate_unit}"',
+            key="--rate-unit",
+            allowed=close_match(columns.rate_unit, RATES_BPS),
+        )
     if not 0 <= quantile <= 100:
         raise ConfigError(f"found {quantile:g}", key="--quantile", allowed="0 to 100")
     rtt_ms = _column(files, columns.rtt)
@@ -100,7 +105,7 @@ def profile_text(files: Sequence[Path], columns: Columns, quantile: float = 50.0
     ways = [_way(files, name, columns, 100 - quantile) for name in (columns.up, columns.down)]
     names = ", ".join(" ".join(file.name.split()) for file in files[:3])
     names += f" and {len(files) - 3} more" if len(files) > 3 else ""
-    description = f"measured ({names}), {quantile:g} % of the moments are better"
+    description = f"measured ({names}), {quantile:g} % of the measurements are better"
     lines = [
         f"# {len(rtt_ms)} round trips of {names}: {_span(rtt_ms)} ms (5, 50, 95 %), half of it each way.",
         *(f"# {said}" for said, _ in ways if said),
@@ -136,7 +141,7 @@ def _span(values: NDArray[np.float64]) -> str:
 
 
 def _column(files: Sequence[Path], name: str) -> NDArray[np.float64]:
-    """All values of a column; cells in which nothing was measured are left out."""
+    """All values of a column without empty cells."""
     found = [value for file in files for value in _values(file, name)]
     if not found:
         raise DataError("nothing was measured", file=files[0], key=name, allowed="at least one value")
@@ -161,7 +166,7 @@ def _place(file: Path, header: list[str], name: str) -> int:
     if not places and name.isdecimal() and len(name) < 6 and int(name) < len(header):
         places = [int(name)]
     if not places:
-        allowed = ", ".join(header)[:300] or "a csv with a header"
+        allowed = (", ".join(header)[:300] or "a csv with a header") + meant(name, header)
         raise DataError(f'found no column "{name}"', file=file, allowed=allowed)
     if len(places) > 1:
         allowed = f"one of them by its number: {', '.join(map(str, places))}"

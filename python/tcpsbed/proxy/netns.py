@@ -1,4 +1,4 @@
-"""A command in a network namespace behind an emulated network, and perhaps another one at the far side of it.
+"""A command in a network namespace behind an emulated network, optionally with another one at its far side.
 
 ```text
  near 10.77.0.1 ── COMMAND ══ emulated network ══ COMMAND, or ports that lead out ── far 10.77.0.2
@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from tcpsbed.errors import ConfigError, WorldError
+from tcpsbed.errors import ConfigError, WorldError, needs_linux, of_run
 from tcpsbed.processes import OURS
 from tcpsbed.proxy import door
 from tcpsbed.proxy.door import Door
@@ -79,6 +79,7 @@ class Behind:
         capture: Path | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
+        needs_linux("netns")
         door.once(reaching, "--reach")
         self.profile, self._line = profile, _Line()
         with ExitStack() as stack:
@@ -108,8 +109,8 @@ class Behind:
             self._stack = stack.pop_all()
 
     def snapshot(self) -> dict[str, Any]:
-        """Counts so far, rates and delays of the last second: `t_s` and `doors` (a row a direction); no rows before the
-        network stands and after its end.
+        """Counts so far, rates and delays of the last second: `t_s` and `doors` (one row per direction); no rows before
+        the start and after the end of the network.
         """
         answer = self._ask(op="snapshot") or {}
         found: dict[str, Any] = answer.get("snapshot", {"t_s": 0.0, "doors": [], "clients": 0})
@@ -150,12 +151,10 @@ class Behind:
         """
         status, report = self._child.wait(), self._folder / "report.json"
         if not report.exists():
-            raise WorldError(
-                f"the emulated network ended with status {status} before it could tell how it went"
-            )
+            raise WorldError(f"the emulated network ended with status {status} before it reported")
         found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
         if "error" in found:
-            raise WorldError(found["error"])
+            raise of_run(**found["error"])
         return Ended(status, found["outcome"])
 
     def __enter__(self) -> Behind:
@@ -168,13 +167,13 @@ class Behind:
 
 
 class _Line:
-    """The line to the network in the namespaces, opened when it stands."""
+    """The connection to the network in the namespaces, opened once it exists."""
 
     def __init__(self) -> None:
         self._open: IO[str] | None = None
 
     def ask(self, path: Path, request: dict[str, Any]) -> dict[str, Any] | None:
-        """What is answered; `None` before it stands and once it is gone."""
+        """The answer; `None` before the network's start and after its end."""
         try:
             line = self._open = self._open or _opened(path)
             line.write(json.dumps(request) + "\n")
@@ -227,5 +226,5 @@ def _hand_on(stream: IO[str], say: Callable[[str], None]) -> None:
 
 
 def _heed() -> None:
-    """What is ignored stays ignored in a new program: commands should hear Ctrl-C."""
+    """Restores default handlers: ignored signals would stay ignored in a new program, which should receive Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

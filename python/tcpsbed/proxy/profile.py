@@ -1,4 +1,4 @@
-"""Profiles: what lies between two programs, in the keys of a scenario's network.
+"""Profiles: the network between two programs, in the keys of a scenario.
 
 ```toml
 description = "an LTE uplink and downlink"     # mine.toml
@@ -16,6 +16,7 @@ places `near` and `far`. A profile is a piece of a scenario: a scenario can incl
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,25 +24,30 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from tcpsbed import config
-from tcpsbed.config.model.table import close_match
+from tcpsbed import scenarios
 from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.nearest import close_match
+from tcpsbed.scenarios.origin import Option, place_of
 
 NEAR, FAR = "near", "far"
 KEYS = ("name", "description", "base", "seed", "links", "topology", "traffic")
 """Keys of a scenario that a profile may have, beside `include`."""
+EULER = 0.5772156649015329
+"""Euler's constant: the mean of Gumbel's law lies this many scales above its mode."""
+TOML = " \"'"
+"""What stands around a value of an override and is no part of it."""
 STRAIGHT = "direct"
 """The profile that does nothing, for those who give settings on the command line."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What lies between two programs.
+    """The network between two programs.
 
     Attributes
     ----------
     name, description : str
-        What it is called, and where its numbers come from.
+        What it is called, with what was set over it (`lte, delay 40 ms`), and where its numbers come from.
     file : Path
         Where it was read from.
     network : dict
@@ -61,6 +67,42 @@ class Profile:
         keys = set().union(*(link.keys() for link in self.network["links"]))
         left = sorted(keys - {"name", "from", "to", "rate_bps", "delay_ns", "medium"})
         return [*left, *(["traffic"] if self.network["traffic"] else [])]
+
+    def directions(self) -> tuple[dict[str, float | None], dict[str, float | None]]:
+        """Least rate, delay, mean jitter (`None`: of another kind) and loss of the path from near to far, and back."""
+        return self._sums(0, 1), self._sums(1, 0)
+
+    def _sums(self, here: int, end: int) -> dict[str, float | None]:
+        links, seen = [], {here}
+        while here != end:
+            link = next(one for one in self.network["links"] if one["from"] == here and one["to"] not in seen)
+            links.append(link)
+            seen.add(here := link["to"])
+        jitters = [_mean_ms(link["jitter"]["delay"]) for link in links if "jitter" in link]
+        return {
+            "rate_bps": min((link["rate_bps"] for link in links if "rate_bps" in link), default=None),
+            "delay_ms": sum(link.get("delay_ns", 0) for link in links) / 1e6,
+            "jitter_ms": None if None in jitters else sum(filter(None, jitters)),
+            "loss": 1 - math.prod(1 - _lost(link.get("loss", {})) for link in links),
+        }
+
+
+def _mean_ms(law: Mapping[str, Any]) -> float | None:
+    """The mean of a law of delays, of those that shipped profiles have."""
+    means = {
+        "uniform": lambda: (law["low_ns"] + law["high_ns"]) / 2,
+        "exponential": lambda: law["mean_ns"] + law["shift_ns"],
+        "gumbel": lambda: law["mode_ns"] + EULER * law["scale_ns"],
+    }
+    return means[law["kind"]]() / 1e6 if law["kind"] in means else None
+
+
+def _lost(loss: Mapping[str, Any]) -> float:
+    """The share that a loss model takes in the long run."""
+    if "r" not in loss:
+        return float(loss.get("p", 0.0))
+    bad = loss["p"] / (loss["p"] + loss["r"])
+    return float(bad * loss["loss_bad"] + (1 - bad) * loss["loss_good"])
 
 
 def shipped() -> list[str]:
@@ -98,17 +140,31 @@ def load(name: str | Path, overrides: Sequence[str] = ()) -> Profile:
 
 
 def _read(path: Path, overrides: Sequence[str]) -> Profile:
-    _refuse_new(config.tables(path).document, overrides)
-    origin = config.tables(path, overrides)
+    bare = scenarios.tables(path).document
+    _refuse_new(bare, overrides)
+    origin = scenarios.tables(path, overrides)
     for key in origin.document:
         if key not in KEYS:
-            raise origin.error((key,), "found a key that says nothing about a network", ", ".join(KEYS))
+            raise origin.error((key,), "found a key that does not describe a network", ", ".join(KEYS))
     stub: dict[str, Any] = {"nodes": {NEAR: {}, FAR: {}}, "components": {}, "flows": {}}
     origin.document = stub | {"name": path.stem} | origin.document | {"links": _led(origin.document)}
-    scenario = config.build(origin)
+    scenario = scenarios.build(origin)
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        network = config.compile_network(scenario, folder)
-    return Profile(scenario.name, scenario.description, path, network, scenario.seed)
+        network = scenarios.compile_network(scenario, folder)
+    name = _named(scenario.name, overrides, nothing=_is_nothing(bare))
+    return Profile(name, scenario.description, path, network, scenario.seed)
+
+
+def _is_nothing(document: dict[str, Any]) -> bool:
+    """Whether a profile is the ground for settings alone."""
+    return document.get("links", {}) in ({}, {"path": {}}) and not {"topology", "traffic"} & document.keys()
+
+
+def _named(name: str, overrides: Sequence[str], *, nothing: bool) -> str:
+    """The name of a profile, unless it is `nothing`, with the settings that override it."""
+    pairs = (text.partition("=") for text in overrides)
+    said = [f"{key.removeprefix('links.path.').strip()} {value.strip(TOML)}" for key, _, value in pairs]
+    return ", ".join(said if said and nothing else [name, *said])
 
 
 def settings_of(link: Mapping[str, str | float]) -> list[str]:
@@ -117,14 +173,19 @@ def settings_of(link: Mapping[str, str | float]) -> list[str]:
 
 
 def _refuse_new(document: dict[str, Any], overrides: Sequence[str]) -> None:
-    """An override changes a link of the profile; a new one would be a way around it."""
+    """An override changes a link of the profile; a new link would bypass it."""
     links = document.get("links", {"path": {}})
     names = list(links) if isinstance(links, dict) else []
     for text in overrides:
         parts = text.partition("=")[0].split(".")
         if parts[0] == "links" and len(parts) > 1 and parts[1].strip() not in names:
+            if isinstance(text, Option):
+                key, _, value = text.removeprefix("links.path.").partition("=")
+                ways = (f"--set 'links.{name}.{key}={value}'" for name in names)
+                found = 'found a profile without the link "path"'
+                raise ConfigError(found, key=text.typed, allowed=", ".join(ways) or "a profile with links")
             raise ConfigError(
-                f'found "{parts[1]}"', file=f"--set {text}", key="links", allowed=close_match(parts[1], names)
+                f'found "{parts[1]}"', file=place_of(text), key="links", allowed=close_match(parts[1], names)
             )
 
 

@@ -1,13 +1,13 @@
 """Delay and loss between two programs under test: the fixture `emulated_network`.
 
 ```python
-def test_our_controller_bears_lte(emulated_network):
+def test_our_controller_tolerates_lte(emulated_network):
     server = start_server(port=7100)
     network = emulated_network(7100, profile="lte", loss="1 %")
     client = start_client(port=network.ports[0])
 ```
-Works without root. Every network ends with its test; one that did not deliver what was set warns, for then the test says
-nothing about the program.
+Works without root. Every network ends with its test. A network that did not deliver what was set raises a warning,
+because the test then says nothing about the program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class EmulationWarning(UserWarning):
 
 @pytest.fixture
 def emulated_network() -> Iterator[Callable[..., Proxy]]:
-    """Makes emulated networks: `emulated_network(target, profile="direct", **settings)`.
+    """Creates emulated networks: `emulated_network(target, profile="direct", **settings)`.
 
     `target` is a port of this computer, `"HOST:PORT/udp"` or `"HOST:PORT/tcp"`, or a list of these; settings are keys of
     a link, such as `delay="20 ms"`, `loss="1 %"`, `rate="2 Mbit/s"`. Programs connect to `.ports[i]` on 127.0.0.1.

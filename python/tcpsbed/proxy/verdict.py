@@ -1,4 +1,4 @@
-"""How a proxy did what it was set to, as a table, and whether that is good enough."""
+"""Set against delivered of a proxy as a table, and the verdict."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from tcpsbed.analysis.delivered import Margin, beyond
 from tcpsbed.analysis.units import NS_PER_MS
 from tcpsbed.errors import counted
-from tcpsbed.report import numbers, text
-from tcpsbed.report.markup import Column, words
+from tcpsbed.views import numbers, text
+from tcpsbed.views.markup import Column, words
 
-NOTHING = "nothing passed: no packet came in, and nothing is proved"
+NOTHING = "no packet arrived, so this run proves nothing"
 
 
 def judged(outcome: Mapping[str, Any], margin: Margin) -> tuple[bool | None, list[str]]:
@@ -27,40 +27,39 @@ def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
     found = [sentence for row in outcome["doors"] for sentence in _row(row, margin)]
     drops = outcome["own"].get("socket_drops", 0)
     if drops:
-        found.append(
-            f"the kernel dropped {drops} datagrams before they came in: this machine was too slow for them"
-        )
+        found.append(f"the kernel dropped {drops} datagrams before they were read: this machine was too slow")
     return [*found, *outcome["errors"]]
 
 
 def _row(row: Mapping[str, Any], margin: Margin) -> Iterator[str]:
     name = f"{row['door']} {row['way']}"
     yield from beyond(name, row, margin)
-    left = row["packets"] - row["lost"] - row["unsent"]
-    if not row["delivered"] and left > 0:
-        yield f"{name}: of {counted(row['packets'], 'packet')} none came out: {left} were still under way at the end"
+    if not row["delivered"] and row["inside"]:
+        none = f"none was delivered: {row['inside']} were still in flight at the end"
+        yield f"{name}: of {counted(row['packets'], 'packet')} {none}"
     if row["unreached"] and row["door"].endswith("/udp"):
         back = counted(row["unreached"], "packet")
-        yield f"{name}: {back} came back from the target, and maybe more did not arrive: nobody listened at its port"
+        yield f"{name}: {back} were refused by the target, perhaps more: no program listened at its port"
     elif row["unreached"]:
-        yield f"{name}: the target did not take {counted(row['unreached'], 'connection')}: it refused, or did not answer"
+        yield f"{name}: the target did not accept {counted(row['unreached'], 'connection')}: it refused, or did not answer"
     if row["refused"]:
-        yield f"{name}: closed {row['refused']} connections at once: too many at a time"
+        yield f"{name}: closed {row['refused']} connections: too many at the same time"
 
 
 def table(outcome: Mapping[str, Any]) -> str:
-    """Every door and direction: what came in, what was set, what was delivered."""
+    """Every door and direction: packets in, out, inside, set and delivered."""
     columns = [
         words("port"),
         words("direction"),
         Column("in"),
         Column("out"),
+        Column("inside"),
         Column("lost"),
         Column("set p50", "ms"),
         Column("p99", "ms"),
         Column("delivered p50", "ms"),
         Column("p99", "ms"),
-        Column("later p50", "µs"),
+        Column("error p50", "µs"),
         Column("p99", "µs"),
         Column("set", "Mbit/s"),
         Column("delivered", "Mbit/s"),
@@ -72,8 +71,9 @@ def table(outcome: Mapping[str, Any]) -> str:
 def _cells(row: Mapping[str, Any]) -> list[str]:
     pair = [row["door"], row["way"].replace("->", "→")]
     counts = [
-        numbers.count(row["packets"]),
+        numbers.count(row["packets"]) + (f" + {row['copies']} copies" if row["copies"] else ""),
         numbers.count(row["delivered"]),
+        numbers.count(row["inside"]),
         numbers.percent(row["set_loss"]),
     ]
     if not row["delivered"]:
@@ -94,7 +94,11 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 def _reasons(row: Mapping[str, Any]) -> str:
     """What packets were lost by, and connections that a port would not have."""
     unreached = "sent back" if row["door"].endswith("/udp") else "unreached connections"
-    closed = {"refused connections": row["refused"], unreached: row["unreached"]}
+    closed = {
+        "not taken by the kernel": row["unsent"],
+        "refused connections": row["refused"],
+        unreached: row["unreached"],
+    }
     every = row["drops"] | {reason: number for reason, number in closed.items() if number}
     return ", ".join(f"{reason} {number}" for reason, number in every.items())
 

@@ -1,4 +1,4 @@
-"""Results on disk: which folders and files may be written, how they are exchanged, and what a dead run left.
+"""Results on disk: which folders and files may be written, how they are replaced, and remains of dead runs.
 
 ```text
  DIR                      a result, whole: `.tcpsbed` in it lists the files that tcpsbed wrote
@@ -12,7 +12,7 @@ told.
 
 from __future__ import annotations
 
-from tcpsbed.results.files import mark, may_write, named, streamed, whole, write_whole
+from tcpsbed.results.files import mark, may_write, named, refuse_dash, streamed, whole, write_whole
 from tcpsbed.results.folder import (
     Place,
     discard,
@@ -40,6 +40,7 @@ __all__ = [
     "mark",
     "may_write",
     "named",
+    "refuse_dash",
     "streamed",
     "tend_all",
     "tended",

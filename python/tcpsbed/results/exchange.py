@@ -1,4 +1,4 @@
-"""One folder in the place of another: in one step where the kernel can, else in steps that the next start completes.
+"""Replacing a folder: in one step if the kernel can, otherwise in steps that the next start completes.
 
 ```text
  DIR.unfinished-PID    whole     ─► is put in the place of DIR, if nothing of the user's came into DIR meanwhile
@@ -59,7 +59,9 @@ def install(fresh: Path, target: Path) -> None:
     """
     if target.exists() and (name := marker.foreign(target)) is not None:
         allowed = f"move {name} away; until then the new result is in {fresh}"
-        raise ConfigError(f"holds {name}, which came while it was written", file=target, allowed=allowed)
+        raise ConfigError(
+            f"holds {name}, which was created while it was written", file=target, allowed=allowed
+        )
     if fresh.parent == target:
         _move_in(fresh, target)
         return
@@ -83,11 +85,11 @@ def discard(former: Path, target: Path) -> None:
         return
     marker.remove(former)
     if former.exists():
-        print(f"tcpsbed: {former} holds what came into {target} in that moment", file=sys.stderr)
+        print(f"tcpsbed: {former} holds files that were created in {target} meanwhile", file=sys.stderr)
 
 
 def _move_in(fresh: Path, target: Path) -> None:
-    """Where the target must stay the folder that it is: a mount point, where somebody stands, below what is read-only."""
+    """For a target that must stay the same folder: a mount point, a working folder, or below a read-only one."""
     former, made = marker.read(target), marker.read(fresh)
     assert made is not None
     if former is not None and former.id != made.id:
@@ -98,7 +100,7 @@ def _move_in(fresh: Path, target: Path) -> None:
             continue
         if os.path.lexists(target / entry.name):
             raise FileExistsError(
-                errno.EEXIST, "came while the result was moved in", str(target / entry.name)
+                errno.EEXIST, "was created while the result was moved in", str(target / entry.name)
             )
         entry.rename(target / entry.name)
     (fresh / NAME).unlink()

@@ -1,20 +1,19 @@
 """Single files that a command writes: whole or not at all, and never over a file that tcpsbed did not write.
 
-A file that we wrote bears our mark, an extended attribute with its size and the moment of its last change: once somebody
-edits or copies it, it is theirs. One that grows bears the process that writes it, and is ours as long as that lives. Where a
+A file that we wrote carries our mark, an extended attribute with its size and the moment of its last change: once somebody
+edits or copies it, it is theirs. One that grows names the process that writes it, and is ours as long as that lives. Where a
 file system keeps no such attribute, a file that is there is not ours.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import REMEDIES, ConfigError
 from tcpsbed.results import marker
 
 MARK = "user.tcpsbed"
@@ -25,19 +24,13 @@ _ASKED: dict[Path, tuple[int, ...] | None] = {}
 _HELD: dict[Path, marker.Growth] = {}
 """The growing folders that this command holds, with what it wrote whole in them."""
 _LISTING = threading.Lock()
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""A disk that takes no more."""
-ROOM = "free space there, or a place elsewhere"
-"""What to do about it."""
-LIMIT = "a higher limit of the size of files: ulimit -f unlimited"
-"""What to do about a file that is too large for it."""
 
 
 def may_write(
     file: Path,
     *,
     force: bool = False,
-    remedy: str = "another name, or --force to write over it",
+    remedy: str = "another name, or --force to overwrite it",
     reads: Iterable[Path | str] = (),
 ) -> None:
     """Raises `ConfigError` if a file may not be written; called before the work that fills it.
@@ -53,9 +46,16 @@ def may_write(
     reads
         Files, and folders of runs, that the command reads: none of them may go, whatever `force` says.
     """
+    refuse_dash(file)
     refuse_link(file)
     _refuse_read(file, reads)
     may_replace(file, force=force, remedy=remedy)
+
+
+def refuse_dash(file: Path, allowed: str = "a file such as ./result, or /dev/stdout") -> None:
+    """Raises `ConfigError` for `-`: commands that print what they make do so by themselves, and no file gets this name."""
+    if str(file) == "-":
+        raise ConfigError('found "-", which is not a file name', allowed=allowed)
 
 
 def refuse_link(file: Path) -> None:
@@ -105,7 +105,7 @@ def _state(file: Path) -> tuple[int, ...] | None:
 
 @contextmanager
 def whole(file: Path) -> Iterator[Path]:
-    """A path beside a file to write to; it takes the file's place when it is whole, and bears our mark then.
+    """A path beside a file to write to; it takes the file's place when it is whole, and carries our mark then.
 
     Raises
     ------
@@ -128,8 +128,8 @@ def whole(file: Path) -> Iterator[Path]:
         mark(part)
         if _state(at) not in (None, before) and not _is_ours(at):
             kept = part.replace(at.with_name(f"{at.stem}.{os.getpid()}{at.suffix}"))
-            found = "came, or was changed, while what is to stand there was made"
-            raise ConfigError(found, file=file, allowed=f"another name; what was made is in {kept}")
+            found = "was created or changed while its replacement was written"
+            raise ConfigError(found, file=file, allowed=f"another name; the result is in {kept}")
         if home is not None:
             with _LISTING:
                 _HELD[home].delist(str(at.relative_to(home)))
@@ -163,7 +163,7 @@ def named(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in FULL or error.filename:
+        if error.errno not in REMEDIES or error.filename:
             raise
         raise OSError(error.errno, os.strerror(error.errno), str(place)) from None
 
@@ -176,7 +176,7 @@ def write_whole(file: Path, text: str) -> None:
 
 @contextmanager
 def streamed(files: Iterable[Path]) -> Iterator[None]:
-    """Holds files that a run writes bit by bit, such as a sound: none of the user's, and ours afterwards.
+    """Holds files that a run writes bit by bit, such as sound; it never replaces a file of the user.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def streamed(files: Iterable[Path]) -> Iterator[None]:
     for file in named:
         may_write(file, remedy="move it away, or name another file in the scenario")
     for file in named:
-        with suppress(OSError):
+        with suppress(OSError, AttributeError):
             file.touch()
             os.setxattr(file, MARK, f"{_STREAMED} {os.getpid()} {_began(os.getpid())}".encode())
     try:
@@ -210,12 +210,12 @@ def mark(file: Path) -> None:
     finally:
         os.close(descriptor)
     found = file.stat()
-    with suppress(OSError):
+    with suppress(OSError, AttributeError):  # macOS has no such call
         os.setxattr(file, MARK, f"{found.st_size} {found.st_mtime_ns}".encode())
 
 
 def _began(pid: int) -> str:
-    """When a process began, by the kernel's clock, so that another one of its number is none; "" if it is gone."""
+    """Start time of a process by the kernel's clock, to tell it from another one with its number; "" if it is gone."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
     return ""
@@ -223,7 +223,7 @@ def _began(pid: int) -> str:
 
 def _is_ours(file: Path) -> bool:
     found = file.stat()
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, AttributeError):
         said, *rest = os.getxattr(file, MARK).decode().split()
         if said == _STREAMED:
             return len(rest) == 2 and _began(int(rest[0])) == rest[1] != ""

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcpsbed.errors import ConfigError
+from tcpsbed.inputs import refuse_unseen
 from tcpsbed.results import exchange, files, lock, marker, names
-from tcpsbed.results.files import may_replace
+from tcpsbed.results.files import may_replace, refuse_dash
 from tcpsbed.results.marker import FORMER, GROWING, WHOLE, WRITING, Marker
 
 UNFINISHED = ".unfinished-"
@@ -188,6 +189,8 @@ def target_of(out: Path) -> Path:
     ConfigError
         If it is a link or no folder.
     """
+    refuse_dash(out, "a folder such as runs/a")
+    refuse_unseen(out, "--out")
     if out.is_symlink():
         raise ConfigError(
             f"is a link to {out.readlink()}",
@@ -229,7 +232,7 @@ def _parents(target: Path) -> list[Path]:
 
 
 def _stays(target: Path) -> bool:
-    """Whether a folder must stay the one that it is: mounted, below what is read-only, or where this process stands."""
+    """Whether a folder must stay the same one: mounted, below a read-only one, or the working folder."""
     with suppress(FileNotFoundError):
         if target.is_dir() and Path.cwd().is_relative_to(target):
             return True
@@ -356,11 +359,13 @@ def interrupted_after(folder: Path) -> list[str]:
     told = (
         _unfinished(shown) if _holds(newest, *KILLED) else f"{shown} holds nothing to recover; run it again"
     )
-    return [f"the newest run did not end: {told}"]
+    return [f"the newest run did not finish: {told}"]
 
 
 def _left(target: Path) -> list[tuple[Path, Marker | None]]:
-    """What exchanges with this folder left, former ones last; with no marker: of a kill before it was there, or after."""
+    """Remains of exchanges with this folder, former ones last; without a marker if killed before it was written, or
+    after.
+    """
     beside = target.parent.glob(f"{_plain(target.name)}{UNFINISHED}*") if target.parent.is_dir() else []
     inside = target.glob(f"{INSIDE}*") if target.is_dir() else []
     found = [(left, marker.read(left)) for left in sorted([*beside, *inside]) if left.is_dir()]
@@ -390,7 +395,7 @@ def _plain(name: str) -> str:
 
 
 def tend(target: Path, *, say: bool) -> list[Path]:
-    """Ends interrupted exchanges, removes what is worth nothing, and says what can be recovered (and returns it)."""
+    """Completes interrupted exchanges, removes worthless remains, and names (and returns) recoverable runs."""
     kept = []
     for left, found in _left(target):
         if found is not None and found.state == WHOLE:
@@ -420,7 +425,7 @@ def tend_all(above: Path) -> None:
 
 
 def rename_recovered(place: Path, target: Path) -> Path:
-    """Gives a recovered folder its name: that of the target where there is none, else a new one beside it."""
+    """Names a recovered folder: like the target if that does not exist, otherwise with a new name beside it."""
     if not target.exists() or not any(marker.files(target)):
         exchange.install(place, target)
         return target

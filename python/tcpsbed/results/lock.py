@@ -1,4 +1,4 @@
-"""The lock of a results folder: one writer at a time, by whoever holds a file beside it."""
+"""The lock of a results folder: one writer at a time, by a locked file beside it."""
 
 from __future__ import annotations
 

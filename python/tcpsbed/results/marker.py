@@ -75,7 +75,7 @@ REMEDY = "a folder that is new, empty, or holds only what tcpsbed wrote: name an
 
 @dataclass(frozen=True)
 class Marker:
-    """What `.tcpsbed` says."""
+    """The content of `.tcpsbed`."""
 
     kind: str
     state: str = WRITING
@@ -132,9 +132,9 @@ class Marker:
                 yield name, (mtime_ns, found)
 
     def accused(self, folder: Path, name: str) -> str:
-        """What is said of a file that it does not own."""
+        """A description of a file that is not part of the result."""
         if name not in self.files:
-            return "which is no result of tcpsbed"
+            return "which is not a result of tcpsbed"
         same_size = (folder / name).lstat().st_size == self.files[name][0]
         copied = "copied or " if same_size and not self._knows(name) else ""
         return f"which was {copied}changed since tcpsbed wrote it"
@@ -149,7 +149,7 @@ class Marker:
 
 
 def _hash(file: Path, mtime_ns: int | None = None) -> str:
-    """The SHA-256 of a file's content; empty if it is none, or was changed at another moment than the given one."""
+    """The SHA-256 of a regular file; empty for others, or if it was changed at another time than the given one."""
     with suppress(OSError):
         found = file.lstat()
         if stat.S_ISREG(found.st_mode) and mtime_ns in (None, found.st_mtime_ns):
@@ -158,7 +158,7 @@ def _hash(file: Path, mtime_ns: int | None = None) -> str:
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """Whether a name is one of a pattern, part by part; `**` at the end stands for everything below."""
+    """Whether a name matches a pattern, part by part; `**` at the end matches everything below."""
     parts, wanted = name.split("/"), pattern.split("/")
     if wanted[-1] == "**" and len(parts) >= len(wanted):
         parts, wanted = parts[: len(wanted) - 1], wanted[:-1]
@@ -208,7 +208,7 @@ def sweep_parts(folder: Path) -> None:
 
 
 def foreign(folder: Path) -> str | None:
-    """A file in a folder that tcpsbed did not write, or that was changed since; `None` if there is none."""
+    """A file in a folder that tcpsbed did not write, or that has changed since; `None` if there is none."""
     marker = read(folder)
     return next(
         (name for name in sorted(files(folder)) if marker is None or not marker.owns(folder, name)), None
@@ -219,7 +219,7 @@ def refuse_foreign(folder: Path, kind: str) -> None:
     """Raises `ConfigError` if a folder holds what tcpsbed did not write, or a result of another kind."""
     if (name := foreign(folder)) is not None:
         marker = read(folder)
-        what = "which is no result of tcpsbed" if marker is None else marker.accused(folder, name)
+        what = "which is not a result of tcpsbed" if marker is None else marker.accused(folder, name)
         raise ConfigError(f"holds {name}, {what}", file=folder, key="--out", allowed=REMEDY)
     marker = read(folder)
     if marker is not None and marker.kind != kind and (kind in GROWS or marker.state == GROWING):
@@ -229,7 +229,7 @@ def refuse_foreign(folder: Path, kind: str) -> None:
 
 
 def note(folder: Path, **said: str) -> None:
-    """Says in the marker of a folder that is being written in which `world`, and with which `memory`, a run takes place."""
+    """Records `world` and `memory` of a run in the marker of the folder that is being written."""
     found = read(folder)
     if found is not None:
         replace(found, **said).write(folder)  # type: ignore[arg-type]
@@ -274,7 +274,7 @@ class Growth:
 
 
 def let_go(folder: Path) -> None:
-    """Removes a folder that was made for a result, if there is none in it; an empty one of the user's stays."""
+    """Removes a folder created for a result if it contains none; an empty folder of the user stays."""
     found = read(folder)
     if found is not None and found.state == WHOLE and next(files(folder), None) is None:
         remove(folder)

@@ -1,4 +1,4 @@
-"""Names of runs that are given no folder."""
+"""Names of runs without a given folder."""
 
 from __future__ import annotations
 

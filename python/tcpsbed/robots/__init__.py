@@ -15,8 +15,6 @@ ROBOTS: dict[str, tuple[str, str]] = {
 }
 """Module and class of each robot, by the name that scenarios use."""
 
-FILES = ("archive", "file", "publish", "scene", "surface")
-"""Parameters of these robots that may name a file, relative to the scenario; a bare name is one that ships."""
 OUTPUTS = ("archive", "publish", "speaker")
 """Parameters, of robots and of sound, that name a file which a run writes."""
 MEMORY = "memory:"

@@ -13,45 +13,43 @@ inertia of 0.017 kg m^2 on a spring of 25 N m/rad with damping 0.66 N m s/rad, w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from tcpsbed.door import Param
 from tcpsbed.robots.scene import Scene
+from tcpsbed.robots.staged import Staged
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     Values = NDArray[np.float64]
 
 JOINTS = ("j1", "j2", "j3", "j4", "j5")
-START_RAD = (0.0, 0.207, -0.305, 1.669, 0.0)
 ARRIVED_M = 0.001
 OPEN_M = 0.032
 
 
-class Arm:
-    """The arm in one of its scenes.
+class Arm(Staged):
+    """The arm in one of its scenes. Cameras: `left`, `right` (a stereo pair, 64 mm apart), `side`."""
 
-    Parameters
-    ----------
-    scene
-        `pick`, `explore`, `reactor`, or a file that includes the arm.
-    start_rad
-        Angles at the start.
-    publish
-        A file that holds the newest state, for a process that draws pictures; absent: none.
-    """
+    params: ClassVar[dict[str, Param]] = {
+        "scene": Param(
+            "file", default="pick", doc="`pick`, `explore`, `reactor`, or a file that includes the arm"
+        ),
+        "start_rad": Param(
+            {"array": [5, "number"]}, default="[0, 0.207, -0.305, 1.669, 0]", doc="angles at the start"
+        ),
+        "publish": Param(
+            "output",
+            default=None,
+            doc="file in which the robot publishes its newest state, for a process that draws pictures",
+        ),
+    }
 
-    own_process = True
-
-    def __init__(
-        self, scene: str = "pick", start_rad: tuple[float, ...] = START_RAD, publish: str | None = None
-    ) -> None:
-        from tcpsbed.robots.cell import Cell
-
+    def __init__(self, scene: str, start_rad: Sequence[float], publish: str | None) -> None:
         self.scene = Scene(scene)
         model, data = self.scene.model, self.scene.data
         self._joints = [self.scene.number("joint", name) for name in JOINTS]
@@ -62,14 +60,13 @@ class Arm:
         self._left, self._right = self.scene.sensor("left_pad"), self.scene.sensor("right_pad")
         self._wing = int(model.jnt_qposadr[self.scene.number("joint", "left_wing")])
         self._goal_data = self.scene.mj.MjData(model)
-        self._goal = np.array([*start_rad[:5], OPEN_M])
+        self._goal = np.array([*start_rad, OPEN_M])
         for joint, angle in zip(self._joints, self._goal, strict=False):
             data.qpos[model.jnt_qposadr[joint]] = angle
         self._open(data, OPEN_M)
         self.scene.mj.mj_forward(model, data)
         self._tip_goal = data.site_xpos[self._tip].copy()
-        state = self.scene.state()
-        self._cell = Cell.create(publish, len(state)) if publish else None
+        self._publish(publish)
 
     @property
     def tick_ns(self) -> int:
@@ -77,14 +74,12 @@ class Arm:
         return self.scene.timestep_ns
 
     def step(self, t_ns: int, command: Values, sense: Values) -> int:
-        """Moves to `t_ns`; writes what is sensed and says how many values these are."""
+        """Moves to `t_ns`; writes the sensed values and returns their number."""
         n = min(len(command), 6)
         if n and bool(np.isfinite(command[:n]).all()):
             self._aim(command[:n])
         self.scene.data.ctrl[self._motors] = self._goal
-        self.scene.advance(t_ns)
-        if self._cell is not None:
-            self._cell.write(t_ns, self.scene.state())
+        self._advance(t_ns)
         return self._feel(sense)
 
     def hold(self) -> None:
@@ -97,18 +92,6 @@ class Arm:
         """Whether the tip is within 1 mm of where the commanded angles put it."""
         off = self.scene.data.site_xpos[self._tip] - self._tip_goal
         return bool(off @ off <= ARRIVED_M**2)
-
-    def render(self, camera: str, width: int, height: int) -> NDArray[np.uint8]:
-        """A picture: height x width x 3 bytes. Cameras: `left`, `right` (a stereo pair, 64 mm apart), `side`."""
-        return self.scene.render(camera, width, height)
-
-    def look(self, cameras: Sequence[str], look: Values) -> None:
-        """Turns cameras as one head: pan, tilt, roll (rad), right, up, back (m), of `tcpsbed.robots.neck`."""
-        self.scene.look(cameras, look)
-
-    def show(self, state: Values) -> None:
-        """Takes on a published state, in a process that draws."""
-        self.scene.show(state)
 
     def _aim(self, command: Values) -> None:
         """A new goal, within the limits of the joints."""

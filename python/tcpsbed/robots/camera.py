@@ -19,10 +19,12 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from tcpsbed import hooks
+from tcpsbed.door import Param
 from tcpsbed.errors import HookError, ProcessDied, TcpsbedError
 from tcpsbed.processes import PYTHON, end_with_parent
 from tcpsbed.robots import ROBOTS
@@ -40,10 +42,20 @@ READY_S = 50.0
 """Longest time that the first picture may take."""
 ROBOT_S = 20.0
 """Longest time that a flow's camera waits for its robot, which another loop or process may still be loading."""
+_DRAWN = {
+    "robot": Param("text", doc="the robot, as `run` names it"),
+    "params": Param("object", default="{}", doc="its parameters, without `publish`"),
+    "state": Param("text", doc="the file that it publishes its state in"),
+    "look": Param(
+        "text", default=None, doc="the file that a neck publishes in, if a head steers the cameras"
+    ),
+    "cameras": Param({"list": "text"}, default=None, doc="one camera, or the two of a stereo pair"),
+}
+"""What is drawn, in a scenario."""
 
 
 class CameraSource:
-    """An iterator over (t_ns, picture), the newest picture each time, with the moments of the state that each picture shows.
+    """An iterator over (t_ns, picture): the newest picture with the time of the state that it shows.
 
     Parameters
     ----------
@@ -61,7 +73,7 @@ class CameraSource:
     width, height
         Size of one camera's picture in pixels.
     rate_hz
-        Pictures a second; those that cannot be drawn in time are left out. None: one whenever the next is asked for.
+        Frame rate; frames that cannot be drawn in time are skipped. None: a frame whenever one is asked for.
     wait_s
         Longest time to wait until the robot has made that file.
 
@@ -70,6 +82,11 @@ class CameraSource:
     HookError
         If the robot, its camera or what draws is missing; names the remedy.
     """
+
+    params: ClassVar[dict[str, Param]] = _DRAWN | {
+        "rate_hz": Param("number", 0.001, 1000.0, "30", "frame rate"),
+        "wait_s": Param("number", 0.0, READY_S, "0", "longest time to wait for that file"),
+    }
 
     def __init__(
         self,
@@ -84,6 +101,8 @@ class CameraSource:
         rate_hz: float | None = 30.0,
         wait_s: float = 0.0,
     ) -> None:
+        if not cameras:
+            raise HookError("found no camera", key="cameras", allowed='names of cameras, such as ["left"]')
         self.width, self.height = width * len(cameras), height
         self._bytes, self._asks = self.width * height * 3, rate_hz is None
         self._unread = b""
@@ -156,10 +175,10 @@ class CameraSource:
         assert self._child.stdout is not None
         while b"\n" not in self._unread:
             if not select.select([self._child.stdout], [], [], seconds)[0]:
-                return {"error": f"the process that draws said nothing for {seconds:g} s"}
+                return {"error": f"the drawing process did not answer for {seconds:g} s"}
             came = os.read(self._child.stdout.fileno(), 1 << 16)
             if not came:
-                return {"error": f"the process that draws ended (status {self._child.wait()})"}
+                return {"error": f"the drawing process ended (status {self._child.wait()})"}
             self._unread += came
         line, _, self._unread = self._unread.partition(b"\n")
         said: dict[str, Any] = json.loads(line)
@@ -172,7 +191,7 @@ class CameraSource:
 
 
 class RobotCamera:
-    """A camera for a flow of pictures (docs/media.md): what the cameras of a robot see at the moment.
+    """A camera for a flow of pictures (docs/media.md): the current view of a robot's cameras.
 
     Parameters
     ----------
@@ -183,6 +202,8 @@ class RobotCamera:
     cameras
         The camera, or the two of a pair; absent: `left`, or `left` and `right`.
     """
+
+    params: ClassVar[dict[str, Param]] = _DRAWN
 
     def __init__(
         self,
@@ -195,7 +216,7 @@ class RobotCamera:
         cameras: list[str] | None = None,
         look: str | None = None,
     ) -> None:
-        eyes = tuple(cameras or (["left", "right"] if stereo else ["left"]))
+        eyes = tuple((["left", "right"] if stereo else ["left"]) if cameras is None else cameras)
         self.source = CameraSource(
             robot,
             params or {},
@@ -213,7 +234,7 @@ class RobotCamera:
         try:
             return next(self.source)[1]
         except StopIteration:
-            raise ProcessDied("the process that draws ended") from None
+            raise ProcessDied("the drawing process ended") from None
 
 
 def draw(robot: Any, cameras: list[str], width: int, height: int) -> Picture:
@@ -268,34 +289,45 @@ def _named(text: str) -> tuple[str, str]:
     if module:
         return module, name
     if text not in ROBOTS:
-        raise HookError(f'found "{text}", which is no robot', allowed=f"{', '.join(ROBOTS)} or module:Class")
+        raise HookError(
+            f'found "{text}", which is not a robot', allowed=f"{', '.join(ROBOTS)} or module:Class"
+        )
     return ROBOTS[text]
+
+
+def _prepared(asked: dict[str, Any]) -> Any:
+    """The robot, once it can be drawn and publishes its state."""
+    robot = hooks.make(*_named(asked["robot"]), asked["params"])
+    if not (hasattr(robot, "show") and hasattr(robot, "render")):
+        raise HookError(
+            f"robot {asked['robot']} cannot be drawn", allowed="a robot with show(state) and render"
+        )
+    if asked["look"] and not hasattr(robot, "look"):
+        raise HookError(
+            f"robot {asked['robot']} has no cameras that turn",
+            allowed="no `look`, or a robot with look(cameras, look), as those in MuJoCo have",
+        )
+    draw(robot, asked["cameras"], asked["width"], asked["height"])
+    if asked["look"] and not Path(asked["look"]).parent.is_dir():
+        raise HookError(f"{asked['look']} is in no folder", allowed="the file that a neck publishes in")
+    _await(asked["state"], asked["wait_s"])
+    Cell.open(asked["state"])
+    return robot
 
 
 def main() -> None:
     """The process that draws: what and of whom in a line on standard input; its parent and its memory by the arguments."""
-    from tcpsbed import hooks
-
     end_with_parent(int(sys.argv[1]))
     line = own_line()
     asked = json.loads(sys.stdin.readline())
     os.nice(5)  # loops come first
     try:
-        robot = hooks.make(*_named(asked["robot"]), asked["params"])
-        if not (hasattr(robot, "show") and hasattr(robot, "render")):
-            raise HookError(
-                f"robot {asked['robot']} cannot be drawn", allowed="a robot with show(state) and render"
-            )
-        if asked["look"] and not hasattr(robot, "look"):
-            raise HookError(
-                f"robot {asked['robot']} has no cameras that turn",
-                allowed="no `look`, or a robot with look(cameras, look), as those in MuJoCo have",
-            )
-        draw(robot, asked["cameras"], asked["width"], asked["height"])
-        if asked["look"] and not Path(asked["look"]).parent.is_dir():
-            raise HookError(f"{asked['look']} is in no folder", allowed="the file that a neck publishes in")
-        _await(asked["state"], asked["wait_s"])
-        Cell.open(asked["state"])
+        try:
+            robot = _prepared(asked)
+        except TcpsbedError:
+            raise
+        except Exception as error:  # a robot of the user's may fail in any way
+            raise HookError(f"robot {asked['robot']} cannot be drawn: {hooks.told(error)}") from error
         tell(line, ready=True)
         size = len(asked["cameras"]) * asked["width"] * asked["height"] * 3
         serve(robot, asked, mmap.mmap(int(sys.argv[2]), RING * size), line)

@@ -1,4 +1,4 @@
-"""The newest values of one writer for any number of readers in other processes: a file in memory, without locks.
+"""The newest values of one writer for readers in other processes: a file in memory, without locks.
 
 ```text
 header   newest (u64)
@@ -54,7 +54,7 @@ class Cell:
 
     @classmethod
     def create(cls, path: str | Path, room: int) -> Cell:
-        """A new cell in a file (a folder in memory such as /dev/shm suits it), in place of one that is there."""
+        """A new cell in a file (such as in /dev/shm), which replaces an existing one."""
         if Path(path).exists():
             cls.open(path)  # anything else is somebody's
         fresh = f"{path}.{os.getpid()}"
@@ -79,7 +79,7 @@ class Cell:
         except OSError as error:
             raise HookError(
                 f"{path} cannot be read ({error.strerror})",
-                allowed="the file that a running robot was told to publish its state in",
+                allowed="the file that a running robot publishes its state in",
             ) from None
         try:
             size = os.fstat(descriptor).st_size

@@ -10,40 +10,37 @@ The motor of the belt reaches a new speed with a time constant.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from tcpsbed.door import ABOVE_ZERO, Param
 from tcpsbed.errors import HookError
-from tcpsbed.robots.cell import Cell
 from tcpsbed.robots.scene import Scene
+from tcpsbed.robots.staged import Staged
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     Values = NDArray[np.float64]
 
 
-class Conveyor:
-    """The belt.
+class Conveyor(Staged):
+    """The belt. Cameras: `left`, `right` (a stereo pair, 64 mm apart)."""
 
-    Parameters
-    ----------
-    most_m_s
-        Highest speed of the belt, either way.
-    lag_s
-        Time constant of its motor.
-    publish
-        A file that holds the newest state, for a process that draws pictures; absent: none.
-    """
+    params: ClassVar[dict[str, Param]] = {
+        "most_m_s": Param(
+            "number", ABOVE_ZERO, default="0.3", doc="highest speed of the belt in either direction"
+        ),
+        "lag_s": Param("number", ABOVE_ZERO, default="0.02", doc="time constant of the motor of the belt"),
+        "publish": Param(
+            "output",
+            default=None,
+            doc="file in which the robot publishes its newest state, for a process that draws pictures",
+        ),
+    }
 
-    own_process = True
-
-    def __init__(self, most_m_s: float = 0.3, lag_s: float = 0.02, publish: str | None = None) -> None:
-        if not (most_m_s > 0 and lag_s > 0):
-            raise HookError(f"found most_m_s = {most_m_s}, lag_s = {lag_s}", allowed="numbers above 0")
+    def __init__(self, most_m_s: float, lag_s: float, publish: str | None) -> None:
         self.most_m_s, self.lag_s = most_m_s, lag_s
         self.scene = Scene("conveyor")
         self._belt = self.scene.number("geom", "belt")
@@ -56,18 +53,16 @@ class Conveyor:
         self._set(0.0)
         names = ("front_stop", "back_stop", "object", "object_velocity")
         self._front, self._back, self._glass, self._velocity = map(self.scene.sensor, names)
-        self._cell = Cell.create(publish, len(self.scene.state())) if publish else None
+        self._publish(publish)
 
     def step(self, t_ns: int, command: Values, sense: Values) -> int:
-        """Moves to `t_ns`; writes what is sensed and says how many values these are."""
+        """Moves to `t_ns`; writes the sensed values and returns their number."""
         if len(command) and math.isfinite(command[-1]):
             self._wanted_m_s = min(max(float(command[-1]), -self.most_m_s), self.most_m_s)
         dt_s = 0.0 if self._last_ns is None else max(t_ns - self._last_ns, 0) * 1e-9
         self._last_ns = t_ns
         self._set(self._speed_m_s + (self._wanted_m_s - self._speed_m_s) * (1 - math.exp(-dt_s / self.lag_s)))
-        self.scene.advance(t_ns)
-        if self._cell is not None:
-            self._cell.write(t_ns, self.scene.state())
+        self._advance(t_ns)
         push_n = self._back[0] - self._front[0]
         values = (push_n, 0.0, 0.0, *self._glass, self._velocity[0], self._speed_m_s)
         n = min(len(values), len(sense))
@@ -77,18 +72,6 @@ class Conveyor:
     def arrived(self) -> bool:
         """Whether the belt has the commanded speed, to 1 mm/s."""
         return abs(self._speed_m_s - self._wanted_m_s) < 0.001
-
-    def render(self, camera: str, width: int, height: int) -> NDArray[np.uint8]:
-        """A picture: height x width x 3 bytes. Cameras: `left`, `right` (a stereo pair, 64 mm apart)."""
-        return self.scene.render(camera, width, height)
-
-    def look(self, cameras: Sequence[str], look: Values) -> None:
-        """Turns cameras as one head: pan, tilt, roll (rad), right, up, back (m), of `tcpsbed.robots.neck`."""
-        self.scene.look(cameras, look)
-
-    def show(self, state: Values) -> None:
-        """Takes on a published state, in a process that draws."""
-        self.scene.show(state)
 
     def _set(self, speed_m_s: float) -> None:
         self._speed_m_s = speed_m_s

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from tcpsbed.door import ABOVE_ZERO, Param
 from tcpsbed.errors import HookError
 
 if TYPE_CHECKING:
@@ -30,21 +31,23 @@ MOST_STEPS = 100
 
 
 class CoppeliaSim:
-    """Joints and force sensors of an open scene.
+    """Joints and force sensors of an open scene."""
 
-    Parameters
-    ----------
-    joints
-        Paths of joints in the scene, such as `/arm/joint1`.
-    sensors
-        Paths of force sensors.
-    host, port
-        Where the simulator listens.
-    tolerance
-        How near joints must be to where they were sent (rad or m) to have arrived.
-    patience_s
-        How long an answer may take.
-    """
+    params: ClassVar[dict[str, Param]] = {
+        "joints": Param({"list": "text"}, doc="paths of joints in the scene, such as `/arm/joint1`"),
+        "sensors": Param({"list": "text"}, default="[]", doc="paths of force sensors"),
+        "host": Param("text", default="localhost", doc="host of the simulator"),
+        "port": Param("count", 1, 65535, default="23000", doc="port of the simulator"),
+        "tolerance": Param(
+            "number",
+            0,
+            default="0.01",
+            doc="distance from the target (rad or m) at which joints have arrived",
+        ),
+        "patience_s": Param(
+            "number", ABOVE_ZERO, default="5", doc="longest time to wait for an answer of the simulator"
+        ),
+    }
 
     own_process = True
     may_lag = False
@@ -53,16 +56,16 @@ class CoppeliaSim:
     def __init__(
         self,
         joints: list[str],
-        sensors: list[str] | None = None,
-        host: str = "localhost",
-        port: int = 23000,
-        tolerance: float = 0.01,
-        patience_s: float = 5.0,
+        sensors: list[str],
+        host: str,
+        port: int,
+        tolerance: float,
+        patience_s: float,
     ) -> None:
         self._place = f"tcp://{host}:{port}"
         self._sim = self._asked(lambda: _connected(host, port, patience_s))
         self._joints = [self._handle(path) for path in joints]
-        self._sensors = [self._handle(path) for path in sensors or []]
+        self._sensors = [self._handle(path) for path in sensors]
         self._step_s = self._asked(lambda: _finite(self._sim.getSimulationTimeStep()))
         if not LEAST_STEP_S <= self._step_s <= MOST_STEP_S:
             found = f"CoppeliaSim at {self._place} says that a step takes {self._step_s:g} s"
@@ -77,7 +80,7 @@ class CoppeliaSim:
         self._forces = [0.0] * 3 * len(self._sensors)
 
     def step(self, t_ns: int, command: Values, sense: Values) -> int:
-        """Steps the simulator up to `t_ns`; writes what is sensed and says how many values these are."""
+        """Steps the simulator up to `t_ns`; writes the sensed values and returns their number."""
         if self._begin_ns is None:
             self._begin_ns = t_ns
             self._begin()
@@ -141,7 +144,7 @@ class CoppeliaSim:
         return handle
 
     def _asked(self, ask: Any) -> Any:
-        """An answer of the simulator; whatever goes wrong is told with where it is and what to do."""
+        """An answer of the simulator; errors name its address and the remedy."""
         try:
             return ask()
         except HookError:
@@ -154,7 +157,7 @@ class CoppeliaSim:
 
 
 def _finite(said: Any) -> float:
-    """A number that the simulator says."""
+    """A finite number from the simulator."""
     value = float(said)
     if not math.isfinite(value):
         raise ValueError(f"it says {value}")
@@ -186,7 +189,7 @@ def _connected(host: str, port: int, patience_s: float) -> Any:
 
 
 class _Line:
-    """The client's socket, which waits for an answer only as long as somebody is there to give it."""
+    """The client's socket, with a limit on waiting for an answer."""
 
     def __init__(self, socket: Any, patience_ms: int) -> None:
         import zmq

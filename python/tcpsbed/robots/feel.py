@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpsbed.errors import HookError
+from tcpsbed.nearest import close_match
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,7 +62,7 @@ class Feel:
         least_nm: float = 1.0,
     ) -> None:
         if model not in MODELS:
-            raise HookError(f'found model = "{model}"', allowed=", ".join(MODELS))
+            raise HookError(f'found model = "{model}"', allowed=close_match(str(model), MODELS))
         self.model, self.hand, self.point = model, list(hand), list(point)
         self.stiffness, self.damping, self.most_nn = stiffness_nn_nm, damping_nn_s_nm, most_nn
         self.surface: Plane | Patch = (
@@ -70,7 +71,7 @@ class Feel:
         self._before: tuple[int, float] | None = None
 
     def __call__(self, t_ns: int, index: int, x: Values | None, other: Values, y: Values) -> int:
-        """Learns what has come, and writes the force on the hand; nothing while hand or surface is unknown."""
+        """Learns the received surface, and writes the force on the hand; nothing while hand or surface is unknown."""
         if x is not None and bool(np.isfinite(x).all()):
             self.surface.learn(t_ns, x, self.point, self._place(other))
         hand = self._place(other)
@@ -111,7 +112,7 @@ class Plane:
 
     # [Hudson 2001]
     def learn(self, t_ns: int, x: Values, point: list[int], hand: Values | None) -> None:
-        """A measured point; the same point again tells nothing."""
+        """Adds a measured point; a repeated point is ignored."""
         at = x[point].copy()
         if self._points and np.array_equal(at, self._points[-1]):
             return

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tcpsbed.errors import HookError, ProcessDied, TcpsbedError
+from tcpsbed.nearest import close_match
 from tcpsbed.processes import PYTHON, end_with_parent
 from tcpsbed.robots.cell import Cell
 
@@ -46,7 +47,7 @@ PERIOD_NS = 1_000_000
 SILENT_NS = 1_000_000_000
 """Silence of the host, while its node runs, after which it counts as dead."""
 _TURN_NS = 20_000_000
-"""Most time between two looks that counts as silence: what is longer, the node was away itself."""
+"""Longest time between two looks that counts as silence: where it is longer, the node itself stalled."""
 WATCHDOG_MS = 100.0
 """Age of the last command at which the watchdog acts, if the scenario does not say another."""
 ACTIONS = ("hold", "stop", "zero")
@@ -78,7 +79,7 @@ class Watchdog:
         rest = {key: value for key, value in params.items() if key not in ("watchdog", "watchdog_ms")}
         dog = cls(params.get("watchdog_ms", WATCHDOG_MS), params.get("watchdog", "hold"))
         if dog.action not in ACTIONS:
-            raise HookError(f'watchdog: found "{dog.action}"', allowed=", ".join(ACTIONS))
+            raise HookError(f'watchdog: found "{dog.action}"', allowed=close_match(str(dog.action), ACTIONS))
         if not isinstance(dog.after_ms, int | float) or not 0 < dog.after_ms < 1e6:
             raise HookError(
                 f"watchdog_ms: found {dog.after_ms}", allowed='a time such as watchdog = "100 ms"'
@@ -137,7 +138,7 @@ class Hosted:
         self._seen, self._looked_ns, self._silent_ns = 0, time.monotonic_ns(), 0
 
     def step(self, t_ns: int, command: Values, sense: Values) -> int:
-        """Hands the newest command over; writes what the host sensed last and says how many values these are."""
+        """Passes on the newest command; writes the host's last sensed values and returns their number."""
         self._commands.write(t_ns - time.monotonic_ns(), command)
         if not np.array_equal(command, self._command):
             self._command, self._changed = command.copy(), self._commands.sequence
@@ -160,7 +161,7 @@ class Hosted:
         if stopped is not None:
             self._child.kill()
             name = signal.Signals(stopped.si_status).name
-            raise ProcessDied(f"the process of the robot was stopped ({name})")
+            raise ProcessDied(f"the robot's process was stopped ({name})")
         now_ns = time.monotonic_ns()
         turn_ns, self._looked_ns = min(now_ns - self._looked_ns, _TURN_NS), now_ns
         seen = self._senses.sequence
@@ -168,7 +169,7 @@ class Hosted:
         self._seen = seen
         if self._silent_ns > SILENT_NS:
             self._child.kill()
-            raise ProcessDied(f"the process of the robot has not moved it for {SILENT_NS / 1e9:g} s")
+            raise ProcessDied(f"the robot's process has not moved it for {SILENT_NS / 1e9:g} s")
 
     def arrived(self) -> bool:
         """Whether the robot is where the newest command sent it."""
@@ -198,10 +199,10 @@ class Hosted:
     def _hear(self, seconds: float) -> dict[str, Any]:
         assert self._child.stdout is not None
         if not select.select([self._child.stdout], [], [], seconds)[0]:
-            return {"error": f"the process of the robot said nothing for {seconds:g} s"}
+            return {"error": f"the robot's process did not answer for {seconds:g} s"}
         line = self._child.stdout.readline()
         if not line:
-            return {"error": f"the process of the robot ended (status {self._child.wait()})"}
+            return {"error": f"the robot's process ended (status {self._child.wait()})"}
         said: dict[str, Any] = json.loads(line)
         return said
 
@@ -266,7 +267,7 @@ def tell(line: int, **message: Any) -> None:
 
 
 def prompt() -> None:
-    """Asks for prompt wake-ups: no timer slack, SCHED_FIFO where it may be had, no garbage of what is there already."""
+    """Requests prompt wake-ups: no timer slack, SCHED_FIFO if permitted, no collection of existing garbage."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_TIMER_SLACK, 1, 0, 0, 0)
     with suppress(OSError, AttributeError):

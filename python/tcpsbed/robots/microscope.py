@@ -21,10 +21,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from tcpsbed.door import ABOVE_ZERO, Param
 from tcpsbed.errors import HookError
 from tcpsbed.robots.sample import Sample
 
@@ -45,44 +46,42 @@ ROW = np.dtype(
 
 
 class Microscope:
-    """The device: a tip that moves at its own speed, and a queue of requests.
+    """The device: a tip that moves at its own speed, and a queue of requests."""
 
-    Parameters
-    ----------
-    surface
-        A height map in nm: a square `.npy` file; absent: a generated one.
-    pixel_nm
-        Width of a pixel of the map.
-    scan_hz
-        Measurements a second while it scans.
-    speed_nm_s
-        Speed of the tip.
-    settle_s, settle_sd_s
-        Mean and deviation of what the device needs for a measurement once the tip is there.
-    noise_nm
-        Deviation of a measured height.
-    archive
-        A file that every measurement is written to, as rows of `ROW`; absent: none.
-    seed
-        Of noise, jitter and of the generated surface.
-    """
+    params: ClassVar[dict[str, Param]] = {
+        "surface": Param(
+            "file",
+            default=None,
+            doc="square `.npy` file with the heights of the surface in nm; without it the surface is generated",
+        ),
+        "pixel_nm": Param("number", ABOVE_ZERO, default="10", doc="width of a pixel of the height map"),
+        "scan_hz": Param("number", ABOVE_ZERO, default="300", doc="measurements per second of a scan"),
+        "speed_nm_s": Param("number", ABOVE_ZERO, default="20000", doc="speed of the tip"),
+        "settle_s": Param("number", 0, default="0.005", doc="mean duration of a measurement at its place"),
+        "settle_sd_s": Param("number", 0, default="0.001", doc="standard deviation of that duration"),
+        "noise_nm": Param("number", 0, default="0.3", doc="standard deviation of a measured height"),
+        "archive": Param(
+            "output",
+            default=None,
+            doc="file for every measurement, as a row of `ROW` in `tcpsbed/robots/microscope.py`",
+        ),
+        "seed": Param("count", 0, default="1", doc="seed of noise, jitter and the generated surface"),
+    }
 
     own_process = True
 
     def __init__(
         self,
-        surface: str | None = None,
-        pixel_nm: float = 10.0,
-        scan_hz: float = 300.0,
-        speed_nm_s: float = 20_000.0,
-        settle_s: float = 0.005,
-        settle_sd_s: float = 0.001,
-        noise_nm: float = 0.3,
-        archive: str | None = None,
-        seed: int = 1,
+        surface: str | None,
+        pixel_nm: float,
+        scan_hz: float,
+        speed_nm_s: float,
+        settle_s: float,
+        settle_sd_s: float,
+        noise_nm: float,
+        archive: str | None,
+        seed: int,
     ) -> None:
-        if min(pixel_nm, scan_hz, speed_nm_s) <= 0 or min(settle_s, settle_sd_s, noise_nm) < 0:
-            raise HookError("found a rate, speed or width that is not above 0", allowed="numbers above 0")
         self._rng = np.random.default_rng(seed)
         self.sample = Sample.read(surface, pixel_nm) if surface else Sample.generated(pixel_nm, seed=seed)
         self.scan_hz, self.speed_nm_s, self.noise_nm = scan_hz, speed_nm_s, noise_nm
@@ -104,7 +103,7 @@ class Microscope:
         self._archive = _opened(archive)
 
     def step(self, t_ns: int, command: Values, sense: Values) -> int:
-        """Works up to `t_ns`; writes what was measured last and says how many values these are."""
+        """Works up to `t_ns`; writes the last measured values and returns their number."""
         now_s = t_ns * 1e-9
         if self._now_s is None:
             self._free_s = self._scan_s = now_s
@@ -142,7 +141,7 @@ class Microscope:
             self._queue[kind] = request
 
     def _serve(self) -> bool:
-        """Measures where the tip has come and sets out for the next place; false where there is none."""
+        """Measures at the tip's place and starts for the next place; false if there is none."""
         begin_s = self._free_s
         if self._bound is None:
             begin_s = self._now_s or 0.0

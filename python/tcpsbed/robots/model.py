@@ -9,46 +9,53 @@ sense     what its sensors say, in their order; without sensors, the positions o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from tcpsbed.door import Param
 from tcpsbed.errors import HookError
-from tcpsbed.robots.cell import Cell
 from tcpsbed.robots.scene import Scene
+from tcpsbed.robots.staged import Staged
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     Values = NDArray[np.float64]
 
 
-class Model:
-    """A model of the user's.
+class Model(Staged):
+    """A model of the user's."""
 
-    Parameters
-    ----------
-    file
-        MJCF or URDF.
-    stiffness, damping
-        Of the drive that each joint has in a model without actuators (a URDF): N m/rad or N/m, and per speed.
-    tolerance
-        How near joints must be to where they were sent (rad or m) to have arrived.
-    publish
-        A file that holds the newest state, for a process that draws pictures; absent: none.
-    """
-
-    own_process = True
+    params: ClassVar[dict[str, Param]] = {
+        "file": Param("file", doc="the model, in MJCF or URDF"),
+        "stiffness": Param(
+            "number",
+            0,
+            default="25",
+            doc="stiffness of joint drives in a model without actuators, N m/rad or N/m",
+        ),
+        "damping": Param("number", 0, default="0.5", doc="damping of these drives, N m s/rad or N s/m"),
+        "tolerance": Param(
+            "number",
+            0,
+            default="0.01",
+            doc="distance from the target (rad or m) at which joints have arrived",
+        ),
+        "publish": Param(
+            "output",
+            default=None,
+            doc="file in which the robot publishes its newest state, for a process that draws pictures",
+        ),
+    }
 
     def __init__(
         self,
         file: str,
-        stiffness: float = 25.0,
-        damping: float = 0.5,
-        tolerance: float = 0.01,
-        publish: str | None = None,
+        stiffness: float,
+        damping: float,
+        tolerance: float,
+        publish: str | None,
     ) -> None:
         self.scene = Scene(file)
         self.tolerance = tolerance
@@ -63,8 +70,7 @@ class Model:
         self._goal = data.ctrl.copy() if model.nu else data.qpos[self._positions].copy()
         if not model.nu:
             self._give_drives(simple, stiffness, damping)
-        state = self.scene.state()
-        self._cell = Cell.create(publish, len(state)) if publish else None
+        self._publish(publish)
 
     @property
     def tick_ns(self) -> int:
@@ -72,14 +78,12 @@ class Model:
         return self.scene.timestep_ns
 
     def step(self, t_ns: int, command: Values, sense: Values) -> int:
-        """Moves to `t_ns`; writes what is sensed and says how many values these are."""
+        """Moves to `t_ns`; writes the sensed values and returns their number."""
         n = min(len(command), len(self._goal))
         if bool(np.isfinite(command[:n]).all()):
             self._goal[:n] = command[:n]
         self._drive()
-        self.scene.advance(t_ns)
-        if self._cell is not None:
-            self._cell.write(t_ns, self.scene.state())
+        self._advance(t_ns)
         felt = (
             self.scene.data.sensordata
             if self.scene.model.nsensordata
@@ -90,7 +94,7 @@ class Model:
         return n
 
     def hold(self) -> None:
-        """The goal of driven joints is where they are; what actuators of the model were told stays."""
+        """Sets the goal of driven joints to their position; commands of the model's actuators stay."""
         if not self.scene.model.nu:
             self._goal = self.scene.data.qpos[self._positions].copy()
 
@@ -100,18 +104,6 @@ class Model:
             return True
         off = self.scene.data.qpos[self._positions] - self._goal
         return bool(np.abs(off).max() <= self.tolerance)
-
-    def render(self, camera: str, width: int, height: int) -> NDArray[np.uint8]:
-        """A picture: height x width x 3 bytes; `""` is the free camera."""
-        return self.scene.render(camera, width, height)
-
-    def look(self, cameras: Sequence[str], look: Values) -> None:
-        """Turns cameras as one head: pan, tilt, roll (rad), right, up, back (m), of `tcpsbed.robots.neck`."""
-        self.scene.look(cameras, look)
-
-    def show(self, state: Values) -> None:
-        """Takes on a published state, in a process that draws."""
-        self.scene.show(state)
 
     def _give_drives(self, joints: list[int], stiffness: float, damping: float) -> None:
         """Springs to the goal and dampers, with the inertia of a rotor that keeps them stable at the model's step."""

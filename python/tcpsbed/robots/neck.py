@@ -72,7 +72,7 @@ class Neck:
         self._cell = Cell.create(publish, LOOK)
 
     def __call__(self, t_ns: int, index: int, x: Values | None, other: Values, y: Values) -> int:
-        """Goes towards the newest pose; a pose that is no number, or whose quaternion is none, moves nothing."""
+        """Moves towards the newest pose; a pose that is not finite, or whose quaternion is zero, moves nothing."""
         if x is not None and len(x) >= 7 and bool(np.isfinite(x[:7]).all()):
             self._aim(np.clip(x[:3], -FARTHEST_M, FARTHEST_M), x[3:7])
         since_ns = 0 if self._last_ns is None else max(t_ns - self._last_ns, 0)
@@ -119,7 +119,7 @@ def turned(rest: Values, look: Values) -> Values:
 
 
 def moved(rest: Values, look: Values) -> Values:
-    """The way of a look in the world of a camera whose axes at rest were `rest`: to its right, up, and level to its back."""
+    """The displacement of a look in the world, for a camera with axes `rest`: to its right, up, and level to its back."""
     right = np.array([rest[0, 0], rest[1, 0], 0.0])
     norm = float(np.linalg.norm(right))
     right = right / norm if norm > 1e-9 else np.array([1.0, 0.0, 0.0])

@@ -14,10 +14,11 @@ sense     fx, fy, fz (N), x, y, z (m), contact (0 or 1), loudness (0 to 1)
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from tcpsbed.door import ABOVE_ZERO, Param
 from tcpsbed.errors import HookError
 from tcpsbed.robots.cell import Cell
 
@@ -37,48 +38,43 @@ ARRIVED_M = 0.001
 
 
 class Pottery:
-    """The wheel with its clay, and the tool.
+    """The wheel with its clay, and the tool."""
 
-    Parameters
-    ----------
-    radius_m
-        Of the cylinder that the clay is at first.
-    turns_s
-        Turns of the wheel in a second.
-    stiffness_n_m
-        Of the clay.
-    yield_s
-        Time constant with which clay gives way.
-    friction
-        Of the tool on the clay.
-    mass_kg, kp_n_m, kd_n_s_m
-        Of the tool, and of the controller that makes it follow the hand.
-    publish
-        A file that holds the newest state, for a process that draws pictures; absent: none.
-    """
+    params: ClassVar[dict[str, Param]] = {
+        "radius_m": Param("number", ABOVE_ZERO, default="0.05", doc="initial radius of the clay"),
+        "turns_s": Param("number", default="2", doc="turns of the wheel per second"),
+        "stiffness_n_m": Param("number", ABOVE_ZERO, default="800", doc="stiffness of the clay"),
+        "yield_s": Param("number", ABOVE_ZERO, default="0.3", doc="time constant of yielding clay"),
+        "friction": Param("number", 0, default="0.3", doc="friction of the tool on the clay"),
+        "mass_kg": Param("number", ABOVE_ZERO, default="0.1", doc="mass of the tool"),
+        "kp_n_m": Param("number", 0, default="400", doc="stiffness of the tool's coupling to the hand"),
+        "kd_n_s_m": Param("number", 0, default="12", doc="damping of the tool's coupling to the hand"),
+        "publish": Param(
+            "output",
+            default=None,
+            doc="file in which the robot publishes its newest state, for a process that draws pictures",
+        ),
+    }
 
     own_process = True
 
     def __init__(
         self,
-        radius_m: float = 0.05,
-        turns_s: float = 2.0,
-        stiffness_n_m: float = 800.0,
-        yield_s: float = 0.3,
-        friction: float = 0.3,
-        mass_kg: float = 0.1,
-        kp_n_m: float = 400.0,
-        kd_n_s_m: float = 12.0,
-        publish: str | None = None,
+        radius_m: float,
+        turns_s: float,
+        stiffness_n_m: float,
+        yield_s: float,
+        friction: float,
+        mass_kg: float,
+        kp_n_m: float,
+        kd_n_s_m: float,
+        publish: str | None,
     ) -> None:
-        least = {"radius_m": radius_m, "stiffness_n_m": stiffness_n_m, "yield_s": yield_s, "mass_kg": mass_kg}
-        for name, value in least.items():
-            if not value > 0:
-                raise HookError(f"found {name} = {value}", allowed="a number above 0")
         fastest = max(math.sqrt((kp_n_m + stiffness_n_m) / mass_kg), kd_n_s_m / mass_kg)
         if fastest * STEP_S > 0.5:
             raise HookError(
-                f"a tool that moves at {fastest:.0f} 1/s", allowed=f"at most {0.5 / STEP_S:.0f} 1/s"
+                f"a rate of the tool of {fastest:.0f} 1/s, too fast for the integration",
+                allowed=f"at most {0.5 / STEP_S:.0f} 1/s",
             )
         self.turns_s, self.stiffness, self.yield_s, self.friction = turns_s, stiffness_n_m, yield_s, friction
         self.mass_kg, self.kp, self.kd = mass_kg, kp_n_m, kd_n_s_m
@@ -98,7 +94,7 @@ class Pottery:
         return float(math.pi * HEIGHT_M / ROWS * (self.radii @ self.radii))
 
     def step(self, t_ns: int, command: Values, sense: Values) -> int:
-        """Moves to `t_ns`; writes what is sensed and says how many values these are."""
+        """Moves to `t_ns`; writes the sensed values and returns their number."""
         if len(command) >= 3 and bool(np.isfinite(command).all()):
             self.goal = command[:3].copy()
             self.goal_velocity = command[3:6].copy() if len(command) >= 6 else np.zeros(3)
@@ -150,7 +146,7 @@ class Pottery:
 
     # [Gokhale 2017]
     def _move(self, dt_s: float) -> None:
-        """Semi-implicit Euler of the tool; then the clay gives way."""
+        """Semi-implicit Euler of the tool; then the clay yields."""
         self._touch(dt_s)
         drive = self.kp * (self.goal - self.place) + self.kd * (self.goal_velocity - self.velocity)
         self.velocity += (drive + self.force) / self.mass_kg * dt_s

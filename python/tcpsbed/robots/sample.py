@@ -1,4 +1,4 @@
-"""What a probe feels: a height map with its materials, and what a force does to it. Lengths in nm, forces in nN.
+"""The sample under a probe: a height map with materials, and the effect of forces. Lengths in nm, forces in nN.
 
 ```text
 friction    mu (load + adhesion) of the material                    the map is given; material 1 is what is higher than
@@ -137,13 +137,13 @@ class Sample:
                 self._press(at, floor)
 
     def _floor(self, at: Values, force_nn: float) -> float | None:
-        """How deep a force presses the ground at a place; None where the material bears it."""
+        """How deep a force presses the ground at a place; None where the material withstands it."""
         material = self._at(*at)
         deeper = (force_nn - STRENGTH_NN[material]) * COMPLIANCE_NM_NN[material]
         return self.height(*at) - self._cap(*at) - deeper if deeper > 0 else None
 
     def _push(self, at: Values, way: Values, force_nn: float) -> bool:
-        """Moves the particle out of the tip's way; true if it was in it."""
+        """Moves the particle out of the tip's path; true if it was in it."""
         length = float(np.hypot(*way))
         if self.particle is None or length == 0.0:
             return False

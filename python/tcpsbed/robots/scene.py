@@ -1,4 +1,4 @@
-"""A MuJoCo model that is stepped to moments of time and looked at through its cameras.
+"""A MuJoCo model that is stepped in time and drawn through its cameras.
 
 ```text
 advance(t_ns)   physics in whole steps of the model, up to t_ns          render(camera, ...)   a picture of the state
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tcpsbed.errors import HookError
+from tcpsbed.nearest import close_match
 from tcpsbed.robots import neck
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def open_model(file: str) -> Any:
         said = " ".join(str(error).split())
         raise HookError(
             f'found "{file}", which MuJoCo cannot load: {said}',
-            allowed="a model that `python -m mujoco.viewer --mjcf=FILE` opens; meshes lie where the file says",
+            allowed="a model that `python -m mujoco.viewer --mjcf=FILE` opens, with its meshes",
         ) from None
 
 
@@ -140,12 +141,12 @@ class Scene:
         if found < 0:
             count = getattr(self.model, {"body": "nbody", "joint": "njnt", "camera": "ncam"}.get(kind, ""), 0)
             names = [self.mj.mj_id2name(self.model, object_type, i) or "" for i in range(count)]
-            known = ", ".join(filter(None, names)) or "none with a name"
+            known = close_match(name, filter(None, names)) if any(names) else "none with a name"
             raise HookError(f'found "{name}", but the model has no such {kind}', allowed=known)
         return found
 
     def sensor(self, name: str) -> Values:
-        """A view of what a sensor of the model says."""
+        """A view of the values of a sensor of the model."""
         i = self.number("sensor", name)
         start = int(self.model.sensor_adr[i])
         values: Values = self.data.sensordata[start : start + int(self.model.sensor_dim[i])]
@@ -237,7 +238,7 @@ class Scene:
         return renderer
 
     def close(self) -> None:
-        """Gives back what pictures took."""
+        """Releases the resources of pictures."""
         for renderer in self._renderers.values():
             renderer.close()
         self._renderers.clear()

@@ -1,4 +1,4 @@
-"""The surface at the operator, in three dimensions: what a scan has brought so far, with hand and tip in it.
+"""The surface at the operator, in three dimensions: the part scanned so far, with hand and tip.
 
 ```text
 rows of the grid, from near to far: a row shows above the horizon of those before it
@@ -64,7 +64,7 @@ class SurfaceView:
         self._cell = Cell.create(publish, cells * cells + 6) if publish else None
 
     def __call__(self, t_ns: int, index: int, x: Values, other: Values, y: Values) -> int:
-        """Takes a measurement on its way to the operator and hands it on."""
+        """Takes a measurement on its path to the operator and passes it on."""
         if len(x) > max(self._point):
             self.learn(*(float(value) for value in x[self._point]))
         if len(other) > max(self._hand_at):

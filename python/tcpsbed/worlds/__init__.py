@@ -2,5 +2,6 @@
 
 from tcpsbed.worlds.folder import record, run
 from tcpsbed.worlds.registry import check, names, require
+from tcpsbed.worlds.steering import Steering
 
-__all__ = ["check", "names", "record", "require", "run"]
+__all__ = ["Steering", "check", "names", "record", "require", "run"]

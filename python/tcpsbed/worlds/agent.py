@@ -1,4 +1,4 @@
-"""A host's part of a run, started by ssh: node processes here, their talk and their rows over one pair of lines.
+"""A host's part of a run, started by ssh: node processes, with their messages and rows over one pair of pipes.
 
 ```text
  orchestrator ◄─ ssh: JSON lines ─► agent ◄─ JSON lines ─► tcpsbed node …
@@ -36,7 +36,7 @@ BEAT_S = 0.5
 ORPHAN_S = 10.0
 """Silence after which the orchestrator is taken for dead."""
 DRAIN_S = 0.05
-"""Time between two looks at the rings."""
+"""Polling interval of the rings."""
 PIECE = 1 << 17
 """Bytes of a file in one message, so that none keeps the line for long."""
 
@@ -128,7 +128,7 @@ class Agent:
             file.write(base64.b64decode(piece))
 
     def _files(self) -> None:
-        """Says a hash over all files that came, so that they are known to be whole."""
+        """Answers with a hash over all received files, to check them."""
         found = {str(path.relative_to(self.root)): path for path in self.root.rglob("*") if path.is_file()}
         self.say("files", root=str(self.root), sha256=digest(found))
 
@@ -140,10 +140,10 @@ class Agent:
     def _forward(self, process: Process) -> None:
         while (answer := process.answers.get()) is not None:
             self.say("from", name=process.name, line=answer)
-        self.say("from", name=process.name, line=None, words=process.last_words())
+        self.say("from", name=process.name, line=None, words=process.last_output())
 
     def _to(self, name: str, line: dict[str, Any]) -> None:
-        self.processes[name].tell(**line)
+        self.processes[name].send(**line)
 
     def _rings(self, rings: list[str], captures: list[str]) -> None:
         for ring in rings:
@@ -151,7 +151,7 @@ class Agent:
         self.captures = dict.fromkeys(captures, 0)
 
     def _simulator(self) -> None:
-        """Says where ns-3's program is, or why it is not."""
+        """Answers with the place of ns-3's program, or the reason why it is missing."""
         try:
             self.say("simulator", program=str(ns3_program.built()))
         except WorldError as error:

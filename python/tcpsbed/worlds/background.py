@@ -1,4 +1,4 @@
-"""Background traffic as datagrams: its ends are nodes of the world's own making, hosted as the others are.
+"""Background traffic as datagrams: its ends are additional nodes, hosted like the others.
 
 ```
  events      node a ── l1 ─┬─ router ── l2 ── node b        packets appear at the router and vanish behind l2
@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tcpsbed import _tcps
 from tcpsbed.errors import WorldError
 from tcpsbed.worlds.contract import Hosting
 
 END = "traffic@"
 """Before the name of the place, in the names of ends and of the links that they stand behind."""
-LEAST_BYTES = 26 + 20 + 8 + 2
+LEAST_BYTES = _tcps.STACK_BYTES + 2
 """What a datagram of background traffic takes at least: link, IPv4, UDP, and the mark of its entry. [RFC 791]"""
 
 
@@ -26,39 +27,45 @@ def require(plan: dict[str, Any], hosting: Hosting) -> None:
     """Raises `WorldError` where background traffic shall be datagrams and the hosting has no ends for it."""
     if _as_datagrams(plan) and not hosting.datagrams:
         raise WorldError(
-            f'real.background: found "datagrams", for which {hosting.name} has no ends; allowed: "events", or --world '
-            "namespaces, containers or mininet"
+            f'found "datagrams", for which the world {hosting.name} has no sockets',
+            key="real.background",
+            allowed='"events", or --world namespaces, containers or mininet',
         )
 
 
 def refuse(plan: dict[str, Any]) -> None:
-    """Raises `WorldError` for what datagrams of others cannot be or do, with the remedy."""
+    """Raises `WorldError` for what background traffic as datagrams cannot be or do, with the remedy."""
     if not _as_datagrams(plan):
         return
     for entry in plan["network"].get("traffic", []):
         if entry["model"]["kind"] == "users":
             raise WorldError(
-                f"traffic.{entry['name']}: found users of TCP or QUIC, which have no sockets; allowed: "
-                'real.background = "events"'
+                'found connections of TCP or QUIC, which real.background = "datagrams" does not support',
+                key=f"traffic.{entry['name']}.kind",
+                allowed='real.background = "events"',
             )
-    for place, found, allowed in too_short(plan):
-        raise WorldError(f'{place}: found {found}; allowed: {allowed}; or real.background = "events"')
+    for place, found, allowed in too_short(plan, elsewhere='real.background = "events"'):
+        raise WorldError(f"found {found}", key=place, allowed=allowed)
     for event in plan.get("events", []):
         if event["action"]["kind"] == "traffic":
             raise WorldError(
-                f"events ({event['name']}): found a change of traffic, which datagrams do not follow; allowed: "
-                'real.background = "events"'
+                'found a change of traffic, which real.background = "datagrams" does not support',
+                key=f"events ({event['name']})",
+                allowed='real.background = "events"',
             )
 
 
 def too_short(
-    plan: Mapping[str, Any], least_bytes: int = LEAST_BYTES, what: str = "datagrams take on an Ethernet"
+    plan: Mapping[str, Any],
+    least_bytes: int = LEAST_BYTES,
+    what: str = "a datagram needs on an Ethernet",
+    elsewhere: str = "",
 ) -> Iterator[tuple[str, str, str]]:
     """Place, what was found there and what is allowed, of each entry with packets that nothing there is as short as.
 
     Sizes that are drawn at random count by their mean: one that comes out shorter takes `least_bytes`.
     """
-    allowed = f"{least_bytes} B or more, as {what}"
+    allowed = f"{least_bytes} B or more, which {what}, or {elsewhere}"
     network = plan["network"]
     for entry in network.get("traffic", []):
         model = entry["model"]
@@ -99,12 +106,12 @@ def stand_apart(plan: dict[str, Any]) -> None:
 
 
 def of_the_network(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The entries that what lies between nodes has to make itself."""
+    """The entries that the network between the nodes must generate itself."""
     return [] if _as_datagrams(plan) else list(plan["network"].get("traffic", []))
 
 
 def links_of_the_scenario(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of links without those that only ends of traffic stand behind."""
+    """Rows of links, without those of the additional traffic nodes."""
     return [row for row in rows if not row["name"].startswith(END)]
 
 

@@ -1,27 +1,27 @@
-"""What needs nothing but this program: no network at all, and the built-in emulator."""
+"""Networks that need only this program: none at all, and the built-in emulator."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from tcpsbed.worlds.contract import Network
-from tcpsbed.worlds.process import Talk
+from tcpsbed.worlds.process import ControlChannel
 
 
 class Direct(Network):
-    """Nodes reach each other by whatever is there."""
+    """No network of its own: nodes reach each other directly."""
 
     name: ClassVar[str] = "none"
-    what: ClassVar[str] = "nothing of ours: loopback, or the network that is there"
+    what: ClassVar[str] = "no emulation: loopback, or the existing network"
 
     @classmethod
     def unfit(cls, hosting: str) -> str | None:
-        """Nodes in namespaces of their own have no way to each other."""
+        """Nodes in separate namespaces cannot reach each other."""
         if hosting in ("process", "hosts"):
             return None
-        return f"nodes of {hosting} are alone in their namespaces; take {hosting}+emulator"
+        return f"nodes of {hosting} have no network between them; allowed: {hosting}+emulator"
 
-    def impair(self) -> Talk | None:
+    def impair(self) -> ControlChannel | None:
         """Builds nothing."""
         return None
 
@@ -35,9 +35,11 @@ class Emulator(Network):
     @classmethod
     def unfit(cls, hosting: str) -> str | None:
         """Mininet's hosts are joined by its own switches."""
-        return "Mininet hosts have switches between them; take mininet" if hosting == "mininet" else None
+        return (
+            "hosts of Mininet have switches between them; allowed: mininet" if hosting == "mininet" else None
+        )
 
-    def impair(self) -> Talk | None:
+    def impair(self) -> ControlChannel | None:
         """Starts the emulator's process."""
         self.process = self.hosting.beside("emulator")
         return self.process

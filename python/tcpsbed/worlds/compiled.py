@@ -20,7 +20,7 @@ def cache(kind: str) -> Path:
 
 
 def state(files: Iterable[Path], beside: str = "") -> str:
-    """16 hexadecimal digits that stand for the content of files, and for what else a program depends on."""
+    """16 hexadecimal digits that identify the content of files, and other inputs of a program."""
     digest = hashlib.sha256()
     for file in files:
         digest.update(file.read_bytes())
@@ -65,8 +65,8 @@ def once(folder: Path, place: Path, what: str, arguments: Sequence[str], limit_s
         with suppress(OSError):  # another run was faster
             fresh.rename(folder)
         if not folder.exists():
-            raise WorldError(f"{folder}: {what} is compiled, but cannot be put there")
+            raise WorldError(f"{folder}: {what} is compiled, but cannot be stored there")
     except subprocess.TimeoutExpired:
-        raise WorldError(f"{place}: {what} is not compiled after {limit_s} s") from None
+        raise WorldError(f"{place}: {what} did not compile within {limit_s} s") from None
     finally:
         shutil.rmtree(fresh, ignore_errors=True)

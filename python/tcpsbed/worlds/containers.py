@@ -1,4 +1,4 @@
-"""A container a node, by Podman or Docker; where neither is there, plain network namespaces, and a line that says so.
+"""A container per node, by Podman or Docker; without them plain network namespaces, with a note.
 
 ```
  emulator or ns-3 ══ TUN device ══ namespace ── tcpsbed node     in a container of the image localhost/tcpsbed
@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 from tcpsbed.errors import DataError, WorldError
 from tcpsbed.worlds.local import Namespaces
-from tcpsbed.worlds.process import Process, Talk
+from tcpsbed.worlds.process import ControlChannel, Process
 
 IMAGE = "localhost/tcpsbed"
 """Name of the image, tagged with the version of this package."""
@@ -41,7 +41,7 @@ class Containers(Namespaces):
 
     name: ClassVar[str] = "containers"
     shares_files: ClassVar[bool] = False
-    what: ClassVar[str] = "a container a node, by Podman or Docker"
+    what: ClassVar[str] = "one container per node, by Podman or Docker"
     instead: str | None = None
 
     @classmethod
@@ -54,21 +54,21 @@ class Containers(Namespaces):
         """What stood in for containers, where something did."""
         return super().told() | ({} if self.instead is None else {"fallback": self.instead})
 
-    def launch(self) -> list[Talk]:
+    def launch(self) -> list[ControlChannel]:
         """Starts a container a node, or a process in a namespace where there is no engine or no image."""
         command, self.instead = engine(), self.fallback()
         if command is None or self.instead is not None:
-            print(f"tcpsbed: no containers here; instead {self.instead}", file=sys.stderr)
+            print(f"tcpsbed: containers are not available; used instead: {self.instead}", file=sys.stderr)
             return super().launch()
         self.isolate()
-        self.started: list[Talk] = []
+        self.started: list[ControlChannel] = []
         for id, node in enumerate(self.job.plan["nodes"]):
             words = self._command(command, id)
             self.started.append(Process(node["name"], self.job.ring(id), words))
         return self.started
 
     def _command(self, engine: tuple[str, ...], id: int) -> list[str]:
-        """What runs a node: its files are at the same paths inside, and nothing else of this machine is there."""
+        """The command of a node: its files have the same paths inside, and nothing else of this machine is visible."""
         places = {self.job.memory: "", self.job.folder.absolute(): ""}
         if self.job.scenario is not None:
             places |= {self.job.scenario.folder: ":ro"}
@@ -95,7 +95,7 @@ def image() -> str:
 
 @cache
 def engine() -> tuple[str, ...] | None:
-    """The command that runs containers here; `None` if there is none that works."""
+    """The command that runs containers here; `None` if none works."""
     for name, command in ENGINES.items():
         if shutil.which(name) and _ask(command, "info").returncode == 0:
             return command
@@ -169,7 +169,7 @@ def _limits() -> list[str]:
 
 
 def _ask(engine: tuple[str, ...], *words: str, seconds: float = ANSWER_S) -> subprocess.CompletedProcess[str]:
-    """What an engine says; silence counts as failure."""
+    """The answer of an engine; silence counts as failure."""
     try:
         return subprocess.run(
             [*engine, *words], capture_output=True, text=True, errors="replace", timeout=seconds

@@ -1,4 +1,4 @@
-"""What a world is made of: where the nodes run (hosting), and what lies between them (network).
+"""The parts of a world: where nodes run (hosting), and the network between them (network).
 
 ```
  launch     hosting  node processes, one a node, started and waiting for their plan
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tcpsbed import config
-from tcpsbed.worlds.process import Process, Talk
+from tcpsbed import scenarios
+from tcpsbed.worlds.process import ControlChannel, Process
 from tcpsbed.worlds.rows import Drain, RingDrain
 
 
@@ -41,7 +41,7 @@ class Job:
     """
 
     plan: dict[str, Any]
-    scenario: config.Scenario | None
+    scenario: scenarios.Scenario | None
     memory: Path
     folder: Path
 
@@ -51,7 +51,7 @@ class Job:
 
 
 class Hosting(ABC):
-    """Where nodes run. One class a way; nothing outside this process is touched before `launch`."""
+    """Where nodes run. One class per kind; nothing outside this process changes before `launch`."""
 
     name: ClassVar[str]
     """How it is called on the command line."""
@@ -79,17 +79,17 @@ class Hosting(ABC):
     """From the start message to the barrier."""
 
     @abstractmethod
-    def launch(self) -> Sequence[Talk]:
+    def launch(self) -> Sequence[ControlChannel]:
         """Starts a process a node, in the order of the plan."""
 
-    def beside(self, name: str) -> Talk:
-        """Starts a process that stands between nodes and speaks the emulator's part of the control protocol. It runs on
-        this computer, unless the hosting knows a better place.
+    def beside(self, name: str) -> ControlChannel:
+        """Starts a process between the nodes that takes the emulator's part of the control protocol, on this computer
+        unless the hosting has a better place.
         """
         return Process(name, self.job.memory / name)
 
     def simulator(self) -> str:
-        """The file of ns-3's program where `beside` starts what stands between; compiled if it is not there.
+        """The file of ns-3's program on the computer of `beside`, compiled if missing.
 
         Raises
         ------
@@ -116,7 +116,7 @@ class Hosting(ABC):
 
     @classmethod
     def fallback(cls) -> str | None:
-        """What stands in on this machine for what it is named after, and why; `None` if nothing does."""
+        """The substitute on this machine and its reason; `None` without a substitute."""
         return None
 
     def addresses(self) -> list[str]:
@@ -132,7 +132,7 @@ class Hosting(ABC):
 
 
 class Network(ABC):
-    """What lies between nodes."""
+    """The network between nodes."""
 
     name: ClassVar[str]
     """How it is called on the command line."""
@@ -149,15 +149,15 @@ class Network(ABC):
 
     @classmethod
     def unfit(cls, hosting: str) -> str | None:
-        """Why it cannot join nodes of a hosting, and what to take instead; `None` if it can."""
+        """Why it cannot join nodes of a hosting, `; allowed: ` and the worlds that can; `None` if it can join them."""
         return None
 
     def refuse(self) -> None:  # noqa: B027 - nothing to do is a good answer
         """Raises `ConfigError` or `WorldError` if the scenario asks for what it cannot do, with the remedy."""
 
     @abstractmethod
-    def impair(self) -> Talk | None:
-        """Builds what lies between the nodes. A process that it returns speaks the emulator's part of the control
+    def impair(self) -> ControlChannel | None:
+        """Builds the network between the nodes. A process that it returns takes the emulator's part of the control
         protocol: it gets `prepare` without a node and answers with gates, or takes the nodes' devices at `taps`.
         """
 

@@ -1,17 +1,18 @@
-"""A run and the folder it leaves: scenario, plan, rows, result."""
+"""A run and its folder: scenario, plan, rows, result."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tcpsbed import clocks, config, results
+from tcpsbed import clocks, results, scenarios
+from tcpsbed.errors import HookError, WorldError
 from tcpsbed.results import marker
 from tcpsbed.robots import OUTPUTS
 from tcpsbed.worlds import memory, registry
+from tcpsbed.worlds.steering import Live, Progress, Steering
 
 PCAPNG_S = 60.0
 """Longest run whose packets are captured without being asked for."""
@@ -20,12 +21,12 @@ STREAMED = set(OUTPUTS) - {"publish"}
 
 
 def run(
-    scenario: config.Scenario,
+    scenario: scenarios.Scenario,
     *,
     world: str = "virtual",
     out: Path,
-    progress: Callable[[float], bool] | None = None,
-    live: Callable[[bytes, float], None] | None = None,
+    progress: Progress | None = None,
+    live: Live | None = None,
 ) -> Path:
     """Runs a scenario in a world into a results folder of its own; parameters and errors are those of `record`."""
     with results.writing(out, "run", inputs=scenario.files) as place:
@@ -34,30 +35,31 @@ def run(
 
 
 def record(
-    scenario: config.Scenario,
+    scenario: scenarios.Scenario,
     *,
     world: str = "virtual",
     out: Path,
     home: Path | None = None,
-    progress: Callable[[float], bool] | None = None,
-    live: Callable[[bytes, float], None] | None = None,
+    progress: Progress | None = None,
+    live: Live | None = None,
+    steering: Steering | None = None,
 ) -> Path:
     """Runs a scenario in a world and leaves ``scenario.toml``, ``plan.json``, ``result.json`` and ``records.bin``.
 
     Parameters
     ----------
     scenario
-        From ``tcpsbed.config.load``.
+        From ``tcpsbed.scenarios.load``.
     world
         ``virtual``, ``real``, or another world that the registry knows.
     out
         An empty folder.
     home
         What the folder will be called in the end, for the paths in ``plan.json``; absent: as it is.
-    progress
-        Called with the share done, 0 to 1; a false answer stops the run.
-    live
-        On the machine's clock only: called with new rows and the run time in seconds.
+    progress, live
+        Called while it runs (``worlds.steering``).
+    steering
+        Events that are asked for while the run goes on; in virtual time its pace, too.
 
     Returns
     -------
@@ -73,15 +75,37 @@ def record(
     memory.sweep()
     marker.note(out, world=world)
     begun = time.perf_counter()
-    plan = config.compile_plan(scenario, out / "inputs")
-    (out / "scenario.toml").write_text(config.dump(scenario), encoding="utf-8")
-    (out / "plan.json").write_text(_at_home(json.dumps(plan), out, home or out), encoding="utf-8")
-    with results.streamed(_streamed(plan)):
-        result = _run(plan, scenario, world, out, progress, live)
+    plan = scenarios.compile_plan(scenario, out / "inputs")
+    (out / "scenario.toml").write_text(scenarios.dump(scenario), encoding="utf-8")
+    text = json.dumps(plan)
+    (out / "plan.json").write_text(_at_home(text, out, home or out), encoding="utf-8")
+    named = any(f'"{key}"' in text for key in STREAMED)
+    with results.streamed(_streamed(plan) if named else set()):
+        try:
+            result = _run(plan, scenario, world, out, progress, live, steering)
+        except WorldError as error:
+            raise _placed(error, scenario) from None
+    if steering is not None:
+        (out / "plan.json").write_text(_at_home(json.dumps(plan), out, home or out), encoding="utf-8")
     result["world"] = world
     result["total_s"] = time.perf_counter() - begun
     (out / "result.json").write_text(json.dumps(result), encoding="utf-8")
     return out
+
+
+def _placed(error: WorldError, scenario: scenarios.Scenario) -> WorldError:
+    """The error with file and line of its key, which a plan names by direction: links.wan.forward.loss."""
+    *parts, last = (error.key or "").split(".")
+    key: list[str | int] = []
+    here: Any = scenario.document
+    for part in parts:
+        if isinstance(here, dict) and part in here:
+            key.append(part)
+            here = here[part]
+    if error.file or not here or here is scenario.document:
+        return error
+    told = scenario.error((*key, last), error.found, "")
+    return WorldError(error.found, file=told.file, line=told.line, key=told.key, allowed=error.allowed)
 
 
 def _streamed(plan: Any) -> set[Path]:
@@ -101,17 +125,28 @@ def _at_home(text: str, out: Path, home: Path) -> str:
 
 def _run(
     plan: dict[str, Any],
-    scenario: config.Scenario,
+    scenario: scenarios.Scenario,
     world: str,
     out: Path,
-    progress: Callable[[float], bool] | None,
-    live: Callable[[bytes, float], None] | None,
+    progress: Progress | None,
+    live: Live | None,
+    steering: Steering | None,
 ) -> dict[str, Any]:
     pcapng = _captures(scenario, plan)
+    if steering is not None and not registry.takes_events(world, plan):
+        steering.refusal = f"found an event of the network, which cannot change during a run in {world}"
     if world in clocks.SIMULATED:
         from tcpsbed.worlds import virtual
 
-        return virtual.run(plan, out, progress=progress, pcapng=pcapng, world=world)
+        try:
+            return virtual.run(
+                plan, out, progress=progress, pcapng=pcapng, world=world, live=live, steering=steering
+            )
+        except HookError:
+            rows = out / "records.bin"
+            if not rows.exists() or rows.stat().st_size == 0:
+                scenarios.check(scenario)  # it could not begin: a check knows the key
+            raise
     from tcpsbed.worlds import real
 
     return real.run(
@@ -123,9 +158,10 @@ def _run(
         crowded=scenario.real.crowded,
         world=world,
         scenario=scenario,
+        steering=steering,
     )
 
 
-def _captures(scenario: config.Scenario, plan: dict[str, Any]) -> bool:
+def _captures(scenario: scenarios.Scenario, plan: dict[str, Any]) -> bool:
     wish = scenario.measure.pcapng
     return bool(wish == "on" or (wish == "auto" and plan["duration_ns"] <= PCAPNG_S * 1e9))

@@ -19,11 +19,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tcpsbed.config.model.place import Host
 from tcpsbed.errors import WorldError
+from tcpsbed.scenarios.model.place import Host
 from tcpsbed.worlds.contract import Hosting
 from tcpsbed.worlds.link import LOCAL, Link, files_of
-from tcpsbed.worlds.process import Talk
+from tcpsbed.worlds.process import ControlChannel
 from tcpsbed.worlds.rows import Drain
 
 
@@ -51,7 +51,9 @@ class Hosts(Hosting):
         scenario = self.job.scenario
         if scenario is None or not scenario.hosts:
             raise WorldError(
-                "world hosts: the scenario names no hosts; add [hosts.NAME] with address and nodes"
+                "found no hosts for --world hosts",
+                key="hosts",
+                allowed='a table for each computer, such as [hosts.robot] address = "10.0.0.2" and nodes = ["robot"]',
             )
         names = [node["name"] for node in self.job.plan["nodes"]]
         placed = [(node, host) for host, model in scenario.hosts.items() for node in model.nodes]
@@ -77,7 +79,7 @@ class Hosts(Hosting):
                 ("hosts", name, "data"), f'found "{_data(host)}"', "the IP address of its sockets for data"
             ) from None
 
-    def launch(self) -> list[Talk]:
+    def launch(self) -> list[ControlChannel]:
         """Reaches all hosts, gives them what the nodes need, and starts the nodes."""
         self.links: dict[str, Link] = {}
         for name, host in self.hosts.items():
@@ -100,12 +102,13 @@ class Hosts(Hosting):
         between = [host for host, model in self.hosts.items() if model.role == "network"]
         if len(between) != 1:
             raise WorldError(
-                f'world hosts: found {len(between)} hosts with the role; one host needs role = "network" for what lies '
-                "between the nodes"
+                f'found {len(between)} hosts with role = "network"',
+                key="hosts",
+                allowed='role = "network" at one host, which emulates what lies between the nodes',
             )
         return between[0]
 
-    def beside(self, name: str) -> Talk:
+    def beside(self, name: str) -> ControlChannel:
         """On the host whose role is `network`."""
         middle = self._middle()
         self.job.plan["real"]["gates"] = _data(self.hosts[middle])
@@ -165,11 +168,11 @@ class LineDrain(Drain):
         return b"".join(fresh)
 
     def silent_s(self) -> dict[str, float]:
-        """As the hosts that live have told."""
+        """Silences as reported by the live hosts."""
         return {name: s for link in self.links if link.dead is None for name, s in link.silent_s.items()}
 
     def finish(self) -> None:
-        """Waits for the last rows of the hosts that live, and looks at their clocks again."""
+        """Waits for the last rows of the live hosts, and reads their clocks again."""
         for link in self.links:
             if link.dead is None:
                 with suppress(WorldError):

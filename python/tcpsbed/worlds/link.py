@@ -1,4 +1,4 @@
-"""The line to a host: an agent there, started by the system's ssh, and what is known of its clock and its life."""
+"""The connection to a host: an agent started by the system's ssh, with the state of its clock and its life signs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from typing import Any
 
 from tcpsbed import _tcps
 from tcpsbed.beside import imported
-from tcpsbed.config.model.place import Host
 from tcpsbed.errors import WorldError
-from tcpsbed.processes import OURS
+from tcpsbed.processes import OURS, talking
 from tcpsbed.robots import OUTPUTS
+from tcpsbed.scenarios.model.place import Host
 from tcpsbed.worlds import memory, ns3_program
 from tcpsbed.worlds.agent import BEAT_S, PIECE, digest
-from tcpsbed.worlds.process import Pipe, Talk, heard
+from tcpsbed.worlds.process import ControlChannel, Pipe, heard
 
 SILENT_S = 1.6
 """Silence after which a host is taken for dead: three signs of life are missing."""
@@ -71,15 +71,7 @@ class Link:
         self.heard = time.monotonic()
         self.silent_s: dict[str, float] = {}
         """How long the loops of each process there have not run, by the name of its ring, as the last beat said."""
-        self.child = subprocess.Popen(
-            self._command(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+        self.child = talking(self._command())
         self.pipe = Pipe(self.child.stdin)
         for body in (self._listen, self._overhear, self._guard):
             threading.Thread(target=body, daemon=True).start()
@@ -109,7 +101,7 @@ class Link:
         with suppress(subprocess.TimeoutExpired):
             self.child.wait(1)
         said = "".join(self.words).strip().splitlines()
-        self._die(f"its line ended (status {self.child.returncode}): {said[-1] if said else 'no word'}")
+        self._die(f"its connection ended (status {self.child.returncode}): {said[-1] if said else 'no word'}")
 
     def _overhear(self) -> None:
         assert self.child.stderr is not None
@@ -123,7 +115,7 @@ class Link:
             self.pipe.beat()
             silent_s = time.monotonic() - self.heard
             if self.python and silent_s > (SILENT_S if self.root else ANSWER_S):
-                self._die(f"no sign of life for {silent_s:.1f} s")
+                self._die(f"no answer for {silent_s:.1f} s")
 
     def _take(self, op: str, message: dict[str, Any]) -> None:
         match op:
@@ -189,7 +181,7 @@ class Link:
         if "No module named" in said or "not found" in said:
             return f"; install tcpsbed {VERSION} there: {self.host.python} -m pip install tcpsbed=={VERSION}"
         if "Permission denied" in said:
-            return "; ssh must get in without a password: ssh-copy-id"
+            return "; ssh must log in without a password: ssh-copy-id"
         return ""
 
     def greet(self) -> None:
@@ -236,7 +228,7 @@ class Link:
         wanted, answer = digest(sent), self.ask("files")
         if answer["sha256"] != wanted:
             raise WorldError(
-                f"host {self.name}: files came damaged (hash {answer['sha256'][:12]}, sent {wanted[:12]})"
+                f"host {self.name}: files arrived damaged (hash {answer['sha256'][:12]}, sent {wanted[:12]})"
             )
         self.root, self.sha256 = answer["root"], wanted
 
@@ -271,15 +263,15 @@ class Link:
             self.child.wait()
 
 
-class Remote(Talk):
+class Remote(ControlChannel):
     """A process on another host."""
 
     def __init__(self, name: str, ring: Path, link: Link) -> None:
         super().__init__(name, ring)
         self.link, self.words = link, "no word"
 
-    def tell(self, **message: Any) -> None:
-        """Sends a line; paths become those of the host, moments those of its clock."""
+    def send(self, **message: Any) -> None:
+        """Sends a line; paths are converted to those of the host, times to its clock."""
         if message["op"] == "prepare":
             message["plan"] = _moved(memory.placed(message["plan"], self.link.memory), self.link.root)
             message["ring"] = f"{self.link.memory}/{self.ring.name}"
@@ -290,8 +282,8 @@ class Remote(Talk):
             message["at_ns"] += self.link.offset_ns
         self.link.say("to", name=self.ring.name, line=message)
 
-    def last_words(self) -> str:
-        """How it ended, as its host told."""
+    def last_output(self) -> str:
+        """How it ended, as reported by its host."""
         return self.words
 
     def end(self) -> None:

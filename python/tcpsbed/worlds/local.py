@@ -8,18 +8,18 @@ from typing import ClassVar
 
 from tcpsbed.worlds import background
 from tcpsbed.worlds.contract import Hosting
-from tcpsbed.worlds.process import Process, Talk
+from tcpsbed.worlds.process import ControlChannel, Process
 
 
 class Processes(Hosting):
     """A process a node, all of them on loopback."""
 
     name: ClassVar[str] = "process"
-    what: ClassVar[str] = "a process a node, sockets on loopback"
+    what: ClassVar[str] = "one process per node, sockets on loopback"
 
-    def launch(self) -> list[Talk]:
+    def launch(self) -> list[ControlChannel]:
         """Starts the nodes."""
-        self.started: list[Talk] = []
+        self.started: list[ControlChannel] = []
         for id, node in enumerate(self.job.plan["nodes"]):
             self.started.append(Process(node["name"], self.job.ring(id)))
         return self.started
@@ -31,10 +31,10 @@ class Processes(Hosting):
 
 
 class Namespaces(Processes):
-    """A process a node, each alone in a network namespace: its only way out is a device that the emulator holds."""
+    """One process per node, each in a network namespace whose only exit is a device of the emulator."""
 
     name: ClassVar[str] = "namespaces"
-    what: ClassVar[str] = "a process and a network namespace a node"
+    what: ClassVar[str] = "one process and one network namespace per node"
     datagrams: ClassVar[bool] = True
 
     @classmethod
@@ -55,7 +55,7 @@ class Namespaces(Processes):
         self.job.plan["real"]["network"] = "namespaces"
         background.stand_apart(self.job.plan)
 
-    def launch(self) -> list[Talk]:
+    def launch(self) -> list[ControlChannel]:
         """Starts the nodes; each goes into its namespace when it gets its plan."""
         self.isolate()
         return super().launch()

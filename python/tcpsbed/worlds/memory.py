@@ -1,4 +1,4 @@
-"""The folder of a run in shared memory: rings of rows, states of robots; and what dead processes left there.
+"""The folder of a run in shared memory: rings of rows, states of robots, and remains of dead processes.
 
 ```text
  /dev/shm/tcpsbed-PID-xxxxxxxx/.lock         held by the process whose run it is, as long as it lives, then by who saves it
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import _tcps, results
+from tcpsbed.errors import TcpsbedError
 from tcpsbed.results import marker
 from tcpsbed.robots import MEMORY
 
@@ -76,7 +77,7 @@ def sweep() -> None:
                         shutil.rmtree(left)
         except FileNotFoundError:
             continue
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TcpsbedError) as error:
             print(f"tcpsbed: {left}: rows of a dead run stay there: {error}", file=sys.stderr)
 
 
@@ -110,7 +111,7 @@ def save(left: Path) -> None:
 
     Raises
     ------
-    OSError, ValueError
+    OSError, TcpsbedError
         If they cannot be saved: they must stay.
     """
     if not (left / _FOLDER).is_file():
@@ -130,7 +131,7 @@ def save(left: Path) -> None:
 
 @contextmanager
 def rescued(run: Path) -> Iterator[None]:
-    """Saves the rows that a dead process left in memory; what is there goes when the work with them is done."""
+    """Saves the rows that a dead process left in memory; the memory is released afterwards."""
     found = marker.read(run)
     left = Path(found.memory) if found is not None and found.memory else None
     if left is None or not _is_ours(left):

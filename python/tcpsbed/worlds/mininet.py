@@ -1,4 +1,4 @@
-"""Mininet hosts and switches: a node in every host, the links of the scenario between switches that learn nothing.
+"""Mininet hosts and switches: a node per host, and the scenario's links between switches with fixed tables.
 
 ```
  unshare ── box (system Python, Mininet) ── h0 ── s0 ══ s2 ══ s1 ── h1
@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tcpsbed.errors import WorldError
+from tcpsbed.processes import talking
 from tcpsbed.worlds import local, mininet_box, mininet_plan
 from tcpsbed.worlds.contract import Hosting, Job, Network
-from tcpsbed.worlds.process import NODE, Process, Talk
+from tcpsbed.worlds.process import NODE, ControlChannel, Process
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 """Debian's package of Mininet is for the system's Python."""
@@ -37,7 +38,7 @@ class Hosts(Hosting):
     """A Mininet host a node."""
 
     name: ClassVar[str] = "mininet"
-    what: ClassVar[str] = "a Mininet host a node, in namespaces of their own"
+    what: ClassVar[str] = "one Mininet host per node, each in its own namespaces"
     datagrams: ClassVar[bool] = True
     switching = "bridge"
     """What its switches are; the network says."""
@@ -57,11 +58,11 @@ class Hosts(Hosting):
         """What neither switches nor relay can do."""
         mininet_plan.refuse(self.job.plan)
 
-    def launch(self) -> list[Talk]:
+    def launch(self) -> list[ControlChannel]:
         """Builds hosts and switches, and starts the nodes in the hosts."""
         wanted = mininet_plan.layout(self.job.plan)
         self.box = Box(wanted | {"switching": self.switching, "folder": str(self.job.memory / "ovs")})
-        self.started: list[Talk] = []
+        self.started: list[ControlChannel] = []
         for id, node in enumerate(self.job.plan["nodes"]):
             command = ("nsenter", f"--net=/proc/{self.box.pids[id]}/ns/net", *NODE)
             self.started.append(Process(node["name"], self.job.ring(id), command))
@@ -98,12 +99,12 @@ class Switches(Network):
         return (
             None
             if hosting == "mininet"
-            else f"Mininet switches join Mininet hosts; take mininet, or {hosting}+emulator"
+            else f"switches of Mininet join only hosts of Mininet; allowed: mininet, or {hosting}+emulator"
         )
 
     def impair(self) -> Process | None:
-        """The switches stand already: the hosts were built with them. Starts what is beside them in a process that
-        speaks the emulator's part without gates: the relay of some links, and background traffic.
+        """The switches exist already, built with the hosts. Starts a process with the emulator's part without gates:
+        the relay of some links, and background traffic.
         """
         box, plan = self.hosts.box, self.job.plan
         wires, stands = mininet_plan.wires(plan), mininet_plan.stands(plan)
@@ -181,15 +182,7 @@ class Box:
     def __init__(self, wanted: dict[str, Any]) -> None:
         # A file holds any number of its words; a pipe that nobody reads would stop it when it is full.
         self.errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
-        self.child = subprocess.Popen(
-            [*UNSHARE, SYSTEM_PYTHON, "-I", mininet_box.__file__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.errors,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+        self.child = talking([*UNSHARE, SYSTEM_PYTHON, "-I", mininet_box.__file__], stderr=self.errors)
         try:
             answer = self._ask(wanted)
             self.wrong: list[str] = answer["wrong"]

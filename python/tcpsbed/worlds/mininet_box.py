@@ -25,8 +25,6 @@ from typing import Any
 
 MTU_ROOM = 1518
 """A burst of one frame: HTB's own default is 15 KB."""
-HEADER_BYTES = 12
-"""What the kernel does not count of a frame's 26 bytes of link: it sees 14."""
 NETEM_PACKETS = 100_000
 """Limit of a netem that has none of its own: its default of 1000 would drop."""
 NO_LINK = 65535
@@ -35,7 +33,7 @@ OVS_SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 
 
 def run(*command: str, lines: list[str] | None = None) -> str:
-    """What a command says, given lines to read; raises `RuntimeError` if it fails."""
+    """The output of a command for given input lines; raises `RuntimeError` if it fails."""
     text = None if lines is None else "\n".join(lines)
     done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace")
     if done.returncode:
@@ -52,7 +50,7 @@ def shaped(interface: str, link: dict[str, Any]) -> list[str]:
         lines.append(f"qdisc add dev {interface} root handle 1: htb default 1")
         lines.append(
             f"class add dev {interface} parent 1: classid 1:1 htb rate {rate}bit ceil {rate}bit"
-            f" burst {burst} cburst {burst} overhead {HEADER_BYTES}"
+            f" burst {burst} cburst {burst} overhead {link['overhead_bytes']}"
         )
         handle, parent = "2:", "parent 1:1"
     behind = queue_of(link)
@@ -90,7 +88,7 @@ def unlike(link: dict[str, Any], queues: str, classes: str) -> list[str]:
 
 
 def verified(impaired: list[tuple[str, dict[str, Any]]]) -> list[str]:
-    """What of all links, each at its interface, is not as it was set: two calls of `tc` for all of them."""
+    """What of all links, each at its interface, differs from its settings: two calls of `tc` for all of them."""
     queues: dict[str, str] = {}
     for line in run("tc", "qdisc", "show").splitlines():
         queues.setdefault(line.split(" dev ")[1].split()[0], "")
@@ -119,7 +117,7 @@ def bridge(name: str, interfaces: list[str]) -> list[str]:
 
 
 def build(wanted: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The network, and what is told of it."""
+    """The network and its description."""
     from mininet.link import Link
     from mininet.net import Mininet
     from mininet.node import Node
@@ -171,7 +169,7 @@ def build(wanted: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 
 def _introduce(host: Any, others: list[dict[str, Any]]) -> None:
-    """Tells a host the addresses of all others."""
+    """Gives a host the addresses of all others."""
     lines = [f"neigh replace {o['address']} lladdr {o['mac']} dev {host.name}-eth0" for o in others]
     _in(host, "ip", "-batch", "-", lines=lines)
 

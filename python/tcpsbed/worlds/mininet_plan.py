@@ -1,4 +1,4 @@
-"""What becomes of a plan in Mininet: hosts, switches, links of the kernel, and those that a relay of ours emulates.
+"""A plan in Mininet: hosts, switches, links of the kernel, and links that our relay emulates.
 
 ```
  switch s0 ── veth with HTB, pfifo, netem ── switch s1      what the kernel can do
@@ -20,6 +20,8 @@ from tcpsbed.worlds import background, fit
 
 RELAYED = ("medium", "jitter", "duplicate", "corrupt", "outages", "slots", "opportunities_ns")
 """Keys of a link that the kernel's queues cannot do."""
+UNCOUNTED_BYTES = _tcps.LINK_BYTES - 14
+"""What the kernel, which sees an Ethernet header, does not count of what links count around IP."""
 
 
 def address(host: int) -> str:
@@ -70,6 +72,7 @@ def _link(link: Mapping[str, Any], number: int) -> dict[str, Any]:
         "name": f"links.{link['name']}",
         "number": number,
         "rate_bps": link.get("rate_bps"),
+        "overhead_bytes": UNCOUNTED_BYTES,
         "delay_ns": link.get("delay_ns", 0),
         "loss": (link.get("loss") or {}).get("p", 0),
         "queue": {key: queue[key] for key in ("limit_bytes", "limit_packets") if queue.get(key) is not None},
@@ -133,26 +136,10 @@ def refuse(plan: Mapping[str, Any]) -> None:
     WorldError
         With the first such thing.
     """
-    fit.refuse("Mininet", plan, _unfit(plan))
+    fit.refuse(fit.MININET, plan, _unfit(plan))
 
 
 def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    built_in = "the emulator (--world namespaces)"
-    for link in plan["network"]["links"]:
-        name = f"links.{link['name']}"
-        if link.get("radio"):
-            yield name, "a radio link", built_in
-        if link.get("dscp") is not None:
-            yield f"{name}.dscp", "a code point", built_in
-        if not link["name"].endswith((".forward", ".backward")):
-            yield name, "a link of one direction", "both directions"
-    for traffic in plan["network"].get("traffic", []):
-        if traffic["model"]["kind"] == "users":
-            allowed = f"cbr, poisson, vbr, replay or video; or {built_in}"
-            yield f"traffic.{traffic['name']}", "users of TCP or QUIC", allowed
-    for place, found, allowed in background.too_short(plan):
-        yield place, found, f"{allowed}; or {built_in}"
-    for event in plan.get("events", []):
-        if event["action"]["kind"] in ("reroute", "traffic"):
-            allowed = f"events of links, flows and components, or {built_in}"
-            yield f"events ({event['name']})", "another way or other traffic", allowed
+    built_in = "--world namespaces"
+    yield from fit.unhonoured(fit.MININET, plan, built_in)
+    yield from background.too_short(plan, elsewhere=built_in)

@@ -16,9 +16,10 @@ from typing import Any, ClassVar
 from tcpsbed.errors import WorldError
 from tcpsbed.worlds import background, fit, ns3_program
 from tcpsbed.worlds.contract import Network
-from tcpsbed.worlds.process import Talk
+from tcpsbed.worlds.process import ControlChannel
 
-NAME = "ns-3"
+NAME = fit.NS3
+_BUILT_IN = "--world virtual or real"
 MOST_LAG_NS = 100_000_000
 """How late ns-3 may be on the machine's clock before the run ends."""
 LEAST_BYTES = 2 + 20 + 8 + 4
@@ -40,16 +41,18 @@ class Ns3(Network):
     def unfit(cls, hosting: str) -> str | None:
         """Mininet's hosts are joined by its own switches."""
         return (
-            "Mininet hosts have switches between them; take mininet, or ns3" if hosting == "mininet" else None
+            "hosts of Mininet have switches between them; allowed: mininet, or ns3"
+            if hosting == "mininet"
+            else None
         )
 
     def refuse(self) -> None:
-        """What ns-3 is not told to do, and what the one of this computer, if it is that one, does not have."""
+        """Keys that ns-3 cannot honour, and features that this computer's ns-3 lacks."""
         refuse(self.job.plan)
         if self.hosting.here:
             require(self.job.plan)
 
-    def impair(self) -> Talk | None:
+    def impair(self) -> ControlChannel | None:
         """Starts the emulator's process with ns-3 behind it, where the hosting has room for it."""
         plan = self.job.plan
         foreign = foreign_of(plan, background.of_the_network(plan), self.hosting.simulator())
@@ -146,7 +149,7 @@ def _lte(radio: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _lena(radio: Mapping[str, Any]) -> dict[str, Any]:
-    """A link of kind nr as 5G-LENA is told of it."""
+    """A link of kind nr in the form for 5G-LENA."""
     cell = radio["lena"]
     access, order = cell["scheduler"].split("-")
     return {
@@ -182,8 +185,9 @@ def require(plan: Mapping[str, Any]) -> None:
     lack = ns3_program.lena() if links else None
     if lack is not None:
         raise WorldError(
-            f'links.{links[0]}: found a radio of kind "nr", which over ns-3 needs {lack}; '
-            'or "lte", "wifi", or the built-in network (--world virtual, real)'
+            f'found a radio of kind "nr", which over ns-3 needs {lack}',
+            key=f"links.{links[0]}.radio",
+            allowed=f'kind = "lte", kind = "wifi", or {_BUILT_IN}',
         )
 
 
@@ -200,67 +204,35 @@ def refuse(plan: Mapping[str, Any]) -> None:
 
 def _unfit(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Place, what was found there and what is allowed, of everything that does not fit."""
+    yield from fit.unhonoured(NAME, plan, _BUILT_IN)
     for link in plan["network"]["links"]:
-        for found, allowed in _unfit_link(link):
-            yield f"links.{link['name']}", found, allowed
+        if (link.get("radio") or {}).get("kind") == "nr":
+            for key, found, allowed in _unfit_nr(link):
+                yield f"links.{link['name']}.{key}", found, f"{allowed}, or {_BUILT_IN}"
     yield from _unfit_media(plan["network"]["links"])
     yield from _unfit_radio(plan["network"]["links"])
-    for traffic in plan["network"].get("traffic", []):
-        if traffic["model"]["kind"] == "users":
-            yield (
-                f"traffic.{traffic['name']}",
-                "users of TCP or QUIC",
-                "cbr, poisson, vbr, replay or video; or the built-in network",
-            )
-        if ":" in traffic["model"]["kind"]:
-            allowed = "cbr, poisson, vbr, replay or video; or the built-in network"
-            yield f"traffic.{traffic['name']}", "a source of your own", allowed
-    yield from background.too_short(plan, LEAST_BYTES, "packets take in ns-3; or the built-in network")
-    for event in plan.get("events", []):
-        if event["action"]["kind"] in ("link", "reroute"):
-            allowed = "events of flows, traffic and components; or the built-in network"
-            yield f"events ({event['name']})", "a change of links", allowed
-    for flow in plan["flows"]:
-        if flow.get("blocking_send"):
-            yield f"flows.{flow['name']}.blocking_send", "true", "false, or the built-in network"
+    yield from background.too_short(plan, LEAST_BYTES, "a packet needs in ns-3", _BUILT_IN)
 
 
-def _unfit_link(link: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    built_in = "the built-in network (--world virtual, real)"
-    for key in ("jitter", "duplicate", "corrupt", "outages", "slots"):
-        if link.get(key):
-            yield key, built_in
-    if link.get("opportunities_ns") is not None:
-        yield "a trace", built_in
-    if link.get("dscp") is not None:
-        yield "a link for one code point", built_in
-    if (link.get("loss") or {}).get("kind", "random") != "random":
-        yield "loss in bursts", f"loss as a share, or {built_in}"
-    discipline = link.get("queue", {}).get("discipline", {}).get("kind", "drop-tail")
-    if discipline != "drop-tail":
-        yield f"a {discipline} queue", f"drop-tail, or {built_in}"
-    if (link.get("radio") or {}).get("kind") == "nr":
-        for found, allowed in _unfit_nr(link):
-            yield found, f"{allowed}, or {built_in}"
-
-
-def _unfit_nr(link: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What 5G-LENA has its own numbers for, or does not do."""
+def _unfit_nr(link: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What 5G-LENA computes itself, or does not support: key of the link, what was found there and what is allowed."""
     radio = link["radio"]
     for key, said in (("rate_bps", "rate"), ("delay_ns", "delay"), ("queue", "queue"), ("loss", "loss")):
         if link.get(key):
-            yield f"{said} beside a radio of kind nr", "none: over 5G-LENA it follows from radio.lena"
+            found = f"{said} beside a radio of kind nr"
+            yield said, found, f"no `{said}` (5G-LENA computes it from radio.lena)"
     for key in radio["given"]:
         if key not in _FOLLOWED:
-            yield f"radio.{key}", f"no {key}: 5G-LENA decides that itself"
+            yield f"radio.{key}", key, f"no `{key}` (5G-LENA computes it)"
     if radio["access"]["kind"] != "request":
-        yield 'radio.access = "configured"', '"request": 5G-LENA has no configured grants'
+        yield "radio.access", '"configured"', '"request"'
     if radio["slot_ns"] not in _NUMEROLOGIES:
-        yield f"radio.slot of {radio['slot_ns'] / 1e6:g} ms", "1, 0.5, 0.25, 0.125 or 0.0625 ms"
+        slots = ", ".join(f'"{slot_ns / 1e6:g} ms"' for slot_ns in _NUMEROLOGIES)
+        yield "radio.slot", f'"{radio["slot_ns"] / 1e6:g} ms"', slots
     if not set("DF") & set(radio["pattern"]) or not set("UF") & set(radio["pattern"]):
-        yield f'radio.pattern = "{radio["pattern"]}"', "slots of both directions"
+        yield "radio.pattern", f'"{radio["pattern"]}"', 'slots of both directions, such as "DDSU"'
     if radio["retransmissions"] not in (0, 3):
-        yield f"radio.retransmissions = {radio['retransmissions']}", "3, or 0"
+        yield "radio.retransmissions", f"{radio['retransmissions']}", "3, 0"
 
 
 def _unfit_media(links: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
@@ -273,32 +245,45 @@ def _unfit_media(links: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
         kinds = {(m.get("rate_bps"), m.get("delay_ns", 0)) for m in members}
         if len(kinds) > 1 or members[0].get("rate_bps") is None:
             yield (
-                f"medium {name}",
-                "links that differ, or that have no rate",
-                "the same rate and delay for all of its links",
+                f"links.{members[0]['name']}.medium",
+                f'"{name}", whose links differ or have no rate',
+                "the same rate and delay for all links of the medium",
             )
         if any(member.get("loss") for member in members):
-            yield f"medium {name}", "loss", "no loss on a shared medium, or the built-in network"
+            lossy = next(member["name"] for member in members if member.get("loss"))
+            yield (
+                f"links.{lossy}.loss",
+                f'loss on the medium "{name}"',
+                f"no `loss` on a medium, or {_BUILT_IN}",
+            )
 
 
 def _unfit_radio(links: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
     up = [link for link in links if link.get("radio") and link["radio"]["up"]]
     kinds = sorted({link["radio"]["kind"] for link in up})
     if len(kinds) > 1:
-        yield "links", " and ".join(_CALLED[kind] for kind in kinds), "one of them in a scenario"
+        yield (
+            "links",
+            "radio links of " + " and ".join(_CALLED[kind] for kind in kinds),
+            f"radio links of one kind, or {_BUILT_IN}",
+        )
     if not kinds or kinds == ["wifi"]:
         return
     called = _CALLED[kinds[0]]
     if len(stations := {link["to"] for link in up}) > 1:
-        allowed = f"one place behind the base station, to which all {called} links lead"
-        yield "links", f"{called} to {len(stations)} places", allowed
+        allowed = f"the same `to`, the base station's, for all {called} links"
+        yield "links", f"{called} links to {len(stations)} base stations", allowed
     for link in up[1:]:
         if _cell(link["radio"]) != _cell(up[0]["radio"]):
-            found = f"other settings of the base station than links.{up[0]['name']}"
-            yield f"links.{link['name']}.radio", found, "the same for all of its links, but the distance"
+            found = f"settings of the base station other than those of links.{up[0]['name'].split('.')[0]}"
+            yield (
+                f"links.{link['name']}.radio",
+                found,
+                "the same settings for all of its links, except distance_m",
+            )
 
 
 def _cell(radio: Mapping[str, Any]) -> dict[str, Any]:
-    """What the base station is told of a link."""
+    """The settings of the base station for a link."""
     told: dict[str, Any] = _RADIOS[radio["kind"]](radio)
     return {key: value for key, value in told.items() if key not in ("distance_m", "other", "up")}

@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 
 from tcpsbed.errors import WorldError
+from tcpsbed.processes import cores
 from tcpsbed.worlds import compiled
 
 SOURCES = "TCPSBED_NS3"
@@ -63,7 +64,7 @@ def lena() -> str | None:
 
 
 def lena_age() -> str | None:
-    """How far the version of 5G-LENA that is there lies outside of what is built upon; `None` if it does not."""
+    """Why the installed version of 5G-LENA is unsupported; `None` if it is supported."""
     oldest = ["pkg-config", f"--atleast-version={LENA_OLDEST}", LENA]
     if subprocess.run(oldest, capture_output=True).returncode:
         return "earlier than 2.3"
@@ -73,7 +74,7 @@ def lena_age() -> str | None:
 
 
 def _asked(what: str) -> str:
-    """What pkg-config says of 5G-LENA."""
+    """pkg-config's answer about 5G-LENA."""
     return subprocess.run(
         ["pkg-config", what, LENA], capture_output=True, text=True, errors="replace"
     ).stdout.strip()
@@ -92,7 +93,7 @@ def built() -> Path:
     place = sources()
     assert place is not None
     folder = compiled.cache("ns3") / _state(place)
-    jobs = f"-j{min(len(os.sched_getaffinity(0)), 4)}"
+    jobs = f"-j{min(cores(), 4)}"
     compiled.once(folder, place, "tcpsbed-ns3", [jobs], COMPILE_S)
     return folder / "tcpsbed-ns3"
 
@@ -103,7 +104,7 @@ def _state(place: Path) -> str:
 
 
 def version() -> str:
-    """What tells one ns-3 on this machine from another."""
+    """The identity of an ns-3 installation on this machine."""
     if shutil.which("pkg-config") is None:
         return ""
     modules = [*MODULES, LENA] if lena() is None else MODULES

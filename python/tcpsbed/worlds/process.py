@@ -1,4 +1,4 @@
-"""A node process, or one that speaks the emulator's part: JSON lines on its standard input and output."""
+"""The process of a node or of the emulator: JSON lines on its standard input and output."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from tcpsbed._tcps import FORKED
-from tcpsbed.errors import WorldError
-from tcpsbed.processes import OURS
+from tcpsbed.errors import WorldError, of_run
+from tcpsbed.inputs import LIBRARY
+from tcpsbed.processes import OURS, talking
+from tcpsbed.scenarios.model.scenario import texts
 from tcpsbed.worlds import memory
 
 NODE = (*OURS, "node")
@@ -26,10 +28,10 @@ NODE = (*OURS, "node")
 TAKEN_S = 5.0
 """Longest time that a node may take to read what it is told."""
 LOOK_S = 0.1
-"""Time between two looks at whether somebody still waits for a process to read."""
+"""Polling interval of whether somebody still waits for a process to read."""
 
 
-class Talk(ABC):
+class ControlChannel(ABC):
     """Two lines of talk with a node process, wherever it runs.
 
     Parameters
@@ -44,39 +46,54 @@ class Talk(ABC):
         self.name, self.ring = name, ring
         self.answers: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self.report: list[dict[str, Any]] | None = None
+        self.refused: list[str] = []
+        """What it said of events that it did not take."""
         self.also: dict[str, Any] = {}
         """What the first message says besides: of a process that stands between nodes, what only its world knows."""
 
     @abstractmethod
-    def tell(self, **message: Any) -> None:
+    def send(self, **message: Any) -> None:
         """Sends a line; a node that is dead is noticed by its silence."""
 
     @abstractmethod
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         """What is known of its end, once it has ended."""
 
     @abstractmethod
     def end(self) -> None:
         """Lets the process go, and sees that it goes; a second time does nothing."""
 
-    def hear(self, op: str, seconds: float) -> dict[str, Any]:
+    def answered(self) -> bool:
+        """Whether an answer has arrived; answers to events are skipped, and refusals are kept."""
+        while not self.answers.empty():
+            said = self.answers.queue[0]
+            if said is None or said["op"] not in ("event", "refused"):
+                return True
+            self.answers.get()
+            self.refused += [f"node {self.name}: {said['error']}"] if "error" in said else []
+        return False
+
+    def receive(self, op: str, seconds: float) -> dict[str, Any]:
         """Waits for a line.
 
         Raises
         ------
         WorldError
-            If the node fails, dies or keeps silent.
+            If the node dies or keeps silent.
+        TcpsbedError
+            If it fails, of the kind that it tells.
         """
         try:
             answer = self.answers.get(timeout=seconds)
         except queue.Empty:
             raise WorldError(
-                f'node {self.name}: no word for {seconds:g} s while waiting for "{op}"'
+                f'node {self.name}: no answer for {seconds:g} s while waiting for "{op}"'
             ) from None
         if answer is None:
-            raise WorldError(f"node {self.name} died {self.last_words()}")
+            raise WorldError(f"node {self.name} died {self.last_output()}")
         if answer["op"] != op:
-            raise WorldError(f"node {self.name}: {answer.get('error', answer)}")
+            parts = {part: answer.get(part) for part in ("allowed", "errno", "fault")}
+            raise of_run(answer.get("kind", ""), f"node {self.name}: {answer.get('error', answer)}", **parts)
         return answer
 
 
@@ -89,7 +106,19 @@ def heard(line: str) -> dict[str, Any] | None:
     return message if isinstance(message, dict) and "op" in message else None
 
 
-SILENT = "no word: killed, or code of the scenario in it called _exit() or closed files that it did not open"
+SILENT = "no message: killed, or {} in it called _exit() or closed files that it did not open"
+
+
+def libraries(plan: Mapping[str, Any], node: int | None) -> list[str]:
+    """The names of the user's shared libraries that a node loads, or, without a node, the network."""
+    if node is None:
+        parts: list[Any] = [plan["network"]]
+    else:
+        here = [c for c in plan["components"] if c["node"] == node]
+        steps = [visit for flow in plan["flows"] for visit in flow["path"]]
+        parts = here + [visit for visit in steps if plan["components"][visit["component"]]["node"] == node]
+    files = {Path(text.rpartition(":")[0] or text).name for text in texts(parts) if text.startswith("/")}
+    return sorted(name for name in files if LIBRARY.fullmatch(name))
 
 
 class Pipe:
@@ -133,12 +162,12 @@ class Pipe:
                 self._lock.release()
 
     def close(self) -> None:
-        """Tells the process that nothing more comes, once nobody waits any more; a second time does nothing."""
+        """Closes the process's input when nobody waits any more; a second call does nothing."""
         with self._lock, suppress(OSError):
             self._pipe.close()
 
 
-class Process(Talk):
+class Process(ControlChannel):
     """A process on this computer.
 
     Parameters
@@ -152,17 +181,10 @@ class Process(Talk):
 
     def __init__(self, name: str, ring: Path, command: Sequence[str] = NODE) -> None:
         super().__init__(name, ring)
-        self.child = subprocess.Popen(
-            list(command),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+        self.child = talking(command)
         self.pipe = Pipe(self.child.stdin)
         self.words: list[str] = []
+        self.libraries: list[str] = []
         threading.Thread(target=self._listen, daemon=True).start()
         threading.Thread(target=self._overhear, daemon=True).start()
 
@@ -183,18 +205,20 @@ class Process(Talk):
                 sys.stderr.write(line)
             self.words.append(line)
 
-    def tell(self, **message: Any) -> None:
+    def send(self, **message: Any) -> None:
         """Sends a line; a node that is dead is noticed by its silence."""
         if "plan" in message:
+            self.libraries = libraries(message["plan"], message["node"])
             message["plan"] = memory.placed(message["plan"], self.ring.parent)
         limit = time.monotonic() + TAKEN_S
         self.pipe.say(message, lambda: time.monotonic() < limit)
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         """Its exit status and the last line that it wrote."""
         self.child.wait(5)
         said = "".join(self.words).strip().splitlines()
-        return f"(status {self.child.returncode}): {said[-1] if said else SILENT}"
+        code = " or ".join(self.libraries) or "code of the scenario"
+        return f"(status {self.child.returncode}): {said[-1] if said else SILENT.format(code)}"
 
     def end(self) -> None:
         """Lets the process go, and sees that it goes; a second time does nothing."""

@@ -1,4 +1,4 @@
-"""The driver of all worlds on the machine's clock: one process a node, real sockets, a network between them.
+"""The driver of all worlds on the machine's clock: one process per node, real sockets, a network between them.
 
 ```
  this process ◄─ JSON lines ─► tcpsbed node (one per node) ┐
@@ -13,28 +13,28 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from tcpsbed import _tcps, config
+from tcpsbed import _tcps, scenarios
 from tcpsbed.clocks import REAL
-from tcpsbed.errors import WorldError
+from tcpsbed.errors import TcpsbedError, WorldError, needs_linux
+from tcpsbed.processes import cores
 from tcpsbed.worlds import background, firmware, memory, registry
 from tcpsbed.worlds import rows as rows_
 from tcpsbed.worlds.contract import Hosting, Job
-from tcpsbed.worlds.process import Talk
+from tcpsbed.worlds.process import ControlChannel
 from tcpsbed.worlds.rows import Drain
+from tcpsbed.worlds.steering import Live, Progress, Steering
 
 PREPARE_S = 60.0
 """Longest time a node may take to load its hooks and bind its sockets."""
 END_S = 20.0
 """Longest time a node may take to report after its end."""
 DRAIN_S = 0.05
-"""Time between two looks at the rings."""
+"""Polling interval of the rings."""
 MOST_NODES = 500
 """Most nodes, each of which is a process of some 30 MB."""
 STOPPED_S = 5.0
@@ -45,12 +45,13 @@ def run(
     plan: dict[str, Any],
     folder: Path,
     *,
-    progress: Callable[[float], bool] | None,
-    live: Callable[[bytes, float], None] | None = None,
+    progress: Progress | None,
+    live: Live | None = None,
     pcapng: bool = False,
     crowded: bool = False,
     world: str = REAL,
-    scenario: config.Scenario | None = None,
+    scenario: scenarios.Scenario | None = None,
+    steering: Steering | None = None,
 ) -> dict[str, Any]:
     """Runs a plan on real sockets; rows go to ``records.bin`` in the folder.
 
@@ -60,19 +61,13 @@ def run(
     Parameters
     ----------
     plan
-        The compiled scenario.
-    folder
-        The run's folder.
-    progress
-        Called with the share done, 0 to 1, about twenty times a second.
-    live
-        Called with new rows (32 bytes each) and the run time in seconds.
+        The compiled scenario; events that are asked for come to those that it has.
+    progress, live, steering
+        As of ``worlds.record``, about twenty times a second.
     pcapng
         Whether the datagrams of all nodes are captured into ``packets.pcapng``.
     crowded
         Whether loops may spin though no core is spare.
-    world
-        A name that the registry knows.
     scenario
         What the plan was compiled from, for worlds that look into it.
 
@@ -81,6 +76,7 @@ def run(
     dict
         What nodes and emulator tell about themselves (``result.json``).
     """
+    needs_linux(f"world {world}")
     # A world may settle where sockets are, and which firmware boards have.
     plan = plan | {"real": dict(plan["real"]), "components": copy.deepcopy(plan["components"])}
     with ExitStack() as stack:
@@ -96,7 +92,7 @@ def run(
         interrupted = True
         try:
             _start(plan, processes, ready, hosting.lead_s)
-            interrupted = _watch(plan, processes, drain, hosting.lead_s, progress, live, errors)
+            interrupted = _watch(plan, processes, drain, hosting.lead_s, progress, live, steering, errors)
         except BaseException as error:
             errors.append(f"{type(error).__name__}: {error}")
             raise
@@ -130,20 +126,21 @@ def refuse_crowd(plan: dict[str, Any], ready: list[dict[str, Any]]) -> None:
     """
     if plan["real"]["waiting"] != "hybrid":
         return
-    cores = len(os.sched_getaffinity(0))
+    usable = cores()
     spinning = sum(len(answer["loops"]) if "loops" in answer else 1 for answer in ready)
-    if spinning >= cores:
+    if spinning >= usable:
         raise WorldError(
-            f'real.waiting: found "hybrid" for {spinning} loops on {cores} cores, which leaves none spare; allowed: '
-            f'"hybrid" on {spinning + 1} cores or more, "timer", or real.crowded = true to spin all the same'
+            f'found "hybrid" for {spinning} loops on {usable} cores, which leaves none spare',
+            key="real.waiting",
+            allowed=f'"hybrid" on {spinning + 1} cores or more, "timer", or real.crowded = true to spin all the same',
         )
 
 
-def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Talk]]:
+def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[ControlChannel]]:
     """Builds a world: the processes of the nodes in order, and that of the network where it has one."""
     if (count := len(job.plan["nodes"])) > MOST_NODES:
         allowed = f"at most {MOST_NODES}, or --world virtual"
-        raise WorldError(f"nodes: found {count}, each a process of its own in world {name}", allowed=allowed)
+        raise WorldError(f"found {count} nodes, each a process in world {name}", key="nodes", allowed=allowed)
     world = registry.resolve(name, job.plan)
     if lack := world.missing():
         raise registry.unready(world.name, lack)
@@ -159,12 +156,12 @@ def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Talk]]
     if addresses := hosting.addresses():
         job.plan["real"]["addresses"] = addresses
     if wrong := network.verify():
-        raise WorldError(f"world {world.name} is not as it was set: {'; '.join(wrong)}")
+        raise WorldError(f"world {world.name} differs from its settings: {'; '.join(wrong)}")
     return hosting, processes if between is None else [*processes, between]
 
 
 def _provide_boards(plan: dict[str, Any], hosting: Hosting) -> None:
-    """Compiles the firmware of boards. Where nodes do not stand on this computer, a board has to be there already."""
+    """Compiles the firmware of boards. If nodes are not on this computer, a board must exist already."""
     made = [
         component["name"]
         for component in plan["components"]
@@ -172,28 +169,33 @@ def _provide_boards(plan: dict[str, Any], hosting: Hosting) -> None:
     ]
     if made and not hosting.shares_files:
         raise WorldError(
-            f"components.{made[0]}.board: found firmware that is started here, but nodes are elsewhere with "
-            f'{hosting.name}; allowed: line = "/dev/ttyUSB0" (a board at that computer), or --world real'
+            f"found firmware that is started on this computer, but the nodes of {hosting.name} are elsewhere",
+            key=f"components.{made[0]}.board",
+            allowed='line = "/dev/ttyUSB0" (a board at that computer), or --world real',
         )
     firmware.provide(plan)
 
 
-def _prepare(hosting: Hosting, processes: list[Talk], captures: Path | None) -> list[dict[str, Any]]:
+def _prepare(
+    hosting: Hosting, processes: list[ControlChannel], captures: Path | None
+) -> list[dict[str, Any]]:
     """The emulator comes first, because nodes hand their devices to it; answers are in the order of processes."""
     plan = hosting.job.plan
     count = len(plan["nodes"])
     nodes, emulator = processes[:count], processes[count:]
     taps = None if hosting.taps() is None else str(hosting.taps())
     for p in emulator:
-        p.tell(op="prepare", plan=plan, node=None, ring=str(p.ring), taps=taps, **p.also)
-    prepared = [p.hear("ready", PREPARE_S) for p in emulator]
+        p.send(op="prepare", plan=plan, node=None, ring=str(p.ring), taps=taps, **p.also)
+    prepared = [p.receive("ready", PREPARE_S) for p in emulator]
     for id, p in enumerate(nodes):
         capture = None if captures is None else str(captures.absolute() / p.ring.name)
-        p.tell(op="prepare", plan=plan, node=id, ring=str(p.ring), taps=taps, capture=capture)
-    return [p.hear("ready", PREPARE_S) for p in nodes] + prepared
+        p.send(op="prepare", plan=plan, node=id, ring=str(p.ring), taps=taps, capture=capture)
+    return [p.receive("ready", PREPARE_S) for p in nodes] + prepared
 
 
-def _start(plan: dict[str, Any], processes: list[Talk], ready: list[dict[str, Any]], lead_s: float) -> None:
+def _start(
+    plan: dict[str, Any], processes: list[ControlChannel], ready: list[dict[str, Any]], lead_s: float
+) -> None:
     count = len(plan["nodes"])
     listeners = {
         (n, int(c)): a
@@ -220,10 +222,10 @@ def _start(plan: dict[str, Any], processes: list[Talk], ready: list[dict[str, An
             stand_ins = {g["node"]: g["address"] for g in gates if g["node"] != n and g["channel"] is None}
             others = {m: [a] for m, a in stand_ins.items()}
             known = list(stand_ins.items())
-        p.tell(op="start", at_ns=at_ns, channels=channels, asides=others, aside_senders=known)
+        p.send(op="start", at_ns=at_ns, channels=channels, asides=others, aside_senders=known)
     if len(processes) > count:
         keyed = {f"{n}:{c}": a for (n, c), a in listeners.items()}
-        processes[count].tell(op="start", at_ns=at_ns, channels=keyed, asides=asides, aside_senders=senders)
+        processes[count].send(op="start", at_ns=at_ns, channels=keyed, asides=asides, aside_senders=senders)
 
 
 def _on(plan: dict[str, Any], channel: int, node: int) -> bool:
@@ -237,14 +239,15 @@ def _other(plan: dict[str, Any], channel: int, node: int) -> int:
 
 def _watch(
     plan: dict[str, Any],
-    processes: list[Talk],
+    processes: list[ControlChannel],
     drain: Drain,
     lead_s: float,
-    progress: Callable[[float], bool] | None,
-    live: Callable[[bytes, float], None] | None,
+    progress: Progress | None,
+    live: Live | None,
+    steering: Steering | None,
     errors: list[str],
 ) -> bool:
-    """Drains rings until all have reported; the first failure stops the others. Tells whether the run was stopped."""
+    """Drains rings until all have reported; the first failure stops the others. Returns whether the run was stopped."""
     duration_s = plan["duration_ns"] / 1e9
     stopped_at: float | None = None
     begun, interrupted = time.monotonic() + lead_s, False
@@ -255,14 +258,16 @@ def _watch(
             rows = rows_.noted(drain.drain, errors) or b""
             now = time.monotonic()
             if live is not None:
-                live(rows, now - begun)
+                live(rows, now - begun, "")
             if progress is not None and stopped_at is None:
                 interrupted = not progress(min(max((now - begun) / duration_s, 0.0), 1.0))
+            for event in () if steering is None else steering.take(round((now - begun) * 1e9)):
+                _steer(plan, processes, event)
             open_ = [p for p in open_ if not (_finished(p, errors) or _stopped(p, drain.silent_s(), errors))]
             if (errors or interrupted or any(map(_is_maimed, processes))) and stopped_at is None:
                 stopped_at = now
                 for p in open_:
-                    p.tell(op="stop")
+                    p.send(op="stop")
             late = stopped_at + END_S if stopped_at else begun + duration_s + END_S
             if open_ and now > late:
                 errors.extend(f"node {p.name}: no report {END_S:g} s after its end" for p in open_)
@@ -270,46 +275,66 @@ def _watch(
     except KeyboardInterrupt:
         interrupted = True
         for p in open_:
-            p.tell(op="stop")
+            p.send(op="stop")
         for p in open_:
             _wait(p, errors)
     return interrupted
 
 
-def _stopped(p: Talk, silent_s: dict[str, float], errors: list[str]) -> bool:
+def _steer(
+    plan: dict[str, Any],
+    processes: list[ControlChannel],
+    event: dict[str, Any],
+) -> None:
+    """Passes an event to its node, or to the network between the nodes; the plan contains it from now on."""
+    action = event["action"]
+    whose = len(plan["nodes"])
+    if action["kind"] == "flow":
+        whose = plan["components"][plan["flows"][action["flow"]]["path"][0]["component"]]["node"]
+    elif action["kind"] == "component":
+        whose = plan["components"][action["component"]]["node"]
+    elif action["kind"] == "clock":
+        whose = action["node"]
+    if whose == len(processes):
+        return  # its network had no events before the run began
+    processes[whose].send(op="event", number=len(plan["events"]), **event)
+    plan["events"].append(event)
+
+
+def _stopped(p: ControlChannel, silent_s: dict[str, float], errors: list[str]) -> bool:
     """Whether a node has not run for so long that it is given up: it is killed when the others have ended."""
     silence_s = silent_s.get(p.ring.name, 0.0)
     if silence_s <= STOPPED_S or p.report is not None:
         return False
     errors.append(
-        f"node {p.name}: has not run for {silence_s:.1f} s: its process was stopped, a hook in its loop does not return, "
-        "or one turn of it is more than this machine can do in real time"
+        f"node {p.name}: did not run for {silence_s:.1f} s: its process was stopped, a hook in its loop does not return, "
+        "or one turn of the loop takes this machine longer than real time"
     )
     return True
 
 
-def _is_maimed(p: Talk) -> bool:
-    """Whether a process has told that one of its loops died."""
+def _is_maimed(p: ControlChannel) -> bool:
+    """Whether a process has reported that one of its loops died."""
     return any(report["interrupted"] for report in p.report or ())
 
 
-def _finished(p: Talk, errors: list[str]) -> bool:
-    if p.answers.empty():
+def _finished(p: ControlChannel, errors: list[str]) -> bool:
+    if not p.answered():
         return False
     _wait(p, errors)
     return True
 
 
-def _wait(p: Talk, errors: list[str]) -> None:
+def _wait(p: ControlChannel, errors: list[str]) -> None:
     try:
-        p.report = p.hear("done", END_S)["reports"]
-    except WorldError as error:
+        p.report = p.receive("done", END_S)["reports"]
+    except TcpsbedError as error:
         errors.append(str(error))
 
 
 def _result(
     plan: dict[str, Any],
-    processes: list[Talk],
+    processes: list[ControlChannel],
     rows: int,
     sha256: str,
     errors: list[str],
@@ -326,10 +351,23 @@ def _result(
     }
     if lost:
         errors.append(f"{lost} rows were lost because a ring was full")
-    for key in ("links", "traffic", "endpoints", "stages", "nodes", "robots", "emulator", "clocks", "boards"):
+    for key in (
+        "links",
+        "traffic",
+        "endpoints",
+        "stages",
+        "nodes",
+        "robots",
+        "emulator",
+        "clocks",
+        "boards",
+        "code",
+    ):
         result[key] = [row for p in processes for report in p.report or [] for row in report[key]]
+    result["legs"] = [leg for p in processes for report in p.report or [] for leg in report["split"]]
     result["links"] = background.links_of_the_scenario(result["links"])
     result["traffic"] = background.whole(result["traffic"])
+    result["errors"] += [e for p in processes for e in p.refused]
     result["errors"] += [e for p in processes for report in p.report or [] for e in report["errors"]]
     result["events"] = sum(n.get("ticks", 0) for n in result["nodes"])
     return result

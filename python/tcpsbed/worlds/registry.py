@@ -16,8 +16,8 @@ from typing import Any
 
 from tcpsbed import door
 from tcpsbed.clocks import NS3_VIRTUAL, REAL, SIMULATED, VIRTUAL
-from tcpsbed.config.model.table import close_match
 from tcpsbed.errors import WorldError
+from tcpsbed.nearest import close_match, meant
 from tcpsbed.worlds.contract import Hosting, Network
 
 HOSTINGS: dict[str, str] = {
@@ -100,13 +100,13 @@ def require(name: str) -> None:
 
 
 def unready(name: str, lack: str) -> WorldError:
-    """What is said of a world that this machine cannot give."""
+    """The message for a world that this machine cannot provide."""
     return WorldError(f"world {name} is not ready here: it needs {lack}")
 
 
 def parts(name: str, plan: Mapping[str, Any]) -> tuple[str, str]:
-    """Hosting and network of a world for a plan: `real` is processes, or namespaces where `real.network` says so, with
-    the emulator where the scenario has links.
+    """Hosting and network of a world for a plan: `real` is processes, or namespaces with `real.network`, and the
+    emulator if the scenario has links.
 
     Raises
     ------
@@ -118,6 +118,11 @@ def parts(name: str, plan: Mapping[str, Any]) -> tuple[str, str]:
     if plan["real"]["network"] == "namespaces":
         return _pair("namespaces")
     return "process", "emulator" if plan["network"]["links"] else "none"
+
+
+def takes_events(name: str, plan: Mapping[str, Any]) -> bool:
+    """Whether what lies between the nodes of a world takes events that are asked for while it runs."""
+    return name == VIRTUAL or (name != NS3_VIRTUAL and parts(name, plan)[1] == "emulator")
 
 
 def resolve(name: str, plan: Mapping[str, Any]) -> World:
@@ -147,7 +152,7 @@ def _world(name: str, hosting: str, network: str) -> World:
         name, _load(_place(HOSTINGS, "hosting", hosting)), _load(_place(NETWORKS, "network", network))
     )
     if reason := world.network.unfit(hosting):
-        raise WorldError(f'found "{name}", which does not fit together', key="--world", allowed=reason)
+        raise WorldError(f'found "{name}": {reason}', key="--world")
     return world
 
 
@@ -159,12 +164,13 @@ def _pair(name: str) -> tuple[str, str]:
         allowed = f"{close_match(name, names())}, or HOSTING+NETWORK ({_choices()})"
         raise WorldError(f'found "{name}"', key="--world", allowed=allowed)
     if not (_place(HOSTINGS, "hosting", hosting) and _place(NETWORKS, "network", network)):
-        raise WorldError(f'found "{name}"', key="--world", allowed=f"HOSTING+NETWORK: {_choices()}")
+        allowed = f"HOSTING+NETWORK: {_choices()}{meant(name, pairs())}"
+        raise WorldError(f'found "{name}"', key="--world", allowed=allowed)
     return hosting, network
 
 
 def _place(table: dict[str, str], kind: str, name: str) -> str:
-    """Where the class of a hosting or a network is, built in or of an installed package; empty if there is none."""
+    """The place of the class of a hosting or a network, built in or of an installed package; empty if there is none."""
     return table.get(name) or (point.value if (point := door.installed(kind).get(name)) else "")
 
 

@@ -1,7 +1,8 @@
-"""Rows on their way from the processes of a run into its folder."""
+"""The transfer of rows from the processes of a run into its folder."""
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from abc import ABC, abstractmethod
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tcpsbed import _tcps, results
-from tcpsbed.errors import WorldError
+from tcpsbed.errors import LIMIT, TcpsbedError, WorldError
 from tcpsbed.results import marker
 from tcpsbed.worlds.memory import RECORDS
 
@@ -95,7 +96,8 @@ def reserve(folder: Path) -> Iterator[Path]:
     except OSError as error:
         file.unlink(missing_ok=True)
         found = f"{folder}: no room for a run ({error.strerror})"
-        raise WorldError(found, allowed=f"{RESERVE_BYTES >> 20} MiB and more on that disk") from None
+        room = LIMIT if error.errno == errno.EFBIG else f"{RESERVE_BYTES >> 20} MiB and more on that disk"
+        raise WorldError(found, allowed=room) from None
     try:
         yield file
     finally:
@@ -132,7 +134,7 @@ def merged(
     try:
         with results.whole(records) as part:
             rows, sha256 = _tcps.merge(parts, part)
-    except (OSError, ValueError):
+    except (OSError, TcpsbedError):
         rows, sha256 = _merged_in_memory(parts, records, memory)
     for part in parts:
         part.unlink(missing_ok=True)
@@ -162,7 +164,7 @@ def _merged_in_memory(parts: list[Path], records: Path, memory: Path) -> tuple[i
     try:
         with results.whole(memory / RECORDS) as part:
             rows, sha256 = _tcps.merge(parts, part)
-    except (OSError, ValueError) as error:
+    except (OSError, TcpsbedError) as error:
         raise WorldError(str(error), allowed=allowed) from None
     for part in parts:
         part.unlink()

@@ -1,7 +1,7 @@
 //! Numbers of a flow.
 
 use super::*;
-use crate::flow::{Drops, FlowReport};
+use crate::flow_report::{Drops, FlowReport};
 use tcps_core::record::DropReason;
 
 #[test]
@@ -48,6 +48,36 @@ fn a_lossy_duplicated_reordered_stream_is_counted_exactly() {
     assert_eq!(f.rate_bps, 9_900.0 * 24.0 * 8e9 / a.end_ns as f64);
     let lost: u64 = a.series.flows[0].lost.iter().sum();
     assert_eq!(lost, 90);
+}
+
+/// One from before the run and one from the future, sent by a stranger or by a clock that was put forward or back.
+#[test]
+fn a_sample_with_an_absurd_origin_is_counted_and_has_no_delay() {
+    let numbers = |absurd: &[(u32, Time)], extra: Value| {
+        let mut tape = Tape::default();
+        for i in 0..2_000u32 {
+            let spans = [MS, MS, MS].map(Time::from);
+            tape.whole(i, spans);
+            let Some((_, origin_ns)) = absurd.iter().find(|(of, _)| *of == i) else { continue };
+            for row in tape.0.iter_mut().rev().take(3) {
+                row.value = row.time_ns.saturating_sub(*origin_ns);
+            }
+        }
+        tape.analyse(&plan(2 * SECOND, extra), &Options::default()).flows.remove(0)
+    };
+    let far = [(500, Time::MIN), (501, Time::MAX), (600, -SECOND), (700, SECOND)];
+    let f = numbers(&far, json!({}));
+    assert_eq!((f.delivered, f.undated, f.lost), (2_000, 4, 0));
+    let delay = f.delay_ns.as_ref().unwrap();
+    assert_eq!((delay.n, delay.min, delay.max), (1_996, 3e6, 3e6));
+    assert_eq!(f.path.joined, 1_996);
+    assert_eq!(f.ipdv_ns.unwrap().max, 0.0);
+    assert!(f.age_ns.unwrap().max < 7e6);
+    assert!(f.points.iter().flat_map(|at| &at.age_ns).all(|age| age.max <= 3e6));
+    let stepped = json!({"events": [{"at_ns": SECOND, "name": "step", "action": {"kind": "clock", "node": 2, "step_ns": SECOND}}]});
+    assert_eq!(numbers(&far, stepped).undated, 2, "what the clocks of the scenario explain has a delay");
+    let near = [(500, 500 * MS + 50 * MS), (50, -MS)];
+    assert_eq!(numbers(&near, json!({})).undated, 0, "clocks may differ a little");
 }
 
 fn a_second_before(a: &Analysis) -> u64 {

@@ -7,10 +7,19 @@ mod whole;
 use super::*;
 use serde_json::{json, Value};
 use tcps_core::{
+    ids::{ComponentId, FlowId, NodeId},
     record::Record,
-    sample::{entry, exit, HELD},
-    time::MS,
+    sample::{self, PointId, HELD},
+    time::{MS, SECOND},
 };
+
+fn entry(component: u16) -> PointId {
+    sample::entry(ComponentId(component))
+}
+
+fn exit(component: u16) -> PointId {
+    sample::exit(ComponentId(component))
+}
 
 /// hand -> srv -> robot with a channel on each hop, one flow at 1 kHz, one probe.
 fn plan(duration_ns: Time, extra: Value) -> Plan {
@@ -45,7 +54,7 @@ struct Tape(Vec<Record>);
 
 impl Tape {
     fn row(&mut self, time_ns: Time, kind: Kind, index: u32, value: i64) -> &mut Record {
-        self.0.push(Record { index, value, flow: 0, node: 0, ..Record::new(time_ns, kind) });
+        self.0.push(Record { index, value, flow: FlowId(0), node: NodeId(0), ..Record::new(time_ns, kind) });
         self.0.last_mut().unwrap()
     }
 

@@ -2,7 +2,10 @@
 
 use super::*;
 use proptest::prelude::*;
-use tcps_core::record::RECORD_BYTES;
+use tcps_core::{
+    ids::{FlowId, NodeId},
+    record::RECORD_BYTES,
+};
 
 // [RFC 5905 §8]
 #[test]
@@ -14,9 +17,9 @@ fn queues_clocks_nodes_and_events_are_reported() {
         (row.point, row.size) = (1, 100 * i as u32);
         // n0 estimates n2, whose clock is 7 us + 50 ppm ahead, and errs by 300 ns.
         let row = tape.row(i * SECOND, Kind::Sync, 0, 7_300 + 50_000 * i);
-        (row.node, row.point, row.size) = (0, 2, 20_000 - i as u32);
+        (row.node, row.point, row.size) = (NodeId(0), 2, 20_000 - i as u32);
     }
-    tape.row(SECOND, Kind::Gap, 0, 2_500_000).node = 1;
+    tape.row(SECOND, Kind::Gap, 0, 2_500_000).node = NodeId(1);
     tape.row(5, Kind::Event, 0, 0);
     tape.row(6, Kind::Verified, 0, 0).detail = 1;
     tape.row(7, Kind::Verified, 1, 0);
@@ -81,7 +84,7 @@ fn a_torn_and_strange_file_is_read_to_its_end() {
     let plan = plan(SECOND, json!({}));
     let mut tape = Tape::default();
     tape.whole(0, [MS; 3]);
-    tape.row(1, Kind::Delivered, 3, 5).flow = 77;
+    tape.row(1, Kind::Delivered, 3, 5).flow = FlowId(77);
     let mut bytes = tape.bytes();
     bytes.extend([0xff; RECORD_BYTES + 11]);
     let a = analyse(&bytes[..], &plan, &Options::default()).unwrap();
@@ -113,8 +116,16 @@ fn any_row() -> impl Strategy<Value = [u8; RECORD_BYTES]> {
     let value = prop_oneof![2 => 0i64..50_000_000, 1 => any::<i64>()];
     (time, value, index, any::<u32>(), (0u16..2, small, 0u16..4), 0u8..21, any::<u8>()).prop_map(
         |(time_ns, value, index, size, (flow, point, node), kind, detail)| {
-            let row =
-                Record { value, index, size, flow, point, node, detail, ..Record::new(time_ns, Kind::Sent) };
+            let row = Record {
+                value,
+                index,
+                size,
+                flow: FlowId(flow),
+                point,
+                node: NodeId(node),
+                detail,
+                ..Record::new(time_ns, Kind::Sent)
+            };
             let mut bytes = row.to_bytes();
             bytes[30] = kind;
             bytes

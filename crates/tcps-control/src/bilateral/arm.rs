@@ -6,51 +6,41 @@
 //! Defaults are in the lower range of the human arm (Tsuji et al. 1995: 1 to 2 kg, 5 to 40 N s/m, 100 to 600 N/m at the
 //! hand; a wrist or finger has less), with the device of [model: wall tests].
 
-use serde::Deserialize;
+use tcps_core::{param::Fault, params};
 
 use super::Motion;
-use crate::params::{not_negative, positive};
 
 /// Longest step of the integration, in s.
 const STEP_S: f64 = 1e-4;
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ArmParams {
-    /// Mass of the device, in kg.
-    pub device_kg: f64,
-    /// Mass of the arm, in kg.
-    pub arm_kg: f64,
-    /// Damping of the arm, in N s/m.
-    pub arm_n_s_m: f64,
-    /// Stiffness of the arm, in N/m.
-    pub arm_n_m: f64,
-}
-
-impl Default for ArmParams {
-    fn default() -> Self {
-        Self { device_kg: 0.1, arm_kg: 0.4, arm_n_s_m: 5.0, arm_n_m: 200.0 }
+params! {
+    /// Parameters.
+    #[derive(Copy)]
+    pub struct ArmParams {
+        device_kg: f64 = Number, "0.1", POSITIVE, "mass of the device, in kg";
+        arm_kg: f64 = Number, "0.4", NOT_NEGATIVE, "mass of the arm, in kg";
+        arm_n_s_m: f64 = Number, "5", NOT_NEGATIVE, "damping of the arm, in N s/m";
+        arm_n_m: f64 = Number, "200", NOT_NEGATIVE, "stiffness of the arm, in N/m";
     }
 }
 
 impl ArmParams {
-    /// Refuses what makes no sense or moves too fast for the integration.
-    pub fn check(&self) -> Result<(), String> {
-        positive("device_kg", self.device_kg)?;
-        not_negative("arm_kg", self.arm_kg)?;
-        not_negative("arm_n_s_m", self.arm_n_s_m)?;
-        not_negative("arm_n_m", self.arm_n_m)?;
+    /// Refuses what moves too fast for the integration.
+    pub fn check(&self) -> Result<(), Fault> {
         let mass = self.device_kg + self.arm_kg;
-        steady("the arm", (self.arm_n_m / mass).sqrt().max(self.arm_n_s_m / mass))
+        steady("arm_n_m", (self.arm_n_m / mass).sqrt().max(self.arm_n_s_m / mass))
     }
 }
 
 /// Refuses a system that moves too fast for the integration.
-pub(super) fn steady(what: &str, fastest: f64) -> Result<(), String> {
+pub(super) fn steady(key: &str, fastest: f64) -> Result<(), Fault> {
     match fastest * STEP_S <= 0.5 {
         true => Ok(()),
-        false => Err(format!("{what} moves at {fastest:.0} 1/s: at most {:.0}", 0.5 / STEP_S)),
+        false => Err(Fault::new(
+            key,
+            format!("a rate of {fastest:.0} 1/s, too fast for the integration"),
+            format!("gains for the mass that stay below {:.0} 1/s", 0.5 / STEP_S),
+        )),
     }
 }
 
@@ -61,7 +51,7 @@ pub(super) fn stepped(t: f64, mut advance: impl FnMut(f64)) {
 }
 
 /// Arm and device.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Arm {
     params: ArmParams,
     /// Where the device is.

@@ -3,7 +3,10 @@
 use std::collections::VecDeque;
 
 use serde_json::Value;
-use tcps_core::seed::Stream;
+use tcps_core::{
+    param::{Fault, Params as _},
+    seed::Stream,
+};
 
 use super::{arm::ArmParams, FollowerSide, LeaderSide, Motion, SlaveParams, VALUES};
 
@@ -14,14 +17,14 @@ pub const TICK_S: f64 = 0.001;
 #[derive(Debug, Clone)]
 pub struct Setup {
     /// Name of the scheme.
-    pub scheme: &'static str,
+    pub scheme: String,
     /// Its parameters.
     pub params: Value,
     /// Round trip, in ticks of 1 ms; half of it each way.
     pub rtt_ms: usize,
     /// Share of messages lost each way.
     pub loss: f64,
-    /// Mean length of a loss, in messages.
+    /// Mean length of a loss burst, in messages.
     pub burst: f64,
     /// A message goes if its first value differs by this share from that of the last one that went; 0: all go.
     pub deadband: f64,
@@ -35,16 +38,16 @@ pub struct Setup {
 
 impl Setup {
     /// A scheme over a round trip without loss, with the defaults of everything else.
-    pub fn new(scheme: &'static str, rtt_ms: usize) -> Self {
+    pub fn new(scheme: &str, rtt_ms: usize) -> Self {
         Self {
-            scheme,
+            scheme: scheme.into(),
             params: Value::Null,
             rtt_ms,
             loss: 0.0,
             burst: 1.0,
             deadband: 0.0,
-            arm: ArmParams::default(),
-            slave: SlaveParams::default(),
+            arm: ArmParams::standard(),
+            slave: SlaveParams::standard(),
             seed: 1,
         }
     }
@@ -68,11 +71,11 @@ pub struct Seen {
 }
 
 /// Runs a scheme for `ticks`; `wanted` says where the hand wants to be, by time in s.
-pub fn run(setup: &Setup, ticks: usize, wanted: impl Fn(f64) -> Motion) -> Result<Vec<Seen>, String> {
-    let mut leader = LeaderSide::new(setup.scheme, &setup.params, setup.arm)?;
-    let mut follower = FollowerSide::new(setup.scheme, &setup.params, setup.slave)?;
-    let mut there = Line::new(setup, setup.rtt_ms / 2, "there");
-    let mut back = Line::new(setup, setup.rtt_ms - setup.rtt_ms / 2, "back");
+pub fn run(setup: &Setup, ticks: usize, wanted: impl Fn(f64) -> Motion) -> Result<Vec<Seen>, Fault> {
+    let mut leader = LeaderSide::new(&setup.scheme, &setup.params, setup.arm)?;
+    let mut follower = FollowerSide::new(&setup.scheme, &setup.params, setup.slave)?;
+    let mut there = DelayLine::new(setup, setup.rtt_ms / 2, "there");
+    let mut back = DelayLine::new(setup, setup.rtt_ms - setup.rtt_ms / 2, "back");
     let mut seen = Vec::with_capacity(ticks);
     for n in 0..ticks {
         let message = leader.tick(TICK_S, wanted(n as f64 * TICK_S), back.newest(n));
@@ -96,7 +99,7 @@ const KEEP_ALIVE: usize = 100;
 const FLOOR: f64 = 1e-5;
 
 /// A line with delay, Gilbert's losses [Gilbert 1960], and a deadband before it.
-struct Line {
+struct DelayLine {
     delay: usize,
     deadband: f64,
     /// When the last message went, and its first value.
@@ -109,7 +112,7 @@ struct Line {
     newest: Vec<f64>,
 }
 
-impl Line {
+impl DelayLine {
     fn new(setup: &Setup, delay: usize, name: &str) -> Self {
         let leave = 1.0 / setup.burst.max(1.0);
         Self {

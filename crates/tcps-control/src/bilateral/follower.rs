@@ -1,6 +1,7 @@
 //! The slave's side, complete: slave, a scheme's half, its messages, and the observer of energy at its port.
 
 use serde_json::Value;
+use tcps_core::param::Fault;
 
 use super::{follower, Follower, Mailbox, Motion, Slave, SlaveParams, VALUES};
 
@@ -16,8 +17,8 @@ pub struct FollowerSide {
 
 impl FollowerSide {
     /// A side with this scheme.
-    pub fn new(scheme: &str, params: &Value, slave: SlaveParams) -> Result<Self, String> {
-        slave.check()?;
+    pub fn new(scheme: &str, params: &Value, slave: SlaveParams) -> Result<Self, Fault> {
+        slave.check().map_err(|fault| fault.within("slave"))?;
         Ok(Self {
             scheme: follower(scheme, params, slave.coupling())?,
             mailbox: Mailbox::default(),

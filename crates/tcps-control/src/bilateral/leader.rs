@@ -1,6 +1,7 @@
 //! The operator's side, complete: arm, device, a scheme's half, its messages, and the observer of energy at its port.
 
 use serde_json::Value;
+use tcps_core::param::Fault;
 
 use super::{arm::ArmParams, leader, Arm, Leader, Mailbox, Motion, VALUES};
 
@@ -17,8 +18,8 @@ pub struct LeaderSide {
 
 impl LeaderSide {
     /// A side with this scheme.
-    pub fn new(scheme: &str, params: &Value, arm: ArmParams) -> Result<Self, String> {
-        arm.check()?;
+    pub fn new(scheme: &str, params: &Value, arm: ArmParams) -> Result<Self, Fault> {
+        arm.check().map_err(|fault| fault.within("arm"))?;
         Ok(Self {
             scheme: leader(scheme, params)?,
             mailbox: Mailbox::default(),

@@ -8,14 +8,14 @@
 //! ```
 //! It does not mind delay and is slow to follow an environment that changes. It keeps no account of energy.
 
-use serde::Deserialize;
 use serde_json::Value;
+use tcps_core::{
+    param::{Fault, Params as _},
+    params,
+};
 
 use super::{pd, Content, Coupling, Drive, Motion, Received};
-use crate::{
-    params::{parse, positive},
-    rls::Rls,
-};
+use crate::rls::Rls;
 
 /// Contact begins at this force, in N.
 const TOUCH_N: f64 = 0.02;
@@ -26,36 +26,15 @@ const P0: f64 = 1e8;
 /// The fit learns only while the slave moves by this much, in m: a slave at rest would make it forget what it knows.
 const MOVED_M: f64 = 2e-5;
 
-#[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Params {
-    /// Relative change of the stiffness that is sent.
-    stiffness_change: f64,
-    /// Shift of the surface that is sent, in m.
-    shift_m: f64,
-    /// Largest change of the force, in N per ms.
-    most_n_ms: f64,
-    /// Speed at which a surface moves towards where it is, in m/s.
-    surface_m_s: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { stiffness_change: 0.1, shift_m: 0.001, most_n_ms: 0.05, surface_m_s: 0.05 }
+params! {
+    /// Parameters.
+    #[derive(Copy)]
+    pub(crate) struct Params {
+        stiffness_change: f64 = Number, "0.1", POSITIVE, "relative change of the stiffness that is sent";
+        shift_m: f64 = Number, "0.001", POSITIVE, "shift of the surface that is sent, in m";
+        most_n_ms: f64 = Number, "0.05", POSITIVE, "largest change of the force, in N per ms";
+        surface_m_s: f64 = Number, "0.05", POSITIVE, "speed at which the modelled surface moves to its measured position, in m/s";
     }
-}
-
-fn read(params: &Value) -> Result<Params, String> {
-    let p: Params = parse(params)?;
-    for (key, value) in [
-        ("stiffness_change", p.stiffness_change),
-        ("shift_m", p.shift_m),
-        ("most_n_ms", p.most_n_ms),
-        ("surface_m_s", p.surface_m_s),
-    ] {
-        positive(key, value)?;
-    }
-    Ok(p)
 }
 
 /// A surface to the right of which there is a spring with a damper.
@@ -85,8 +64,8 @@ pub(super) struct Leader {
 }
 
 impl Leader {
-    pub(super) fn new(params: &Value) -> Result<Self, String> {
-        Ok(Self { params: read(params)?, shown: None, force: 0.0 })
+    pub(super) fn new(params: &Value) -> Result<Self, Fault> {
+        Ok(Self { params: Params::of(params)?, shown: None, force: 0.0 })
     }
 
     /// Takes a model without pushing the hand: its surface comes from where the hand is.
@@ -122,9 +101,9 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    pub(super) fn new(params: &Value, coupling: Coupling) -> Result<Self, String> {
+    pub(super) fn new(params: &Value, coupling: Coupling) -> Result<Self, Fault> {
         let local = pd::Follower::new(&Value::Null, coupling)?;
-        Ok(Self { params: read(params)?, local, fit: Fit::new(), sent: Model::default() })
+        Ok(Self { params: Params::of(params)?, local, fit: Fit::new(), sent: Model::default() })
     }
 
     // [Xu 2014] update only if the stiffness changed by more than 10 % or the surface by more than the threshold

@@ -7,7 +7,7 @@
 //! ```
 //! Velocity and force are positive into the channel at the leader. A scheme is two halves that see their own side and
 //! the messages of the other. A channel is passive as long as E_l + E_f does not fall below 0: it gives back at most what
-//! it was given. Messages bear numbers: of those that come late only what adds up in them is used.
+//! it was given. Messages carry numbers: of those that come late only what adds up in them is used.
 
 mod arm;
 pub mod bench;
@@ -26,6 +26,8 @@ pub use leader::LeaderSide;
 pub use slave::{Slave, SlaveParams};
 
 use serde_json::Value;
+use std::ops::RangeInclusive;
+use tcps_core::param::Fault;
 
 /// Shortest tick, in s: also the first one, before which there was none.
 pub(crate) const SHORTEST_S: f64 = 1e-6;
@@ -45,13 +47,8 @@ pub fn message_of(values: &[f64], axis: usize) -> &[f64] {
     &rest[..rest.len().min(VALUES)]
 }
 
-/// Refuses a number of axes that cannot be.
-pub(crate) fn check_axes(axes: usize) -> Result<(), String> {
-    match (1..=MOST_AXES).contains(&axes) {
-        true => Ok(()),
-        false => Err(format!("axes = {axes}: 1 to {MOST_AXES}")),
-    }
-}
+/// Axes of a device.
+pub(crate) const AXES: RangeInclusive<f64> = 1.0..=MOST_AXES as f64;
 
 /// What goes from one half to the other.
 pub type Content = [f64; VALUES - 1];
@@ -104,8 +101,8 @@ pub struct Drive {
     pub force: f64,
 }
 
-type MakeLeader = fn(&Value) -> Result<Box<dyn Leader>, String>;
-type MakeFollower = fn(&Value, Coupling) -> Result<Box<dyn Follower>, String>;
+type MakeLeader = fn(&Value) -> Result<Box<dyn Leader>, Fault>;
+type MakeFollower = fn(&Value, Coupling) -> Result<Box<dyn Follower>, Fault>;
 
 macro_rules! schemes {
     ($($name:literal => $module:ident),+ $(,)?) => {
@@ -131,20 +128,20 @@ pub fn schemes() -> impl Iterator<Item = &'static str> {
 }
 
 /// The operator's half of a scheme.
-pub fn leader(scheme: &str, params: &Value) -> Result<Box<dyn Leader>, String> {
-    find(scheme).and_then(|(_, make, _)| make(params))
+pub fn leader(scheme: &str, params: &Value) -> Result<Box<dyn Leader>, Fault> {
+    find(scheme).and_then(|(_, make, _)| make(params).map_err(|fault| fault.within("with")))
 }
 
 /// The slave's half of a scheme.
-pub fn follower(scheme: &str, params: &Value, coupling: Coupling) -> Result<Box<dyn Follower>, String> {
-    find(scheme).and_then(|(.., make)| make(params, coupling))
+pub fn follower(scheme: &str, params: &Value, coupling: Coupling) -> Result<Box<dyn Follower>, Fault> {
+    find(scheme).and_then(|(.., make)| make(params, coupling).map_err(|fault| fault.within("with")))
 }
 
-fn find(scheme: &str) -> Result<&'static (&'static str, MakeLeader, MakeFollower), String> {
+fn find(scheme: &str) -> Result<&'static (&'static str, MakeLeader, MakeFollower), Fault> {
     SCHEMES
         .iter()
         .find(|(name, ..)| *name == scheme)
-        .ok_or_else(|| format!("no scheme '{scheme}'; allowed: {}", schemes().collect::<Vec<_>>().join(", ")))
+        .ok_or_else(|| Fault::new("scheme", format!("{scheme:?}"), schemes().collect::<Vec<_>>().join(", ")))
 }
 
 /// Numbers messages, and tells new ones from old ones.

@@ -6,22 +6,25 @@
 //! ```
 //! What is lost is held.
 
-use serde::Deserialize;
 use serde_json::Value;
+use tcps_core::{
+    param::{Fault, Params as _},
+    params,
+};
 
 use super::{Content, Coupling, Drive, Motion, Received};
-use crate::params::parse;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Params {}
+params! {
+    /// None.
+    struct Params {}
+}
 
 /// The operator's half.
 pub(super) struct Leader;
 
 impl Leader {
-    pub(super) fn new(params: &Value) -> Result<Self, String> {
-        parse::<Params>(params).map(|_| Self)
+    pub(super) fn new(params: &Value) -> Result<Self, Fault> {
+        Params::of(params).map(|_| Self)
     }
 }
 
@@ -38,8 +41,8 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    pub(super) fn new(params: &Value, coupling: Coupling) -> Result<Self, String> {
-        parse::<Params>(params).map(|_| Self { coupling })
+    pub(super) fn new(params: &Value, coupling: Coupling) -> Result<Self, Fault> {
+        Params::of(params).map(|_| Self { coupling })
     }
 }
 

@@ -6,31 +6,24 @@
 //! ```
 //! What is lost is held.
 
-use serde::Deserialize;
 use serde_json::Value;
+use tcps_core::{
+    param::{Fault, Params as _},
+    params,
+};
 
 use super::{pd, Content, Coupling, Drive, Motion, Received};
-use crate::params::{not_negative, parse};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Params {
-    /// Stiffness at the leader, in N/m.
-    kp_n_m: f64,
-    /// Damping at the leader, in N s/m.
-    kd_n_s_m: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { kp_n_m: 200.0, kd_n_s_m: 2.0 }
+params! {
+    /// Parameters.
+    pub(crate) struct Params {
+        kp_n_m: f64 = Number, "200", NOT_NEGATIVE, "stiffness at the leader, in N/m";
+        kd_n_s_m: f64 = Number, "2", NOT_NEGATIVE, "damping at the leader, in N s/m";
     }
 }
 
-fn read(params: &Value) -> Result<Coupling, String> {
-    let p: Params = parse(params)?;
-    not_negative("kp_n_m", p.kp_n_m)?;
-    not_negative("kd_n_s_m", p.kd_n_s_m)?;
+fn read(params: &Value) -> Result<Coupling, Fault> {
+    let p = Params::of(params)?;
     Ok(Coupling { kp: p.kp_n_m, kd: p.kd_n_s_m })
 }
 
@@ -40,7 +33,7 @@ pub(super) struct Leader {
 }
 
 impl Leader {
-    pub(super) fn new(params: &Value) -> Result<Self, String> {
+    pub(super) fn new(params: &Value) -> Result<Self, Fault> {
         Ok(Self { coupling: read(params)? })
     }
 }
@@ -58,7 +51,7 @@ impl super::Leader for Leader {
 pub(super) struct Follower(pd::Follower);
 
 impl Follower {
-    pub(super) fn new(params: &Value, coupling: Coupling) -> Result<Self, String> {
+    pub(super) fn new(params: &Value, coupling: Coupling) -> Result<Self, Fault> {
         read(params)?;
         Ok(Self(pd::Follower::new(&Value::Null, coupling)?))
     }

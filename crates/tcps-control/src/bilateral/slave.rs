@@ -5,72 +5,35 @@
 //! two    m x'' = F_s - J       m_2 y'' = J - F_e   J = k_j (x - y) + b_j (x' - y')      F_e of y
 //! ```
 
-use serde::Deserialize;
+use tcps_core::{param::Fault, params};
 
 use super::{
     arm::{steady, stepped},
     Coupling, Motion,
 };
-use crate::params::{not_negative, positive};
-
-/// Parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SlaveParams {
-    /// Mass, in kg.
-    pub mass_kg: f64,
-    /// Stiffness towards where it is to be, in N/m.
-    pub kp_n_m: f64,
-    /// Damping towards the velocity wanted, in N s/m.
-    pub kd_n_s_m: f64,
-    /// Where the wall begins, in m.
-    pub wall_m: f64,
-    /// Stiffness of the wall, in N/m.
-    pub stiffness_n_m: f64,
-    /// Second mass, in kg; 0: there is none.
-    pub second_kg: f64,
-    /// Stiffness of the joint between the masses, in N/m.
-    pub joint_n_m: f64,
-    /// Damping of the joint, in N s/m.
-    pub joint_n_s_m: f64,
-}
 
 // [model: wall tests] wall of 500 N/m, mass 0.1 kg
-impl Default for SlaveParams {
-    fn default() -> Self {
-        Self {
-            mass_kg: 0.1,
-            kp_n_m: 500.0,
-            kd_n_s_m: 10.0,
-            wall_m: 0.02,
-            stiffness_n_m: 500.0,
-            second_kg: 0.0,
-            joint_n_m: 2000.0,
-            joint_n_s_m: 2.0,
-        }
+params! {
+    /// Parameters.
+    #[derive(Copy)]
+    pub struct SlaveParams {
+        mass_kg: f64 = Number, "0.1", POSITIVE, "mass, in kg";
+        kp_n_m: f64 = Number, "500", NOT_NEGATIVE, "stiffness towards the target position, in N/m";
+        kd_n_s_m: f64 = Number, "10", NOT_NEGATIVE, "damping towards the target velocity, in N s/m";
+        wall_m: f64 = Number, "0.02", ANY, "start of the wall, in m";
+        stiffness_n_m: f64 = Number, "500", NOT_NEGATIVE, "stiffness of the wall, in N/m";
+        second_kg: f64 = Number, "0", NOT_NEGATIVE, "second mass, in kg; 0: none";
+        joint_n_m: f64 = Number, "2000", NOT_NEGATIVE, "stiffness of the joint between the masses, in N/m";
+        joint_n_s_m: f64 = Number, "2", NOT_NEGATIVE, "damping of the joint, in N s/m";
     }
 }
 
 impl SlaveParams {
-    /// Refuses what makes no sense or moves too fast for the integration.
-    pub fn check(&self) -> Result<(), String> {
-        positive("mass_kg", self.mass_kg)?;
-        for (key, value) in [
-            ("kp_n_m", self.kp_n_m),
-            ("kd_n_s_m", self.kd_n_s_m),
-            ("stiffness_n_m", self.stiffness_n_m),
-            ("second_kg", self.second_kg),
-            ("joint_n_m", self.joint_n_m),
-            ("joint_n_s_m", self.joint_n_s_m),
-        ] {
-            not_negative(key, value)?;
-        }
-        if !self.wall_m.is_finite() {
-            return Err(format!("wall_m = {}: it must be finite", self.wall_m));
-        }
+    /// Refuses what moves too fast for the integration.
+    pub fn check(&self) -> Result<(), Fault> {
         let lightest = if self.second_kg > 0.0 { self.mass_kg.min(self.second_kg) } else { self.mass_kg };
         let spring = self.kp_n_m + self.stiffness_n_m + self.joint_n_m;
-        steady("the slave", (spring / lightest).sqrt().max((self.kd_n_s_m + self.joint_n_s_m) / lightest))
+        steady("stiffness_n_m", (spring / lightest).sqrt().max((self.kd_n_s_m + self.joint_n_s_m) / lightest))
     }
 
     /// Gains of the local controller.

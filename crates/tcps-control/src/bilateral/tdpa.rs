@@ -13,38 +13,23 @@
 //! (Ryu, Artigas and Preusche 2010.) alpha and beta are not computed: force or velocity is made as small as the account
 //! asks, which is the same without a division by v^2. Energies add up, so that any delay and any loss are borne.
 
-use serde::Deserialize;
 use serde_json::Value;
+use tcps_core::{
+    param::{Fault, Params as _},
+    params,
+};
 
 use super::{Content, Coupling, Drive, Motion, Received};
-use crate::params::{not_negative, parse};
 
-#[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Params {
-    /// Largest alpha, in N s/m: what the device can damp; the rest stays as a debt. Absent: any.
-    most_alpha_n_s_m: Option<f64>,
-    /// Rate at which drift is taken back, in 1/s; 0: not at all.
-    correction_hz: f64,
-    /// What the follower's account begins with, in J.
-    credit_j: f64,
-    /// Damping of the device, in N s/m.
-    damping_n_s_m: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { most_alpha_n_s_m: None, correction_hz: 5.0, credit_j: 5e-4, damping_n_s_m: 5.0 }
+params! {
+    /// Parameters.
+    #[derive(Copy)]
+    pub(crate) struct Params {
+        most_alpha_n_s_m: Option<f64> = Number, ABSENT, NOT_NEGATIVE, "largest damping alpha of the device, in N s/m; the rest stays as a debt. Absent: no limit";
+        correction_hz: f64 = Number, "5", NOT_NEGATIVE, "rate of drift correction, in 1/s; 0: none";
+        credit_j: f64 = Number, "5e-4", NOT_NEGATIVE, "initial energy of the follower's account, in J";
+        damping_n_s_m: f64 = Number, "5", NOT_NEGATIVE, "damping of the device, in N s/m";
     }
-}
-
-fn read(params: &Value) -> Result<Params, String> {
-    let p: Params = parse(params)?;
-    not_negative("most_alpha_n_s_m", p.most_alpha_n_s_m.unwrap_or(0.0))?;
-    not_negative("correction_hz", p.correction_hz)?;
-    not_negative("credit_j", p.credit_j)?;
-    not_negative("damping_n_s_m", p.damping_n_s_m)?;
-    Ok(p)
 }
 
 /// Energy that went through a port, in J.
@@ -83,8 +68,8 @@ pub(super) struct Leader {
 }
 
 impl Leader {
-    pub(super) fn new(params: &Value) -> Result<Self, String> {
-        Ok(Self { params: read(params)?, account: Account::default() })
+    pub(super) fn new(params: &Value) -> Result<Self, Fault> {
+        Ok(Self { params: Params::of(params)?, account: Account::default() })
     }
 
     /// The force that the account allows.
@@ -124,8 +109,8 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    pub(super) fn new(params: &Value, coupling: Coupling) -> Result<Self, String> {
-        let params = read(params)?;
+    pub(super) fn new(params: &Value, coupling: Coupling) -> Result<Self, Fault> {
+        let params = Params::of(params)?;
         let account = Account { other_j: params.credit_j, ..Account::default() };
         Ok(Self { params, coupling, account, x_d: None })
     }

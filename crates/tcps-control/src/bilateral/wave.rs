@@ -12,41 +12,30 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use tcps_core::{
+    param::{Fault, Params as _},
+    params,
+};
 
 use super::{Content, Coupling, Drive, Motion, Received};
-use crate::params::{not_negative, parse, positive};
 
-#[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Params {
-    /// Impedance b, in N s/m.
-    impedance_n_s_m: f64,
-    /// What stands for a lost wave.
-    lost: Lost,
-    /// Rate at which drift is taken back, in 1/s; 0: not at all.
-    correction_hz: f64,
+params! {
+    /// Parameters.
+    #[derive(Copy)]
+    pub(crate) struct Params {
+        impedance_n_s_m: f64 = Number, "8", POSITIVE, "impedance b, in N s/m";
+        lost: Lost = Choice(&["hold", "zero"]), "hold", ANY, "replacement of a lost wave";
+        correction_hz: f64 = Number, "5", NOT_NEGATIVE, "rate of drift correction, in 1/s; 0: none";
+    }
 }
 
-#[derive(Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Lost {
     /// The last wave, as far as the credit goes.
     Hold,
     /// Nothing.
     Zero,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { impedance_n_s_m: 8.0, lost: Lost::Hold, correction_hz: 5.0 }
-    }
-}
-
-fn read(params: &Value) -> Result<Params, String> {
-    let p: Params = parse(params)?;
-    positive("impedance_n_s_m", p.impedance_n_s_m)?;
-    not_negative("correction_hz", p.correction_hz)?;
-    Ok(p)
 }
 
 /// Where waves come in.
@@ -82,8 +71,8 @@ pub(super) struct Leader {
 }
 
 impl Leader {
-    pub(super) fn new(params: &Value) -> Result<Self, String> {
-        Ok(Self { params: read(params)?, inlet: Inlet::default(), sent: 0.0 })
+    pub(super) fn new(params: &Value) -> Result<Self, Fault> {
+        Ok(Self { params: Params::of(params)?, inlet: Inlet::default(), sent: 0.0 })
     }
 }
 
@@ -110,8 +99,8 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    pub(super) fn new(params: &Value, coupling: Coupling) -> Result<Self, String> {
-        Ok(Self { params: read(params)?, coupling, inlet: Inlet::default(), sent: 0.0, x_d: None })
+    pub(super) fn new(params: &Value, coupling: Coupling) -> Result<Self, Fault> {
+        Ok(Self { params: Params::of(params)?, coupling, inlet: Inlet::default(), sent: 0.0, x_d: None })
     }
 }
 

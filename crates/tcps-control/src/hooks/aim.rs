@@ -11,18 +11,18 @@
 //! 160 ms (Saunders and Knill 2003). That one slows down under delay is what operators do (Ferrell 1965); how, and the
 //! drift of an aim without pictures, are a model of our own.
 
-use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
     seed::Stream,
     time::Time,
 };
 
-use super::{emit, too_few};
+use super::{beyond, emit};
 use crate::{
-    later::Later,
-    params::{not_negative, parse, positive},
+    later::{Later, LATENCY_MS},
     vector::{three, V3},
 };
 
@@ -32,52 +32,21 @@ const LONGEST_S: f64 = 0.1;
 /// Farthest that a tool can be, in m.
 const FARTHEST_M: f64 = 10.0;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Centre of the circle, in m; the plane is that of its x.
-    pub center_m: [f64; 3],
-    /// Radius, in m.
-    pub radius_m: f64,
-    /// How far before the plane the hand wants to be by itself, in m.
-    pub away_m: f64,
-    /// Seen as close to the plane as this, in m, the tool is at the surface.
-    pub touch_m: f64,
-    /// How often it is traced.
-    pub turns: u32,
-    /// Speed along the circle, in m/s.
-    pub speed_m_s: f64,
-    /// How far the wanted point may be ahead of what is seen before it slows down, in m.
-    pub ahead_m: f64,
-    /// Part of a seen error that is corrected in a second, in 1/s.
-    pub correct_hz: f64,
-    /// Time from a picture to what follows from it, in ms; at most 2000.
-    pub latency_ms: f64,
-    /// Root mean square of the drift on each axis, in m.
-    pub drift_m: f64,
-    /// Its time constant, in s.
-    pub drift_s: f64,
-    /// Names the drift.
-    pub seed: u64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            center_m: [0.32, 0.0, 0.18],
-            radius_m: 0.03,
-            away_m: 0.03,
-            touch_m: 0.003,
-            turns: 1,
-            speed_m_s: 0.04,
-            ahead_m: 0.01,
-            correct_hz: 1.5,
-            latency_ms: 160.0,
-            drift_m: 0.0015,
-            drift_s: 1.0,
-            seed: 1,
-        }
+params! {
+    /// Parameters.
+    pub struct Params {
+        center_m: [f64; 3] = Array(3, &Number), "[0.32, 0, 0.18]", -FARTHEST_M..=FARTHEST_M, "centre of the circle, in m; the surface is the plane at its x";
+        radius_m: f64 = Number, "0.03", POSITIVE, "radius, in m";
+        away_m: f64 = Number, "0.03", NOT_NEGATIVE, "distance of the wanted position before the surface, in m";
+        touch_m: f64 = Number, "0.003", POSITIVE, "distance from the surface at which the tool counts as touching it, in m";
+        turns: u32 = Count, "1", 0.0..=4_294_967_295.0, "number of turns";
+        speed_m_s: f64 = Number, "0.04", POSITIVE, "speed along the circle, in m/s";
+        ahead_m: f64 = Number, "0.01", POSITIVE, "lead of the wanted point over the seen one from which it slows down, in m";
+        correct_hz: f64 = Number, "1.5", NOT_NEGATIVE, "rate at which a seen error is corrected, in 1/s";
+        latency_ms: f64 = Number, "160", LATENCY_MS, "reaction time to a picture, in ms";
+        drift_m: f64 = Number, "0.0015", NOT_NEGATIVE, "root mean square of the drift on each axis, in m";
+        drift_s: f64 = Number, "1", POSITIVE, "time constant of the drift, in s";
+        seed: u64 = Count, "1", NOT_NEGATIVE, "seed of the drift";
     }
 }
 
@@ -100,26 +69,11 @@ pub struct Aim {
 
 impl Aim {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let p: Params = parse(params)?;
-        for (key, value) in [
-            ("radius_m", p.radius_m),
-            ("touch_m", p.touch_m),
-            ("speed_m_s", p.speed_m_s),
-            ("ahead_m", p.ahead_m),
-            ("drift_s", p.drift_s),
-        ] {
-            positive(key, value)?;
-        }
-        for (key, value) in [("away_m", p.away_m), ("correct_hz", p.correct_hz), ("drift_m", p.drift_m)] {
-            not_negative(key, value)?;
-        }
-        if !p.center_m.iter().all(|c| c.abs() <= FARTHEST_M) {
-            return Err("center_m: each value within 10 m".into());
-        }
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let p = Params::of(params)?;
         Ok(Self {
             noise: Stream::new(p.seed, "hooks.aim"),
-            pictures: Later::new(p.latency_ms)?,
+            pictures: Later::new(p.latency_ms),
             params: p,
             drift: [0.0; 2],
             newest: None,
@@ -183,7 +137,7 @@ impl Hook for Aim {
         }
         let picture = three(input.other()).filter(|p| p.iter().all(|v| v.abs() <= FARTHEST_M));
         if picture.is_none() && !input.other().is_empty() {
-            return too_few("a picture with the tool's place within 10 m", input.other());
+            return beyond("a picture with the tool's place within 10 m", input.other(), FARTHEST_M);
         }
         let last = self.last_ns.replace(input.now_ns).unwrap_or(input.now_ns);
         let dt = (input.now_ns.saturating_sub(last) as f64 * 1e-9).clamp(0.0, LONGEST_S);

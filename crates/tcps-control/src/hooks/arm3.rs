@@ -3,27 +3,23 @@
 //! Damped least squares with joint limits (Wampler 1986), warm from the angles before: in = x, y, z (m), more values
 //! are left alone; out = 3 angles (rad).
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
+};
 
-use super::{emit, too_few};
-use crate::{params::parse, skeleton, vector::three};
+use super::{beyond, emit};
+use crate::{skeleton, vector::three};
 
 /// More than any arm reaches, in m.
 const MOST_M: f64 = 100.0;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Angles to look from at first, in rad.
-    pub start_rad: [f64; 3],
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { start_rad: skeleton::START_RAD }
+params! {
+    /// Parameters.
+    pub struct Params {
+        start_rad: [f64; 3] = Array(3, &Number), "[0.0, -0.33, 0.57]", ANY, "start of the search, in rad";
     }
 }
 
@@ -35,10 +31,11 @@ pub struct Arm3 {
 
 impl Arm3 {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let params: Params = parse(params)?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let params = Params::of(params)?;
         if params.start_rad != skeleton::within_limits(params.start_rad) {
-            return Err(format!("start_rad: beyond the limits {:?}", skeleton::LIMITS_RAD));
+            let allowed = format!("angles within {:?}", skeleton::LIMITS_RAD);
+            return Err(Fault::new("start_rad", format!("{:?}", params.start_rad), allowed));
         }
         Ok(Self { joints: params.start_rad })
     }
@@ -50,7 +47,7 @@ impl Hook for Arm3 {
             return Verdict::Nothing;
         }
         let Some(target) = three(input.x()).filter(|at| at.iter().all(|v| v.abs() < MOST_M)) else {
-            return too_few("a position of 3 values below 100", input.x());
+            return beyond("a position of 3 values below 100", input.x(), MOST_M);
         };
         self.joints = skeleton::solve(target, self.joints);
         emit(output, &self.joints)

@@ -7,17 +7,17 @@
 //! Damped least squares with joint limits (Wampler 1986), warm from the angles before; no joint turns faster than
 //! `speed_rad_s`. What follows the pose (the opening of the gripper) goes through.
 
-use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
     time::Time,
 };
 
-use super::{emit, too_few};
+use super::{beyond, emit, too_few};
 use crate::{
     chain::{self, Pose, JOINTS, Q},
-    params::{parse, positive},
     vector::three,
 };
 
@@ -28,21 +28,12 @@ const MOST: f64 = 100.0;
 /// Most values that go through behind the pose.
 const REST: usize = 16;
 
-/// Parameters of the inverse.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Angles to look from at first, in rad.
-    pub start_rad: Q,
-    /// Pitch of the tool for samples that say none, in rad below the horizontal.
-    pub pitch_rad: f64,
-    /// Highest speed of a joint, in rad/s.
-    pub speed_rad_s: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { start_rad: chain::START_RAD, pitch_rad: std::f64::consts::FRAC_PI_2, speed_rad_s: 4.573 }
+params! {
+    /// Parameters of the inverse.
+    pub struct Params {
+        start_rad: Q = Array(5, &Number), "[0.0, 0.207, -0.305, 1.669, 0.0]", ANY, "start of the search, in rad";
+        pitch_rad: f64 = Number, "1.5707963267948966", ANY, "pitch of the tool for samples without one, in rad below the horizontal";
+        speed_rad_s: f64 = Number, "4.573", POSITIVE, "highest speed of a joint, in rad/s";
     }
 }
 
@@ -58,14 +49,11 @@ pub struct Arm5 {
 
 impl Arm5 {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let params: Params = parse(params)?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let params = Params::of(params)?;
         if params.start_rad != chain::within_limits(params.start_rad) {
-            return Err(format!("start_rad: beyond the limits {:?}", chain::LIMITS_RAD));
-        }
-        positive("speed_rad_s", params.speed_rad_s)?;
-        if !params.pitch_rad.is_finite() {
-            return Err("pitch_rad: it must be finite".into());
+            let allowed = format!("angles within {:?}", chain::LIMITS_RAD);
+            return Err(Fault::new("start_rad", format!("{:?}", params.start_rad), allowed));
         }
         let start = params.start_rad;
         Ok(Self { params, found: start, joints: start, last_ns: None })
@@ -90,7 +78,7 @@ impl Hook for Arm5 {
         let x = input.x();
         let sane = x.iter().take(JOINTS).all(|v| v.abs() < MOST) && x.iter().all(|v| v.is_finite());
         let (Some(at), true) = (three(x), sane) else {
-            return too_few("a pose of 3 to 5 values below 100", x);
+            return beyond("a pose of 3 to 5 values below 100", x, MOST);
         };
         let pitch = x.get(3).copied().unwrap_or(self.params.pitch_rad);
         let roll = x.get(4).copied().unwrap_or(self.params.start_rad[4]);
@@ -107,14 +95,9 @@ pub struct Arm5Pose;
 /// Larger angles than any joint has turned: sines of much larger ones are no numbers.
 const MOST_RAD: f64 = 1e6;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NoParams {}
-
 impl Arm5Pose {
     /// Takes no parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        parse::<NoParams>(params)?;
+    pub fn new(_: &Value) -> Result<Self, Fault> {
         Ok(Self)
     }
 }

@@ -6,39 +6,25 @@
 //! ```
 //! The feedback of a step by light (Polachan 2022).
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
+};
 
 use super::{emit, too_few};
-use crate::params::{parse, positive};
 
 /// Most pixels of a picture.
-const MOST: usize = 65_536;
+const MOST: f64 = 65_536.0;
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Params {
-    /// Pixels of a picture, a byte each.
-    pixels: usize,
-    /// Grey level of the value 1.
-    unit: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { pixels: 20_000, unit: 50.0 }
+params! {
+    /// Parameters.
+    #[derive(Copy)]
+    pub(crate) struct Params {
+        pixels: usize = Count, "20000", 1.0..=MOST, "pixels of a picture, a byte each";
+        unit: f64 = Number, "50", POSITIVE, "grey level of the value 1";
     }
-}
-
-fn read(params: &Value) -> Result<Params, String> {
-    let p: Params = parse(params)?;
-    positive("unit", p.unit)?;
-    if !(1..=MOST).contains(&p.pixels) {
-        return Err(format!("pixels = {}: 1 to {MOST}", p.pixels));
-    }
-    Ok(p)
 }
 
 /// The code hook.
@@ -50,8 +36,8 @@ pub struct Grey {
 
 impl Grey {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        Ok(Self { params: read(params)?, picture: Vec::new() })
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        Ok(Self { params: Params::of(params)?, picture: Vec::new() })
     }
 }
 
@@ -82,8 +68,8 @@ pub struct Brightness {
 
 impl Brightness {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        Ok(Self { params: read(params)? })
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        Ok(Self { params: Params::of(params)? })
     }
 }
 

@@ -1,7 +1,7 @@
-//! Predictor `conceal`: sound and pictures whose frame did not come (after the idea of ITU-T G.711 Appendix I).
+//! Predictor `conceal`: sound and pictures whose frame is missing (after the idea of ITU-T G.711 Appendix I).
 //!
 //! ```text
-//! picture   the last frame again: it stands still
+//! picture   the last frame again: it freezes
 //! sound     16-bit samples, little-endian: the last pitch period again and again, fading to silence over `fade_ms`
 //!           pitch = the lag within `pitch_hz` at which the last frames resemble themselves most
 //! ```
@@ -9,9 +9,11 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
-
-use crate::params::{parse, positive};
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
+};
 
 /// Sound that is kept to look for a period in, in samples.
 const HISTORY: usize = 4096;
@@ -28,25 +30,14 @@ pub enum Medium {
     Sound,
 }
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// What frames hold.
-    pub medium: Medium,
-    /// Samples of sound a second.
-    pub rate_hz: f64,
-    /// Lowest and highest pitch that is looked for.
-    pub pitch_hz: [f64; 2],
-    /// Time in which concealed sound fades to silence, in ms.
-    pub fade_ms: f64,
-    /// Frames that are concealed in a row; after them nothing is given out.
-    pub most: u32,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { medium: Medium::Picture, rate_hz: 8000.0, pitch_hz: [66.0, 400.0], fade_ms: 60.0, most: 10 }
+params! {
+    /// Parameters.
+    pub struct Params {
+        medium: Medium = Choice(&["picture", "sound"]), "picture", ANY, "what frames hold";
+        rate_hz: f64 = Number, "8000", POSITIVE, "sampling rate of the sound, in Hz";
+        pitch_hz: [f64; 2] = Array(2, &Number), "[66, 400]", POSITIVE, "lowest and highest pitch of the search";
+        fade_ms: f64 = Number, "60", POSITIVE, "time in which concealed sound fades to silence, in ms";
+        most: u32 = Count, "10", 0.0..=4_294_967_295.0, "most frames concealed in a row; then there is no output";
     }
 }
 
@@ -64,24 +55,16 @@ pub struct Conceal {
 
 impl Conceal {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let p: Params = parse(params)?;
-        for (key, value) in [
-            ("rate_hz", p.rate_hz),
-            ("pitch_hz", p.pitch_hz[0]),
-            ("pitch_hz", p.pitch_hz[1]),
-            ("fade_ms", p.fade_ms),
-        ] {
-            positive(key, value)?;
-        }
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let p = Params::of(params)?;
         let longest = p.rate_hz / p.pitch_hz[0];
         if p.pitch_hz[0] >= p.pitch_hz[1] || 2.0 * longest > HISTORY as f64 || p.rate_hz / p.pitch_hz[1] < 2.0
         {
-            return Err(format!(
-                "pitch_hz = {:?} at rate_hz = {}: rising, 2 to {} samples long",
-                p.pitch_hz,
-                p.rate_hz,
-                HISTORY / 2
+            let allowed = format!("rising pitches, 2 to {} samples long", HISTORY / 2);
+            return Err(Fault::new(
+                "pitch_hz",
+                format!("{:?} at rate_hz = {}", p.pitch_hz, p.rate_hz),
+                allowed,
             ));
         }
         Ok(Self { params: p, last: Vec::new(), history: Vec::new(), gone: 0, period: Vec::new(), missed: 0 })

@@ -10,10 +10,11 @@
 //! ```
 //! Neither beginning nor end is a jump: the difference is taken back by at most `most_n_ms`.
 
-use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
-    hook::{Hook, HookIn, HookOut, State, Told, Verdict},
+    hook::{Hook, HookIn, HookOut, HookState, State, Verdict},
+    param::{Fault, Params as _},
+    params,
     time::{Time, MS},
 };
 
@@ -21,49 +22,23 @@ use super::{emit, too_few};
 use crate::{
     bilateral::Motion,
     environment::{Environment, Form},
-    params::{parse, positive},
 };
 
 /// Fastest motion that is believed, in m/s.
 const FASTEST_M_S: f64 = 10.0;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// The model's form.
-    pub form: Form,
-    /// Which values of the sample that comes are forces, one an axis.
-    pub force: Vec<usize>,
-    /// Which are positions of the follower, as many.
-    pub position: Vec<usize>,
-    /// Which values of the command are positions of the operator, as many.
-    pub command: Vec<usize>,
-    /// Whether forces are what is touched pushes back with, against the motion; else what the follower pushes with.
-    pub reaction: bool,
-    /// Age from which what came counts as stale, in ms.
-    pub stale_ms: f64,
-    /// Time in which a force without a model fades, in ms.
-    pub fade_ms: f64,
-    /// Largest change that going over to the model and back makes, in N per ms.
-    pub most_n_ms: f64,
-    /// Whether it is said behind the values that they are predicted.
-    pub tell: bool,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            form: Form::Spring,
-            force: vec![0],
-            position: vec![1],
-            command: vec![0],
-            reaction: false,
-            stale_ms: 5.0,
-            fade_ms: 100.0,
-            most_n_ms: 0.05,
-            tell: true,
-        }
+params! {
+    /// Parameters.
+    pub struct Params {
+        form: Form = Choice(&["spring", "hunt_crossley"]), "spring", ANY, "form of the model";
+        force: Vec<usize> = List(&Count), "[0]", NOT_NEGATIVE, "which received values are forces, one per axis";
+        position: Vec<usize> = List(&Count), "[1]", NOT_NEGATIVE, "which are positions of the follower, one per axis";
+        command: Vec<usize> = List(&Count), "[0]", NOT_NEGATIVE, "which values of the command are positions of the operator, one per axis";
+        reaction: bool = Flag, "false", ANY, "whether forces are reactions of the environment, against the motion; else those of the follower";
+        stale_ms: f64 = Number, "5", POSITIVE, "age from which a sample counts as stale, in ms";
+        fade_ms: f64 = Number, "100", POSITIVE, "time in which a force without a model fades, in ms";
+        most_n_ms: f64 = Number, "0.05", POSITIVE, "largest change when switching to the model and back, in N per ms";
+        tell: bool = Flag, "true", ANY, "true: one more value of the output marks predicted forces";
     }
 }
 
@@ -109,18 +84,12 @@ impl Track {
 
 impl EnvironmentHook {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let p: Params = parse(params)?;
-        positive("stale_ms", p.stale_ms)?;
-        positive("fade_ms", p.fade_ms)?;
-        positive("most_n_ms", p.most_n_ms)?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let p = Params::of(params)?;
         let axes = p.force.len();
         if axes == 0 || p.position.len() != axes || p.command.len() != axes {
-            return Err(format!(
-                "force, position and command: as many values each, at least one; found {axes}, {}, {}",
-                p.position.len(),
-                p.command.len()
-            ));
+            let found = format!("{axes}, {} and {} values", p.position.len(), p.command.len());
+            return Err(Fault::new("force", found, "as many in force, position and command, at least one"));
         }
         let axis = || Axis {
             environment: Environment::new(p.form),
@@ -230,9 +199,9 @@ impl Hook for EnvironmentHook {
         emit(output, &self.out)
     }
 
-    fn told(&self) -> Option<Told> {
+    fn told(&self) -> Option<HookState> {
         let age_ns = if self.newest.is_empty() { Time::MAX } else { self.age_ns };
         let cause = if self.state == State::Live { "feedback came" } else { "feedback is late" };
-        Some(Told { state: self.state, age_ns, origin_ns: None, cause, limited: false })
+        Some(HookState { state: self.state, age_ns, origin_ns: None, cause, limited: false })
     }
 }

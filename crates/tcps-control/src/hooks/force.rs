@@ -1,27 +1,20 @@
 //! Sense `force`: the values of the robot's sense that the operator is to feel, `count` of them from `first`, scaled.
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
+};
 
 use super::{emit, too_few};
-use crate::params::parse;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// The first value.
-    pub first: usize,
-    /// How many.
-    pub count: usize,
-    /// Factor.
-    pub scale: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { first: 0, count: 3, scale: 1.0 }
+params! {
+    /// Parameters.
+    pub struct Params {
+        first: usize = Count, "0", NOT_NEGATIVE, "the first value that is selected";
+        count: usize = Count, "3", 1.0..=f64::INFINITY, "how many values are selected";
+        scale: f64 = Number, "1", ANY, "factor";
     }
 }
 
@@ -34,11 +27,8 @@ pub struct Force {
 
 impl Force {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let params: Params = parse(params)?;
-        if params.count == 0 || !params.scale.is_finite() {
-            return Err("count must be at least 1 and scale finite".into());
-        }
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let params = Params::of(params)?;
         Ok(Self { params, out: Vec::new() })
     }
 }

@@ -13,17 +13,17 @@
 //! At the first sample the upper arm hangs down and the forearm points to the front. Gravity corrects the tilt; the
 //! heading is what the rates say, so that their bias shows in it.
 
-use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
     time::Time,
 };
 
 use super::{emit, too_few};
 use crate::{
     orientation::Orientation,
-    params::{not_negative, parse, positive},
     vector::{add, norm, scale, sub, three, V3},
 };
 
@@ -45,40 +45,17 @@ const SIX: usize = 6;
 const MOST_RATE: f64 = 100.0;
 const MOST_FORCE: f64 = 1_000.0;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Lengths of upper arm and forearm, in m.
-    pub upper_arm_m: f64,
-    /// See above.
-    pub forearm_m: f64,
-    /// Gain of the complementary filters, in 1/s.
-    pub tilt_gain: f64,
-    /// Where the robot's tool is when the wrist is where it began, in m.
-    pub centre_m: V3,
-    /// How far the tool goes from there, in m.
-    pub reach_m: V3,
-    /// Way of the tool for a way of the wrist.
-    pub gain: f64,
-    /// Pitch of the tool, in rad.
-    pub pitch_rad: f64,
-    /// Opening of the gripper for open fingers, in m.
-    pub open_m: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            upper_arm_m: 0.3,
-            forearm_m: 0.25,
-            tilt_gain: 0.5,
-            centre_m: [0.22, 0.0, 0.09],
-            reach_m: [0.1, 0.22, 0.075],
-            gain: 1.0,
-            pitch_rad: std::f64::consts::FRAC_PI_2,
-            open_m: 0.032,
-        }
+params! {
+    /// Parameters.
+    pub struct Params {
+        upper_arm_m: f64 = Number, "0.3", POSITIVE, "length of the upper arm, in m";
+        forearm_m: f64 = Number, "0.25", POSITIVE, "length of the forearm, in m";
+        tilt_gain: f64 = Number, "0.5", NOT_NEGATIVE, "gain of the complementary filters, in 1/s";
+        centre_m: V3 = Array(3, &Number), "[0.22, 0, 0.09]", ANY, "position of the robot's tool for the wrist's start, in m";
+        reach_m: V3 = Array(3, &Number), "[0.1, 0.22, 0.075]", NOT_NEGATIVE, "reach of the tool from there, in m";
+        gain: f64 = Number, "1", POSITIVE, "travel of the tool per travel of the wrist";
+        pitch_rad: f64 = Number, "1.5707963267948966", ANY, "pitch of the tool, in rad";
+        open_m: f64 = Number, "0.032", POSITIVE, "opening of the gripper for open fingers, in m";
     }
 }
 
@@ -91,19 +68,8 @@ pub struct Glove {
 
 impl Glove {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let p: Params = parse(params)?;
-        positive("upper_arm_m", p.upper_arm_m)?;
-        positive("forearm_m", p.forearm_m)?;
-        not_negative("tilt_gain", p.tilt_gain)?;
-        positive("gain", p.gain)?;
-        positive("open_m", p.open_m)?;
-        for reach in p.reach_m {
-            not_negative("reach_m", reach)?;
-        }
-        if p.centre_m.iter().chain([&p.pitch_rad]).any(|v| !v.is_finite()) {
-            return Err("centre_m, pitch_rad: they must be finite".into());
-        }
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let p = Params::of(params)?;
         Ok(Self { params: p, arm: None })
     }
 

@@ -11,18 +11,18 @@
 //! (Johansson and Westling 1984). Tremor lies at 8 to 12 Hz (Elble and Koller 1990); its size and `press` are a model of
 //! our own.
 
-use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
     seed::Stream,
     time::Time,
 };
 
-use super::{emit, too_few};
+use super::{beyond, emit, too_few};
 use crate::{
-    later::Later,
-    params::{not_negative, parse, positive},
+    later::{Later, LATENCY_MS},
     vector::{add, dot, norm, scale, shorten, sub, three, V3},
 };
 
@@ -37,49 +37,20 @@ const PUSH_M: f64 = 0.1;
 /// Time in which a tremor forgets its phase, in s.
 const TREMOR_S: f64 = 0.25;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Mass of hand and device, in kg.
-    pub mass_kg: f64,
-    /// Damping, in N s/m.
-    pub damping_n_s_m: f64,
-    /// Stiffness, in N/m.
-    pub stiffness_n_m: f64,
-    /// Highest force of the device, in N.
-    pub most_n: f64,
-    /// Direction in which the hand presses, of any length.
-    pub into: [f64; 3],
-    /// Force that it wants to press with, in N.
-    pub wanted_n: f64,
-    /// How fast it pushes for each N that is missing, in m/(s N).
-    pub press_m_s_n: f64,
-    /// Time from a force to what follows from it, in ms; at most 2000.
-    pub latency_ms: f64,
-    /// Frequency of the tremor, in Hz.
-    pub tremor_hz: f64,
-    /// Its root mean square on each axis, in m.
-    pub tremor_m: f64,
-    /// Names the tremor.
-    pub seed: u64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            mass_kg: 1.0,
-            damping_n_s_m: 20.0,
-            stiffness_n_m: 300.0,
-            most_n: 5.0,
-            into: [1.0, 0.0, 0.0],
-            wanted_n: 1.0,
-            press_m_s_n: 0.03,
-            latency_ms: 70.0,
-            tremor_hz: 9.0,
-            tremor_m: 1e-4,
-            seed: 1,
-        }
+params! {
+    /// Parameters.
+    pub struct Params {
+        mass_kg: f64 = Number, "1", POSITIVE, "mass of hand and device, in kg";
+        damping_n_s_m: f64 = Number, "20", NOT_NEGATIVE, "damping, in N s/m";
+        stiffness_n_m: f64 = Number, "300", NOT_NEGATIVE, "stiffness, in N/m";
+        most_n: f64 = Number, "5", POSITIVE, "highest force of the device, in N";
+        into: [f64; 3] = Array(3, &Number), "[1, 0, 0]", ANY, "direction in which the hand presses, of any length";
+        wanted_n: f64 = Number, "1", NOT_NEGATIVE, "wanted force, in N";
+        press_m_s_n: f64 = Number, "0.03", NOT_NEGATIVE, "speed of pushing per missing N, in m/(s N)";
+        latency_ms: f64 = Number, "70", LATENCY_MS, "reaction time to a force, in ms";
+        tremor_hz: f64 = Number, "9", NOT_NEGATIVE, "frequency of the tremor, in Hz";
+        tremor_m: f64 = Number, "1e-4", NOT_NEGATIVE, "root mean square of the tremor on each axis, in m";
+        seed: u64 = Count, "1", NOT_NEGATIVE, "seed of the tremor";
     }
 }
 
@@ -100,31 +71,25 @@ pub struct Grip {
 
 impl Grip {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let p: Params = parse(params)?;
-        for (key, value) in [("mass_kg", p.mass_kg), ("most_n", p.most_n), ("length of into", norm(p.into))] {
-            positive(key, value)?;
-        }
-        for (key, value) in [
-            ("damping_n_s_m", p.damping_n_s_m),
-            ("stiffness_n_m", p.stiffness_n_m),
-            ("wanted_n", p.wanted_n),
-            ("press_m_s_n", p.press_m_s_n),
-            ("tremor_hz", p.tremor_hz),
-            ("tremor_m", p.tremor_m),
-        ] {
-            not_negative(key, value)?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let p = Params::of(params)?;
+        if norm(p.into) <= 0.0 {
+            return Err(Fault::new("into", format!("{:?}", p.into), "a direction, such as [1, 0, 0]"));
         }
         // Semi-implicit Euler stays stable for w < 2 / step and damping rate < 1 / step.
         let fastest = libm::sqrt(p.stiffness_n_m / p.mass_kg).max(p.damping_n_s_m / p.mass_kg);
         if fastest * STEP_S > 0.5 {
-            return Err(format!("a hand that moves at {fastest:.0} 1/s: at most {:.0}", 0.5 / STEP_S));
+            return Err(Fault::new(
+                "stiffness_n_m",
+                format!("a rate of {fastest:.0} 1/s, too fast for the integration"),
+                format!("gains for the mass that stay below {:.0} 1/s", 0.5 / STEP_S),
+            ));
         }
         Ok(Self {
             into: scale(p.into, 1.0 / norm(p.into)),
             noise: Stream::new(p.seed, "hooks.grip"),
             tremor: [[0.0; 2]; 3],
-            forces: Later::new(p.latency_ms)?,
+            forces: Later::new(p.latency_ms),
             felt_n: 0.0,
             push_m: 0.0,
             at: None,
@@ -173,7 +138,7 @@ impl Hook for Grip {
             return Verdict::Nothing;
         }
         let Some(wanted) = three(input.x()).filter(|x| x.iter().all(|v| v.abs() <= FARTHEST_M)) else {
-            return too_few("a place of 3 values within 10 m", input.x());
+            return beyond("a place of 3 values within 10 m", input.x(), FARTHEST_M);
         };
         let force = if input.other().is_empty() { Some([0.0; 3]) } else { three(input.other()) };
         let Some(force) = force.filter(|f| norm(*f) <= STRONGEST_N) else {

@@ -7,42 +7,29 @@
 //! The defaults are in the range of the human arm holding a handle (Hogan 1989; Tsuji et al. 1995: 1 to 2 kg, 5 to
 //! 40 N s/m, 100 to 600 N/m at the hand).
 
-use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
     time::Time,
 };
 
 use super::{emit, too_few};
-use crate::{
-    params::{not_negative, parse, positive},
-    vector::{add, scale, shorten, sub, three, V3},
-};
+use crate::vector::{add, scale, shorten, sub, three, V3};
 
 /// Longest step of the integration and longest gap that it bridges, in s.
 const STEP_S: f64 = 0.001;
 const LONGEST_GAP_S: f64 = 0.5;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Factor on the force.
-    pub gain: f64,
-    /// Highest force, in N.
-    pub most_n: f64,
-    /// Mass of the hand, in kg.
-    pub mass_kg: f64,
-    /// Damping, in N s/m.
-    pub damping_n_s_m: f64,
-    /// Stiffness, in N/m.
-    pub stiffness_n_m: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { gain: 1.0, most_n: 5.0, mass_kg: 1.0, damping_n_s_m: 20.0, stiffness_n_m: 300.0 }
+params! {
+    /// Parameters.
+    pub struct Params {
+        gain: f64 = Number, "1", NOT_NEGATIVE, "factor on the force";
+        most_n: f64 = Number, "5", POSITIVE, "highest force, in N";
+        mass_kg: f64 = Number, "1", POSITIVE, "mass of the hand, in kg";
+        damping_n_s_m: f64 = Number, "20", NOT_NEGATIVE, "damping, in N s/m";
+        stiffness_n_m: f64 = Number, "300", NOT_NEGATIVE, "stiffness, in N/m";
     }
 }
 
@@ -57,18 +44,17 @@ pub struct Hand {
 
 impl Hand {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let params: Params = parse(params)?;
-        not_negative("gain", params.gain)?;
-        positive("most_n", params.most_n)?;
-        not_negative("damping_n_s_m", params.damping_n_s_m)?;
-        not_negative("stiffness_n_m", params.stiffness_n_m)?;
-        positive("mass_kg", params.mass_kg)?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let params = Params::of(params)?;
         // Semi-implicit Euler stays stable for w < 2 / step and damping rate < 1 / step.
         let fastest =
             (params.stiffness_n_m / params.mass_kg).sqrt().max(params.damping_n_s_m / params.mass_kg);
         if fastest * STEP_S > 0.5 {
-            return Err(format!("a hand that moves at {fastest:.0} 1/s: at most {:.0}", 0.5 / STEP_S));
+            return Err(Fault::new(
+                "stiffness_n_m",
+                format!("a rate of {fastest:.0} 1/s, too fast for the integration"),
+                format!("gains for the mass that stay below {:.0} 1/s", 0.5 / STEP_S),
+            ));
         }
         Ok(Self { params, displaced: [0.0; 3], velocity: [0.0; 3], last_ns: None })
     }

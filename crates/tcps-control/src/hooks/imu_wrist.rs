@@ -13,17 +13,17 @@
 //! The double integral of an acceleration drifts with the square of time; the leak (a critically damped spring towards
 //! the centre) turns it into a band-pass around `hold_hz`. The forearm points to the front at the first sample.
 
-use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
     time::Time,
 };
 
 use super::{emit, too_few};
 use crate::{
     orientation::{Orientation, GRAVITY},
-    params::{not_negative, parse, positive},
     vector::{add, norm, scale, sub, three, V3},
 };
 
@@ -35,57 +35,17 @@ const LONGEST_STEP_S: f64 = 0.05;
 const MOST_RATE: f64 = 100.0;
 const MOST_FORCE: f64 = 1_000.0;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Wrist at rest, in m.
-    pub centre_m: [f64; 3],
-    /// How far the wrist goes at most from there, in m.
-    pub reach_m: [f64; 3],
-    /// Length of the forearm that the orientation swings, in m.
-    pub forearm_m: f64,
-    /// Weight of the doubly integrated acceleration.
-    pub gain: f64,
-    /// Centre frequency of the leaky integration, in Hz.
-    pub hold_hz: f64,
-    /// Gain of the complementary filter, in 1/s.
-    pub tilt_gain: f64,
-    /// Time constant of the operator's trunk in following a turn, in s.
-    pub heading_time_s: f64,
-    /// Time constant of the trunk in following the hand, in s.
-    pub follow_time_s: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            centre_m: [0.30, 0.0, 0.18],
-            reach_m: [0.05, 0.09, 0.07],
-            forearm_m: 0.25,
-            gain: 1.0,
-            hold_hz: 0.5,
-            tilt_gain: 1.0,
-            heading_time_s: 0.4,
-            follow_time_s: 2.0,
-        }
-    }
-}
-
-impl Params {
-    fn check(&self) -> Result<(), String> {
-        for value in self.reach_m {
-            positive("reach_m", value)?;
-        }
-        if self.centre_m.iter().any(|v| !v.is_finite()) {
-            return Err("centre_m: it must be finite".into());
-        }
-        positive("hold_hz", self.hold_hz)?;
-        positive("heading_time_s", self.heading_time_s)?;
-        positive("follow_time_s", self.follow_time_s)?;
-        not_negative("forearm_m", self.forearm_m)?;
-        not_negative("gain", self.gain)?;
-        not_negative("tilt_gain", self.tilt_gain)
+params! {
+    /// Parameters.
+    pub struct Params {
+        centre_m: [f64; 3] = Array(3, &Number), "[0.30, 0, 0.18]", ANY, "wrist at rest, in m";
+        reach_m: [f64; 3] = Array(3, &Number), "[0.05, 0.09, 0.07]", POSITIVE, "reach of the wrist from there, in m";
+        forearm_m: f64 = Number, "0.25", NOT_NEGATIVE, "length of the forearm that the orientation swings, in m";
+        gain: f64 = Number, "1", NOT_NEGATIVE, "weight of the doubly integrated acceleration";
+        hold_hz: f64 = Number, "0.5", POSITIVE, "centre frequency of the leaky integration, in Hz";
+        tilt_gain: f64 = Number, "1", NOT_NEGATIVE, "gain of the complementary filter, in 1/s";
+        heading_time_s: f64 = Number, "0.4", POSITIVE, "time constant with which the operator's trunk follows a turn, in s";
+        follow_time_s: f64 = Number, "2", POSITIVE, "time constant with which the trunk follows the hand, in s";
     }
 }
 
@@ -98,9 +58,8 @@ pub struct ImuWrist {
 
 impl ImuWrist {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let params: Params = parse(params)?;
-        params.check()?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let params = Params::of(params)?;
         Ok(Self { params, arm: None })
     }
 }

@@ -6,18 +6,16 @@
 //! ```
 //! Axes have nothing to do with each other. The device is in the hand of a modelled arm. The far side is the robot `follower` with the same scheme.
 
-use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
     time::Time,
 };
 
-use super::{emit, too_few};
-use crate::{
-    bilateral::{check_axes, message_of, ArmParams, LeaderSide, Motion, SHORTEST_S},
-    params::parse,
-};
+use super::{beyond, emit};
+use crate::bilateral::{message_of, ArmParams, LeaderSide, Motion, AXES, SHORTEST_S};
 
 /// Longest time that one tick bridges, in s.
 const LONGEST_S: f64 = 0.1;
@@ -25,20 +23,15 @@ const LONGEST_S: f64 = 0.1;
 const FARTHEST_M: f64 = 10.0;
 const FASTEST_M_S: f64 = 10.0;
 
-/// Parameters.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// The scheme; absent: `pd`.
-    pub scheme: Option<String>,
-    /// Its parameters.
-    pub with: Value,
-    /// The arm and the device.
-    pub arm: ArmParams,
-    /// Which value of the sample is where the hand wants to be, on the first axis.
-    pub value: usize,
-    /// How many axes the device has; absent: one.
-    pub axes: Option<usize>,
+params! {
+    /// Parameters.
+    pub struct Params {
+        scheme: String = Text, "pd", ANY, "name of the scheme";
+        with: Value = Object, "{}", ANY, "parameters of the scheme";
+        arm: Value = Object, "{}", ANY, "parameters of the arm and the device";
+        value: usize = Count, "0", NOT_NEGATIVE, "which value is the hand's wanted position on the first axis";
+        axes: usize = Count, "1", AXES, "axes of the device";
+    }
 }
 
 /// The hook.
@@ -52,11 +45,11 @@ pub struct LeaderHook {
 
 impl LeaderHook {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let p: Params = parse(params)?;
-        let (scheme, axes) = (p.scheme.as_deref().unwrap_or("pd"), p.axes.unwrap_or(1));
-        check_axes(axes)?;
-        let sides = (0..axes).map(|_| LeaderSide::new(scheme, &p.with, p.arm)).collect::<Result<_, _>>()?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let p = Params::of(params)?;
+        let arm = ArmParams::of(&p.arm).map_err(|fault| fault.within("arm"))?;
+        let sides =
+            (0..p.axes).map(|_| LeaderSide::new(&p.scheme, &p.with, arm)).collect::<Result<_, _>>()?;
         Ok(Self { sides, value: p.value, last: None, before: Vec::new(), out: Vec::new() })
     }
 }
@@ -69,7 +62,8 @@ impl Hook for LeaderHook {
         let end = self.value.saturating_add(self.sides.len());
         let near = |wanted: &&[f64]| wanted.iter().all(|x| x.abs() <= FARTHEST_M);
         let Some(wanted) = input.x().get(self.value..end).filter(near) else {
-            return too_few("where the hand wants to be on each axis, within 10 m", input.x());
+            let axes = input.x().get(self.value..).unwrap_or_default();
+            return beyond("where the hand wants to be on each axis, within 10 m", axes, FARTHEST_M);
         };
         if self.before.is_empty() {
             self.before.extend_from_slice(wanted);

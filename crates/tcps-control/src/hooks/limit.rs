@@ -1,24 +1,19 @@
 //! Feedback `limit`: shortens a vector to a highest length, direction kept. A device has a highest force, and a hand
 //! a highest force that it should be given.
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
+};
 
 use super::{emit, too_few};
-use crate::params::{parse, positive};
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Highest length, in the unit of the values.
-    pub most: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { most: 5.0 }
+params! {
+    /// Parameters.
+    pub struct Params {
+        most: f64 = Number, "5", POSITIVE, "highest length, in the unit of the values";
     }
 }
 
@@ -31,9 +26,8 @@ pub struct Limit {
 
 impl Limit {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let params: Params = parse(params)?;
-        positive("most", params.most)?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let params = Params::of(params)?;
         Ok(Self { params, out: Vec::new() })
     }
 }

@@ -6,47 +6,39 @@
 //! ```
 //! The feedback of a step by sound (Polachan 2022). Frames hold whole periods of the tone, so that nothing but rounding is lost.
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
+};
 
 use super::{emit, too_few};
-use crate::params::{parse, positive};
 
 const FULL: f64 = 32_767.0;
 /// Bytes of a sample.
 const SAMPLE: usize = 2;
 /// Most samples in a frame.
-const MOST: usize = 16_384;
+const MOST: f64 = 16_384.0;
 
-/// Parameters.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Params {
-    /// Samples in a frame.
-    samples: usize,
-    /// Periods of the tone in a frame.
-    periods: u32,
-    /// Share of full scale for the value 1.
-    unit: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { samples: 160, periods: 8, unit: 0.2 }
+params! {
+    /// Parameters.
+    #[derive(Copy)]
+    pub(crate) struct Params {
+        samples: usize = Count, "160", 4.0..=MOST, "samples in a frame";
+        periods: u32 = Count, "8", 1.0..=4096.0, "periods of the tone in a frame";
+        unit: f64 = Number, "0.2", POSITIVE, "share of full scale for the value 1";
     }
 }
 
-fn read(params: &Value) -> Result<Params, String> {
-    let p: Params = parse(params)?;
-    positive("unit", p.unit)?;
-    if !(1..=MOST).contains(&p.samples) || p.periods == 0 || 4 * p.periods as usize > p.samples {
-        return Err(format!(
-            "samples = {}, periods = {}: 4 to {MOST} samples, four or more a period",
-            p.samples, p.periods
-        ));
+fn read(params: &Value) -> Result<Params, Fault> {
+    let p = Params::of(params)?;
+    match 4 * p.periods as usize <= p.samples {
+        true => Ok(p),
+        false => {
+            Err(Fault::new("periods", p.periods, format!("at most a fourth of samples = {}", p.samples)))
+        }
     }
-    Ok(p)
 }
 
 /// The code hook.
@@ -58,7 +50,7 @@ pub struct Tone {
 
 impl Tone {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
+    pub fn new(params: &Value) -> Result<Self, Fault> {
         Ok(Self { params: read(params)?, frame: Vec::new() })
     }
 }
@@ -92,7 +84,7 @@ pub struct Loudness {
 
 impl Loudness {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
+    pub fn new(params: &Value) -> Result<Self, Fault> {
         Ok(Self { params: read(params)? })
     }
 }

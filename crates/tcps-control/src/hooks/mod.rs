@@ -34,5 +34,16 @@ fn emit(output: &mut HookOut, values: &[f64]) -> Verdict {
 
 /// Refuses a sample.
 fn too_few(wanted: &str, found: &[f64]) -> Verdict {
-    Verdict::Failed(format!("needs {wanted}, all finite; found {} values", found.len()))
+    beyond(wanted, found, f64::INFINITY)
+}
+
+/// Refuses a sample for its first value that is not below `most`, or else for the number of its values.
+fn beyond(wanted: &str, found: &[f64], most: f64) -> Verdict {
+    let number = found.len();
+    let culprit = found.iter().enumerate().find(|(_, value)| value.is_nan() || value.abs() >= most);
+    let said = match culprit {
+        Some((index, value)) => format!("{value:?} at index {index} of {number} values"),
+        None => format!("{number} values"),
+    };
+    Verdict::Failed(format!("needs {wanted}, all finite; found {said}"))
 }

@@ -12,50 +12,27 @@
 //! ```
 //! Such a state machine is what runs in ms-embsys-app. Use: gripper `values = [0.032, 0.01]`, belt `[-0.1, 0, 0.1]`.
 
-use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
     time::{Time, MS},
 };
 
 use super::{emit, too_few};
-use crate::{
-    params::{not_negative, parse, positive},
-    vector::V3,
-};
+use crate::vector::V3;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Way of the tool for a pixel, in m.
-    pub pixel_m: f64,
-    /// Where the tool begins, in m.
-    pub centre_m: V3,
-    /// How far it goes from there, either way, in m.
-    pub reach_m: V3,
-    /// Pitch and roll of the tool, in rad.
-    pub tool_rad: [f64; 2],
-    /// What the states of the wheel give out.
-    pub values: Vec<f64>,
-    /// The state at the start, from 0.
-    pub state: usize,
-    /// Time after a click in which no other counts, in ms.
-    pub rest_ms: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            pixel_m: 0.0002,
-            centre_m: [0.22, 0.0, 0.09],
-            reach_m: [0.06, 0.16, 0.075],
-            tool_rad: [std::f64::consts::FRAC_PI_2, 0.0],
-            values: vec![0.032, 0.01],
-            state: 0,
-            rest_ms: 50.0,
-        }
+params! {
+    /// Parameters.
+    pub struct Params {
+        pixel_m: f64 = Number, "0.0002", POSITIVE, "travel of the tool per pixel, in m";
+        centre_m: V3 = Array(3, &Number), "[0.22, 0, 0.09]", ANY, "start of the tool, in m";
+        reach_m: V3 = Array(3, &Number), "[0.06, 0.16, 0.075]", NOT_NEGATIVE, "reach from there in each direction, in m";
+        tool_rad: [f64; 2] = Array(2, &Number), "[1.5707963267948966, 0.0]", ANY, "pitch and roll of the tool, in rad";
+        values: Vec<f64> = List(&Number), "[0.032, 0.01]", ANY, "outputs for the states of the wheel";
+        state: usize = Count, "0", NOT_NEGATIVE, "the state at the start, from 0";
+        rest_ms: f64 = Number, "50", NOT_NEGATIVE, "time after a click in which further clicks do not count, in ms";
     }
 }
 
@@ -70,19 +47,11 @@ pub struct Mouse {
 
 impl Mouse {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let params: Params = parse(params)?;
-        positive("pixel_m", params.pixel_m)?;
-        not_negative("rest_ms", params.rest_ms)?;
-        for reach in params.reach_m {
-            not_negative("reach_m", reach)?;
-        }
-        let given = params.centre_m.iter().chain(&params.tool_rad).chain(&params.values);
-        if given.into_iter().any(|v| !v.is_finite()) {
-            return Err("centre_m, tool_rad, values: they must be finite".into());
-        }
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let params = Params::of(params)?;
         if params.state >= params.values.len() {
-            return Err(format!("state = {}: of {} values", params.state, params.values.len()));
+            let allowed = format!("below {}, the number of values", params.values.len());
+            return Err(Fault::new("state", params.state, allowed));
         }
         let wheel = Wheel { state: params.state, counts: None, clicked: None };
         Ok(Self { params, moved: [0.0; 3], wheel, last: None })

@@ -1,30 +1,22 @@
 //! Kinematics `mouse_xy`: a mouse (x to the right, y down, in pixels; a button) moves the wrist in a plane before the
 //! wall and pushes it forward while a button is down. Out: x, y, z (m).
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
+};
 
 use super::{emit, too_few};
-use crate::params::{parse, positive};
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Size of the screen, in pixels.
-    pub screen: [f64; 2],
-    /// Width and height of the plane, in m.
-    pub plane_m: [f64; 2],
-    /// Wrist when the mouse is in the middle, in m.
-    pub centre_m: [f64; 3],
-    /// How far a pressed button pushes, in m.
-    pub push_m: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { screen: [1920.0, 1080.0], plane_m: [0.24, 0.135], centre_m: [0.30, 0.0, 0.18], push_m: 0.03 }
+params! {
+    /// Parameters.
+    pub struct Params {
+        screen: [f64; 2] = Array(2, &Number), "[1920, 1080]", POSITIVE, "size of the screen, in pixels";
+        plane_m: [f64; 2] = Array(2, &Number), "[0.24, 0.135]", ANY, "width and height of the plane, in m";
+        centre_m: [f64; 3] = Array(3, &Number), "[0.30, 0, 0.18]", ANY, "position of the wrist for the mouse in the middle, in m";
+        push_m: f64 = Number, "0.03", ANY, "travel of a pressed button, in m";
     }
 }
 
@@ -36,11 +28,8 @@ pub struct MouseXy {
 
 impl MouseXy {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let params: Params = parse(params)?;
-        for size in params.screen {
-            positive("screen", size)?;
-        }
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let params = Params::of(params)?;
         Ok(Self { params })
     }
 }

@@ -5,39 +5,25 @@
 //! ```
 //! It is driven by time: T is the time since the sample before. Until something has come back e is 0 and k is 1. Out: k.
 
-use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
     time::Time,
 };
 
 use super::{emit, too_few};
-use crate::{
-    params::{not_negative, parse, positive},
-    step::{Gains, Pi},
-};
+use crate::step::{Gains, Pi};
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Proportional gain.
-    pub kp: f64,
-    /// Integral gain, per ms.
-    pub ki_per_ms: f64,
-    /// Bound of the integral.
-    pub most: f64,
-    /// What h is to be.
-    pub reference: f64,
-    /// Which value of the sample that comes back is h.
-    pub value: usize,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        let Gains { kp, ki_per_ms, most } = Gains::default();
-        Self { kp, ki_per_ms, most, reference: 1.0, value: 0 }
+params! {
+    /// Parameters.
+    pub struct Params {
+        kp: f64 = Number, "0.2", NOT_NEGATIVE, "proportional gain";
+        ki_per_ms: f64 = Number, "0.09090909090909091", NOT_NEGATIVE, "integral gain, per ms";
+        most: f64 = Number, "10", POSITIVE, "bound of the integral";
+        reference: f64 = Number, "1", ANY, "setpoint of h";
+        value: usize = Count, "0", NOT_NEGATIVE, "which returned value is h";
     }
 }
 
@@ -53,14 +39,8 @@ pub struct PiHook {
 
 impl PiHook {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let p: Params = parse(params)?;
-        not_negative("kp", p.kp)?;
-        not_negative("ki_per_ms", p.ki_per_ms)?;
-        positive("most", p.most)?;
-        if !p.reference.is_finite() {
-            return Err(format!("reference = {}: it must be finite", p.reference));
-        }
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let p = Params::of(params)?;
         let gains = Gains { kp: p.kp, ki_per_ms: p.ki_per_ms, most: p.most };
         Ok(Self { gains, reference: p.reference, value: p.value, state: Pi::default(), last: None })
     }
@@ -77,7 +57,7 @@ impl Hook for PiHook {
             [] => 0.0,
             back => match back.get(self.value).filter(|h| h.is_finite()) {
                 Some(h) => self.reference - h,
-                None => return too_few(&format!("value {} of what comes back", self.value), back),
+                None => return too_few(&format!("value {} of the returned sample", self.value), back),
             },
         };
         let k = self.state.update(&self.gains, ms, error);

@@ -1,27 +1,20 @@
 //! Kinematics `pose`: passes chosen values on, scaled and moved: `y_i = scale_i x_pick(i) + offset_i`.
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
+};
 
 use super::emit;
-use crate::params::parse;
 
-/// Parameters. Lists that are shorter than the sample are continued by their last value.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Which values, from 0; empty: all.
-    pub pick: Vec<usize>,
-    /// Factors.
-    pub scale: Vec<f64>,
-    /// What is added.
-    pub offset: Vec<f64>,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { pick: Vec::new(), scale: vec![1.0], offset: vec![0.0] }
+params! {
+    /// Parameters. Lists that are shorter than the sample are continued by their last value.
+    pub struct Params {
+        pick: Vec<usize> = List(&Count), "[]", NOT_NEGATIVE, "values to select, from 0; empty: all";
+        scale: Vec<f64> = List(&Number), "[1]", ANY, "factors";
+        offset: Vec<f64> = List(&Number), "[0]", ANY, "offsets to add";
     }
 }
 
@@ -34,10 +27,11 @@ pub struct Pose {
 
 impl Pose {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let params: Params = parse(params)?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let params = Params::of(params)?;
         if params.scale.is_empty() || params.offset.is_empty() {
-            return Err("scale and offset need at least one value each".into());
+            let key = if params.scale.is_empty() { "scale" } else { "offset" };
+            return Err(Fault::new(key, "[]", "at least one value, such as [0.5]"));
         }
         Ok(Self { params, out: Vec::new() })
     }

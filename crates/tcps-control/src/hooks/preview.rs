@@ -12,17 +12,17 @@
 //! Rows with the code of time and number stay where they are: what is read of them is the age of what is shown.
 //! (After the phantom robot of Bejczy, Kim and Venema 1990, who draw a model over the delayed picture.)
 
-use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
-    hook::{Hook, HookIn, HookOut, State, Told, Verdict},
+    hook::{Hook, HookIn, HookOut, HookState, State, Verdict},
+    param::{Fault, Params as _},
+    params,
     time::{Time, MS},
 };
 
 use crate::{
     canvas::{Canvas, Colour, Place, DEPTH},
     glyphs,
-    params::{parse, positive},
     track::Track,
 };
 
@@ -35,43 +35,18 @@ const CODE: (usize, usize, usize) = (40, 2, 4);
 /// Farthest place that is drawn at, in pixels.
 const FAR: f64 = 100_000.0;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Pixels in a row of a picture, of one eye.
-    pub width: usize,
-    /// Rows of a picture.
-    pub height: usize,
-    /// 2 for pictures of two eyes side by side.
-    pub eyes: usize,
-    /// Which values of the other flows say where the tool is.
-    pub position: Vec<usize>,
-    /// For each of them, by how many pixels to the right and down the picture, or the tool in it, moves a unit.
-    pub pixels: Vec<[f64; 2]>,
-    /// Where in the picture the tool is seen when its position is zero; absent: the picture moves.
-    pub tool: Option<[f64; 2]>,
-    /// Which values are the force, in N.
-    pub force: Vec<usize>,
-    /// Which value says, above 0.5, that force and position are predicted.
-    pub mark: Option<usize>,
-    /// Age from which a picture counts as stale, in ms.
-    pub stale_ms: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            width: 640,
-            height: 480,
-            eyes: 1,
-            position: Vec::new(),
-            pixels: Vec::new(),
-            tool: None,
-            force: Vec::new(),
-            mark: None,
-            stale_ms: 100.0,
-        }
+params! {
+    /// Parameters.
+    pub struct Params {
+        width: usize = Count, "640", 1.0..=65_535.0, "pixels in a row of a picture, of one eye";
+        height: usize = Count, "480", 1.0..=65_535.0, "rows of a picture";
+        eyes: usize = Count, "1", 1.0..=2.0, "2 for pictures of two eyes side by side";
+        position: Vec<usize> = List(&Count), "[]", NOT_NEGATIVE, "which values of the other flows are the tool's position";
+        pixels: Vec<[f64; 2]> = List(&Array(2, &Number)), "[]", ANY, "for each of them, pixels to the right and down per unit, of the picture or the tool in it";
+        tool: Option<[f64; 2]> = Array(2, &Number), ABSENT, ANY, "pixel of the tool at position zero; absent: the picture moves";
+        force: Vec<usize> = List(&Count), "[]", NOT_NEGATIVE, "which values are the force, in N";
+        mark: Option<usize> = Count, ABSENT, NOT_NEGATIVE, "which value marks, above 0.5, predicted force and position";
+        stale_ms: f64 = Number, "100", POSITIVE, "age from which a picture counts as stale, in ms";
     }
 }
 
@@ -93,21 +68,12 @@ pub struct Preview {
 
 impl Preview {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let p: Params = parse(params)?;
-        positive("stale_ms", p.stale_ms)?;
-        if !(1..=2).contains(&p.eyes) || p.width == 0 || p.height == 0 {
-            let Params { width, height, eyes, .. } = p;
-            return Err(format!(
-                "width = {width}, height = {height}, eyes = {eyes}: above 0, and 1 or 2 eyes"
-            ));
-        }
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let p = Params::of(params)?;
         if p.position.len() != p.pixels.len() {
-            let (n, found) = (p.position.len(), p.pixels.len());
-            return Err(format!("pixels: two numbers for each value of position; found {found} of {n}"));
-        }
-        if p.pixels.iter().chain(&p.tool).flatten().any(|v| !v.is_finite()) {
-            return Err("pixels, tool: they must be finite".into());
+            let found = format!("{} pairs", p.pixels.len());
+            let allowed = format!("a pair for each value of position, which are {}", p.position.len());
+            return Err(Fault::new("pixels", found, allowed));
         }
         Ok(Self {
             params: p,
@@ -277,9 +243,9 @@ impl Hook for Preview {
         Verdict::Emit
     }
 
-    fn told(&self) -> Option<Told> {
+    fn told(&self) -> Option<HookState> {
         let age_ns = if self.last.is_empty() { Time::MAX } else { self.age_ns };
         let cause = if self.state == State::Live { "pictures came" } else { "pictures are late" };
-        Some(Told { state: self.state, age_ns, origin_ns: None, cause, limited: false })
+        Some(HookState { state: self.state, age_ns, origin_ns: None, cause, limited: false })
     }
 }

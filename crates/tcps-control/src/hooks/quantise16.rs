@@ -3,33 +3,22 @@
 //! `code = round(x / resolution)`, cut at ±32767 · resolution; a value that is not a number becomes 0. Both ends are given
 //! the same resolution.
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
+};
 
 use super::emit;
-use crate::params::{parse, positive};
 
 const MOST: f64 = i16::MAX as f64;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// The step between two codes, in the unit of the values.
-    pub resolution: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { resolution: 1e-4 }
+params! {
+    /// Parameters.
+    pub struct Params {
+        resolution: f64 = Number, "1e-4", POSITIVE, "step between two codes, in the unit of the values";
     }
-}
-
-fn resolution(params: &Value) -> Result<f64, String> {
-    let params: Params = parse(params)?;
-    positive("resolution", params.resolution)?;
-    Ok(params.resolution)
 }
 
 /// Values to bytes.
@@ -41,8 +30,8 @@ pub struct Quantise16 {
 
 impl Quantise16 {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        Ok(Self { resolution: resolution(params)?, bytes: Vec::new() })
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        Ok(Self { resolution: Params::of(params)?.resolution, bytes: Vec::new() })
     }
 }
 
@@ -70,8 +59,8 @@ pub struct Dequantise16 {
 
 impl Dequantise16 {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        Ok(Self { resolution: resolution(params)?, values: Vec::new() })
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        Ok(Self { resolution: Params::of(params)?.resolution, values: Vec::new() })
     }
 }
 

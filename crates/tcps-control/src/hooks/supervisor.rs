@@ -12,111 +12,60 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use std::ops::RangeInclusive;
 use tcps_core::{
-    hook::{Former, Hook, HookIn, HookOut, Notice, Told, Verdict},
+    hook::{Former, Hook, HookIn, HookOut, HookState, Notice, Verdict},
+    param::{Fault, Params as _, NOTHING},
+    params,
     time::{Time, MS},
 };
 
 use super::emit;
 use crate::{
-    params::{parse, within},
     registry,
     safety::{
         Action, Command, Engage, Limits, Origin, Settings, Supervisor, Thresholds, Timing, Workspace, MOST,
     },
 };
 
-/// Shortest time (ms), that of a period, and longest, a day.
-const LEAST_MS: f64 = 1e-3;
-const DAY_MS: f64 = 86.4e6;
-/// Least of what must be above 0, and most of a speed or an acceleration: beyond them it would be no motion, or no limit.
+/// Times up to a day (ms), from none on or from that of a period.
+const DAY_MS: RangeInclusive<f64> = 0.0..=86.4e6;
+const SOON_MS: RangeInclusive<f64> = 1e-3..=86.4e6;
+/// Bounds of what must be above 0: beyond them it would be no motion, or no limit.
 const LEAST: f64 = 1e-9;
-const MOST_RATE: f64 = 1e9;
+const RATE: RangeInclusive<f64> = LEAST..=1e9;
+const PART: RangeInclusive<f64> = LEAST..=1.0;
+const FAR: RangeInclusive<f64> = LEAST..=MOST;
 /// Most values that an agent may give.
 const MOST_VALUES: usize = 256;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Age beyond which commands count as bad, in ms.
-    pub degraded_ms: f64,
-    /// Age beyond which they are not followed, in ms.
-    pub hold_ms: f64,
-    /// Age beyond which the follower is stopped, in ms.
-    pub stop_ms: f64,
-    /// Age of its sample up to which a predicted command is followed, in ms; absent: `hold_ms`.
-    pub horizon_ms: Option<f64>,
-    /// Age by its origin at which a command is refused, in ms.
-    pub end_to_end_ms: f64,
-    /// How far the clock of its origin and that of this node may differ, in ms.
-    pub clock_ms: f64,
-    /// Which of the values that come back are the follower's position, one for each value of a command.
-    pub measured: Option<Vec<usize>>,
-    /// Where the follower is at the beginning, where it is not measured; absent: 0.
-    pub start: Option<Vec<f64>>,
-    /// Least and most of every value, or of each; absent: 10^6 either way.
-    pub workspace: Vec<Vec<f64>>,
-    /// How long commands must be good before they are trusted again, in ms.
-    pub recover_ms: f64,
-    /// Share of commands lost that counts as bad.
-    pub loss: f64,
-    /// Share of commands out of order that counts as bad.
-    pub reordered: f64,
-    /// Fewest commands a second; 0: any.
-    pub least_hz: f64,
-    /// Highest speed of a value, in units a second.
-    pub speed: f64,
-    /// Highest acceleration when coming to rest, in units a second squared.
-    pub acceleration: f64,
-    /// Share of the speed while degraded or recovering.
-    pub slowly: f64,
-    /// Share of a threshold below which commands must come to count as good again.
-    pub ease: f64,
-    /// Distance at which follower and command count as together.
-    pub near: f64,
-    /// What is done while commands are missing.
-    pub action: Action,
-    /// How control is taken up again after a stop.
-    pub engage: Engage,
-    /// Which value of a command says, above 0.5, that the operator holds the clutch; it is no motion, and is not given out.
-    pub clutch: Option<usize>,
-    /// The emergency agent: code as a plan has it, `{kind, name, symbol, params}`.
-    pub agent: Option<Value>,
-    /// Farthest that the agent may lead a value from where it took over; absent: any way.
-    pub reach: Option<f64>,
-    /// Whether the state is given out behind the values.
-    pub tell: bool,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            degraded_ms: 20.0,
-            hold_ms: 50.0,
-            stop_ms: 500.0,
-            horizon_ms: None,
-            end_to_end_ms: 1000.0,
-            clock_ms: 50.0,
-            measured: None,
-            start: None,
-            workspace: Vec::new(),
-            recover_ms: 50.0,
-            loss: 0.5,
-            reordered: 0.2,
-            least_hz: 0.0,
-            speed: 1.0,
-            acceleration: 10.0,
-            slowly: 0.5,
-            ease: 0.8,
-            near: 0.01,
-            action: Action::Decelerate,
-            engage: Engage::Auto,
-            clutch: None,
-            agent: None,
-            reach: None,
-            tell: false,
-        }
+params! {
+    /// Parameters.
+    pub struct Params {
+        degraded_ms: f64 = Number, "20", SOON_MS, "age beyond which commands count as bad, in ms";
+        hold_ms: f64 = Number, "50", SOON_MS, "age beyond which commands are not followed, in ms";
+        stop_ms: f64 = Number, "500", SOON_MS, "age beyond which the follower stops, in ms";
+        horizon_ms: Option<f64> = Number, ABSENT, DAY_MS, "age of the received sample up to which a command predicted from it is followed, in ms; absent: `hold_ms`";
+        end_to_end_ms: f64 = Number, "1000", SOON_MS, "age since its origin at which a command is refused, in ms";
+        clock_ms: f64 = Number, "50", DAY_MS, "largest difference between the clocks of the command's origin and of this node, in ms";
+        measured: Option<Vec<usize>> = List(&Count), ABSENT, NOT_NEGATIVE, "which returned values are the follower's position, one for each value of a command";
+        start: Option<Vec<f64>> = List(&Number), ABSENT, ANY, "start of the follower, if it is not measured; absent: 0";
+        workspace: Vec<[f64; 2]> = List(&Array(2, &Number)), "[]", -MOST..=MOST, "lowest and highest value, for all or each; absent: -10^6 and 10^6";
+        recover_ms: f64 = Number, "50", DAY_MS, "how long commands must be good before they are trusted again, in ms";
+        loss: f64 = Number, "0.5", SHARE, "share of commands lost that counts as bad";
+        reordered: f64 = Number, "0.2", SHARE, "share of commands out of order that counts as bad";
+        least_hz: f64 = Number, "0", 0.0..=1e6, "lowest rate of commands, in Hz; 0: any";
+        speed: f64 = Number, "1", RATE, "highest speed of a value, in units per second";
+        acceleration: f64 = Number, "10", RATE, "highest deceleration when coming to rest, in units per second squared";
+        slowly: f64 = Number, "0.5", PART, "share of the speed while degraded or recovering";
+        ease: f64 = Number, "0.8", PART, "share of a threshold below which commands count as good again";
+        near: f64 = Number, "0.01", FAR, "distance at which follower and command count as together";
+        action: Action = Choice(&["hold", "decelerate", "retreat", "zero", "agent"]), "decelerate", ANY, "what the follower does without commands";
+        engage: Engage = Choice(&["auto", "near", "clutch"]), "auto", ANY, "how control resumes after a stop";
+        clutch: Option<usize> = Count, ABSENT, NOT_NEGATIVE, "which value of a command signals, above 0.5, that the operator holds the clutch; it is not passed on";
+        agent: Option<Value> = Object, ABSENT, ANY, "the emergency agent: code, such as `\"./agent.py:Agent\"` or `{ run = \"…\", params = {…} }`";
+        reach: Option<f64> = Number, ABSENT, FAR, "farthest that the agent may move a value from its start; absent: without limit";
+        tell: bool = Flag, "false", ANY, "true: one more value of the output is the supervisor's state";
     }
 }
 
@@ -152,29 +101,32 @@ struct Agent {
 
 impl SupervisorHook {
     /// Reads its parameters and makes the agent, if it is built in.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let p = read(params)?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let p = Params::of(params)?;
         let Some(agent) = &p.agent else { return Self::with(&p, None) };
-        let named: Named = parse(agent).map_err(|e| format!("agent: {e}"))?;
+        let named = Named::deserialize(agent).map_err(|e| Fault::new("agent", e, "code"))?;
         if named.kind != "builtin" {
-            return Err(format!("agent = {}: code that only a run can make", named.name));
+            return Err(Fault::new("agent", named.name, "built-in code, where no run makes it"));
         }
-        let made = registry::hook(&named.name, &named.params).map_err(|e| format!("agent: {e}"))?;
+        let made = registry::hook(&named.name, &named.params).map_err(|e| e.within("agent"))?;
         Self::with(&p, Some(made))
     }
 
     /// Reads its parameters; the agent has been made from what they name.
-    pub fn led(params: &Value, agent: Box<dyn Hook>) -> Result<Self, String> {
-        Self::with(&read(params)?, Some(agent))
+    pub fn led(params: &Value, agent: Box<dyn Hook>) -> Result<Self, Fault> {
+        Self::with(&Params::of(params)?, Some(agent))
     }
 
-    fn with(p: &Params, agent: Option<Box<dyn Hook>>) -> Result<Self, String> {
+    fn with(p: &Params, agent: Option<Box<dyn Hook>>) -> Result<Self, Fault> {
         check(p)?;
         if (p.action == Action::Agent) != agent.is_some() {
-            return Err("action = \"agent\" and an agent belong together".into());
+            let found = format!("{} agent", if agent.is_some() { "an" } else { "no" });
+            return Err(Fault::new("agent", found, "action = \"agent\" and an agent, or neither"));
         }
         if (p.engage == Engage::Clutch) != p.clutch.is_some() {
-            return Err("engage = \"clutch\" and clutch, the number of its value, belong together".into());
+            let found = p.clutch.map_or(NOTHING.into(), |i| i.to_string());
+            let allowed = "engage = \"clutch\" and clutch, the number of its value, or neither";
+            return Err(Fault::new("clutch", found, allowed));
         }
         let agent = agent.map(|hook| Agent { hook, room: vec![0.0; MOST_VALUES], bytes: [0], failed: false });
         Ok(Self {
@@ -230,96 +182,45 @@ impl SupervisorHook {
     }
 }
 
-/// Reads parameters; the period is the hook's own.
-fn read(params: &Value) -> Result<Params, String> {
-    match params.get("period_ms") {
-        Some(_) => {
-            Err("period: it is the hook's own and no parameter; allowed: period = \"1 ms\" beside `run`"
-                .into())
-        }
-        None => parse(params),
-    }
-}
-
 /// Refuses parameters that make no sense.
-fn check(p: &Params) -> Result<(), String> {
+fn check(p: &Params) -> Result<(), Fault> {
     if !(p.degraded_ms <= p.hold_ms && p.hold_ms <= p.stop_ms) {
-        return Err(format!(
-            "degraded_ms = {}, hold_ms = {}, stop_ms = {}: they must rise; allowed: degraded_ms = 20, hold_ms = 50, stop_ms = 500",
-            p.degraded_ms, p.hold_ms, p.stop_ms
-        ));
-    }
-    let horizon_ms = p.horizon_ms.unwrap_or(p.hold_ms);
-    for (key, ms, least_ms) in [
-        ("degraded_ms", p.degraded_ms, LEAST_MS),
-        ("hold_ms", p.hold_ms, LEAST_MS),
-        ("stop_ms", p.stop_ms, LEAST_MS),
-        ("end_to_end_ms", p.end_to_end_ms, LEAST_MS),
-        ("recover_ms", p.recover_ms, 0.0),
-        ("horizon_ms", horizon_ms, 0.0),
-        ("clock_ms", p.clock_ms, 0.0),
-    ] {
-        within(key, ms, least_ms, DAY_MS)?;
-    }
-    for (key, value, least, most) in [
-        ("loss", p.loss, 0.0, 1.0),
-        ("reordered", p.reordered, 0.0, 1.0),
-        ("least_hz", p.least_hz, 0.0, 1e6),
-        ("speed", p.speed, LEAST, MOST_RATE),
-        ("acceleration", p.acceleration, LEAST, MOST_RATE),
-        ("slowly", p.slowly, LEAST, 1.0),
-        ("ease", p.ease, LEAST, 1.0),
-        ("near", p.near, LEAST, MOST),
-        ("reach", p.reach.unwrap_or(MOST), LEAST, MOST),
-    ] {
-        within(key, value, least, most)?;
+        let found = format!("{} beside degraded_ms = {}, stop_ms = {}", p.hold_ms, p.degraded_ms, p.stop_ms);
+        let allowed = "times that rise, such as degraded_ms = 20, hold_ms = 50, stop_ms = 500";
+        return Err(Fault::new("hold_ms", found, allowed));
     }
     for (key, named) in
         [("start", p.start.as_ref().map(Vec::len)), ("measured", p.measured.as_ref().map(Vec::len))]
     {
         if named == Some(0) {
-            return Err(format!(
-                "{key} = [] says nothing; allowed: {key} = [0], a number for each value of a command"
-            ));
+            return Err(Fault::new(key, "[]", "a number for each value of a command, such as [0]"));
         }
     }
     if p.measured.is_some() && p.start.is_some() {
-        return Err("measured and start: one of them says where the follower is".into());
+        let allowed = "one of start and measured, which say where the follower is";
+        return Err(Fault::new("start", "it beside measured", allowed));
     }
     if p.clock_ms >= p.end_to_end_ms {
-        return Err(format!(
-            "end_to_end_ms = {}: it must be above clock_ms = {}, the difference of the clocks that it goes by",
-            p.end_to_end_ms, p.clock_ms
-        ));
+        let allowed = format!("above clock_ms = {}, the assumed difference of the clocks", p.clock_ms);
+        return Err(Fault::new("end_to_end_ms", p.end_to_end_ms, allowed));
     }
     Ok(())
 }
 
-fn bounds(workspace: &[Vec<f64>]) -> Result<Vec<[f64; 2]>, String> {
-    let pair = |b: &Vec<f64>| {
-        <[f64; 2]>::try_from(&b[..]).map_err(|_| {
-            format!("workspace = [{b:?}]; allowed: workspace = [[-1, 1]], the least and the most, or such a pair for each value")
-        })
-    };
-    workspace.iter().map(pair).collect()
-}
-
-fn settings(p: &Params) -> Result<Settings, String> {
+fn settings(p: &Params) -> Result<Settings, Fault> {
     let ns = |ms: f64| (ms * 1e6) as Time;
-    let bounds = bounds(&p.workspace)?;
-    let workspace = Workspace::new(bounds.clone())?;
+    let workspace = Workspace::new(p.workspace.clone())?;
     let start = p.start.clone().unwrap_or_default();
     if let Some(why) = workspace.refuses(&start).filter(|_| !start.is_empty()) {
-        return Err(format!("start: {why}"));
+        return Err(Fault::new("start", why, "a place inside the workspace"));
     }
-    let excludes_zero = bounds.iter().any(|[low, high]| *low > 0.0 || *high < 0.0);
+    let excludes_zero = p.workspace.iter().any(|[low, high]| *low > 0.0 || *high < 0.0);
     if excludes_zero && p.action == Action::Zero {
-        return Err("action = \"zero\": 0 must be inside the workspace".into());
+        return Err(Fault::new("action", "\"zero\"", "zero where 0 is inside the workspace"));
     }
     if excludes_zero && start.is_empty() && p.measured.is_none() {
-        return Err("workspace: 0 is outside, where the follower begins if nothing says where it is; allowed: start or measured, \
-                    a number for each value of a command"
-            .into());
+        let allowed = "start or measured, a number for each value of a command, where 0 is outside";
+        return Err(Fault::new("workspace", "no place where the follower begins", allowed));
     }
     Ok(Settings {
         timing: Timing {
@@ -393,7 +294,7 @@ impl Hook for SupervisorHook {
         self.supervisor.take_refusal()
     }
 
-    fn told(&self) -> Option<Told> {
+    fn told(&self) -> Option<HookState> {
         Some(self.supervisor.told())
     }
 }

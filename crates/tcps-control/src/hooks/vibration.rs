@@ -9,52 +9,31 @@
 //! The spin-up is why such motors cannot show a contact as fast as a haptic flow brings it. The defaults are in the range
 //! of coin motors of 10 mm: some 200 Hz, 0.5 N at full speed, tens of milliseconds to get there.
 
-use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
     time::Time,
 };
 
 use super::{emit, too_few};
-use crate::params::{not_negative, parse, positive};
 
 /// Most motors.
 const MOTORS: usize = 16;
 /// Longest gap between samples that is bridged, in s.
 const LONGEST_GAP_S: f64 = 0.5;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Force below which nothing is felt, in N.
-    pub least_n: f64,
-    /// Force of full drive, in N.
-    pub most_n: f64,
-    /// Frequency at full drive, in Hz.
-    pub most_hz: f64,
-    /// Time constants of the motor, in s.
-    pub spin_up_s: f64,
-    /// See above.
-    pub spin_down_s: f64,
-    /// Share of the drive that a standing motor needs to start.
-    pub start: f64,
-    /// Mass times its distance from the axis, in kg m.
-    pub unbalance_kg_m: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            least_n: 0.1,
-            most_n: 4.0,
-            most_hz: 200.0,
-            spin_up_s: 0.04,
-            spin_down_s: 0.06,
-            start: 0.15,
-            unbalance_kg_m: 3.2e-7,
-        }
+params! {
+    /// Parameters.
+    pub struct Params {
+        least_n: f64 = Number, "0.1", NOT_NEGATIVE, "force below which motors stop, in N";
+        most_n: f64 = Number, "4", POSITIVE, "force of full drive, in N";
+        most_hz: f64 = Number, "200", POSITIVE, "frequency at full drive, in Hz";
+        spin_up_s: f64 = Number, "0.04", POSITIVE, "time constant of a motor that gets faster, in s";
+        spin_down_s: f64 = Number, "0.06", POSITIVE, "time constant of one that gets slower, in s";
+        start: f64 = Number, "0.15", NOT_NEGATIVE, "share of the drive that starts a resting motor";
+        unbalance_kg_m: f64 = Number, "3.2e-7", POSITIVE, "mass times its distance from the axis, in kg m";
     }
 }
 
@@ -68,15 +47,11 @@ pub struct Vibration {
 
 impl Vibration {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let p: Params = parse(params)?;
-        not_negative("least_n", p.least_n)?;
-        positive("most_n - least_n", p.most_n - p.least_n)?;
-        positive("most_hz", p.most_hz)?;
-        positive("spin_up_s", p.spin_up_s)?;
-        positive("spin_down_s", p.spin_down_s)?;
-        not_negative("start", p.start)?;
-        positive("unbalance_kg_m", p.unbalance_kg_m)?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let p = Params::of(params)?;
+        if p.most_n <= p.least_n {
+            return Err(Fault::new("most_n", p.most_n, format!("above least_n = {}", p.least_n)));
+        }
         Ok(Self { params: p, hz: [0.0; MOTORS], last_ns: None })
     }
 

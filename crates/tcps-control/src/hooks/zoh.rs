@@ -1,15 +1,12 @@
 //! Predictor `zoh`: the last sample holds (the edge predictor of Polachan 2022).
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    param::Fault,
+};
 
 use super::emit;
-use crate::params::parse;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Params {}
 
 /// The hook.
 #[derive(Debug, Clone, Default)]
@@ -19,8 +16,7 @@ pub struct Zoh {
 
 impl Zoh {
     /// Takes no parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        parse::<Params>(params)?;
+    pub fn new(_: &Value) -> Result<Self, Fault> {
         Ok(Self::default())
     }
 }

@@ -9,12 +9,15 @@
 //! If the fit would grow without bound (a root outside the unit circle), what it adds to the last sample is multiplied
 //! by the largest `leak` = 1 - 2^-k in each step that keeps it bounded: it leaks towards the zero-order hold.
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::{model::Predictor, time::Time};
+use tcps_core::{
+    model::Predictor,
+    param::{Fault, Params as _},
+    params,
+    time::Time,
+};
 
 use super::usable;
-use crate::params::{parse, positive};
 
 /// Highest order.
 const MOST: usize = 8;
@@ -26,21 +29,12 @@ const LONGEST_GAP: i64 = 64;
 const P0: f64 = 1e3;
 const P_MOST: f64 = 1e9;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Samples that a guess is made of, 1 to 8.
-    pub order: usize,
-    /// Time between samples, in ms.
-    pub period_ms: f64,
-    /// Weight of a sample relative to the one after it.
-    pub forgetting: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { order: 4, period_ms: 1.0, forgetting: 0.995 }
+params! {
+    /// Parameters.
+    pub struct Params {
+        order: usize = Count, "4", 1.0..=MOST as f64, "samples in a prediction";
+        period_ms: f64 = Number, "1", POSITIVE, "time between samples, in ms";
+        forgetting: f64 = Number, "0.995", 0.5..=1.0, "weight of a sample relative to the one after it";
     }
 }
 
@@ -67,14 +61,10 @@ struct Axis {
 
 impl Ar {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let params: Params = parse(params)?;
-        if !(1..=MOST).contains(&params.order) {
-            return Err(format!("order = {}: 1 to {MOST}", params.order));
-        }
-        positive("period_ms", params.period_ms)?;
-        if !(params.forgetting > 0.5 && params.forgetting <= 1.0) {
-            return Err(format!("forgetting = {}: above 0.5, at most 1", params.forgetting));
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let params = Params::of(params)?;
+        if params.forgetting <= 0.5 {
+            return Err(Fault::new("forgetting", params.forgetting, "above 0.5, at most 1"));
         }
         let period_ns = ((params.period_ms * 1e6) as i64).max(1);
         Ok(Self { params, period_ns, last: None, axes: Vec::new() })

@@ -13,26 +13,20 @@ use serde_json::{Map, Value};
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
     model::Predictor,
+    param::{Entry, Fault, Make, Params as _},
+    params,
     time::Time,
 };
 
-use crate::{
-    params::{not_negative, parse, positive},
-    registry::Make,
-};
-
-/// Parameters of every predictor's hook, beside those of the predictor itself.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// What is predicted.
-    pub to: To,
-    /// How far beyond that, in ms.
-    pub ahead_ms: f64,
-    /// Most that is predicted beyond the newest sample, in ms; the last guess holds then.
-    pub most_ms: f64,
-    /// Time over which a correction is blended in, in ms.
-    pub blend_ms: f64,
+// [model: predictors] blend over 3 ms
+params! {
+    /// Parameters of every predictor's hook, beside those of the predictor itself.
+    pub struct Params {
+        to: To = Choice(&["arrival", "now"]), "arrival", ANY, "moment that the output predicts";
+        ahead_ms: f64 = Number, "0", NOT_NEGATIVE, "time beyond the moment of `to`, in ms";
+        most_ms: f64 = Number, "200", POSITIVE, "longest prediction beyond the newest sample, in ms; later the output stays the same";
+        blend_ms: f64 = Number, "3", NOT_NEGATIVE, "time over which a correction is blended in, in ms";
+    }
 }
 
 /// The moment that a guess is for.
@@ -43,13 +37,6 @@ pub enum To {
     Arrival,
     /// Now, by the clocks of both nodes.
     Now,
-}
-
-// [model: predictors] blend over 3 ms
-impl Default for Params {
-    fn default() -> Self {
-        Self { to: To::Arrival, ahead_ms: 0.0, most_ms: 200.0, blend_ms: 3.0 }
-    }
 }
 
 /// The hook.
@@ -70,13 +57,11 @@ struct Newest {
 
 impl Predict {
     /// Reads its parameters and gives the others to the predictor.
-    pub fn new(params: &Value, predictor: Make<dyn Predictor>) -> Result<Self, String> {
-        let (mine, theirs) = divided(params)?;
-        let params: Params = parse(&mine)?;
-        not_negative("ahead_ms", params.ahead_ms)?;
-        not_negative("blend_ms", params.blend_ms)?;
-        positive("most_ms", params.most_ms)?;
-        Ok(Self { params, predictor: predictor(&theirs)?, newest: None, jump: Vec::new(), guess: Vec::new() })
+    pub fn new(params: &Value, predictor: &Entry<Make<dyn Predictor>>) -> Result<Self, Fault> {
+        let (mine, theirs) = divided(params);
+        let params = Params::of(&mine)?;
+        let predictor = (predictor.make)(&predictor.complete(&theirs)?)?;
+        Ok(Self { params, predictor, newest: None, jump: Vec::new(), guess: Vec::new() })
     }
 
     /// The predictor's time that belongs to `now`.
@@ -141,19 +126,11 @@ impl Hook for Predict {
 }
 
 /// The hook's parameters and the predictor's.
-fn divided(params: &Value) -> Result<(Value, Value), String> {
-    let (mut mine, mut theirs) = (Map::new(), Map::new());
-    match params {
-        Value::Null => {}
-        Value::Object(all) => {
-            for (key, value) in all {
-                let own = ["to", "ahead_ms", "most_ms", "blend_ms"].contains(&key.as_str());
-                if own { &mut mine } else { &mut theirs }.insert(key.clone(), value.clone());
-            }
-        }
-        other => return Err(format!("a table, not {other}")),
-    }
-    Ok((Value::Object(mine), Value::Object(theirs)))
+fn divided(params: &Value) -> (Value, Value) {
+    let given = params.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), value.clone()));
+    let (mine, theirs): (Map<_, _>, Map<_, _>) =
+        given.partition(|(key, _)| Params::TABLE.iter().any(|p| p.key == key));
+    (mine.into(), theirs.into())
 }
 
 fn ns(ms: f64) -> Time {

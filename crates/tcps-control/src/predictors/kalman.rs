@@ -6,12 +6,15 @@
 //! ```
 //! The covariance knows times and not values: all values of a sample share it.
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::{model::Predictor, time::Time};
+use tcps_core::{
+    model::Predictor,
+    param::{Fault, Params as _},
+    params,
+    time::Time,
+};
 
 use super::{seconds, usable};
-use crate::params::{parse, positive};
 
 /// A square matrix.
 pub type Square<const N: usize> = [[f64; N]; N];
@@ -33,20 +36,12 @@ pub trait Driven<const N: usize>: Motion<N> {
     fn with(density: f64) -> Self;
 }
 
-/// Parameters of a driven motion, in the unit of the signal (here m). Only process / sd^2 has an effect: larger follows
-/// faster and smooths less.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Params {
-    /// Spectral density of the noise, in (m/s^N)^2 s.
-    process: Option<f64>,
-    /// Standard deviation of a measurement, in m.
-    sd: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { process: None, sd: 1e-4 }
+params! {
+    /// Parameters of a driven motion, in the unit of the signal (here m). Only process / sd^2 has an effect: larger follows
+    /// faster and smooths less.
+    pub(crate) struct Params {
+        process: Option<f64> = Number, ABSENT, POSITIVE, "spectral density of the noise, in (m/s^N)^2 s";
+        sd: f64 = Number, "1e-4", POSITIVE, "standard deviation of a measurement, in m";
     }
 }
 
@@ -66,11 +61,9 @@ const FIRST_HZ: f64 = 1e3;
 
 impl<M: Driven<N>, const N: usize> Kalman<M, N> {
     /// Reads the parameters of a driven motion.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let p: Params = parse(params)?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let p = Params::of(params)?;
         let process = p.process.unwrap_or(M::PROCESS);
-        positive("process", process)?;
-        positive("sd", p.sd)?;
         Ok(Self::of(M::with(process), p.sd))
     }
 }

@@ -8,28 +8,22 @@
 
 use std::collections::VecDeque;
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::{model::Predictor, time::Time};
+use tcps_core::{
+    model::Predictor,
+    param::{Fault, Params as _},
+    params,
+    time::Time,
+};
 
 use super::{seconds, usable};
-use crate::params::{not_negative, parse, positive};
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Samples between the two that give the slope.
-    pub over: usize,
-    /// Time for which the slope holds, in ms.
-    pub hold_ms: f64,
-    /// Time constant of its decay, in ms.
-    pub decay_ms: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { over: 5, hold_ms: 50.0, decay_ms: 30.0 }
+params! {
+    /// Parameters.
+    pub struct Params {
+        over: usize = Count, "5", 1.0..=1000.0, "the slope is that between the newest sample and the one so many before it";
+        hold_ms: f64 = Number, "50", NOT_NEGATIVE, "time for which the slope holds, in ms";
+        decay_ms: f64 = Number, "30", POSITIVE, "time constant of its decay, in ms";
     }
 }
 
@@ -44,13 +38,8 @@ pub struct Linear {
 
 impl Linear {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let params: Params = parse(params)?;
-        if !(1..=1000).contains(&params.over) {
-            return Err(format!("over = {}: 1 to 1000", params.over));
-        }
-        not_negative("hold_ms", params.hold_ms)?;
-        positive("decay_ms", params.decay_ms)?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let params = Params::of(params)?;
         Ok(Self { params, history: VecDeque::new(), slope: Vec::new() })
     }
 

@@ -8,32 +8,24 @@
 //! maneuvering targets"); the damping of the velocity is added for hands. The noise is taken as white jerk of density
 //! 2 s_a^2 / tau, as it is for spans shorter than `tau`.
 
-use serde::Deserialize;
 use serde_json::Value;
+use tcps_core::{
+    param::{Fault, Params as _},
+    params,
+};
 
 use super::{
     kalman::{Kalman, Motion, Square},
     kalman_acceleration::white_jerk,
 };
-use crate::params::{parse, positive};
 
-/// Parameters, in the unit of the signal (here m).
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Time over which the acceleration is correlated, in ms.
-    pub tau_ms: f64,
-    /// Time in which the velocity fades, longer than `tau_ms`, in ms.
-    pub rest_ms: f64,
-    /// Standard deviation of the acceleration, in m/s².
-    pub acceleration: f64,
-    /// Standard deviation of a measurement, in m.
-    pub sd: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { tau_ms: 10.0, rest_ms: 100.0, acceleration: 100.0, sd: 1e-4 }
+params! {
+    /// Parameters, in the unit of the signal (here m).
+    pub struct Params {
+        tau_ms: f64 = Number, "10", POSITIVE, "time over which the acceleration is correlated, in ms";
+        rest_ms: f64 = Number, "100", POSITIVE, "time in which the velocity fades, longer than `tau_ms`, in ms";
+        acceleration: f64 = Number, "100", POSITIVE, "standard deviation of the acceleration, in m/s²";
+        sd: f64 = Number, "1e-4", POSITIVE, "standard deviation of a measurement, in m";
     }
 }
 
@@ -69,13 +61,10 @@ impl Motion<3> for Hand {
 
 impl Kalman<Hand, 3> {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let p: Params = parse(params)?;
-        positive("tau_ms", p.tau_ms)?;
-        positive("acceleration", p.acceleration)?;
-        positive("sd", p.sd)?;
-        if !(p.rest_ms.is_finite() && p.rest_ms > p.tau_ms) {
-            return Err(format!("rest_ms = {}: it must be above tau_ms = {}", p.rest_ms, p.tau_ms));
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let p = Params::of(params)?;
+        if p.rest_ms <= p.tau_ms {
+            return Err(Fault::new("rest_ms", p.rest_ms, format!("above tau_ms = {}", p.tau_ms)));
         }
         let tau_s = p.tau_ms * 1e-3;
         let density = 2.0 * p.acceleration * p.acceleration / tau_s;

@@ -1,15 +1,9 @@
 //! Predictor `zoh`: the last sample holds.
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::{model::Predictor, time::Time};
+use tcps_core::{model::Predictor, param::Fault, time::Time};
 
 use super::usable;
-use crate::params::parse;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Params {}
 
 /// The predictor.
 #[derive(Debug, Clone, Default)]
@@ -20,8 +14,7 @@ pub struct Zoh {
 
 impl Zoh {
     /// Takes no parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        parse::<Params>(params)?;
+    pub fn new(_: &Value) -> Result<Self, Fault> {
         Ok(Self::default())
     }
 }

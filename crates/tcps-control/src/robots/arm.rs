@@ -11,10 +11,14 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::{robot::Robot, time::Time};
+use tcps_core::{
+    param::{Fault, Params as _},
+    params,
+    robot::Robot,
+    time::Time,
+};
 
 use crate::{
-    params::{not_negative, parse, positive},
     skeleton,
     vector::{dot, norm, scale, sub, three, V3},
 };
@@ -24,40 +28,18 @@ const ARRIVED_M: f64 = 0.001;
 /// Values sensed.
 const SENSES: usize = 7;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// What a command is.
-    pub command: Command,
-    /// Angles at the start, in rad.
-    pub start_rad: [f64; 3],
-    /// Lag of a servo, in s.
-    pub lag_s: f64,
-    /// Highest speed of a servo, in rad/s.
-    pub speed_rad_s: f64,
-    /// Where the wall begins along its direction, in m from the arm's foot.
-    pub wall_m: f64,
-    /// Direction into the wall.
-    pub wall_direction: [f64; 3],
-    /// Stiffness of the wall, in N/m.
-    pub stiffness_n_m: f64,
-    /// Damping of the wall, in N s/m.
-    pub damping_n_s_m: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            command: Command::Joints,
-            start_rad: skeleton::START_RAD,
-            lag_s: 0.024, // [Polachan 2022]
-            speed_rad_s: 4.573,
-            wall_m: 0.32,
-            wall_direction: [1.0, 0.0, 0.0],
-            stiffness_n_m: 150.0,
-            damping_n_s_m: 2.0,
-        }
+params! {
+    /// Parameters.
+    pub struct Params {
+        command: Command = Choice(&["joints", "position"]), "joints", ANY, "what a command gives: angles of the joints, or a position";
+        start_rad: [f64; 3] = Array(3, &Number), "[0.0, -0.33, 0.57]", ANY, "angles at the start, in rad";
+        // [Polachan 2022]
+        lag_s: f64 = Number, "0.024", POSITIVE, "lag of a servo, in s";
+        speed_rad_s: f64 = Number, "4.573", POSITIVE, "highest speed of a servo, in rad/s";
+        wall_m: f64 = Number, "0.32", ANY, "distance of the wall from the foot of the arm, along `wall_direction`, in m";
+        wall_direction: [f64; 3] = Array(3, &Number), "[1, 0, 0]", ANY, "direction into the wall";
+        stiffness_n_m: f64 = Number, "150", NOT_NEGATIVE, "stiffness of the wall, in N/m";
+        damping_n_s_m: f64 = Number, "2", NOT_NEGATIVE, "damping of the wall, in N s/m";
     }
 }
 
@@ -70,22 +52,6 @@ pub enum Command {
     Joints,
     /// A position of the tip in m.
     Position,
-}
-
-impl Params {
-    fn check(&self) -> Result<(), String> {
-        positive("lag_s", self.lag_s)?;
-        positive("speed_rad_s", self.speed_rad_s)?;
-        not_negative("stiffness_n_m", self.stiffness_n_m)?;
-        not_negative("damping_n_s_m", self.damping_n_s_m)?;
-        if !self.wall_m.is_finite() {
-            return Err("wall_m: it must be finite".into());
-        }
-        if self.start_rad != skeleton::within_limits(self.start_rad) {
-            return Err(format!("start_rad: beyond the limits {:?}", skeleton::LIMITS_RAD));
-        }
-        positive("length of wall_direction", norm(self.wall_direction))
-    }
 }
 
 /// The robot.
@@ -103,9 +69,15 @@ pub struct Arm {
 
 impl Arm {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let params: Params = parse(params)?;
-        params.check()?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let params = Params::of(params)?;
+        if params.start_rad != skeleton::within_limits(params.start_rad) {
+            let allowed = format!("angles within {:?}", skeleton::LIMITS_RAD);
+            return Err(Fault::new("start_rad", format!("{:?}", params.start_rad), allowed));
+        }
+        if norm(params.wall_direction) <= 0.0 {
+            return Err(Fault::new("wall_direction", "[0, 0, 0]", "a direction, such as [1, 0, 0]"));
+        }
         let into_wall = scale(params.wall_direction, 1.0 / norm(params.wall_direction));
         let joints = params.start_rad;
         Ok(Self {

@@ -6,30 +6,27 @@
 //! ```
 //! Axes have nothing to do with each other, and each has such a slave before such a wall. The operator's side is the hook `leader` with the same scheme.
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::{robot::Robot, time::Time};
-
-use crate::{
-    bilateral::{check_axes, message_of, FollowerSide, SlaveParams, SHORTEST_S},
-    params::parse,
+use tcps_core::{
+    param::{Fault, Params as _},
+    params,
+    robot::Robot,
+    time::Time,
 };
+
+use crate::bilateral::{message_of, FollowerSide, SlaveParams, AXES, SHORTEST_S};
 
 /// Longest time that one step bridges, in s.
 const LONGEST_S: f64 = 0.1;
 
-/// Parameters.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// The scheme; absent: `pd`.
-    pub scheme: Option<String>,
-    /// Its parameters.
-    pub with: Value,
-    /// The slave and its wall.
-    pub slave: SlaveParams,
-    /// How many axes it has; absent: one.
-    pub axes: Option<usize>,
+params! {
+    /// Parameters.
+    pub struct Params {
+        scheme: String = Text, "pd", ANY, "the scheme of bilateral control";
+        with: Value = Object, "{}", ANY, "parameters of the scheme";
+        slave: Value = Object, "{}", ANY, "the slave and its wall";
+        axes: usize = Count, "1", AXES, "number of axes";
+    }
 }
 
 /// The robot.
@@ -41,12 +38,11 @@ pub struct Follower {
 
 impl Follower {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let p: Params = parse(params)?;
-        let (scheme, axes) = (p.scheme.as_deref().unwrap_or("pd"), p.axes.unwrap_or(1));
-        check_axes(axes)?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let p = Params::of(params)?;
+        let slave = SlaveParams::of(&p.slave).map_err(|fault| fault.within("slave"))?;
         let sides =
-            (0..axes).map(|_| FollowerSide::new(scheme, &p.with, p.slave)).collect::<Result<_, _>>()?;
+            (0..p.axes).map(|_| FollowerSide::new(&p.scheme, &p.with, slave)).collect::<Result<_, _>>()?;
         Ok(Self { sides, last: None, told: Vec::new() })
     }
 }

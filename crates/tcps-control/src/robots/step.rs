@@ -1,49 +1,50 @@
 //! Robot `step`: the far side of the step experiment (Polachan 2022: steps).
 //!
 //! ```text
-//! h = s(t) k,  s = 1 before t0, 1/c from then on          command  k (1 before the first)      sense  h
+//! h = s(t) y(k),  s = 1 before t0, 1/c from then on        command  k (1 before the first)      sense  h
 //! ```
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::{robot::Robot, time::Time};
+use tcps_core::{
+    param::{Fault, Named, Params as _},
+    params,
+    robot::Robot,
+    time::Time,
+};
 
-use crate::{params::parse, step::Plant};
+use crate::step::{
+    plant::{self, Motion},
+    Jump,
+};
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// The answer falls to 1/c of what it was; above 1.
-    pub c: f64,
-    /// Moment of the step.
-    pub t0_ns: Time,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { c: 2.0, t0_ns: 200_000_000 }
+params! {
+    /// Parameters.
+    pub struct Params {
+        c: f64 = Number, "2", 1.0..=f64::INFINITY, "factor by which h falls at `t0`, above 1";
+        t0_ns: Time = Ns, "200 ms", 0.0..=1e15, "time of the step";
+        plant: Option<Named> = Object, ABSENT, ANY, "what the command moves: a plant of `docs/step.md`, such as `\"lag\"` or `{ kind = \"lag\", time_constant = \"5 ms\" }`, or code of your own; without it `\"static\"`";
     }
 }
 
 /// The robot.
 #[derive(Debug, Clone)]
 pub struct Step {
-    plant: Plant,
+    jump: Jump,
+    motion: Motion,
+    last: Option<Time>,
     command: f64,
 }
 
 impl Step {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let p: Params = parse(params)?;
-        if !(p.c.is_finite() && p.c > 1.0) {
-            return Err(format!("c = {}: it must be above 1", p.c));
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let p = Params::of(params)?;
+        if p.c <= 1.0 {
+            return Err(Fault::new("c", p.c, "a number above 1, such as 2"));
         }
-        if p.t0_ns < 0 {
-            return Err("t0 must be 0 or later".into());
-        }
-        Ok(Self { plant: Plant { c: p.c, t0_ns: p.t0_ns }, command: 1.0 })
+        let plant = p.plant.unwrap_or_else(|| Named::new("static", Value::Null));
+        let motion = Motion::new(plant::build(&plant).map_err(|fault| fault.within("plant"))?);
+        Ok(Self { jump: Jump { c: p.c, t0_ns: p.t0_ns }, motion, last: None, command: 1.0 })
     }
 }
 
@@ -52,8 +53,9 @@ impl Robot for Step {
         if let Some(&k) = command.first().filter(|k| k.is_finite()) {
             self.command = k;
         }
+        self.motion.pass(now - self.last.replace(now).unwrap_or(now));
         match sense.first_mut() {
-            Some(h) => *h = self.plant.scale(now) * self.command,
+            Some(h) => *h = self.jump.scale(now) * self.motion.answer(self.command),
             None => return 0,
         }
         1
@@ -77,5 +79,20 @@ mod tests {
         assert_eq!([at(0, &[]), at(MS, &[2.0]), at(2 * MS, &[f64::NAN])], [1.0, 2.0, 2.0]);
         assert_eq!([at(3 * MS, &[2.0]), at(4 * MS, &[4.0])], [0.5, 1.0]);
         assert!(Step::new(&json!({"c": 1})).is_err());
+    }
+
+    #[test]
+    fn it_moves_a_plant_with_a_memory() {
+        let plant = json!({"kind": "lag", "time_constant_ns": 20 * MS});
+        let (mut step, mut h) = (Step::new(&json!({"c": 4, "plant": plant})).unwrap(), [0.0]);
+        for t in 0..=40 {
+            step.step(t * MS, &[2.0], &mut h);
+        }
+        assert!((h[0] - (2.0 - libm::exp(-2.0))).abs() < 1e-12, "{h:?}");
+        let refused = Step::new(&json!({"plant": {"kind": "leg"}})).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "plant: found kind = \"leg\"; allowed: static, lag, second-order, mass, state-space"
+        );
     }
 }

@@ -6,36 +6,27 @@
 //! ```
 //! The follower of the position-force scheme on one axis (model: position-force), with the wall of [model: wall tests].
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::{robot::Robot, time::Time};
-
-use crate::params::{not_negative, parse, positive};
+use tcps_core::{
+    param::{Fault, Params as _},
+    params,
+    robot::Robot,
+    time::Time,
+};
 
 /// Longest step of the integration and longest gap that it bridges, in s.
 const STEP_S: f64 = 1e-4;
 const LONGEST_GAP_S: f64 = 0.1;
 const ARRIVED_M: f64 = 0.001;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Mass, in kg.
-    pub mass_kg: f64,
-    /// Stiffness towards the command, in N/m.
-    pub kp_n_m: f64,
-    /// Damping towards the command's velocity, in N s/m.
-    pub kd_n_s_m: f64,
-    /// Where the wall begins, in m.
-    pub wall_m: f64,
-    /// Stiffness of the wall, in N/m.
-    pub stiffness_n_m: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { mass_kg: 0.1, kp_n_m: 500.0, kd_n_s_m: 10.0, wall_m: 0.02, stiffness_n_m: 500.0 }
+params! {
+    /// Parameters.
+    pub struct Params {
+        mass_kg: f64 = Number, "0.1", POSITIVE, "mass, in kg";
+        kp_n_m: f64 = Number, "500", NOT_NEGATIVE, "stiffness towards the command, in N/m";
+        kd_n_s_m: f64 = Number, "10", NOT_NEGATIVE, "damping towards the command's velocity, in N s/m";
+        wall_m: f64 = Number, "0.02", ANY, "start of the wall, in m";
+        stiffness_n_m: f64 = Number, "500", NOT_NEGATIVE, "stiffness of the wall, in N/m";
     }
 }
 
@@ -51,15 +42,15 @@ pub struct WallMass {
 
 impl WallMass {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let p: Params = parse(params)?;
-        positive("mass_kg", p.mass_kg)?;
-        not_negative("kp_n_m", p.kp_n_m)?;
-        not_negative("kd_n_s_m", p.kd_n_s_m)?;
-        not_negative("stiffness_n_m", p.stiffness_n_m)?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let p = Params::of(params)?;
         let fastest = ((p.kp_n_m + p.stiffness_n_m) / p.mass_kg).sqrt().max(p.kd_n_s_m / p.mass_kg);
-        if fastest * STEP_S > 0.5 || !p.wall_m.is_finite() {
-            return Err(format!("a mass that moves at {fastest:.0} 1/s: at most {:.0}", 0.5 / STEP_S));
+        if fastest * STEP_S > 0.5 {
+            return Err(Fault::new(
+                "stiffness_n_m",
+                format!("a rate of {fastest:.0} 1/s, too fast for the integration"),
+                format!("gains for the mass that stay below {:.0} 1/s", 0.5 / STEP_S),
+            ));
         }
         Ok(Self { params: p, goal: [0.0; 2], x: 0.0, v: 0.0, last: None })
     }

@@ -153,7 +153,7 @@ impl Health {
         } else if late > share * limits.reordered {
             Some("commands are out of order")
         } else {
-            (came < seconds * limits.least_hz / share).then_some("commands come too seldom")
+            (came < seconds * limits.least_hz / share).then_some("commands arrive too rarely")
         }
     }
 }

@@ -15,7 +15,7 @@ pub enum Action {
     Hold,
     /// Comes to rest as fast as the acceleration allows.
     Decelerate,
-    /// Goes back the way it came, then stays.
+    /// Goes back the way it came, within the workspace, then stays.
     Retreat,
     /// Gives out zeros: for forces.
     Zero,
@@ -91,7 +91,7 @@ impl Mover {
                     *at = limits.workspace.held(i, *at, *at + *v * dt);
                 }
             }
-            Action::Retreat => self.back(dt, limits.speed),
+            Action::Retreat => self.back(dt, limits),
         }
     }
 
@@ -103,13 +103,13 @@ impl Mover {
         self.path.push_back(place);
     }
 
-    fn back(&mut self, dt: f64, speed: f64) {
+    fn back(&mut self, dt: f64, limits: &Limits) {
         self.rest();
         let Some(goal) = self.path.back() else { return };
-        let most = speed * dt;
+        let most = limits.speed * dt;
         let mut there = true;
-        for (at, goal) in self.at.iter_mut().zip(goal) {
-            *at += (goal - *at).clamp(-most, most);
+        for (i, (at, goal)) in self.at.iter_mut().zip(goal).enumerate() {
+            *at = limits.workspace.held(i, *at, *at + (goal - *at).clamp(-most, most));
             there &= *at == *goal;
         }
         if there {

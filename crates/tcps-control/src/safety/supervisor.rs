@@ -7,7 +7,7 @@
 //! ```
 
 use tcps_core::{
-    hook::{Former, State, Told},
+    hook::{Former, HookState, State},
     time::Time,
 };
 
@@ -191,9 +191,9 @@ impl Supervisor {
     }
 
     /// The state, and the age of the newest good command when it was judged.
-    pub fn told(&self) -> Told {
+    pub fn told(&self) -> HookState {
         let follows = matches!(self.state, State::Normal | State::Degraded | State::Recovering) && !self.open;
-        Told {
+        HookState {
             state: self.state,
             age_ns: self.judged_ns,
             origin_ns: self.health.origin_ns(),
@@ -221,8 +221,9 @@ impl Supervisor {
         else {
             return;
         };
-        let near = goal.iter().zip(&self.taken).map(|(g, from)| (g.clamp(from - reach, from + reach), *from));
-        self.goal.extend(near.enumerate().map(|(i, (g, from))| limits.workspace.held(i, from, g)));
+        let near = goal.iter().zip(&self.taken).map(|(g, from)| g.clamp(from - reach, from + reach));
+        let places = near.zip(self.mover.at()).enumerate();
+        self.goal.extend(places.map(|(i, (near, at))| limits.workspace.held(i, *at, near)));
     }
 
     /// A tick, with the command that has come since the one before, and where the follower is measured to be.
@@ -263,9 +264,9 @@ impl Supervisor {
     fn unplaced(&self, at: Option<&[f64]>) -> String {
         let wanted = self.command.len();
         let why = match at {
-            None => "none of the values that `measured` names has come back".into(),
+            None => "none of the values that `measured` names has been returned".into(),
             Some(at) if at.len() != wanted => format!("{} say where the follower is", at.len()),
-            Some(_) => "where the follower is measured to be makes no sense".into(),
+            Some(_) => "the measured position of the follower is not finite, or beyond 10^6".into(),
         };
         let zeros = vec!["0.0"; wanted].join(", ");
         format!(
@@ -380,7 +381,7 @@ impl Supervisor {
         self.good_ns = if poor.is_some() { 0 } else { self.good_ns.saturating_add(passed) };
         // A threshold is passed at the tick nearest to it: a clock that trembles does not put it off by a whole period.
         let passes = |threshold: Time| age.saturating_add(t.period / 2) >= threshold;
-        let missing = if away { "its loop stood still" } else { self.wrong.unwrap_or("no command came") };
+        let missing = if away { "its loop stalled" } else { self.wrong.unwrap_or("no command arrived") };
         let (next, cause) = match self.state {
             _ if passes(t.stop) => (State::SafeStop, missing),
             State::Hold | State::SafeStop if self.trusts(sound) && self.engaged() => {
@@ -388,7 +389,7 @@ impl Supervisor {
             }
             State::Hold | State::SafeStop => (self.state, ""),
             _ if passes(t.hold) => (State::Hold, missing),
-            _ if self.halted => (State::Hold, "what it works for has died, or the run ends"),
+            _ if self.halted => (State::Hold, "its robot or worker has died, or the run ends"),
             State::Normal | State::Recovering => poor.map_or((self.state, ""), |why| (State::Degraded, why)),
             same => (same, ""),
         };
@@ -400,9 +401,9 @@ impl Supervisor {
         let (next, cause) = match (self.state, self.near()) {
             (State::Degraded, true) if self.trusts(sound) => (State::Normal, "commands are good again"),
             (State::Degraded, false) if self.trusts(sound) => {
-                (State::Recovering, "commands are good again, and it is not near them")
+                (State::Recovering, "commands are good again, but far from the follower")
             }
-            (State::Recovering, true) => (State::Normal, "it has come to the command"),
+            (State::Recovering, true) => (State::Normal, "it has reached the command"),
             (same, _) => (same, ""),
         };
         self.enter(next, cause);
@@ -410,7 +411,7 @@ impl Supervisor {
 
     /// Whether this command comes after others that were good for long enough.
     fn trusts(&self, sound: bool) -> bool {
-        sound && !self.halted && self.good_ns >= self.settings.timing.recover
+        sound && !self.halted && self.good_ns >= self.settings.timing.recover.max(1)
     }
 
     fn near(&self) -> bool {

@@ -1,5 +1,7 @@
 //! Where values may be: commands outside are refused, and nothing that the follower does leads farther out.
 
+use tcps_core::param::Fault;
+
 /// Bound of a value whose workspace is not said.
 pub const MOST: f64 = 1e6;
 
@@ -12,11 +14,12 @@ pub struct Workspace {
 
 impl Workspace {
     /// Refuses bounds that leave no room.
-    pub fn new(bounds: Vec<[f64; 2]>) -> Result<Self, String> {
+    pub fn new(bounds: Vec<[f64; 2]>) -> Result<Self, Fault> {
         let sound = |b: &&[f64; 2]| b[0] < b[1] && b[0] >= -MOST && b[1] <= MOST;
         match bounds.iter().find(|b| !sound(b)) {
-            Some([low, high]) => {
-                Err(format!("workspace = [{low}, {high}]: the least must be below the most, within {MOST:e}"))
+            Some(pair) => {
+                let allowed = format!("[least, most] of a value, within {MOST:e}, such as [[-1, 1]]");
+                Err(Fault::new("workspace", format!("{pair:?}"), allowed))
             }
             None => Ok(Self { bounds }),
         }

@@ -8,44 +8,28 @@
 //! A lost sample lets the two predictors drift apart until the next one goes; the sign of life bounds that time. The
 //! receiver runs the predictor of this name as a `predict` hook.
 
-use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
     hook::{Hook, HookIn, HookOut, Verdict},
     model::Predictor,
+    param::{Fault, Params as _},
+    params,
     time::Time,
 };
 
-use super::{distance, must_go, norm, share, verdict};
-use crate::{
-    params::{not_negative, parse},
-    predictor,
-};
-
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// The least perceptible difference, as a share of the prediction.
-    pub delta: f64,
-    /// The least perceptible difference where the signal is small, in the unit of the values.
-    pub floor: f64,
-    /// Longest time without a sample, in ns; 0: without end.
-    pub keep_alive_ns: f64,
-    /// Which values are compared; empty: all. A message of a bilateral scheme bears a number, which always differs.
-    pub values: Vec<usize>,
-    /// Name of the predictor.
-    pub predictor: String,
-    /// Its parameters.
-    pub prediction: Value,
-}
+use super::{distance, must_go, norm, verdict, SHARES};
+use crate::predictor;
 
 // [Hinterseer 2008: deadband]
-impl Default for Params {
-    fn default() -> Self {
-        let predictor = "zoh".to_owned();
-        let values = Vec::new();
-        Self { delta: 0.10, floor: 0.01, keep_alive_ns: 100e6, values, predictor, prediction: Value::Null }
+params! {
+    /// Parameters.
+    pub struct Params {
+        delta: f64 = Number, "0.10", SHARES, "just noticeable difference, as a share of the prediction";
+        floor: f64 = Number, "0.01", NOT_NEGATIVE, "just noticeable difference of small signals, in the unit of the values";
+        keep_alive_ns: f64 = Ns, "100 ms", 0.0..=1e15, "longest time without a sample; 0: without end";
+        values: Vec<usize> = List(&Count), "[]", NOT_NEGATIVE, "values to compare; empty: all. A message of a bilateral scheme carries a number, which always differs";
+        predictor: String = Text, "zoh", ANY, "name of the predictor";
+        prediction: Value = Object, "{}", ANY, "parameters of the predictor";
     }
 }
 
@@ -59,12 +43,10 @@ pub struct Deadband {
 
 impl Deadband {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let params: Params = parse(params)?;
-        share("delta", params.delta)?;
-        not_negative("floor", params.floor)?;
-        not_negative("keep_alive_ns", params.keep_alive_ns)?;
-        let predictor = predictor(&params.predictor, &params.prediction).map_err(|e| e.to_string())?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let params = Params::of(params)?;
+        let predictor =
+            predictor(&params.predictor, &params.prediction).map_err(|e| e.within("prediction"))?;
         Ok(Self { params, predictor, sent_ns: None, guess: Vec::new() })
     }
 

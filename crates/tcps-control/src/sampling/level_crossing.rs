@@ -6,26 +6,20 @@
 //! The error at a receiver that holds is below δ of the value, or below the floor. Nothing keeps a signal that trembles
 //! around a level from going at every crossing.
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
+};
 
-use super::{must_go, share, verdict};
-use crate::params::{parse, positive};
+use super::{must_go, verdict, SHARES};
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Each level is by this share above the one before.
-    pub delta: f64,
-    /// The lowest level, in the unit of the values.
-    pub floor: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { delta: 0.10, floor: 0.01 }
+params! {
+    /// Parameters.
+    pub struct Params {
+        delta: f64 = Number, "0.10", SHARES, "share by which each level exceeds the previous one";
+        floor: f64 = Number, "0.01", POSITIVE, "the lowest level, in the unit of the values";
     }
 }
 
@@ -39,10 +33,8 @@ pub struct LevelCrossing {
 
 impl LevelCrossing {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let params: Params = parse(params)?;
-        share("delta", params.delta)?;
-        positive("floor", params.floor)?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let params = Params::of(params)?;
         Ok(Self { params, last: Vec::new(), cells: Vec::new() })
     }
 

@@ -13,7 +13,11 @@ pub mod network_deadband;
 pub mod uniform;
 pub mod weber;
 
-use tcps_core::hook::{HookIn, Verdict};
+use std::ops::RangeInclusive;
+use tcps_core::{
+    hook::{HookIn, Verdict},
+    param::ABOVE_ZERO,
+};
 
 /// The sample goes as it is, or ends here.
 fn verdict(goes: bool) -> Verdict {
@@ -46,10 +50,5 @@ fn keep(room: &mut Vec<f64>, x: &[f64]) {
     room.extend_from_slice(x);
 }
 
-/// Refuses a share of a signal that is no share.
-fn share(key: &str, value: f64) -> Result<(), String> {
-    if value.is_finite() && value > 0.0 && value < 10.0 {
-        return Ok(());
-    }
-    Err(format!("{key} = {value}: above 0 and below 10"))
-}
+/// Shares of a signal.
+const SHARES: RangeInclusive<f64> = ABOVE_ZERO..=10.0;

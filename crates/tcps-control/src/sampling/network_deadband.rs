@@ -6,25 +6,20 @@
 //! ```
 //! On a transport that never merges k stays 1.
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
+};
 
-use super::{share, verdict, weber::Weber};
-use crate::params::parse;
-
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// The least perceptible change for 1, 2 … samples to a packet.
-    pub deltas: Vec<f64>,
-}
+use super::{verdict, weber::Weber, SHARES};
 
 // [Gokhale 2016]
-impl Default for Params {
-    fn default() -> Self {
-        Self { deltas: vec![0.05, 0.08, 0.12, 0.20] }
+params! {
+    /// Parameters.
+    pub struct Params {
+        deltas: Vec<f64> = List(&Number), "[0.05, 0.08, 0.12, 0.20]", SHARES, "just noticeable difference for 1, 2 … samples per packet";
     }
 }
 
@@ -37,12 +32,11 @@ pub struct NetworkDeadband {
 
 impl NetworkDeadband {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let Params { deltas } = parse(params)?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let Params { deltas } = Params::of(params)?;
         if deltas.is_empty() {
-            return Err("deltas = []: one or more shares".to_owned());
+            return Err(Fault::new("deltas", "[]", "one or more shares, such as [0.05, 0.1]"));
         }
-        deltas.iter().try_for_each(|&delta| share("deltas", delta))?;
         Ok(Self { deltas, weber: Weber::default() })
     }
 }

@@ -1,23 +1,18 @@
 //! Sampler `uniform`: every n-th sample by its number.
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
+};
 
 use super::verdict;
-use crate::params::parse;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// One sample in so many goes.
-    pub every: u32,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { every: 2 }
+params! {
+    /// Parameters.
+    pub struct Params {
+        every: u32 = Count, "2", 1.0..=4_294_967_295.0, "sends one sample in this many";
     }
 }
 
@@ -29,11 +24,8 @@ pub struct Uniform {
 
 impl Uniform {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let Params { every } = parse(params)?;
-        if every == 0 {
-            return Err("every = 0: 1 or more".to_owned());
-        }
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let Params { every } = Params::of(params)?;
         Ok(Self { every })
     }
 }

@@ -6,27 +6,22 @@
 //! Lengths are those of the whole vector. `small` keeps a signal that rests at zero from going all the time, as in the
 //! public reference implementation of the rule.
 
-use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    param::{Fault, Params as _},
+    params,
+};
 
-use super::{distance, keep, must_go, norm, share, verdict};
-use crate::params::parse;
+use super::{distance, keep, must_go, norm, verdict, SHARES};
 
 /// Added to the length of the last sample, in the unit of the values.
 const SMALL: f64 = 1e-5;
 
-/// Parameters.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// The least perceptible change, as a share of the last sample.
-    pub delta: f64,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { delta: 0.12 }
+params! {
+    /// Parameters.
+    pub struct Params {
+        delta: f64 = Number, "0.12", SHARES, "just noticeable difference, as a share of the last sample";
     }
 }
 
@@ -60,9 +55,8 @@ pub struct WeberSampler {
 
 impl WeberSampler {
     /// Reads its parameters.
-    pub fn new(params: &Value) -> Result<Self, String> {
-        let Params { delta } = parse(params)?;
-        share("delta", delta)?;
+    pub fn new(params: &Value) -> Result<Self, Fault> {
+        let Params { delta } = Params::of(params)?;
         Ok(Self { delta, weber: Weber::default() })
     }
 }

@@ -3,11 +3,12 @@
 //!
 //! ```text
 //! operator       e = 1 - h,  I += Ki T e,  k = Kp e + I      every T
-//! teleoperator   h = s(t) k,  s = 1 before t0, 1/c from then on
+//! teleoperator   h = s(t) y(k),  s = 1 before t0, 1/c from then on;  y(k) = k, or that of a plant with a memory
 //! ```
 
+mod jump;
 mod pi;
-mod plant;
+pub mod plant;
 
+pub use jump::Jump;
 pub use pi::{Gains, Pi};
-pub use plant::Plant;

@@ -1,7 +1,10 @@
 //! A hook as the runtime calls it.
 #![allow(dead_code)] // each test file uses some of it
 
-use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
+use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    ids::FlowId,
+};
 
 /// What a hook is given.
 #[derive(Default)]
@@ -26,7 +29,8 @@ pub struct Answer {
 /// Calls a hook with room for 32 values and 64 bytes.
 pub fn call(hook: &mut dyn Hook, given: Given<'_>) -> Answer {
     let (mut y, mut bytes) = (vec![0.0; 32], vec![0u8; 64]);
-    let mut input = HookIn::tick(given.now_ns, given.origin_ns, given.index, 0).with_other(given.other);
+    let mut input =
+        HookIn::tick(given.now_ns, given.origin_ns, given.index, FlowId(0)).with_other(given.other);
     if given.x.is_some() || !given.bytes.is_empty() {
         input = input.with_sample(given.x.unwrap_or(&[]), given.bytes);
     }

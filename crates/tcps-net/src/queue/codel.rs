@@ -5,7 +5,7 @@
 //! `interval / sqrt(count)` each, until the proof comes.
 
 use super::{fifo::Fifo, Discipline, Limit, QueueDiscipline, Refused};
-use crate::packet::Parcel;
+use crate::packet::InFlight;
 use serde_json::Value;
 use tcps_core::{
     param::{Entry, Fault, Params},
@@ -18,8 +18,9 @@ use tcps_core::{
 params! {
     /// Of a control loop.
     pub struct Settings {
-        target_ns: Time = Ns, "5 ms", SPAN, "acceptable standing delay (RFC 8289)";
-        interval_ns: Time = Ns, "100 ms", SPAN, "width of the window";
+        target_ns: Time = Ns, "5 ms", SPAN, "acceptable queueing delay (RFC 8289)";
+        interval_ns: Time = Ns, "100 ms", SPAN, "time for which the delay must exceed `target` before a packet is dropped";
+        ecn: bool = Flag, "false", ANY, "whether ECN-capable packets are marked instead of dropped (RFC 3168)";
     }
 }
 
@@ -40,58 +41,84 @@ pub const MTU_WIRE_BYTES: u64 = 1500 + LINK_BYTES as u64;
 pub struct Control {
     target_ns: Time,
     interval_ns: Time,
+    ecn: bool,
     first_above: Option<Time>,
     drop_next: Time,
     count: u32,
     last_count: u32,
     dropping: bool,
+    /// Packets that it marked in place of dropping them.
+    pub marked: u64,
 }
 
 impl Control {
     /// A loop at rest.
     pub fn new(target_ns: Time, interval_ns: Time) -> Self {
         let (first_above, drop_next) = (None, 0);
-        Self { target_ns, interval_ns, first_above, drop_next, count: 0, last_count: 0, dropping: false }
+        Self {
+            target_ns,
+            interval_ns,
+            ecn: false,
+            first_above,
+            drop_next,
+            count: 0,
+            last_count: 0,
+            dropping: false,
+            marked: 0,
+        }
     }
 
     /// A loop with the parameters of a scenario.
     pub fn read(params: &Value) -> Result<Self, Fault> {
-        let Settings { target_ns, interval_ns } = Settings::read(params)?;
-        Ok(Self::new(target_ns, interval_ns))
+        let Settings { target_ns, interval_ns, ecn } = Settings::read(params)?;
+        Ok(Self { ecn, ..Self::new(target_ns, interval_ns) })
     }
 
     /// Takes the packet that goes on the line at `now`, after dropping those that should be dropped. [RFC 8289 §5.5]
-    pub fn dequeue(&mut self, fifo: &mut Fifo, now: Time, refused: &mut Vec<Refused>) -> Option<Parcel> {
-        let (mut parcel, mut ok_to_drop) = self.take(fifo, now);
+    pub fn dequeue(&mut self, fifo: &mut Fifo, now: Time, refused: &mut Vec<Refused>) -> Option<InFlight> {
+        let (mut in_flight, mut ok_to_drop) = self.take(fifo, now);
         if self.dropping {
             self.dropping = ok_to_drop;
             while self.dropping && now >= self.drop_next {
-                refuse(parcel, refused);
                 self.count = self.count.saturating_add(1);
-                (parcel, ok_to_drop) = self.take(fifo, now);
+                if self.marks(&mut in_flight) {
+                    self.drop_next = self.control_law(self.drop_next);
+                    return in_flight;
+                }
+                refuse(in_flight, refused);
+                (in_flight, ok_to_drop) = self.take(fifo, now);
                 self.dropping = ok_to_drop;
                 if ok_to_drop {
                     self.drop_next = self.control_law(self.drop_next);
                 }
             }
         } else if ok_to_drop {
-            refuse(parcel, refused);
-            (parcel, _) = self.take(fifo, now);
+            if !self.marks(&mut in_flight) {
+                refuse(in_flight, refused);
+                (in_flight, _) = self.take(fifo, now);
+            }
             self.start_dropping(now);
         }
-        parcel
+        in_flight
+    }
+
+    /// Marks a packet in place of dropping it, where that is wanted and the packet may be marked. [RFC 3168 §5]
+    fn marks(&mut self, in_flight: &mut Option<InFlight>) -> bool {
+        let marks = self.ecn && in_flight.as_mut().is_some_and(|p| p.packet.ecn.mark());
+        self.marked += u64::from(marks);
+        marks
     }
 
     /// The next packet, and whether the delay has been above the target for an interval. [RFC 8289 §5.6]
-    fn take(&mut self, fifo: &mut Fifo, now: Time) -> (Option<Parcel>, bool) {
-        let parcel = fifo.pop();
-        let waited = parcel.as_ref().map_or(0, |p| now.saturating_sub(p.at));
-        if parcel.is_none() || waited < self.target_ns || fifo.bytes() <= MTU_WIRE_BYTES {
+    fn take(&mut self, fifo: &mut Fifo, now: Time) -> (Option<InFlight>, bool) {
+        let in_flight = fifo.pop();
+        let waited = in_flight.as_ref().map_or(0, |p| now.saturating_sub(p.at));
+        if in_flight.is_none() || waited < self.target_ns || fifo.bytes() <= MTU_WIRE_BYTES {
             self.first_above = None;
-            return (parcel, false);
+            return (in_flight, false);
         }
         let since = *self.first_above.get_or_insert(now.saturating_add(self.interval_ns));
-        (parcel, now >= since)
+        (in_flight, now >= since)
     }
 
     /// Enters the dropping state at the rate that was right a moment ago.
@@ -109,8 +136,8 @@ impl Control {
     }
 }
 
-fn refuse(parcel: Option<Parcel>, refused: &mut Vec<Refused>) {
-    refused.extend(parcel.map(|p| (p.packet, DropReason::Managed)));
+fn refuse(in_flight: Option<InFlight>, refused: &mut Vec<Refused>) {
+    refused.extend(in_flight.map(|p| (p.packet, DropReason::Managed)));
 }
 
 /// A queue with one control loop.
@@ -128,21 +155,20 @@ impl Codel {
 }
 
 impl QueueDiscipline for Codel {
-    fn enqueue(&mut self, parcel: Parcel, straight: bool, refused: &mut Vec<Refused>) {
-        let bytes = parcel.packet.wire_bytes;
-        if straight || self.limit.admits(self.fifo.packets(), self.fifo.bytes(), bytes) {
-            self.fifo.push(parcel);
-        } else {
-            refused.push((parcel.packet, DropReason::Full));
-        }
+    fn enqueue(&mut self, in_flight: InFlight, line_idle: bool, refused: &mut Vec<Refused>) {
+        self.fifo.offer(in_flight, line_idle, &self.limit, refused);
     }
 
-    fn dequeue(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<Parcel> {
+    fn dequeue(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<InFlight> {
         self.control.dequeue(&mut self.fifo, now, refused)
     }
 
     fn packets(&self) -> u64 {
         self.fifo.packets()
+    }
+
+    fn marked(&self) -> u64 {
+        self.control.marked
     }
 
     fn bytes(&self) -> u64 {
@@ -154,11 +180,20 @@ impl QueueDiscipline for Codel {
 mod tests {
     use super::*;
     use crate::packet::Packet;
-    use tcps_core::time::MS;
+    use tcps_core::{endpoint::Ecn, time::MS};
 
-    fn parcel(index: u32, at: Time) -> Parcel {
-        let packet = Packet { payload: 0, class: 0, index, dst: 0, dscp: 0, wire_bytes: 1526, sent_ns: at };
-        Parcel::new(packet, at)
+    fn in_flight(index: u32, at: Time) -> InFlight {
+        let packet = Packet {
+            payload: 0,
+            class: 0,
+            index,
+            dst: 0,
+            dscp: 0,
+            ecn: Default::default(),
+            wire_bytes: 1526,
+            sent_ns: at,
+        };
+        InFlight::new(packet, at)
     }
 
     /// Moments in ms at which packets are dropped when one leaves every ms for `until_ms` and `backlog` wait at 0.
@@ -174,7 +209,7 @@ mod tests {
 
     fn backlog(packets: u32) -> Fifo {
         let mut fifo = Fifo::default();
-        (0..packets).for_each(|i| fifo.push(parcel(i, 0)));
+        (0..packets).for_each(|i| fifo.push(in_flight(i, 0)));
         fifo
     }
 
@@ -198,6 +233,27 @@ mod tests {
         assert_eq!(times, [105, 205, 276, 334, 384, 429, 469, 507, 543, 576, 608]);
     }
 
+    /// Packets that may be marked are marked at the moments at which others are dropped, and go. [RFC 3168 §5]
+    #[test]
+    fn marks_follow_the_same_trace_as_drops() {
+        let mut control = Control { ecn: true, ..Control::new(5 * MS, 100 * MS) };
+        let mut fifo = Fifo::default();
+        (0..2000).for_each(|i| {
+            let mut capable = in_flight(i, 0);
+            capable.packet.ecn = Ecn::Capable;
+            fifo.push(capable);
+        });
+        let (mut marked, mut refused) = (Vec::new(), Vec::new());
+        for ms in 0..620 {
+            let gone = control.dequeue(&mut fifo, ms * MS, &mut refused).unwrap();
+            marked.extend((gone.packet.ecn == Ecn::Met).then_some(ms));
+        }
+        assert_eq!((marked, refused), (vec![105, 205, 276, 334, 384, 429, 469, 507, 543, 576, 608], vec![]));
+        let mut control = Control { ecn: true, ..Control::new(5 * MS, 100 * MS) };
+        let times = drop_times(&mut control, &mut backlog(2000), 0, 300);
+        assert_eq!(times, [105, 205, 276], "packets that may not be marked are dropped");
+    }
+
     /// The distance of drops shrinks with the square root of their count. [RFC 8289 §5.5]
     #[test]
     fn drops_follow_the_control_law_and_no_other() {
@@ -217,10 +273,10 @@ mod tests {
             assert_eq!(first.len(), 5);
             let start = 400 + pause_ms;
             let mut fifo = Fifo::default();
-            fifo.push(parcel(0, start * MS)); // no waiting: leaves the dropping state
+            fifo.push(in_flight(0, start * MS)); // no waiting: leaves the dropping state
             control.dequeue(&mut fifo, start * MS, &mut Vec::new());
             let mut fifo = Fifo::default();
-            (0..900).for_each(|i| fifo.push(parcel(i, start * MS)));
+            (0..900).for_each(|i| fifo.push(in_flight(i, start * MS)));
             let again = drop_times(&mut control, &mut fifo, start, start + 300);
             assert_eq!(again[..2], [start + 105, start + 105 + first_gap], "{pause_ms}");
         }
@@ -232,8 +288,8 @@ mod tests {
         let mut control = Control::new(5 * MS, 100 * MS);
         let mut fifo = Fifo::default();
         for ms in (0..1000).step_by(10) {
-            fifo.push(parcel(0, (ms - 50) * MS));
-            fifo.push(parcel(0, (ms - 50) * MS));
+            fifo.push(in_flight(0, (ms - 50) * MS));
+            fifo.push(in_flight(0, (ms - 50) * MS));
             let mut refused = Vec::new();
             while control.dequeue(&mut fifo, ms * MS, &mut refused).is_some() {}
             assert!(refused.is_empty(), "at {ms}");

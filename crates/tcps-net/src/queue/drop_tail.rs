@@ -1,8 +1,8 @@
 //! First in, first out; arrivals that do not fit are dropped. [model: FIFO link]
 
 use super::{fifo::Fifo, Discipline, Limit, QueueDiscipline, Refused};
-use crate::packet::Parcel;
-use tcps_core::{param::Entry, record::DropReason, time::Time};
+use crate::packet::InFlight;
+use tcps_core::{param::Entry, time::Time};
 
 /// Its name, which links that name no discipline have.
 pub use tcps_plan::net::DROP_TAIL as NAME;
@@ -30,16 +30,11 @@ impl DropTail {
 }
 
 impl QueueDiscipline for DropTail {
-    fn enqueue(&mut self, parcel: Parcel, straight: bool, refused: &mut Vec<Refused>) {
-        let bytes = parcel.packet.wire_bytes;
-        if straight || self.limit.admits(self.fifo.packets(), self.fifo.bytes(), bytes) {
-            self.fifo.push(parcel);
-        } else {
-            refused.push((parcel.packet, DropReason::Full));
-        }
+    fn enqueue(&mut self, in_flight: InFlight, line_idle: bool, refused: &mut Vec<Refused>) {
+        self.fifo.offer(in_flight, line_idle, &self.limit, refused);
     }
 
-    fn dequeue(&mut self, _now: Time, _refused: &mut Vec<Refused>) -> Option<Parcel> {
+    fn dequeue(&mut self, _now: Time, _refused: &mut Vec<Refused>) -> Option<InFlight> {
         self.fifo.pop()
     }
 

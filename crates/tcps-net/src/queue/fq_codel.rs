@@ -10,7 +10,7 @@ use super::{
     round_robin::Turn,
     Context, Discipline, Limit, QueueDiscipline, Refused,
 };
-use crate::packet::Parcel;
+use crate::packet::InFlight;
 use serde_json::Value;
 use std::collections::VecDeque;
 use tcps_core::{
@@ -23,7 +23,7 @@ use tcps_core::{
 params! {
     /// Of the buckets.
     pub struct Buckets {
-        flows: u32 = Count, "1024", 1.0..=65536.0, "hash buckets (RFC 8290)";
+        flows: u32 = Count, "1024", 1.0..=65536.0, "number of hash buckets (RFC 8290)";
     }
 }
 
@@ -31,7 +31,7 @@ params! {
 pub const ENTRY: Entry<Discipline> = Entry {
     id: 6,
     name: "fq-codel",
-    doc: "a queue for each bucket of flows, with controlled delay in each (RFC 8290)",
+    doc: "flows are hashed to buckets, each with a queue and CoDel of its own (RFC 8290)",
     params: &[codel::Settings::TABLE, Turn::TABLE, Buckets::TABLE],
     make: Discipline::new(|params, x| Ok(Box::new(FqCodel::new(params, x)?))),
 };
@@ -88,36 +88,36 @@ impl FqCodel {
         let largest = self.buckets.iter_mut().rev().max_by_key(|b| (b.fifo.bytes(), b.fifo.packets()));
         let Some(bucket) = largest else { return };
         for _ in 0..(bucket.fifo.packets() / 2).clamp(1, DROP_BATCH) {
-            let Some(parcel) = bucket.fifo.pop() else { return };
+            let Some(in_flight) = bucket.fifo.pop() else { return };
             self.packets -= 1;
-            self.bytes -= u64::from(parcel.packet.wire_bytes);
-            refused.push((parcel.packet, DropReason::Full));
+            self.bytes -= u64::from(in_flight.packet.wire_bytes);
+            refused.push((in_flight.packet, DropReason::Full));
         }
     }
 
     /// What a bucket gives in its turn, with the totals kept.
-    fn serve(&mut self, place: usize, now: Time, refused: &mut Vec<Refused>) -> Option<Parcel> {
+    fn serve(&mut self, place: usize, now: Time, refused: &mut Vec<Refused>) -> Option<InFlight> {
         let bucket = &mut self.buckets[place];
         let before = (bucket.fifo.packets(), bucket.fifo.bytes());
-        let parcel = bucket.control.dequeue(&mut bucket.fifo, now, refused);
+        let in_flight = bucket.control.dequeue(&mut bucket.fifo, now, refused);
         self.packets -= before.0 - bucket.fifo.packets();
         self.bytes -= before.1 - bucket.fifo.bytes();
-        bucket.deficit -= parcel.as_ref().map_or(0, |p| i64::from(p.packet.wire_bytes));
-        parcel
+        bucket.deficit -= in_flight.as_ref().map_or(0, |p| i64::from(p.packet.wire_bytes));
+        in_flight
     }
 }
 
 impl QueueDiscipline for FqCodel {
-    fn enqueue(&mut self, parcel: Parcel, straight: bool, refused: &mut Vec<Refused>) {
-        let place = self.bucket_of(parcel.packet.class);
+    fn enqueue(&mut self, in_flight: InFlight, line_idle: bool, refused: &mut Vec<Refused>) {
+        let place = self.bucket_of(in_flight.packet.class);
         let bucket = &mut self.buckets[place];
         if !bucket.listed {
             (bucket.listed, bucket.deficit) = (true, self.quantum);
             self.new.push_back(place);
         }
-        let bytes = parcel.packet.wire_bytes;
-        let fits = straight || self.limit.admits(self.packets, self.bytes, bytes);
-        bucket.fifo.push(parcel);
+        let bytes = in_flight.packet.wire_bytes;
+        let fits = line_idle || self.limit.admits(self.packets, self.bytes, bytes);
+        bucket.fifo.push(in_flight);
         self.packets += 1;
         self.bytes += u64::from(bytes);
         if !fits {
@@ -128,7 +128,7 @@ impl QueueDiscipline for FqCodel {
     }
 
     /// [RFC 8290 §4.2]
-    fn dequeue(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<Parcel> {
+    fn dequeue(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<InFlight> {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
@@ -138,10 +138,10 @@ impl QueueDiscipline for FqCodel {
                 self.old.push_back(place);
                 continue;
             }
-            if let Some(parcel) = self.serve(place, now, refused) {
+            if let Some(in_flight) = self.serve(place, now, refused) {
                 let list = if is_new { &mut self.new } else { &mut self.old };
                 list.push_front(place);
-                return Some(parcel);
+                return Some(in_flight);
             }
             if is_new {
                 self.old.push_back(place);
@@ -153,6 +153,10 @@ impl QueueDiscipline for FqCodel {
 
     fn packets(&self) -> u64 {
         self.packets
+    }
+
+    fn marked(&self) -> u64 {
+        self.buckets.iter().map(|b| b.control.marked).sum()
     }
 
     fn bytes(&self) -> u64 {

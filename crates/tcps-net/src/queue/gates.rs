@@ -10,7 +10,7 @@
 //! class is free when its gate opens. Each class has a queue of its own, with the limit of the link.
 
 use super::{by_code_point, fifo::Fifo, priority::Classes, Discipline, Limit, QueueDiscipline, Refused};
-use crate::{packet::Parcel, windows::Windows};
+use crate::{packet::InFlight, windows::Windows};
 use std::collections::BTreeSet;
 use tcps_core::{
     param::{Entry, Fault, Params, SPAN},
@@ -26,7 +26,8 @@ params! {
     /// Of the gates.
     pub struct List {
         gates: Vec<(Time, Vec<u8>)> = List(&Pair(&Ns, &List(&Count))), "[]", 0.0..=1e15,
-            "spans, and the classes (numbers from 0) whose gates are open meanwhile; repeated from 0 s on";
+            "windows in their order, each as a span and the numbers (from 0) of the classes with open gates. The list \
+             begins at 0 s and repeats";
     }
 }
 
@@ -34,9 +35,9 @@ params! {
 pub const ENTRY: Entry<Discipline> = Entry {
     id: 2,
     name: "gates",
-    doc: "strict among the classes whose gates are open, as in IEEE 802.1Qbv: a packet starts only if its gate stays \
-          open until its last byte has left; each class has a queue of its own with the `limit`; a packet that fits \
-          into no window of its class is dropped as `managed`",
+    doc: "classes with gates that open and close in turn (IEEE 802.1Qbv). Of the classes with open gates the most \
+          urgent sends. A packet starts only if its gate stays open until its last byte has left. Each class has a \
+          queue of its own with the `limit`. A packet that fits into no window of its class is dropped as `managed`",
     params: &[Classes::TABLE, List::TABLE],
     make: Discipline::timed(|params, x| {
         let (classes, list) = (Classes::checked(params)?, List::read(params)?.gates);
@@ -101,22 +102,20 @@ fn windows(list: &GateList, class: usize) -> Windows {
 }
 
 impl QueueDiscipline for Gates {
-    fn enqueue(&mut self, parcel: Parcel, straight: bool, refused: &mut Vec<Refused>) {
-        let bytes = parcel.packet.wire_bytes;
-        let class = usize::from(self.class_of[usize::from(parcel.packet.dscp)]);
-        let start = self.start(class, parcel.at, bytes);
+    fn enqueue(&mut self, in_flight: InFlight, line_idle: bool, refused: &mut Vec<Refused>) {
+        let bytes = in_flight.packet.wire_bytes;
+        let class = usize::from(self.class_of[usize::from(in_flight.packet.dscp)]);
+        let start = self.start(class, in_flight.at, bytes);
         let queue = &mut self.queues[class].0;
-        let straight = straight && start == Some(parcel.at);
+        let line_idle = line_idle && start == Some(in_flight.at);
         if start.is_none() {
-            refused.push((parcel.packet, DropReason::Managed));
-        } else if straight || self.limit.admits(queue.packets(), queue.bytes(), bytes) {
-            queue.push(parcel);
+            refused.push((in_flight.packet, DropReason::Managed));
         } else {
-            refused.push((parcel.packet, DropReason::Full));
+            queue.offer(in_flight, line_idle, &self.limit, refused);
         }
     }
 
-    fn dequeue(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<Parcel> {
+    fn dequeue(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<InFlight> {
         for class in 0..self.queues.len() {
             while let Some(bytes) = self.queues[class].0.head_bytes() {
                 match self.start(class, now, bytes) {

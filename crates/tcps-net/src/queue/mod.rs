@@ -1,6 +1,7 @@
 //! Queue disciplines: who goes first and who is dropped. A new one is a file here and its line in `QUEUES`.
 
 pub mod codel;
+mod discipline;
 pub mod drop_tail;
 pub mod fifo;
 pub mod fq_codel;
@@ -10,161 +11,12 @@ pub mod priority;
 pub mod red;
 pub mod round_robin;
 
-use crate::{
-    error::NetError,
-    own::ForeignCode,
-    packet::{Packet, Parcel},
-};
+pub use discipline::{by_code_point, Context, Discipline, Flows, Limit, QueueDiscipline, Refused};
+
+use crate::{error::NetError, own::ForeignCode};
 use serde_json::Value;
-use tcps_core::{
-    param::{named, Entry, Fault, Named},
-    record::DropReason,
-    seed::Stream,
-    time::Time,
-};
-use tcps_plan::net::{LinkSpec, QueueSpec, TRAFFIC_BASE};
-
-/// A packet that a discipline refused or threw out, and why.
-pub type Refused = (Packet, DropReason);
-
-/// The queue in front of a line. The packet in service is not in it.
-pub trait QueueDiscipline: Send {
-    /// Takes a packet that arrives at `parcel.at`. `straight` tells that the line is free, so that the packet will
-    /// not wait and no limit applies. Packets that are dropped for it go to `refused`.
-    fn enqueue(&mut self, parcel: Parcel, straight: bool, refused: &mut Vec<Refused>);
-    /// The packet that starts at `now`; `None` if and only if nothing waits any more, or may start (`opens`).
-    fn dequeue(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<Parcel>;
-    /// The first moment from `now` on at which something that waits may start.
-    fn opens(&self, now: Time) -> Time {
-        now
-    }
-    /// Packets that wait.
-    fn packets(&self) -> u64;
-    /// Their bytes.
-    fn bytes(&self) -> u64;
-    /// Tells the rate of the line, at the start and when it changes.
-    fn set_rate(&mut self, _rate_bps: f64) {}
-    /// What code of the user's did wrong.
-    fn failure(&self) -> Option<String> {
-        None
-    }
-}
-
-/// Most that may wait, in bytes and in packets.
-#[derive(Debug, Clone, Copy)]
-pub struct Limit {
-    /// Bytes.
-    pub bytes: u64,
-    /// Packets.
-    pub packets: u64,
-}
-
-impl Limit {
-    /// The limit of a queue.
-    pub fn of(spec: &QueueSpec) -> Self {
-        let max = u64::MAX / 2;
-        Self {
-            bytes: spec.limit_bytes.unwrap_or(max).min(max),
-            packets: spec.limit_packets.unwrap_or(max).min(max),
-        }
-    }
-
-    /// Whether a packet may join those that wait. A packet that would exceed the limit is dropped whole; the one in
-    /// service does not count. [model: FIFO link]
-    #[inline]
-    pub fn admits(&self, waiting_packets: u64, waiting_bytes: u64, packet_bytes: u32) -> bool {
-        waiting_packets < self.packets && waiting_bytes + u64::from(packet_bytes) <= self.bytes
-    }
-}
-
-/// Class by code point: `classes[i]` lists the code points of class i, the last class takes the rest.
-pub fn by_code_point(classes: &[Vec<u8>]) -> [u8; 256] {
-    let mut class_of = [classes.len().saturating_sub(1).min(255) as u8; 256];
-    for (class, code_points) in classes.iter().enumerate() {
-        for &dscp in code_points {
-            class_of[usize::from(dscp)] = class as u8;
-        }
-    }
-    class_of
-}
-
-/// Names of flows and traffic, so that a discipline can have a queue for each.
-#[derive(Debug, Clone, Default)]
-pub struct Flows {
-    flows: Vec<String>,
-    traffic: Vec<String>,
-}
-
-impl Flows {
-    /// Flows of the plan and traffic entries of the network, in the order of their numbers.
-    pub fn new(flows: &[String], traffic: Vec<String>) -> Self {
-        Self { flows: flows.to_vec(), traffic }
-    }
-
-    /// Number of distinct flows, with one for unknown classes.
-    pub fn count(&self) -> usize {
-        self.flows.len() + self.traffic.len() + 1
-    }
-
-    /// Place of a class among them.
-    pub fn place(&self, class: u16) -> usize {
-        let (class, base, n) = (usize::from(class), usize::from(TRAFFIC_BASE), self.flows.len());
-        match class.checked_sub(base) {
-            Some(i) if i < self.traffic.len() => n + i,
-            None if class < n => class,
-            _ => self.count() - 1,
-        }
-    }
-
-    /// Places that `name` means: a flow, `traffic.` and an entry, or `traffic.` and what entries have before the point.
-    pub fn named(&self, name: &str) -> Vec<usize> {
-        let flows = self.flows.iter().enumerate().filter(|(_, f)| *f == name).map(|(i, _)| i);
-        let traffic = self.traffic.iter().enumerate().filter(|(_, t)| {
-            let entry = name.strip_prefix("traffic.");
-            entry == Some(t) || entry == t.split('.').next()
-        });
-        flows.chain(traffic.map(|(i, _)| self.flows.len() + i)).collect()
-    }
-}
-
-/// What a discipline knows of its link.
-#[derive(Debug)]
-pub struct Context<'a> {
-    /// Most that may wait.
-    pub limit: Limit,
-    /// Flows and background traffic; absent where parameters are checked before these are known.
-    pub flows: Option<&'a Flows>,
-    /// Seed of every random stream.
-    pub seed: u64,
-    /// Name of the link.
-    pub link: &'a str,
-}
-
-impl Context<'_> {
-    /// The random stream of an object of the link.
-    pub fn stream(&self, object: &str) -> Stream {
-        Stream::new(self.seed, &format!("links.{}.{object}", self.link))
-    }
-}
-
-/// How a discipline is made from its parameters, which are complete.
-pub struct Discipline {
-    /// Whether it opens and closes by the clock, for which it needs the line for itself.
-    pub timed: bool,
-    make: Make,
-}
-
-type Make = fn(&Value, &Context<'_>) -> Result<Box<dyn QueueDiscipline>, Fault>;
-
-impl Discipline {
-    const fn new(make: Make) -> Self {
-        Self { timed: false, make }
-    }
-
-    const fn timed(make: Make) -> Self {
-        Self { timed: true, make }
-    }
-}
+use tcps_core::param::{named, Entry, Fault, Named};
+use tcps_plan::net::{LinkSpec, QueueSpec};
 
 /// The disciplines by name.
 pub const QUEUES: &[&Entry<Discipline>] = &[
@@ -201,8 +53,7 @@ pub fn build(
     let (named, place) = (&link.queue.discipline, format!("links.{}", link.name));
     let mut queue: Box<dyn QueueDiscipline> = if named.is_code() {
         let queue = code.queue(named, &link.name, seed);
-        let queue = queue
-            .map_err(|e| NetError::new(&place, "queue.discipline", e, "give code that can be loaded"))?;
+        let queue = queue.map_err(|e| NetError::code(&place, "queue.discipline", e))?;
         Box::new(own::OwnQueue::new(queue, &named.kind, &context))
     } else {
         let made = named.of(QUEUES).and_then(|(entry, params)| (entry.make.make)(&params, &context));

@@ -5,7 +5,7 @@
 use super::{Context, Limit, QueueDiscipline, Refused};
 use crate::{
     own::{Failures, Offer, QueueCode},
-    packet::Parcel,
+    packet::InFlight,
 };
 use std::collections::BTreeMap;
 use tcps_core::{record::DropReason, time::Time};
@@ -13,7 +13,7 @@ use tcps_core::{record::DropReason, time::Time};
 /// A queue whose order and drops are decided by code of the user's.
 pub(crate) struct OwnQueue {
     code: Box<dyn QueueCode>,
-    waiting: BTreeMap<u32, Parcel>,
+    waiting: BTreeMap<u32, InFlight>,
     limit: Limit,
     bytes: u64,
     next: u32,
@@ -28,17 +28,17 @@ impl OwnQueue {
         Self { code, waiting, limit: x.limit, bytes: 0, next: 0, dropped, failures }
     }
 
-    fn take(&mut self, number: u32) -> Option<Parcel> {
-        let parcel = self.waiting.remove(&number)?;
-        self.bytes -= u64::from(parcel.packet.wire_bytes);
-        Some(parcel)
+    fn take(&mut self, number: u32) -> Option<InFlight> {
+        let in_flight = self.waiting.remove(&number)?;
+        self.bytes -= u64::from(in_flight.packet.wire_bytes);
+        Some(in_flight)
     }
 
     /// Throws out what the code has named.
     fn throw_out(&mut self, refused: &mut Vec<Refused>) {
         for number in std::mem::take(&mut self.dropped) {
             match self.take(number) {
-                Some(parcel) => refused.push((parcel.packet, DropReason::Managed)),
+                Some(in_flight) => refused.push((in_flight.packet, DropReason::Managed)),
                 None => self.failures.note(format!("dropped packet {number}, which does not wait")),
             }
         }
@@ -46,23 +46,23 @@ impl OwnQueue {
 }
 
 impl QueueDiscipline for OwnQueue {
-    fn enqueue(&mut self, parcel: Parcel, straight: bool, refused: &mut Vec<Refused>) {
-        let packet = parcel.packet;
-        if !straight && !self.limit.admits(self.packets(), self.bytes, packet.wire_bytes) {
+    fn enqueue(&mut self, in_flight: InFlight, line_idle: bool, refused: &mut Vec<Refused>) {
+        let packet = in_flight.packet;
+        if !line_idle && !self.limit.admits(self.packets(), self.bytes, packet.wire_bytes) {
             return refused.push((packet, DropReason::Full));
         }
         let (number, bytes) = (self.next, packet.wire_bytes);
         self.next = self.next.wrapping_add(1);
-        self.waiting.insert(number, parcel);
+        self.waiting.insert(number, in_flight);
         self.bytes += u64::from(bytes);
         let offer = Offer { number, bytes, flow: packet.class, dscp: packet.dscp };
-        if let Err(what) = self.code.enqueue(parcel.at, &offer, &mut self.dropped) {
+        if let Err(what) = self.code.enqueue(in_flight.at, &offer, &mut self.dropped) {
             self.failures.note(what);
         }
         self.throw_out(refused);
     }
 
-    fn dequeue(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<Parcel> {
+    fn dequeue(&mut self, now: Time, refused: &mut Vec<Refused>) -> Option<InFlight> {
         if self.waiting.is_empty() {
             return None;
         }
@@ -71,7 +71,7 @@ impl QueueDiscipline for OwnQueue {
         let waiting = self.waiting.len();
         let wrong = match answer {
             Ok(Some(number)) => match self.take(number) {
-                Some(parcel) => return Some(parcel),
+                Some(in_flight) => return Some(in_flight),
                 None => format!("sent packet {number}, which does not wait"),
             },
             Ok(None) if waiting == 0 => return None,

@@ -4,7 +4,7 @@
 //! a full queue of bulk data never costs an urgent packet; if that cannot make room, the arrival is dropped.
 
 use super::{by_code_point, fifo::Fifo, Discipline, Limit, QueueDiscipline, Refused};
-use crate::packet::Parcel;
+use crate::packet::InFlight;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use tcps_core::{
@@ -18,7 +18,8 @@ params! {
     /// Of a discipline with classes.
     pub struct Classes {
         classes: Vec<Vec<u8>> = List(&List(&CodePoint)), "[]", 0.0..=63.0,
-            "2 to 64 lists of code points (numbers or names such as \"EF\"), most urgent first; the last class takes the rest";
+            "2 to 64 classes, the most urgent first. Each is a list of code points (numbers or names such as \"EF\"). The \
+             last class takes all other packets";
     }
 }
 
@@ -43,7 +44,7 @@ impl Classes {
 pub const ENTRY: Entry<Discipline> = Entry {
     id: 1,
     name: "priority",
-    doc: "strict, by code point",
+    doc: "strict priority of classes, by code point",
     params: &[Classes::TABLE],
     make: Discipline::new(|params, x| Ok(Box::new(Priority::new(x.limit, &Classes::checked(params)?)))),
 };
@@ -84,29 +85,29 @@ impl Priority {
         true
     }
 
-    fn count_out(&mut self, parcel: &Parcel) {
+    fn count_out(&mut self, in_flight: &InFlight) {
         self.packets -= 1;
-        self.bytes -= u64::from(parcel.packet.wire_bytes);
+        self.bytes -= u64::from(in_flight.packet.wire_bytes);
     }
 }
 
 impl QueueDiscipline for Priority {
-    fn enqueue(&mut self, parcel: Parcel, straight: bool, refused: &mut Vec<Refused>) {
-        let bytes = parcel.packet.wire_bytes;
-        let class = usize::from(self.class_of[usize::from(parcel.packet.dscp)]);
-        if straight || self.make_room(class, bytes, refused) {
+    fn enqueue(&mut self, in_flight: InFlight, line_idle: bool, refused: &mut Vec<Refused>) {
+        let bytes = in_flight.packet.wire_bytes;
+        let class = usize::from(self.class_of[usize::from(in_flight.packet.dscp)]);
+        if line_idle || self.make_room(class, bytes, refused) {
             self.packets += 1;
             self.bytes += u64::from(bytes);
-            self.queues[class].push(parcel);
+            self.queues[class].push(in_flight);
         } else {
-            refused.push((parcel.packet, DropReason::Full));
+            refused.push((in_flight.packet, DropReason::Full));
         }
     }
 
-    fn dequeue(&mut self, _now: Time, _refused: &mut Vec<Refused>) -> Option<Parcel> {
-        let parcel = self.queues.iter_mut().find_map(Fifo::pop)?;
-        self.count_out(&parcel);
-        Some(parcel)
+    fn dequeue(&mut self, _now: Time, _refused: &mut Vec<Refused>) -> Option<InFlight> {
+        let in_flight = self.queues.iter_mut().find_map(Fifo::pop)?;
+        self.count_out(&in_flight);
+        Some(in_flight)
     }
 
     fn packets(&self) -> u64 {

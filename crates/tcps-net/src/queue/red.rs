@@ -9,7 +9,7 @@
 //! ```
 
 use super::{fifo::Fifo, Discipline, Limit, QueueDiscipline, Refused};
-use crate::packet::Parcel;
+use crate::packet::InFlight;
 use tcps_core::{
     param::{Entry, Fault, Params},
     params,
@@ -21,10 +21,11 @@ use tcps_core::{
 params! {
     /// Of random early detection.
     pub struct Settings {
-        min_bytes: f64 = Bytes, GIVEN, SIZE, "average below which nothing is dropped";
-        max_bytes: f64 = Bytes, GIVEN, SIZE, "average at which drops reach `max_p`";
+        min_bytes: f64 = Bytes, GIVEN, SIZE, "average queue below which no packet is dropped";
+        max_bytes: f64 = Bytes, GIVEN, SIZE, "average queue at which the drop probability is `max_p`";
         max_p: f64 = Share, "10 %", SHARE, "drop probability at `max`";
         weight: f64 = Share, "0.2 %", SHARE, "weight of the moving average (Floyd and Jacobson 1993)";
+        ecn: bool = Flag, "false", ANY, "whether ECN-capable packets are marked instead of dropped, below `max` (RFC 3168)";
     }
 }
 
@@ -32,15 +33,15 @@ params! {
 pub const ENTRY: Entry<Discipline> = Entry {
     id: 4,
     name: "red",
-    doc: "random early detection, gentle",
+    doc: "random early detection, in its gentle form",
     params: &[Settings::TABLE],
     make: Discipline::new(|params, x| {
-        let Settings { min_bytes, max_bytes, max_p, weight } = Settings::read(params)?;
+        let Settings { min_bytes, max_bytes, max_p, weight, ecn } = Settings::read(params)?;
         if min_bytes >= max_bytes {
             return Err(Fault::new("min_bytes", "a minimum that is not below the maximum", "min below max"));
         }
         let curve = Curve { min_bytes, max_bytes, max_p };
-        Ok(Box::new(Red::new(x.limit, curve, weight, x.stream("red"))))
+        Ok(Box::new(Red { ecn, ..Red::new(x.limit, curve, weight, x.stream("red")) }))
     }),
 };
 
@@ -74,6 +75,8 @@ pub struct Red {
     limit: Limit,
     curve: Curve,
     weight: f64,
+    ecn: bool,
+    marked: u64,
     rate_bps: f64,
     average: f64,
     idle_since: Time,
@@ -85,7 +88,19 @@ impl Red {
     /// An empty queue.
     pub fn new(limit: Limit, curve: Curve, weight: f64, stream: Stream) -> Self {
         let (fifo, rate_bps) = (Fifo::default(), f64::INFINITY);
-        Self { fifo, limit, curve, weight, rate_bps, average: 0.0, idle_since: 0, since_drop: -1, stream }
+        Self {
+            fifo,
+            limit,
+            curve,
+            weight,
+            ecn: false,
+            marked: 0,
+            rate_bps,
+            average: 0.0,
+            idle_since: 0,
+            since_drop: -1,
+            stream,
+        }
     }
 
     /// The moving average of the queue in bytes.
@@ -119,32 +134,40 @@ impl Red {
         }
         false
     }
+
+    /// Marks a packet in place of dropping it: where that is wanted, the average is not above the maximum, and the packet may
+    /// be marked. [RFC 3168 §7]
+    fn marks(&mut self, in_flight: &mut InFlight) -> bool {
+        let marks = self.ecn && self.average < self.curve.max_bytes && in_flight.packet.ecn.mark();
+        self.marked += u64::from(marks);
+        marks
+    }
 }
 
 impl QueueDiscipline for Red {
-    fn enqueue(&mut self, parcel: Parcel, straight: bool, refused: &mut Vec<Refused>) {
-        let bytes = parcel.packet.wire_bytes;
-        self.update_average(parcel.at, bytes);
-        if self.decides_to_drop() {
-            refused.push((parcel.packet, DropReason::Managed));
-        } else if !straight && !self.limit.admits(self.fifo.packets(), self.fifo.bytes(), bytes) {
+    fn enqueue(&mut self, mut in_flight: InFlight, line_idle: bool, refused: &mut Vec<Refused>) {
+        self.update_average(in_flight.at, in_flight.packet.wire_bytes);
+        if self.decides_to_drop() && !self.marks(&mut in_flight) {
+            refused.push((in_flight.packet, DropReason::Managed));
+        } else if !self.fifo.offer(in_flight, line_idle, &self.limit, refused) {
             self.since_drop = 0;
-            refused.push((parcel.packet, DropReason::Full));
-        } else {
-            self.fifo.push(parcel);
         }
     }
 
-    fn dequeue(&mut self, now: Time, _refused: &mut Vec<Refused>) -> Option<Parcel> {
-        let parcel = self.fifo.pop();
+    fn dequeue(&mut self, now: Time, _refused: &mut Vec<Refused>) -> Option<InFlight> {
+        let in_flight = self.fifo.pop();
         if self.fifo.packets() == 0 {
             self.idle_since = now;
         }
-        parcel
+        in_flight
     }
 
     fn packets(&self) -> u64 {
         self.fifo.packets()
+    }
+
+    fn marked(&self) -> u64 {
+        self.marked
     }
 
     fn bytes(&self) -> u64 {
@@ -160,12 +183,22 @@ impl QueueDiscipline for Red {
 mod tests {
     use super::*;
     use crate::packet::Packet;
+    use tcps_core::endpoint::Ecn;
 
     const CURVE: Curve = Curve { min_bytes: 5_000.0, max_bytes: 15_000.0, max_p: 0.1 };
 
-    fn parcel(at: Time) -> Parcel {
-        let packet = Packet { payload: 0, class: 0, index: 0, dst: 0, dscp: 0, wire_bytes: 100, sent_ns: at };
-        Parcel::new(packet, at)
+    fn in_flight(at: Time) -> InFlight {
+        let packet = Packet {
+            payload: 0,
+            class: 0,
+            index: 0,
+            dst: 0,
+            dscp: 0,
+            ecn: Default::default(),
+            wire_bytes: 100,
+            sent_ns: at,
+        };
+        InFlight::new(packet, at)
     }
 
     fn red(weight: f64) -> Red {
@@ -180,12 +213,12 @@ mod tests {
         let (w, b, n) = (0.05, 100.0, 40);
         let mut queue = red(w);
         queue.set_rate(8e5); // 100 bytes take 1 ms
-        (0..=n).for_each(|_| queue.enqueue(parcel(0), false, &mut Vec::new()));
+        (0..=n).for_each(|_| queue.enqueue(in_flight(0), false, &mut Vec::new()));
         let decay = libm::pow(1.0 - w, f64::from(n));
         let average = b * (f64::from(n) - (1.0 - w) / w * (1.0 - decay));
         assert!((queue.average_bytes() - average).abs() < 1e-6, "{} for {average}", queue.average_bytes());
         while queue.dequeue(1_000_000, &mut Vec::new()).is_some() {}
-        queue.enqueue(parcel(11_000_000), true, &mut Vec::new());
+        queue.enqueue(in_flight(11_000_000), true, &mut Vec::new());
         let idle = average * libm::pow(1.0 - w, 10.0);
         assert!((queue.average_bytes() - idle).abs() < 1e-6, "{} for {idle}", queue.average_bytes());
         assert!(
@@ -206,11 +239,11 @@ mod tests {
     #[test]
     fn small_packets_are_dropped_as_often_as_large_ones() {
         let mut queue = red(1.0);
-        (0..70).for_each(|_| queue.fifo.push(parcel(0)));
+        (0..70).for_each(|_| queue.fifo.push(in_flight(0)));
         let mut drops = [0i32; 2];
         for n in 0..200_000 {
             let mut refused = Vec::new();
-            let mut arrival = parcel(0);
+            let mut arrival = in_flight(0);
             arrival.packet.wire_bytes = if n % 7 < 3 { 1 } else { 1500 };
             queue.enqueue(arrival, false, &mut refused);
             drops[usize::from(n % 7 < 3)] += refused.len() as i32;
@@ -222,16 +255,36 @@ mod tests {
         assert!((ratio / 0.75 - 1.0).abs() < 0.1, "3 to 4, not by size: {drops:?}");
     }
 
+    /// Up to the maximum packets that may be marked are marked, above it all are dropped. [RFC 3168 §7]
+    #[test]
+    fn marks_take_the_place_of_drops_up_to_the_maximum() {
+        for (waiting, marks) in [(100, true), (290, false)] {
+            let mut queue = Red { ecn: true, ..red(1.0) };
+            (0..waiting).for_each(|_| queue.fifo.push(in_flight(0)));
+            let (mut refused, mut marked) = (Vec::new(), 0);
+            for _ in 0..1000 {
+                let mut arrival = in_flight(0);
+                arrival.packet.ecn = Ecn::Capable;
+                let before = refused.len();
+                queue.enqueue(arrival, false, &mut refused);
+                if refused.len() == before {
+                    marked += u32::from(queue.fifo.pop_newest().is_some_and(|p| p.packet.ecn == Ecn::Met));
+                }
+            }
+            assert_eq!((marked > 0, refused.is_empty()), (marks, marks), "{waiting}");
+        }
+    }
+
     /// Gaps between drops are uniform on 1 .. 1/pb - 1, with the mean 1/(2 pb). [Floyd 1993 §7]
     #[test]
     fn drops_are_spread_uniformly() {
         let mut queue = red(1.0); // the average is the queue
         let pb = 0.02;
         let (waiting, mut gaps, mut gap) = (70, Vec::new(), 0u32); // 7000 bytes: pb = 0.1 * 2000 / 10000
-        (0..waiting).for_each(|_| queue.fifo.push(parcel(0)));
+        (0..waiting).for_each(|_| queue.fifo.push(in_flight(0)));
         for _ in 0..200_000 {
             let mut refused = Vec::new();
-            queue.enqueue(parcel(0), false, &mut refused);
+            queue.enqueue(in_flight(0), false, &mut refused);
             gap += 1;
             if refused.is_empty() {
                 queue.dequeue(0, &mut refused);

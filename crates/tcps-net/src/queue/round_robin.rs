@@ -6,27 +6,26 @@
 //! [Polachan 2022].
 
 use super::{fifo::Fifo, Context, Discipline, Flows, Limit, QueueDiscipline, Refused};
-use crate::packet::Parcel;
+use crate::packet::InFlight;
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
 use tcps_core::{
     param::{Entry, Fault, Params},
     params,
-    record::DropReason,
     time::Time,
 };
 
 params! {
     /// Of a flow in its turn.
     pub struct Turn {
-        quantum_bytes: u32 = Bytes, "1514 B", SIZE, "bytes that a flow may send in its turn";
+        quantum_bytes: u32 = Bytes, "1514 B", SIZE, "bytes that a flow may send in a turn";
     }
 }
 params! {
     /// Of flows.
     pub struct Limits {
         flow_limits: BTreeMap<String, u64> = Table(&Packets), "{}", 0.0..=4_294_967_295.0,
-            "packets by flow: `kinematic`, `\"traffic.cbr\"`";
+            "most packets that may wait, by flow, such as `kinematic` or `\"traffic.cbr\"`";
     }
 }
 
@@ -34,7 +33,7 @@ params! {
 pub const ENTRY: Entry<Discipline> = Entry {
     id: 3,
     name: "round-robin",
-    doc: "a queue for each flow and background traffic, deficit round robin",
+    doc: "deficit round robin, with one queue for each flow and each entry of background traffic",
     params: &[Turn::TABLE, Limits::TABLE],
     make: Discipline::new(|params, x| Ok(Box::new(RoundRobin::new(params, x)?))),
 };
@@ -77,22 +76,20 @@ impl RoundRobin {
 }
 
 impl QueueDiscipline for RoundRobin {
-    fn enqueue(&mut self, parcel: Parcel, straight: bool, refused: &mut Vec<Refused>) {
-        let place = self.flows.place(parcel.packet.class);
+    fn enqueue(&mut self, in_flight: InFlight, line_idle: bool, refused: &mut Vec<Refused>) {
+        let place = self.flows.place(in_flight.packet.class);
         let queue = &mut self.queues[place];
-        let bytes = parcel.packet.wire_bytes;
-        if !straight && !queue.limit.admits(queue.fifo.packets(), queue.fifo.bytes(), bytes) {
-            return refused.push((parcel.packet, DropReason::Full));
+        if !queue.fifo.offer(in_flight, line_idle, &queue.limit, refused) {
+            return;
         }
-        if queue.fifo.packets() == 0 {
+        if queue.fifo.packets() == 1 {
             self.active.push_back(place);
         }
-        queue.fifo.push(parcel);
         self.packets += 1;
-        self.bytes += u64::from(bytes);
+        self.bytes += u64::from(in_flight.packet.wire_bytes);
     }
 
-    fn dequeue(&mut self, _now: Time, _refused: &mut Vec<Refused>) -> Option<Parcel> {
+    fn dequeue(&mut self, _now: Time, _refused: &mut Vec<Refused>) -> Option<InFlight> {
         loop {
             let queue = &mut self.queues[*self.active.front()?];
             if !queue.in_turn {
@@ -105,7 +102,7 @@ impl QueueDiscipline for RoundRobin {
                 self.active.rotate_left(1);
                 continue;
             }
-            let parcel = queue.fifo.pop()?;
+            let in_flight = queue.fifo.pop()?;
             queue.deficit -= head;
             if queue.fifo.packets() == 0 {
                 (queue.deficit, queue.in_turn) = (0, false);
@@ -113,7 +110,7 @@ impl QueueDiscipline for RoundRobin {
             }
             self.packets -= 1;
             self.bytes -= head;
-            return Some(parcel);
+            return Some(in_flight);
         }
     }
 

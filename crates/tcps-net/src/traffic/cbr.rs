@@ -1,6 +1,6 @@
 //! Constant bit rate: packet `n` comes at `n * 8 * bytes / rate`, computed from the start so that nothing drifts.
 
-use super::{moment, spacing_ns, Arrivals, MakeSource, RATE};
+use super::arrivals::{moment, spacing_ns, Arrivals, MakeSource, RATE};
 use tcps_core::{
     param::{Entry, Params},
     params,
@@ -10,8 +10,8 @@ use tcps_core::{
 params! {
     /// Of packets of one size.
     pub struct Packets {
-        rate_bps: f64 = Bps, GIVEN, RATE, "(mean) rate on the wire, in each direction or between each pair";
-        packet_bytes: u32 = Bytes, "500 B", 1.0..=65535.0, "(mean) size of a packet on the wire";
+        rate_bps: f64 = Bps, GIVEN, RATE, "rate on the wire, in each direction or between each pair (of `poisson` and `vbr` the mean)";
+        packet_bytes: u32 = Bytes, "500 B", 1.0..=65535.0, "size of a packet on the wire (the mean if sizes vary)";
     }
 }
 

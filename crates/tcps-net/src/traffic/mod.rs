@@ -1,5 +1,6 @@
 //! Background traffic. A new source is a file here and its line in `SOURCES`.
 
+mod arrivals;
 pub mod cbr;
 pub mod frames;
 mod own;
@@ -7,40 +8,22 @@ pub mod poisson;
 pub mod replay;
 pub mod vbr;
 
+pub use arrivals::{spacing_ns, Arrivals, MakeSource};
+
 use crate::error::NetError;
 use crate::own::ForeignCode;
 use crate::packet::{Packet, BACKGROUND};
 use serde_json::Value;
-use std::ops::RangeInclusive;
 use tcps_core::{
+    endpoint::Ecn,
     param::{Entry, Fault, Named},
     seed::Stream,
     time::{Time, NEVER},
 };
 use tcps_plan::net::{NetworkSpec, Played, TrafficModel, TrafficSpec, TRAFFIC_BASE};
 
-/// When packets come, and how large they are on the wire.
-pub trait Arrivals: Send {
-    /// The next packet as (time since the start of the source, bytes), in order of time; `None` after the last.
-    fn next(&mut self) -> Option<(Time, u32)>;
-    /// Its mean rate on the wire, by which routes are chosen; 0 where it is not known beforehand.
-    fn mean_rate_bps(&self) -> f64 {
-        0.0
-    }
-    /// What code of the user's did wrong.
-    fn failure(&self) -> Option<String> {
-        None
-    }
-}
-
-/// How a source is made from its parameters, which are complete.
-pub type MakeSource = fn(&Value, Stream) -> Result<Box<dyn Arrivals>, Fault>;
-
 /// The sources by name.
 pub const SOURCES: &[&Entry<MakeSource>] = &[&cbr::ENTRY, &poisson::ENTRY, &vbr::ENTRY];
-
-/// Rates of sources; 0 is silent.
-const RATE: RangeInclusive<f64> = 0.0..=1e12;
 
 /// The parameters of a source, checked and completed.
 pub fn checked(source: &Named) -> Result<Value, Fault> {
@@ -60,13 +43,13 @@ pub fn build(
     Ok(match &spec.model {
         TrafficModel::Source(source) if source.is_code() => {
             let made = code.source(source, &spec.name, seed);
-            let made = made.map_err(|e| NetError::new(place, "kind", e, "give code that can be loaded"))?;
+            let made = made.map_err(|e| NetError::code(place, "kind", e))?;
             Box::new(own::OwnSource::new(made, &source.kind, &spec.name))
         }
         TrafficModel::Source(source) => {
             let stream = Stream::new(seed, &place);
             let made = source.of(SOURCES).and_then(|(entry, params)| (entry.make)(&params, stream));
-            made.map_err(|fault| NetError::new(place, &fault.key, fault.found, &fault.allowed))?
+            made.map_err(|fault| NetError::at(place, fault))?
         }
         TrafficModel::Played(Played::Frames { recording, loop_ns, packet_bytes, overhead_bytes }) => {
             Box::new(frames::Frames::new(played(*recording), *loop_ns, *packet_bytes, *overhead_bytes))
@@ -76,16 +59,6 @@ pub fn build(
             Box::new(replay::Replay::new(played(*recording), *loop_ns))
         }
     })
-}
-
-/// Time between packets of `bytes` at `rate_bps`; infinite for a silent source.
-pub fn spacing_ns(bytes: u32, rate_bps: f64) -> f64 {
-    f64::from(bytes) * 8e9 / rate_bps
-}
-
-/// A moment as whole nanoseconds, or `None` beyond the end of time.
-fn moment(ns: f64) -> Option<Time> {
-    (ns < NEVER as f64 / 2.0).then_some((ns + 0.5) as Time)
 }
 
 /// A traffic entry in action. While it is stopped its clock runs on: what it would have sent is left out.
@@ -114,6 +87,7 @@ impl Source {
             index: u32::MAX,
             dst: spec.to,
             dscp: spec.dscp,
+            ecn: Ecn::NotCapable,
             wire_bytes: 0,
             sent_ns: 0,
         };

@@ -1,6 +1,9 @@
 //! Poisson arrivals of packets of constant (M/D/1) or exponential (M/M/1) size.
 
-use super::{cbr::Packets, moment, spacing_ns, Arrivals, MakeSource};
+use super::{
+    arrivals::{moment, spacing_ns, Arrivals, MakeSource},
+    cbr::Packets,
+};
 use tcps_core::{
     param::{Entry, Params},
     params,
@@ -11,7 +14,7 @@ use tcps_core::{
 params! {
     /// Of sizes.
     pub struct Sizes {
-        size: String = Choice(&["constant", "exponential"]), "constant", ANY, "how sizes are distributed";
+        size: String = Choice(&["constant", "exponential"]), "constant", ANY, "distribution of the sizes of packets";
     }
 }
 

@@ -1,8 +1,8 @@
 //! Variable bit rate, uniform between two rates. [Gokhale 2017: dumbbell]
 
 use super::{
+    arrivals::{moment, spacing_ns, Arrivals, MakeSource},
     cbr::{Cbr, Packets},
-    moment, spacing_ns, Arrivals, MakeSource,
 };
 use serde_json::Value;
 use tcps_core::{
@@ -15,11 +15,11 @@ use tcps_core::{
 params! {
     /// Of what varies.
     pub struct Vary {
-        spread: f64 = Share, "20 %", SHARE, "how far the rate departs from its mean, either way";
+        spread: f64 = Share, "20 %", SHARE, "largest deviation of the rate from its mean, up and down";
         vary: String = Choice(&["constant", "per-packet", "piecewise", "size"]), "piecewise", ANY,
-            "what varies: nothing (`spread` has no effect), the rate of every packet, a rate that holds for a while, or \
-             the size of packets";
-        piecewise_ns: Time = Ns, "100 ms", 1e3..=1e15, "how long a rate holds";
+            "what varies. `constant`: nothing, so `spread` has no effect. `per-packet`: the rate, at each packet. \
+             `piecewise`: the rate, at each new piece. `size`: the size of packets";
+        piecewise_ns: Time = Ns, "100 ms", 1e3..=1e15, "length of a piece, for `vary = \"piecewise\"`";
     }
 }
 

@@ -25,7 +25,7 @@ pub fn one_link(rate_bps: f64, queue: QueueSpec) -> NetworkSpec {
 
 /// A packet for a vertex.
 pub fn packet(n: u32, dst: u16, wire_bytes: u32, sent_ns: Time) -> Packet {
-    Packet { payload: n, class: 0, index: n, dst, dscp: 0, wire_bytes, sent_ns }
+    Packet { payload: n, class: 0, index: n, dst, dscp: 0, ecn: Default::default(), wire_bytes, sent_ns }
 }
 
 /// Sends packets (in order of time, from vertex 0) and returns everything that happened, in order.

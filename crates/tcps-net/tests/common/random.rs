@@ -4,6 +4,7 @@ use super::{between, link, network, packet};
 use serde_json::{json, Value};
 use tcps_core::{
     dist::Dist,
+    ids::LinkId,
     param::{Named, Unit},
     seed::Stream,
     time::{Time, MS},
@@ -64,7 +65,7 @@ fn disturb(s: &mut Stream, l: &mut LinkSpec) {
             ))
         }
         2 => {
-            let delay = Dist::Uniform { low_ns: 0, high_ns: 20 * MS };
+            let delay = Dist::new("uniform", json!({"low_ns": 0, "high_ns": 20 * MS})).expect("a delay");
             l.jitter = Some(JitterSpec { delay, reorder: s.chance(0.5) });
         }
         3 => l.duplicate = 0.2,
@@ -163,10 +164,10 @@ pub fn random_network(s: &mut Stream, plain: bool) -> NetworkSpec {
 #[derive(Debug, Clone)]
 pub enum Op {
     Send { from: u16, packet: Packet },
-    Change { link: u16, change: LinkChange },
+    Change { link: LinkId, change: LinkChange },
     Reroute,
     Traffic { entry: u16, running: bool },
-    Look { link: u16 },
+    Look { link: LinkId },
 }
 
 /// Random operations at increasing moments within 200 ms; mostly sends.
@@ -175,7 +176,7 @@ pub fn random_ops(s: &mut Stream, spec: &NetworkSpec, count: u32) -> Vec<(Time, 
     let mut at = 0;
     let mut op = |n| {
         at += between(s, 0, 2 * 200_000_000 / u64::from(count)) as Time;
-        let link = s.below(links) as u16;
+        let link = LinkId(s.below(links) as u16);
         let op = match s.below(100) {
             0..=93 => Op::Send { from: s.below(vertices) as u16, packet: random_packet(s, n, vertices, at) },
             94..=95 => Op::Change { link, change: random_change(s) },
@@ -203,18 +204,45 @@ fn random_change(s: &mut Stream) -> LinkChange {
     }
 }
 
+/// Does the operations, calling the network at random moments: before anything is due, or long after.
+pub fn perform_at_random(net: &mut Network, ops: &[(Time, Op)], end: Time, s: &mut Stream) -> Vec<NetEvent> {
+    let (mut events, mut last) = (Vec::new(), 0);
+    for (at, op) in ops {
+        for _ in 0..s.below(4) {
+            // A call at the moment of an operation is work before it, which is another run.
+            last += s.below((at - last).max(1) as u64) as Time;
+            if last < *at {
+                net.handle_timeout(last);
+            }
+            if s.chance(0.5) {
+                events.extend(std::iter::from_fn(|| net.poll_event()));
+            }
+        }
+        act(net, *at, op);
+        last = *at;
+    }
+    net.handle_timeout(last + s.below((end - last) as u64) as Time);
+    net.handle_timeout(end);
+    events.extend(std::iter::from_fn(|| net.poll_event()));
+    events
+}
+
+fn act(net: &mut Network, at: Time, op: &Op) {
+    match op {
+        Op::Send { from, packet } => drop(net.send(at, *from, *packet)),
+        Op::Change { link, change } => drop(net.change_link(at, *link, change)),
+        Op::Reroute => net.reroute(at),
+        Op::Traffic { entry, running } => net.set_traffic(at, *entry, *running),
+        Op::Look { link } => drop(net.queue(at, *link)),
+    }
+}
+
 /// Does the operations, calling the network when it asks for it, and everything in it up to `end`.
 pub fn perform(net: &mut Network, ops: &[(Time, Op)], end: Time) -> Vec<NetEvent> {
     let mut events = Vec::new();
     for (at, op) in ops {
         super::call_until(net, at - 1, &mut events);
-        match op {
-            Op::Send { from, packet } => drop(net.send(*at, *from, *packet)),
-            Op::Change { link, change } => drop(net.change_link(*at, *link, change)),
-            Op::Reroute => net.reroute(*at),
-            Op::Traffic { entry, running } => net.set_traffic(*at, *entry, *running),
-            Op::Look { link } => drop(net.queue(*at, *link)),
-        }
+        act(net, *at, op);
         events.extend(std::iter::from_fn(|| net.poll_event()));
     }
     super::call_until(net, end, &mut events);

@@ -17,11 +17,12 @@ use super::{
     robot::Robots,
 };
 use crate::{
-    outside::{News, Outside, Ride},
+    host::{BoardEvent, BoardRequest, Host},
     sample_codec,
 };
 use tcps_core::{
     hook::State,
+    ids::{ComponentId, FlowId},
     record::{DropReason, Kind, Record},
     report::BoardLine,
     time::{Time, MS},
@@ -35,11 +36,11 @@ pub use timetable::{Timetable, LOST_NS};
 /// A board as its node sees it.
 pub struct BoardAt {
     /// Its component.
-    pub component: u16,
+    pub component: ComponentId,
     /// Its line, its watchdog, what is attached.
     pub plan: BoardPlan,
     /// Flows that pass it, and what it does with them; a channel's number is its place here.
-    pub channels: Vec<(u16, Role)>,
+    pub channels: Vec<(FlowId, Role)>,
     /// What it drives.
     driven: Option<Driven>,
     /// Whether its outputs are the safe ones.
@@ -59,17 +60,17 @@ struct Counted {
 
 /// The flow that drives a board.
 struct Driven {
-    flow: u16,
+    flow: FlowId,
     codec: Codec,
     period_ns: Time,
     authority: f64,
     /// The component whose robot it commands.
-    robot: Option<u16>,
+    robot: Option<ComponentId>,
 }
 
 impl Driven {
-    fn new(plan: &Plan, id: u16) -> Self {
-        let flow = &plan.flows[usize::from(id)];
+    fn new(plan: &Plan, id: FlowId) -> Self {
+        let flow = &plan.flows[id];
         let last = flow.path.last().map(|v| v.component);
         Self {
             flow: id,
@@ -82,8 +83,8 @@ impl Driven {
 }
 
 /// What a board is for in a flow: it drives what the flow commands, for the first such flow, and reads what it comes from.
-fn role(plan: &Plan, flow: u16, master: bool, drives: bool) -> Role {
-    let flow = &plan.flows[usize::from(flow)];
+fn role(plan: &Plan, flow: FlowId, master: bool, drives: bool) -> Role {
+    let flow = &plan.flows[flow];
     let commands = (flow.direction == Direction::Backward) == master;
     match (flow.codec == Codec::F32, commands) {
         (true, true) if !drives => Role::Drive,
@@ -95,7 +96,7 @@ fn role(plan: &Plan, flow: u16, master: bool, drives: bool) -> Role {
 
 impl BoardAt {
     /// The channel and the role of a flow.
-    fn channel(&self, flow: u16) -> Option<(u8, Role)> {
+    fn channel(&self, flow: FlowId) -> Option<(u8, Role)> {
         let at = self.channels.iter().position(|c| c.0 == flow)?;
         Some((u8::try_from(at).ok()?, self.channels[at].1))
     }
@@ -121,12 +122,12 @@ pub(super) struct Boards(Vec<BoardAt>);
 
 impl Boards {
     /// The boards of the components that are here, and what of these flows passes them.
-    pub(super) fn new(plan: &Plan, here: &[u16], flows: &[u16]) -> Self {
+    pub(super) fn new(plan: &Plan, here: &[ComponentId], flows: &[FlowId]) -> Self {
         let found = here.iter().filter_map(|&component| {
-            let c = &plan.components[usize::from(component)];
+            let c = &plan.components[component];
             let board = c.board.as_ref()?;
-            let mut channels: Vec<(u16, Role)> = Vec::new();
-            let passes = |f: &u16| plan.flows[usize::from(*f)].path.iter().any(|v| v.component == component);
+            let mut channels: Vec<(FlowId, Role)> = Vec::new();
+            let passes = |f: &FlowId| plan.flows[*f].path.iter().any(|v| v.component == component);
             for flow in flows.iter().copied().filter(passes) {
                 let drives = channels.iter().any(|c| c.1 == Role::Drive);
                 channels.push((flow, role(plan, flow, c.kind.starts_with("ms-"), drives)));
@@ -153,7 +154,7 @@ impl Boards {
     }
 
     /// The number of a component's board.
-    pub(super) fn of(&self, component: u16) -> Option<usize> {
+    pub(super) fn of(&self, component: ComponentId) -> Option<usize> {
         self.0.binary_search_by_key(&component, |b| b.component).ok()
     }
 
@@ -163,7 +164,7 @@ impl Boards {
     }
 
     /// Sends a job to a board, or tells why it does not go there.
-    pub(super) fn ride<O: Outside>(
+    pub(super) fn ride<O: Host>(
         &mut self,
         now: Time,
         mut job: Box<Job>,
@@ -178,7 +179,7 @@ impl Boards {
         }
         let bytes = std::mem::take(&mut job.bytes);
         let id = cx.jobs.park(job);
-        let ride = Ride { job: id, channel, bytes: &bytes };
+        let ride = BoardRequest { job: id, channel, bytes: &bytes };
         let taken = cx.out.board(now, board, &ride);
         let taken = taken.unwrap_or_else(|| b.model.ride(now, &ride, role));
         b.counted.sent += u64::from(taken);
@@ -191,22 +192,22 @@ impl Boards {
     }
 
     /// What is due at a board that is modelled.
-    pub(super) fn work(&mut self, now: Time, board: usize) -> Option<News> {
+    pub(super) fn work(&mut self, now: Time, board: usize) -> Option<BoardEvent> {
         self.0[board].model.work(now)
     }
 
     /// What a board tells; the sample that came back of it.
-    pub(super) fn hear<O: Outside>(
+    pub(super) fn hear<O: Host>(
         &mut self,
         now: Time,
         board: usize,
-        news: News,
+        news: BoardEvent,
         robots: &mut Robots,
         cx: &mut Context<'_, O>,
     ) -> Option<Back> {
         let b = &mut self.0[board];
         match news {
-            News::Answered { job, entry_ns, exit_ns, bytes } => {
+            BoardEvent::Answered { job, entry_ns, exit_ns, bytes } => {
                 let mut job = cx.jobs.unpark(job)?;
                 b.counted.answered += 1;
                 job.bytes = bytes;
@@ -217,12 +218,12 @@ impl Boards {
                 }
                 Some(Back::Through(job, [entry_ns, exit_ns]))
             }
-            News::Lost { job } => {
+            BoardEvent::Lost { job } => {
                 let job = cx.jobs.unpark(job)?;
                 b.counted.lost += 1;
                 Some(Back::Lost(job))
             }
-            News::Safe(values) => {
+            BoardEvent::Safe(values) => {
                 b.went_safe(now, &values, robots, cx);
                 None
             }
@@ -230,20 +231,14 @@ impl Boards {
     }
 
     /// What was counted of each, by component.
-    pub(super) fn lines(&self) -> Vec<(u16, BoardLine)> {
+    pub(super) fn lines(&self) -> Vec<(ComponentId, BoardLine)> {
         self.0.iter().map(|b| (b.component, b.line())).collect()
     }
 }
 
 impl BoardAt {
     /// The watchdog has acted: what hangs on the board gets the safe output.
-    fn went_safe<O: Outside>(
-        &mut self,
-        now: Time,
-        values: &[u8],
-        robots: &mut Robots,
-        cx: &mut Context<'_, O>,
-    ) {
+    fn went_safe<O: Host>(&mut self, now: Time, values: &[u8], robots: &mut Robots, cx: &mut Context<'_, O>) {
         self.counted.safe += 1;
         if !std::mem::replace(&mut self.safe, true) {
             self.show_state(now, true, cx);
@@ -257,7 +252,7 @@ impl BoardAt {
     }
 
     /// A row about the state of a board's outputs.
-    fn show_state<O: Outside>(&self, now: Time, safe: bool, cx: &mut Context<'_, O>) {
+    fn show_state<O: Host>(&self, now: Time, safe: bool, cx: &mut Context<'_, O>) {
         let Some(driven) = &self.driven else { return };
         let stopped = match self.plan.safe {
             SafeOutput::Hold => State::Hold,
@@ -265,7 +260,7 @@ impl BoardAt {
         };
         let (to, from) = if safe { (stopped, State::Normal) } else { (State::Normal, stopped) };
         let value = if safe { Time::from(self.plan.watchdog_ms) * MS } else { 0 };
-        let (size, detail, point, flow) = (from as u32, to as u8, self.component, driven.flow);
+        let (size, detail, point, flow) = (from as u32, to as u8, self.component.0, driven.flow);
         cx.out.record(Record { value, size, detail, flow, point, ..cx.here.row(now, Kind::State) });
     }
 }

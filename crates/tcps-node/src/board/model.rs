@@ -2,12 +2,12 @@
 //! timetable gives.
 //!
 //! ```text
-//! ride ──► held until its exit ──► values that are no numbers mended ──► on the way up until it is through ──► News
+//! ride ──► held until its exit ──► values that are no numbers mended ──► on the way up until it is through ──► BoardEvent
 //!                                  drive: outputs, watchdog fed
 //! ```
 
 use super::timetable::Timetable;
-use crate::outside::{News, Ride};
+use crate::host::{BoardEvent, BoardRequest};
 use std::collections::VecDeque;
 use tcps_core::time::{Time, MS, NEVER};
 use tcps_plan::{BoardPlan, SafeOutput};
@@ -29,7 +29,7 @@ pub struct Model {
     watchdog_ns: Option<Time>,
     safe: SafeOutput,
     held: VecDeque<Held>,
-    coming: VecDeque<(Time, News)>,
+    coming: VecDeque<(Time, BoardEvent)>,
     /// What the outputs are, and how many of their bytes were driven last.
     outputs: Values,
     driven: usize,
@@ -69,8 +69,8 @@ impl Model {
         }
     }
 
-    /// Sends a sample of at most `MAX_PAYLOAD` bytes; false if too many are under way, or it would not be back in time.
-    pub fn ride(&mut self, now: Time, ride: &Ride<'_>, role: Role) -> bool {
+    /// Sends a sample of at most `MAX_PAYLOAD` bytes; false if too many are in flight, or it would not be back in time.
+    pub fn ride(&mut self, now: Time, ride: &BoardRequest<'_>, role: Role) -> bool {
         if self.held.len() + self.coming.len() >= MOST_RIDING {
             return false;
         }
@@ -89,7 +89,7 @@ impl Model {
     }
 
     /// The next news that is there by `now`. An exit comes before the watchdog that it feeds.
-    pub fn work(&mut self, now: Time) -> Option<News> {
+    pub fn work(&mut self, now: Time) -> Option<BoardEvent> {
         while self.next() <= now {
             let at = self.next();
             if self.coming.front().is_some_and(|c| c.0 == at) {
@@ -128,7 +128,7 @@ impl Model {
             }
             Role::Sense => self.refused += mend(&mut bytes, &[0; MAX_PAYLOAD]),
         }
-        self.say(exit_ns, n + ANSWER_OVERHEAD, News::Answered { job, entry_ns, exit_ns, bytes });
+        self.say(exit_ns, n + ANSWER_OVERHEAD, BoardEvent::Answered { job, entry_ns, exit_ns, bytes });
     }
 
     /// The watchdog acts.
@@ -140,10 +140,10 @@ impl Model {
         }
         self.barks_ns = NEVER;
         let values = self.outputs[..self.driven].to_vec();
-        self.say(at, self.driven + SAFE_OVERHEAD, News::Safe(values));
+        self.say(at, self.driven + SAFE_OVERHEAD, BoardEvent::Safe(values));
     }
 
-    fn say(&mut self, at: Time, bytes: usize, news: News) {
+    fn say(&mut self, at: Time, bytes: usize, news: BoardEvent) {
         self.up_free = self.table.through(at.max(self.up_free), bytes);
         self.coming.push_back((self.up_free, news));
     }
@@ -176,11 +176,11 @@ mod tests {
 
     fn ride(model: &mut Model, now: Time, role: Role, values: &[f32]) -> bool {
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_be_bytes()).collect();
-        model.ride(now, &Ride { job: 7, channel: role as u8, bytes: &bytes }, role)
+        model.ride(now, &BoardRequest { job: 7, channel: role as u8, bytes: &bytes }, role)
     }
 
     /// Everything that comes by `until`, each with when it is there.
-    fn come(model: &mut Model, until: Time) -> Vec<(Time, News)> {
+    fn come(model: &mut Model, until: Time) -> Vec<(Time, BoardEvent)> {
         let mut found = Vec::new();
         while model.next() <= until {
             let at = model.next();
@@ -199,7 +199,7 @@ mod tests {
         assert!(ride(&mut model, 0, Role::Relay, &[1.0]));
         let bytes = 1f32.to_be_bytes().to_vec();
         let (entry_ns, exit_ns) = (120 * MICRO, 150 * MICRO);
-        let answered = News::Answered { job: 7, entry_ns, exit_ns, bytes };
+        let answered = BoardEvent::Answered { job: 7, entry_ns, exit_ns, bytes };
         assert_eq!(come(&mut model, MS), [(370 * MICRO, answered)]);
     }
 
@@ -210,7 +210,7 @@ mod tests {
             ride(&mut model, 0, role, &[1.0, 2.0]);
             ride(&mut model, 0, role, &[f32::NAN, f32::NEG_INFINITY]);
             let last = come(&mut model, MS).pop().map(|c| c.1);
-            let Some(News::Answered { bytes, .. }) = last else { panic!("{last:?}") };
+            let Some(BoardEvent::Answered { bytes, .. }) = last else { panic!("{last:?}") };
             (floats(&bytes), model.refused())
         };
         assert_eq!(nan_after_one(Role::Capture), (vec![1.0, 2.0], 2));
@@ -227,10 +227,10 @@ mod tests {
         let first_exit = 160 * MICRO + 3 * MS;
         ride(&mut model, first_exit + 4 * MS, Role::Drive, &[3.0, 4.0]); // still held when the watchdog looks
         let news = come(&mut model, 20 * MS);
-        let safe: Vec<_> = news.iter().filter(|n| matches!(n.1, News::Safe(_))).collect();
+        let safe: Vec<_> = news.iter().filter(|n| matches!(n.1, BoardEvent::Safe(_))).collect();
         let barked = first_exit + 5 * MS;
         let bytes = [0.5f32, 0.0].iter().flat_map(|v| v.to_be_bytes()).collect();
-        assert_eq!(*safe[0], (barked + 200 * MICRO, News::Safe(bytes)));
+        assert_eq!(*safe[0], (barked + 200 * MICRO, BoardEvent::Safe(bytes)));
         assert_eq!(safe.len(), 2, "once for each silence");
         assert_eq!(model.next(), NEVER, "it does not bark again");
     }
@@ -240,7 +240,7 @@ mod tests {
         let mut model = Model::new(&plan(5, 0, SafeOutput::Hold));
         ride(&mut model, 0, Role::Drive, &[1.0]);
         let news = come(&mut model, 1_000 * MS);
-        assert_eq!(news.last().map(|n| &n.1), Some(&News::Safe(1f32.to_be_bytes().to_vec())));
+        assert_eq!(news.last().map(|n| &n.1), Some(&BoardEvent::Safe(1f32.to_be_bytes().to_vec())));
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
                 now += pause;
                 news.extend(come(&mut model, now));
                 let bytes = bits.to_be_bytes().repeat(values);
-                let ride = Ride { job: job as u32, channel: role as u8, bytes: &bytes };
+                let ride = BoardRequest { job: job as u32, channel: role as u8, bytes: &bytes };
                 if model.ride(now, &ride, ROLES[role]) {
                     sent.push((now, job as u32, ROLES[role]));
                 }
@@ -272,11 +272,11 @@ mod tests {
             }
             news.extend(come(&mut model, NEVER - 1));
             prop_assert!(news.windows(2).all(|n| n[0].0 <= n[1].0));
-            let barks = news.iter().filter(|n| matches!(n.1, News::Safe(_))).count() as Time;
+            let barks = news.iter().filter(|n| matches!(n.1, BoardEvent::Safe(_))).count() as Time;
             prop_assert!(watchdog_ms > 0 || barks == 0);
             let safe_ns = barks * model.table.through(0, MAX_PAYLOAD + SAFE_OVERHEAD);
             let answers = news.iter().filter_map(|(at, n)| match n {
-                News::Answered { job, entry_ns, exit_ns, bytes } => Some((*at, *job, *entry_ns, *exit_ns, bytes)),
+                BoardEvent::Answered { job, entry_ns, exit_ns, bytes } => Some((*at, *job, *entry_ns, *exit_ns, bytes)),
                 _ => None,
             });
             let answers: Vec<_> = answers.collect();

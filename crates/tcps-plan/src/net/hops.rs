@@ -1,7 +1,7 @@
 //! Where the time of packets went at a link, by flow.
 
-use super::ASIDE_CLASS;
-use tcps_core::time::Time;
+use super::class::ASIDE_CLASS;
+use tcps_core::{ids::FlowId, time::Time};
 
 /// Sums over packets of a flow that a link took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,7 +46,10 @@ impl Hops {
             return;
         }
         let is_there = |at: usize| self.flows.get(at).is_some_and(|f| f.0 == class);
-        self.last = match [self.last, self.last + 1].into_iter().find(|at| is_there(*at)) {
+        // Where all flows from the first on have been here, their numbers say their places.
+        let first = self.flows.first().map_or(0, |f| f.0);
+        let counted = usize::from(class.wrapping_sub(first));
+        self.last = match [self.last, self.last + 1, counted].into_iter().find(|at| is_there(*at)) {
             Some(at) => at,
             None => self.find(class),
         };
@@ -62,8 +65,30 @@ impl Hops {
     }
 
     /// The sums of a flow, if the link has taken packets of it.
-    pub fn of(&self, flow: u16) -> Option<&Hop> {
-        let at = self.flows.binary_search_by_key(&flow, |f| f.0).ok()?;
+    pub fn of(&self, flow: FlowId) -> Option<&Hop> {
+        let at = self.flows.binary_search_by_key(&flow.0, |f| f.0).ok()?;
         Some(&self.flows[at].1).filter(|hop| hop.packets > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Flows are found with and without gaps in their numbers, whatever the order in which they come.
+    #[test]
+    fn sums_are_those_of_each_flow() {
+        for flows in [&[5][..], &[3, 4, 5, 6], &[0, 2, 3, 900, 901], &[7, 1, 6, 2, 5, 3, 4]] {
+            let mut hops = Hops::default();
+            for round in 1..4 {
+                for &flow in flows {
+                    hops.add(flow, 1, &Hop { queued_ns: Time::from(flow) * round, ..Hop::default() });
+                }
+            }
+            for flow in 0..1_000 {
+                let found = hops.of(FlowId(flow)).map(|hop| (hop.packets, hop.queued_ns));
+                assert_eq!(found, flows.contains(&flow).then_some((3, Time::from(flow) * 6)));
+            }
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! What a network is made of, in SI units, as the scenario compiler hands it over.
 
+mod class;
 mod hops;
 mod recording;
 mod stats;
 
+pub use class::{ASIDE_CLASS, TRAFFIC_BASE};
 pub use hops::{Hop, Hops};
 pub use recording::Recording;
 pub use stats::{LinkStats, QueueState, TrafficStats};
@@ -11,12 +13,7 @@ pub use tcps_core::law::Law;
 
 use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::{dist::Dist, param::Named, time::Time};
-
-/// Class of datagrams outside channels: answers of echoes, clock exchanges.
-pub const ASIDE_CLASS: u16 = 0x7fff;
-/// Class of the packets of the first traffic entry; entry `i` has `TRAFFIC_BASE + i`.
-pub const TRAFFIC_BASE: u16 = 0x8000;
+use tcps_core::{dist::Dist, ids::LinkId, param::Named, time::Time};
 
 /// A graph of vertices and unidirectional links, its routing, and its background traffic.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -40,13 +37,14 @@ pub struct NetworkSpec {
 }
 
 impl NetworkSpec {
-    /// What it names of the user's code: queue disciplines and background sources.
+    /// What it names of the user's code: queue disciplines, loss models and background sources.
     pub fn codes(&self) -> impl Iterator<Item = &Named> {
         let sources = self.traffic.iter().filter_map(|t| match &t.model {
             TrafficModel::Source(source) => Some(source),
             TrafficModel::Played(_) => None,
         });
-        self.links.iter().map(|l| &l.queue.discipline).chain(sources).filter(|named| named.is_code())
+        let links = self.links.iter().flat_map(|l| [Some(&l.queue.discipline), l.loss.as_ref()]).flatten();
+        links.chain(sources).filter(|named| named.is_code())
     }
 }
 
@@ -74,25 +72,20 @@ pub struct LinkSpec {
     /// Vertex it reaches.
     pub to: u16,
     /// Rate; absent for an infinitely fast link.
-    #[serde(default)]
     pub rate_bps: Option<f64>,
     /// Propagation.
     #[serde(default)]
     pub delay_ns: Time,
     /// Code point of the packets that it is for; absent: for all.
-    #[serde(default)]
     pub dscp: Option<u8>,
     /// Half-duplex medium (hub) that this link shares with all links that name it.
-    #[serde(default)]
     pub medium: Option<String>,
     /// The queue in front of it.
     #[serde(default)]
     pub queue: QueueSpec,
     /// Random loss.
-    #[serde(default)]
     pub loss: Option<Named>,
     /// Extra delay.
-    #[serde(default)]
     pub jitter: Option<JitterSpec>,
     /// Probability that a packet is delivered twice.
     #[serde(default)]
@@ -104,13 +97,10 @@ pub struct LinkSpec {
     #[serde(default)]
     pub outages: Vec<(Time, Time)>,
     /// Windows in which packets may start, as in a line that several take turns on; absent: at any time.
-    #[serde(default)]
     pub slots: Option<SlotSpec>,
     /// Delivery opportunities of 1500 bytes each (mahimahi): moments, repeated after the last one; replaces the rate.
-    #[serde(default)]
     pub opportunities_ns: Option<Vec<Time>>,
     /// Radio access.
-    #[serde(default)]
     pub radio: Option<RadioSpec>,
 }
 
@@ -193,10 +183,8 @@ pub const DROP_TAIL: &str = "drop-tail";
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
     /// Most bytes that may wait (the packet in service does not count, model: FIFO link); absent: no limit.
-    #[serde(default)]
     pub limit_bytes: Option<u64>,
     /// Most packets that may wait; absent: no limit.
-    #[serde(default)]
     pub limit_packets: Option<u64>,
     /// Who goes first and who is dropped.
     #[serde(default = "drop_tail")]
@@ -238,7 +226,6 @@ pub struct TrafficSpec {
     #[serde(default)]
     pub start_ns: Time,
     /// No packet at or after this moment.
-    #[serde(default)]
     pub stop_ns: Option<Time>,
     /// Code point.
     #[serde(default)]
@@ -285,7 +272,6 @@ pub enum Played {
         /// Number of the recording of its packets, with their bytes on the wire.
         recording: u16,
         /// Length of one round when it is repeated; absent: it plays once.
-        #[serde(default)]
         loop_ns: Option<Time>,
     },
     /// Video as a trace of frame sizes.
@@ -293,7 +279,6 @@ pub enum Played {
         /// Number of the recording of its frames.
         recording: u16,
         /// Length of one round when it is repeated; absent: it plays once.
-        #[serde(default)]
         loop_ns: Option<Time>,
         /// Largest packet on the wire.
         packet_bytes: u32,
@@ -311,13 +296,11 @@ pub struct UsersSpec {
     /// How many of them.
     pub users: u16,
     /// What they ask for; absent: one transfer each that never ends.
-    #[serde(default)]
     pub pages: Option<PagesSpec>,
     /// Whether each object has a connection of its own (HTTP/1.0), or each page (HTTP/1.1).
     #[serde(default)]
     pub connection_per_object: bool,
     /// The link that they are to fill, and how far.
-    #[serde(default)]
     pub drive: Option<DriveSpec>,
     /// What their connections are of.
     #[serde(default)]
@@ -354,7 +337,7 @@ pub struct PagesSpec {
 #[serde(deny_unknown_fields)]
 pub struct DriveSpec {
     /// Number of the link.
-    pub link: u16,
+    pub link: LinkId,
     /// Share of the time in which its line is to be busy.
     pub utilisation: f64,
 }

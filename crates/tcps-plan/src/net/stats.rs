@@ -1,6 +1,6 @@
 //! What links and background traffic have counted.
 
-use tcps_core::{record::DropReason, time::Time};
+use tcps_core::{ids::LinkId, record::DropReason, time::Time};
 
 /// Number of drop reasons, with an unused zeroth.
 pub const REASONS: usize = DropReason::ALL.len() + 1;
@@ -49,6 +49,8 @@ pub struct LinkStats {
     pub duplicated: u64,
     /// Packets in which it changed a bit: carried here, dropped where they arrive.
     pub corrupted: u64,
+    /// Packets that its queue marked in place of dropping them. [RFC 3168]
+    pub marked: u64,
 }
 
 impl LinkStats {
@@ -91,7 +93,7 @@ pub struct TrafficStats {
 
 impl TrafficStats {
     /// A packet reached its vertex; what a link has damaged is dropped there.
-    pub fn arrive(&mut self, damaged_by: Option<u16>) {
+    pub fn arrive(&mut self, damaged_by: Option<LinkId>) {
         match damaged_by {
             None => self.delivered_packets += 1,
             Some(_) => self.dropped_packets += 1,

@@ -2,7 +2,7 @@
 
 use crate::Plan;
 use serde::Serialize;
-use tcps_core::{report::ClockEstimate, time::Time};
+use tcps_core::{ids::NodeId, report::ClockEstimate, time::Time};
 
 /// The estimate of a node's clock against the reference.
 #[derive(Debug, Clone, Serialize)]
@@ -16,17 +16,17 @@ pub struct Clock {
     at_ns: Time,
     /// Numbers of the node and the reference.
     #[serde(skip)]
-    numbers: [u16; 2],
+    numbers: [NodeId; 2],
     /// Estimate minus truth, where the truth is known.
     true_error_ns: Option<i64>,
 }
 
 impl Clock {
     /// What node `node` estimated of its clock against that of node `reference`.
-    pub(super) fn new(plan: &Plan, node: u16, reference: u16, e: ClockEstimate) -> Self {
+    pub(super) fn new(plan: &Plan, node: NodeId, reference: NodeId, e: ClockEstimate) -> Self {
         Self {
-            node: plan.nodes[usize::from(node)].name.clone(),
-            reference: plan.nodes[usize::from(reference)].name.clone(),
+            node: plan.nodes[node].name.clone(),
+            reference: plan.nodes[reference].name.clone(),
             offset_ns: e.offset_ns,
             drift_ppb: e.drift_ppb,
             bound_ns: e.bound_ns,
@@ -42,7 +42,7 @@ impl Clock {
 /// are at the end.
 pub fn true_clock_errors(plan: &Plan, clocks: &mut [Clock]) {
     for c in clocks {
-        let [node, reference] = c.numbers.map(|node| plan.clock_at(node, plan.duration_ns));
+        let [node, reference] = c.numbers.map(|node| plan.stepped_clock(node).at(plan.duration_ns));
         let t = c.at_ns - node.error(c.at_ns);
         let truth = reference.read(t) - node.read(t);
         c.true_error_ns = Some(c.offset_ns - truth);

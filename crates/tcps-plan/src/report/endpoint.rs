@@ -3,7 +3,8 @@
 use crate::Plan;
 use serde::Serialize;
 use tcps_core::{
-    endpoint::{EndpointStats, Told},
+    endpoint::{EndpointStats, FeedbackStats},
+    ids::{ChannelId, NodeId},
     time::Time,
 };
 
@@ -40,9 +41,9 @@ struct PacketsTold {
     allowed_bps: Option<u64>,
 }
 
-impl From<Told> for PacketsTold {
-    fn from(told: Told) -> Self {
-        let Told { packets, lost, queue_ns, allowed_bps } = told;
+impl From<FeedbackStats> for PacketsTold {
+    fn from(told: FeedbackStats) -> Self {
+        let FeedbackStats { packets, lost, queue_ns, allowed_bps } = told;
         Self { told: packets, told_lost: lost, told_queue_ns: queue_ns, allowed_bps }
     }
 }
@@ -66,10 +67,10 @@ pub struct Connections {
 
 impl Endpoint {
     /// The endpoint of a channel at a node; `strays` are samples of flows that do not come there.
-    pub(super) fn new(plan: &Plan, node: u16, channel: u16, s: EndpointStats, strays: u64) -> Self {
+    pub(super) fn new(plan: &Plan, node: NodeId, channel: ChannelId, s: EndpointStats, strays: u64) -> Self {
         Self {
-            channel: plan.channels[usize::from(channel)].name.clone(),
-            side: plan.nodes[usize::from(node)].name.clone(),
+            channel: plan.channels[channel].name.clone(),
+            side: plan.nodes[node].name.clone(),
             malformed: s.malformed + strays,
             duplicates: s.duplicates,
             incomplete: s.incomplete,

@@ -16,8 +16,8 @@ pub use endpoint::{Connections, Endpoint};
 pub use network::{Emulated, EmulatedPath, Link, Recent, Traffic};
 pub use node::{Boundary, NodeSelf, RealSelf};
 pub use robot::RobotSelf;
-pub use split::Split;
-pub use spread::{quantiles, Spread};
+pub use split::{splits, Split};
+pub use spread::{quantiles, CodeCost, Spread};
 pub use stage::Stage;
 
 use crate::{
@@ -26,6 +26,7 @@ use crate::{
 };
 use serde::Serialize;
 use tcps_core::{
+    ids::{ChannelId, ComponentId, FlowId, NodeId},
     report::{BoardLine, Gone, NodeReport},
     split::FlowSplit,
     time::Time,
@@ -62,8 +63,10 @@ pub struct Report {
     pub clocks: Vec<Clock>,
     /// Boards and their lines.
     pub boards: Vec<Board>,
-    /// Where the time of samples went, by flow; only in virtual time.
+    /// Where the time of samples went, by flow; on sockets what nodes and emulator know of it, each its own.
     pub split: Vec<Split>,
+    /// On sockets, what the user's Python code in the network took.
+    pub code: Vec<CodeCost>,
     /// What failed, in words.
     pub errors: Vec<String>,
 }
@@ -80,35 +83,44 @@ impl Report {
         self.traffic = traffic.into_iter().map(Traffic::from).collect();
     }
 
-    /// Adds where the time of each flow's samples went, and of its packets at each link; to be called before nodes are added.
-    pub fn split(&mut self, plan: &Plan, splits: &[FlowSplit], hops: &[Hops]) {
-        for (id, split) in (0u16..).zip(splits) {
-            let Some(mut split) = Split::new(&plan.flows[usize::from(id)].name, split) else { continue };
+    /// Adds where the time of samples went at a node on the machine's clock, by flow, whether
+    /// they end there, and leg; to be called before the node is added.
+    pub fn legs(&mut self, plan: &Plan, legs: &[(FlowId, bool, FlowSplit)]) {
+        for (flow, ends, split) in legs {
+            let leg = Split::new(&plan.flows[*flow].name, split);
+            self.split.extend(leg.map(|leg| leg.leg(*ends)));
+        }
+    }
+
+    /// Adds where the time of packets went at the links of an emulator, by flow.
+    pub fn hops(&mut self, plan: &Plan, hops: &[Hops]) {
+        for (id, flow) in FlowId::each(&plan.flows) {
+            let mut split = Split::nowhere(&flow.name);
             for (link, hops) in hops.iter().enumerate() {
                 hops.of(id).into_iter().for_each(|hop| split.hop(plan, link, hop));
             }
-            self.split.push(split);
+            self.split.extend(Some(split).filter(Split::has_hops));
         }
     }
 
     /// Adds what a node counted.
-    pub fn node(&mut self, plan: &Plan, id: u16, told: NodeReport) {
-        let component = |c: u16| &plan.components[usize::from(c)].name;
-        let n = &plan.nodes[usize::from(id)];
+    pub fn node(&mut self, plan: &Plan, id: NodeId, told: NodeReport) {
+        let component = |c: ComponentId| &plan.components[c].name;
+        let n = &plan.nodes[id];
         for (component, flow, kind, name, stats) in told.stages {
             let (stage, failed) = Stage::new(plan, (component, flow), kind, name, stats);
             self.stages.push(stage);
             self.errors.extend(failed);
         }
         for (c, flow, visited) in told.visits {
-            let flow = &plan.flows[usize::from(flow)].name;
+            let flow = &plan.flows[flow].name;
             let split = self.split.iter_mut().find(|s| s.is_of(flow));
             split.into_iter().for_each(|s| s.visit(plan, c, &visited));
         }
         if let Some((at, c, text)) = told.died {
             self.interrupted = true;
             self.errors.push(format!(
-                "{} lost what it works with at {:.3} s, and the run was ended: {text}",
+                "{} failed at {:.3} s, which ended the run: {text}",
                 component(c),
                 at as f64 / 1e9
             ));
@@ -120,7 +132,7 @@ impl Report {
             self.robots.push(RobotSelf::new(component(c), &n.name, pace));
         }
         for (channel, text) in told.failed_endpoints {
-            let c = &plan.channels[usize::from(channel)];
+            let c = &plan.channels[channel];
             self.errors.push(format!("transport {} of {} at {}: {text}", c.transport, c.name, n.name));
         }
         for (channel, stats, strays) in told.endpoints {
@@ -151,8 +163,8 @@ impl Report {
     }
 
     /// Adds what became of the connections of a channel.
-    pub fn connections(&mut self, plan: &Plan, channel: u16, connections: Connections) {
-        let name = &plan.channels[usize::from(channel)].name;
+    pub fn connections(&mut self, plan: &Plan, channel: ChannelId, connections: Connections) {
+        let name = &plan.channels[channel].name;
         let own = self.endpoints.iter_mut().find(|e| e.channel == *name);
         own.into_iter().for_each(|e| e.connections = Some(connections));
     }

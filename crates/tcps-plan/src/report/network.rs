@@ -20,6 +20,12 @@ pub struct Link {
     busy_s: f64,
     duplicated: u64,
     corrupted: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    marked: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl From<LinkStats> for Link {
@@ -37,6 +43,7 @@ impl From<LinkStats> for Link {
             busy_s: s.busy_ns as f64 / 1e9,
             duplicated: s.duplicated,
             corrupted: s.corrupted,
+            marked: s.marked,
         }
     }
 }
@@ -65,6 +72,8 @@ pub struct Emulated {
     pub packets: u64,
     /// Their bytes, without headers.
     pub bytes: u64,
+    /// Copies that the network made of them.
+    pub copies: u64,
     /// Those that went out, copies included.
     pub delivered: u64,
     /// Bytes that went out.
@@ -75,6 +84,8 @@ pub struct Emulated {
     pub drops: BTreeMap<&'static str, u64>,
     /// Those that the kernel would not take.
     pub unsent: u64,
+    /// Those that were still in flight, neither lost nor out: packets and copies are these, those delivered, lost and unsent.
+    pub inside: u64,
     /// Share of those decided that the network lost.
     pub set_loss: f64,
     /// Share of those decided that did not go out.
@@ -83,7 +94,7 @@ pub struct Emulated {
     pub set_delay_ns: Spread,
     /// From the stamp of the kernel to the end of the send call.
     pub delivered_delay_ns: Spread,
-    /// Delivered later than set.
+    /// Emulation error: delivered delay less the one that was set.
     pub error_ns: Spread,
     /// Rate behind the first packet, over the span from the first to the last, as the network let them out; none over less
     /// than a second. Between nodes it is one of bytes on the wire, at a proxy of payload.

@@ -12,7 +12,7 @@ pub struct NodeSelf {
     pub cores: u16,
     /// Core time of stages.
     pub busy_s: f64,
-    /// Ticks left out because the loop was away.
+    /// Skipped ticks: the loop was late by more than it makes up for.
     pub missed_ticks: u64,
     /// Datagrams outside channels that were refused.
     pub asides_refused: u64,
@@ -30,7 +30,7 @@ pub struct RealSelf {
     pub ticks: u64,
     /// How late it woke up.
     pub late_ns: Spread,
-    /// Times it stood still for over 1 ms.
+    /// Times it stalled for over 1 ms.
     pub gaps_over_1ms: u64,
     /// Rows lost because the ring was full.
     pub ring_overflows: u64,

@@ -9,7 +9,7 @@ pub struct RobotSelf {
     component: String,
     node: String,
     ticks: u64,
-    /// Ticks left out because its loop was away; one step made up for them.
+    /// Skipped ticks: its loop was late; one step made up for them.
     missed_ticks: u64,
     late_ns: RobotLate,
     gaps_over_1ms: u64,

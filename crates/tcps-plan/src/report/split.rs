@@ -1,9 +1,13 @@
 //! Where the time of samples went, from their making to their sink.
 
-use crate::{net::Hop, Plan};
+use crate::{
+    net::{Hop, Hops},
+    Plan,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tcps_core::{
+    ids::{ComponentId, FlowId},
     report::Visited,
     split::{FlowSplit, Part, Spans},
     time::Time,
@@ -13,6 +17,8 @@ use tcps_core::{
 #[derive(Debug, Clone, Serialize)]
 pub struct Split {
     flow: String,
+    /// Whether it ends at the sink.
+    ends: bool,
     samples: u64,
     /// Mean true time from making to sink: the sum of the means of all parts.
     total_ns: f64,
@@ -59,6 +65,7 @@ impl Split {
         let parts = Part::ALL.iter().zip(&split.parts).filter(|(_, s)| s.sum != 0);
         Some(Self {
             flow: flow.into(),
+            ends: true,
             samples,
             total_ns: mean(split.total, samples),
             parts_ns: parts.map(|(part, s)| (part.name(), span(s))).collect(),
@@ -68,16 +75,34 @@ impl Split {
         })
     }
 
+    /// That of a flow of which no sample came here.
+    pub(super) fn nowhere(flow: &str) -> Self {
+        let (components, hops) = (Vec::new(), Vec::new());
+        let [total_ns, clock_error_ns] = [0.0; 2];
+        let (flow, ends, samples, parts_ns) = (flow.into(), false, 0, BTreeMap::new());
+        Self { flow, ends, samples, total_ns, parts_ns, clock_error_ns, components, hops }
+    }
+
+    /// That of a leg, which may lead on.
+    pub(super) fn leg(self, ends: bool) -> Self {
+        Self { ends, ..self }
+    }
+
+    /// Whether a link took packets of it.
+    pub(super) fn has_hops(&self) -> bool {
+        !self.hops.is_empty()
+    }
+
     /// Whether it is of this flow.
     pub(super) fn is_of(&self, flow: &str) -> bool {
         self.flow == flow
     }
 
     /// Adds what happened at a component.
-    pub(super) fn visit(&mut self, plan: &Plan, component: u16, visited: &Visited) {
+    pub(super) fn visit(&mut self, plan: &Plan, component: ComponentId, visited: &Visited) {
         let samples = visited.samples;
         self.components.push(Component {
-            component: plan.components[usize::from(component)].name.clone(),
+            component: plan.components[component].name.clone(),
             samples,
             waiting_ns: mean(visited.waiting_ns, samples),
             working_ns: mean(visited.working_ns, samples),
@@ -96,6 +121,19 @@ impl Split {
             radio_ns: mean(hop.again_ns, packets),
         });
     }
+}
+
+/// Where the time of each flow's samples went, and of its packets at each link.
+pub fn splits(plan: &Plan, flows: &[FlowSplit], hops: &[Hops]) -> Vec<Split> {
+    let mut found = Vec::new();
+    for (id, flow) in FlowId::each(flows) {
+        let Some(mut split) = Split::new(&plan.flows[id].name, flow) else { continue };
+        for (link, hops) in hops.iter().enumerate() {
+            hops.of(id).into_iter().for_each(|hop| split.hop(plan, link, hop));
+        }
+        found.push(split);
+    }
+    found
 }
 
 fn mean(sum: Time, count: u64) -> f64 {

@@ -21,6 +21,21 @@ impl Spread {
     }
 }
 
+/// What calls of code of the user's took, which the network waited for.
+#[derive(Debug, Clone, Serialize)]
+pub struct CodeCost {
+    name: String,
+    calls: u64,
+    took_ns: Spread,
+}
+
+impl CodeCost {
+    /// Of code by its name.
+    pub fn of(name: String, took_ns: &Histogram<u64>) -> Self {
+        Self { name, calls: took_ns.len(), took_ns: Spread::of(took_ns) }
+    }
+}
+
 /// Percentiles 0 to 100 of a histogram; none if it is empty.
 pub fn quantiles(h: &Histogram<u64>) -> Vec<u64> {
     let all = if h.is_empty() { 0..0 } else { 0..101 };

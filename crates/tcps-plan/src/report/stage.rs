@@ -4,6 +4,7 @@ use super::{quantiles, Spread};
 use crate::Plan;
 use serde::Serialize;
 use tcps_core::{
+    ids::{ComponentId, FlowId},
     record::StepKind,
     report::{StepStats, Watch},
 };
@@ -32,18 +33,18 @@ impl Stage {
     /// The stage of a flow at a component, with what went wrong in it, in words.
     pub(super) fn new(
         plan: &Plan,
-        (component, flow): (u16, u16),
+        (component, flow): (ComponentId, FlowId),
         kind: StepKind,
         name: String,
         stats: StepStats,
     ) -> (Self, Vec<String>) {
-        let component = &plan.components[usize::from(component)].name;
-        let flow = &plan.flows[usize::from(flow)].name;
+        let component = &plan.components[component].name;
+        let flow = &plan.flows[flow].name;
         let told =
             |text: &str, times: u64| format!("hook {name} at {component} ({flow}): {text}, {times} times");
         let mut wrong: Vec<_> = stats.error.iter().map(|text| told(text, stats.failures)).collect();
         if stats.not_finite > 0 {
-            wrong.push(told("gave out values that are no numbers", stats.not_finite));
+            wrong.push(told("returned values that are not finite", stats.not_finite));
         }
         let stage = Self {
             component: component.clone(),

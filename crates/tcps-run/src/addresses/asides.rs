@@ -1,6 +1,7 @@
 //! Where datagrams outside channels go: a node has a socket for them in each of its loops.
 
 use std::{collections::BTreeMap, net::SocketAddr};
+use tcps_core::ids::{NodeId, SessionId};
 use tcps_plan::Plan;
 use tcps_wire::{reply, Format};
 
@@ -8,18 +9,18 @@ use tcps_wire::{reply, Format};
 #[derive(Debug, Clone, Default)]
 pub struct Asides {
     /// Addresses per node, in the order of its loops; a gate stands for all of them.
-    addresses: BTreeMap<u16, Vec<SocketAddr>>,
+    addresses: BTreeMap<NodeId, Vec<SocketAddr>>,
     /// Loop per (node, session).
-    loops: BTreeMap<(u16, u16), usize>,
+    loops: BTreeMap<(NodeId, SessionId), usize>,
     /// Session of each flow.
-    sessions: Vec<u16>,
+    sessions: Vec<SessionId>,
 }
 
 impl Asides {
     /// With the addresses that nodes told.
-    pub fn new(plan: &Plan, addresses: BTreeMap<u16, Vec<SocketAddr>>) -> Self {
+    pub fn new(plan: &Plan, addresses: BTreeMap<NodeId, Vec<SocketAddr>>) -> Self {
         let mut loops = BTreeMap::new();
-        for node in 0..plan.nodes.len() as u16 {
+        for (node, _) in NodeId::each(&plan.nodes) {
             for (number, sessions) in plan.loops(node).iter().enumerate() {
                 sessions.iter().for_each(|&s| {
                     loops.insert((node, s), number);
@@ -30,18 +31,18 @@ impl Asides {
     }
 
     /// Where node `to` wants this datagram: an echo's answer at the loop of its flow's session, the rest at the first.
-    pub fn of(&self, to: u16, bytes: &[u8]) -> Option<SocketAddr> {
+    pub fn of(&self, to: NodeId, bytes: &[u8]) -> Option<SocketAddr> {
         let addresses = self.addresses.get(&to)?;
         let number = self.session(bytes).and_then(|s| self.loops.get(&(to, s))).copied().unwrap_or(0);
         addresses.get(number).or(addresses.first()).copied()
     }
 
-    fn session(&self, bytes: &[u8]) -> Option<u16> {
+    fn session(&self, bytes: &[u8]) -> Option<SessionId> {
         if tcps_wire::format(bytes) != Some(Format::Reply) {
             return None;
         }
-        let packet = reply::Packet::new_checked(bytes).ok()?;
-        self.sessions.get(usize::from(reply::Repr::parse(&packet).0.flow)).copied()
+        let reply::Repr(reply) = reply::Repr::parse(bytes).ok()?;
+        self.sessions.get(reply.flow.index()).copied()
     }
 }
 
@@ -49,7 +50,7 @@ impl Asides {
 mod tests {
     use super::*;
     use serde_json::json;
-    use tcps_core::sample::EchoReply;
+    use tcps_core::{ids::FlowId, sample::EchoReply};
 
     fn plan() -> Plan {
         let flow = |session: u16| {
@@ -58,10 +59,10 @@ mod tests {
                    "path": [{"component": 2 * session, "channel": session}, {"component": 2 * session + 1}]})
         };
         let component =
-            |session: u16, node: u16| json!({"name": "c", "kind": "x", "session": session, "node": node});
+            |session: u16, node: NodeId| json!({"name": "c", "kind": "x", "session": session, "node": node});
         serde_json::from_value(json!({
             "name": "p", "seed": 1, "duration_ns": 1, "sessions": ["a", "b"], "nodes": [{"name": "left"}, {"name": "right"}],
-            "components": [component(0, 0), component(0, 1), component(1, 0), component(1, 1)],
+            "components": [component(0, NodeId(0)), component(0, NodeId(1)), component(1, NodeId(0)), component(1, NodeId(1))],
             "flows": [flow(0), flow(1)],
         }))
         .unwrap()
@@ -70,17 +71,29 @@ mod tests {
     #[test]
     fn an_answer_goes_to_the_loop_of_its_session_and_a_clock_exchange_to_the_first() {
         let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
-        let asides = Asides::new(&plan(), BTreeMap::from([(0, vec![at(10), at(11)]), (1, vec![at(20)])]));
+        let asides = Asides::new(
+            &plan(),
+            BTreeMap::from([(NodeId(0), vec![at(10), at(11)]), (NodeId(1), vec![at(20)])]),
+        );
         let answer = |flow: u16| {
             let mut bytes = Vec::new();
-            reply::Repr(EchoReply { point: 0, flow, sequence: 0, injected_ns: 0, reached_ns: 0 })
-                .emit(&mut bytes);
+            reply::Repr(EchoReply {
+                point: 0,
+                flow: FlowId(flow),
+                sequence: 0,
+                injected_ns: 0,
+                reached_ns: 0,
+            })
+            .emit(&mut bytes);
             bytes
         };
-        assert_eq!(asides.of(0, &answer(0)), Some(at(10)));
-        assert_eq!(asides.of(0, &answer(1)), Some(at(11)));
-        assert_eq!(asides.of(1, &answer(1)), Some(at(20)), "a gate stands for all loops");
-        assert_eq!(asides.of(0, b"a clock exchange"), Some(at(10)));
-        assert_eq!((asides.of(0, &answer(77)), asides.of(2, &answer(0))), (Some(at(10)), None));
+        assert_eq!(asides.of(NodeId(0), &answer(0)), Some(at(10)));
+        assert_eq!(asides.of(NodeId(0), &answer(1)), Some(at(11)));
+        assert_eq!(asides.of(NodeId(1), &answer(1)), Some(at(20)), "a gate stands for all loops");
+        assert_eq!(asides.of(NodeId(0), b"a clock exchange"), Some(at(10)));
+        assert_eq!(
+            (asides.of(NodeId(0), &answer(77)), asides.of(NodeId(2), &answer(0))),
+            (Some(at(10)), None)
+        );
     }
 }

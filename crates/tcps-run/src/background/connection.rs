@@ -1,9 +1,6 @@
 //! A connection between a user and his server, both ends of which are here: a stream of bytes each way.
 
-use super::{quic::Quic, tcp::Tcp};
 use tcps_core::time::Time;
-use tcps_plan::net::{ConnectionSpec, UsersSpec};
-use tcps_transport::TransportError;
 
 /// What users load over. What goes to the client are answers, what goes to the server are requests.
 pub(super) trait Connection: Send {
@@ -29,16 +26,4 @@ pub(super) trait Connection: Send {
     fn wake_ns(&self) -> Option<Time>;
     /// The next packet that an end wants sent, in `out`, which is empty before; tells whether it goes to the client.
     fn pop(&mut self, out: &mut Vec<u8>) -> Option<bool>;
-}
-
-/// The connection of a user called `name`, not yet open.
-pub(super) fn connection(
-    spec: &UsersSpec,
-    name: &str,
-    seed: u64,
-) -> Result<Box<dyn Connection>, TransportError> {
-    Ok(match spec.transport {
-        ConnectionSpec::Quic => Box::new(Quic::new(spec, name, seed)?),
-        ConnectionSpec::Tcp => Box::new(Tcp::new(spec, name, seed)),
-    })
 }

@@ -1,11 +1,11 @@
 //! The users of one traffic entry: servers at its `from`, clients at its `to`, objects from one to the other.
 
 use super::{
+    flight::{Flight, Flights},
     throttle::Throttle,
     user::{Phase, User},
-    Flight, Flights,
 };
-use tcps_core::{seed::Stream, time::Time};
+use tcps_core::{endpoint::Ecn, ids::LinkId, seed::Stream, time::Time};
 use tcps_net::{pages::Pages, Network, Packet};
 use tcps_plan::net::TRAFFIC_BASE;
 use tcps_plan::net::{TrafficSpec, UsersSpec};
@@ -138,7 +138,16 @@ impl Crowd {
             network.send(
                 now,
                 from,
-                Packet { payload, class, index, dst, dscp: self.dscp, wire_bytes, sent_ns: now },
+                Packet {
+                    payload,
+                    class,
+                    index,
+                    dst,
+                    dscp: self.dscp,
+                    ecn: Ecn::NotCapable,
+                    wire_bytes,
+                    sent_ns: now,
+                },
             );
         }
     }
@@ -167,8 +176,8 @@ impl Crowd {
 }
 
 /// Time in which a link's line has been busy so far.
-fn busy_ns(network: &Network, link: u16) -> Time {
-    network.link_stats().get(usize::from(link)).map_or(0, |l| l.busy_ns)
+fn busy_ns(network: &Network, link: LinkId) -> Time {
+    network.link_stats().get(link.index()).map_or(0, |l| l.busy_ns)
 }
 
 /// How fast users must think for the wanted load if loading took no time; 1 without a link to drive.

@@ -10,18 +10,20 @@
 
 mod connection;
 mod crowd;
+mod flight;
 mod quic;
 mod tcp;
 mod throttle;
 mod user;
 
 use crowd::Crowd;
-use tcps_core::time::Time;
+use flight::{Flight, Flights};
+use tcps_core::{ids::LinkId, time::Time};
 use tcps_net::ForeignCode;
-use tcps_net::{NetError, NetEvent, Network, Packet};
+use tcps_net::{NetError, NetEvent, Network, Packet, Passage};
 use tcps_plan::net::{LinkChange, TRAFFIC_BASE};
 use tcps_plan::net::{NetworkSpec, Played, QueueState, TrafficModel};
-use tcps_plan::{Plan, RunError};
+use tcps_plan::{Level, Plan, RunError};
 
 /// A network, and who uses it besides the scenario's nodes.
 pub struct BusyNetwork {
@@ -32,29 +34,16 @@ pub struct BusyNetwork {
     latest: Time,
 }
 
-/// Packets of users on their way.
-#[derive(Default)]
-struct Flights {
-    all: Vec<Flight>,
-    free: Vec<u32>,
-}
-
-/// A packet of a user on its way.
-#[derive(Default)]
-struct Flight {
-    user: u16,
-    to_client: bool,
-    /// Number of the user's connection: packets of earlier ones are stale.
-    connection: u32,
-    bytes: Vec<u8>,
-    copies: u16,
-}
-
 impl BusyNetwork {
     /// The network of a plan with its users.
     pub fn new(plan: &Plan, code: &mut dyn ForeignCode) -> Result<Self, RunError> {
         let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
-        Self::of(&plan.network, &names, plan.seed, code)
+        let mut busy = Self::of(&plan.network, &names, plan.seed, code)?;
+        busy.network.follow(plan.followed());
+        if plan.records >= Level::Packets {
+            busy.network.keep_passages();
+        }
+        Ok(busy)
     }
 
     /// A network with its users, for flows of these names.
@@ -64,14 +53,17 @@ impl BusyNetwork {
         seed: u64,
         code: &mut dyn ForeignCode,
     ) -> Result<Self, RunError> {
-        let network = Network::with(spec, names, seed, code).map_err(|e| RunError::new(e.to_string()))?;
+        let network = Network::with(spec, names, seed, code).map_err(RunError::from)?;
         let mut crowds = Vec::new();
         for (i, traffic) in spec.traffic.iter().enumerate() {
             if let TrafficModel::Played(Played::Users(tcp)) = &traffic.model {
-                let rate_bps =
-                    tcp.drive.map_or(0.0, |d| spec.links[usize::from(d.link)].rate_bps.unwrap_or(0.0));
+                let rate_bps = tcp.drive.map_or(0.0, |d| spec.links[d.link].rate_bps.unwrap_or(0.0));
                 let crowd = Crowd::new(i as u16, traffic, tcp, rate_bps, seed);
-                crowds.push(crowd.map_err(|e| RunError::new(format!("traffic.{}: {e}", traffic.name)))?);
+                crowds.push(
+                    crowd.map_err(|e| {
+                        RunError::of(&e, e.fault()).within(format!("traffic.{}", traffic.name))
+                    })?,
+                );
             }
         }
         Ok(Self { network, crowds, flights: Flights::default(), latest: 0 })
@@ -126,6 +118,16 @@ impl BusyNetwork {
         }
     }
 
+    /// See [`Network::poll_passage`].
+    pub fn poll_passage(&mut self) -> Option<Passage> {
+        self.network.poll_passage()
+    }
+
+    /// See [`Network::settle_passages`].
+    pub fn settle_passages(&mut self) {
+        self.network.settle_passages();
+    }
+
     fn arrive(&mut self, traffic: u16, flight: &Flight) {
         if let Some(crowd) = self.crowds.iter_mut().find(|c| c.traffic == traffic) {
             crowd.arrive(self.latest, flight, &mut self.network, &mut self.flights);
@@ -142,7 +144,7 @@ impl BusyNetwork {
     }
 
     /// See [`Network::change_link`].
-    pub fn change_link(&mut self, now: Time, link: u16, change: &LinkChange) -> Result<(), NetError> {
+    pub fn change_link(&mut self, now: Time, link: LinkId, change: &LinkChange) -> Result<(), NetError> {
         self.network.change_link(now, link, change)
     }
 
@@ -152,53 +154,7 @@ impl BusyNetwork {
     }
 
     /// See [`Network::queue`].
-    pub fn queue(&mut self, now: Time, link: u16) -> QueueState {
+    pub fn queue(&mut self, now: Time, link: LinkId) -> QueueState {
         self.network.queue(now, link)
-    }
-}
-
-impl Flights {
-    /// A buffer for the bytes of a packet.
-    fn room(&mut self) -> (u32, &mut Flight) {
-        let id = self.free.pop().unwrap_or_else(|| {
-            self.all.push(Flight::default());
-            self.all.len() as u32 - 1
-        });
-        let flight = &mut self.all[id as usize];
-        flight.bytes.clear();
-        flight.copies = 0;
-        (id, flight)
-    }
-
-    fn copied(&mut self, id: u32) {
-        if let Some(flight) = self.all.get_mut(id as usize) {
-            flight.copies += 1;
-        }
-    }
-
-    /// A packet that has come to its end; its place is free unless copies are on their way.
-    fn take(&mut self, id: u32) -> Option<Flight> {
-        let flight = self.all.get_mut(id as usize)?;
-        let (user, to_client, connection) = (flight.user, flight.to_client, flight.connection);
-        let bytes = match flight.copies.checked_sub(1) {
-            Some(left) => {
-                flight.copies = left;
-                flight.bytes.clone()
-            }
-            None => {
-                self.free.push(id);
-                std::mem::take(&mut flight.bytes)
-            }
-        };
-        Some(Flight { user, to_client, connection, bytes, copies: 0 })
-    }
-
-    /// Uses the memory of a packet again.
-    fn pool(&mut self, flight: Flight) {
-        if let Some(room) = self.free.last().and_then(|id| self.all.get_mut(*id as usize)) {
-            if room.bytes.capacity() == 0 {
-                room.bytes = flight.bytes;
-            }
-        }
     }
 }

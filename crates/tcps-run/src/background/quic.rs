@@ -9,6 +9,7 @@ use super::connection::Connection;
 use serde_json::{json, Value};
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
+    ids::FlowId,
     sample::Meta,
     time::{Time, SECOND},
 };
@@ -22,8 +23,8 @@ const IP_UDP_BYTES: u32 = 8 + 20;
 /// Silence after which the client gives a connection up, as QUIC's own idle time-out does. [RFC 9000 §10.1]
 const SILENCE_NS: Time = 10 * SECOND;
 /// Numbers of the flows.
-const REQUESTS: u16 = 0;
-const ANSWERS: u16 = 1;
+const REQUESTS: FlowId = FlowId(0);
+const ANSWERS: FlowId = FlowId(1);
 
 /// A connection over QUIC.
 pub(super) struct Quic {
@@ -48,7 +49,7 @@ struct Ends {
 struct End {
     endpoint: Box<dyn Endpoint>,
     /// The flow that leaves here, and the number of its next sample.
-    flow: u16,
+    flow: FlowId,
     index: u32,
     leaving: Outbox,
     come_bytes: u64,
@@ -190,7 +191,7 @@ impl Connection for Quic {
         if to_client {
             ends.heard_ns = now;
         }
-        ends.end(to_client).tell(now, Input::Datagram { bytes: packet, received_ns: now });
+        ends.end(to_client).tell(now, Input::datagram(packet, now));
     }
 
     fn poll(&mut self, now: Time) {
@@ -299,7 +300,7 @@ mod tests {
     fn what_quic_does_not_have_is_refused_by_its_name() {
         let refusal = |congestion, mtu| Quic::new(&spec(congestion, mtu), "u", 1).err().unwrap().to_string();
         let none = refusal(CongestionSpec::None, 1500);
-        assert_eq!(none, "transport quic: congestion is \"none\"; allowed: cubic, newreno");
+        assert_eq!(none, "transport quic: congestion is \"none\"; allowed: \"cubic\", \"newreno\"");
         assert!(refusal(CongestionSpec::Cubic, 1227).contains("mtu_bytes is 1199"));
     }
 }

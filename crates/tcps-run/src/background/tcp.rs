@@ -109,9 +109,9 @@ impl Connection for Tcp {
     }
 
     fn pop(&mut self, out: &mut Vec<u8>) -> Option<bool> {
-        if self.client.pop(out) {
+        if self.client.pop(out).is_some() {
             return Some(false);
         }
-        self.server.pop(out).then_some(true)
+        self.server.pop(out).map(|_| true)
     }
 }

@@ -7,10 +7,13 @@
 //! to the wanted one, whoever else uses the link. A clock that runs at this speed times all reading.
 
 use super::user::{span_ns, LONGEST_S};
-use tcps_core::time::{Time, MS, SECOND};
+use tcps_core::{
+    ids::LinkId,
+    time::{Time, MS, SECOND},
+};
 use tcps_plan::net::DriveSpec;
 
-/// Time between two looks at the link.
+/// Polling interval of the link.
 const LOOK_NS: Time = 100 * MS;
 /// Speed-up per second at an idle link, in e-folds.
 const GAIN: f64 = 0.5;
@@ -37,7 +40,7 @@ impl Throttle {
     }
 
     /// The link that is to be driven.
-    pub(super) fn link(&self) -> Option<u16> {
+    pub(super) fn link(&self) -> Option<LinkId> {
         self.drive.map(|d| d.link)
     }
 
@@ -82,7 +85,7 @@ mod tests {
     #[test]
     fn the_mean_utilisation_comes_to_the_wanted_one_from_either_side() {
         for (speed, utilisation) in [(0.01, 0.9), (500.0, 0.9), (1.0, 0.3)] {
-            let mut throttle = Throttle::new(Some(DriveSpec { link: 0, utilisation }), speed, 0);
+            let mut throttle = Throttle::new(Some(DriveSpec { link: LinkId(0), utilisation }), speed, 0);
             let mut busy_ns = 1;
             let mut late_busy = 0;
             for tick in 1..3000 {

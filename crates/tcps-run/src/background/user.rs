@@ -6,13 +6,13 @@
 //!    └──────── think ◄─────────────────────┘
 //! ```
 
-use super::connection::{connection, Connection};
+use super::{connection::Connection, quic::Quic, tcp::Tcp};
 use tcps_core::{
     seed::Stream,
     time::{Time, SECOND},
 };
 use tcps_net::pages::{Pages, Transfer};
-use tcps_plan::net::UsersSpec;
+use tcps_plan::net::{ConnectionSpec, UsersSpec};
 use tcps_transport::TransportError;
 
 /// A transfer without end.
@@ -186,4 +186,12 @@ pub(super) const LONGEST_S: f64 = 365.0 * 86_400.0;
 /// A span in seconds as nanoseconds, rounded up.
 pub(super) fn span_ns(seconds: f64) -> Time {
     (seconds.clamp(0.0, LONGEST_S) * SECOND as f64).ceil() as Time
+}
+
+/// The connection of a user called `name`, not yet open.
+fn connection(spec: &UsersSpec, name: &str, seed: u64) -> Result<Box<dyn Connection>, TransportError> {
+    Ok(match spec.transport {
+        ConnectionSpec::Quic => Box::new(Quic::new(spec, name, seed)?),
+        ConnectionSpec::Tcp => Box::new(Tcp::new(spec, name, seed)),
+    })
 }

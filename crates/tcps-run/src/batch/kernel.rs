@@ -3,22 +3,31 @@
 //!
 //! ```text
 //! tick n    h_rx  <- h(n - back), where it arrives        I += Ki T (1 - h_rx)        k(n) = Kp (1 - h_rx) + I
-//!           k_rx  <- k(n - there), where it arrives       h(n) = s(n) k_rx
+//!           k_rx  <- k(n - there), where it arrives       h(n) = s(n) y(k_rx)         y(k) = k, or that of a plant
 //! ```
 //! Where commands are answered on arrival, value n of h is that of the moment at which command n arrives or would have
 //! arrived, and `back` is the round trip. Where the far side's ticks have phases of their own, runs whose delays come to
 //! the same numbers of ticks go side by side.
+#![cfg_attr(
+    target_arch = "x86_64",
+    expect(
+        unsafe_code,
+        reason = "one function is compiled for processors that have AVX2, and called only there"
+    )
+)]
 #![expect(
     clippy::needless_range_loop,
     reason = "one index for several arrays is what becomes vector instructions"
 )]
 
 use super::{
-    lanes::{bursts, choose, Bursty, Independent, Lane, Line, Mask, Random, Whole, LANES},
+    lanes::{bursts, choose, Bursty, Independent, Lane, LossLine, Mask, Random, Whole, LANES},
     observer::{Levels, Response},
-    phase_ns, Answers, Cell, Loss, Spec,
+    spec::{phase_ns, Answers, Cell, Loss, Spec},
 };
 use std::collections::BTreeMap;
+use tcps_control::step::plant::Linear;
+use tcps_core::time::Time;
 use tcps_net::loss::Each;
 
 /// What all runs of a cell have in common.
@@ -59,7 +68,12 @@ pub(super) fn runs(spec: &Spec, cell: &Cell) -> Vec<Response> {
                 random: Random::new(spec.seed, std::array::from_fn(|i| of(i).0)),
                 start_ms: std::array::from_fn(|i| of(i).1),
             };
-            let responses = lossy(&shape, block, cell.loss.as_ref());
+            let plant = &spec.plant.0;
+            let loss = cell.loss.as_ref();
+            let responses = match plant.is_static() {
+                true => lossy(&shape, block, loss, AtOnce),
+                false => lossy(&shape, block, loss, Moved::new(plant, cell.period_ms)),
+            };
             found.extend(some.iter().zip(responses).map(|((run, _), response)| (*run, response)));
         }
     }
@@ -79,14 +93,14 @@ fn groups(spec: &Spec, cell: &Cell) -> Vec<(Shape, Vec<(u32, f64)>)> {
     groups.into_values().collect()
 }
 
-fn lossy(shape: &Shape, some: Block, loss: Option<&Loss>) -> [Response; LANES] {
+fn lossy<P: Far>(shape: &Shape, some: Block, loss: Option<&Loss>, far: P) -> [Response; LANES] {
     match loss {
-        None | Some(Loss::Each(Each { p: 0.0 })) => block(shape, some, Whole, Whole),
-        Some(Loss::Each(Each { p })) => block(shape, some, Independent::new(*p), Independent::new(*p)),
+        None | Some(Loss::Each(Each { p: 0.0 })) => block(shape, some, far, Whole, Whole),
+        Some(Loss::Each(Each { p })) => block(shape, some, far, Independent::new(*p), Independent::new(*p)),
         Some(loss) => {
             let (p, r, good, bad) = bursts(loss);
             let line = || Bursty::new(p, r, good, bad);
-            block(shape, some, line(), line())
+            block(shape, some, far, line(), line())
         }
     }
 }
@@ -129,6 +143,57 @@ impl Shape {
             true => start_ms + number as f64 * self.period_ms - self.levels.t0_ms,
             false => f64::NAN,
         }
+    }
+}
+
+/// The plants of 8 runs.
+trait Far {
+    /// y under the commands that hold, and a tick passes.
+    fn answer(&mut self, k: &Lane) -> Lane;
+}
+
+/// Those that answer a command with itself.
+struct AtOnce;
+
+impl Far for AtOnce {
+    #[inline(always)]
+    fn answer(&mut self, k: &Lane) -> Lane {
+        *k
+    }
+}
+
+/// Those with a memory.
+struct Moved {
+    held: Linear,
+    x: Vec<Lane>,
+    next: Vec<Lane>,
+}
+
+impl Moved {
+    fn new(plant: &Linear, period_ms: f64) -> Self {
+        let x = vec![[0.0; LANES]; plant.a.len()];
+        Self { held: plant.held((period_ms * 1e6).round() as Time), next: x.clone(), x }
+    }
+}
+
+impl Far for Moved {
+    #[inline(always)]
+    fn answer(&mut self, k: &Lane) -> Lane {
+        let Self { held, x, next } = self;
+        let Linear { a, b, c, d } = &*held;
+        let u: Lane = std::array::from_fn(|i| k[i] - 1.0);
+        let mut y: Lane = std::array::from_fn(|i| 1.0 + d * u[i]);
+        for (c, x) in c.iter().zip(&*x) {
+            (0..LANES).for_each(|i| y[i] += c * x[i]);
+        }
+        for ((row, b), next) in a.iter().zip(b).zip(&mut *next) {
+            *next = std::array::from_fn(|i| b * u[i]);
+            for (a, x) in row.iter().zip(&*x) {
+                (0..LANES).for_each(|i| next[i] += a * x[i]);
+            }
+        }
+        std::mem::swap(x, next);
+        y
     }
 }
 
@@ -189,24 +254,36 @@ impl Seen {
 }
 
 /// A block of runs, with the widest vectors that this processor has: the operations and so the bits are the same.
-fn block<L: Line>(shape: &Shape, some: Block, there: L, back: L) -> [Response; LANES] {
+fn block<P: Far, L: LossLine>(shape: &Shape, some: Block, far: P, there: L, back: L) -> [Response; LANES] {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has these instructions.
-        return unsafe { wide(shape, some, there, back) };
+        return unsafe { wide(shape, some, far, there, back) };
     }
-    plain(shape, some, there, back)
+    plain(shape, some, far, there, back)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn wide<L: Line>(shape: &Shape, some: Block, there: L, back: L) -> [Response; LANES] {
-    plain(shape, some, there, back)
+unsafe fn wide<P: Far, L: LossLine>(
+    shape: &Shape,
+    some: Block,
+    far: P,
+    there: L,
+    back: L,
+) -> [Response; LANES] {
+    plain(shape, some, far, there, back)
 }
 
 // [Polachan 2022: steps] e = 1 - h; I += Ki T e; k = Kp e + I; h = s(t) k
 #[inline(always)]
-fn plain<L: Line>(shape: &Shape, some: Block, mut there: L, mut back: L) -> [Response; LANES] {
+fn plain<P: Far, L: LossLine>(
+    shape: &Shape,
+    some: Block,
+    mut far: P,
+    mut there: L,
+    mut back: L,
+) -> [Response; LANES] {
     let Block { mut random, start_ms } = some;
     let all = [u64::MAX; LANES];
     let mut commands = vec![([1.0; LANES], all); shape.there + 1];
@@ -231,7 +308,10 @@ fn plain<L: Line>(shape: &Shape, some: Block, mut there: L, mut back: L) -> [Res
         let mut h = [0.0; LANES];
         for i in 0..LANES {
             k_rx[i] = choose(arrives[i], k[i], k_rx[i]);
-            h[i] = s * k_rx[i];
+        }
+        let y = far.answer(&k_rx);
+        for i in 0..LANES {
+            h[i] = s * y[i];
         }
         if n >= shape.first {
             seen.see(n, &h, &shape.levels, n >= shape.last);

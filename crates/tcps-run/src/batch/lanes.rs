@@ -1,6 +1,6 @@
 //! Runs side by side: their random numbers, and which of their packets are lost.
 
-use super::Loss;
+use super::spec::Loss;
 use tcps_core::seed::Stream;
 use tcps_net::loss::{Bursts, Each};
 
@@ -64,7 +64,7 @@ fn threshold(p: f64) -> u64 {
 }
 
 /// Whether packets of one direction arrive.
-pub(super) trait Line {
+pub(super) trait LossLine {
     /// Where the next packet arrives; only runs in `sent` send one.
     fn arrives(&mut self, random: &mut Random, sent: &Mask) -> Mask;
 }
@@ -72,7 +72,7 @@ pub(super) trait Line {
 /// Nothing is lost.
 pub(super) struct Whole;
 
-impl Line for Whole {
+impl LossLine for Whole {
     #[inline(always)]
     fn arrives(&mut self, _: &mut Random, sent: &Mask) -> Mask {
         *sent
@@ -88,7 +88,7 @@ impl Independent {
     }
 }
 
-impl Line for Independent {
+impl LossLine for Independent {
     #[inline(always)]
     fn arrives(&mut self, random: &mut Random, sent: &Mask) -> Mask {
         let mut kept = random.below(self.0);
@@ -114,7 +114,7 @@ impl Bursty {
     }
 }
 
-impl Line for Bursty {
+impl LossLine for Bursty {
     #[inline(always)]
     fn arrives(&mut self, random: &mut Random, sent: &Mask) -> Mask {
         let (draws, turns, mut kept) = (random.draw(), random.draw(), [0; LANES]);

@@ -1,8 +1,8 @@
-//! What is seen of h at the far side (the definitions of `python/tcpsbed/control/response.py`).
+//! What is seen of h at the far side (the definitions of `python/tcpsbed/lab/control/response.py`).
 
 use serde::Serialize;
 
-use super::Spec;
+use super::spec::Spec;
 
 /// Share of the step within which a response counts as settled.
 const BAND: f64 = 0.05;

@@ -9,9 +9,9 @@
 use super::{
     lanes::bursts,
     observer::{Levels, Observer, Response},
-    phase_ns, Answers, Cell, Spec,
+    spec::{phase_ns, Answers, Cell, Spec},
 };
-use tcps_control::step::{Gains, Pi, Plant};
+use tcps_control::step::{plant::Motion, Gains, Jump, Pi};
 use tcps_core::{dist::Sampler, seed::Stream, time::Time};
 
 /// One direction of the network.
@@ -108,15 +108,15 @@ fn on_commands(
     ticks: usize,
     [there, back]: &mut [Way; 2],
 ) -> Vec<(Time, f64)> {
-    let (plant, gains) = (plant(spec), gains(cell));
+    let (jump, gains, mut motion) = (jump(spec), gains(cell), Motion::new(spec.plant.0.clone()));
     let (mut pi, mut h_rx, mut near) = (Pi::default(), 1.0, Inbox::new(period, 0, ticks));
     let mut seen = Vec::with_capacity(ticks + 1);
-    seen.push((plant.t0_ns, 1.0 / plant.c));
+    seen.push((jump.t0_ns, 1.0 / jump.c));
     for n in 0..ticks {
         h_rx = near.take(n).unwrap_or(h_rx);
         let k = pi.update(&gains, cell.period_ms, 1.0 - h_rx);
         if let Some(at) = there.carry(n as Time * period) {
-            let h = plant.scale(at) * k;
+            let h = jump.scale(at) * motion.answer(k);
             seen.push((at, h));
             if let Some(home) = back.carry(at) {
                 near.put(home, h, n + 1);
@@ -128,7 +128,8 @@ fn on_commands(
 
 /// h at each tick of the far side.
 fn on_ticks(spec: &Spec, cell: &Cell, mut far: Inbox, [there, back]: &mut [Way; 2]) -> Vec<(Time, f64)> {
-    let (plant, gains, period, ticks) = (plant(spec), gains(cell), far.period_ns, far.slots.len());
+    let (jump, gains, period, ticks) = (jump(spec), gains(cell), far.period_ns, far.slots.len());
+    let mut motion = Motion::new(spec.plant.0.clone());
     let (mut pi, mut h_rx, mut k_rx) = (Pi::default(), 1.0, 1.0);
     let mut near = Inbox::new(period, 0, ticks);
     let mut seen = Vec::with_capacity(ticks);
@@ -140,7 +141,8 @@ fn on_ticks(spec: &Spec, cell: &Cell, mut far: Inbox, [there, back]: &mut [Way; 
         }
         k_rx = far.take(n).unwrap_or(k_rx);
         let at = n as Time * period + far.phase_ns;
-        let h = plant.scale(at) * k_rx;
+        let h = jump.scale(at) * motion.answer(k_rx);
+        motion.pass(period);
         seen.push((at, h));
         if let Some(home) = back.carry(at) {
             near.put(home, h, n + 1);
@@ -149,8 +151,8 @@ fn on_ticks(spec: &Spec, cell: &Cell, mut far: Inbox, [there, back]: &mut [Way; 
     seen
 }
 
-fn plant(spec: &Spec) -> Plant {
-    Plant { c: spec.c, t0_ns: ns(spec.t0_ms) }
+fn jump(spec: &Spec) -> Jump {
+    Jump { c: spec.c, t0_ns: ns(spec.t0_ms) }
 }
 
 fn gains(cell: &Cell) -> Gains {

@@ -12,7 +12,7 @@
 use super::{
     program::{ForeignSpec, Program},
     routes::routes,
-    told::{ForeignSelf, Line},
+    told::{ForeignSelf, JsonLine},
 };
 use crate::addresses;
 use serde_json::json;
@@ -22,6 +22,7 @@ use std::{
     time::Duration,
 };
 use tcps_core::{
+    ids::LinkId,
     record::DropReason,
     time::{Time, NEVER},
 };
@@ -87,10 +88,11 @@ impl Foreign {
         let ready = self.program.hear(ANSWER).and_then(|line| line.ready);
         match (ready, self.program.failure()) {
             (Some(_), None) => Ok(()),
-            (_, Some(why)) => Err(RunError::new(why)),
-            (None, None) => {
-                Err(RunError::new(format!("{}: no word while it set the network up", self.program.name())))
-            }
+            (_, Some(why)) => Err(RunError::world(why)),
+            (None, None) => Err(RunError::world(format!(
+                "{}: no answer while it set up the network",
+                self.program.name()
+            ))),
         }
     }
 
@@ -152,7 +154,7 @@ impl Foreign {
     }
 
     /// What waits at a link; all links are asked for at once.
-    pub fn queue(&mut self, now: Time, link: u16) -> QueueState {
+    pub fn queue(&mut self, now: Time, link: LinkId) -> QueueState {
         if self.queues.0 != now {
             self.run_to(now);
             self.program.tell(&json!({ "queues": 1 }));
@@ -160,8 +162,8 @@ impl Foreign {
             let wait = if self.by_clock { PROMPT } else { ANSWER };
             self.queues = (now, self.answer(wait, |line| line.queues.take()).unwrap_or_default());
         }
-        let (packets, bytes) = self.queues.1.get(usize::from(link)).copied().unwrap_or_default();
-        let rate_bps = self.links.get(usize::from(link)).and_then(|l| l.1);
+        let (packets, bytes) = self.queues.1.get(link.index()).copied().unwrap_or_default();
+        let rate_bps = self.links.get(link.index()).and_then(|l| l.1);
         let wait_ns = rate_bps.map_or(0, |rate| (bytes as f64 * 8e9 / rate) as Time);
         QueueState { packets, bytes, wait_ns }
     }
@@ -205,7 +207,7 @@ impl Foreign {
     }
 
     /// Reads lines until one holds what is asked for.
-    fn answer<T>(&mut self, wait: Duration, of: impl Fn(&mut Line) -> Option<T>) -> Option<T> {
+    fn answer<T>(&mut self, wait: Duration, of: impl Fn(&mut JsonLine) -> Option<T>) -> Option<T> {
         loop {
             let mut line = self.program.hear(wait)?;
             let found = of(&mut line);
@@ -216,7 +218,7 @@ impl Foreign {
         }
     }
 
-    fn take(&mut self, line: Line) {
+    fn take(&mut self, line: JsonLine) {
         let at = line.at;
         for (number, link, reason) in line.dropped {
             let known = DropReason::ALL.iter().find(|r| **r as u8 == reason).copied();
@@ -262,7 +264,16 @@ mod tests {
     }
 
     fn packet(payload: u32) -> Packet {
-        Packet { payload, class: 0, index: payload, dst: 1, dscp: 0, wire_bytes: 100, sent_ns: 0 }
+        Packet {
+            payload,
+            class: 0,
+            index: payload,
+            dst: 1,
+            dscp: 0,
+            ecn: Default::default(),
+            wire_bytes: 100,
+            sent_ns: 0,
+        }
     }
 
     #[test]
@@ -280,7 +291,8 @@ mod tests {
         foreign.send(0, 0, packet(0));
         foreign.send(0, 0, packet(1));
         assert_eq!(foreign.next_before(20), 5);
-        let dropped = NetEvent::Dropped { at: 5, packet: packet(1), link: 0, reason: DropReason::Full };
+        let dropped =
+            NetEvent::Dropped { at: 5, packet: packet(1), link: LinkId(0), reason: DropReason::Full };
         assert_eq!(foreign.poll_event(), Some(dropped));
         assert_eq!(
             foreign.poll_event(),

@@ -1,5 +1,7 @@
 //! Lines between this process and another one.
 
+#![expect(unsafe_code, reason = "waiting is a call of the kernel")]
+
 use libc::{pollfd, POLLIN};
 use std::{
     io::{self, Read},

@@ -20,8 +20,11 @@ pub use told::ForeignSelf;
 
 use crate::background::BusyNetwork;
 use std::os::fd::RawFd;
-use tcps_core::time::{Time, NEVER};
-use tcps_net::{ForeignCode, NetError, NetEvent, Packet};
+use tcps_core::{
+    ids::LinkId,
+    time::{Time, NEVER},
+};
+use tcps_net::{ForeignCode, NetError, NetEvent, Packet, Passage};
 use tcps_plan::net::LinkChange;
 use tcps_plan::net::{Hops, LinkStats, QueueState, TrafficStats};
 use tcps_plan::{Plan, RunError};
@@ -98,6 +101,21 @@ impl Carrier {
         }
     }
 
+    /// What became of a packet at a link; a foreign network does not tell.
+    pub fn poll_passage(&mut self) -> Option<Passage> {
+        match self {
+            Self::Built(n) => n.poll_passage(),
+            Self::Foreign(_) => None,
+        }
+    }
+
+    /// See [`BusyNetwork::settle_passages`].
+    pub fn settle_passages(&mut self) {
+        if let Self::Built(n) = self {
+            n.settle_passages();
+        }
+    }
+
     /// See [`BusyNetwork::set_traffic`].
     pub fn set_traffic(&mut self, now: Time, traffic: u16, running: bool) {
         match self {
@@ -107,11 +125,11 @@ impl Carrier {
     }
 
     /// See [`BusyNetwork::change_link`].
-    pub fn change_link(&mut self, now: Time, link: u16, change: &LinkChange) -> Result<(), NetError> {
+    pub fn change_link(&mut self, now: Time, link: LinkId, change: &LinkChange) -> Result<(), NetError> {
         match self {
             Self::Built(n) => n.change_link(now, link, change),
             Self::Foreign(_) => {
-                Err(NetError::new("events", "link", "a network that another program simulates", REMEDY))
+                Err(NetError::new("events", "link", "a network that another program simulates", ALLOWED))
             }
         }
     }
@@ -124,7 +142,7 @@ impl Carrier {
     }
 
     /// What waits at a link.
-    pub fn queue(&mut self, now: Time, link: u16) -> QueueState {
+    pub fn queue(&mut self, now: Time, link: LinkId) -> QueueState {
         match self {
             Self::Built(n) => n.queue(now, link),
             Self::Foreign(f) => f.queue(now, link),
@@ -187,4 +205,4 @@ impl Carrier {
     }
 }
 
-const REMEDY: &str = "its links stay as they are; leave the event out";
+const ALLOWED: &str = "no such event: its links stay as they are";

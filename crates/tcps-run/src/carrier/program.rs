@@ -1,6 +1,6 @@
 //! The other program at work: what it is told, line by line, and what it says.
 
-use super::{lines::Lines, told::Line};
+use super::{lines::Lines, told::JsonLine};
 use serde::Deserialize;
 use serde_json::Value;
 use std::{
@@ -49,11 +49,11 @@ impl Program {
             .stderr(Stdio::piped())
             .spawn();
         let mut child =
-            started.map_err(|e| RunError::new(format!("{}: {}: {e}", spec.name, spec.program.display())))?;
+            started.map_err(|e| RunError::system(format!("{}: {}", spec.name, spec.program.display()), e))?;
         let (Some(input), Some(output), Some(errors)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err(RunError::new(format!("{}: no pipe to it", spec.name)));
+            return Err(RunError::world(format!("{}: no pipe to it", spec.name)));
         };
         Ok(Self {
             name: spec.name.clone(),
@@ -97,22 +97,22 @@ impl Program {
     }
 
     /// The next line; nothing if none came in time, or if the program has failed.
-    pub fn hear(&mut self, wait: Duration) -> Option<Line> {
+    pub fn hear(&mut self, wait: Duration) -> Option<JsonLine> {
         if self.failure.is_some() {
             return None;
         }
         let Some(text) = self.lines.next(wait) else {
             if self.lines.ended() {
-                let why = self.last_words();
+                let why = self.last_output();
                 self.failure = Some(why);
             } else if wait > Duration::ZERO {
                 self.failure = Some(format!("{}: no answer for {} s", self.name, wait.as_secs()));
             }
             return None;
         };
-        match serde_json::from_str::<Line>(&text) {
-            Ok(Line { failed: Some(why), .. }) => self.failure = Some(format!("{}: {why}", self.name)),
-            Ok(Line { overload_ns: Some(late), at, .. }) => self.failure = Some(self.overload(late, at)),
+        match serde_json::from_str::<JsonLine>(&text) {
+            Ok(JsonLine { failed: Some(why), .. }) => self.failure = Some(format!("{}: {why}", self.name)),
+            Ok(JsonLine { overload_ns: Some(late), at, .. }) => self.failure = Some(self.overload(late, at)),
             Ok(line) => return Some(line),
             Err(e) => self.failure = Some(format!("{} said {text:?}: {e}", self.name)),
         }
@@ -131,7 +131,7 @@ impl Program {
     }
 
     /// What an ended program has said last.
-    fn last_words(&mut self) -> String {
+    fn last_output(&mut self) -> String {
         // Without a word its status says what there is to say.
         let said = self.last_line.take().and_then(|t| t.join().ok()).unwrap_or_default();
         let last = if said.is_empty() { "no word" } else { &said };

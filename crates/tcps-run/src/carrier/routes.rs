@@ -1,14 +1,15 @@
 //! Paths of the built-in network, for networks that other programs build.
 
 use serde_json::{json, Value};
-use tcps_net::{topology::NO_LINK, Network};
+use tcps_core::ids::LinkId;
+use tcps_net::Network;
 use tcps_plan::{
     net::{QueueSpec, TrafficModel, TrafficSpec},
     Plan, RunError,
 };
 
 /// The numbers of the links from one vertex to another, for each of these pairs; none where no way leads there.
-pub fn ways(plan: &Plan, pairs: &[(u16, u16)]) -> Result<Vec<Option<Vec<u16>>>, RunError> {
+pub fn ways(plan: &Plan, pairs: &[(u16, u16)]) -> Result<Vec<Option<Vec<LinkId>>>, RunError> {
     let network = network(plan)?;
     Ok(pairs.iter().map(|(from, to)| network.route(*from, *to)).collect())
 }
@@ -19,8 +20,9 @@ pub fn routes(plan: &Plan) -> Result<Value, RunError> {
     let network = network(plan)?;
     let vertices = plan.network.vertices.len() as u16;
     let first =
-        |v: u16, d: u16| network.route(v, d).and_then(|path| path.first().copied()).unwrap_or(NO_LINK);
-    let table: Vec<Vec<u16>> = (0..vertices).map(|v| (0..vertices).map(|d| first(v, d)).collect()).collect();
+        |v: u16, d: u16| network.route(v, d).and_then(|path| path.first().copied()).unwrap_or(LinkId::NONE);
+    let table: Vec<Vec<LinkId>> =
+        (0..vertices).map(|v| (0..vertices).map(|d| first(v, d)).collect()).collect();
     Ok(json!(table))
 }
 
@@ -33,7 +35,7 @@ fn network(plan: &Plan) -> Result<Network, RunError> {
     let own = |t: &TrafficSpec| matches!(&t.model, TrafficModel::Source(source) if source.is_code());
     spec.traffic.retain(|t| !own(t)); // its rate is not known
     let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
-    Network::new(&spec, &names, plan.seed).map_err(|e| RunError::new(e.to_string()))
+    Network::new(&spec, &names, plan.seed).map_err(RunError::from)
 }
 
 #[cfg(test)]
@@ -52,9 +54,13 @@ mod tests {
         .unwrap();
         assert_eq!(
             routes(&plan).unwrap(),
-            json!([[NO_LINK, 0, 0], [NO_LINK, NO_LINK, NO_LINK], [NO_LINK, 1, NO_LINK]])
+            json!([
+                [LinkId::NONE, 0, 0],
+                [LinkId::NONE, LinkId::NONE, LinkId::NONE],
+                [LinkId::NONE, 1, LinkId::NONE]
+            ])
         );
         let found = ways(&plan, &[(0, 1), (1, 0)]).unwrap();
-        assert_eq!(found, [Some(vec![0, 1]), None]);
+        assert_eq!(found, [Some(vec![LinkId(0), LinkId(1)]), None]);
     }
 }

@@ -1,7 +1,7 @@
 //! What the other program says: its lines, and its accounts at the end.
 
 use serde::Deserialize;
-use tcps_core::{record::DropReason, time::Time};
+use tcps_core::{ids::LinkId, record::DropReason, time::Time};
 use tcps_plan::net::{LinkStats, TrafficStats};
 use tcps_plan::report::{NodeSelf, RealSelf, Spread};
 
@@ -64,12 +64,12 @@ pub(super) struct TrafficAccount {
 /// A line of the program.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Line {
+pub(super) struct JsonLine {
     /// How far it has gone.
     pub at: Time,
     pub arrived: Vec<u32>,
     /// Number, link, reason.
-    pub dropped: Vec<(u32, u16, u8)>,
+    pub dropped: Vec<(u32, LinkId, u8)>,
     pub ready: Option<String>,
     pub queues: Option<Vec<(u64, u64)>>,
     pub done: Option<ForeignSelf>,

@@ -59,6 +59,11 @@ impl Account {
         self.counted.bytes += bytes as u64;
     }
 
+    /// The network made a copy of a packet.
+    pub fn copied(&mut self) {
+        self.counted.copies += 1;
+    }
+
     /// The network lost a packet.
     pub fn lost(&mut self, reason: DropReason) {
         self.counted.lost += 1;
@@ -88,7 +93,7 @@ impl Account {
         }
     }
 
-    /// Packets whose fate is known; those under way at the end are neither lost nor delivered.
+    /// Packets whose fate is known; those in flight at the end are neither lost nor delivered.
     pub fn decided(&self) -> u64 {
         self.counted.lost + self.counted.unsent + self.counted.delivered
     }
@@ -98,6 +103,7 @@ impl Account {
         let share = |n: u64| n as f64 / self.decided().max(1) as f64;
         let of = |h: &Histogram<u64>| if whole { Spread::of(h) } else { Spread::default() };
         Emulated {
+            inside: (self.counted.packets + self.counted.copies).saturating_sub(self.decided()),
             set_loss: share(self.counted.lost),
             delivered_loss: share(self.counted.lost + self.counted.unsent),
             set_delay_ns: of(&self.set),
@@ -234,6 +240,19 @@ mod tests {
         let whole = account.told(true);
         assert_eq!((whole.lost, whole.delivered, whole.drops["loss"]), (1, 14, 1));
         assert!((whole.set_loss - 1.0 / 15.0).abs() < 1e-9 && whole.set_loss == whole.delivered_loss);
+    }
+
+    #[test]
+    fn what_came_in_and_its_copies_are_out_lost_unsent_or_inside() {
+        let mut account = Account::new(false);
+        (0..10).for_each(|_| account.came(125));
+        account.copied();
+        (0..6).for_each(|_| account.left(packet(0, MS, 0)));
+        account.left(Delivery { sent: None, ..packet(0, MS, 0) });
+        account.lost(DropReason::Loss);
+        let told = account.told(true);
+        assert_eq!((told.packets, told.copies, told.delivered, told.unsent, told.lost), (10, 1, 6, 1, 1));
+        assert_eq!(told.inside, 3);
     }
 
     #[test]

@@ -4,22 +4,26 @@
 //! at the moment right after it was read, so the time in which the engine wakes up adds to its delay and is not part of
 //! set against delivered.
 
-use super::{Entered, Flows, Ports, Taken, Tape, Troubles, NEAR};
+use super::{Datagram, Flows, Ports, Taken, Tape, Troubles, NEAR};
 use crate::{addresses, os::clock::RunClock};
 use std::{
     fs::File,
     io::{Read, Write},
     os::fd::{AsRawFd, RawFd},
 };
-use tcps_core::{size::LINK_BYTES, time::Time};
+use tcps_core::{ids::NodeId, size::LINK_BYTES, time::Time};
 use tcps_wire::{ip, pcapng::Seen};
 
 /// What packets of devices are, and which device each goes to.
 pub trait Sort: Send {
     /// A packet that was read from a device; nothing if it is for nobody.
-    fn look(&mut self, device: usize, bytes: &[u8]) -> Option<Entered>;
+    fn look(&mut self, device: usize, bytes: &[u8]) -> Option<Datagram>;
     /// Packets whose port could not be read.
     fn unread(&self) -> u64;
+    /// Bytes before the IP packet.
+    fn before_ip(&self) -> usize {
+        0
+    }
 }
 
 /// Devices; the number of a port is that of its device. Without any, a program behind the emulator holds them itself, and
@@ -46,7 +50,7 @@ impl<S: Sort> Ports for Devices<S> {
         let Ok(len) = self.files[port].read(buffer) else { return Taken::Empty };
         let arrived = clock.now();
         match self.sort.look(port, &buffer[..len]) {
-            Some(entered) => Taken::Packet(Entered { arrived, len, ..entered }),
+            Some(datagram) => Taken::Packet(Datagram { arrived, len, ..datagram }),
             None => {
                 self.strangers += 1;
                 Taken::Stranger
@@ -54,11 +58,15 @@ impl<S: Sort> Ports for Devices<S> {
         }
     }
 
-    fn deliver(&mut self, e: &Entered, bytes: &[u8]) -> bool {
+    fn mark(&self, bytes: &mut [u8]) {
+        ip::mark(bytes.get_mut(self.sort.before_ip()..).unwrap_or_default());
+    }
+
+    fn deliver(&mut self, e: &Datagram, bytes: &[u8]) -> bool {
         self.files[e.exit as usize].write(bytes).is_ok_and(|n| n == bytes.len())
     }
 
-    fn tape(&self, tape: &mut Tape, at: Time, e: &Entered, bytes: &[u8], seen: Seen) {
+    fn tape(&self, tape: &mut Tape, at: Time, e: &Datagram, bytes: &[u8], seen: Seen) {
         tape.raw(at, if seen == Seen::Coming { e.from } else { e.to }, bytes, seen);
     }
 
@@ -73,24 +81,25 @@ impl<S: Sort> Ports for Devices<S> {
 
 /// TUN devices of nodes in network namespaces, one a node: a packet goes to the node that has its address.
 pub struct Nodes<'a> {
-    nodes: u16,
+    nodes: usize,
     flows: Flows<'a>,
 }
 
 impl<'a> Nodes<'a> {
     /// Of so many nodes.
-    pub fn new(nodes: u16, flows: Flows<'a>) -> Self {
+    pub fn new(nodes: usize, flows: Flows<'a>) -> Self {
         Self { nodes, flows }
     }
 }
 
 impl Sort for Nodes<'_> {
-    fn look(&mut self, device: usize, bytes: &[u8]) -> Option<Entered> {
+    fn look(&mut self, device: usize, bytes: &[u8]) -> Option<Datagram> {
         let packet = ip::Packet::new_checked(bytes).ok()?;
-        let from = device as u16;
-        let to = addresses::node_at(packet.destination()).filter(|to| *to < self.nodes && *to != from)?;
-        let entered = self.flows.of_packet([from, to], &packet, bytes, bytes.len() as u32 + LINK_BYTES);
-        Some(Entered { from, to, exit: to.into(), ..entered })
+        let from = NodeId(device as u16);
+        let to =
+            addresses::node_at(packet.destination()).filter(|to| to.index() < self.nodes && *to != from)?;
+        let datagram = self.flows.of_packet([from, to], &packet, bytes, bytes.len() as u32 + LINK_BYTES);
+        Some(Datagram { from: from.0, to: to.0, exit: to.0.into(), ..datagram })
     }
 
     fn unread(&self) -> u64 {
@@ -106,13 +115,22 @@ pub struct Across {
 }
 
 impl Sort for Across {
-    fn look(&mut self, device: usize, bytes: &[u8]) -> Option<Entered> {
+    fn look(&mut self, device: usize, bytes: &[u8]) -> Option<Datagram> {
         let packet = ip::Packet::new_checked(bytes).ok()?;
         self.unread += u64::from(packet.hides_port());
         let (from, to) = (device as u16, u16::from(device == usize::from(NEAR)));
-        let (dscp, rated_bytes) = (packet.dscp(), bytes.len() as u32);
+        let (dscp, ecn, rated_bytes) = (packet.dscp(), packet.ecn(), bytes.len() as u32);
         let wire_bytes = rated_bytes + LINK_BYTES;
-        Some(Entered { from, to, exit: to.into(), dscp, wire_bytes, rated_bytes, ..Entered::default() })
+        Some(Datagram {
+            from,
+            to,
+            exit: to.into(),
+            dscp,
+            ecn,
+            wire_bytes,
+            rated_bytes,
+            ..Datagram::default()
+        })
     }
 
     fn unread(&self) -> u64 {

@@ -47,7 +47,7 @@ pub fn unheard(kind: &str, listen: SocketAddr, why: &io::Error) -> RunError {
         io::ErrorKind::AddrNotAvailable => "; allowed: an address of this computer",
         _ => "",
     };
-    RunError::new(format!("PORT: no {kind} socket on {listen}: {why}{remedy}"))
+    RunError::world(format!("PORT: no {kind} socket on {listen}: {why}{remedy}"))
 }
 
 /// A door in one direction, as it is told.
@@ -93,7 +93,7 @@ mod tests {
         ] {
             let why = io::Error::from(kind);
             let said = format!("PORT: no UDP socket on 127.0.0.1:80: {why}{remedy}");
-            assert_eq!(unheard("UDP", at, &why).0, said);
+            assert_eq!(unheard("UDP", at, &why).found, said);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The loop: from ports into the network, and out again when the network says so.
 
-use super::{Accounts, Delivery, Entered, Layers, Ports, Taken, Tape};
+use super::{Accounts, Datagram, Delivery, Layers, Ports, Taken, Tape};
 use crate::os::{
     clock::{thread_cpu_ns, RunClock},
     socket::MAX_DATAGRAM,
@@ -8,11 +8,12 @@ use crate::os::{
 };
 use hdrhistogram::Histogram;
 use tcps_core::{
+    ids::LinkId,
     record::DropReason,
     report::histogram,
     time::{Time, NEVER},
 };
-use tcps_net::{NetEvent, Packet};
+use tcps_net::{NetEvent, Packet, Passage};
 use tcps_plan::{
     report::{RealSelf, Spread},
     Waiting,
@@ -33,8 +34,10 @@ pub trait Host {
     /// Does what is due, each time that the engine has been awake; whether it touched the network.
     fn act(&mut self, between: Between<'_>) -> bool;
     /// The network has dropped a packet.
-    fn dropped(&mut self, _at: Time, _packet: &Packet, _link: u16, _reason: DropReason) {}
-    /// The engine has stood still.
+    fn dropped(&mut self, _at: Time, _packet: &Packet, _link: LinkId, _reason: DropReason) {}
+    /// A link took a packet.
+    fn passed(&mut self, _passage: &Passage) {}
+    /// The engine has stalled.
     fn gap(&mut self, _now: Time, _late: Time) {}
 }
 
@@ -70,7 +73,7 @@ pub struct Engine<'a, H> {
     start: Time,
     network: Layers,
     desk: Desk<'a>,
-    /// What was read and has yet to enter: when it came, and its letter.
+    /// What was read and has yet to enter: when it came, and its number in the pool.
     arrivals: Vec<(Time, u32)>,
     buffer: Vec<u8>,
     /// The network never goes back in time.
@@ -109,13 +112,13 @@ impl<'a, H: Host> Engine<'a, H> {
         start: Time,
         pace: Pace,
     ) -> Self {
-        let (clock, letters) = (RunClock::new(start), Pool::default());
+        let (clock, pool) = (RunClock::new(start), Pool::default());
         Self {
             host,
             pace,
             start,
             network,
-            desk: Desk { ports, clock, start, letters, accounts, tape: None },
+            desk: Desk { ports, clock, start, pool, accounts, tape: None },
             arrivals: Vec::with_capacity(BATCH),
             buffer: vec![0; MAX_DATAGRAM],
             latest: 0,
@@ -195,8 +198,8 @@ impl<'a, H: Host> Engine<'a, H> {
                 Taken::Empty => return,
                 Taken::Stranger => {}
                 Taken::Packet(e) => {
-                    let letter = self.desk.post(e, &self.buffer[..e.len]);
-                    self.arrivals.push((e.arrived, letter));
+                    let in_flight = self.desk.post(e, &self.buffer[..e.len]);
+                    self.arrivals.push((e.arrived, in_flight));
                 }
             }
         }
@@ -208,10 +211,10 @@ impl<'a, H: Host> Engine<'a, H> {
         arrivals.sort_by_key(|(arrived, _)| *arrived);
         for (arrived, payload) in arrivals.drain(..) {
             self.advance(arrived);
-            let letter = &mut self.desk.letters.all[payload as usize];
-            letter.at = self.latest;
-            let Entered { from, to: dst, class, index, dscp, wire_bytes, .. } = letter.entered;
-            let packet = Packet { payload, class, index, dst, dscp, wire_bytes, sent_ns: arrived };
+            let in_flight = &mut self.desk.pool.all[payload as usize];
+            in_flight.at = self.latest;
+            let Datagram { from, to: dst, class, index, dscp, ecn, wire_bytes, .. } = in_flight.datagram;
+            let packet = Packet { payload, class, index, dst, dscp, ecn, wire_bytes, sent_ns: arrived };
             self.network.send(self.latest, from, packet);
         }
         self.arrivals = arrivals;
@@ -221,6 +224,9 @@ impl<'a, H: Host> Engine<'a, H> {
         let Self { host, network, desk, latest, .. } = self;
         *latest = until.max(*latest);
         network.advance(*latest, |event| desk.take(event, host));
+        while let Some(passage) = network.poll_passage() {
+            host.passed(&passage);
+        }
     }
 
     fn end(self, privileges: Vec<String>, cpu_ns: Time) -> Ended<H> {
@@ -258,96 +264,102 @@ struct Desk<'a> {
     ports: Box<dyn Ports + 'a>,
     clock: RunClock,
     start: Time,
-    letters: Pool,
+    pool: Pool,
     accounts: Accounts,
     tape: Option<Tape>,
 }
 
 impl Desk<'_> {
     /// Keeps a packet that came in.
-    fn post(&mut self, entered: Entered, bytes: &[u8]) -> u32 {
-        let account = self.accounts.number((entered.door, entered.from, entered.to));
+    fn post(&mut self, datagram: Datagram, bytes: &[u8]) -> u32 {
+        let account = self.accounts.number((datagram.door, datagram.from, datagram.to));
         self.accounts.at(account).came(bytes.len());
         if let Some(tape) = &mut self.tape {
-            self.ports.tape(tape, self.start + entered.arrived, &entered, bytes, Seen::Coming);
+            self.ports.tape(tape, self.start + datagram.arrived, &datagram, bytes, Seen::Coming);
         }
-        self.letters.keep(entered, account, bytes)
+        self.pool.keep(datagram, account, bytes)
     }
 
     /// Does what the network says.
     fn take(&mut self, event: NetEvent, host: &mut impl Host) {
         let packet = match event {
             NetEvent::Duplicated { packet, .. } => {
-                self.letters.all[packet.payload as usize].copies += 1;
+                let in_flight = &mut self.pool.all[packet.payload as usize];
+                in_flight.copies += 1;
+                self.accounts.at(in_flight.account).copied();
                 return;
             }
             NetEvent::Dropped { at, packet, link, reason } => {
-                self.accounts.at(self.letters.all[packet.payload as usize].account).lost(reason);
+                self.accounts.at(self.pool.all[packet.payload as usize].account).lost(reason);
                 host.dropped(at, &packet, link, reason);
                 packet
             }
             NetEvent::Arrived { at, packet, .. } => {
-                self.deliver(at, packet.payload);
+                self.deliver(at, &packet);
                 packet
             }
         };
-        self.letters.let_go(packet.payload);
+        self.pool.let_go(packet.payload);
     }
 
-    fn deliver(&mut self, at: Time, id: u32) {
-        let letter = &self.letters.all[id as usize];
-        let e = &letter.entered;
-        let sent = self.ports.deliver(e, &letter.bytes).then(|| self.clock.now());
-        self.accounts.at(letter.account).left(Delivery {
+    fn deliver(&mut self, at: Time, packet: &Packet) {
+        let in_flight = &mut self.pool.all[packet.payload as usize];
+        if in_flight.datagram.ecn != packet.ecn {
+            in_flight.datagram.ecn = packet.ecn;
+            self.ports.mark(&mut in_flight.bytes);
+        }
+        let e = &in_flight.datagram;
+        let sent = self.ports.deliver(e, &in_flight.bytes).then(|| self.clock.now());
+        self.accounts.at(in_flight.account).left(Delivery {
             arrived: e.arrived,
-            entered: letter.at,
+            entered: in_flight.at,
             set: at,
             sent,
-            bytes: letter.bytes.len(),
+            bytes: in_flight.bytes.len(),
             rated_bytes: e.rated_bytes,
         });
         if let (Some(sent), Some(tape)) = (sent, &mut self.tape) {
-            self.ports.tape(tape, self.start + sent, e, &letter.bytes, Seen::Leaving);
+            self.ports.tape(tape, self.start + sent, e, &in_flight.bytes, Seen::Leaving);
         }
     }
 }
 
-/// Packets under way, by number; the memory of those that are through is used again.
+/// Packets in flight, by number; the memory of those that are through is used again.
 #[derive(Default)]
 struct Pool {
-    all: Vec<Letter>,
+    all: Vec<InFlight>,
     free: Vec<u32>,
 }
 
-/// A packet under way.
+/// A packet in flight.
 #[derive(Default)]
-struct Letter {
-    entered: Entered,
+struct InFlight {
+    datagram: Datagram,
     /// When it entered the network, which never goes back in time: at its arrival or later.
     at: Time,
     account: u32,
     bytes: Vec<u8>,
-    /// Copies that the network has made of it and that are under way.
+    /// Copies that the network has made of it and that are in flight.
     copies: u16,
 }
 
 impl Pool {
-    fn keep(&mut self, entered: Entered, account: u32, bytes: &[u8]) -> u32 {
+    fn keep(&mut self, datagram: Datagram, account: u32, bytes: &[u8]) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {
-            self.all.push(Letter::default());
+            self.all.push(InFlight::default());
             self.all.len() as u32 - 1
         });
-        let letter = &mut self.all[id as usize];
-        (letter.entered, letter.account, letter.copies) = (entered, account, 0);
-        letter.bytes.clear();
-        letter.bytes.extend_from_slice(bytes);
+        let in_flight = &mut self.all[id as usize];
+        (in_flight.datagram, in_flight.account, in_flight.copies) = (datagram, account, 0);
+        in_flight.bytes.clear();
+        in_flight.bytes.extend_from_slice(bytes);
         id
     }
 
     fn let_go(&mut self, id: u32) {
-        let letter = &mut self.all[id as usize];
-        match letter.copies.checked_sub(1) {
-            Some(left) => letter.copies = left,
+        let in_flight = &mut self.all[id as usize];
+        match in_flight.copies.checked_sub(1) {
+            Some(left) => in_flight.copies = left,
             None => self.free.push(id),
         }
     }

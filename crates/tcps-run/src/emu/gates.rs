@@ -4,7 +4,7 @@
 //! to tell the node they send there, and what it says itself comes to them from there; who has sent something is told
 //! by the address of the socket. A datagram enters at its kernel stamp, not when the loop wakes up.
 
-use super::{Entered, Flows, Ports, Taken, Troubles};
+use super::{Datagram, Flows, Ports, Taken, Troubles};
 use crate::{
     addresses::{self, asides::Asides},
     os::{clock::RunClock, socket::Socket},
@@ -14,21 +14,22 @@ use std::{
     net::SocketAddr,
     os::fd::RawFd,
 };
+use tcps_core::ids::{ChannelId, NodeId};
 use tcps_plan::{Plan, RunError, OVERHEAD_BYTES};
 
 /// A gate: (node, channel, address) where a node sends what is for a channel; (node, nothing, address) that stands for a
 /// node outside channels.
-pub type GateAddress = (u16, Option<u16>, SocketAddr);
+pub type GateAddress = (NodeId, Option<ChannelId>, SocketAddr);
 
 /// Where nodes listen.
 #[derive(Debug, Default)]
 pub struct Listeners {
     /// Per (node, channel).
-    pub channels: BTreeMap<(u16, u16), SocketAddr>,
+    pub channels: BTreeMap<(NodeId, ChannelId), SocketAddr>,
     /// Per node, for everything else, in the order of its loops.
-    pub asides: BTreeMap<u16, Vec<SocketAddr>>,
+    pub asides: BTreeMap<NodeId, Vec<SocketAddr>>,
     /// Every address from which a node sends everything else: its loops have a socket each.
-    pub aside_senders: BTreeSet<(u16, SocketAddr)>,
+    pub aside_senders: BTreeSet<(NodeId, SocketAddr)>,
 }
 
 /// All gates: those of channels in pairs, so that a datagram leaves through the other one of its pair; then one a node.
@@ -38,7 +39,7 @@ pub struct Gates<'a> {
     /// Number of the gate of the first node.
     first_node: usize,
     /// Node behind each address that datagrams outside channels come from.
-    aside_senders: BTreeMap<SocketAddr, u16>,
+    aside_senders: BTreeMap<SocketAddr, NodeId>,
     asides: Asides,
     strangers: u64,
 }
@@ -51,24 +52,24 @@ struct Gate {
 /// A way into the network.
 enum Way {
     /// What arrives here comes from a channel's side at `from`, which listens at `peer`, and goes to node `to`.
-    Channel { channel: u16, from: u16, to: u16, peer: Option<SocketAddr> },
+    Channel { channel: ChannelId, from: NodeId, to: NodeId, peer: Option<SocketAddr> },
     /// What arrives here is for a node, outside channels.
-    Node(u16),
+    Node(NodeId),
 }
 
 impl<'a> Gates<'a> {
     /// Binds the gates of a plan.
     pub fn bind(plan: &'a Plan) -> Result<Self, RunError> {
-        let ip = |node: u16| addresses::gate_address(&plan.real, node);
+        let ip = |node: NodeId| addresses::gate_address(&plan.real, node);
         let mut gates = Vec::new();
-        for (c, channel) in plan.channels.iter().zip(0..) {
+        for (channel, c) in ChannelId::each(&plan.channels) {
             for (from, to) in [(c.a, c.b), (c.b, c.a)] {
                 let way = Way::Channel { channel, from, to, peer: None };
                 gates.push(Gate { socket: Socket::bind(ip(from))?, way });
             }
         }
         let first_node = gates.len();
-        for node in 0..plan.nodes.len() as u16 {
+        for (node, _) in NodeId::each(&plan.nodes) {
             gates.push(Gate { socket: Socket::bind(ip(node))?, way: Way::Node(node) });
         }
         let (flows, aside_senders) = (Flows::new(plan, &BTreeMap::new()), BTreeMap::new());
@@ -100,14 +101,14 @@ impl<'a> Gates<'a> {
     }
 
     /// Sender, receiver, exit and channel of what an address sent to a gate; nothing if it is a stranger's.
-    fn look(&self, port: usize, sender: SocketAddr) -> Option<(u16, u16, usize, Option<u16>)> {
+    fn look(&self, port: usize, sender: SocketAddr) -> Option<(NodeId, NodeId, usize, Option<ChannelId>)> {
         match self.gates[port].way {
             Way::Channel { channel, from, to, peer } => {
                 (peer == Some(sender)).then_some((from, to, port ^ 1, Some(channel)))
             }
             Way::Node(to) => {
                 let from = self.aside_senders.get(&sender).copied().filter(|from| *from != to)?;
-                Some((from, to, self.first_node + usize::from(from), None))
+                Some((from, to, self.first_node + from.index(), None))
             }
         }
     }
@@ -126,18 +127,19 @@ impl Ports for Gates<'_> {
             self.strangers += 1;
             return Taken::Stranger;
         };
-        let (len, dscp, exit) = (got.len, got.dscp, exit as u32);
-        let entered = self.flows.of_datagram(channel, from, &buffer[..len], len as u32 + OVERHEAD_BYTES);
-        Taken::Packet(Entered { from, to, exit, arrived, len, dscp, ..entered })
+        let (len, dscp, ecn, exit) = (got.len, got.dscp, got.ecn, exit as u32);
+        let datagram = self.flows.of_datagram(channel, from, &buffer[..len], len as u32 + OVERHEAD_BYTES);
+        let (from, to) = (from.0, to.0);
+        Taken::Packet(Datagram { from, to, exit, arrived, len, dscp, ecn, ..datagram })
     }
 
-    fn deliver(&mut self, e: &Entered, bytes: &[u8]) -> bool {
+    fn deliver(&mut self, e: &Datagram, bytes: &[u8]) -> bool {
         let g = &mut self.gates[e.exit as usize];
         let target = match g.way {
             Way::Channel { peer, .. } => peer,
-            Way::Node(_) => self.asides.of(e.to, bytes),
+            Way::Node(_) => self.asides.of(NodeId(e.to), bytes),
         };
-        target.is_some_and(|target| g.socket.send(bytes, target, e.dscp))
+        target.is_some_and(|target| g.socket.send(bytes, target, e.ecn.tos(e.dscp)))
     }
 
     fn stamps(&self) -> &'static str {
@@ -181,10 +183,10 @@ mod tests {
         let sockets: Vec<_> = (0..3).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
         let at = |n: usize| sockets[n].local_addr().unwrap();
         let told = gates.addresses().unwrap();
-        let gate = |node: u16| told.iter().find(|g| (g.0, g.1) == (node, None)).unwrap().2;
+        let gate = |node: u16| told.iter().find(|g| (g.0, g.1) == (NodeId(node), None)).unwrap().2;
         let listeners = Listeners {
-            asides: (0..3).map(|n| (n, vec![at(n as usize)])).collect(),
-            aside_senders: (0..3).map(|n| (n, at(n as usize))).collect(),
+            asides: (0..3).map(|n| (NodeId(n), vec![at(n as usize)])).collect(),
+            aside_senders: (0..3).map(|n| (NodeId(n), at(n as usize))).collect(),
             ..Listeners::default()
         };
         let mut gates = gates.joined(&plan, &listeners);
@@ -203,7 +205,7 @@ mod tests {
         sockets[2].send_to(b"hand", gate(1)).unwrap();
         let Some((Taken::Packet(e), bytes)) = take(&mut gates, 1) else { panic!("nothing entered") };
         assert_eq!((e.from, e.to, &bytes[..e.len]), (2, 1, &b"hand"[..]));
-        assert!(gates.deliver(&Entered { dscp: 46, ..e }, &bytes[..e.len]));
+        assert!(gates.deliver(&Datagram { dscp: 46, ..e }, &bytes[..e.len]));
         let mut got = [0; 64];
         let (len, from) = sockets[1].recv_from(&mut got).unwrap();
         assert_eq!(

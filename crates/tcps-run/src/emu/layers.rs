@@ -1,12 +1,12 @@
-//! Networks in layers: a new one takes what comes from now on, an old one keeps what is under way until it is empty.
+//! Networks in layers: a new one takes what comes from now on, an old one keeps what is in flight until it is empty.
 
 use crate::carrier::{Carrier, ForeignSelf};
 use std::os::fd::RawFd;
 use tcps_core::time::{Time, NEVER};
-use tcps_net::{NetEvent, Packet};
-use tcps_plan::net::{LinkStats, TrafficStats};
+use tcps_net::{NetEvent, Packet, Passage};
+use tcps_plan::net::{Hops, LinkStats, TrafficStats};
 
-/// A network with the number of packets that are under way in it.
+/// A network with the number of packets that are in flight in it.
 struct Layer {
     network: Carrier,
     open: u64,
@@ -16,24 +16,26 @@ struct Layer {
 pub struct Layers {
     present: Layer,
     before: Vec<Layer>,
-    /// Background traffic that stops, and when: at the end of a run, though its engine goes on.
-    traffic: (u16, Time),
+    /// Entries of background traffic that are still to be stopped, and when: at the end of a run, though its engine goes on.
+    stopping: Option<(u16, Time)>,
+    /// Whether they have been.
+    stopped: bool,
 }
 
 impl Layers {
     /// With one network.
     pub fn new(network: Carrier) -> Self {
-        Self { present: Layer { network, open: 0 }, before: Vec::new(), traffic: (0, NEVER) }
+        Self { present: Layer { network, open: 0 }, before: Vec::new(), stopping: None, stopped: false }
     }
 
     /// With so many entries of background traffic that stop at a moment.
     pub fn stopping(self, traffic: u16, at: Time) -> Self {
-        Self { traffic: (traffic, at), ..self }
+        Self { stopping: (traffic > 0).then_some((traffic, at)), ..self }
     }
 
     /// Whether background traffic has been stopped for good.
     pub fn has_stopped(&self) -> bool {
-        self.traffic.0 > 0 && self.traffic.1 == NEVER
+        self.stopped
     }
 
     /// The present network.
@@ -83,6 +85,11 @@ impl Layers {
         self.present.network.accounts()
     }
 
+    /// See [`Carrier::hops`].
+    pub fn hops(&self) -> Vec<Hops> {
+        self.present.network.hops()
+    }
+
     /// See [`Carrier::itself`].
     pub fn itself(&self) -> Option<&ForeignSelf> {
         self.present.network.itself()
@@ -94,6 +101,11 @@ impl Layers {
         all.filter_map(|l| l.network.poll_timeout()).min().unwrap_or(NEVER)
     }
 
+    /// What became of a packet at a link, in any of them.
+    pub fn poll_passage(&mut self) -> Option<Passage> {
+        self.before.iter_mut().chain([&mut self.present]).find_map(|l| l.network.poll_passage())
+    }
+
     /// A packet enters the present network.
     pub fn send(&mut self, now: Time, from: u16, packet: Packet) {
         self.present.open += 1;
@@ -102,9 +114,8 @@ impl Layers {
 
     /// Does what is due in all networks until `until`, and hands over what comes of it.
     pub fn advance(&mut self, until: Time, mut take: impl FnMut(NetEvent)) {
-        let (traffic, end) = self.traffic;
-        if end <= until {
-            self.traffic.1 = NEVER;
+        if let Some((traffic, end)) = self.stopping.filter(|(_, end)| *end <= until) {
+            (self.stopping, self.stopped) = (None, true);
             self.reach(end, &mut take);
             (0..traffic).for_each(|t| self.present.network.set_traffic(end, t, false));
         }

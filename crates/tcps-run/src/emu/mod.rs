@@ -41,7 +41,7 @@ use std::{
     os::fd::RawFd,
     sync::{Mutex, MutexGuard, PoisonError},
 };
-use tcps_core::time::Time;
+use tcps_core::{endpoint::Ecn, time::Time};
 use tcps_wire::pcapng::Seen;
 
 /// Where packets come in and go out. Ports are numbered as their descriptors.
@@ -54,10 +54,12 @@ pub trait Ports: Send {
     }
     /// The next packet at a port, with its bytes in the buffer.
     fn receive(&mut self, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken;
+    /// Marks a whole packet that met congestion in the network; bytes of ports that carry payloads stay as they are.
+    fn mark(&self, _bytes: &mut [u8]) {}
     /// Sends a packet that came out of the network; tells whether it went.
-    fn deliver(&mut self, entered: &Entered, bytes: &[u8]) -> bool;
+    fn deliver(&mut self, datagram: &Datagram, bytes: &[u8]) -> bool;
     /// Adds a packet to a capture: where it came in, or where it goes out.
-    fn tape(&self, _tape: &mut Tape, _at: Time, _entered: &Entered, _bytes: &[u8], _seen: Seen) {}
+    fn tape(&self, _tape: &mut Tape, _at: Time, _entered: &Datagram, _bytes: &[u8], _seen: Seen) {}
     /// What says when packets came in.
     fn stamps(&self) -> &'static str;
     /// What went wrong so far.
@@ -75,12 +77,12 @@ pub enum Taken {
     /// A packet that is not for the network.
     Stranger,
     /// One that is.
-    Packet(Entered),
+    Packet(Datagram),
 }
 
-/// A packet that comes in.
+/// A datagram that comes in, as ports read it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Entered {
+pub struct Datagram {
     /// Door of a proxy, of several between the same ends.
     pub door: u16,
     /// Vertex that it comes from.
@@ -99,6 +101,8 @@ pub struct Entered {
     pub index: u32,
     /// Differentiated services code point.
     pub dscp: u8,
+    /// What its IP header says of congestion.
+    pub ecn: Ecn,
     /// Size that links count.
     pub wire_bytes: u32,
     /// Size that rates are told of.

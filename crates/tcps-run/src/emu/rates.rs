@@ -6,7 +6,10 @@
 //!          |.·˙____________ set moment
 //! ```
 
-use tcps_core::time::{Time, SECOND};
+use tcps_core::{
+    fit::Slope,
+    time::{Time, SECOND},
+};
 
 /// The shortest span of which a rate is told.
 const SHORTEST_NS: Time = SECOND;
@@ -56,37 +59,7 @@ impl Rates {
     pub fn delivered_bps(&self) -> Option<f64> {
         let set_bps = self.set_bps().filter(|_| self.handed > 0)?;
         let kept = self.handed as f64 / (self.handed + self.refused) as f64;
-        Some(set_bps * kept / (1.0 + self.lateness.slope()))
-    }
-}
-
-/// Least squares through points that come one by one.
-#[derive(Debug, Clone, Default)]
-struct Slope {
-    n: f64,
-    x: f64,
-    y: f64,
-    xx: f64,
-    xy: f64,
-}
-
-impl Slope {
-    fn add(&mut self, x: f64, y: f64) {
-        self.n += 1.0;
-        let off = x - self.x;
-        self.x += off / self.n;
-        self.y += (y - self.y) / self.n;
-        self.xx += off * (x - self.x);
-        self.xy += off * (y - self.y);
-    }
-
-    /// The line's slope; 0 of points that have none.
-    fn slope(&self) -> f64 {
-        if self.xx > 0.0 {
-            self.xy / self.xx
-        } else {
-            0.0
-        }
+        Some(set_bps * kept / (1.0 + self.lateness.slope().unwrap_or(0.0)))
     }
 }
 

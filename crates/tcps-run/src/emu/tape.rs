@@ -28,19 +28,19 @@ impl Tape {
         Ok(Self { capture: Capture::begin(path, &blocks)?, wall_ns: wall - monotonic_ns() })
     }
 
-    /// A datagram that was seen at a side at this moment of CLOCK_MONOTONIC. One too long for IP is left out.
+    /// A datagram that was seen at a side at this moment of CLOCK_MONOTONIC, with the byte of its code point and mark. One too long for IP is left out.
     pub fn datagram(
         &mut self,
         at: Time,
         side: u16,
         ends: (SocketAddr, SocketAddr),
-        dscp: u8,
+        tos: u8,
         bytes: &[u8],
         seen: Seen,
     ) {
         let (time, path) = (at + self.wall_ns, path(ends.0, ends.1));
         self.capture.block(time, |out| {
-            let _ = pcapng::packet(out, u32::from(side), time, &path, dscp, bytes, seen);
+            let _ = pcapng::packet(out, u32::from(side), time, &path, tos, bytes, seen);
         });
     }
 

@@ -34,7 +34,7 @@ use tcps_plan::RunError;
 const SEGMENT: usize = 1448;
 /// Headers of a segment on the wire: TCP with time stamps, IPv4, link. [model: wire size]
 const HEADERS: u32 = 32 + 20 + LINK_BYTES;
-/// Room of a pipe beside what its delay and rate keep under way.
+/// Room of a pipe beside what its delay and rate keep in flight.
 const ROOM: usize = 64 << 10;
 const MOST_ROOM: usize = 16 << 20;
 /// Most connections of a door at a time: each takes four descriptors and four threads.
@@ -45,14 +45,14 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// What lies between, in one direction, for all connections together.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Line {
+struct TcpLine {
     rate_bps: f64,
     delay_ns: Time,
     /// When it is free again.
     free: Time,
 }
 
-impl Line {
+impl TcpLine {
     /// When a segment that comes now will have arrived.
     fn carry(&mut self, now: Time, bytes: usize) -> Time {
         self.free = self.free.max(now) + serialisation_ns(bytes as u32 + HEADERS, self.rate_bps);
@@ -67,7 +67,7 @@ impl Line {
 
 /// Both directions.
 #[derive(Clone)]
-pub struct Lines(Arc<[Mutex<Line>; 2]>);
+pub struct Lines(Arc<[Mutex<TcpLine>; 2]>);
 
 impl Lines {
     /// Delay and rate of the way that packets take: the sum of all delays, the smallest rate; an error where the network
@@ -76,20 +76,23 @@ impl Lines {
         let network = BusyNetwork::of(spec, &[], seed, &mut Disk)?;
         let line = |from, to, words: &str| {
             let route = network.network().route(from, to);
-            let none = || RunError::new(format!("network: no way leads {words}; a link must join them"));
+            let none =
+                || RunError::config(format!("network: no path leads {words}; add a link between them"));
             let route = route.ok_or_else(none)?;
-            let links = || route.iter().map(|l| &spec.links[usize::from(*l)]);
+            let links = || route.iter().map(|l| &spec.links[*l]);
             let delay_ns = links().map(|l| l.delay_ns).sum();
             let rate_bps = links().filter_map(|l| l.rate_bps).fold(f64::INFINITY, f64::min);
-            Ok(Mutex::new(Line { rate_bps, delay_ns, free: 0 }))
+            Ok::<_, RunError>(Mutex::new(TcpLine { rate_bps, delay_ns, free: 0 }))
         };
         let there = line(NEAR, FAR, "from near to far")?;
         Ok(Self(Arc::new([there, line(FAR, NEAR, "from far to near")?])))
     }
 
     /// Neither delay nor a limited rate.
-    pub fn straight() -> Self {
-        Self(Arc::new([(); 2].map(|()| Mutex::new(Line { rate_bps: f64::INFINITY, delay_ns: 0, free: 0 }))))
+    pub fn direct() -> Self {
+        Self(Arc::new(
+            [(); 2].map(|()| Mutex::new(TcpLine { rate_bps: f64::INFINITY, delay_ns: 0, free: 0 })),
+        ))
     }
 }
 
@@ -122,7 +125,7 @@ impl TcpDoor {
 
     /// Begins to accept.
     pub fn over(listener: TcpListener, plan: &DoorPlan, lines: &Lines) -> Result<Self, RunError> {
-        let fail = |e: std::io::Error| RunError::new(format!("no TCP socket on {}: {e}", plan.listen));
+        let fail = |e: std::io::Error| RunError::system(format!("no TCP socket on {}", plan.listen), e);
         let address = listener.local_addr().map_err(fail)?;
         let common = Arc::new(Common {
             lines: lines.clone(),
@@ -145,11 +148,11 @@ impl TcpDoor {
         self.address
     }
 
-    /// Takes delay and rate from lines of another network; what is under way keeps its moment. All doors share the lines.
+    /// Takes delay and rate from lines of another network; what is in flight keeps its moment. All doors share the lines.
     pub fn set(&self, others: &Lines) {
         for (line, new) in self.common.lines.0.iter().zip(others.0.iter()) {
             let mut line = lock(line);
-            *line = Line { free: line.free, ..*lock(new) };
+            *line = TcpLine { free: line.free, ..*lock(new) };
         }
     }
 
@@ -283,7 +286,7 @@ fn break_off(one: &TcpStream, other: &TcpStream) {
     }
 }
 
-fn read(mut from: &TcpStream, pipe: &Pipe, line: &Mutex<Line>, account: &Mutex<Account>) {
+fn read(mut from: &TcpStream, pipe: &Pipe, line: &Mutex<TcpLine>, account: &Mutex<Account>) {
     let (mut buffer, mut last) = ([0; 16 << 10], 0);
     while let Ok(got @ 1..) = from.read(&mut buffer) {
         let came = monotonic_ns();
@@ -320,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_line_sends_one_segment_after_the_other_and_then_delays_them() {
-        let mut line = Line { rate_bps: 8e6, delay_ns: 5000, free: 0 };
+        let mut line = TcpLine { rate_bps: 8e6, delay_ns: 5000, free: 0 };
         // 922 B and 78 B of headers take 1 ms.
         assert_eq!(line.carry(0, 922), 1_000_000 + 5000);
         assert_eq!(line.carry(10, 922), 2_000_000 + 5000);
@@ -332,7 +335,7 @@ mod tests {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let (listen, target) = ("127.0.0.1:0".parse().unwrap(), server.local_addr().unwrap());
         let plan = DoorPlan { name: "a".into(), kind: crate::emu::DoorKind::Tcp, listen, target };
-        let door = TcpDoor::over(TcpDoor::listen(&plan).unwrap(), &plan, &Lines::straight()).unwrap();
+        let door = TcpDoor::over(TcpDoor::listen(&plan).unwrap(), &plan, &Lines::direct()).unwrap();
         door.common.open.store(MOST, Ordering::Relaxed);
         let mut client = TcpStream::connect(door.address()).unwrap();
         client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -387,8 +390,8 @@ mod tests {
         }));
         let found = Lines::of(&spec.unwrap(), 1).unwrap().0;
         let found = [0, 1].map(|i| *lock(&found[i]));
-        assert_eq!(found[0], Line { rate_bps: 1e5, delay_ns: 7, free: 0 });
-        assert_eq!(found[1], Line { rate_bps: f64::INFINITY, delay_ns: 9, free: 0 });
+        assert_eq!(found[0], TcpLine { rate_bps: 1e5, delay_ns: 7, free: 0 });
+        assert_eq!(found[1], TcpLine { rate_bps: f64::INFINITY, delay_ns: 9, free: 0 });
         assert_eq!(found[1].room(), MOST_ROOM);
     }
 }

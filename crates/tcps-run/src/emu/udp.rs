@@ -5,7 +5,7 @@
 //!  client B ─►        "       ═ network ═► socket of B ─►   "
 //! ```
 
-use super::{unheard, DoorPlan, Entered, Ports, Taken, Tape, Troubles, FAR, NEAR};
+use super::{unheard, Datagram, DoorPlan, Ports, Taken, Tape, Troubles, FAR, NEAR};
 use crate::os::{clock::RunClock, socket::Socket};
 use std::{
     collections::BTreeMap,
@@ -164,10 +164,10 @@ impl Ports for UdpDoors {
             self.strangers += 1;
             return Taken::Stranger;
         };
-        let (len, dscp, size) = (got.len, got.dscp, got.len as u32);
+        let (len, dscp, ecn, size) = (got.len, got.dscp, got.ecn, got.len as u32);
         let (class, wire_bytes, rated_bytes) = (door, size + OVERHEAD_BYTES, size);
         let to = NEAR + FAR - from;
-        Taken::Packet(Entered {
+        Taken::Packet(Datagram {
             door,
             from,
             to,
@@ -177,29 +177,31 @@ impl Ports for UdpDoors {
             class,
             index: 0,
             dscp,
+            ecn,
             wire_bytes,
             rated_bytes,
         })
     }
 
-    fn deliver(&mut self, e: &Entered, bytes: &[u8]) -> bool {
+    fn deliver(&mut self, e: &Datagram, bytes: &[u8]) -> bool {
         let Some(client) = self.clients.get_mut(&e.exit) else { return false };
         let door = &mut self.doors[usize::from(e.door)];
         client.heard = e.arrived.max(client.heard);
+        let tos = e.ecn.tos(e.dscp);
         match e.from {
-            NEAR => client.socket.send(bytes, door.target, e.dscp),
-            _ => door.socket.send(bytes, client.address, e.dscp),
+            NEAR => client.socket.send(bytes, door.target, tos),
+            _ => door.socket.send(bytes, client.address, tos),
         }
     }
 
-    fn tape(&self, tape: &mut Tape, at: Time, e: &Entered, bytes: &[u8], seen: Seen) {
+    fn tape(&self, tape: &mut Tape, at: Time, e: &Datagram, bytes: &[u8], seen: Seen) {
         let Some(client) = self.clients.get(&e.exit) else { return };
         let door = &self.doors[usize::from(e.door)];
         let (near, far) = ((client.address, door.listen), (client.own, door.target));
         let side = if seen == Seen::Coming { e.from } else { e.to };
         let ends = if side == NEAR { near } else { far };
         let ends = if e.from == NEAR { ends } else { (ends.1, ends.0) };
-        tape.datagram(at, side, ends, e.dscp, bytes, seen);
+        tape.datagram(at, side, ends, e.ecn.tos(e.dscp), bytes, seen);
     }
 
     fn stamps(&self) -> &'static str {
@@ -247,10 +249,10 @@ mod tests {
     }
 
     /// What comes in at a port, once it is there.
-    fn take(doors: &mut UdpDoors, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Entered {
+    fn take(doors: &mut UdpDoors, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Datagram {
         for _ in 0..10_000 {
             match doors.receive(port, clock, buffer) {
-                Taken::Packet(entered) => return entered,
+                Taken::Packet(datagram) => return datagram,
                 Taken::Stranger => panic!("a stranger"),
                 Taken::Empty => std::thread::sleep(std::time::Duration::from_millis(1)),
             }
@@ -268,8 +270,8 @@ mod tests {
         let mut froms = Vec::new();
         for (i, (client, _)) in clients.iter().enumerate() {
             client.send_to(&[i as u8], at).unwrap();
-            let entered = take(&mut doors, 0, &mut clock, &mut buffer);
-            assert!(doors.deliver(&entered, &buffer[..entered.len]));
+            let datagram = take(&mut doors, 0, &mut clock, &mut buffer);
+            assert!(doors.deliver(&datagram, &buffer[..datagram.len]));
             let mut got = [0; 8];
             let (len, from) = server.recv_from(&mut got).unwrap();
             assert_eq!(got[..len], [i as u8]);
@@ -279,9 +281,9 @@ mod tests {
         assert!(doors.changed(0), "there are more sockets to wait for");
         for (i, (client, _)) in clients.iter().enumerate() {
             server.send_to(&[10 + i as u8], froms[i]).unwrap();
-            let entered = take(&mut doors, 1 + i, &mut clock, &mut buffer);
-            assert_eq!(entered.from, FAR);
-            assert!(doors.deliver(&entered, &buffer[..entered.len]));
+            let datagram = take(&mut doors, 1 + i, &mut clock, &mut buffer);
+            assert_eq!(datagram.from, FAR);
+            assert!(doors.deliver(&datagram, &buffer[..datagram.len]));
             let mut got = [0; 8];
             assert_eq!(client.recv_from(&mut got).unwrap(), (1, at));
             assert_eq!(got[0], 10 + i as u8);
@@ -296,11 +298,11 @@ mod tests {
         let at = doors.addresses().unwrap()[0];
         let (mut clock, mut buffer) = (RunClock::new(monotonic_ns()), [0; 64]);
         socket().0.send_to(b"hand", at).unwrap();
-        let entered = take(&mut doors, 0, &mut clock, &mut buffer);
+        let datagram = take(&mut doors, 0, &mut clock, &mut buffer);
         assert!(doors.changed(299 * SECOND) && doors.clients() == 1);
-        assert!(doors.changed(302 * SECOND + entered.arrived) && doors.clients() == 0);
+        assert!(doors.changed(302 * SECOND + datagram.arrived) && doors.clients() == 0);
         assert_eq!(doors.descriptors().len(), 1);
-        assert!(!doors.deliver(&entered, b"hand"));
+        assert!(!doors.deliver(&datagram, b"hand"));
     }
 
     #[test]

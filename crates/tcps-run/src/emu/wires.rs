@@ -8,14 +8,14 @@
 //! Every link is a network of two vertices of its own: `2 n` where link `n` begins, `2 n + 1` where it ends. Which way a
 //! frame takes is the switches' business.
 
-use super::{devices::Sort, Entered, Flows};
+use super::{devices::Sort, Datagram, Flows};
 use crate::os::namespace;
 use serde::Deserialize;
 use std::{
     collections::{btree_map::Entry, BTreeMap},
     fs::File,
 };
-use tcps_core::size::LINK_BYTES;
+use tcps_core::{ids::LinkId, size::LINK_BYTES};
 use tcps_plan::net::{LinkSpec, ASIDE_CLASS};
 use tcps_plan::{Plan, RunError};
 use tcps_wire::ip;
@@ -30,7 +30,7 @@ const AROUND_BYTES: u32 = LINK_BYTES - HEADER_BYTES as u32;
 /// Which devices links are between: per number of a link the device that it leaves and the one that it reaches.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
-pub struct WireSpec(BTreeMap<u16, (String, String)>);
+pub struct WireSpec(BTreeMap<LinkId, (String, String)>);
 
 impl WireSpec {
     /// The plan with every link alone between two vertices; those without devices do nothing, and so does traffic, which
@@ -42,7 +42,7 @@ impl WireSpec {
         alone.network.traffic.clear();
         for (number, link) in (0..).zip(&mut alone.network.links) {
             let own = LinkSpec { name: link.name.clone(), ..LinkSpec::default() };
-            let kept = if self.0.contains_key(&number) { link.clone() } else { own };
+            let kept = if self.carries(LinkId(number)) { link.clone() } else { own };
             *link = LinkSpec { from: 2 * number, to: 2 * number + 1, ..kept };
         }
         alone
@@ -50,7 +50,7 @@ impl WireSpec {
 }
 
 /// The link that leaves each device, with the number of the device that it reaches.
-pub type Leads = Vec<Option<(u16, usize)>>;
+pub type Leads = Vec<Option<(LinkId, usize)>>;
 
 /// Links between devices.
 pub struct Wires<'a> {
@@ -62,13 +62,13 @@ impl WireSpec {
     /// The devices, which stand already, in the network namespace of this process; which link leaves each.
     pub fn open(&self, plan: &Plan) -> Result<(Vec<File>, Leads), RunError> {
         if let Some(link) = self.0.keys().find(|l| usize::from(**l) >= plan.network.links.len()) {
-            return Err(RunError::new(format!("wires: found link {link}, which is not in the plan")));
+            return Err(RunError::config(format!("wires: found link {link}, which is not in the plan")));
         }
         let (mut numbers, mut devices, mut leads) = (BTreeMap::new(), Vec::new(), Vec::new());
         for name in self.0.values().flat_map(|(from, to)| [from, to]) {
             if let Entry::Vacant(free) = numbers.entry(name) {
                 free.insert(devices.len());
-                devices.push(namespace::tap(name).map_err(|e| RunError::new(format!("{name}: {e}")))?);
+                devices.push(namespace::tap(name).map_err(|e| RunError::system(name, e))?);
                 leads.push(None);
             }
         }
@@ -79,7 +79,7 @@ impl WireSpec {
     }
 
     /// Whether a link of the plan is between devices.
-    pub fn carries(&self, link: u16) -> bool {
+    pub fn carries(&self, link: LinkId) -> bool {
         self.0.contains_key(&link)
     }
 }
@@ -93,25 +93,29 @@ impl<'a> Wires<'a> {
 
 impl Sort for Wires<'_> {
     /// Every frame is carried, also one of nobody that is known; nothing if it is none, or its device leads nowhere.
-    fn look(&mut self, device: usize, frame: &[u8]) -> Option<Entered> {
+    fn look(&mut self, device: usize, frame: &[u8]) -> Option<Datagram> {
         let (link, exit) = self.leads[device]?;
         let content = frame.get(HEADER_BYTES..)?;
         self.flows.unread += u64::from(TAGS.contains(&[frame[HEADER_BYTES - 2], frame[HEADER_BYTES - 1]]));
         let wire_bytes = frame.len() as u32 + AROUND_BYTES;
         let stranger =
-            Entered { class: ASIDE_CLASS, wire_bytes, rated_bytes: wire_bytes, ..Entered::default() };
+            Datagram { class: ASIDE_CLASS, wire_bytes, rated_bytes: wire_bytes, ..Datagram::default() };
         let inside = ip::Packet::new_checked(content).ok().map(|packet| {
             match (self.flows.node(packet.source()), self.flows.node(packet.destination())) {
                 (Some(from), Some(to)) => self.flows.of_packet([from, to], &packet, content, wire_bytes),
-                _ => Entered { dscp: packet.dscp(), ..stranger },
+                _ => Datagram { dscp: packet.dscp(), ecn: packet.ecn(), ..stranger },
             }
         });
-        let (from, to, exit) = (2 * link, 2 * link + 1, exit as u32);
-        Some(Entered { from, to, exit, ..inside.unwrap_or(stranger) })
+        let (from, to, exit) = (2 * link.0, 2 * link.0 + 1, exit as u32);
+        Some(Datagram { from, to, exit, ..inside.unwrap_or(stranger) })
     }
 
     fn unread(&self) -> u64 {
         self.flows.unread
+    }
+
+    fn before_ip(&self) -> usize {
+        HEADER_BYTES
     }
 }
 
@@ -119,6 +123,7 @@ impl Sort for Wires<'_> {
 mod tests {
     use super::*;
     use serde_json::json;
+    use tcps_core::ids::{ChannelId, NodeId};
 
     fn plan() -> Plan {
         serde_json::from_value(json!({
@@ -139,7 +144,7 @@ mod tests {
         serde_json::from_value(json!({"0": ["l0a", "l0b"], "1": ["l0b", "l0a"]})).unwrap()
     }
 
-    fn wires<'a>(plan: &'a Plan, leads: &[Option<(u16, usize)>]) -> Wires<'a> {
+    fn wires<'a>(plan: &'a Plan, leads: &[Option<(LinkId, usize)>]) -> Wires<'a> {
         Wires::new(leads.to_vec(), Flows::new(plan, &BTreeMap::new()))
     }
 
@@ -169,7 +174,7 @@ mod tests {
     #[test]
     fn a_frame_enters_its_link_with_its_size_on_the_wire_and_its_code_point() {
         let plan = plan();
-        let mut wires = wires(&plan, &[Some((0, 1)), Some((1, 0))]);
+        let mut wires = wires(&plan, &[Some((LinkId(0), 1)), Some((LinkId(1), 0))]);
         let bytes = frame([10, 66, 0, 1], b"hand");
         let e = wires.look(1, &bytes).unwrap();
         assert_eq!((e.from, e.to, e.exit), (2, 3, 0));
@@ -192,9 +197,9 @@ mod tests {
                           "source": {"kind": "generated", "bytes": 12}, "sink": {"kind": "count"},
                           "path": [{"component": 0, "channel": 0}, {"component": 1}]});
         plan.flows = vec![serde_json::from_value(flow).unwrap()];
-        let listener = ((1, 0), "10.66.0.2:9".parse().unwrap());
+        let listener = ((NodeId(1), ChannelId(0)), "10.66.0.2:9".parse().unwrap());
         let flows = Flows::new(&plan, &BTreeMap::from([listener]));
-        let mut wires = Wires::new(vec![Some((0, 1)), Some((1, 0))], flows);
+        let mut wires = Wires::new(vec![Some((LinkId(0), 1)), Some((LinkId(1), 0))], flows);
         let udp = frame([10, 66, 0, 1], &[0; 20]);
         let mut tcp = udp.clone();
         tcp[HEADER_BYTES + 9] = 6;
@@ -205,7 +210,7 @@ mod tests {
     #[test]
     fn what_is_no_frame_or_has_no_way_on_is_a_stranger() {
         let plan = plan();
-        let mut wires = wires(&plan, &[Some((0, 1)), None]);
+        let mut wires = wires(&plan, &[Some((LinkId(0), 1)), None]);
         assert!(wires.look(0, &[0; 13]).is_none());
         assert!(wires.look(1, &frame([10, 66, 0, 1], b"x")).is_none());
     }

@@ -15,7 +15,10 @@ use std::{
     sync::mpsc::{sync_channel, SyncSender},
     thread::JoinHandle,
 };
-use tcps_core::time::{Time, MS};
+use tcps_core::{
+    ids::NodeId,
+    time::{Time, MS},
+};
 use tcps_plan::{Plan, RunError};
 use tcps_wire::pcapng::{Block, Seen};
 
@@ -45,7 +48,7 @@ impl Capture {
 
     /// Begins a file with these blocks.
     pub fn begin(path: &Path, beginning: &[u8]) -> Result<Self, RunError> {
-        let fail = |e: io::Error| RunError::new(format!("{}: {e}", path.display()));
+        let fail = |e: io::Error| RunError::system(path.display(), e);
         let mut file = File::create(path).map_err(fail)?;
         file.write_all(beginning).map_err(fail)?;
         let (to_writer, parts) = sync_channel::<Vec<u8>>(WAITING);
@@ -55,7 +58,7 @@ impl Capture {
     }
 
     /// A datagram that node `at` sent or received at this moment of the run.
-    pub fn packet(&mut self, time_ns: Time, datagram: &Datagram<'_>, at: u16, seen: Seen) {
+    pub fn packet(&mut self, time_ns: Time, datagram: &Datagram<'_>, at: NodeId, seen: Seen) {
         self.block(time_ns, |part| datagram.append(part, time_ns, at, seen));
     }
 
@@ -85,11 +88,9 @@ impl Capture {
         drop(to_writer);
         match writer.join() {
             Ok(Ok(())) if left_out == 0 => None,
-            Ok(Ok(())) => Some(format!(
-                "the capture was not written as fast as packets came: {left_out} of them are left out"
-            )),
+            Ok(Ok(())) => Some(format!("the capture was written too slowly: {left_out} packets are missing")),
             Ok(Err(e)) => {
-                Some(format!("the capture could not be written: {e}; {left_out} packets are left out"))
+                Some(format!("the capture could not be written: {e}; {left_out} packets are missing"))
             }
             Err(_) => Some("the writer of the capture died".into()),
         }
@@ -190,6 +191,7 @@ mod tests {
     use super::*;
     use serde_json::json;
     use std::fs;
+    use tcps_core::ids::ChannelId;
 
     fn place(name: &str) -> PathBuf {
         std::env::temp_dir().join(format!("tcps-capture-{name}-{}", std::process::id()))
@@ -203,11 +205,18 @@ mod tests {
         .unwrap()
     }
 
-    fn captured(name: &str, at: u16, moments: &[(Time, Seen)]) -> PathBuf {
+    fn captured(name: &str, at: NodeId, moments: &[(Time, Seen)]) -> PathBuf {
         let path = place(name);
         let mut capture = Capture::create(&path, &plan()).unwrap();
         for &(time_ns, seen) in moments {
-            let datagram = Datagram { from: 0, to: 1, channel: 0, dscp: 46, bytes: &time_ns.to_be_bytes() };
+            let datagram = Datagram {
+                from: NodeId(0),
+                to: NodeId(1),
+                channel: ChannelId(0),
+                dscp: 46,
+                ecn: Default::default(),
+                bytes: &time_ns.to_be_bytes(),
+            };
             capture.packet(time_ns, &datagram, at, seen);
         }
         assert_eq!(capture.finish(), None);
@@ -222,9 +231,10 @@ mod tests {
 
     #[test]
     fn captures_of_two_loops_become_one_in_the_order_of_time() {
-        let left = captured("left", 0, &[(1, Seen::Leaving), (7, Seen::Leaving), (500 * MS, Seen::Leaving)]);
+        let left =
+            captured("left", NodeId(0), &[(1, Seen::Leaving), (7, Seen::Leaving), (500 * MS, Seen::Leaving)]);
         // A kernel stamp lies before what the loop has done since.
-        let right = captured("right", 1, &[(9, Seen::Leaving), (2, Seen::Coming), (8, Seen::Coming)]);
+        let right = captured("right", NodeId(1), &[(9, Seen::Leaving), (2, Seen::Coming), (8, Seen::Coming)]);
         let whole = place("whole");
         assert_eq!(merge(&[left.clone(), right.clone()], &whole).unwrap(), 6);
         assert_eq!(moments(&whole), [1, 2, 7, 8, 9, 500 * MS]);
@@ -233,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_capture_that_was_torn_ends_before_the_torn_block() {
-        let torn = captured("torn", 0, &[(1, Seen::Leaving), (2, Seen::Leaving)]);
+        let torn = captured("torn", NodeId(0), &[(1, Seen::Leaving), (2, Seen::Leaving)]);
         let bytes = fs::read(&torn).unwrap();
         let whole = place("mended");
         for missing in 1..40 {

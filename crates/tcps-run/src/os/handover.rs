@@ -1,5 +1,7 @@
 //! A file descriptor from one process to another, over a Unix socket (SCM_RIGHTS), with the number of its node.
 
+#![expect(unsafe_code, reason = "descriptors go by control messages of the kernel")]
+
 use std::{
     fs::File,
     io,
@@ -10,6 +12,7 @@ use std::{
     },
     path::Path,
 };
+use tcps_core::ids::NodeId;
 
 const FD_BYTES: u32 = size_of::<RawFd>() as u32;
 
@@ -18,9 +21,9 @@ const FD_BYTES: u32 = size_of::<RawFd>() as u32;
 struct Control([u8; 64]);
 
 /// Hands a descriptor of a node to the process that listens at `path`.
-pub fn send(path: &Path, node: u16, fd: RawFd) -> io::Result<()> {
+pub fn send(path: &Path, node: NodeId, fd: RawFd) -> io::Result<()> {
     let stream = UnixStream::connect(path)?;
-    let mut number = node.to_ne_bytes();
+    let mut number = node.0.to_ne_bytes();
     let (mut part, mut control) = (part(&mut number), Control([0; 64]));
     let mut message = message(&mut part, &mut control);
     // SAFETY: the control buffer has room for one descriptor, and every pointer in `message` is to a live local.
@@ -40,7 +43,7 @@ pub fn send(path: &Path, node: u16, fd: RawFd) -> io::Result<()> {
 }
 
 /// The node and the descriptor that came over a connection.
-pub fn receive(stream: &UnixStream) -> io::Result<(u16, File)> {
+pub fn receive(stream: &UnixStream) -> io::Result<(NodeId, File)> {
     let mut number = [0; 2];
     let (mut part, mut control) = (part(&mut number), Control([0; 64]));
     let mut message = message(&mut part, &mut control);
@@ -56,7 +59,7 @@ pub fn receive(stream: &UnixStream) -> io::Result<(u16, File)> {
         }
         OwnedFd::from_raw_fd(libc::CMSG_DATA(c).cast::<RawFd>().read_unaligned())
     };
-    Ok((u16::from_ne_bytes(number), file.into()))
+    Ok((NodeId(u16::from_ne_bytes(number)), file.into()))
 }
 
 fn part(bytes: &mut [u8; 2]) -> libc::iovec {
@@ -83,7 +86,7 @@ mod tests {
         let place = std::env::temp_dir().join(format!("tcps-handover-{}", std::process::id()));
         let listener = UnixListener::bind(&place).unwrap();
         let (mut near, far) = UnixStream::pair().unwrap();
-        send(&place, 515, far.as_raw_fd()).unwrap();
+        send(&place, NodeId(515), far.as_raw_fd()).unwrap();
         let (stream, _) = listener.accept().unwrap();
         std::fs::remove_file(&place).unwrap();
         let (node, mut file) = receive(&stream).unwrap();
@@ -91,6 +94,6 @@ mod tests {
         near.write_all(b"hand").unwrap();
         let mut bytes = [0; 4];
         file.read_exact(&mut bytes).unwrap();
-        assert_eq!((node, &bytes), (515, b"hand"));
+        assert_eq!((node, &bytes), (NodeId(515), b"hand"));
     }
 }

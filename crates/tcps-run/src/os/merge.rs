@@ -1,6 +1,6 @@
 //! Streams of several loops as one, in the order of time.
 //!
-//! A loop writes what it met in the order in which it met it: a datagram bears the kernel's stamp, a dropped packet the
+//! A loop writes what it met in the order in which it met it: a datagram carries the kernel's stamp, a dropped packet the
 //! moment of the network, and both may lie before what was written last. Each stream is therefore held back a little.
 
 use std::{

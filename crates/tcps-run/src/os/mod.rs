@@ -2,9 +2,14 @@
 
 pub mod capture;
 pub mod clock;
+#[cfg(target_os = "linux")]
 pub(crate) mod handover;
 pub mod merge;
+#[cfg(target_os = "linux")]
 pub(crate) mod namespace;
+#[cfg(target_os = "linux")]
 pub mod ring;
+#[cfg(target_os = "linux")]
 pub mod socket;
+#[cfg(target_os = "linux")]
 pub mod wait;

@@ -6,6 +6,8 @@
 //! The namespace has no name and the device is not persistent: both are gone when node and emulator are, however
 //! they end.
 
+#![expect(unsafe_code, reason = "namespaces and devices are calls of the kernel")]
+
 use super::handover;
 use crate::addresses::{address, hardware};
 use std::{
@@ -21,6 +23,7 @@ use std::{
     path::Path,
     time::{Duration, Instant},
 };
+use tcps_core::ids::NodeId;
 use tcps_plan::{Plan, RunError};
 
 /// Name of the device in every node's namespace.
@@ -33,24 +36,25 @@ const USABLE: Duration = Duration::from_secs(2);
 
 /// Moves this thread, and those it starts from now on, into a network namespace of its own, and hands the other end
 /// of its device to the emulator, or the program behind it, that listens at `taps`.
-pub fn enter(plan: &Plan, node: u16, taps: &Path) -> Result<(), RunError> {
+pub fn enter(plan: &Plan, node: NodeId, taps: &Path) -> Result<(), RunError> {
     let real = &plan.real;
     let kind = if real.frames { libc::IFF_TAP } else { libc::IFF_TUN };
     let device = isolated(address(real, node), kind).map_err(|e| {
-        RunError::new(format!("real.network = \"namespaces\": {e}, real.network = \"gates\" does not"))
+        RunError::world(format!("real.network = \"namespaces\": {e}, real.network = \"gates\" does not"))
     })?;
     if real.frames {
-        let others = (0..plan.nodes.len() as u16).filter(|n| *n != node).map(|n| address(real, n));
+        let others =
+            (0..plan.nodes.len() as u16).map(NodeId).filter(|n| *n != node).map(|n| address(real, n));
         introduce(DEVICE, node, others)
             .map_err(|e| refused("address for the TAP device", "CAP_NET_ADMIN", &e))?;
     }
     handover::send(taps, node, device.as_raw_fd())
-        .map_err(|e| RunError::new(format!("the device of the node cannot be handed over: {e}")))
+        .map_err(|e| RunError::system("the device of the node cannot be handed over", e))
 }
 
 /// Gives a device of this thread's namespace the hardware address of its node, and tells the kernel that all others are
 /// behind the gateway.
-fn introduce(device: &str, node: u16, others: impl Iterator<Item = IpAddr>) -> io::Result<()> {
+fn introduce(device: &str, node: NodeId, others: impl Iterator<Item = IpAddr>) -> io::Result<()> {
     let control = UdpSocket::bind(("0.0.0.0", 0))?;
     let mut request = request_for(device);
     request.ifr_ifru.ifru_hwaddr = ethernet(hardware(Some(node)));
@@ -94,7 +98,7 @@ fn isolated(ip: IpAddr, kind: libc::c_int) -> Result<File, RunError> {
 }
 
 fn refused(what: &str, needs: &str, error: &io::Error) -> RunError {
-    RunError::new(format!("no {what} ({error}); it needs {needs}"))
+    RunError::world(format!("no {what} ({error}); it needs {needs}"))
 }
 
 /// Sends everything that this thread's namespace knows no other way for, multicast too, to its device (IPv4).

@@ -7,9 +7,11 @@
 //! One producer (a loop) moves `head`, one consumer (the orchestrator) moves `tail`. The loop says at each turn when that was
 //! (`beat`, CLOCK_MONOTONIC): one that is stopped is silent.
 
+#![expect(unsafe_code, reason = "memory that another process shares")]
+
 use super::clock::monotonic_ns;
-use memmap2::MmapMut;
-use nix::fcntl::posix_fallocate;
+use memmap2::MmapRaw;
+use nix::{errno::Errno, fcntl::posix_fallocate};
 use std::{
     fs::{File, OpenOptions},
     path::Path,
@@ -30,43 +32,48 @@ const ROWS: usize = 192;
 /// The shared memory of a ring.
 #[derive(Debug)]
 struct Shared {
-    map: MmapMut,
+    /// Never seen as a slice: the other process writes while this one looks.
+    map: MmapRaw,
     capacity: u64,
 }
 
 impl Shared {
     fn open(path: &Path, capacity: Option<u64>) -> Result<Self, RunError> {
-        let fail = |e: std::io::Error| RunError::new(format!("{}: {e}", path.display()));
+        let fail = |e| RunError::system(path.display(), e);
         let create = capacity.is_some();
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(create).truncate(create).open(path).map_err(fail)?;
         if let Some(rows) = capacity {
             allocate(&file, path, ROWS as u64 + rows * RECORD_BYTES as u64)?;
         }
-        // SAFETY: the file belongs to this run; only a producer and a consumer of this module map it.
-        let map = unsafe { MmapMut::map_mut(&file) }.map_err(fail)?;
+        let map = MmapRaw::map_raw(&file).map_err(fail)?;
         let capacity = (map.len().saturating_sub(ROWS) / RECORD_BYTES) as u64;
         if capacity == 0 {
-            return Err(RunError::new(format!("{}: is no ring of rows", path.display())));
+            return Err(RunError::data(format!("{}: is no ring of rows", path.display())));
         }
         Ok(Self { map, capacity })
     }
 
     fn counter(&self, at: usize) -> &AtomicU64 {
         // SAFETY: `at` is one of four constants inside the mapping, which is page-aligned; atomics allow sharing.
-        unsafe { &*(self.map.as_ptr().add(at) as *const AtomicU64) }
+        unsafe { &*self.map.as_mut_ptr().add(at).cast::<AtomicU64>() }
     }
 
-    fn slot(&self, n: u64) -> usize {
-        ROWS + (n % self.capacity) as usize * RECORD_BYTES
+    fn slot(&self, n: u64) -> *mut [u8; RECORD_BYTES] {
+        let at = ROWS + (n % self.capacity) as usize * RECORD_BYTES;
+        // SAFETY: `capacity` slots lie inside the mapping.
+        unsafe { self.map.as_mut_ptr().add(at).cast() }
     }
 }
 
 /// Takes the memory now: where it is short, the first touch of a page would end the process by a bus error.
 fn allocate(file: &File, path: &Path, bytes: u64) -> Result<(), RunError> {
     posix_fallocate(file, 0, bytes as i64).map_err(|e| {
-        let remedy = "make room there (df -h /dev/shm; docker run --shm-size=256m), or record less: measure.records = \"samples\"";
-        RunError::new(format!("{}: no room for {bytes} bytes of rows ({}); {remedy}", path.display(), e.desc()))
+        let remedy = match e {
+            Errno::EFBIG => "raise the limit of the size of files: ulimit -f unlimited",
+            _ => "make room there (df -h /dev/shm; docker run --shm-size=256m), or record less: measure.records = \"samples\"",
+        };
+        RunError::world(format!("{}: no room for {bytes} bytes of rows ({}); {remedy}", path.display(), e.desc()))
     })
 }
 
@@ -93,8 +100,8 @@ impl Producer {
                 return;
             }
         }
-        let at = self.shared.slot(self.head);
-        self.shared.map[at..at + RECORD_BYTES].copy_from_slice(&row.to_bytes());
+        // SAFETY: the consumer reads no slot from `head` on, and has let go of this one.
+        unsafe { self.shared.slot(self.head).write(row.to_bytes()) };
         self.head += 1;
         self.shared.counter(HEAD).store(self.head, Ordering::Release);
     }
@@ -135,8 +142,8 @@ impl Consumer {
         let head = self.shared.counter(HEAD).load(Ordering::Acquire);
         let n = head.saturating_sub(self.tail).min(self.shared.capacity);
         for i in self.tail..self.tail + n {
-            let at = self.shared.slot(i);
-            out.extend_from_slice(&self.shared.map[at..at + RECORD_BYTES]);
+            // SAFETY: the producer writes no slot between `tail` and `head`.
+            out.extend_from_slice(&unsafe { self.shared.slot(i).read() });
         }
         self.tail += n;
         n
@@ -255,7 +262,7 @@ mod tests {
         }
         let e = Producer::create(&path, 1 << 50).unwrap_err();
         std::fs::remove_file(&path).unwrap();
-        assert!(e.0.contains("no room for") && e.0.contains("--shm-size"), "{e}");
+        assert!(e.found.contains("no room for") && e.found.contains("--shm-size"), "{e}");
     }
 
     #[test]

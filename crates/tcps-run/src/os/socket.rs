@@ -1,5 +1,7 @@
 //! UDP sockets with kernel receive stamps and counted drops.
 
+#![expect(unsafe_code, reason = "stamps and code points go by control messages of the kernel")]
+
 use super::clock::RunClock;
 use std::{
     io,
@@ -7,7 +9,10 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
     os::fd::{AsRawFd, RawFd},
 };
-use tcps_core::time::{Time, SECOND};
+use tcps_core::{
+    endpoint::Ecn,
+    time::{Time, SECOND},
+};
 use tcps_plan::RunError;
 
 const RECEIVE_BUFFER: i32 = 4 << 20;
@@ -18,8 +23,8 @@ pub const MAX_DATAGRAM: usize = 65_536;
 #[derive(Debug)]
 pub struct Socket {
     socket: UdpSocket,
-    /// Code point of what is sent.
-    dscp: u8,
+    /// Code point and mark of what is sent, as in its IP header.
+    tos: u8,
     /// Datagrams that the kernel dropped here for want of room.
     drops: u32,
     /// Datagrams that came back because nobody listens where they went, if it hears of them.
@@ -37,6 +42,8 @@ pub struct Received {
     pub stamp_ns: Option<Time>,
     /// Differentiated services code point of its IP header.
     pub dscp: u8,
+    /// What its IP header says of congestion.
+    pub ecn: Ecn,
 }
 
 impl Socket {
@@ -47,7 +54,7 @@ impl Socket {
 
     /// Binds to an address and port.
     pub fn bind_to(address: SocketAddr) -> Result<Self, RunError> {
-        let fail = |e: io::Error| RunError::new(format!("no UDP socket on {address}: {e}"));
+        let fail = |e: io::Error| RunError::system(format!("no UDP socket on {address}"), e);
         let socket = UdpSocket::bind(address).map_err(fail)?;
         Self::over(socket).map_err(fail)
     }
@@ -56,7 +63,7 @@ impl Socket {
     pub fn over(socket: UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let ip = socket.local_addr()?.ip();
-        let s = Self { socket, dscp: 0, drops: 0, refused: 0 };
+        let s = Self { socket, tos: 0, drops: 0, refused: 0 };
         let (level, option) = match ip {
             IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVTOS),
             IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS),
@@ -82,7 +89,7 @@ impl Socket {
 
     /// Its address.
     pub fn address(&self) -> Result<SocketAddr, RunError> {
-        self.socket.local_addr().map_err(|e| RunError::new(format!("socket without address: {e}")))
+        self.socket.local_addr().map_err(|e| RunError::system("socket without address", e))
     }
 
     /// Hears from now on of datagrams that come back because nobody listens where they went.
@@ -98,17 +105,17 @@ impl Socket {
         self.socket.as_raw_fd()
     }
 
-    /// Sends with a code point (DSCP); a full buffer or an absent peer loses the datagram, as a network would. Tells
+    /// Sends with a code point and a mark in the byte of the IP header for both; a full buffer or an absent peer loses the datagram, as a network would. Tells
     /// whether it went.
-    pub fn send(&mut self, bytes: &[u8], to: SocketAddr, dscp: u8) -> bool {
-        if dscp != self.dscp {
-            // The code point is the upper six bits of the field in the IP header. [RFC 2474 §3]
+    pub fn send(&mut self, bytes: &[u8], to: SocketAddr, tos: u8) -> bool {
+        if tos != self.tos {
+            // [RFC 3168 §5]
             let (level, option) = match to {
                 SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_TOS),
                 SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
             };
-            self.set(level, option, i32::from(dscp) << 2);
-            self.dscp = dscp;
+            self.set(level, option, i32::from(tos));
+            self.tos = tos;
         }
         match self.socket.send_to(bytes, to) {
             // What came back is told of one before; this one goes now.
@@ -161,8 +168,10 @@ impl Socket {
             self.came_back(&io::Error::last_os_error());
             return None;
         }
-        let (stamp_ns, dscp) = self.read_control(&message);
-        Some(Received { len: len as usize, from: address(&name)?, stamp_ns, dscp })
+        let (stamp_ns, tos) = self.read_control(&message);
+        // The code point is the upper six bits of the byte. [RFC 2474 §3]
+        let (dscp, ecn) = (tos >> 2, Ecn::of(tos));
+        Some(Received { len: len as usize, from: address(&name)?, stamp_ns, dscp, ecn })
     }
 
     /// The next datagram, and the run time at which the kernel had it: now, where it does not say.
@@ -172,9 +181,9 @@ impl Socket {
         Some((got, got.stamp_ns.map_or(now, |stamp| clock.of_stamp(stamp, now))))
     }
 
-    /// Stamp and code point of what was received.
+    /// Stamp of what was received, and the byte of its IP header with code point and mark.
     fn read_control(&mut self, message: &libc::msghdr) -> (Option<Time>, u8) {
-        let (mut stamp, mut dscp) = (None, 0);
+        let (mut stamp, mut tos) = (None, 0);
         // SAFETY: the kernel has filled the control buffer; the CMSG macros stay inside it.
         unsafe {
             let mut c = libc::CMSG_FIRSTHDR(message);
@@ -186,17 +195,16 @@ impl Socket {
                         stamp = Some(t.tv_sec * SECOND + t.tv_nsec);
                     }
                     (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => self.drops = data.cast::<u32>().read_unaligned(),
-                    // The code point is the upper six bits of the field in the IP header. [RFC 2474 §3]
-                    (libc::IPPROTO_IP, libc::IP_TOS) => dscp = data.read() >> 2,
+                    (libc::IPPROTO_IP, libc::IP_TOS) => tos = data.read(),
                     (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
-                        dscp = (data.cast::<i32>().read_unaligned() >> 2) as u8;
+                        tos = data.cast::<i32>().read_unaligned() as u8;
                     }
                     _ => {}
                 }
                 c = libc::CMSG_NXTHDR(message, c);
             }
         }
-        (stamp, dscp)
+        (stamp, tos)
     }
 }
 
@@ -228,7 +236,7 @@ mod tests {
             _ if ip.is_ipv6() => return eprintln!("skipped: no IPv6 loopback here"),
             other => panic!("{other:?}"),
         };
-        assert!(a.send(b"hand", b.address().unwrap(), 46));
+        assert!(a.send(b"hand", b.address().unwrap(), Ecn::Met.tos(46)));
         let mut buffer = [0; 64];
         let got = (0..1000).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_micros(100));
@@ -236,8 +244,8 @@ mod tests {
         });
         let got = got.expect("a datagram");
         assert_eq!((&buffer[..got.len], got.from), (&b"hand"[..], a.address().unwrap()));
-        // [RFC 2474 §3]
-        assert_eq!(got.dscp, 46);
+        // [RFC 2474 §3] [RFC 3168 §5]
+        assert_eq!((got.dscp, got.ecn), (46, Ecn::Met));
         assert!(got.stamp_ns.is_some_and(|t| t > 1_600_000_000 * SECOND));
     }
 

@@ -1,5 +1,7 @@
 //! Ways of waiting for sockets or a deadline, and the privileges that make them exact.
 
+#![expect(unsafe_code, reason = "waiting and scheduling are calls of the kernel")]
+
 use super::clock::monotonic_ns;
 use hdrhistogram::Histogram;
 use libc::{pollfd, timespec, POLLHUP, POLLIN};

@@ -1,9 +1,9 @@
-//! Another network in the place of the present one, while packets are under way.
+//! Another network in the place of the present one, while packets are in flight.
 
 use crate::assets::Disk;
 use crate::{background::BusyNetwork, carrier::Carrier, emu::Layers};
 use serde_json::Value;
-use tcps_core::time::Time;
+use tcps_core::{ids::LinkId, time::Time};
 use tcps_plan::net::LinkChange;
 use tcps_plan::net::NetworkSpec;
 use tcps_plan::RunError;
@@ -49,8 +49,8 @@ impl Changing {
 /// Changes links of the present network, if it takes every change.
 fn applied(layers: &mut Layers, now: Time, steps: &[(u16, LinkChange)]) -> bool {
     let Carrier::Built(network) = layers.present() else { return false };
-    steps.iter().all(|(link, change)| network.network().check_link(*link, change).is_ok())
-        && steps.iter().all(|(link, change)| network.change_link(now, *link, change).is_ok())
+    steps.iter().all(|(link, change)| network.network().check_link(LinkId(*link), change).is_ok())
+        && steps.iter().all(|(link, change)| network.change_link(now, LinkId(*link), change).is_ok())
 }
 
 /// Takes a new network to `now`. Its background traffic begins there: what would have come before is left out.
@@ -136,7 +136,16 @@ mod tests {
     }
 
     fn packet(payload: u32, now: Time) -> Packet {
-        Packet { payload, class: 0, index: 0, dst: 1, dscp: 0, wire_bytes: 100, sent_ns: now }
+        Packet {
+            payload,
+            class: 0,
+            index: 0,
+            dst: 1,
+            dscp: 0,
+            ecn: Default::default(),
+            wire_bytes: 100,
+            sent_ns: now,
+        }
     }
 
     fn arrivals(layers: &mut Layers, until: Time) -> Vec<(u32, Time)> {

@@ -5,7 +5,7 @@
 //! > {"op":"change","network":{…}}      < {"changed":true}   or   {"refused":"…"}
 //! ```
 
-use super::{change, Shared};
+use super::{change, shared::Shared};
 use crate::emu::lock;
 use serde::Deserialize;
 use serde_json::{json, Value};
@@ -37,7 +37,7 @@ enum Request {
 
 /// Answers whoever connects at `path`, up to 16 at a time, until this process ends.
 pub(super) fn serve(path: &Path, seed: u64, shared: &Arc<Shared>) -> Result<(), RunError> {
-    let fail = |e: std::io::Error| RunError::new(format!("{}: {e}", path.display()));
+    let fail = |e: std::io::Error| RunError::system(path.display(), e);
     let listener = UnixListener::bind(path).map_err(fail)?;
     let (shared, talks) = (shared.clone(), Arc::new(()));
     std::thread::spawn(move || {
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!((spec.links[0].delay_ns, text), (5, link(5)));
         let apart = json!({"op": "change", "network": {"vertices": ["near", "far"]}}).to_string();
         let said = reply(apart.as_bytes(), 1, &shared);
-        assert!(said["refused"].as_str().is_some_and(|why| why.contains("no way leads from near to far")));
+        assert!(said["refused"].as_str().is_some_and(|why| why.contains("no path leads from near to far")));
         assert!(lock(&shared.change).is_none());
     }
 

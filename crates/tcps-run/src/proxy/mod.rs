@@ -12,93 +12,23 @@ mod change;
 mod control;
 pub mod netns;
 mod passage;
+mod shared;
 
 pub use crate::emu::{DoorKind, DoorPlan, Row};
+pub use shared::{Outcome, Settings, Snapshot};
 
 use crate::emu::{lock, Across, Devices, Lines, TcpDoor, UdpDoors};
 use passage::passage;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use shared::Shared;
 use std::{
     fs::File,
     net::SocketAddr,
-    path::PathBuf,
-    sync::{
-        atomic::{AtomicBool, Ordering},
-        Arc, Mutex,
-    },
+    sync::{atomic::Ordering, Arc},
     thread::JoinHandle,
 };
-use tcps_core::time::Time;
 use tcps_plan::net::NetworkSpec;
-use tcps_plan::{
-    report::{Link, RealSelf},
-    RunError, Waiting,
-};
-
-/// What a proxy is to do.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// The network: vertex 0 is the clients' side, vertex 1 the servers'.
-    pub network: Value,
-    /// Seed of every random stream.
-    pub seed: u64,
-    /// The doors; none where TUN devices are joined.
-    #[serde(default)]
-    pub doors: Vec<DoorPlan>,
-    /// How the loop waits.
-    pub waiting: Waiting,
-    /// Length of the spin at the end of a hybrid wait.
-    pub spin_ns: Time,
-    /// Ask for SCHED_FIFO.
-    #[serde(default)]
-    pub realtime: bool,
-    /// Where packets are captured (pcapng); absent: nowhere.
-    #[serde(default)]
-    pub capture: Option<PathBuf>,
-}
-
-/// How a proxy went.
-#[derive(Debug, Clone, Serialize)]
-pub struct Outcome {
-    /// Counts and delays of all doors since the start, set against delivered.
-    pub doors: Vec<Row>,
-    /// Links of the network as it was last.
-    pub links: Vec<Link>,
-    /// What the loop tells about itself.
-    pub own: RealSelf,
-    /// What failed, in words.
-    pub errors: Vec<String>,
-    /// How long it ran.
-    pub duration_s: f64,
-}
-
-/// All doors at a moment.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Snapshot {
-    /// Seconds since the start.
-    pub t_s: f64,
-    /// Doors, both directions.
-    pub doors: Vec<Row>,
-    /// Clients that are known.
-    pub clients: usize,
-}
-
-/// What the loop shares with whoever looks at it.
-#[derive(Default)]
-struct Shared {
-    stop: AtomicBool,
-    /// A network that takes the place of the present one.
-    change: Mutex<Option<(NetworkSpec, Value)>>,
-    snapshot: Mutex<Snapshot>,
-}
-
-impl Shared {
-    fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-}
+use tcps_plan::RunError;
 
 /// A proxy at work, in threads of its own.
 pub struct Proxy {
@@ -140,7 +70,7 @@ impl Proxy {
         snapshot
     }
 
-    /// Puts another network in the place of the present one. Packets under way finish as they began, unless only rates,
+    /// Puts another network in the place of the present one. Packets in flight finish as they began, unless only rates,
     /// delays and independent losses differ.
     pub fn change(&self, text: Value) -> Result<(), RunError> {
         let lines = change(&self.shared, text, self.seed)?;
@@ -160,7 +90,7 @@ impl Proxy {
         self.shared.stop.store(true, Ordering::Relaxed);
         let rows: Vec<Row> = self.streams.into_iter().flat_map(TcpDoor::close).collect();
         let outcome = self.thread.join();
-        let mut outcome = outcome.map_err(|_| RunError::new("the proxy's loop died (please report this)"))?;
+        let mut outcome = outcome.map_err(|_| RunError::bug("the proxy's loop died"))?;
         outcome.doors.extend(rows);
         Ok(outcome)
     }
@@ -176,7 +106,7 @@ fn order(settings: &Settings, udp: Vec<SocketAddr>, tcp: &[TcpDoor]) -> Vec<Sock
 /// Reads a network that can be built and leads from one side to the other and back, with its lines.
 fn network(text: &Value, seed: u64) -> Result<(NetworkSpec, Lines), RunError> {
     let spec: NetworkSpec =
-        serde_json::from_value(text.clone()).map_err(|e| RunError::new(format!("network: {e}")))?;
+        serde_json::from_value(text.clone()).map_err(|e| RunError::config(format!("network: {e}")))?;
     let lines = Lines::of(&spec, seed)?;
     Ok((spec, lines))
 }

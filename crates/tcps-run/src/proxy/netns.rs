@@ -9,7 +9,11 @@
 //! Without root everything happens in a user namespace, in which the commands see themselves as root. Nothing has a name
 //! and nothing is persistent: the kernel removes it all with the last process.
 
-use super::{between, control, network, passage::passage, DoorKind, DoorPlan, Outcome, Settings, Shared};
+#![expect(unsafe_code, reason = "namespaces and processes are calls of the kernel")]
+
+use super::{
+    between, control, network, passage::passage, shared::Shared, DoorKind, DoorPlan, Outcome, Settings,
+};
 use crate::{
     emu::{Lines, TcpDoor, UdpDoors},
     os::namespace,
@@ -56,7 +60,6 @@ pub struct Inside {
     #[serde(default)]
     pub reach: Vec<DoorPlan>,
     /// A Unix socket where others may look at the network and change it; absent: none.
-    #[serde(default)]
     pub control: Option<PathBuf>,
 }
 
@@ -89,12 +92,12 @@ pub fn isolated(inside: impl FnOnce() -> i32) -> Result<i32, RunError> {
             die_with_parent();
             std::process::exit(inside());
         }
-        child => wait_for(child).map_err(|e| RunError::new(format!("the process in the namespaces: {e}"))),
+        child => wait_for(child).map_err(|e| RunError::system("the process in the namespaces", e)),
     }
 }
 
 fn refused(error: &io::Error) -> RunError {
-    RunError::new(format!(
+    RunError::world(format!(
         "no namespaces of our own ({error}); it needs root, or a kernel that lets users make them (sysctl -w \
          kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0)"
     ))
@@ -151,15 +154,14 @@ impl Inside {
         let status = near
             .place
             .spawn(&self.near)
-            .and_then(|mut child| child.wait().map_err(|e| RunError::new(format!("{}: {e}", self.near[0]))));
+            .and_then(|mut child| child.wait().map_err(|e| RunError::system(&self.near[0], e)));
         let mut notes = Vec::new();
         if let Some(server) = &mut server {
             notes.extend(end(server, &self.far[0]));
         }
         reach.close();
         shared.stop.store(true, Ordering::Relaxed);
-        let outcome =
-            thread.join().map_err(|_| RunError::new("the emulator's loop died (please report this)"));
+        let outcome = thread.join().map_err(|_| RunError::bug("the emulator's loop died"));
         let mut outcome = outcome?;
         outcome.errors.append(&mut notes);
         Ok(Ended { status: code(status?), outcome })
@@ -212,8 +214,7 @@ impl Namespace {
                 let _ = answer.send(command.spawn());
             }
         });
-        let made =
-            from_place.recv().map_err(|_| RunError::new("a namespace's thread died (please report this)"))?;
+        let made = from_place.recv().map_err(|_| RunError::bug("a namespace's thread died"))?;
         let (device, udp, tcp) = made?;
         Ok(Self { device, udp, tcp, place: Place(commands) })
     }
@@ -224,7 +225,7 @@ type Made = (File, Option<UdpDoors>, Vec<TcpListener>);
 /// Makes the namespace of the calling thread.
 fn make(ip: IpAddr, reach: &[DoorPlan]) -> Result<Made, RunError> {
     let device = namespace::alone(ip)?;
-    namespace::route_all().map_err(|e| RunError::new(format!("no route to the emulated network: {e}")))?;
+    namespace::route_all().map_err(|e| RunError::system("no route to the emulated network", e))?;
     let udp: Vec<&DoorPlan> = reach.iter().filter(|d| d.kind == DoorKind::Udp).collect();
     let udp = if udp.is_empty() { None } else { Some(UdpDoors::bind(&udp)?) };
     let tcp = reach.iter().filter(|d| d.kind == DoorKind::Tcp);
@@ -234,14 +235,14 @@ fn make(ip: IpAddr, reach: &[DoorPlan]) -> Result<Made, RunError> {
 impl Place {
     /// Starts a command in the namespace.
     fn spawn(&self, words: &[String]) -> Result<Child, RunError> {
-        let (name, arguments) = words.split_first().ok_or_else(|| RunError::new("no command"))?;
+        let (name, arguments) = words.split_first().ok_or_else(|| RunError::config("no command"))?;
         let mut command = Command::new(name);
         command
             .args(arguments)
             .env("TCPSBED_NEAR", NEAR_IP.to_string())
             .env("TCPSBED_FAR", FAR_IP.to_string());
         let (to_caller, answer) = channel();
-        let gone = || RunError::new("a namespace's thread died (please report this)");
+        let gone = || RunError::bug("a namespace's thread died");
         self.0.send((command, to_caller)).map_err(|_| gone())?;
         answer.recv().map_err(|_| gone())?.map_err(|e| unstarted(name, &e))
     }
@@ -254,7 +255,7 @@ fn unstarted(name: &str, why: &io::Error) -> RunError {
         io::ErrorKind::PermissionDenied => "; allowed: a file that you may execute (chmod +x)",
         _ => "",
     };
-    RunError::new(format!("{name}: {why}{remedy}"))
+    RunError::world(format!("{name}: {why}{remedy}"))
 }
 
 /// The ports of the far side that lead out: they listen in its namespace, and go on from that of the caller.
@@ -277,13 +278,13 @@ impl Reach {
             realtime: false,
             capture: None,
         };
-        let start = |doors: UdpDoors| {
+        let start = |doors: UdpDoors| -> Result<_, RunError> {
             let names = of(DoorKind::Udp).map(|d| d.name.clone()).collect();
             let network = NetworkSpec::default();
             Ok(std::thread::spawn(passage(&settings, &network, Box::new(doors), names, &shared)?))
         };
         let datagrams = udp.map(start).transpose()?;
-        let lines = Lines::straight();
+        let lines = Lines::direct();
         let over = |(listener, plan)| TcpDoor::over(listener, plan, &lines);
         let streams = tcp.into_iter().zip(of(DoorKind::Tcp)).map(over).collect::<Result<_, _>>()?;
         Ok(Self { shared, datagrams, streams })
@@ -302,7 +303,7 @@ mod tests {
 
     fn said(name: &str) -> String {
         let why = Command::new(name).spawn().unwrap_err();
-        unstarted(name, &why).0
+        unstarted(name, &why).found
     }
 
     #[test]

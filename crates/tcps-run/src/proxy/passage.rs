@@ -1,6 +1,9 @@
 //! A proxy as the host of an engine: until it is stopped, with what others ask of it and may see of it.
 
-use super::{change::Changing, Outcome, Settings, Shared, Snapshot};
+use super::{
+    change::Changing,
+    shared::{Outcome, Settings, Shared, Snapshot},
+};
 use crate::{
     emu::{lock, Accounts, Between, Ended, Engine, Host, Layers, Pace, Ports, Row, Tape, FAR, NEAR},
     os::clock::monotonic_ns,

@@ -1,4 +1,4 @@
-//! Scenario events that concern nodes, as a real loop lives through them.
+//! Events that concern nodes, of the scenario and of who steers the run, as a real loop lives through them.
 
 use crate::os::ring::Producer;
 use tcps_core::{
@@ -6,12 +6,24 @@ use tcps_core::{
     time::{Time, NEVER},
 };
 use tcps_node::Node;
-use tcps_plan::{Action, Plan};
+use tcps_plan::{Action, EventPlan, Plan};
 
-/// Scenario events that concern nodes, in order.
+/// An event that was asked for while the run goes on.
+#[derive(Debug, Clone)]
+pub struct Steered {
+    /// Its number in rows.
+    pub number: u32,
+    /// What happens, and when.
+    pub event: EventPlan,
+    /// Whether it leaves a row here.
+    pub noted: bool,
+}
+
+/// Events that concern nodes, in order.
 pub(super) struct Events {
     order: Vec<usize>,
     times: Vec<Time>,
+    steered: Vec<Steered>,
 }
 
 impl Events {
@@ -20,35 +32,60 @@ impl Events {
         let mut order: Vec<usize> = (0..plan.events.len()).collect();
         order.sort_by_key(|&i| std::cmp::Reverse((plan.events[i].at_ns, i)));
         let times = order.iter().map(|&i| plan.events[i].at_ns).collect();
-        Self { order, times }
+        Self { order, times, steered: Vec::new() }
     }
 
     /// When the next one is due.
     pub fn next(&self) -> Time {
+        let steered = self.steered.iter().map(|s| s.event.at_ns).min();
+        self.planned().min(steered.unwrap_or(NEVER))
+    }
+
+    fn planned(&self) -> Time {
         self.times.last().copied().unwrap_or(NEVER)
     }
 
-    /// The number of the next one that is due.
+    /// Takes an event that was asked for; one whose moment is over happens now.
+    pub fn take(&mut self, now: Time, mut steered: Steered) {
+        steered.event.at_ns = steered.event.at_ns.max(now);
+        self.steered.push(steered);
+    }
+
+    /// The number of the next one of the plan that is due.
     pub fn due(&mut self, now: Time) -> Option<usize> {
-        if self.next() > now {
+        if self.planned() > now {
             return None;
         }
         self.times.pop();
         self.order.pop()
     }
 
-    /// Does at a node what is due; each event leaves a row in `ring`, if there is one.
-    pub fn apply(&mut self, plan: &Plan, now: Time, node: &mut Node, mut ring: Option<&mut Producer>) {
+    /// The next one that was asked for and is due.
+    pub fn steered(&mut self, now: Time) -> Option<Steered> {
+        let due = self.steered.iter().enumerate().filter(|(_, s)| s.event.at_ns <= now);
+        let (place, _) = due.min_by_key(|(_, s)| (s.event.at_ns, s.number))?;
+        Some(self.steered.remove(place))
+    }
+
+    /// Does at a node what is due; each event leaves a row in `ring`, those of the plan if it `notes` them.
+    pub fn apply(&mut self, plan: &Plan, now: Time, node: &mut Node, ring: &mut Producer, notes: bool) {
         while let Some(i) = self.due(now) {
-            match &plan.events[i].action {
-                Action::Flow { flow, running } => node.set_running(now, *flow, *running),
-                Action::Component { component, alive } => node.set_alive(*component, *alive),
-                Action::Clock { node: whose, step_ns } => node.step_clock(*whose, *step_ns),
-                Action::Link { .. } | Action::Reroute | Action::Traffic { .. } => {}
-            }
-            if let Some(ring) = &mut ring {
-                ring.push(&Record { index: i as u32, ..Record::new(now, Kind::Event) });
-            }
+            act(&plan.events[i].action, now, node, notes.then_some((i as u32, &mut *ring)));
         }
+        while let Some(s) = self.steered(now) {
+            act(&s.event.action, now, node, s.noted.then_some((s.number, &mut *ring)));
+        }
+    }
+}
+
+fn act(action: &Action, now: Time, node: &mut Node, row: Option<(u32, &mut Producer)>) {
+    match action {
+        Action::Flow { flow, running } => node.set_running(now, *flow, *running),
+        Action::Component { component, alive } => node.set_alive(*component, *alive),
+        Action::Clock { node: whose, step_ns } => node.step_clock(*whose, *step_ns),
+        Action::Link { .. } | Action::Reroute | Action::Traffic { .. } => {}
+    }
+    if let Some((index, ring)) = row {
+        ring.push(&Record { index, ..Record::new(now, Kind::Event) });
     }
 }

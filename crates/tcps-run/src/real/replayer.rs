@@ -9,6 +9,8 @@
 //! When packets come and how large they are is said by the models of `tcps-net`, with the same random streams as in the
 //! built-in network.
 
+#![expect(unsafe_code, reason = "network namespaces are entered by a call of the kernel")]
+
 use super::session::DRAIN_NS;
 use crate::{
     addresses,
@@ -28,6 +30,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 use tcps_core::{
+    ids::NodeId,
     size::STACK_BYTES,
     time::{Time, NEVER},
 };
@@ -88,7 +91,7 @@ impl Replayer {
         for spec in &plan.network.traffic {
             let at = |vertex: u16| {
                 let unknown =
-                    || RunError::new(format!("traffic.{}: no place for vertex {vertex}", spec.name));
+                    || RunError::config(format!("traffic.{}: no place for vertex {vertex}", spec.name));
                 number.get(&vertex).copied().ok_or_else(unknown)
             };
             let mut entry = Entry::new(plan, spec, at(spec.from)?, sockets[at(spec.to)?].address()?, code)?;
@@ -99,17 +102,17 @@ impl Replayer {
     }
 
     /// What begins or ends at a node of the plan, by a socket of this thread's network namespace.
-    pub fn here(plan: &Plan, node: u16, code: &mut dyn ForeignCode) -> Result<Self, RunError> {
-        let at = |node: u16| SocketAddr::new(addresses::address(&plan.real, node), PORT);
+    pub fn here(plan: &Plan, node: NodeId, code: &mut dyn ForeignCode) -> Result<Self, RunError> {
+        let at = |node: u16| SocketAddr::new(addresses::address(&plan.real, NodeId(node)), PORT);
         let mut entry = |spec: &TrafficSpec| {
             let mut entry = Entry::new(plan, spec, 0, at(spec.to), code)?;
-            if spec.from == node {
+            if spec.from == node.0 {
                 entry.advance();
             }
             Ok(entry)
         };
         Ok(Self {
-            sockets: vec![Socket::bind_to(at(node))?],
+            sockets: vec![Socket::bind_to(at(node.0))?],
             entries: plan.network.traffic.iter().map(&mut entry).collect::<Result<_, RunError>>()?,
         })
     }
@@ -141,7 +144,7 @@ impl Replayer {
         entry.stats.packets += 1;
         entry.stats.bytes += u64::from(STACK_BYTES) + payload as u64;
         // What the kernel does not take is missing where it should arrive.
-        self.sockets[entry.from].send(&buffer[..payload], entry.to, entry.dscp);
+        self.sockets[entry.from].send(&buffer[..payload], entry.to, entry.dscp << 2);
         entry.advance();
     }
 
@@ -182,7 +185,7 @@ impl Entry {
             dscp: spec.dscp,
             start_ns: spec.start_ns,
             stop_ns: spec.stop_ns.unwrap_or(NEVER).min(plan.duration_ns),
-            arrivals: arrivals.map_err(|e| RunError::new(e.to_string()))?,
+            arrivals: arrivals.map_err(RunError::from)?,
             due: (NEVER, 0),
             stats: TrafficStats { name: spec.name.clone(), ..TrafficStats::default() },
         })
@@ -195,7 +198,7 @@ impl Entry {
 }
 
 fn open(path: &PathBuf) -> Result<File, RunError> {
-    File::open(path).map_err(|e| RunError::new(format!("{}: {e}", path.display())))
+    File::open(path).map_err(|e| RunError::system(path.display(), e))
 }
 
 /// Moves this thread into a network namespace; sockets that it opens are in it for good.
@@ -203,8 +206,8 @@ fn enter(namespace: &File) -> Result<(), RunError> {
     // SAFETY: a plain system call on an open descriptor.
     match unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } {
         0 => Ok(()),
-        _ => Err(RunError::new(format!(
-            "no way into a network namespace ({}); it needs root (CAP_SYS_ADMIN)",
+        _ => Err(RunError::world(format!(
+            "cannot enter a network namespace ({}); it needs root (CAP_SYS_ADMIN)",
             std::io::Error::last_os_error()
         ))),
     }
@@ -261,7 +264,7 @@ mod tests {
         let start = monotonic_ns();
         let told = std::thread::scope(|scope| {
             let ends: Vec<Replayer> =
-                (0..2).map(|node| Replayer::here(&plan, node, &mut Disk).unwrap()).collect();
+                (0..2).map(|node| Replayer::here(&plan, NodeId(node), &mut Disk).unwrap()).collect();
             let plan = &plan;
             let run = |r: Replayer| scope.spawn(move || r.run(plan, start, &AtomicBool::new(false)));
             let running: Vec<_> = ends.into_iter().map(run).collect();

@@ -7,7 +7,7 @@
 //! Sockets of a channel are behind one descriptor (epoll), so that a loop waits for them as for any other. A stream of
 //! bytes has no kernel stamps: a frame has come when it was read. [design: kernel's TCP]
 
-use super::tcp_socket::{asked, bound, set_dscp, told, Told};
+use super::tcp_socket::{asked, bound, set_dscp, told, TcpInfo};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use std::{
     io::{self, ErrorKind, Read, Write},
@@ -16,6 +16,7 @@ use std::{
 };
 use tcps_core::{
     endpoint::EndpointStats,
+    ids::ChannelId,
     record::{Kind, Record},
     time::{Time, MS, SECOND},
 };
@@ -32,7 +33,7 @@ const CHUNK: usize = 1 << 16;
 
 /// One side of a channel over the kernel's TCP.
 pub(super) struct Stream {
-    channel: u16,
+    channel: ChannelId,
     settings: Settings,
     epoll: Epoll,
     address: SocketAddr,
@@ -41,7 +42,7 @@ pub(super) struct Stream {
     listener: Option<TcpListener>,
     /// Side a's first socket, until it asks.
     socket: Option<OwnedFd>,
-    line: Line,
+    line: LineState,
     /// Whether the line waits for room to send.
     waits: bool,
     dscp: u8,
@@ -60,7 +61,7 @@ pub(super) struct Stream {
 }
 
 /// The connection.
-enum Line {
+enum LineState {
     /// There is none; side a asks at this moment.
     Down(Time),
     /// Asked for.
@@ -72,13 +73,13 @@ enum Line {
 impl Stream {
     /// A side of a channel at an address of this machine; a run ends at `end_ns`.
     pub fn prepare(
-        channel: u16,
+        channel: ChannelId,
         side: Side,
         ip: IpAddr,
         settings: Settings,
         end_ns: Time,
     ) -> Result<Self, RunError> {
-        let fail = |e: io::Error| RunError::new(format!("no TCP socket on {ip}: {e}"));
+        let fail = |e: io::Error| RunError::system(format!("no TCP socket on {ip}"), e);
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| fail(e.into()))?;
         let listener = TcpListener::from(bound((ip, 0).into(), &settings)?);
         let address = listener.local_addr().map_err(fail)?;
@@ -100,7 +101,7 @@ impl Stream {
             peer: None,
             listener,
             socket,
-            line: Line::Down(0),
+            line: LineState::Down(0),
             waits: false,
             dscp: 0,
             frames: Frames::default(),
@@ -116,7 +117,7 @@ impl Stream {
     }
 
     /// Number of its channel.
-    pub fn channel(&self) -> u16 {
+    pub fn channel(&self) -> ChannelId {
         self.channel
     }
 
@@ -140,7 +141,7 @@ impl Stream {
         if !self.backlog.push_frame(index, frame) {
             self.stats.refused += 1;
         }
-        if let (Line::Up(line, _), Some(peer)) = (&self.line, self.peer) {
+        if let (LineState::Up(line, _), Some(peer)) = (&self.line, self.peer) {
             if dscp != self.dscp {
                 set_dscp(line, peer.ip(), dscp);
                 self.dscp = dscp;
@@ -175,8 +176,10 @@ impl Stream {
     /// Asks for a connection when it is time, and looks at the one that stands; rows that came of it, in turn.
     pub fn tend(&mut self, now: Time) -> std::vec::Drain<'_, Record> {
         match &self.line {
-            Line::Down(at) if *at <= now && now < self.end_ns && self.listener.is_none() => self.ask(now),
-            Line::Up(line, _) if self.look_ns <= now => {
+            LineState::Down(at) if *at <= now && now < self.end_ns && self.listener.is_none() => {
+                self.ask(now)
+            }
+            LineState::Up(line, _) if self.look_ns <= now => {
                 let told = told(line);
                 self.look_ns = now + LOOK_NS;
                 told.into_iter().for_each(|t| self.look(now, t));
@@ -199,7 +202,7 @@ impl Stream {
 
     /// Adds what its connections counted to what the endpoint did.
     pub fn add_to(&self, stats: &mut EndpointStats) {
-        let standing = if let Line::Up(line, _) = &self.line { told(line) } else { None };
+        let standing = if let LineState::Up(line, _) = &self.line { told(line) } else { None };
         stats.malformed += self.stats.malformed;
         stats.incomplete += self.stats.incomplete;
         stats.refused += self.stats.refused;
@@ -212,7 +215,7 @@ impl Stream {
         let socket = self.socket.take().map_or_else(|| bound(self.address, &self.settings), Ok);
         let line = socket.ok().and_then(|s| asked(s, peer).ok());
         let watched = line.filter(|line| self.watch(line, EpollFlags::EPOLLOUT));
-        self.line = watched.map_or(Line::Down(now + RETRY_NS), Line::Asked);
+        self.line = watched.map_or(LineState::Down(now + RETRY_NS), LineState::Asked);
     }
 
     fn accept(&mut self, now: Time) {
@@ -230,12 +233,12 @@ impl Stream {
 
     /// Whether what was asked for stands, or has failed.
     fn settle(&mut self, now: Time) {
-        let Line::Asked(line) = &self.line else { return };
+        let LineState::Asked(line) = &self.line else { return };
         let failed = !matches!(line.take_error(), Ok(None));
         if !failed && line.peer_addr().is_err() {
             return;
         }
-        if let Line::Asked(line) = std::mem::replace(&mut self.line, Line::Down(now + RETRY_NS)) {
+        if let LineState::Asked(line) = std::mem::replace(&mut self.line, LineState::Down(now + RETRY_NS)) {
             if !failed && self.interest(&line, false) {
                 self.stand(now, line);
             }
@@ -243,7 +246,7 @@ impl Stream {
     }
 
     fn stand(&mut self, now: Time, line: TcpStream) {
-        self.line = Line::Up(line, now);
+        self.line = LineState::Up(line, now);
         self.account.connections += 1;
         (self.waits, self.dscp, self.look_ns) = (false, 0, now);
         (self.unacknowledged_ns, self.silence_ns) = (None, 0);
@@ -254,7 +257,7 @@ impl Stream {
     /// Writes what there is room for. A connection that takes nothing any more is lost only when all that it brought is
     /// read.
     fn flush(&mut self, now: Time) {
-        let Line::Up(line, _) = &mut self.line else { return };
+        let LineState::Up(line, _) = &mut self.line else { return };
         let mut broken = false;
         let mut write = |bytes: &[u8]| match line.write(bytes) {
             Ok(n) => n,
@@ -277,13 +280,13 @@ impl Stream {
     fn watch_room(&mut self, waits: bool) -> bool {
         self.waits = waits;
         match &self.line {
-            Line::Up(line, _) => self.interest(line, waits),
+            LineState::Up(line, _) => self.interest(line, waits),
             _ => true,
         }
     }
 
     fn read(&mut self, now: Time) {
-        let Line::Up(line, _) = &mut self.line else { return };
+        let LineState::Up(line, _) = &mut self.line else { return };
         match line.read(&mut self.chunk) {
             Ok(n) if n > 0 => self.frames.push(&self.chunk[..n]),
             Err(e) if passes(&e) => {}
@@ -301,7 +304,7 @@ impl Stream {
     }
 
     /// Follows the silence of a connection; one that has ended is noted with its length.
-    fn look(&mut self, now: Time, told: Told) {
+    fn look(&mut self, now: Time, told: TcpInfo) {
         self.stats.rtt_ns = Some(told.rtt_ns);
         if told.unacknowledged == 0 {
             self.unacknowledged_ns = None;
@@ -323,9 +326,10 @@ impl Stream {
         }
     }
 
-    /// The connection has gone, and with it what was under way: samples that were not yet whole.
+    /// The connection has gone, and with it what was in flight: samples that were not yet whole.
     fn lose(&mut self, now: Time) {
-        let Line::Up(line, since) = std::mem::replace(&mut self.line, Line::Down(now + RETRY_NS)) else {
+        let LineState::Up(line, since) = std::mem::replace(&mut self.line, LineState::Down(now + RETRY_NS))
+        else {
             return;
         };
         self.stats.retransmits += told(&line).map_or(0, |t| t.retransmits);
@@ -341,7 +345,7 @@ impl Stream {
 
     fn row(&mut self, now: Time, phase: Phase, value: Time) {
         let row = Record::new(now, Kind::Connection);
-        self.rows.push(Record { point: self.channel, detail: phase as u8, value, ..row });
+        self.rows.push(Record { point: self.channel.0, detail: phase as u8, value, ..row });
     }
 }
 

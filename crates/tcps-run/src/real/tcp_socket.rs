@@ -1,5 +1,7 @@
 //! Sockets of the kernel's TCP: made with their settings, and what the kernel tells of a connection.
 
+#![expect(unsafe_code, reason = "what the kernel knows of a connection has no safe function")]
+
 use nix::{
     errno::Errno,
     sys::socket::{
@@ -21,7 +23,7 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// What the kernel tells of a connection.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct TcpInfo {
     /// Segments sent again.
     pub retransmits: u64,
     /// Smoothed round trip.
@@ -36,7 +38,7 @@ pub(super) struct Told {
 pub(super) fn bound(address: SocketAddr, settings: &Settings) -> Result<OwnedFd, RunError> {
     let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-    let fail = |e: Errno| RunError::new(format!("no TCP socket on {address}: {e}"));
+    let fail = |e: Errno| RunError::system(format!("no TCP socket on {address}"), e);
     let made = socket(family, SockType::Stream, flags, None).map_err(fail)?;
     set(&made, settings).map_err(fail)?;
     if let Some(name) = &settings.congestion {
@@ -65,7 +67,7 @@ fn set(made: &OwnedFd, settings: &Settings) -> Result<(), Errno> {
 
 fn no_control(name: &str, error: Errno) -> RunError {
     let there = fs::read_to_string(AVAILABLE).unwrap_or_default();
-    RunError::new(format!(
+    RunError::config(format!(
         "transport kernel-tcp: congestion is \"{name}\" ({error}); allowed: what this kernel has ({}), or modprobe \
          tcp_{name}",
         there.split_whitespace().collect::<Vec<_>>().join(", ")
@@ -92,7 +94,7 @@ pub(super) fn set_dscp(connection: &TcpStream, peer: IpAddr, dscp: u8) {
 }
 
 /// What the kernel tells of a connection; nothing of one that has gone.
-pub(super) fn told(connection: &TcpStream) -> Option<Told> {
+pub(super) fn told(connection: &TcpStream) -> Option<TcpInfo> {
     // SAFETY: all-zero bytes are valid for this plain C structure, and the kernel writes at most `length` of it.
     let info = unsafe {
         let mut info: libc::tcp_info = zeroed();
@@ -101,7 +103,7 @@ pub(super) fn told(connection: &TcpStream) -> Option<Told> {
         let fd = connection.as_raw_fd();
         (libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, at, &raw mut length) == 0).then_some(info)
     }?;
-    Some(Told {
+    Some(TcpInfo {
         retransmits: u64::from(info.tcpi_total_retrans),
         rtt_ns: Time::from(info.tcpi_rtt) * 1_000,
         unacknowledged: info.tcpi_unacked,

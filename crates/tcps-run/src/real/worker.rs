@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
-use tcps_node::outside::{Outcome, Task};
+use tcps_node::host::{Outcome, Task};
 use tcps_plan::{RunError, WorkerPlan};
 
 /// Most values that a stage may write.
@@ -45,7 +45,7 @@ struct Worker {
 impl Crew {
     /// A thread for each hook.
     pub fn new(hired: Vec<(Box<dyn Hook>, WorkerPlan)>) -> Result<Self, RunError> {
-        let fail = |e: std::io::Error| RunError::new(format!("no worker threads: {e}"));
+        let fail = |e| RunError::system("no worker threads", e);
         let (woken, wakes) = UnixStream::pair().map_err(fail)?;
         woken.set_nonblocking(true).map_err(fail)?;
         wakes.set_nonblocking(true).map_err(fail)?;
@@ -132,9 +132,10 @@ impl Bench {
 
     fn call(&mut self, task: Task) -> Outcome {
         let begun = thread_cpu_ns();
-        let input = HookIn::tick(task.now_ns, task.origin_ns, task.index, task.flow)
+        let mut input = HookIn::tick(task.now_ns, task.origin_ns, task.index, task.flow)
             .with_sample(&[], &task.bytes)
-            .with_other(&task.told);
+            .with_other(&task.other);
+        input.allowed_bps = task.allowed_bps;
         let mut output = HookOut::new(&mut self.values, &mut self.bytes);
         // A worker that dies would look like one that is always busy: what it did is told as a failure instead.
         let called = catch_unwind(AssertUnwindSafe(|| self.hook.call(&input, &mut output)));
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
     use crate::{os::clock::monotonic_ns, os::wait::Waiter};
     use std::sync::mpsc::{channel, Sender};
-    use tcps_core::time::SECOND;
+    use tcps_core::{ids::FlowId, time::SECOND};
     use tcps_plan::Waiting;
 
     /// Gives back what it is given, once it is allowed to.
@@ -171,7 +172,7 @@ mod tests {
                 return Verdict::Failed("no gate".into());
             }
             output.set_bytes(input.bytes());
-            output.set(&[input.now_ns as f64, input.other().iter().sum()]);
+            output.set(&[input.now_ns as f64, input.other().iter().sum::<f64>() + input.allowed_bps]);
             Verdict::Emit
         }
     }
@@ -183,8 +184,18 @@ mod tests {
     }
 
     fn task(job: u32) -> Task {
-        let (bytes, told) = (vec![job as u8; 3], vec![1.0, 2.0]);
-        Task { job, now_ns: 7, origin_ns: 5, index: 0, flow: 0, bytes, told, cost_ns: None }
+        let (bytes, other, allowed_bps) = (vec![job as u8; 3], vec![1.0], 2.0);
+        Task {
+            job,
+            now_ns: 7,
+            origin_ns: 5,
+            index: 0,
+            flow: FlowId(0),
+            bytes,
+            other,
+            allowed_bps,
+            cost_ns: None,
+        }
     }
 
     #[test]

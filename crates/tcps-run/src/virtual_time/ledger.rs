@@ -7,8 +7,10 @@
 
 use std::collections::VecDeque;
 use tcps_core::{
-    sample::Meta,
-    split::{FlowSplit, Part, Parts},
+    endpoint::Again,
+    ids::{ChannelId, FlowId},
+    sample::{is_before, Meta},
+    split::{Choice, FlowSplit, Part, Parts},
     time::Time,
 };
 use tcps_net::Spent;
@@ -21,6 +23,9 @@ const MOST_BEHIND: u32 = 1 << 10;
 pub(super) struct Way {
     /// When its endpoint gave it out.
     pub sent: Time,
+    /// The (first) sample in it, and what of it was sent before.
+    pub index: u32,
+    pub again: Again,
     /// When it entered the network.
     pub entered: Time,
     /// When it had passed the network.
@@ -32,13 +37,22 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// What the sample's time went to that this datagram has completed.
-    fn attribute(&self, parts: &mut Parts) {
-        // It was under way when the sample was handed over: the sample came before, and waited for it.
+    /// What the time of this sample went to that the datagram has completed; `first` is when it was sent in vain.
+    fn attribute(&self, index: u32, first: Option<Time>, parts: &mut Parts) {
+        // It was in flight when the sample was handed over: the sample waited for it.
         if self.sent < parts.since {
             return parts.spend(Part::Held, self.taken);
         }
-        parts.spend(Part::Endpoint, self.sent);
+        let repeats = match self.again {
+            Again::Nothing => false,
+            Again::Older => is_before(index, self.index),
+            Again::All => true,
+        };
+        if repeats {
+            parts.spend(Part::Merging, first.unwrap_or(parts.since).clamp(parts.since, self.sent));
+            parts.spend(Part::Retransmission, self.sent);
+        }
+        parts.spend(Part::Merging, self.sent);
         parts.spend(Part::System, self.entered);
         match &self.spent {
             Some(spent) => {
@@ -69,6 +83,8 @@ struct More {
     parts: Parts,
     /// The way of the last datagram with a part of it, if that did not complete it at once.
     way: Option<Way>,
+    /// When the first datagram with it was sent that was lost.
+    lost: Option<Time>,
 }
 
 impl Entry {
@@ -80,43 +96,71 @@ impl Entry {
         };
         self.more.as_ref().map_or_else(plain, |more| more.parts)
     }
+
+    /// What else is known of it, to be changed.
+    fn more(&mut self) -> &mut More {
+        let parts = self.parts();
+        self.more.get_or_insert_with(|| Box::new(More { parts, way: None, lost: None }))
+    }
 }
 
 /// The samples of a flow in a channel, in the order in which they were handed over.
 #[derive(Debug, Default)]
 struct Under {
-    channel: u16,
+    channel: ChannelId,
     samples: VecDeque<Entry>,
     /// They are not in the order of their numbers, since they came so from the channel before.
     shuffled: bool,
 }
 
+/// The samples of a flow, by channel.
+#[derive(Debug, Default)]
+struct Flow {
+    channels: Vec<Under>,
+    /// Some have other numbers than those that were chosen: a periodic stage has given them new ones.
+    renumbered: bool,
+}
+
 /// The samples of all flows.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    under: Vec<Vec<Under>>,
+    under: Vec<Flow>,
     flows: Vec<FlowSplit>,
+    followed: Choice,
 }
 
 impl Ledger {
-    /// One for so many flows.
-    pub fn new(flows: usize) -> Self {
-        let under = std::iter::repeat_with(Vec::new).take(flows).collect();
-        Self { under, flows: vec![FlowSplit::default(); flows] }
+    /// One for so many flows, of which these samples are followed.
+    pub fn new(flows: usize, followed: Choice) -> Self {
+        let under = std::iter::repeat_with(Flow::default).take(flows).collect();
+        Self { under, flows: vec![FlowSplit::default(); flows], followed }
     }
 
-    fn under(&mut self, channel: u16, flow: u16) -> Option<&mut Under> {
-        self.under.get_mut(usize::from(flow))?.iter_mut().find(|u| u.channel == channel)
+    /// Where a sample would be, if it is followed.
+    #[inline]
+    fn under(&mut self, channel: ChannelId, flow: FlowId, index: u32) -> Option<&mut Under> {
+        let of = self.under.get_mut(flow.index())?;
+        if !of.renumbered && !self.followed.takes(index) {
+            return None;
+        }
+        of.channels.iter_mut().find(|u| u.channel == channel)
     }
 
     /// A sample goes into a channel.
-    pub fn hand_over(&mut self, channel: u16, meta: &Meta, parts: &Parts) {
-        if self.under(channel, meta.flow).is_none() {
-            self.under[usize::from(meta.flow)].push(Under { channel, ..Under::default() });
-        }
-        let Some(under) = self.under(channel, meta.flow) else { return };
+    pub fn hand_over(&mut self, channel: ChannelId, meta: &Meta, parts: &Parts) {
+        let of = &mut self.under[meta.flow];
+        of.renumbered |= !self.followed.takes(meta.index);
+        let at = of.channels.iter().position(|u| u.channel == channel).unwrap_or_else(|| {
+            of.channels.push(Under { channel, ..Under::default() });
+            of.channels.len() - 1
+        });
+        let under = &mut of.channels[at];
         under.shuffled |= under.samples.back().is_some_and(|last| is_before(meta.index, last.index));
-        let more = if parts.is_plain() { None } else { Some(Box::new(More { parts: *parts, way: None })) };
+        let more = if parts.is_plain() {
+            None
+        } else {
+            Some(Box::new(More { parts: *parts, way: None, lost: None }))
+        };
         under.samples.push_back(Entry {
             index: meta.index,
             over: false,
@@ -126,11 +170,18 @@ impl Ledger {
     }
 
     /// A datagram with a part of a sample was received, and has not completed it.
-    pub fn pass(&mut self, channel: u16, flow: u16, index: u32, way: &Way) {
-        let Some(under) = self.under(channel, flow) else { return };
+    pub fn pass(&mut self, channel: ChannelId, flow: FlowId, index: u32, way: &Way) {
+        let Some(under) = self.under(channel, flow, index) else { return };
         if let Some(at) = under.find(index) {
-            let parts = under.samples[at].parts();
-            under.samples[at].more = Some(Box::new(More { parts, way: Some(*way) }));
+            under.samples[at].more().way = Some(*way);
+        }
+    }
+
+    /// A datagram that was sent for a sample is lost.
+    pub fn lose(&mut self, channel: ChannelId, flow: FlowId, index: u32, sent: Time) {
+        let Some(under) = self.under(channel, flow, index) else { return };
+        if let Some(at) = under.find(index) {
+            under.samples[at].more().lost.get_or_insert(sent);
         }
     }
 
@@ -139,12 +190,12 @@ impl Ledger {
     pub fn take_over(
         &mut self,
         now: Time,
-        channel: u16,
+        channel: ChannelId,
         meta: &Meta,
         way: impl FnOnce() -> Option<Way>,
         parts: &mut Parts,
     ) {
-        let under = self.under(channel, meta.flow);
+        let under = self.under(channel, meta.flow, meta.index);
         let Some((under, entry)) = under.and_then(|u| u.find(meta.index).map(|at| (u, at))) else {
             return parts.forget(now);
         };
@@ -152,20 +203,20 @@ impl Ledger {
         entry.over = true;
         *parts = entry.parts();
         if let Some(way) = way().or(entry.more.as_ref().and_then(|more| more.way)) {
-            way.attribute(parts);
+            way.attribute(meta.index, entry.more.as_ref().and_then(|more| more.lost), parts);
         }
         parts.spend(Part::Held, now);
         under.forget(meta.index);
     }
 
     /// A sample has come to its sink.
-    pub fn has_come(&mut self, flow: u16, parts: &Parts, clock: Time) {
-        self.flows[usize::from(flow)].add(parts, clock);
+    pub fn has_come(&mut self, flow: FlowId, parts: &Parts, clock: Time) {
+        self.flows[flow].add(parts, clock);
     }
 
     /// Where the time of each flow's samples went.
-    pub fn finish(self) -> Vec<FlowSplit> {
-        self.flows
+    pub fn flows(&self) -> &[FlowSplit] {
+        &self.flows
     }
 }
 
@@ -193,7 +244,44 @@ impl Under {
     }
 }
 
-/// Whether a sample was made before another; numbers begin again at 0.
-fn is_before(index: u32, other: u32) -> bool {
-    other.wrapping_sub(index).wrapping_sub(1) < u32::MAX / 2
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repeat_is_waited_for_from_the_first_sending_where_that_was_lost() {
+        for (again, index, lost, [merging, retransmission]) in [
+            (Again::Nothing, 7, true, [30, 0]),
+            (Again::All, 7, true, [5, 25]),
+            (Again::All, 7, false, [0, 30]),
+            (Again::Older, 9, true, [5, 25]),
+            (Again::Older, 7, true, [30, 0]),
+        ] {
+            let mut ledger = Ledger::new(1, Choice::default());
+            let (meta, mut parts) =
+                (Meta { flow: FlowId(0), index: 7, origin_ns: 0, echo: None }, Parts::new(10));
+            ledger.hand_over(ChannelId(0), &meta, &parts);
+            if lost {
+                ledger.lose(ChannelId(0), FlowId(0), 7, 15);
+            }
+            let way = Way { sent: 40, index, again, entered: 40, arrived: 50, taken: 50, spent: None };
+            ledger.take_over(50, ChannelId(0), &meta, || Some(way), &mut parts);
+            let found = [Part::Merging, Part::Retransmission].map(|p| parts.of(p));
+            assert_eq!(found, [merging, retransmission], "{again:?} {index} {lost}");
+            assert_eq!(parts.total(), 40);
+        }
+    }
+
+    #[test]
+    fn what_is_not_followed_is_not_looked_for_unless_numbers_are_new() {
+        let many = Choice::of(1 << 20);
+        let index = (0..).find(|i| !many.takes(*i)).unwrap_or(0);
+        let (meta, mut parts) = (Meta { flow: FlowId(0), index, origin_ns: 0, echo: None }, Parts::new(10));
+        let mut ledger = Ledger::new(1, many);
+        ledger.take_over(20, ChannelId(0), &meta, || None, &mut parts);
+        assert!(!parts.is_known());
+        ledger.hand_over(ChannelId(0), &meta, &Parts::new(10));
+        ledger.take_over(20, ChannelId(0), &meta, || None, &mut parts);
+        assert!(parts.is_known(), "a periodic stage gave it this number");
+    }
 }

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //!  scenario events ─┐
-//!  network ─────────┤ earliest (time, rank) ─► node ─► Outside ─► network, cores, recorder
+//!  network ─────────┤ earliest (time, rank) ─► node ─► Host ─► network, cores, recorder
 //!  cores ───────────┤
 //!  nodes ───────────┘
 //! ```
 //! At one moment scenario events come before the network, the network before datagrams that cross the boundary of a node,
-//! these before cores, cores before nodes, nodes in the order of the plan, and looks at queues last.
+//! these before cores, cores before nodes, nodes in the order of the plan, and samples queues last.
 
+mod host;
 mod ledger;
-mod world;
 
 use crate::assets::Disk;
 use crate::{
@@ -18,12 +18,15 @@ use crate::{
     carrier::{Carrier, ForeignSpec},
     kernel_tcp, network_rows,
 };
+use host::{InFlight, SimHost};
 use std::{
+    collections::BTreeMap,
     path::Path,
     time::{Duration, Instant},
 };
 use tcps_core::{
-    record::{Kind, Record, NONE},
+    ids::{ChannelId, ComponentId, NodeId},
+    record::{Kind, Record},
     time::{Time, NEVER},
 };
 use tcps_net::ForeignCode;
@@ -31,10 +34,9 @@ use tcps_net::NetEvent;
 use tcps_node::{assets::Assets, rounds::Rounds, Node, HALT_NS};
 use tcps_plan::net::LinkChange;
 use tcps_plan::{
-    report::{self, Report},
-    Action, Places, Plan, RunError,
+    report::{self, Report, Split},
+    Action, EventPlan, Places, Plan, RunError,
 };
-use world::{Letter, World};
 
 /// Steps between looks at the machine's clock.
 const STEPS_PER_LOOK: u64 = 1 << 8;
@@ -47,8 +49,21 @@ pub struct Options<'a> {
     pub records: Option<&'a Path>,
     /// Capture of all packets at nodes.
     pub pcapng: Option<&'a Path>,
-    /// Called now and then with the simulated time; false stops the run.
-    pub progress: Option<&'a mut dyn FnMut(Time) -> bool>,
+    /// Called now and then with the simulated time; with `every_ns` also with where the time of samples went until then.
+    pub progress: Option<Progress<'a>>,
+    /// Simulated time between calls of it, for who watches; rows from before a call are then handed to the disk.
+    pub every_ns: Option<Time>,
+}
+
+/// What is told how far a run is.
+pub type Progress<'a> = &'a mut dyn FnMut(Time, Vec<Split>) -> Goes;
+
+/// How a run goes on after its progress was told.
+pub enum Goes {
+    /// It stops.
+    Stop,
+    /// It goes on, with these events beside those of its plan; those of the past take place now.
+    On(Vec<EventPlan>),
 }
 
 /// Runs a plan in virtual time.
@@ -68,15 +83,18 @@ pub fn run_over(
     kernel_tcp::refuse(plan, "simulated nodes have no kernel")?;
     let mut driver = Driver::new(plan, assets, &options, foreign, code)?;
     let begun = Instant::now();
-    let interrupted = driver.simulate(options.progress);
+    let interrupted = driver.simulate(options.progress, options.every_ns);
     driver.finish(begun, interrupted)
 }
 
 struct Driver<'p> {
     plan: &'p Plan,
-    world: World,
+    world: SimHost,
     nodes: Vec<Node>,
     wakes: Rounds,
+    /// Those of the plan, and those that came while it ran.
+    all_events: Vec<EventPlan>,
+    /// Numbers of those to come, the next one last.
     events: Vec<usize>,
     probe_at: Time,
     errors: Vec<String>,
@@ -98,13 +116,20 @@ impl<'p> Driver<'p> {
     ) -> Result<Self, RunError> {
         plan.check()?;
         let network = Carrier::new(plan, foreign, false, code)?;
-        let (mut nodes, places) = (Vec::new(), Places::new(plan));
-        for id in 0..plan.nodes.len() {
-            nodes.push(Node::new(plan, &places, id as u16, None, assets)?);
+        let places = Places::new(plan);
+        let has_robot =
+            |id: &NodeId| places.components[*id].iter().any(|&c| plan.components[c].robot.is_some());
+        // A camera may look at a robot of another node: those come first.
+        let (first, others): (Vec<_>, Vec<_>) =
+            NodeId::each(&plan.nodes).map(|(id, _)| id).partition(has_robot);
+        let mut nodes = BTreeMap::new();
+        for id in first.into_iter().chain(others) {
+            nodes.insert(id, Node::new(plan, &places, id, None, assets)?);
         }
+        let nodes: Vec<Node> = nodes.into_values().collect();
         let mut events: Vec<usize> = (0..plan.events.len()).collect();
         events.sort_by_key(|&i| std::cmp::Reverse((plan.events[i].at_ns, i)));
-        let world = World::new(plan, network, options.records, options.pcapng)?;
+        let world = SimHost::new(plan, network, options.records, options.pcapng)?;
         let wakes = Rounds::new(nodes.len());
         let probe_at = if plan.queue_probe_ns.is_some() { 0 } else { NEVER };
         let mut driver = Self {
@@ -112,6 +137,7 @@ impl<'p> Driver<'p> {
             world,
             nodes,
             wakes,
+            all_events: plan.events.clone(),
             events,
             probe_at,
             errors: Vec::new(),
@@ -131,17 +157,28 @@ impl<'p> Driver<'p> {
     }
 
     /// Works off all events; true if it was interrupted.
-    fn simulate(&mut self, mut progress: Option<&mut dyn FnMut(Time) -> bool>) -> bool {
+    fn simulate(&mut self, progress: Option<Progress<'_>>, every_ns: Option<Time>) -> bool {
         let end = self.plan.duration_ns;
         let mut told = Instant::now();
+        let (mut progress, every_ns) = (progress, every_ns.map(|every_ns| every_ns.max(1)));
+        let mut tell_at = every_ns.unwrap_or(NEVER);
         while self.step(end) {
             if self.world.cannot_write() || self.ends_early() {
                 return true;
             }
-            if self.steps.is_multiple_of(STEPS_PER_LOOK) && told.elapsed() >= PROGRESS_EVERY {
+            let due = self.steps.is_multiple_of(STEPS_PER_LOOK) && told.elapsed() >= PROGRESS_EVERY;
+            if due || self.now >= tell_at {
                 told = Instant::now();
-                if progress.as_mut().is_some_and(|p| !p(self.now)) {
-                    return true;
+                let mut split = Vec::new();
+                if let Some(every_ns) = every_ns {
+                    tell_at = self.now.saturating_add(every_ns);
+                    self.world.recorder.flush();
+                    split = report::splits(self.plan, self.world.ledger.flows(), &[]);
+                }
+                match progress.as_mut().map(|p| p(self.now, split)) {
+                    Some(Goes::Stop) => return true,
+                    Some(Goes::On(events)) => self.add(events),
+                    None => {}
                 }
             }
         }
@@ -194,13 +231,13 @@ impl<'p> Driver<'p> {
     }
 
     fn next_event(&self) -> Time {
-        self.events.last().map_or(NEVER, |&i| self.plan.events[i].at_ns)
+        self.events.last().map_or(NEVER, |&i| self.all_events[i].at_ns)
     }
 
     fn wake_nodes(&mut self) {
         self.wakes.begin(self.now);
         while let Some(id) = self.wakes.turn() {
-            self.world.at = id as u16;
+            self.world.at = NodeId(id as u16);
             self.nodes[id].handle_timeout(self.now, &mut self.world);
             self.set_timer(id);
             self.carry();
@@ -211,7 +248,7 @@ impl<'p> Driver<'p> {
         self.world.cores.begin(self.now);
         while let Some(id) = self.world.cores.turn() {
             while let Some(job) = self.world.cpus[id].poll_done(self.now) {
-                self.world.at = id as u16;
+                self.world.at = NodeId(id as u16);
                 self.nodes[id].resume(self.now, job, &mut self.world);
                 self.set_timer(id);
                 self.carry();
@@ -223,18 +260,18 @@ impl<'p> Driver<'p> {
     /// Takes what the network gives out, and what needs no network, to the nodes.
     fn carry(&mut self) {
         loop {
-            if let Some((to, letter)) = self.world.direct.pop_front() {
-                self.deliver(to, letter);
+            if let Some((to, flight)) = self.world.direct.pop_front() {
+                self.deliver(to, flight);
                 continue;
             }
             match self.world.network.poll_event() {
-                None => return,
+                None => return self.world.tell_hops(),
                 Some(NetEvent::Arrived { packet, spent, .. }) => {
-                    self.world.passed(packet.payload, spent);
-                    self.deliver(packet.dst, packet.payload);
+                    self.world.passed(&packet, spent);
+                    self.deliver(NodeId(packet.dst), packet.payload);
                 }
                 Some(NetEvent::Duplicated { packet, .. }) => {
-                    self.world.letters[packet.payload as usize].copies += 1
+                    self.world.flights[packet.payload as usize].copies += 1
                 }
                 Some(NetEvent::Dropped { at, packet, link, reason }) => {
                     self.world.drop_packet(at, &packet, link, reason);
@@ -251,48 +288,59 @@ impl<'p> Driver<'p> {
                     self.world.at = from;
                     self.world.enter(self.now, packet);
                 }
-                Crossing::In { to, letter, arrived } => self.hand_over(to, letter, arrived),
+                Crossing::In { to, flight, arrived } => self.hand_over(to, flight, arrived),
             }
             self.carry();
         }
     }
 
-    fn deliver(&mut self, to: u16, letter: u32) {
-        if !self.world.boundary.waits(self.now, to, letter) {
-            self.hand_over(to, letter, self.now);
+    fn deliver(&mut self, to: NodeId, flight: u32) {
+        if !self.world.boundary.waits(self.now, to, flight) {
+            self.hand_over(to, flight, self.now);
         }
     }
 
-    fn hand_over(&mut self, to: u16, letter: u32, arrived: Time) {
-        let bytes = std::mem::take(&mut self.world.letters[letter as usize].bytes);
-        let Letter { from, channel, .. } = self.world.letters[letter as usize];
+    fn hand_over(&mut self, to: NodeId, flight: u32, arrived: Time) {
+        let bytes = std::mem::take(&mut self.world.flights[flight as usize].bytes);
+        let InFlight { from, channel, ecn, .. } = self.world.flights[flight as usize];
         self.world.at = to;
-        let node = &mut self.nodes[to as usize];
-        if channel == NONE {
+        let node = &mut self.nodes[to];
+        if channel == ChannelId::NONE {
             node.handle_aside(self.now, from, arrived, &bytes, &mut self.world);
         } else {
-            (self.world.received, self.world.completed) = (Some((letter, arrived)), false);
-            node.handle_datagram(self.now, channel, arrived, &bytes, &mut self.world);
+            (self.world.received, self.world.completed) = (Some((flight, arrived)), false);
+            node.handle_datagram(self.now, channel, (arrived, ecn), &bytes, &mut self.world);
             self.world.received = None;
             if !self.world.completed {
-                let letter = &self.world.letters[letter as usize];
-                self.world.ledger.pass(channel, letter.flow, letter.index, &letter.way(arrived, self.now));
+                let flight = &self.world.flights[flight as usize];
+                self.world.ledger.pass(channel, flight.flow, flight.index, &flight.way(arrived, self.now));
             }
         }
-        self.set_timer(to as usize);
-        self.world.letters[letter as usize].bytes = bytes;
-        self.world.let_go(letter);
+        self.set_timer(to.index());
+        self.world.flights[flight as usize].bytes = bytes;
+        self.world.let_go(flight);
+    }
+
+    /// Takes events that came while it runs.
+    fn add(&mut self, events: Vec<EventPlan>) {
+        for mut event in events {
+            event.at_ns = event.at_ns.max(self.now);
+            let at = self.events.partition_point(|&id| self.all_events[id].at_ns > event.at_ns);
+            self.events.insert(at, self.all_events.len());
+            self.all_events.push(event);
+        }
     }
 
     fn apply_event(&mut self) {
         let Some(id) = self.events.pop() else { return };
         let now = self.now;
-        match &self.plan.events[id].action {
+        let event = self.all_events[id].clone();
+        match &event.action {
             Action::Link { links, rate_bps, delay_ns, loss, up } => {
                 let change = LinkChange { rate_bps: *rate_bps, delay_ns: *delay_ns, loss: *loss, up: *up };
                 for link in links {
                     if let Err(e) = self.world.network.change_link(now, *link, &change) {
-                        self.errors.push(format!("events.{}: {e}", self.plan.events[id].name));
+                        self.errors.push(format!("events.{}: {e}", event.name));
                     }
                 }
             }
@@ -301,7 +349,7 @@ impl<'p> Driver<'p> {
                 traffic.iter().for_each(|t| self.world.network.set_traffic(now, *t, *running));
             }
             Action::Flow { flow, running } => {
-                if let Some(first) = self.plan.flows[usize::from(*flow)].path.first() {
+                if let Some(first) = self.plan.flows[*flow].path.first() {
                     self.at_node(self.node_of(first.component), |n| n.set_running(now, *flow, *running));
                 }
             }
@@ -314,12 +362,12 @@ impl<'p> Driver<'p> {
         self.carry();
     }
 
-    fn node_of(&self, component: u16) -> u16 {
-        self.plan.components[usize::from(component)].node
+    fn node_of(&self, component: ComponentId) -> NodeId {
+        self.plan.components[component].node
     }
 
-    fn at_node(&mut self, node: u16, act: impl Fn(&mut Node)) {
-        act(&mut self.nodes[usize::from(node)]);
+    fn at_node(&mut self, node: NodeId, act: impl Fn(&mut Node)) {
+        act(&mut self.nodes[node]);
         self.set_timer(usize::from(node));
     }
 
@@ -334,9 +382,11 @@ impl<'p> Driver<'p> {
     fn finish(mut self, begun: Instant, interrupted: bool) -> Result<Report, RunError> {
         let end = if interrupted { self.now } else { self.plan.duration_ns };
         self.world.network.handle_timeout(end);
+        self.world.network.settle_passages();
+        self.world.tell_hops();
         let (links, traffic) = self.world.network.accounts();
         if let Some(why) = self.world.network.failure() {
-            return Err(RunError::new(why));
+            return Err(RunError::world(why));
         }
         let nodes: Vec<_> = self.nodes.iter_mut().map(Node::report).collect();
         let busy = self.world.cpus.iter().map(|c| c.busy_ns(end)).collect::<Vec<_>>();
@@ -351,10 +401,10 @@ impl<'p> Driver<'p> {
         report.errors = self.errors;
         report.errors.extend(self.world.network.failures());
         let hops = self.world.network.hops();
-        report.split(self.plan, &self.world.ledger.finish(), &hops);
+        report.split = report::splits(self.plan, self.world.ledger.flows(), &hops);
         report.accounts(links, traffic);
         for (id, node) in nodes.into_iter().enumerate() {
-            report.node(self.plan, id as u16, node);
+            report.node(self.plan, NodeId(id as u16), node);
             report.virtual_node(id, busy[id]);
         }
         report::true_clock_errors(self.plan, &mut report.clocks);

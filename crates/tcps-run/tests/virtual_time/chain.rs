@@ -7,7 +7,7 @@ use tcps_core::record::{DropReason, Kind};
 use tcps_plan::Plan;
 use tcps_run::{
     assets::Disk,
-    virtual_time::{run, Options},
+    virtual_time::{run, Goes, Options},
 };
 
 #[test]
@@ -22,7 +22,7 @@ fn delay_is_the_sum_of_propagation() {
 #[test]
 fn a_stage_costs_and_delays_between_its_points() {
     let mut plan = chain();
-    plan["flows"][0]["path"][1]["steps"] = json!([{"kind": "work", "cost": {"kind": "constant", "ns": 300_000}, "delay": {"kind": "constant", "ns": 2 * MS}}]);
+    plan["flows"][0]["path"][1]["steps"] = json!([{"kind": "work", "cost": {"kind": "constant", "span_ns": 300_000}, "delay": {"kind": "constant", "span_ns": 2 * MS}}]);
     let (report, rows) = simulate(&plan, "cost");
     let (enter, exit) = (of(&rows, Kind::Enter), of(&rows, Kind::Exit));
     assert!(enter.iter().all(|r| r.value == 5 * MS));
@@ -36,7 +36,7 @@ fn stages_that_ask_for_more_than_a_core_queue_up() {
     // 1.5 ms of work every ms on one core: the wait grows by 0.5 ms a sample.
     let mut plan = chain();
     plan["flows"][0]["path"][1]["steps"] =
-        json!([{"kind": "work", "cost": {"kind": "constant", "ns": 1_500_000}}]);
+        json!([{"kind": "work", "cost": {"kind": "constant", "span_ns": 1_500_000}}]);
     let (_, rows) = simulate(&plan, "queue");
     for r in of(&rows, Kind::Exit).iter().take(100) {
         assert_eq!(r.value, 5 * MS + 1_500_000 + r.index as i64 * 500_000, "sample {}", r.index);
@@ -48,7 +48,7 @@ fn echoes_measure_points_exactly_and_are_answered_over_the_network() {
     // [Polachan 2022: echoes] Component latency is the difference of its points; the forward leg is measured, not halved.
     let mut plan = chain();
     plan["flows"][0]["path"][1]["steps"] =
-        json!([{"kind": "work", "cost": {"kind": "constant", "ns": 300_000}}]);
+        json!([{"kind": "work", "cost": {"kind": "constant", "span_ns": 300_000}}]);
     plan["probes"] = json!([{"flow": 0, "points": [2, 3, 4], "period_ns": 10 * MS, "reply_to": 0}]);
     let (_, rows) = simulate(&plan, "echo");
     let value = |kind, point| {
@@ -116,7 +116,7 @@ fn a_damaged_datagram_is_dropped_where_it_arrives_and_brings_no_phantom() {
     let (_, rows) = simulate(&plan, "corrupt");
     let dropped = of(&rows, Kind::Dropped);
     assert!((60..140).contains(&dropped.len()), "{} of 1000", dropped.len());
-    assert!(dropped.iter().all(|r| (r.detail, r.point, r.flow) == (DropReason::Corrupt as u8, 0, 0)));
+    assert!(dropped.iter().all(|r| (r.detail, r.point, r.flow.0) == (DropReason::Corrupt as u8, 0, 0)));
     let delivered = of(&rows, Kind::Delivered);
     assert!(delivered.iter().all(|r| r.value == 10 * MS && r.index < 1000));
     assert!(of(&rows, Kind::Verified).iter().all(|r| r.detail == 1));
@@ -156,13 +156,18 @@ fn a_full_disk_ends_the_run_at_once_with_its_reason() {
         return eprintln!("skipped: /dev/full is no device here");
     }
     let mut last = 0;
-    let mut progress = |now| {
+    let mut progress = |now, _| {
         last = now;
-        now < 1000 * 1000 * MS
+        if now < 1000 * 1000 * MS {
+            Goes::On(Vec::new())
+        } else {
+            Goes::Stop
+        }
     };
-    let options = Options { records: Some(&full), pcapng: None, progress: Some(&mut progress) };
+    let options =
+        Options { records: Some(&full), pcapng: None, progress: Some(&mut progress), every_ns: None };
     let refused = run(&plan, &mut Disk, options);
-    assert!(refused.as_ref().is_err_and(|e| e.0.contains("No space left")), "{:?}", refused.err());
+    assert!(refused.as_ref().is_err_and(|e| e.to_string().contains("No space left")), "{:?}", refused.err());
     assert!(last < 1000 * 1000 * MS, "it went on to {} s", last / (1000 * MS));
 }
 
@@ -201,7 +206,7 @@ fn events_of_one_moment_take_effect_together() {
     let stop = |flow: u16| json!({"at_ns": 500 * MS, "name": "stop", "action": {"kind": "flow", "flow": flow, "running": false}});
     plan["events"] = json!([stop(0), stop(1)]);
     let (_, rows) = simulate(&plan, "together");
-    let sent = |flow| of(&rows, Kind::Sent).iter().filter(|r| r.flow == flow).count();
+    let sent = |flow| of(&rows, Kind::Sent).iter().filter(|r| r.flow.0 == flow).count();
     assert_eq!((sent(0), sent(1)), (500, 500));
 }
 
@@ -209,7 +214,7 @@ fn events_of_one_moment_take_effect_together() {
 fn nothing_leaves_a_component_after_its_death() {
     let mut plan = chain();
     plan["flows"][0]["path"][1]["steps"] =
-        json!([{"kind": "work", "cost": {"kind": "constant", "ns": 1_500_000}}]);
+        json!([{"kind": "work", "cost": {"kind": "constant", "span_ns": 1_500_000}}]);
     plan["events"] = json!([
         {"at_ns": 300 * MS, "name": "kill", "action": {"kind": "component", "component": 1, "alive": false}}]);
     let (_, rows) = simulate(&plan, "death");
@@ -222,7 +227,7 @@ fn an_overloaded_stage_drops_instead_of_growing() {
     let mut plan = chain();
     plan["duration_ns"] = json!(20_000 * MS);
     plan["flows"][0]["path"][1]["steps"] =
-        json!([{"kind": "work", "cost": {"kind": "constant", "ns": 3 * MS}}]);
+        json!([{"kind": "work", "cost": {"kind": "constant", "span_ns": 3 * MS}}]);
     let (_, rows) = simulate(&plan, "overload");
     let dropped = of(&rows, Kind::Dropped);
     assert!(dropped.len() > 5_000 && dropped.iter().all(|r| r.detail == DropReason::Overload as u8));
@@ -305,7 +310,7 @@ fn a_restarted_flow_is_where_its_recording_is() {
 #[test]
 fn measured_boundaries_delay_ticks_sends_and_receives_and_keep_the_order() {
     let mut plan = chain();
-    let constant = |ns: i64| json!({"kind": "constant", "ns": ns});
+    let constant = |ns: i64| json!({"kind": "constant", "span_ns": ns});
     plan["nodes"][0]["wakeup"] = constant(40_000);
     plan["nodes"][0]["send"] = constant(10_000);
     plan["nodes"][1]["receive"] = constant(20_000);

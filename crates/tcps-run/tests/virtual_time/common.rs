@@ -40,7 +40,7 @@ pub fn link(name: &str, from: u16, to: u16) -> Value {
 pub fn simulate(plan: &Value, name: &str) -> (Report, Vec<Record>) {
     let plan: Plan = serde_json::from_value(plan.clone()).expect("a plan");
     let path: PathBuf = std::env::temp_dir().join(format!("tcps-virtual-{name}-{}", std::process::id()));
-    let options = Options { records: Some(&path), pcapng: None, progress: None };
+    let options = Options { records: Some(&path), pcapng: None, progress: None, every_ns: None };
     let report = run(&plan, &mut Disk, options).expect("a run");
     let bytes = std::fs::read(&path).expect("rows");
     std::fs::remove_file(&path).expect("rows");
@@ -56,6 +56,6 @@ pub fn of(rows: &[Record], kind: Kind) -> Vec<Record> {
 /// What a plan that cannot run is refused with.
 pub fn refusal(plan: Value) -> String {
     let plan: Plan = serde_json::from_value(plan).expect("a plan");
-    let options = Options { records: None, pcapng: None, progress: None };
-    run(&plan, &mut Disk, options).expect_err("refused").0
+    let options = Options { records: None, pcapng: None, progress: None, every_ns: None };
+    run(&plan, &mut Disk, options).expect_err("refused").to_string()
 }

@@ -4,12 +4,13 @@ use crate::common::{chain, MS};
 use serde_json::json;
 use std::cell::Cell;
 use tcps_core::{
-    endpoint::Transmit,
+    endpoint::{Ecn, Transmit},
+    ids::{ChannelId, NodeId},
     record::{Kind, Record},
     time::Time,
 };
 use tcps_node::{
-    outside::{Outside, Started, Work},
+    host::{Host, Spare, Started, Work},
     Node,
 };
 use tcps_plan::{Places, Plan};
@@ -17,19 +18,23 @@ use tcps_run::assets::Disk;
 
 /// Each look at the clock takes a while; datagrams are kept.
 #[derive(Default)]
-struct World {
+struct TestHost {
     clock: Cell<Time>,
     rows: Vec<Record>,
     datagrams: Vec<Vec<u8>>,
     stamps: u32,
+    spare: Spare,
 }
 
-impl Outside for World {
-    fn transmit(&mut self, now: Time, _: u16, _: u16, _: u8, bytes: &[u8], _: &Transmit) -> Time {
+impl Host for TestHost {
+    fn transmit(&mut self, now: Time, _: ChannelId, _: NodeId, bytes: &[u8], _: &Transmit) -> Time {
         self.datagrams.push(bytes.to_vec());
         now
     }
-    fn aside(&mut self, _: Time, _: u16, _: &[u8]) {}
+    fn aside(&mut self, _: Time, _: NodeId, _: &[u8]) {}
+    fn spare(&mut self) -> &mut Spare {
+        &mut self.spare
+    }
     fn record(&mut self, row: Record) {
         self.rows.push(row);
     }
@@ -53,11 +58,11 @@ impl Outside for World {
 
 fn node(plan: &serde_json::Value, id: u16) -> Node {
     let plan: Plan = serde_json::from_value(plan.clone()).expect("a plan");
-    Node::new(&plan, &Places::new(&plan), id, None, &mut Disk).expect("a node")
+    Node::new(&plan, &Places::new(&plan), NodeId(id), None, &mut Disk).expect("a node")
 }
 
 /// Wakes a node as late as its loop might.
-fn run(node: &mut Node, world: &mut World, until: Time) {
+fn run(node: &mut Node, world: &mut TestHost, until: Time) {
     while node.poll_timeout() < until {
         world.clock.set(world.clock.get().max(node.poll_timeout() + 5_000));
         node.handle_timeout(world.clock.get(), world);
@@ -68,8 +73,8 @@ fn run(node: &mut Node, world: &mut World, until: Time) {
 fn rows_of_a_loop_are_in_the_order_of_time() {
     // All that one moment can hold: a robot, its sensing, a delayed sample, a command that is answered at home.
     let mut plan = chain();
-    let one = |c: u16| json!({"component": c, "steps": [{"kind": "work", "cost": {"kind": "constant", "ns": 1000}}]});
-    let delayed = json!({"kind": "work", "delay": {"kind": "constant", "ns": MS}});
+    let one = |c: u16| json!({"component": c, "steps": [{"kind": "work", "cost": {"kind": "constant", "span_ns": 1000}}]});
+    let delayed = json!({"kind": "work", "delay": {"kind": "constant", "span_ns": MS}});
     plan["records"] = json!("packets");
     plan["components"] = json!([
         {"name": "operator", "kind": "tactile-operator", "session": 0, "node": 0},
@@ -86,7 +91,7 @@ fn rows_of_a_loop_are_in_the_order_of_time() {
     plan["channels"] = json!([]);
     plan["sync"] = json!({"reference": 1, "period_ns": 125 * MS});
     plan["probes"] = json!([{"flow": 0, "points": [1, 2, 3, 0x8002], "period_ns": 2 * MS, "reply_to": 0}]);
-    let mut world = World::default();
+    let mut world = TestHost::default();
     run(&mut node(&plan, 0), &mut world, 200 * MS);
     let kinds = [Kind::Sent, Kind::Exit, Kind::Delivered, Kind::Echo, Kind::Late];
     assert!(kinds.iter().all(|k| world.rows.iter().filter(|r| r.kind == *k).count() > 20));
@@ -99,7 +104,7 @@ fn rows_of_a_loop_are_in_the_order_of_time() {
 fn a_late_tick_leaves_a_row_where_packets_do() {
     let mut plan = chain();
     let late = |plan: &serde_json::Value| {
-        let mut world = World::default();
+        let mut world = TestHost::default();
         run(&mut node(plan, 0), &mut world, 10 * MS);
         world.rows.into_iter().filter(|r| r.kind == Kind::Late).collect::<Vec<_>>()
     };
@@ -107,14 +112,15 @@ fn a_late_tick_leaves_a_row_where_packets_do() {
     plan["records"] = json!("packets");
     let rows = late(&plan);
     assert_eq!(rows.iter().map(|r| r.index).collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
-    assert!(rows.iter().all(|r| (5_000..6_000).contains(&r.value) && r.flow == 0));
+    assert!(rows.iter().all(|r| (5_000..6_000).contains(&r.value) && r.flow.0 == 0));
 }
 
 #[test]
 fn a_stage_without_code_and_cost_is_not_timed() {
     let mut plan = chain();
-    plan["flows"][0]["path"][0]["steps"] = json!([{"kind": "work", "delay": {"kind": "constant", "ns": MS}}]);
-    let mut world = World::default();
+    plan["flows"][0]["path"][0]["steps"] =
+        json!([{"kind": "work", "delay": {"kind": "constant", "span_ns": MS}}]);
+    let mut world = TestHost::default();
     let mut node = node(&plan, 0);
     run(&mut node, &mut world, 10 * MS);
     assert_eq!(world.stamps, 0);
@@ -124,13 +130,25 @@ fn a_stage_without_code_and_cost_is_not_timed() {
 #[test]
 fn a_sample_has_arrived_when_the_kernel_had_it() {
     let plan = chain();
-    let mut sender = World::default();
+    let mut sender = TestHost::default();
     run(&mut node(&plan, 0), &mut sender, MS);
-    let mut relay = World::default();
-    node(&plan, 1).handle_datagram(3 * MS, 0, 2 * MS, &sender.datagrams[0], &mut relay);
-    let mut receiver = World::default();
+    let mut relay = TestHost::default();
+    node(&plan, 1).handle_datagram(
+        3 * MS,
+        ChannelId(0),
+        (2 * MS, Ecn::NotCapable),
+        &sender.datagrams[0],
+        &mut relay,
+    );
+    let mut receiver = TestHost::default();
     receiver.clock.set(9 * MS);
-    node(&plan, 2).handle_datagram(9 * MS, 1, 7 * MS, &relay.datagrams[0], &mut receiver);
+    node(&plan, 2).handle_datagram(
+        9 * MS,
+        ChannelId(1),
+        (7 * MS, Ecn::NotCapable),
+        &relay.datagrams[0],
+        &mut receiver,
+    );
     let delivered = receiver.rows.iter().find(|r| r.kind == Kind::Delivered).expect("delivered");
     let origin = sender.rows.iter().find(|r| r.kind == Kind::Sent).expect("sent").value;
     assert_eq!(delivered.value, 7 * MS - origin);
@@ -142,7 +160,7 @@ fn a_loop_makes_up_for_its_ticks_unless_it_stood_still_for_a_millisecond() {
     let mut plan = chain();
     plan["flows"][0]["period_ns"] = json!(MS / 8);
     let woken_at = |late: Time| {
-        let (mut world, mut node) = (World::default(), node(&plan, 0));
+        let (mut world, mut node) = (TestHost::default(), node(&plan, 0));
         world.clock.set(late);
         node.handle_timeout(late, &mut world);
         let sent = world.rows.iter().filter(|r| r.kind == Kind::Sent).map(|r| r.index);

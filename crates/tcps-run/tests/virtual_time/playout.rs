@@ -3,7 +3,10 @@
 use crate::common::{chain, of, refusal, simulate, MS};
 use serde_json::{json, Value};
 use tcps_analysis::analyse;
-use tcps_core::record::{DropReason, Kind, Record};
+use tcps_core::{
+    ids::NodeId,
+    record::{DropReason, Kind, Record},
+};
 use tcps_plan::{report::Report, Plan};
 
 /// The chain with jitter on its second link, and playout at the arm.
@@ -26,7 +29,7 @@ fn a_fixed_delay_shows_every_sample_at_its_moment_and_names_the_late() {
     // [model: playout] Propagation 10 ms and up to 8 ms of jitter: 16 ms is too short for a quarter of the samples.
     let (_, rows, plan) = played(json!({"kind": "fixed", "delay_ns": 16 * MS}), "fixed");
     let shown = of(&rows, Kind::Played);
-    assert!(shown.iter().all(|r| r.value == 16 * MS && r.point == 2 && r.node == 2));
+    assert!(shown.iter().all(|r| r.value == 16 * MS && r.point == 2 && r.node == NodeId(2)));
     assert!(shown.windows(2).all(|w| w[0].index < w[1].index), "the order is that of the numbers again");
     let late = count(&rows, Kind::Overdue);
     assert!((200..300).contains(&late), "{late}");
@@ -135,7 +138,7 @@ fn commands_on_samples_that_are_not_shown_are_superseded_and_not_lost() {
     let (_, rows) = simulate(&plan, "echoes");
     let (answered, superseded) = (count(&rows, Kind::Echo), count(&rows, Kind::EchoSuperseded));
     assert!(answered > 10 && superseded > 80, "{answered} {superseded}");
-    assert!(answered + superseded >= 139, "of 143, but for those under way at the end");
+    assert!(answered + superseded >= 139, "of 143, but for those in flight at the end");
 }
 
 #[test]

@@ -160,7 +160,8 @@ fn a_blocking_send_holds_what_a_delay_has_let_go() {
     let mut plan = chain();
     plan["flows"][0]["source"]["bytes"] = json!(1000);
     plan["flows"][0]["blocking_send"] = json!(true);
-    plan["flows"][0]["path"][0]["steps"] = json!([{"kind": "work", "delay": {"kind": "constant", "ns": MS}}]);
+    plan["flows"][0]["path"][0]["steps"] =
+        json!([{"kind": "work", "delay": {"kind": "constant", "span_ns": MS}}]);
     plan["network"]["links"][0]["rate_bps"] = json!(4e6);
     plan["queue_probe_ns"] = json!(MS);
     let (_, rows) = simulate(&plan, "blocking-delay");
@@ -200,7 +201,7 @@ fn what_a_component_held_is_lost_with_it() {
     // Dead for 1 ms, with samples inside that take 20 ms: none of those that had entered before leaves after.
     let mut plan = chain();
     plan["flows"][0]["path"][1]["steps"] =
-        json!([{"kind": "work", "delay": {"kind": "constant", "ns": 20 * MS}}]);
+        json!([{"kind": "work", "delay": {"kind": "constant", "span_ns": 20 * MS}}]);
     plan["events"] = json!([
         {"at_ns": 300 * MS, "name": "kill", "action": {"kind": "component", "component": 1, "alive": false}},
         {"at_ns": 301 * MS, "name": "restart", "action": {"kind": "component", "component": 1, "alive": true}}]);
@@ -239,7 +240,7 @@ fn a_restarted_robot_begins_where_it_began() {
         {"at_ns": 500 * MS, "name": "kill", "action": {"kind": "component", "component": 2, "alive": false}},
         {"at_ns": 510 * MS, "name": "restart", "action": {"kind": "component", "component": 2, "alive": true}}]);
     let (_, rows) = simulate(&plan, "robot");
-    let back: Vec<Record> = of(&rows, Kind::Sent).into_iter().filter(|r| r.flow == 1).collect();
+    let back: Vec<Record> = of(&rows, Kind::Sent).into_iter().filter(|r| r.flow.0 == 1).collect();
     let sizes = |from: i64, to: i64| -> Vec<u32> {
         back.iter().filter(|r| (from * MS..to * MS).contains(&r.time_ns)).map(|r| r.size).collect()
     };
@@ -260,5 +261,5 @@ fn a_packet_that_arrives_leaves_one_row_whatever_it_carries() {
     assert_eq!((sent.len(), received.len()), (250, 250));
     let sum = |rows: &[Record]| rows.iter().map(|r| r.size).sum::<u32>();
     assert_eq!(sum(&sent), sum(&received));
-    assert!(received.iter().all(|r| r.flow == 0) && received[249].index == 24);
+    assert!(received.iter().all(|r| r.flow.0 == 0) && received[249].index == 24);
 }

@@ -7,13 +7,18 @@
 //! A change of k changes the delay by itself. So after each, notices that speak of older packets are passed over and
 //! the filter starts anew; without this rule the queue ratchets up to a full buffer.
 
-use super::{guard::Guard, trend::Trend};
-use crate::params::{Params, TransportError};
-use tcps_core::{
-    rate::{DelayNotice, Feedback, RateController},
-    time::{Time, MS},
+use super::{
+    control::{merging, with, Controller, Hears},
+    guard::Guard,
+    trend::Trend,
 };
-use tcps_wire::telehaptic::MOST_FRAGMENTS;
+use crate::params::{Params, TransportError, MINUTE, SAMPLES};
+use tcps_core::{
+    param::Entry,
+    params,
+    rate::{DelayNotice, Feedback, RateController},
+    time::Time,
+};
 
 /// How long notices are passed over after a change of k.
 // [Gokhale 2017: triggers]
@@ -173,38 +178,69 @@ impl RateController for Dpm {
 // [Gokhale 2017: triggers]
 const PUBLISHED: Trend = Trend::Ends;
 
+params! {
+    /// Of the published rule.
+    pub(super) struct Published {
+        k_max: u8 = Count, "4", SAMPLES, "most samples in a packet";
+        differences: usize = Count, "8", 2.0..=super::trend::MOST_VALUES as f64, "number of averaged delays in a trend";
+        alpha: f64 = Number, "0.2", 0.001..=1.0, "weight of the newest delay";
+        tolerance: f64 = Number, "0.1", 0.0..=1.0, "largest difference of steady values, as a share";
+        settle: String = Choice(&["generation", "round-trip", "never"]), "generation", ANY, "what is ignored after a change of k";
+        trend: Option<String> = Choice(&Trend::NAMES), ABSENT, ANY, "definition of a trend; absent: ends, of dpm-g strict";
+    }
+}
+
+params! {
+    /// Of the delays that it hears.
+    pub(super) struct Repeats {
+        repeats: bool = Flag, "false", ANY, "whether a repeated report of a delay counts again";
+    }
+}
+params! {
+    /// Of holding up.
+    pub(super) struct Holdup {
+        hold_ns: Time = Ns, "500 ms", MINUTE, "how long k stays above one that was congested";
+    }
+}
+params! {
+    /// Of the guard.
+    pub(super) struct Guarded {
+        steady_below_ns: Time = Ns, "1 ms", MINUTE, "queue below which delays count as steady";
+        congested_above_ns: Time = Ns, "3 ms", MINUTE, "queue above which the path is congested";
+        bottleneck_bps: f64 = Bps, "1.5 Mbit/s", 1.0..=1e12, "rate of the narrowest link";
+        hops: u32 = Count, "1", 0.0..=100.0, "store-and-forward links in a row";
+        increase: String = Choice(&["to-most", "by-one"]), "to-most", ANY, "how k rises";
+        hold_ns: Option<Time> = Ns, ABSENT, MINUTE, "how long k stays above one that was congested";
+    }
+}
+
 fn rule(params: &Params<'_>, period_ns: Time, trend: Trend) -> Result<Rule, TransportError> {
-    let settle = match params.choice("settle", &["generation", "round-trip", "never"])? {
-        Some("round-trip") => Settle::RoundTrip,
-        Some("never") => Settle::Never,
-        _ => Settle::Generation,
-    };
+    let given: Published = params.read()?;
     Ok(Rule {
-        k_max: params.integer("k_max", 1..=u32::from(MOST_FRAGMENTS))?.unwrap_or(4) as u8,
-        differences: params.integer("differences", 2..=super::trend::MOST_VALUES as u32)?.unwrap_or(8)
-            as usize,
-        alpha: params.number("alpha", 0.001..=1.0)?.unwrap_or(0.2),
-        tolerance: params.number("tolerance", 0.0..=1.0)?.unwrap_or(0.1),
-        settle,
-        trend: params.choice("trend", &Trend::NAMES)?.map_or(trend, Trend::named),
-        repeats: params.boolean("repeats")?.unwrap_or(false),
+        k_max: given.k_max,
+        differences: given.differences,
+        alpha: given.alpha,
+        tolerance: given.tolerance,
+        settle: match given.settle.as_str() {
+            "round-trip" => Settle::RoundTrip,
+            "never" => Settle::Never,
+            _ => Settle::Generation,
+        },
+        trend: given.trend.as_deref().map_or(trend, Trend::named),
+        repeats: params.read::<Repeats>()?.repeats,
         by_one: false,
         hold_ns: None,
         period_ns,
     })
 }
 
-fn hold_ns(params: &Params<'_>) -> Result<Option<Time>, TransportError> {
-    Ok(params.number("hold_ns", 0.0..=60e9)?.map(|n| n as Time))
-}
-
 /// `dpm`, the published rule.
-pub(crate) fn step(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
+pub(super) fn step(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
     Ok(Box::new(Dpm::new(rule(params, period_ns, PUBLISHED)?, None)))
 }
 
 /// `dpm-multistep`: one fragment more at each congestion.
-pub(crate) fn multistep(
+pub(super) fn multistep(
     params: &Params<'_>,
     period_ns: Time,
 ) -> Result<Box<dyn RateController>, TransportError> {
@@ -213,41 +249,65 @@ pub(crate) fn multistep(
 }
 
 /// `dpm-holdup`: a steady state just above the k that was congested is held for a while.
-pub(crate) fn holdup(
-    params: &Params<'_>,
-    period_ns: Time,
-) -> Result<Box<dyn RateController>, TransportError> {
-    let hold_ns = hold_ns(params)?.unwrap_or(500 * MS);
+fn holdup(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
+    let Holdup { hold_ns } = params.read()?;
     let rule = Rule { hold_ns: Some(hold_ns), ..rule(params, period_ns, PUBLISHED)? };
     Ok(Box::new(Dpm::new(rule, None)))
 }
 
 /// `dpm-g`: steady and congested are also judged by the queue that delays imply.
 // [model: DPM-G]
-pub(crate) fn guarded(
-    params: &Params<'_>,
-    period_ns: Time,
-) -> Result<Box<dyn RateController>, TransportError> {
-    let by_one = params.choice("increase", &["to-most", "by-one"])? == Some("by-one");
-    let rule = Rule { by_one, hold_ns: hold_ns(params)?, ..rule(params, period_ns, Trend::Strict)? };
-    let steady_ns = params.number("steady_below_ns", 0.0..=60e9)?.unwrap_or(1e6);
-    let congested_ns = params.number("congested_above_ns", 0.0..=60e9)?.unwrap_or(3e6);
-    let rate_bps = params.number("bottleneck_bps", 1.0..=1e12)?.unwrap_or(1.5e6);
-    let hops = params.integer("hops", 0..=100)?.unwrap_or(1);
-    let guard = Guard::new(steady_ns, congested_ns, period_ns, f64::from(hops) * 8e9 / rate_bps);
+fn guarded(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
+    let Guarded { steady_below_ns, congested_above_ns, bottleneck_bps, hops, increase, hold_ns } =
+        params.read()?;
+    let rule = Rule { by_one: increase == "by-one", hold_ns, ..rule(params, period_ns, Trend::Strict)? };
+    let byte_ns = f64::from(hops) * 8e9 / bottleneck_bps;
+    let guard = Guard::new(steady_below_ns as f64, congested_above_ns as f64, period_ns, byte_ns);
     Ok(Box::new(Dpm::new(rule, Some(guard))))
 }
+
+/// `dpm` in a scenario.
+pub(crate) const STEP: Entry<Controller> = merging(
+    25,
+    "dpm",
+    "the published rule: 8 rises of the averaged delay to k_max, steady delay down by one",
+    with!(Published, Repeats),
+    Hears::Delays,
+    step,
+);
+/// `dpm-multistep` in a scenario.
+pub(crate) const MULTISTEP: Entry<Controller> =
+    merging(26, "dpm-multistep", "up by one as well", with!(Published, Repeats), Hears::Delays, multistep);
+/// `dpm-holdup` in a scenario.
+pub(crate) const HOLDUP: Entry<Controller> = merging(
+    27,
+    "dpm-holdup",
+    "holds just above the k that was congested",
+    with!(Published, Repeats, Holdup),
+    Hears::Delays,
+    holdup,
+);
+/// `dpm-g` in a scenario.
+pub(crate) const GUARDED: Entry<Controller> = merging(
+    28,
+    "dpm-g",
+    "guarded: the queue implied by delays must be empty before k falls, and raises k by itself",
+    with!(Published, Repeats, Guarded),
+    Hears::Delays,
+    guarded,
+);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+    use tcps_core::time::MS;
 
     /// A controller and the time, a notice every 10 ms about a packet 5 ms old.
     struct Bench(Box<dyn RateController>, Time);
 
     impl Bench {
-        fn new(make: super::super::Make, params: serde_json::Value) -> Self {
+        fn new(make: super::super::control::Make, params: serde_json::Value) -> Self {
             Self(make(&Params::new("test", &params), MS).unwrap(), 0)
         }
 

@@ -8,9 +8,14 @@
 //! The round trip is the delay that a header tells plus that of the packet which told it, smoothed by 1/8; its base is the
 //! least of 10 s. Headers that tell of packets from before the last change of the gap are passed over.
 
-use super::extreme::Extreme;
-use crate::params::{Params, TransportError};
+use super::{
+    control::{merging, with, Controller, Hears},
+    windowed::WindowedMin,
+};
+use crate::params::{Params, TransportError, PERIOD};
 use tcps_core::{
+    param::Entry,
+    params,
     rate::{DelayNotice, Feedback, RateController, Sent},
     time::{Time, MS, SECOND},
 };
@@ -33,7 +38,7 @@ struct Rule {
 struct Etp {
     rule: Rule,
     gap_ns: Time,
-    base: Extreme,
+    base: WindowedMin,
     round_trip_ns: Option<f64>,
     long: u32,
     short: u32,
@@ -95,19 +100,23 @@ impl RateController for Etp {
     }
 }
 
+params! {
+    /// Of the rule.
+    struct Given {
+        gap_ns: Time = Ns, "16 ms", PERIOD, "longest gap between packets";
+        congested: f64 = Number, "1.25", 1.0..=100.0, "multiple of the smallest round trip above which the gap doubles";
+        clear: f64 = Number, "1.1", 1.0..=100.0, "multiple of it below which the gap shrinks";
+    }
+}
+
 /// `etp`.
-pub(crate) fn etp(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
-    let rule = Rule {
-        period_ns,
-        least_ns: MS,
-        most_ns: params.span_ns("gap_ns", MS..=SECOND)?.unwrap_or(16 * MS),
-        congested: params.number("congested", 1.0..=100.0)?.unwrap_or(1.25),
-        clear: params.number("clear", 1.0..=100.0)?.unwrap_or(1.1),
-    };
+fn etp(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
+    let Given { gap_ns, congested, clear } = params.read()?;
+    let rule = Rule { period_ns, least_ns: MS, most_ns: gap_ns, congested, clear };
     Ok(Box::new(Etp {
         gap_ns: rule.least_ns,
         rule,
-        base: Extreme::new(BASE_NS, 0.0, 1.0),
+        base: WindowedMin::new(BASE_NS, 0.0, 1.0),
         round_trip_ns: None,
         long: 0,
         short: 0,
@@ -115,6 +124,16 @@ pub(crate) fn etp(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateCo
         sent_ns: None,
     }))
 }
+
+/// `etp` in a scenario.
+pub(crate) const ENTRY: Entry<Controller> = merging(
+    33,
+    "etp",
+    "the gap between packets doubles when the round trip rises, samples within it are skipped (after Wirz 2008)",
+    with!(Given),
+    Hears::Delays,
+    etp,
+);
 
 #[cfg(test)]
 mod tests {

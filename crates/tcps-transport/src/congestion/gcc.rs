@@ -5,15 +5,17 @@
 //! ```
 
 use super::{
+    control::{with, Controller, Hears, Merging, Pacing},
     gcc_rate::{GccRate, BETA},
     rates::Rates,
 };
-use crate::params::{Params, TransportError};
+use crate::params::{Params, Telling, TransportError, PERIOD, SAMPLES};
 use tcps_core::{
+    param::{Entry, Params as _},
+    params,
     rate::{Feedback, RateController, Sent},
-    time::{Time, MS, SECOND},
+    time::Time,
 };
-use tcps_wire::telehaptic::MOST_FRAGMENTS;
 
 /// Estimates that the detector adds up, as the published code does.
 const DELTAS: u32 = 60;
@@ -72,23 +74,51 @@ impl RateController for GccFlows {
     }
 }
 
-/// Google's rule as its published code has it, for flows.
-pub(crate) fn flows(target_ns: Option<Time>) -> Box<dyn RateController> {
-    Box::new(GccFlows { rate: GccRate::new(DELTAS, target_ns), range_bps: [0.0, f64::INFINITY] })
+params! {
+    /// Of the rule for flows.
+    struct Flows {
+        target_ns: Option<Time> = Ns, ABSENT, PERIOD, "with congestion gcc: a queue that counts as over-use";
+    }
+}
+
+/// `congestion = "gcc"`: Google's rule as its published code has it.
+fn flows(params: &Params<'_>) -> Result<Box<dyn RateController>, TransportError> {
+    let rate = GccRate::new(DELTAS, params.read::<Flows>()?.target_ns);
+    Ok(Box::new(GccFlows { rate, range_bps: [0.0, f64::INFINITY] }))
+}
+
+params! {
+    /// Of the rule.
+    struct Given {
+        k_max: u8 = Count, "4", SAMPLES, "most samples in a packet";
+        deltas: u32 = Count, "60", 1.0..=1000.0, "estimates that the detector adds up; 1 is the text of the draft";
+        target_ns: Option<Time> = Ns, ABSENT, PERIOD, "queue above which a delay also counts as over-use";
+    }
 }
 
 /// `gcc`.
-pub(crate) fn gcc(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
-    let k_max = params.integer("k_max", 1..=u32::from(MOST_FRAGMENTS))?.unwrap_or(4) as u8;
-    let deltas = params.integer("deltas", 1..=1000)?.unwrap_or(DELTAS);
-    let target_ns = params.span_ns("target_ns", MS..=SECOND)?;
+fn gcc(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
+    let Given { k_max, deltas, target_ns } = params.read()?;
     Ok(Box::new(Gcc { rates: Rates::new(period_ns, k_max), rate: GccRate::new(deltas, target_ns) }))
 }
+
+/// In a scenario.
+pub(crate) const ENTRY: Entry<Controller> = Entry {
+    id: 36,
+    name: "gcc",
+    doc: "by the rate of Google congestion control (draft-ietf-rmcat-gcc-02)",
+    params: with!(Given, Telling),
+    make: Controller {
+        merging: Some(Merging { hears: Hears::Arrivals, first_come: false, make: gcc }),
+        pacing: Some(Pacing { params: Flows::TABLE, make: flows }),
+    },
+};
 
 #[cfg(test)]
 mod tests {
     use super::{super::fluid::Fluid, *};
     use serde_json::json;
+    use tcps_core::time::MS;
 
     fn fluid(params: serde_json::Value) -> Fluid {
         Fluid::new(gcc(&Params::new("gcc", &params), MS).unwrap())

@@ -12,7 +12,7 @@
 
 use super::{
     arrival_filter::{Filter, Group},
-    extreme::Extreme,
+    windowed::WindowedMin,
 };
 use tcps_core::{
     rate::Arrival,
@@ -110,7 +110,7 @@ pub(crate) struct GccRate {
     range_bps: [f64; 2],
     filter: Filter,
     detector: Detector,
-    base: Extreme,
+    base: WindowedMin,
     state: State,
     window: Window,
     incoming_bps: Option<f64>,
@@ -132,7 +132,7 @@ impl GccRate {
             range_bps: [0.0; 2],
             filter: Filter::default(),
             detector: Detector { gamma_ms: GAMMA_MS, before_ms: 0.0, over_ns: 0 },
-            base: Extreme::new(BASE_NS, 0.0, 1.0),
+            base: WindowedMin::new(BASE_NS, 0.0, 1.0),
             state: State::Increase,
             window: Window::default(),
             incoming_bps: None,

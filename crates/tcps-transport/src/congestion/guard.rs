@@ -7,7 +7,7 @@
 //! sent by now. What the headers take is in `own` and in the base, and so in neither's difference. Around a change of k a
 //! notice may be of a packet with either k; such a one is judged, but it does not enter the base.
 
-use super::extreme::Extreme;
+use super::windowed::WindowedMin;
 use tcps_core::{
     rate::DelayNotice,
     time::{Time, SECOND},
@@ -24,7 +24,7 @@ pub(super) struct Guard {
     period_ns: f64,
     /// Nanoseconds a byte on the bottleneck, times hops.
     byte_ns: f64,
-    least: Extreme,
+    least: WindowedMin,
     base_ns: Option<f64>,
 }
 
@@ -36,7 +36,7 @@ impl Guard {
             congested_above_ns: congested_ns,
             period_ns: period_ns as f64,
             byte_ns,
-            least: Extreme::new(BASE_NS, 0.0, 1.0),
+            least: WindowedMin::new(BASE_NS, 0.0, 1.0),
             base_ns: None,
         }
     }

@@ -6,12 +6,14 @@
 //! ```
 
 use super::contact::Contact;
-use crate::params::{Params, TransportError};
+use super::control::{merging, with, Controller, Hears};
+use crate::params::{Params, TransportError, SAMPLES};
 use tcps_core::{
+    param::Entry,
+    params,
     rate::{Feedback, RateController},
     time::Time,
 };
-use tcps_wire::telehaptic::MOST_FRAGMENTS;
 
 /// The controller.
 #[derive(Debug)]
@@ -48,21 +50,39 @@ impl RateController for LossTriggered {
     }
 }
 
+params! {
+    /// Of the rule.
+    struct Given {
+        k_max: u8 = Count, "4", SAMPLES, "most samples in a packet";
+        loss: f64 = Number, "0.01", 0.0..=1.0, "share of packets lost above which a report is bad";
+        persist: u32 = Count, "2", 1.0..=100.0, "reports in a row before k changes";
+        event: f64 = Number, "0.5", 0.0..=1e6, "difference from the previous sample that is an event, as a share";
+    }
+}
+
 /// `loss-triggered`.
-pub(crate) fn loss_triggered(
-    params: &Params<'_>,
-    _: Time,
-) -> Result<Box<dyn RateController>, TransportError> {
+fn loss_triggered(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
+    let Given { k_max, loss, persist, event } = params.read()?;
     Ok(Box::new(LossTriggered {
         k: 1,
-        k_max: params.integer("k_max", 1..=u32::from(MOST_FRAGMENTS))?.unwrap_or(4) as u8,
-        loss: params.number("loss", 0.0..=1.0)?.unwrap_or(0.01),
-        persist: params.integer("persist", 1..=100)?.unwrap_or(2),
+        k_max,
+        loss,
+        persist,
         lossy: 0,
         clean: 0,
-        contact: Contact::new(params.number("event", 0.0..=1e6)?.unwrap_or(0.5)),
+        contact: Contact::new(event),
     }))
 }
+
+/// `loss-triggered` in a scenario.
+pub(crate) const ENTRY: Entry<Controller> = merging(
+    22,
+    "loss-triggered",
+    "k + 1 after reports of losses, k - 1 after some without (after Lee and Kim 2007)",
+    with!(Given),
+    Hears::Reports,
+    loss_triggered,
+);
 
 #[cfg(test)]
 mod tests {

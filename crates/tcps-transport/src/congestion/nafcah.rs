@@ -6,9 +6,13 @@
 //! A round trip holds the queues of both directions, so congestion of one makes both merge. Published is merging of the
 //! forward direction alone; here each side goes by its own probes.
 
-use super::dpm;
-use crate::params::{Params, TransportError};
+use super::{
+    control::{merging, with, Controller, Hears},
+    dpm,
+};
+use crate::params::{Params, Probing, TransportError};
 use tcps_core::{
+    param::Entry,
     rate::{DelayNotice, Feedback, RateController, Sent},
     time::Time,
 };
@@ -43,12 +47,19 @@ impl RateController for Nafcah {
 }
 
 /// `nafcah`.
-pub(crate) fn nafcah(
-    params: &Params<'_>,
-    period_ns: Time,
-) -> Result<Box<dyn RateController>, TransportError> {
+fn nafcah(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
     Ok(Box::new(Nafcah(dpm::multistep(params, period_ns)?)))
 }
+
+/// `nafcah` in a scenario.
+pub(crate) const ENTRY: Entry<Controller> = merging(
+    31,
+    "nafcah",
+    "the triggers of dpm on the round trip of probes (after Kokkonis 2015)",
+    with!(dpm::Published, Probing),
+    Hears::RoundTrips,
+    nafcah,
+);
 
 #[cfg(test)]
 mod tests {
@@ -68,7 +79,7 @@ mod tests {
         };
         let rising: Vec<u8> = (0..9).map(|i| hears(30.0 + f64::from(i))).collect();
         assert_eq!(rising, [1, 1, 1, 1, 1, 1, 1, 1, 2]);
-        // Four probes were under way when k changed; what they tell is passed over.
+        // Four probes were in flight when k changed; what they tell is passed over.
         let still: Vec<u8> = (0..14).map(|_| hears(38.0)).collect();
         assert_eq!(still, [[2; 10].as_slice(), &[1; 4]].concat());
         let delay = DelayNotice {

@@ -5,11 +5,16 @@
 //!                                        or what there is, 4 ms after the first of them
 //! ```
 
-use super::dpm;
+use super::{
+    control::{merging, with, Controller, Hears},
+    dpm,
+};
 use crate::params::{Params, TransportError};
 use tcps_core::{
+    param::Entry,
+    params,
     rate::{Feedback, RateController, Sent},
-    time::{Time, MS, SECOND},
+    time::Time,
 };
 
 /// The controller.
@@ -37,8 +42,25 @@ impl RateController for Napas {
     }
 }
 
+params! {
+    /// Of the rule.
+    struct Given {
+        hold_ns: Time = Ns, "4 ms", 0.0..=1e9, "the longest time that a sample waits";
+    }
+}
+
 /// `napas`.
-pub(crate) fn napas(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
-    let hold_ns = params.span_ns("hold_ns", 0..=SECOND)?.unwrap_or(4 * MS);
+fn napas(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
+    let Given { hold_ns } = params.read()?;
     Ok(Box::new(Napas { merging: dpm::step(params, period_ns)?, hold_ns }))
 }
+
+/// `napas` in a scenario.
+pub(crate) const ENTRY: Entry<Controller> = merging(
+    32,
+    "napas",
+    "dpm on samples that passed a sampler (after Gokhale 2018)",
+    with!(dpm::Published, dpm::Repeats, Given),
+    Hears::Delays,
+    napas,
+);

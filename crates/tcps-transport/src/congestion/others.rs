@@ -1,15 +1,15 @@
-//! What others send through a bottleneck, worked out of the queues that a sender's own packets met.
+//! Cross traffic through a bottleneck, worked out of the residual queueing delays of a sender's own packets.
 //!
 //! ```text
-//! q, q'   queues met by two packets that were sent dt apart       own   work of what this sender sent from one to the other
+//! q, q'   residual delays of two packets sent dt apart            own   work of what this sender sent from one to the other
 //! most  = q' - q + dt - own                  all of it, and the time in which the line stood idle
 //! least = q' - max(0, q + own - dt)          what cannot be anything else
 //! ```
-//! Both are the work of others, in the time that the line takes for it; while there is a queue they are the same. They do not
-//! depend on how the sender merges, so that they need not settle after a change. The work of one packet of others is seen
+//! Both are cross traffic, in the time that the line takes for it; while there is a queue they are the same. They do not
+//! depend on how the sender merges, so that they need not settle after a change. The work of one packet of it is seen
 //! between packets that were sent one sample apart; of packets further apart only what is far above the average counts.
 
-use super::extreme::Extreme;
+use super::windowed::WindowedMin;
 use std::collections::VecDeque;
 use tcps_core::{
     rate::{DelayNotice, Sent},
@@ -27,7 +27,7 @@ const MOST_TOLD: usize = 4096;
 const LEAST_PACKET_NS: f64 = 250e3;
 /// Most that a packet counts for, in bytes on the wire.
 const MOST_PACKET_BYTES: f64 = 1500.0;
-/// For so long a packet of others tells how large the next will be.
+/// For so long a packet of cross traffic tells how large the next will be.
 const MEASURED_FOR_NS: Time = 10 * SECOND;
 /// Weights of a packet that is larger than the average, and of one that is smaller: two at once are rare.
 const LARGER: f64 = 1.0 / 8.0;
@@ -54,7 +54,7 @@ impl Own {
     }
 }
 
-/// Work of others until a packet was sent.
+/// Work of cross traffic until a packet was sent.
 #[derive(Debug, Clone, Copy, Default)]
 struct Work {
     sent_ns: Time,
@@ -76,7 +76,7 @@ pub(super) struct Seen {
 pub(super) struct Others {
     period_ns: Time,
     byte_ns: f64,
-    base: Extreme,
+    base: WindowedMin,
     own: VecDeque<Own>,
     own_ns: f64,
     /// Queue and own work before the newest packet that was told of.
@@ -99,7 +99,7 @@ impl Others {
         Self {
             period_ns,
             byte_ns,
-            base: Extreme::new(BASE_NS, DRIFT, 1.0),
+            base: WindowedMin::new(BASE_NS, DRIFT, 1.0),
             own: VecDeque::new(),
             own_ns: 0.0,
             last: None,
@@ -210,7 +210,7 @@ impl Others {
         (self.now.most_ns - begin.most_ns) / span_ns
     }
 
-    /// Work of a packet of others: the jump that it makes.
+    /// Work of a packet of cross traffic: the jump that it makes.
     pub(super) fn packet_ns(&self) -> f64 {
         self.packet_ns
     }

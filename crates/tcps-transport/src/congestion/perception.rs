@@ -7,11 +7,17 @@
 //! delta is one of 5, 8, 12, 20 %. The queue is the mean delay of 500 ms above the least of 60 s. Nothing is merged.
 //! Samples are taken as 4-byte floats in network order; others all go.
 
-use super::{contact::Contact, tally::Tally};
-use crate::params::{Params, TransportError};
+use super::{
+    contact::Contact,
+    control::{merging, with, Controller, Hears},
+    tally::Tally,
+};
+use crate::params::{Params, TransportError, MINUTE};
 use tcps_core::{
+    param::Entry,
+    params,
     rate::{Feedback, RateController},
-    time::{Time, MS, SECOND},
+    time::Time,
 };
 
 // [Gokhale 2016]
@@ -65,28 +71,48 @@ impl RateController for Perception {
     }
 }
 
+params! {
+    /// Of the rule.
+    struct Given {
+        congested_above_ns: Time = Ns, "5 ms", MINUTE, "queue above which the path is congested";
+        clear_below_ns: Time = Ns, "1 ms", MINUTE, "queue below which the path is clear";
+        keep_ns: Time = Ns, "100 ms", MINUTE, "longest time without a sample";
+    }
+}
+
 /// `pahcp`.
-pub(crate) fn pahcp(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
+fn pahcp(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
     Ok(Box::new(perception(params)?))
 }
 
 fn perception(params: &Params<'_>) -> Result<Perception, TransportError> {
-    let span_ns = |key, default: Time| params.span_ns(key, 0..=60 * SECOND).map(|t| t.unwrap_or(default));
+    let Given { congested_above_ns, clear_below_ns, keep_ns } = params.read()?;
     Ok(Perception {
         level: 0,
-        congested_ns: span_ns("congested_above_ns", 5 * MS)? as f64,
-        clear_ns: span_ns("clear_below_ns", MS)? as f64,
-        keep_ns: span_ns("keep_ns", 100 * MS)?,
+        congested_ns: congested_above_ns as f64,
+        clear_ns: clear_below_ns as f64,
+        keep_ns,
         tally: Tally::new(),
         sent: Contact::new(DELTAS[0]),
         sent_ns: 0,
     })
 }
 
+/// `pahcp` in a scenario.
+pub(crate) const ENTRY: Entry<Controller> = merging(
+    34,
+    "pahcp",
+    "a deadband that grows with the queue; nothing is merged",
+    with!(Given),
+    Hears::Delays,
+    pahcp,
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+    use tcps_core::time::MS;
 
     fn controller() -> Perception {
         perception(&Params::new("pahcp", &json!({}))).unwrap()

@@ -1,7 +1,7 @@
-//! Merging by the queue that each packet met, and by what others were seen to send: our own rule, `dpm-q`.
+//! Merging by the residual queueing delay of each packet, and by the cross traffic seen: our own rule, `dpm-q`.
 //!
 //! ```text
-//! q, P            queue that a packet met; work of one packet of others (`others`)
+//! q, P            residual queueing delay of a packet; work of one packet of cross traffic (`others`)
 //! q > 0.8 ms + P                                                      ─► k = k_max
 //! q < 0.5 ms, and others at most room(k') in the last 30 ms + 25 P    ─► k', the least of them
 //! q < 0.5 ms, and others perhaps no more than room(k - 1)             ─► k - 1 for 15 ms + 5 P, then k; k - 1 if that was calm
@@ -11,13 +11,17 @@
 //! `room(k)` is the share of the line that own packets of k fragments leave. A trial costs at most its length times the
 //! overload, however long news of it takes.
 
-use super::others::{Others, Seen};
-use crate::params::{Params, TransportError};
+use super::{
+    control::{merging, with, Controller, Hears},
+    others::{Others, Seen},
+};
+use crate::params::{Params, TransportError, MINUTE, SAMPLES};
 use tcps_core::{
+    param::Entry,
+    params,
     rate::{DelayNotice, Feedback, RateController, Sent},
     time::{Time, MS},
 };
-use tcps_wire::telehaptic::MOST_FRAGMENTS;
 
 /// An alarm so long after the last one may be that of a lone packet.
 const ALONE_NS: Time = 900 * MS;
@@ -29,14 +33,14 @@ const CHANGED: f64 = 0.1;
 /// A queue that drains by less is not draining.
 const DRAINS: f64 = 0.02;
 
-/// So many nanoseconds, and so many times the work of a packet of others.
+/// So many nanoseconds, and so many times the work of a packet of cross traffic.
 #[derive(Debug, Clone, Copy)]
-struct Line {
+struct DelayTrend {
     base_ns: f64,
     packets: f64,
 }
 
-impl Line {
+impl DelayTrend {
     fn at(self, packet_ns: f64) -> f64 {
         self.base_ns + self.packets * packet_ns
     }
@@ -47,13 +51,13 @@ impl Line {
 struct Rule {
     k_max: u8,
     k_drain: u8,
-    alarm: Line,
+    alarm: DelayTrend,
     empty_ns: f64,
-    window: Line,
-    spare: Line,
-    stay: Line,
-    trial: Line,
-    calm: Line,
+    window: DelayTrend,
+    spare: DelayTrend,
+    stay: DelayTrend,
+    trial: DelayTrend,
+    calm: DelayTrend,
     retry_ns: Time,
 }
 
@@ -131,7 +135,7 @@ impl Queue {
         }
     }
 
-    /// Whether a queue is more than a packet of others makes. One that was there when k rose is no news.
+    /// Whether a queue is more than a packet of cross traffic makes. One that was there when k rose is no news.
     fn is_alarm(&self, seen: Seen, is_own: bool) -> bool {
         let is_news = self.k == 1 || self.before > self.k || is_own;
         self.k < self.rule.k_max && is_news && seen.queue_ns > self.rule.alarm.at(self.others.packet_ns())
@@ -206,7 +210,7 @@ impl Queue {
             && late.most_ns > (self.others.room(self.k) - DRAINS) * late.span_ns
     }
 
-    /// Whether every packet has met a packet of others, whose time between two is then that of our own, and no queue behind it.
+    /// Whether every packet has met a packet of cross traffic, whose time between two is then that of our own, and no queue behind it.
     fn is_locked(&self, watch: &Watch) -> bool {
         watch.least_ns > self.rule.empty_ns
             && watch.greatest_ns <= self.rule.alarm.at(self.others.packet_ns())
@@ -287,32 +291,49 @@ impl RateController for Queue {
     }
 }
 
+params! {
+    /// Of the rule.
+    struct Given {
+        k_max: u8 = Count, "4", SAMPLES, "most samples in a packet";
+        k_drain: u8 = Count, "6", SAMPLES, "largest k while a queue drains";
+        bottleneck_bps: f64 = Bps, "1.5 Mbit/s", 1.0..=1e12, "rate of the narrowest link";
+        hops: u32 = Count, "1", 0.0..=100.0, "store-and-forward links in a row";
+        alarm_ns: Time = Ns, "0.8 ms", MINUTE, "queue that raises an alarm: time";
+        alarm_packets: f64 = Number, "1", 0.0..=60e9, "queue that raises an alarm: and this many packets of cross traffic";
+        empty_ns: Time = Ns, "0.5 ms", MINUTE, "queue that counts as empty";
+        window_ns: Time = Ns, "30 ms", MINUTE, "window of cross traffic: time";
+        window_packets: f64 = Number, "25", 0.0..=60e9, "window of cross traffic: and this many packets of it";
+        spare_ns: Time = Ns, "0.5 ms", MINUTE, "spare room: time";
+        spare_packets: f64 = Number, "0.7", 0.0..=60e9, "spare room: and this many packets of cross traffic";
+        stay_ns: Time = Ns, "30 ms", MINUTE, "how long k stays at least: time";
+        stay_packets: f64 = Number, "15", 0.0..=60e9, "how long k stays at least: and this many packets of cross traffic";
+        trial_ns: Time = Ns, "15 ms", MINUTE, "how long a smaller k is tried: time";
+        trial_packets: f64 = Number, "5", 0.0..=60e9, "how long a smaller k is tried: and this many packets of cross traffic";
+        calm_ns: Time = Ns, "0.9 ms", MINUTE, "queue that counts as calm: time";
+        calm_packets: f64 = Number, "0.25", 0.0..=60e9, "queue that counts as calm: and this many packets of cross traffic";
+        retry_ns: Time = Ns, "150 ms", MINUTE, "time before a failed k is tried again";
+    }
+}
+
 /// `dpm-q`.
-pub(crate) fn by_queue(
-    params: &Params<'_>,
-    period_ns: Time,
-) -> Result<Box<dyn RateController>, TransportError> {
-    let number = |key, default| params.number(key, 0.0..=60e9).map(|n| n.unwrap_or(default));
-    let line = |ns: (&'static str, f64), packets: (&'static str, f64)| {
-        Ok::<_, TransportError>(Line { base_ns: number(ns.0, ns.1)?, packets: number(packets.0, packets.1)? })
-    };
-    let rate_bps = params.number("bottleneck_bps", 1.0..=1e12)?.unwrap_or(1.5e6);
-    let hops = params.integer("hops", 0..=100)?.unwrap_or(1);
+fn by_queue(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
+    let given: Given = params.read()?;
+    let line = |base_ns: Time, packets| DelayTrend { base_ns: base_ns as f64, packets };
     let rule = Rule {
-        k_max: params.integer("k_max", 1..=u32::from(MOST_FRAGMENTS))?.unwrap_or(4) as u8,
-        k_drain: params.integer("k_drain", 1..=u32::from(MOST_FRAGMENTS))?.unwrap_or(6) as u8,
-        alarm: line(("alarm_ns", 0.8e6), ("alarm_packets", 1.0))?,
-        empty_ns: number("empty_ns", 0.5e6)?,
-        window: line(("window_ns", 30e6), ("window_packets", 25.0))?,
-        spare: line(("spare_ns", 0.5e6), ("spare_packets", 0.7))?,
-        stay: line(("stay_ns", 30e6), ("stay_packets", 15.0))?,
-        trial: line(("trial_ns", 15e6), ("trial_packets", 5.0))?,
-        calm: line(("calm_ns", 0.9e6), ("calm_packets", 0.25))?,
-        retry_ns: number("retry_ns", 150e6)? as Time,
+        k_max: given.k_max,
+        k_drain: given.k_drain,
+        alarm: line(given.alarm_ns, given.alarm_packets),
+        empty_ns: given.empty_ns as f64,
+        window: line(given.window_ns, given.window_packets),
+        spare: line(given.spare_ns, given.spare_packets),
+        stay: line(given.stay_ns, given.stay_packets),
+        trial: line(given.trial_ns, given.trial_packets),
+        calm: line(given.calm_ns, given.calm_packets),
+        retry_ns: given.retry_ns,
     };
     Ok(Box::new(Queue {
         rule,
-        others: Others::new(period_ns, f64::from(hops) * 8e9 / rate_bps),
+        others: Others::new(period_ns, f64::from(given.hops) * 8e9 / given.bottleneck_bps),
         k: 1,
         before: 0,
         changed_ns: 0,
@@ -324,6 +345,10 @@ pub(crate) fn by_queue(
         alone: false,
     }))
 }
+
+/// `dpm-q` in a scenario.
+pub(crate) const ENTRY: Entry<Controller> =
+    merging(29, "dpm-q", "by residual queueing delay per packet", with!(Given), Hears::Delays, by_queue);
 
 #[cfg(test)]
 mod tests {
@@ -339,7 +364,7 @@ mod tests {
         queue_ns: f64,
         now_ms: Time,
         k: u8,
-        /// Rest of a packet of others that every merged packet meets.
+        /// Rest of a packet of cross traffic that every merged packet meets.
         met_ns: f64,
         told: VecDeque<(Time, DelayNotice)>,
     }

@@ -1,11 +1,13 @@
 //! Merging by receiver reports: what a sender can do that hears of its packets only every half second.
 
-use crate::params::{Params, TransportError};
+use super::control::{merging, with, Controller, Hears};
+use crate::params::{Params, TransportError, SAMPLES};
 use tcps_core::{
+    param::Entry,
+    params,
     rate::{Feedback, RateController},
     time::Time,
 };
-use tcps_wire::telehaptic::MOST_FRAGMENTS;
 
 /// The highest number of fragments once the mean delay has grown by a tenth, one less while it stays within that.
 // [Gokhale 2017: reports]
@@ -37,11 +39,28 @@ impl RateController for ByReport {
     }
 }
 
+params! {
+    /// Of the rule.
+    struct Given {
+        k_max: u8 = Count, "4", SAMPLES, "most samples in a packet";
+    }
+}
+
 /// `rtcp-report`.
-pub(crate) fn by_report(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
-    let k_max = params.integer("k_max", 1..=u32::from(MOST_FRAGMENTS))?.unwrap_or(4) as u8;
+fn by_report(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
+    let Given { k_max } = params.read()?;
     Ok(Box::new(ByReport { k: 1, k_max, previous_ns: None }))
 }
+
+/// `rtcp-report` in a scenario.
+pub(crate) const ENTRY: Entry<Controller> = merging(
+    37,
+    "rtcp-report",
+    "by the mean delay of a receiver report every 500 ms",
+    with!(Given),
+    Hears::Reports,
+    by_report,
+);
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! SCReAM (RFC 8298): a window for bytes under way that follows the queue, and a rate below it.
+//! SCReAM (RFC 8298): a window for bytes in flight that follows the queue, and a rate below it.
 //!
 //! ```text
 //! arrivals ─► queue = delay - base ─► off = (target - queue) / target ─► window += off · acked · MSS / window
@@ -11,19 +11,20 @@
 //! rate is kept between that of `k_max` and 1.2 times that of no merging, where it begins. The base is the least delay of 60 s.
 
 use super::{
-    extreme::Extreme,
+    control::{merging, with, Controller, Hears},
     rates::Rates,
     scream_queue::{QueueDelay, Target},
+    windowed::WindowedMin,
 };
-use crate::params::{Params, TransportError};
+use crate::params::{Params, Telling, TransportError, PERIOD, SAMPLES};
 use tcps_core::{
+    param::Entry,
+    params,
     rate::{Arrival, Feedback, RateController, Sent},
     time::{Time, MS, SECOND},
 };
-use tcps_wire::telehaptic::MOST_FRAGMENTS;
 
 const BASE_NS: Time = 60 * SECOND;
-const TARGET_NS: Time = 100 * MS;
 const MIN_CWND: f64 = 3000.0;
 const MSS: f64 = 1000.0;
 const HEAD_ROOM: f64 = 1.1;
@@ -36,10 +37,10 @@ const RESUME_NS: Time = 5 * SECOND;
 const RATE_ADJUST_NS: Time = 200 * MS;
 const RAMP_UP_BPS: f64 = 200_000.0;
 const PRE_CONGESTION_GUARD: f64 = 0.1;
-/// Over what time the most bytes under way are remembered, once or twice.
+/// Over what time the most bytes in flight are remembered, once or twice.
 const FLIGHT_NS: Time = 5 * SECOND;
 
-/// Bytes under way, and the most of late.
+/// Bytes in flight, and the most of late.
 #[derive(Debug, Default)]
 struct Flight {
     bytes: f64,
@@ -108,7 +109,7 @@ impl Media {
 #[derive(Debug)]
 struct Scream {
     rates: Rates,
-    base: Extreme,
+    base: WindowedMin,
     queue: QueueDelay,
     target: Target,
     window: f64,
@@ -211,16 +212,20 @@ impl RateController for Scream {
     }
 }
 
+params! {
+    /// Of the rule.
+    struct Given {
+        k_max: u8 = Count, "4", SAMPLES, "most samples in a packet";
+        target_ns: Time = Ns, "100 ms", PERIOD, "target of the queue; its upper limit is four times that";
+    }
+}
+
 /// `scream`.
-pub(crate) fn scream(
-    params: &Params<'_>,
-    period_ns: Time,
-) -> Result<Box<dyn RateController>, TransportError> {
-    let k_max = params.integer("k_max", 1..=u32::from(MOST_FRAGMENTS))?.unwrap_or(4) as u8;
-    let target_ns = params.span_ns("target_ns", MS..=SECOND)?.unwrap_or(TARGET_NS);
+fn scream(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, TransportError> {
+    let Given { k_max, target_ns } = params.read()?;
     Ok(Box::new(Scream {
         rates: Rates::new(period_ns, k_max),
-        base: Extreme::new(BASE_NS, 0.0, 1.0),
+        base: WindowedMin::new(BASE_NS, 0.0, 1.0),
         queue: QueueDelay::default(),
         target: Target::new(target_ns as f64),
         window: MIN_CWND,
@@ -233,6 +238,16 @@ pub(crate) fn scream(
         packet_bytes: 0.0,
     }))
 }
+
+/// `scream` in a scenario.
+pub(crate) const ENTRY: Entry<Controller> = merging(
+    35,
+    "scream",
+    "merging by the rate of SCReAM (RFC 8298)",
+    with!(Given, Telling),
+    Hears::Arrivals,
+    scream,
+);
 
 #[cfg(test)]
 mod tests {
@@ -273,7 +288,7 @@ mod tests {
     fn a_loss_takes_a_fifth_of_the_window_and_a_tenth_of_the_rate_once_a_round_trip() {
         let mut c = Scream {
             rates: Rates::new(MS, 4),
-            base: Extreme::new(BASE_NS, 0.0, 1.0),
+            base: WindowedMin::new(BASE_NS, 0.0, 1.0),
             queue: QueueDelay::default(),
             target: Target::new(1e8),
             window: 10_000.0,

@@ -7,13 +7,18 @@
 //! Force always has what it needs; sound goes before the picture in what is left, so it is the picture that gives way. The
 //! queue is the mean delay of 500 ms above the least of 60 s. Nothing is merged.
 
-use super::{contact::Contact, tally::Tally};
-use crate::params::{Params, TransportError};
-use tcps_core::{
-    rate::{Feedback, RateController},
-    time::{Time, MS, SECOND},
+use super::{
+    contact::Contact,
+    control::{merging, with, Controller, Hears},
+    tally::Tally,
 };
-use tcps_wire::telehaptic::MEDIA_BYTES;
+use crate::params::{Media, Params, TransportError, MINUTE};
+use tcps_core::{
+    param::Entry,
+    params,
+    rate::{Feedback, RateController},
+    time::Time,
+};
 
 /// The controller.
 #[derive(Debug)]
@@ -72,31 +77,52 @@ impl RateController for Shares {
     }
 }
 
+params! {
+    /// Of the rule.
+    struct Given {
+        step_bytes: f64 = Number, "2", 0.0..=1000.0, "growth of sound and picture bytes in a fragment";
+        congested_above_ns: Time = Ns, "5 ms", MINUTE, "queue above which the path is congested";
+        event: f64 = Number, "0.5", 0.0..=1e6, "difference from the previous sample that is an event, as a share";
+        event_span_ns: Time = Ns, "100 ms", MINUTE, "pause of sound and picture after an event";
+    }
+}
+
 /// `admux`.
-pub(crate) fn admux(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
+fn admux(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, TransportError> {
     Ok(Box::new(shares(params)?))
 }
 
 fn shares(params: &Params<'_>) -> Result<Shares, TransportError> {
-    let most_bytes = params.integer("media_bytes", 1..=1000)?.map_or(MEDIA_BYTES, |n| n as usize) as f64;
-    let span_ns = |key, default: Time| params.span_ns(key, 0..=60 * SECOND).map(|t| t.unwrap_or(default));
+    let Given { step_bytes, congested_above_ns, event, event_span_ns } = params.read()?;
+    let most_bytes = params.read::<Media>()?.media_bytes as f64;
     Ok(Shares {
         most_bytes,
-        step_bytes: params.number("step_bytes", 0.0..=1000.0)?.unwrap_or(2.0),
-        congested_ns: span_ns("congested_above_ns", 5 * MS)? as f64,
-        event_ns: span_ns("event_span_ns", 100 * MS)?,
+        step_bytes,
+        congested_ns: congested_above_ns as f64,
+        event_ns: event_span_ns,
         tally: Tally::new(),
-        contact: Contact::new(params.number("event", 0.0..=1e6)?.unwrap_or(0.5)),
+        contact: Contact::new(event),
         share_bytes: most_bytes,
         owed_bytes: 0.0,
         quiet_until_ns: 0,
     })
 }
 
+/// `admux` in a scenario.
+pub(crate) const ENTRY: Entry<Controller> = merging(
+    30,
+    "admux",
+    "a queue halves the bytes of sound and picture in a fragment (after Eid 2011)",
+    with!(Given),
+    Hears::Delays,
+    admux,
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+    use tcps_core::time::MS;
 
     // [model: approximations]
     #[test]

@@ -5,7 +5,7 @@
 //! ```
 //! Losses are not in it: of samples that were left out a receiver does not know that they were no loss.
 
-use super::extreme::Extreme;
+use super::windowed::WindowedMin;
 use tcps_core::{
     rate::DelayNotice,
     time::{Time, MS, SECOND},
@@ -17,7 +17,7 @@ const INTERVAL_NS: Time = 500 * MS;
 /// Delays since the last mean.
 #[derive(Debug)]
 pub(super) struct Tally {
-    base: Extreme,
+    base: WindowedMin,
     began_ns: Option<Time>,
     sum_ns: f64,
     count: f64,
@@ -25,7 +25,7 @@ pub(super) struct Tally {
 
 impl Tally {
     pub(super) fn new() -> Self {
-        Self { base: Extreme::new(BASE_NS, 0.0, 1.0), began_ns: None, sum_ns: 0.0, count: 0.0 }
+        Self { base: WindowedMin::new(BASE_NS, 0.0, 1.0), began_ns: None, sum_ns: 0.0, count: 0.0 }
     }
 
     /// Adds a notice; the queue in nanoseconds, if half a second is over and anything new was told.

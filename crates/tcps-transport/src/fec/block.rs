@@ -1,4 +1,4 @@
-//! Blocks on their way in: what has come of each, and what can be had from parity.
+//! Blocks on their way in: the received packets of each, and what parity recovers.
 
 use super::code::Code;
 use tcps_wire::{

@@ -8,23 +8,16 @@
 mod block;
 mod code;
 mod galois;
-mod parity;
-mod repeat;
-
-pub(crate) use parity::Parity;
-pub(crate) use repeat::Repeat;
+pub(crate) mod parity;
+pub(crate) mod repeat;
 
 use crate::{
     channel::{ChannelContext, Side},
     params::{Params, TransportError},
     udp::Udp,
 };
-use serde_json::{Map, Value};
 
 /// The `udp` endpoint inside, with the parameters that are its own.
 pub(crate) fn inner(params: &Params<'_>, side: Side, ctx: &ChannelContext) -> Result<Udp, TransportError> {
-    let own = |key: &'static str| Ok(params.integer(key, 0..=65_535)?.map(|n| (key.to_string(), n.into())));
-    let keys = [own("mtu_bytes")?, own("overhead_bytes")?];
-    let map: Map<String, Value> = keys.into_iter().flatten().collect();
-    Udp::from_params(&Params::new("udp", &Value::Object(map)), side, ctx)
+    Udp::from_params(params, side, ctx)
 }

@@ -13,14 +13,36 @@ use super::{
 use crate::{
     channel::{ChannelContext, Side},
     outbox::Outbox,
-    params::{Params, TransportError},
+    params::{Make, Mtu, Overhead, Params, TransportError},
     udp::{Udp, STACK_BYTES},
 };
 use tcps_core::{
-    endpoint::{Endpoint, EndpointStats, Input, Output, Transmit},
-    time::{Time, MS},
+    endpoint::{Again, Endpoint, EndpointStats, Input, Output, Transmit},
+    ids::FlowId,
+    param::{Entry, Params as _},
+    params,
+    time::Time,
 };
 use tcps_wire::fec::{Repr, FIRST_PARITY, HEADER_BYTES, MAX_DATA, MAX_PARITY};
+
+params! {
+    /// Of its blocks.
+    pub(crate) struct Given {
+        code: String = Choice(&["reed_solomon", "xor"]), "reed_solomon", ANY, "code of the parity";
+        data: u8 = Count, "4", 1.0..=MAX_DATA as f64, "packets of a block";
+        parity: u8 = Count, "1", 1.0..=MAX_PARITY as f64, "parity packets per block; 1 with xor";
+        window_ns: Time = Ns, "8 ms", 0.0..=8e6, "longest time until a block is closed";
+    }
+}
+
+/// In a scenario.
+pub(crate) const ENTRY: Entry<Make> = Entry {
+    id: 13,
+    name: "parity",
+    doc: "parity packets after each block",
+    params: &[Given::TABLE, Mtu::TABLE, Overhead::TABLE],
+    make: |params, side, ctx| Ok(Box::new(Parity::from_params(params, side, ctx)?)),
+};
 
 /// An endpoint of the `parity` transport.
 #[derive(Debug)]
@@ -34,7 +56,7 @@ pub(crate) struct Parity {
     block: u32,
     open: Vec<Vec<u8>>,
     closes_ns: Option<Time>,
-    newest: (u16, u32),
+    newest: (FlowId, u32),
     blocks: Blocks,
     out: Outbox,
     scratch: Vec<u8>,
@@ -48,23 +70,22 @@ impl Parity {
         side: Side,
         ctx: &ChannelContext,
     ) -> Result<Self, TransportError> {
-        params.allow(&["code", "data", "parity", "window_ns", "mtu_bytes", "overhead_bytes"])?;
-        let code = match params.choice("code", &["xor", "reed_solomon"])? {
-            Some("xor") => Code::Xor,
-            _ => Code::ReedSolomon,
-        };
-        let most = if code == Code::Xor { 1 } else { u32::from(MAX_PARITY) };
+        let Given { code, data, parity, window_ns } = params.read()?;
+        let code = if code == "xor" { Code::Xor } else { Code::ReedSolomon };
+        if code == Code::Xor && parity > 1 {
+            return Err(params.refuse("parity", "1 with code = xor"));
+        }
         Ok(Self {
             inner: inner(params, side, ctx)?,
             code,
-            data: params.integer("data", 1..=MAX_DATA.into())?.unwrap_or(4) as u8,
-            parity: params.integer("parity", 1..=most)?.unwrap_or(1) as u8,
-            window_ns: params.span_ns("window_ns", 0..=8 * MS)?.unwrap_or(8 * MS),
-            overhead_bytes: params.integer("overhead_bytes", 0..=65_535)?,
+            data,
+            parity,
+            window_ns,
+            overhead_bytes: params.read::<Overhead>()?.overhead_bytes,
             block: 0,
             open: Vec::new(),
             closes_ns: None,
-            newest: (0, 0),
+            newest: (FlowId(0), 0),
             blocks: Blocks::default(),
             out: Outbox::default(),
             scratch: Vec::new(),
@@ -111,7 +132,8 @@ impl Parity {
             let repr = Repr { place: FIRST_PARITY + row, data: size, parity: self.parity, block: self.block };
             let wire_bytes =
                 symbol.len() as u32 + self.overhead_bytes.unwrap_or(HEADER_BYTES as u32 + STACK_BYTES);
-            self.out.push(Output::Transmit(Transmit { wire_bytes, flow, index }), |out| {
+            let transmit = Transmit::new(wire_bytes, flow, index).again(Again::All);
+            self.out.push(Output::Transmit(transmit), |out| {
                 repr.emit(out);
                 out.extend_from_slice(&symbol);
             });
@@ -128,14 +150,14 @@ impl Parity {
             return;
         };
         if repr.data == 0 {
-            self.inner.handle_input(now, Input::Datagram { bytes: body, received_ns });
+            self.inner.handle_input(now, Input::datagram(body, received_ns));
         }
         match self.blocks.add(self.code, &repr, body) {
             Err(_) => self.stats.malformed += 1,
             Ok(recovered) => {
                 for datagram in recovered {
                     self.stats.recovered += 1;
-                    self.inner.handle_input(now, Input::Datagram { bytes: &datagram, received_ns });
+                    self.inner.handle_input(now, Input::datagram(&datagram, received_ns));
                 }
             }
         }
@@ -145,7 +167,7 @@ impl Parity {
 impl Endpoint for Parity {
     fn handle_input(&mut self, now: Time, input: Input<'_>) {
         match input {
-            Input::Datagram { bytes, received_ns } => self.receive(now, bytes, received_ns),
+            Input::Datagram { bytes, received_ns, .. } => self.receive(now, bytes, received_ns),
             Input::Sample { .. } => self.inner.handle_input(now, input),
             Input::Timeout => {
                 if self.closes_ns.is_some_and(|t| t <= now) {

@@ -9,17 +9,37 @@
 use super::inner;
 use crate::{
     channel::{ChannelContext, Side},
-    params::{Params, TransportError},
+    params::{Make, Mtu, Overhead, Params, TransportError},
     udp::Udp,
 };
 use std::{cmp::Reverse, collections::BinaryHeap};
 use tcps_core::{
-    endpoint::{Endpoint, EndpointStats, Input, Output, Transmit},
-    time::{Time, MS, SECOND},
+    endpoint::{Again, Endpoint, EndpointStats, Input, Output, Transmit},
+    ids::FlowId,
+    param::{Entry, Params as _},
+    params,
+    time::Time,
 };
 
 /// A copy that waits: when it is due, its message, what it is accounted as, its bytes.
-type Copy = Reverse<(Time, u64, u32, u16, u32, Vec<u8>)>;
+type Copy = Reverse<(Time, u64, u32, FlowId, u32, Vec<u8>)>;
+
+params! {
+    /// What is repeated.
+    pub(crate) struct Given {
+        copies: u32 = Count, "1", 0.0..=16.0, "repetitions of a datagram";
+        spacing_ns: Time = Ns, "15 ms", 0.0..=10e9, "time between repetitions";
+    }
+}
+
+/// In a scenario.
+pub(crate) const ENTRY: Entry<Make> = Entry {
+    id: 14,
+    name: "repeat",
+    doc: "every datagram repeated at fixed intervals",
+    params: &[Given::TABLE, Mtu::TABLE, Overhead::TABLE],
+    make: |params, side, ctx| Ok(Box::new(Repeat::from_params(params, side, ctx)?)),
+};
 
 /// An endpoint of the `repeat` transport.
 #[derive(Debug)]
@@ -39,11 +59,11 @@ impl Repeat {
         side: Side,
         ctx: &ChannelContext,
     ) -> Result<Self, TransportError> {
-        params.allow(&["copies", "spacing_ns", "mtu_bytes", "overhead_bytes"])?;
+        let Given { copies, spacing_ns } = params.read()?;
         Ok(Self {
             inner: inner(params, side, ctx)?,
-            copies: params.integer("copies", 0..=16)?.unwrap_or(1),
-            spacing_ns: params.span_ns("spacing_ns", 0..=10 * SECOND)?.unwrap_or(15 * MS),
+            copies,
+            spacing_ns,
             waiting: BinaryHeap::new(),
             messages: 0,
             now: 0,
@@ -80,7 +100,7 @@ impl Endpoint for Repeat {
             let Reverse((_, _, wire_bytes, flow, index, bytes)) = self.waiting.pop()?;
             buf.clear();
             buf.extend_from_slice(&bytes);
-            return Some(Output::Transmit(Transmit { wire_bytes, flow, index }));
+            return Some(Output::Transmit(Transmit::new(wire_bytes, flow, index).again(Again::All)));
         }
         let output = self.inner.poll_output(buf);
         if let Some(Output::Transmit(t)) = &output {

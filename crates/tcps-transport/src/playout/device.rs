@@ -6,7 +6,10 @@
 //!    a newer request takes the waiting one of its key out and goes to the tail
 //! ```
 
-use super::{updateable::Updateable, Act, Arrival, Playout, MOST_WAITING};
+use super::{
+    policy::{Act, Arrival, Playout, MOST_WAITING},
+    updateable::Updateable,
+};
 use tcps_core::time::Time;
 
 /// The device with what waits for it.

@@ -1,6 +1,6 @@
 //! Zero-order hold: a display with ticks; of samples that came together the newest, or one a tick.
 
-use super::{Act, Arrival, Playout, MOST_WAITING};
+use super::policy::{Act, Arrival, Playout, MOST_WAITING};
 use std::collections::VecDeque;
 use tcps_core::time::Time;
 

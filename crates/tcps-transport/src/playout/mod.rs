@@ -11,129 +11,159 @@
 mod device;
 mod hold;
 mod moon;
+mod policy;
 mod queue;
 mod ramjee;
 mod schedule;
 mod updateable;
 
+pub use policy::{Act, Arrival, Playout};
+
 use crate::params::{Params, TransportError, PLAYOUT};
 use serde_json::Value;
-use tcps_core::time::{Time, MS, SECOND};
+use std::ops::RangeInclusive;
+use tcps_core::{
+    param::{self, Entry, Param, Params as _},
+    params,
+    time::Time,
+};
 
-/// Samples that wait in a policy at most.
-const MOST_WAITING: usize = 1024;
+type Make = fn(&Params<'_>) -> Result<Box<dyn Playout>, TransportError>;
 
-/// A sample that arrived.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Arrival {
-    /// When, on the receiver's clock.
-    pub at_ns: Time,
-    /// When it was made.
-    pub origin_ns: Time,
-    /// Its number.
-    pub index: u32,
-    /// What it replaces in an updateable queue: a waiting one with the same key.
-    pub key: u64,
-    /// What whoever plays knows it by.
-    pub token: u32,
+const PERIOD: RangeInclusive<f64> = 1e5..=1e9;
+const LONG: RangeInclusive<f64> = 1e5..=60e9;
+
+params! {
+    struct Held {
+        period_ns: Time = Ns, "1 ms", PERIOD, "time between ticks";
+        display: String = Choice(&["replay", "burst"]), "replay", ANY, "what is shown of samples that arrived together: one per tick, or the newest";
+    }
 }
-
-impl Arrival {
-    /// Delay of the sample; what its header says may be anything.
-    fn delay_ns(&self) -> Time {
-        self.at_ns.saturating_sub(self.origin_ns)
+params! {
+    struct Late {
+        delay_ns: Time = Ns, "20 ms", 0.0..=10e9, "from a sample's origin to its display";
+    }
+}
+params! {
+    struct Updated {
+        update_ns: Time = Ns, "50 ms", 0.0..=10e9, "time between updates of the delay";
+    }
+}
+params! {
+    struct Measured {
+        percentile: f64 = Number, "99", 0.0..=100.0, "percentile of delays, in percent";
+        window_ns: Time = Ns, "2 s", 1e6..=3.6e12, "time window of delays";
+    }
+}
+params! {
+    struct Monitored {
+        threshold: u32 = Count, "150", 1.0..=1e6, "periods after which a queue is shortened: T of QM(T, L)";
+        length: Option<u32> = Count, ABSENT, 1.0..=1000.0, "queue length from which it is shortened: L; 2, with base 3";
+        base: Option<u32> = Count, ABSENT, 1.0..=1e6, "with falling thresholds: periods at that length";
+        factor: f64 = Number, "2", 1.0..=1000.0, "with base: by which periods fall for each further sample";
+        drop: String = Choice(&["arriving", "oldest"]), "arriving", ANY, "which sample is dropped";
+    }
+}
+params! {
+    struct Bounds {
+        shortest_ns: Time = Ns, "16666666 ns", PERIOD, "shortest period, at most longest";
+        longest_ns: Time = Ns, "200 ms", LONG, "longest period";
+    }
+}
+params! {
+    struct Taken {
+        period_ns: Time = Ns, "20 ms", LONG, "time of the device per sample";
+    }
+}
+params! {
+    struct Key {
+        key: Option<usize> = Count, ABSENT, 0.0..=255.0, "number of the value, or byte, that identifies what a sample replaces";
     }
 }
 
-/// What playout did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
-    /// A sample was shown.
-    Played {
-        /// When.
-        at_ns: Time,
-        /// Which.
-        sample: Arrival,
-    },
-    /// A sample came after its moment.
-    Late(Arrival),
-    /// A sample was dropped to keep the delay down, or overwritten.
-    Dropped(Arrival),
-    /// There was nothing to show: the last sample was shown again.
-    Gap {
-        /// When.
-        at_ns: Time,
-    },
+const fn entry(
+    id: u16,
+    name: &'static str,
+    doc: &'static str,
+    params: &'static [&'static [Param]],
+    make: Make,
+) -> Entry<Make> {
+    Entry { id, name, doc, params, make }
 }
 
-/// A policy.
-pub trait Playout: std::fmt::Debug + Send {
-    /// A sample arrived.
-    fn arrive(&mut self, arrival: Arrival, acts: &mut Vec<Act>);
-    /// The next moment at which it shows something, if it knows one.
-    fn next(&self) -> Option<Time>;
-    /// Does what is due at `now`, which may be later than that moment: ticks that were missed are left out.
-    fn tick(&mut self, now: Time, acts: &mut Vec<Act>);
+/// The policies.
+static POLICIES: [Entry<Make>; 7] = [
+    entry(
+        0,
+        "hold",
+        "at each tick the newest sample, or the next of those that arrived together",
+        &[Held::TABLE],
+        |p| {
+            let Held { period_ns, display } = p.read()?;
+            Ok(Box::new(hold::Hold::new(period_ns, display == "burst")))
+        },
+    ),
+    entry(1, "fixed", "at a fixed delay after a sample's origin", &[Late::TABLE], |p| {
+        let Late { delay_ns } = p.read()?;
+        Ok(Box::new(schedule::Schedule::new(schedule::Fixed { delay_ns }, 0)))
+    }),
+    entry(2, "ramjee", "at a delay set by mean and variation (Ramjee 1994)", &[Updated::TABLE], |p| {
+        let Updated { update_ns } = p.read()?;
+        Ok(Box::new(schedule::Schedule::new(ramjee::Ramjee::default(), update_ns)))
+    }),
+    entry(
+        3,
+        "moon",
+        "at a percentile of recent delays (Moon 1998)",
+        &[Updated::TABLE, Measured::TABLE],
+        |p| {
+            let (Updated { update_ns }, Measured { percentile, window_ns }) = (p.read()?, p.read()?);
+            Ok(Box::new(schedule::Schedule::new(moon::Moon::new(percentile / 100.0, window_ns), update_ns)))
+        },
+    ),
+    entry(
+        4,
+        "queue",
+        "one per period, from a queue that monitoring keeps short (Hudson 2001)",
+        &[Monitored::TABLE, Bounds::TABLE],
+        |p| {
+            let given: Monitored = p.read()?;
+            Ok(Box::new(queue::Queue::new(table(&given), given.drop == "oldest", bounds(p)?)))
+        },
+    ),
+    entry(5, "overwrite", "one per period, from a queue of one", &[Bounds::TABLE], |p| {
+        Ok(Box::new(queue::Queue::overwriting(bounds(p)?)))
+    }),
+    entry(
+        6,
+        "updateable",
+        "as fast as the device accepts; a newer sample replaces a waiting one with its key",
+        &[Taken::TABLE, Key::TABLE],
+        |p| {
+            let (Taken { period_ns }, Key { .. }) = (p.read()?, p.read()?);
+            Ok(Box::new(device::Device::new(period_ns)))
+        },
+    ),
+];
+
+/// The policies with their parameters, as JSON.
+pub fn described() -> Value {
+    param::described(&POLICIES.iter().collect::<Vec<_>>())
 }
 
-/// The names of policies.
-pub const KINDS: [&str; 7] = ["hold", "fixed", "ramjee", "moon", "queue", "overwrite", "updateable"];
-
-/// The policy that `params` name by `kind`.
+/// The policy that `params` name by `kind`: `hold` if they name none.
 ///
 /// # Errors
 ///
 /// If there is no such policy, or if it has no such parameter.
-///
-/// | kind | parameters |
-/// |---|---|
-/// | `hold` | `period` (1 ms), `display` = `replay` or `burst` |
-/// | `fixed` | `delay` |
-/// | `ramjee` | `update` (50 ms) |
-/// | `moon` | `update` (50 ms), `percentile` (99), `window` (2 s) |
-/// | `queue` | `threshold` T and `length` L of QM(T, L), or `base` and `factor` from `length` on; `drop` = `arriving` or `oldest`; `shortest`, `longest` |
-/// | `overwrite` | `shortest`, `longest` (bounds of the period) |
-/// | `updateable` | `period` (20 ms) of the device; `key`, which the caller reads |
 pub fn policy(params: &Value) -> Result<Box<dyn Playout>, TransportError> {
-    let p = Params::new(PLAYOUT, params);
-    let update_ns = || Ok(p.span_ns("update_ns", 0..=10 * SECOND)?.unwrap_or(50 * MS));
-    Ok(match p.choice("kind", &KINDS)?.unwrap_or("hold") {
-        "fixed" => {
-            p.allow(&["kind", "delay_ns"])?;
-            let delay_ns = p.span_ns("delay_ns", 0..=10 * SECOND)?.unwrap_or(20 * MS);
-            Box::new(schedule::Schedule::new(schedule::Fixed { delay_ns }, 0))
-        }
-        "ramjee" => {
-            p.allow(&["kind", "update_ns"])?;
-            Box::new(schedule::Schedule::new(ramjee::Ramjee::default(), update_ns()?))
-        }
-        "moon" => {
-            p.allow(&["kind", "update_ns", "percentile", "window_ns"])?;
-            let share = p.number("percentile", 0.0..=100.0)?.unwrap_or(99.0) / 100.0;
-            let window_ns = p.span_ns("window_ns", MS..=3600 * SECOND)?.unwrap_or(2 * SECOND);
-            Box::new(schedule::Schedule::new(moon::Moon::new(share, window_ns), update_ns()?))
-        }
-        "queue" => {
-            p.allow(&["kind", "threshold", "length", "base", "factor", "drop", "shortest_ns", "longest_ns"])?;
-            let drop_oldest = p.choice("drop", &["arriving", "oldest"])? == Some("oldest");
-            Box::new(queue::Queue::new(table(&p)?, drop_oldest, bounds(&p)?))
-        }
-        "overwrite" => {
-            p.allow(&["kind", "shortest_ns", "longest_ns"])?;
-            Box::new(queue::Queue::overwriting(bounds(&p)?))
-        }
-        "updateable" => {
-            p.allow(&["kind", "period_ns", "key"])?;
-            key(params)?;
-            let period_ns = p.span_ns("period_ns", MS / 10..=60 * SECOND)?.unwrap_or(20 * MS);
-            Box::new(device::Device::new(period_ns))
-        }
-        _ => {
-            p.allow(&["kind", "period_ns", "display"])?;
-            let period_ns = p.span_ns("period_ns", MS / 10..=SECOND)?.unwrap_or(MS);
-            Box::new(hold::Hold::new(period_ns, p.choice("display", &["replay", "burst"])? == Some("burst")))
-        }
-    })
+    let mut given = params.clone();
+    let kind = given.as_object_mut().and_then(|given| given.remove("kind")).unwrap_or_else(|| "hold".into());
+    let Some(entry) = POLICIES.iter().find(|known| kind == known.name) else {
+        let names: Vec<_> = POLICIES.iter().map(|known| known.name).collect();
+        return Err(Params::new(PLAYOUT, params).refuse("kind", &names.join(", ")));
+    };
+    (entry.make)(&Params::new(PLAYOUT, &given).known(entry)?)
 }
 
 /// The number of the value (or byte) of a sample that says what it replaces, if `params` name one.
@@ -142,13 +172,12 @@ pub fn policy(params: &Value) -> Result<Box<dyn Playout>, TransportError> {
 ///
 /// If it is no number from 0 to 255.
 pub fn key(params: &Value) -> Result<Option<usize>, TransportError> {
-    Ok(Params::new(PLAYOUT, params).integer("key", 0..=255)?.map(|k| k as usize))
+    Ok(Params::new(PLAYOUT, params).read::<Key>()?.key)
 }
 
 // [Hudson 2001: monitoring]
 fn bounds(p: &Params<'_>) -> Result<[Time; 2], TransportError> {
-    let shortest_ns = p.span_ns("shortest_ns", MS / 10..=SECOND)?.unwrap_or(queue::SHORTEST_NS);
-    let longest_ns = p.span_ns("longest_ns", MS / 10..=60 * SECOND)?.unwrap_or(queue::LONGEST_NS);
+    let Bounds { shortest_ns, longest_ns } = p.read()?;
     match shortest_ns <= longest_ns {
         true => Ok([shortest_ns, longest_ns]),
         false => Err(p.refuse("shortest_ns", "at most longest_ns")),
@@ -156,18 +185,12 @@ fn bounds(p: &Params<'_>) -> Result<[Time; 2], TransportError> {
 }
 
 // [Hudson 2001: monitoring]
-fn table(p: &Params<'_>) -> Result<queue::Table, TransportError> {
-    let length = p.integer("length", 1..=1000)?;
-    Ok(match p.integer("base", 1..=1_000_000)? {
-        Some(base) => {
-            let factor = p.number("factor", 1.0..=1000.0)?.unwrap_or(2.0);
-            queue::Table::Decay { base: base.into(), factor, from: length.unwrap_or(3) as usize }
-        }
-        None => queue::Table::Step {
-            threshold: p.integer("threshold", 1..=1_000_000)?.unwrap_or(150),
-            length: length.unwrap_or(2) as usize,
-        },
-    })
+fn table(given: &Monitored) -> queue::Table {
+    let Monitored { threshold, length, base, factor, .. } = *given;
+    match base {
+        Some(base) => queue::Table::Decay { base: base.into(), factor, from: length.unwrap_or(3) as usize },
+        None => queue::Table::Step { threshold, length: length.unwrap_or(2) as usize },
+    }
 }
 
 /// Everything that a policy does with arrivals in the order of their moments, up to `end_ns`.
@@ -190,12 +213,14 @@ fn run_to(policy: &mut dyn Playout, end_ns: Time, acts: &mut Vec<Act>) {
 
 #[cfg(test)]
 mod tests {
+    use super::policy::MOST_WAITING;
     use super::*;
     use serde_json::json;
+    use tcps_core::time::{MS, SECOND};
 
     #[test]
     fn policies_come_by_name_and_refuse_what_they_do_not_have() {
-        for kind in KINDS {
+        for kind in POLICIES.iter().map(|known| known.name) {
             assert!(policy(&json!({"kind": kind})).is_ok(), "{kind}");
         }
         assert!(policy(&json!({"kind": "fixed", "window_ns": 5})).is_err());
@@ -213,7 +238,7 @@ mod tests {
         };
         let mut arrivals: Vec<_> = (0..500).map(arrival).collect();
         arrivals.sort_by_key(|a| a.at_ns);
-        for kind in KINDS {
+        for kind in POLICIES.iter().map(|known| known.name) {
             let acts = play(policy(&json!({"kind": kind})).unwrap().as_mut(), &arrivals, 10 * SECOND);
             let mut fates: Vec<u32> = acts
                 .iter()
@@ -231,7 +256,7 @@ mod tests {
 
     #[test]
     fn forged_times_do_no_harm_and_nothing_waits_without_end() {
-        for kind in KINDS {
+        for kind in POLICIES.iter().map(|known| known.name) {
             let mut policy = policy(&json!({"kind": kind})).unwrap();
             let mut acts = Vec::new();
             for i in 0..5000u32 {

@@ -8,14 +8,9 @@
 //! ```
 //! QM(T, L): T[j] = T for j >= L, else infinite. The decay form: T[j] = base / factor^(j - from) for j >= from.
 
-use super::{Act, Arrival, Playout, MOST_WAITING};
+use super::policy::{Act, Arrival, Playout, MOST_WAITING};
 use std::collections::VecDeque;
-use tcps_core::time::{Time, SECOND};
-
-/// Least period.
-pub(super) const SHORTEST_NS: Time = SECOND / 60;
-/// Largest period.
-pub(super) const LONGEST_NS: Time = SECOND / 5;
+use tcps_core::time::Time;
 
 /// Thresholds by length of the queue, in periods.
 #[derive(Debug, Clone, Copy)]
@@ -141,7 +136,9 @@ impl Playout for Queue {
 mod tests {
     use super::*;
 
-    const USUAL: [Time; 2] = [SHORTEST_NS, LONGEST_NS];
+    use tcps_core::time::SECOND;
+
+    const USUAL: [Time; 2] = [SECOND / 60, SECOND / 5];
 
     fn at(i: u32) -> Arrival {
         let at_ns = Time::from(i) * SECOND / 30;

@@ -1,6 +1,6 @@
 //! Playout at origin time plus a delay that an estimator gives.
 
-use super::{Act, Arrival, Playout, MOST_WAITING};
+use super::policy::{Act, Arrival, Playout, MOST_WAITING};
 use std::collections::BTreeSet;
 use tcps_core::time::Time;
 

@@ -25,7 +25,7 @@ impl QuicClock {
         self.latest_ns = self.latest_ns.max(now);
         let first_ns = *self.first_ns.get_or_insert(now);
         let span_ns = self.latest_ns.saturating_sub(first_ns);
-        // Nobody runs for centuries; a span that does not fit stands still.
+        // Nobody runs for centuries; a span that does not fit stays as it is.
         self.base.checked_add(Duration::from_nanos(span_ns.max(0) as u64)).unwrap_or(self.base)
     }
 

@@ -2,17 +2,18 @@
 
 use crate::backlog::Backlog;
 use quinn_proto::{Connection, Dir, StreamId};
+use tcps_core::ids::FlowId;
 
 /// A flow that leaves here.
 #[derive(Debug)]
 pub(super) struct Lane {
-    pub(super) flow: u16,
+    pub(super) flow: FlowId,
     pub(super) backlog: Backlog,
     stream: Option<StreamId>,
 }
 
 impl Lane {
-    pub(super) fn new(flow: u16, queue_bytes: usize) -> Self {
+    pub(super) fn new(flow: FlowId, queue_bytes: usize) -> Self {
         Self { flow, backlog: Backlog::new(queue_bytes), stream: None }
     }
 

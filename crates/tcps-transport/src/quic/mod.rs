@@ -17,7 +17,7 @@ use crate::{
     channel::{ChannelContext, Side},
     framing::Reader,
     outbox::Outbox,
-    params::{Params, TransportError},
+    params::{Make, Params, TransportError},
     udp::{Udp, STACK_BYTES},
 };
 use bytes::{Bytes, BytesMut};
@@ -27,14 +27,16 @@ use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint as QuicEndpoint, EndpointEvent,
     Event, FrameStats, ReadError, StreamEvent, StreamId,
 };
-use setup::{Mode, Setup};
+use setup::{Given, Mode, Setup};
 use std::{
     collections::BTreeMap,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     time::Instant,
 };
 use tcps_core::{
-    endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
+    endpoint::{Again, Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
+    ids::FlowId,
+    param::{Entry, Params as _},
     sample::Meta,
     time::{Time, SECOND},
 };
@@ -43,6 +45,15 @@ use tcps_core::{
 const RETRY_NS: Time = SECOND;
 /// The most that QUIC adds to a datagram frame: headers of packet and frame, and the tag.
 const DATAGRAM_OVERHEAD_BYTES: usize = 1 + 8 + 4 + 16 + 9;
+
+/// In a scenario.
+pub(crate) const ENTRY: Entry<Make> = Entry {
+    id: 12,
+    name: "quic",
+    doc: "one connection for all flows of the channel, in streams or datagrams",
+    params: &[Given::TABLE],
+    make: |params, side, ctx| Ok(Box::new(Quic::from_params(params, side, ctx)?)),
+};
 
 /// An endpoint of the `quic` transport.
 pub struct Quic {
@@ -54,13 +65,13 @@ pub struct Quic {
     established: bool,
     clock: QuicClock,
     /// The flows that arrive here.
-    inbound: Vec<u16>,
+    inbound: Vec<FlowId>,
     lanes: Vec<Lane>,
     readers: BTreeMap<StreamId, Reader>,
     /// Cuts samples into datagrams and puts them together again.
     datagrams: Udp,
     /// The flow that packets are sent for, and the newest sample given to the connection.
-    flow: u16,
+    flow: FlowId,
     newest: u32,
     /// Packets whose tag was wrong.
     refused: null::Refused,
@@ -70,6 +81,8 @@ pub struct Quic {
     stats: EndpointStats,
     /// Packets taken for lost on connections that are over.
     lost_before: u64,
+    /// Packets of this connection that stand for one that was taken for lost: what was in that goes first.
+    repeated: u64,
     buffer: Vec<u8>,
 }
 
@@ -95,7 +108,7 @@ impl Quic {
             lanes: leaving().map(|f| Lane::new(f.flow, queue_bytes)).collect(),
             readers: BTreeMap::new(),
             datagrams: Udp::inside(usize::from(mtu_bytes) - DATAGRAM_OVERHEAD_BYTES, side, ctx),
-            flow: leaving().chain(&ctx.flows).next().map_or(0, |f| f.flow),
+            flow: leaving().chain(&ctx.flows).next().map_or(FlowId(0), |f| f.flow),
             newest: 0,
             refused,
             open_ns: Some(0),
@@ -103,6 +116,7 @@ impl Quic {
             outbox: Outbox::default(),
             stats: EndpointStats::default(),
             lost_before: 0,
+            repeated: 0,
             buffer: Vec::new(),
         })
     }
@@ -236,7 +250,7 @@ impl Quic {
     fn read_datagrams(&mut self, now: Time, received_ns: Time) {
         while let Some((_, connection)) = &mut self.connection {
             let Some(bytes) = connection.datagrams().recv() else { return };
-            self.datagrams.handle_input(now, Input::Datagram { bytes: &bytes, received_ns });
+            self.datagrams.handle_input(now, Input::datagram(&bytes, received_ns));
         }
     }
 
@@ -284,20 +298,24 @@ impl Quic {
         let mut packet = Vec::new();
         while let Some((_, connection)) = &mut self.connection {
             packet.clear();
+            let streams = connection.stats().frame_tx.stream;
             if connection.poll_transmit(at, 1, &mut packet).is_none() {
                 break;
             }
             any = true;
-            self.transmit(&packet);
+            let stats = connection.stats();
+            let again = stats.frame_tx.stream > streams && stats.path.lost_packets > self.repeated;
+            self.repeated += u64::from(again);
+            self.transmit(&packet, if again { Again::All } else { Again::Nothing });
         }
         any
     }
 
-    fn transmit(&mut self, packet: &[u8]) {
+    fn transmit(&mut self, packet: &[u8], again: Again) {
         // [model: wire size]
         let wire_bytes = packet.len() as u32 + STACK_BYTES;
-        let output = Output::Transmit(Transmit { wire_bytes, flow: self.flow, index: self.newest });
-        self.outbox.push(output, |out| out.extend_from_slice(packet));
+        let transmit = Transmit::new(wire_bytes, self.flow, self.newest).again(again);
+        self.outbox.push(Output::Transmit(transmit), |out| out.extend_from_slice(packet));
     }
 
     /// Gives the connection up: its streams cannot be read.
@@ -315,6 +333,7 @@ impl Quic {
         self.established = false;
         if let Some((handle, connection)) = self.connection.take() {
             self.lost_before += connection.stats().path.lost_packets;
+            self.repeated = 0;
             self.endpoint.handle_event(handle, EndpointEvent::drained());
         }
         self.stats.incomplete += self.readers.values().filter(|r| r.has_part()).count() as u64;
@@ -374,7 +393,7 @@ impl Endpoint for Quic {
         let mut received_at_ns = now;
         match input {
             Input::Sample { meta, bytes } => self.take(meta, bytes),
-            Input::Datagram { bytes, received_ns } => {
+            Input::Datagram { bytes, received_ns, .. } => {
                 received_at_ns = received_ns;
                 self.receive(at, bytes);
             }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     channel::{ChannelContext, Side},
-    params::{Params, TransportError},
+    params::{Params, TransportError, ROOM},
 };
 use quinn_proto::{
     congestion::{CubicConfig, NewRenoConfig},
@@ -18,7 +18,7 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
-use tcps_core::seed::Stream;
+use tcps_core::{params, seed::Stream};
 
 /// How samples become frames of QUIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,19 +43,27 @@ pub(super) struct Setup {
     pub(super) refused: Refused,
 }
 
+params! {
+    /// Of a connection.
+    pub(crate) struct Given {
+        mode: String = Choice(&["stream-per-flow", "stream-per-sample", "datagram"]), "stream-per-flow", ANY, "what waits for a lost packet: its flow, only its sample, or nothing";
+        congestion: String = Choice(&["cubic", "newreno"]), "cubic", ANY, "congestion control";
+        crypto: String = Choice(&["null", "tls"]), "null", ANY, "a tag of 16 bytes without a cipher, or TLS 1.3 (side b proves itself by a key that follows from the seed)";
+        queue_bytes: usize = Bytes, "262144 B", ROOM, "bytes of each flow that wait for the connection";
+        mtu_bytes: u16 = Bytes, "1200 B", 1200.0..=65_507.0, "most bytes of a datagram";
+    }
+}
+
 impl Setup {
     pub(super) fn new(params: &Params<'_>, side: Side, ctx: &ChannelContext) -> Result<Self, TransportError> {
-        params.allow(&["mode", "congestion", "crypto", "queue_bytes", "mtu_bytes"])?;
-        let mode = match params.choice("mode", &["stream-per-flow", "stream-per-sample", "datagram"])? {
-            Some("stream-per-sample") => Mode::StreamPerSample,
-            Some("datagram") => Mode::Datagram,
+        let Given { mode, congestion, crypto, queue_bytes, mtu_bytes } = params.read()?;
+        let mode = match mode.as_str() {
+            "stream-per-sample" => Mode::StreamPerSample,
+            "datagram" => Mode::Datagram,
             _ => Mode::StreamPerFlow,
         };
-        let queue_bytes = params.integer("queue_bytes", 1_000..=100_000_000)?.unwrap_or(262_144) as usize;
-        let mtu_bytes = params.integer("mtu_bytes", 1_200..=65_507)?.unwrap_or(1_200) as u16;
-        let newreno = params.choice("congestion", &["cubic", "newreno"])? == Some("newreno");
-        let transport = Arc::new(transport(newreno, mtu_bytes, queue_bytes));
-        let tls = params.choice("crypto", &["null", "tls"])? == Some("tls");
+        let transport = Arc::new(transport(congestion == "newreno", mtu_bytes, queue_bytes));
+        let tls = crypto == "tls";
         let null = Arc::new(NullCrypto::default());
         let refused = null.refused.clone();
         let mut random = Stream::new(ctx.seed, &format!("channels.{}.quic.{side:?}", ctx.name));

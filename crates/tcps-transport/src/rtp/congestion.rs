@@ -8,10 +8,11 @@
 //! The rate is of all flows of this side of the channel together, with all headers. When packets leave and for four periods
 //! of feedback and a round trip nothing is told, it is halved, and again after as long a silence.
 
-use super::ledger::{Ledger, Left, News};
-use crate::{congestion::Extreme, meter::Meter};
+use super::ledger::{Ledger, Left, PacketFeedback};
+use crate::{congestion::WindowedMin, meter::Meter};
 use tcps_core::{
-    endpoint::Told,
+    endpoint::FeedbackStats,
+    ids::FlowId,
     rate::{Feedback, RateController, Sent},
     record::{Kind, Record},
     time::{Time, SECOND},
@@ -40,10 +41,10 @@ pub(crate) struct Limits {
 #[derive(Debug)]
 pub(crate) struct Congestion {
     ledger: Ledger,
-    meters: Vec<(u16, Meter)>,
+    meters: Vec<(FlowId, Meter)>,
     rate: Option<(Box<dyn RateController>, Limits)>,
-    least: Extreme,
-    told: Told,
+    least: WindowedMin,
+    told: FeedbackStats,
     round_trip_ns: Time,
     /// When the first packet left since there was news of any, or since the rate was halved for want of it.
     waiting_ns: Option<Time>,
@@ -53,14 +54,14 @@ pub(crate) struct Congestion {
 
 impl Congestion {
     /// For the sources of these flows; with a controller a rate is derived.
-    pub(crate) fn new(flows: &[(u16, u32)], mut rate: Option<(Box<dyn RateController>, Limits)>) -> Self {
+    pub(crate) fn new(flows: &[(FlowId, u32)], mut rate: Option<(Box<dyn RateController>, Limits)>) -> Self {
         rate.iter_mut().for_each(|(rate, limits)| rate.keep_within(limits.range_bps));
         Self {
             ledger: Ledger::new(flows.iter().map(|f| f.1)),
             meters: flows.iter().map(|f| (f.0, Meter::default())).collect(),
             rate,
-            least: Extreme::new(BASE_NS, 0.0, 1.0),
-            told: Told::default(),
+            least: WindowedMin::new(BASE_NS, 0.0, 1.0),
+            told: FeedbackStats::default(),
             round_trip_ns: FIRST_ROUND_TRIP_NS,
             waiting_ns: None,
             queues: (0.0, 0),
@@ -122,14 +123,14 @@ impl Congestion {
 
     /// A row of a rate that is another one than before.
     fn changed(&self, now: Time, before: Option<f64>, row: &mut impl FnMut(Record)) {
-        let flow = self.meters.first().map_or(0, |m| m.0);
+        let flow = self.meters.first().map_or(FlowId(0), |m| m.0);
         if let Some(bps) = self.allowed_bps().filter(|bps| Some(*bps) != before) {
             row(Record { flow, value: bps as i64, ..Record::new(now, Kind::Allowed) });
         }
     }
 
     /// Counts a packet, and gives its row.
-    fn account(&mut self, now: Time, news: &News) -> Record {
+    fn account(&mut self, now: Time, news: &PacketFeedback) -> Record {
         let Left { flow, index, wire_bytes, sent_ns } = news.left;
         if news.corrects {
             self.told.lost -= 1;
@@ -165,29 +166,35 @@ impl Congestion {
     }
 
     /// What a flow of this side may have of it.
-    pub(crate) fn allowance_bps(&self, now: Time, flow: u16) -> Option<f64> {
+    pub(crate) fn allowance_bps(&self, now: Time, flow: FlowId) -> Option<f64> {
         self.meters.iter().find(|m| m.0 == flow)?;
         let others_bps: f64 = self.meters.iter().filter(|m| m.0 != flow).map(|m| m.1.mean_bps(now)).sum();
         Some(SHARE * (self.allowed_bps()? - others_bps).max(0.0))
     }
 
     /// What has been told so far.
-    pub(crate) fn told(&self) -> Told {
+    pub(crate) fn told(&self) -> FeedbackStats {
         let (sum_ns, packets) = self.queues;
         let queue_ns = (packets > 0).then(|| (sum_ns / packets as f64) as Time);
-        Told { queue_ns, allowed_bps: self.allowed_bps().map(|bps| bps as u64), ..self.told }
+        FeedbackStats { queue_ns, allowed_bps: self.allowed_bps().map(|bps| bps as u64), ..self.told }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::gcc;
+    use crate::{congestion, params::Params};
+    use serde_json::{json, Value};
     use std::collections::VecDeque;
     use tcps_core::time::MS;
     use tcps_wire::rtcp::ccfb::{Arrival, Stream};
 
     const PACKET_BYTES: u32 = 500;
+
+    fn gcc(params: Value) -> Box<dyn RateController> {
+        let (_, pacing) = congestion::pacing().find(|(entry, _)| entry.name == "gcc").unwrap();
+        (pacing.make)(&Params::new("rtp", &params)).unwrap()
+    }
 
     /// A sender of flow 3 that keeps to its allowance, a bottleneck, and feedback every 20 ms, 15 ms later.
     struct Line {
@@ -205,7 +212,10 @@ mod tests {
     impl Line {
         fn new() -> Self {
             let limits = Limits { range_bps: [1e5, 4e6], feedback_ns: 20 * MS };
-            let c = Congestion::new(&[(3, 7), (4, 8)], Some((gcc::flows(Some(20 * MS)), limits)));
+            let c = Congestion::new(
+                &[(FlowId(3), 7), (FlowId(4), 8)],
+                Some((gcc(json!({"target_ns": 20 * MS})), limits)),
+            );
             let (rows, came, told) = (vec![], VecDeque::new(), VecDeque::new());
             Self { c, rows, now: 0, purse_bits: 0.0, queue_ns: 0.0, sequence: 0, came, told }
         }
@@ -216,7 +226,7 @@ mod tests {
             for _ in 0..ms {
                 self.now += MS;
                 self.queue_ns = (self.queue_ns - MS as f64).max(0.0);
-                let allowed_bps = self.c.allowance_bps(self.now, 3).unwrap_or(4e6);
+                let allowed_bps = self.c.allowance_bps(self.now, FlowId(3)).unwrap_or(4e6);
                 sum_bps += allowed_bps;
                 self.purse_bits += allowed_bps / 1000.0;
                 while self.purse_bits >= f64::from(8 * PACKET_BYTES) {
@@ -229,8 +239,12 @@ mod tests {
         }
 
         fn send(&mut self, bps: f64) {
-            let left =
-                Left { flow: 3, index: self.sequence.into(), wire_bytes: PACKET_BYTES, sent_ns: self.now };
+            let left = Left {
+                flow: FlowId(3),
+                index: self.sequence.into(),
+                wire_bytes: PACKET_BYTES,
+                sent_ns: self.now,
+            };
             self.c.sent(7, self.sequence, left);
             let own_ns = f64::from(8 * PACKET_BYTES) * 1e9 / bps;
             if self.queue_ns < 80e6 {
@@ -286,8 +300,8 @@ mod tests {
     #[test]
     fn silence_halves_the_rate_only_while_packets_leave() {
         let limits = Limits { range_bps: [1e5, 4e6], feedback_ns: 50 * MS };
-        let mut c = Congestion::new(&[(3, 7)], Some((gcc::flows(None), limits)));
-        let packet = |sent_ns| Left { flow: 3, index: 0, wire_bytes: 100, sent_ns };
+        let mut c = Congestion::new(&[(FlowId(3), 7)], Some((gcc(json!({})), limits)));
+        let packet = |sent_ns| Left { flow: FlowId(3), index: 0, wire_bytes: 100, sent_ns };
         let mut rows = Vec::new();
         c.sent(9, 0, packet(0));
         assert_eq!(c.next(), None, "nobody tells of other sources, such as answers");
@@ -314,9 +328,9 @@ mod tests {
     // [RFC 8888 §3.1]
     #[test]
     fn every_packet_has_a_row_and_counts() {
-        let mut c = Congestion::new(&[(3, 7)], None);
+        let mut c = Congestion::new(&[(FlowId(3), 7)], None);
         for sequence in 0..4u16 {
-            let left = Left { flow: 3, index: 10 + u32::from(sequence), wire_bytes: 100, sent_ns: 0 };
+            let left = Left { flow: FlowId(3), index: 10 + u32::from(sequence), wire_bytes: 100, sent_ns: 0 };
             c.sent(7, sequence, left);
         }
         let mut rows = Vec::new();
@@ -336,9 +350,9 @@ mod tests {
             [(10, 1, 0), (12, 1, 9), (11, 0, 0), (13, 1, 0)].map(|(i, d, v)| (Kind::Told, i, d, v));
         assert_eq!(told, told_kinds);
         assert_eq!(rows[3].value, -1, "it came at a time that nobody knows");
-        let Told { packets, lost, queue_ns, allowed_bps } = c.told();
+        let FeedbackStats { packets, lost, queue_ns, allowed_bps } = c.told();
         assert_eq!((packets, lost, allowed_bps), (4, 1, None));
         assert!(queue_ns.is_some_and(|q| (4 * MS..6 * MS).contains(&q)), "{queue_ns:?}");
-        assert_eq!(c.allowance_bps(SECOND, 3), None, "no rate is derived");
+        assert_eq!(c.allowance_bps(SECOND, FlowId(3)), None, "no rate is derived");
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct ArrivalFeedback {
     sources: BTreeMap<u32, Heard>,
 }
 
-/// Arrivals of a source: what the last feedbacks told, and what has come since.
+/// Arrivals of a source: those in the last feedbacks, and those since.
 #[derive(Debug, Default)]
 struct Heard {
     arrivals: VecDeque<(u16, Time)>,

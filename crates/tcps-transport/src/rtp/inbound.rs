@@ -2,9 +2,10 @@
 
 use super::{
     clock,
+    extras::{extras, Extras},
     format::{Format, Framing, FLEXFEC, RED, ULPFEC},
     frames::Frames,
-    outbound::MOTION_BYTES,
+    motion::{Motion, MOTION_BYTES},
     repair::Repair,
     rtx,
     settings::{Nack, Redundancy, Settings},
@@ -17,21 +18,16 @@ use crate::{
     udp::MAX_SAMPLE_BYTES,
 };
 use tcps_core::{
+    ids::FlowId,
     sample::{Echo, Meta},
     time::Time,
 };
 use tcps_wire::{
     header,
     rtcp::report::SenderInfo,
-    rtp::{
-        extension::{echo_of, older_of, Elements, Identity},
-        red, Packet, Repr,
-    },
+    rtp::{extension::Identity, red, Packet, Repr},
     Error,
 };
-
-/// The last motion of multimodal samples that came.
-pub(crate) type Motion = [u8; MOTION_BYTES];
 
 /// Packets that are asked for at once.
 const MOST_ASKED: usize = 64;
@@ -41,7 +37,7 @@ pub(crate) trait Deliver {
     /// A sample is whole.
     fn deliver(&mut self, meta: Meta, received_ns: Time, bytes: &[u8], motion: &mut Motion);
     /// Bytes of a sample came again.
-    fn repeated(&mut self, flow: u16, index: u32, bytes: usize);
+    fn repeated(&mut self, flow: FlowId, index: u32, bytes: usize);
     /// A sample was had only by its redundancy.
     fn recovered(&mut self);
 }
@@ -49,7 +45,7 @@ pub(crate) trait Deliver {
 /// A flow that is received.
 #[derive(Debug)]
 pub(crate) struct Inbound {
-    pub(crate) flow: u16,
+    pub(crate) flow: FlowId,
     pub(crate) format: Format,
     pub(crate) source: Option<Source>,
     period_ns: Time,
@@ -68,7 +64,7 @@ pub(crate) struct Inbound {
 }
 
 impl Inbound {
-    pub(crate) fn new(flow: u16, format: Format, period_ns: Time, expected_ssrc: u32) -> Self {
+    pub(crate) fn new(flow: FlowId, format: Format, period_ns: Time, expected_ssrc: u32) -> Self {
         Self {
             flow,
             format,
@@ -306,7 +302,7 @@ impl Inbound {
         packet: &Packet<T>,
         to: &mut dyn Deliver,
     ) -> Result<(), Error> {
-        let Ride { identity, echo, older } = ride(packet);
+        let Extras { identity, echo, older } = extras(packet);
         if packet.payload_type() != RED {
             return self.payload(now, received_ns, number, packet, packet.payload(), identity, echo, to);
         }
@@ -433,36 +429,4 @@ impl Inbound {
         let origin_ns = self.source.as_mut().map_or(received_ns, |s| s.moment(received_ns, timestamp));
         ((origin_ns + self.period_ns / 4).div_euclid(self.period_ns) as u32, origin_ns)
     }
-}
-
-/// Puts the last motion into a multimodal sample that carries none.
-// [Abdullah 2023]
-pub(crate) fn hold_motion(motion: &mut Motion, index: u32, every: u32, sample: &mut [u8]) {
-    let Some((front, rest)) = sample.split_first_chunk_mut::<MOTION_BYTES>() else { return };
-    if rest.is_empty() {
-        return;
-    }
-    match index % every {
-        0 => *motion = *front,
-        _ => *front = *motion,
-    }
-}
-
-/// What rides on a packet beside its payload.
-#[derive(Default)]
-struct Ride {
-    identity: Option<Identity>,
-    echo: Option<Echo>,
-    older: Option<(u32, Time)>,
-}
-
-fn ride<T: AsRef<[u8]>>(packet: &Packet<T>) -> Ride {
-    let elements = packet.extension().and_then(|(profile, data)| Elements::new(profile, data));
-    let mut ride = Ride::default();
-    for e in elements.into_iter().flatten() {
-        ride.identity = ride.identity.or(Identity::parse(&e));
-        ride.echo = ride.echo.or(echo_of(&e));
-        ride.older = ride.older.or(older_of(&e));
-    }
-    ride
 }

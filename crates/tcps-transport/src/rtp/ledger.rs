@@ -12,6 +12,7 @@
 use super::clock;
 use std::collections::VecDeque;
 use tcps_core::{
+    ids::FlowId,
     rate,
     time::{Time, SECOND},
 };
@@ -29,7 +30,7 @@ const CORRECTED_NS: Time = 10 * SECOND;
 /// A packet as it left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Left {
-    pub(crate) flow: u16,
+    pub(crate) flow: FlowId,
     pub(crate) index: u32,
     pub(crate) wire_bytes: u32,
     pub(crate) sent_ns: Time,
@@ -48,7 +49,7 @@ struct Entry {
 
 /// What became of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct News {
+pub(crate) struct PacketFeedback {
     pub(crate) left: Left,
     /// Whether it came; when that was may still not be known.
     pub(crate) came: bool,
@@ -101,7 +102,7 @@ impl Ledger {
 
     /// Feedback came: what is new in it; none if it is refused, as its timestamp is not in step.
     // [RFC 8888 §3.1]
-    pub(crate) fn told(&mut self, now: Time, ccfb: &Ccfb) -> Option<Vec<News>> {
+    pub(crate) fn told(&mut self, now: Time, ccfb: &Ccfb) -> Option<Vec<PacketFeedback>> {
         let made_ns = self.made_ns(now, ccfb.timestamp)?;
         let made = Made { heard_ns: now, made_ns, timestamp: ccfb.timestamp };
         let blocks = || ccfb.streams.iter().take(MOST_BLOCKS);
@@ -147,7 +148,7 @@ fn heard(
     begin: u16,
     arrivals: &[Option<ccfb::Arrival>],
     made: Made,
-    news: &mut Vec<News>,
+    news: &mut Vec<PacketFeedback>,
 ) -> usize {
     let Some(front) = sent.front().map(|e| e.sequence) else { return 0 };
     let ahead = |number: u16| i32::from(number.wrapping_sub(front) as i16);
@@ -168,7 +169,7 @@ impl Entry {
         self.came.is_some_and(|came| came || now.saturating_sub(self.left.sent_ns) > CORRECTED_NS)
     }
 
-    fn arrived(&mut self, arrival: ccfb::Arrival, made: Made) -> News {
+    fn arrived(&mut self, arrival: ccfb::Arrival, made: Made) -> PacketFeedback {
         let sent_ns = self.left.sent_ns;
         let since_ns = made.heard_ns.saturating_sub(sent_ns);
         let known = (arrival.offset < ccfb::OVER_RANGE).then(|| Time::from(arrival.offset) * SECOND / 1024);
@@ -177,16 +178,16 @@ impl Entry {
         self.news(true, arrived_ns, round_trip_ns)
     }
 
-    fn missed(&mut self, timestamp: u32) -> Option<News> {
+    fn missed(&mut self, timestamp: u32) -> Option<PacketFeedback> {
         let before = *self.missed.get_or_insert(timestamp);
         (before != timestamp).then(|| self.news(false, None, 0))
     }
 
-    fn news(&mut self, came: bool, arrived_ns: Option<Time>, round_trip_ns: Time) -> News {
+    fn news(&mut self, came: bool, arrived_ns: Option<Time>, round_trip_ns: Time) -> PacketFeedback {
         let corrects = self.came.replace(came).is_some();
         let Left { sent_ns, wire_bytes, .. } = self.left;
         let arrival = rate::Arrival { sent_ns, wire_bytes, arrived_ns, round_trip_ns };
-        News { left: self.left, came, corrects, arrival }
+        PacketFeedback { left: self.left, came, corrects, arrival }
     }
 }
 
@@ -202,8 +203,8 @@ mod tests {
         let mut ledger = Ledger::new([7]);
         for (index, sequence) in (0..).zip(sequences) {
             let sent_ns = Time::from(index) * MS;
-            ledger.add(7, sequence, Left { flow: 1, index, wire_bytes: 100, sent_ns });
-            ledger.add(8, sequence, Left { flow: 2, index, wire_bytes: 100, sent_ns });
+            ledger.add(7, sequence, Left { flow: FlowId(1), index, wire_bytes: 100, sent_ns });
+            ledger.add(8, sequence, Left { flow: FlowId(2), index, wire_bytes: 100, sent_ns });
         }
         ledger
     }
@@ -214,7 +215,7 @@ mod tests {
         Ccfb { sender: 9, streams: vec![Stream { ssrc, begin, arrivals }], timestamp }
     }
 
-    fn indices(news: &[News]) -> Vec<(u32, bool)> {
+    fn indices(news: &[PacketFeedback]) -> Vec<(u32, bool)> {
         news.iter().map(|n| (n.left.index, n.came)).collect()
     }
 

@@ -13,11 +13,14 @@
 
 pub(crate) mod clock;
 mod congestion;
+mod extras;
 mod feedback;
 mod format;
 mod frames;
 mod inbound;
 mod ledger;
+mod motion;
+mod out;
 mod outbound;
 mod repair;
 mod reports;
@@ -29,31 +32,44 @@ mod waiting;
 
 use crate::{
     channel::{ChannelContext, Side},
-    outbox::Outbox,
-    params::{Params, TransportError},
+    params::{Make, Mtu, Overhead, Params, TransportError},
     reassembly::PATIENCE_NS,
-    udp::{MAX_SAMPLE_BYTES, STACK_BYTES},
+    udp::MAX_SAMPLE_BYTES,
 };
 use congestion::Congestion;
-use inbound::{Deliver, Inbound};
-use ledger::Left;
-use outbound::{Outbound, Ready};
+use inbound::Inbound;
+use out::Out;
+use outbound::Outbound;
 use reports::Reports;
 use serde_json::Value;
 use settings::Settings;
 use tcps_core::{
-    endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
-    record::{Kind, Record},
+    endpoint::{Endpoint, EndpointStats, Input, Output},
+    ids::FlowId,
+    param::{Entry, Params as _},
     sample::Meta,
     seed::Stream,
     time::Time,
 };
 use tcps_wire::{
-    rtcp::ccfb::Ccfb,
     rtp::{is_rtcp, Packet},
     Error,
 };
 use waiting::Waiting;
+
+/// In a scenario.
+pub(crate) const ENTRY: Entry<Make> = Entry {
+    id: 15,
+    name: "rtp",
+    doc: "one RTP source per flow, RTP and RTCP on one port",
+    params: &crate::congestion::paced::<4, { 4 + crate::congestion::CONTROLLERS.len() }>([
+        Mtu::TABLE,
+        Overhead::TABLE,
+        settings::Given::TABLE,
+        settings::CONGESTION,
+    ]),
+    make: |params, side, ctx| Ok(Box::new(Rtp::from_params(params, side, ctx)?)),
+};
 
 /// An endpoint of the `rtp` transport.
 #[derive(Debug)]
@@ -67,87 +83,6 @@ pub struct Rtp {
     wake_ns: Option<Time>,
 }
 
-/// What is to be handed over, and what is counted on the way.
-#[derive(Debug, Default)]
-struct Out {
-    outbox: Outbox,
-    stats: EndpointStats,
-    overhead_bytes: Option<u32>,
-    now: Time,
-    motion_every: Option<u32>,
-    /// The flow that RTCP of a side without own flows is accounted for.
-    fallback_flow: u16,
-    congestion: Option<Congestion>,
-}
-
-impl Out {
-    // [model: wire size]
-    fn transmit(&mut self, flow: u16, index: u32, payload_bytes: usize, bytes: &[u8]) {
-        let wire_bytes = match self.overhead_bytes {
-            Some(overhead_bytes) => payload_bytes as u32 + overhead_bytes,
-            None => bytes.len() as u32 + STACK_BYTES,
-        };
-        if let (Some(congestion), Ok(packet)) = (&mut self.congestion, Packet::new_checked(bytes)) {
-            let left = Left { flow, index, wire_bytes, sent_ns: self.now };
-            congestion.sent(packet.ssrc(), packet.sequence(), left);
-        }
-        let output = Output::Transmit(Transmit { wire_bytes, flow, index });
-        self.outbox.push(output, |out| out.extend_from_slice(bytes));
-    }
-
-    /// The peer has told of packets, at `at`. False: that is refused.
-    fn told(&mut self, at: Time, ccfb: &Ccfb) -> bool {
-        let Self { congestion, outbox, .. } = self;
-        let Some(congestion) = congestion else { return true };
-        congestion.heard(at, ccfb, |row| outbox.push(Output::Record(row), |_| {}))
-    }
-
-    /// Looks for the silence of a peer that tells of packets.
-    fn silence(&mut self, now: Time) {
-        let Self { congestion, outbox, .. } = self;
-        if let Some(congestion) = congestion {
-            congestion.timeout(now, |row| outbox.push(Output::Record(row), |_| {}));
-        }
-    }
-
-    /// RTCP is accounted for whole.
-    fn control(&mut self, flow: u16, bytes: &[u8]) {
-        let wire_bytes = bytes.len() as u32 + STACK_BYTES;
-        let output = Output::Transmit(Transmit { wire_bytes, flow, index: 0 });
-        self.outbox.push(output, |out| out.extend_from_slice(bytes));
-    }
-
-    fn sample(&mut self, now: Time, flow: &mut Outbound, meta: Meta, sample: &[u8], settings: &Settings) {
-        let mut send = |r: Ready<'_>| self.transmit(r.flow, r.index, r.payload_bytes, r.bytes);
-        if !flow.sample(now, meta, sample, settings, &mut send) {
-            self.stats.malformed += 1;
-        }
-    }
-}
-
-impl Deliver for Out {
-    fn deliver(&mut self, meta: Meta, received_ns: Time, bytes: &[u8], motion: &mut inbound::Motion) {
-        let every = self.motion_every;
-        self.outbox.push(Output::Deliver(Delivery { meta, received_ns }), |out| {
-            let at = out.len();
-            out.extend_from_slice(bytes);
-            if let Some(every) = every {
-                inbound::hold_motion(motion, meta.index, every, &mut out[at..]);
-            }
-        });
-    }
-
-    fn repeated(&mut self, flow: u16, index: u32, bytes: usize) {
-        self.stats.duplicates += 1;
-        let row = Record::new(self.now, Kind::Duplicate);
-        self.outbox.push(Output::Record(Record { flow, index, size: bytes as u32, ..row }), |_| {});
-    }
-
-    fn recovered(&mut self) {
-        self.stats.recovered += 1;
-    }
-}
-
 impl Rtp {
     /// The endpoint at `side`; `docs/scenario.md` lists the parameters.
     pub(crate) fn from_params(
@@ -158,7 +93,7 @@ impl Rtp {
         let settings = Settings::from_params(params)?;
         let name = |what: &str| format!("{}.rtp.{what}", ctx.name);
         let chance = |what: &str| Stream::new(ctx.seed, &name(what));
-        let ssrc = |flow: u16| chance(&flow.to_string()).bits() as u32;
+        let ssrc = |flow: FlowId| chance(&flow.to_string()).bits() as u32;
         let (mut outbound, mut inbound, mut waiting) = (vec![], vec![], vec![]);
         for (f, format) in ctx.flows.iter().zip(format::formats(&ctx.flows)) {
             if settings.stop_and_wait {
@@ -183,7 +118,7 @@ impl Rtp {
         let receiver = chance(&format!("receiver.{place}"));
         let reports = Reports::new(&settings, format!("{}@{place}", ctx.name), receiver);
         let (overhead_bytes, motion_every) = (settings.overhead_bytes, settings.motion_every);
-        let fallback_flow = ctx.flows.first().map_or(0, |f| f.flow);
+        let fallback_flow = ctx.flows.first().map_or(FlowId(0), |f| f.flow);
         let sources: Vec<_> = outbound.iter().map(|o| (o.flow, o.ssrc)).collect();
         let rate = settings::controller(params)?.zip(settings.limits);
         let congestion = settings.feedback_ns.map(|_| Congestion::new(&sources, rate));
@@ -193,7 +128,7 @@ impl Rtp {
 
     /// The endpoint at `side` with `params` (an object, or null for none), for drivers that say good-bye.
     pub fn new(params: &Value, side: Side, ctx: &ChannelContext) -> Result<Self, TransportError> {
-        Self::from_params(&Params::new("rtp", params), side, ctx)
+        Self::from_params(&Params::new("rtp", params).known(&ENTRY)?, side, ctx)
     }
 
     /// Says good-bye: the sources of this side leave.
@@ -211,7 +146,7 @@ impl Rtp {
         let Some(flow) = outbound.iter_mut().find(|o| o.flow == meta.flow) else { return };
         match waiting.iter_mut().find(|w| w.flow == meta.flow) {
             Some(w) => w.offer(now, meta, sample, flow, settings, out),
-            None => out.sample(now, flow, meta, sample, settings),
+            None => flow.send(now, meta, sample, settings, out),
         }
     }
 
@@ -283,7 +218,7 @@ impl Endpoint for Rtp {
         self.reports.start(now, &mut self.outbound, &mut self.inbound, &mut self.out);
         match input {
             Input::Sample { meta, bytes } => self.send(now, meta, bytes),
-            Input::Datagram { bytes, received_ns } => {
+            Input::Datagram { bytes, received_ns, .. } => {
                 if self.receive(now, bytes, received_ns).is_err() {
                     self.out.stats.malformed += 1;
                 }
@@ -308,7 +243,7 @@ impl Endpoint for Rtp {
         self.out.congestion.as_ref()?.failure()
     }
 
-    fn allowance_bps(&self, flow: u16) -> Option<f64> {
+    fn allowance_bps(&self, flow: FlowId) -> Option<f64> {
         self.out.congestion.as_ref()?.allowance_bps(self.out.now, flow)
     }
 

@@ -3,12 +3,13 @@
 use super::{
     clock,
     format::{Format, Framing, FLEXFEC, RED, ULPFEC},
+    motion::MOTION_BYTES,
+    out::{Out, Ready},
     rtx::Kept,
     settings::{Redundancy, Settings},
-    Out,
 };
 use std::collections::VecDeque;
-use tcps_core::{sample::Meta, seed::Stream, time::Time};
+use tcps_core::{endpoint::Again, ids::FlowId, sample::Meta, seed::Stream, time::Time};
 use tcps_wire::{
     header,
     rtcp::report::SenderInfo,
@@ -20,23 +21,13 @@ use tcps_wire::{
     },
 };
 
-/// Bytes of motion at the front of a multimodal sample: x, y, z.
-pub(crate) const MOTION_BYTES: usize = 12;
 /// Bytes that headers of extensions, redundancy and parity may take beside the RTP header.
 const HEADROOM_BYTES: usize = 64;
-
-/// A packet that is ready: its bytes, and how many of them are the sample's.
-pub(crate) struct Ready<'a> {
-    pub(crate) bytes: &'a [u8],
-    pub(crate) payload_bytes: usize,
-    pub(crate) flow: u16,
-    pub(crate) index: u32,
-}
 
 /// A flow that is sent.
 #[derive(Debug)]
 pub(crate) struct Outbound {
-    pub(crate) flow: u16,
+    pub(crate) flow: FlowId,
     pub(crate) ssrc: u32,
     pub(crate) format: Format,
     repair_ssrc: u32,
@@ -63,7 +54,7 @@ struct Shield {
 }
 
 impl Outbound {
-    pub(crate) fn new(flow: u16, format: Format, ssrc: u32, mut chance: Stream) -> Self {
+    pub(crate) fn new(flow: FlowId, format: Format, ssrc: u32, mut chance: Stream) -> Self {
         Self {
             flow,
             ssrc,
@@ -94,7 +85,14 @@ impl Outbound {
     pub(crate) fn send_again(&mut self, sequence: u16, out: &mut Out) {
         if let Some(again) = self.kept.as_mut().and_then(|k| k.again(sequence)) {
             out.stats.retransmits += 1;
-            out.transmit(self.flow, again.index, again.payload_bytes, &again.bytes);
+            let (bytes, payload_bytes) = (&again.bytes[..], again.payload_bytes);
+            out.transmit(Ready {
+                bytes,
+                payload_bytes,
+                flow: self.flow,
+                index: again.index,
+                again: Again::All,
+            });
         }
     }
 
@@ -108,6 +106,14 @@ impl Outbound {
     /// The timestamp of a moment.
     pub(crate) fn timestamp(&self, at: Time) -> u32 {
         self.timestamp_base.wrapping_add(clock::ticks(at, self.format.rate))
+    }
+
+    /// Sends a sample at once.
+    pub(crate) fn send(&mut self, now: Time, meta: Meta, sample: &[u8], settings: &Settings, out: &mut Out) {
+        let mut send = |ready: Ready<'_>| out.transmit(ready);
+        if !self.sample(now, meta, sample, settings, &mut send) {
+            out.stats.malformed += 1;
+        }
     }
 
     /// Sends a sample: every packet goes to `send`. False: it needs several packets and has no way to say so.
@@ -165,6 +171,7 @@ impl Outbound {
         let last = fragment + 1 == fragments;
         let (mut a, mut b, mut c, mut elements) = ([0; 20], [0; 16], [0; 12], Vec::with_capacity(3));
         let old = self.due_again(meta, settings);
+        let has_older = old.is_some();
         if let Some((old, _)) = old.as_ref().filter(|_| settings.identity) {
             elements.push(older_element(old.index, old.origin_ns, &mut c));
         }
@@ -196,7 +203,8 @@ impl Outbound {
         if let Some(kept) = &mut self.kept {
             kept.keep(repr.sequence, index, payload.len(), &self.packet);
         }
-        send(Ready { bytes: &self.packet, payload_bytes: payload.len(), flow, index });
+        let again = if has_older { Again::Older } else { Again::Nothing };
+        send(Ready { bytes: &self.packet, payload_bytes: payload.len(), flow, index, again });
         self.protect(repr.sequence, meta.index, settings, send);
     }
 
@@ -277,7 +285,7 @@ impl Outbound {
         ulpfec::Repr { base: s.base, mask, parity: std::mem::take(&mut s.row) }.emit(&mut self.repair);
         s.count = 0;
         let payload_bytes = self.repair.len() - HEADER_BYTES;
-        send(Ready { bytes: &self.repair, payload_bytes, flow: self.flow, index });
+        send(Ready { bytes: &self.repair, payload_bytes, flow: self.flow, index, again: Again::All });
     }
 
     /// Row parity after each row, column parity after the last row.
@@ -334,6 +342,6 @@ impl Outbound {
         repr.emit(&[self.ssrc], &[], &mut self.repair);
         payload.emit(&mut self.repair);
         let payload_bytes = self.repair.len() - HEADER_BYTES;
-        send(Ready { bytes: &self.repair, payload_bytes, flow: self.flow, index });
+        send(Ready { bytes: &self.repair, payload_bytes, flow: self.flow, index, again: Again::All });
     }
 }

@@ -4,13 +4,13 @@ use super::{
     clock,
     feedback::ArrivalFeedback,
     inbound::Inbound,
+    out::Out,
     outbound::Outbound,
     settings::Settings,
     timing::{Group, Timing},
-    Out,
 };
 use std::collections::BTreeMap;
-use tcps_core::{endpoint::EndpointStats, seed::Stream, time::Time};
+use tcps_core::{endpoint::EndpointStats, ids::FlowId, seed::Stream, time::Time};
 use tcps_wire::{
     rtcp::{
         bye::{Bye, BYE},
@@ -174,7 +174,7 @@ impl Reports {
 
     /// RTCP is accounted for whole, in the name of the first flow.
     fn transmit(outbound: &[Outbound], inbound: &[Inbound], bytes: &[u8], out: &mut Out) {
-        let flow = outbound.first().map(|o| o.flow).or(inbound.first().map(|i| i.flow)).unwrap_or(0);
+        let flow = outbound.first().map(|o| o.flow).or(inbound.first().map(|i| i.flow)).unwrap_or(FlowId(0));
         out.control(flow, bytes);
     }
 

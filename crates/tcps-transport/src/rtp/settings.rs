@@ -2,12 +2,14 @@
 
 use super::{congestion::Limits, repair::KEPT, timing::Profile};
 use crate::{
-    congestion::gcc,
-    params::{Params, TransportError},
+    congestion::{self, Pacing},
+    params::{Mtu, Overhead, Params, TransportError},
 };
 use tcps_core::{
+    param::{Param, Unit},
+    params,
     rate::RateController,
-    time::{Time, MS, SECOND},
+    time::{Time, MS},
 };
 
 /// Protection against loss.
@@ -62,145 +64,171 @@ pub(crate) struct Nack {
     pub(crate) reorder_ns: Time,
 }
 
+params! {
+    /// Of RTP and RTCP.
+    pub(crate) struct Given {
+        identity: bool = Flag, "true", ANY, "whether a header extension carries number and origin of a sample";
+        mode: String = Choice(&["stream", "stop_and_wait"]), "stream", ANY, "whether each packet waits for the echo of the previous one";
+        motion_every: Option<u32> = Count, ABSENT, 1.0..=8000.0, "multimodal samples: every n-th packet has the first 12 B";
+        redundancy: String = Choice(&["none", "rfc2198", "ulpfec", "flexfec"]), "none", ANY, "older payloads in newer packets, or XOR parity";
+        distance: Option<u32> = Count, ABSENT, 1.0..=15.0, "with rfc2198: age of the older payload, in samples; 1";
+        columns: Option<u32> = Count, ABSENT, 1.0..=48.0, "with ulpfec or flexfec: parity after so many packets; 4";
+        rows: Option<u32> = Count, ABSENT, 1.0..=48.0, "with flexfec: more than one adds parity of columns; 1";
+        profile: String = Choice(&["avpf", "avp", "avp_reduced"]), "avpf", ANY, "when reports are sent";
+        report_ns: Option<Time> = Ns, ABSENT, 10e6..=60e9, "with avpf: mean time between reports; 500 ms";
+        bandwidth_bps: f64 = Bps, "1 Mbit/s", 8e3..=4e9, "bandwidth of the session; reports take at most 5 %";
+        feedback_ns: Option<Time> = Ns, ABSENT, 1e6..=10e9, "time between feedback on each packet (RFC 8888)";
+        least_bps: Option<f64> = Bps, ABSENT, 1e3..=4e9, "with congestion: the lowest rate; 100 kbit/s";
+        extended: bool = Flag, "false", ANY, "whether reports carry reference times and summaries (RFC 3611)";
+        nack: u32 = Count, "0", 0.0..=10.0, "most requests for a missing packet";
+        reorder_ns: Option<Time> = Ns, ABSENT, 0.0..=1e9, "with nack: how long a gap may be due to reordering; 1 ms";
+    }
+}
+
+/// What makes a rate of feedback: no `Given`, since it may be code.
+pub(crate) const CONGESTION: &[Param] = &[Param {
+    key: "congestion",
+    unit: Unit::Text,
+    min: f64::NEG_INFINITY,
+    max: f64::INFINITY,
+    default: "none",
+    doc: "with feedback: none, a rate controller by name, or a class in Python with params beside it",
+}];
+
 impl Settings {
     /// Reads and checks them.
     pub(crate) fn from_params(params: &Params<'_>) -> Result<Self, TransportError> {
-        params.allow(&[
-            "mtu_bytes",
-            "overhead_bytes",
-            "identity",
-            "mode",
-            "motion_every",
-            "redundancy",
-            "distance",
-            "columns",
-            "rows",
-            "profile",
-            "report_ns",
-            "bandwidth_bps",
-            "feedback_ns",
-            "congestion",
-            "least_bps",
-            "target_ns",
-            "extended",
-            "nack",
-            "reorder_ns",
-        ])?;
-        let stop_and_wait = params.choice("mode", &["stream", "stop_and_wait"])? == Some("stop_and_wait");
-        let redundancy = redundancy(params)?;
+        let given: Given = params.read()?;
+        let stop_and_wait = given.mode == "stop_and_wait";
+        let redundancy = redundancy(params, &given)?;
         if stop_and_wait && matches!(redundancy, Redundancy::Ulpfec { .. } | Redundancy::Flexfec { .. }) {
             return Err(params.refuse("redundancy", "none or rfc2198 with mode stop_and_wait"));
         }
         Ok(Self {
-            mtu_bytes: params.integer("mtu_bytes", 300..=65_507)?.unwrap_or(1200) as usize,
-            overhead_bytes: params.integer("overhead_bytes", 0..=65_535)?,
-            identity: params.boolean("identity")?.unwrap_or(true),
+            mtu_bytes: params.read::<Mtu>()?.mtu_bytes as usize,
+            overhead_bytes: params.read::<Overhead>()?.overhead_bytes,
+            identity: given.identity,
             stop_and_wait,
-            motion_every: params.integer("motion_every", 1..=8_000)?,
+            motion_every: given.motion_every,
             redundancy,
-            profile: profile(params)?,
-            bandwidth_bps: bandwidth_bps(params)?,
-            feedback_ns: params.span_ns("feedback_ns", MS..=10 * SECOND)?,
-            limits: limits(params)?,
-            extended: params.boolean("extended")?.unwrap_or(false),
-            nack: nack(params)?,
+            profile: profile(params, &given)?,
+            bandwidth_bps: given.bandwidth_bps as u32,
+            feedback_ns: given.feedback_ns,
+            limits: limits(params, &given)?,
+            extended: given.extended,
+            nack: nack(params, &given)?,
         })
     }
 }
 
-fn redundancy(params: &Params<'_>) -> Result<Redundancy, TransportError> {
-    let kind = params.choice("redundancy", &["none", "rfc2198", "ulpfec", "flexfec"])?;
-    let of = |key, range, kinds: &[&str]| match params.integer(key, range)? {
-        Some(_) if !kinds.contains(&kind.unwrap_or("none")) => {
+fn redundancy(params: &Params<'_>, given: &Given) -> Result<Redundancy, TransportError> {
+    let kind = given.redundancy.as_str();
+    let of = |key, number: Option<u32>, kinds: &[&str]| match number {
+        Some(_) if !kinds.contains(&kind) => {
             Err(params.refuse(key, &format!("with redundancy = {}", kinds.join(" or "))))
         }
         number => Ok(number),
     };
-    let distance = of("distance", 1..=15, &["rfc2198"])?.unwrap_or(1);
-    let columns = of("columns", 1..=48, &["ulpfec", "flexfec"])?.unwrap_or(4);
-    let rows = of("rows", 1..=48, &["flexfec"])?.unwrap_or(1);
+    let distance = of("distance", given.distance, &["rfc2198"])?.unwrap_or(1);
+    let columns = of("columns", given.columns, &["ulpfec", "flexfec"])?.unwrap_or(4);
+    let rows = of("rows", given.rows, &["flexfec"])?.unwrap_or(1);
     if (columns * rows) as usize > KEPT {
         return Err(params.refuse("columns", "at most 256 packets in columns times rows"));
     }
     Ok(match kind {
-        Some("rfc2198") => Redundancy::Red { distance: distance as usize },
-        Some("ulpfec") => Redundancy::Ulpfec { columns: columns as u16 },
-        Some("flexfec") => Redundancy::Flexfec { columns: columns as u8, rows: rows as u8 },
+        "rfc2198" => Redundancy::Red { distance: distance as usize },
+        "ulpfec" => Redundancy::Ulpfec { columns: columns as u16 },
+        "flexfec" => Redundancy::Flexfec { columns: columns as u8, rows: rows as u8 },
         _ => Redundancy::None,
     })
 }
 
 // [RFC 4588] retransmission on request
-fn nack(params: &Params<'_>) -> Result<Option<Nack>, TransportError> {
-    let reorder_ns = params.span_ns("reorder_ns", 0..=SECOND)?;
-    let tries = params.integer("nack", 0..=10)?.filter(|n| *n > 0);
-    match (tries, reorder_ns) {
+fn nack(params: &Params<'_>, given: &Given) -> Result<Option<Nack>, TransportError> {
+    match (Some(given.nack).filter(|n| *n > 0), given.reorder_ns) {
         (None, Some(_)) => Err(params.refuse("reorder_ns", "with nack, which asks for what is missing")),
-        (tries, _) => Ok(tries.map(|tries| Nack { tries, reorder_ns: reorder_ns.unwrap_or(MS) })),
+        (tries, _) => Ok(tries.map(|tries| Nack { tries, reorder_ns: given.reorder_ns.unwrap_or(MS) })),
     }
-}
-
-fn bandwidth_bps(params: &Params<'_>) -> Result<u32, TransportError> {
-    Ok(params.integer("bandwidth_bps", 8_000..=4_000_000_000)?.unwrap_or(1_000_000))
 }
 
 // [RFC 8888 §3.1] [draft-ietf-rmcat-gcc-02]
-fn limits(params: &Params<'_>) -> Result<Option<Limits>, TransportError> {
-    let most_bps = bandwidth_bps(params)?;
-    let least_bps = params.integer("least_bps", 1_000..=most_bps)?;
-    let target_ns = params.span_ns("target_ns", MS..=SECOND)?;
-    let feedback_ns = params.span_ns("feedback_ns", MS..=10 * SECOND)?;
+fn limits(params: &Params<'_>, given: &Given) -> Result<Option<Limits>, TransportError> {
+    let Given { bandwidth_bps: most_bps, least_bps, feedback_ns, .. } = *given;
+    if least_bps.is_some_and(|least_bps| least_bps > most_bps) {
+        return Err(params.refuse("least_bps", "a rate up to the bandwidth"));
+    }
     let rule = rule(params)?;
-    if target_ns.is_some() && rule != Rule::Gcc {
-        return Err(params.refuse("target_ns", "with congestion = gcc"));
+    for (entry, pacing) in congestion::pacing().filter(|(entry, _)| !rule.is(entry.name)) {
+        if let Some(param) = pacing.params.iter().find(|p| params.has(p.key)) {
+            return Err(params.refuse(param.key, &format!("with congestion = {}", entry.name)));
+        }
     }
     match (rule, feedback_ns) {
-        (Rule::None, _) if least_bps.is_some() => Err(params.refuse("least_bps", "with congestion = gcc")),
+        (Rule::None, _) if least_bps.is_some() => {
+            Err(params.refuse("least_bps", &format!("with congestion = {}", rules(" or "))))
+        }
         (Rule::None, _) => Ok(None),
         (_, Some(feedback_ns)) => {
-            let least_bps = least_bps.unwrap_or(100_000.min(most_bps));
-            Ok(Some(Limits { range_bps: [least_bps.into(), most_bps.into()], feedback_ns }))
+            let least_bps = least_bps.unwrap_or(100e3_f64.min(most_bps));
+            Ok(Some(Limits { range_bps: [least_bps, most_bps], feedback_ns }))
         }
-        (Rule::Gcc, None) => {
-            Err(params.refuse("congestion", "gcc with feedback, which tells of each packet"))
+        (Rule::BuiltIn(name, _), None) => {
+            let allowed = format!("{name} with feedback, which reports each packet");
+            Err(params.refuse("congestion", &allowed))
         }
-        (Rule::Own, None) => Err(params
-            .refuse("feedback_ns", "a time, with congestion, which goes by what is told of each packet")),
+        (Rule::Own, None) => {
+            Err(params.refuse("feedback_ns", "a time, because congestion needs feedback on each packet"))
+        }
     }
 }
 
 /// What derives a rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 enum Rule {
     None,
-    Gcc,
+    BuiltIn(&'static str, Pacing),
     Own,
+}
+
+impl Rule {
+    fn is(&self, name: &str) -> bool {
+        matches!(self, Self::BuiltIn(own, _) if *own == name)
+    }
+}
+
+/// The names of the built-in ones.
+fn rules(between: &str) -> String {
+    congestion::pacing().map(|(entry, _)| entry.name).collect::<Vec<_>>().join(between)
 }
 
 fn rule(params: &Params<'_>) -> Result<Rule, TransportError> {
     if params.is_led() {
         return Ok(Rule::Own);
     }
-    let is_known = |text: &str| ["none", "gcc"].contains(&text);
-    let name = params.text("congestion", is_known, "none, gcc, or a class such as \"./mine.py:Mine\"")?;
-    Ok(if name == Some("gcc") { Rule::Gcc } else { Rule::None })
+    let Some(name) = params.text("congestion").filter(|name| *name != "none") else { return Ok(Rule::None) };
+    match congestion::pacing().find(|(entry, _)| entry.name == name) {
+        Some((entry, pacing)) => Ok(Rule::BuiltIn(entry.name, pacing)),
+        None => {
+            let allowed = format!("none, {}, or a class such as \"./mine.py:Mine\"", rules(", "));
+            Err(params.refuse("congestion", &allowed))
+        }
+    }
 }
 
 /// What derives a rate from feedback on each packet, if anything does.
 pub(crate) fn controller(params: &Params<'_>) -> Result<Option<Box<dyn RateController>>, TransportError> {
-    Ok(match rule(params)? {
-        Rule::None => None,
-        Rule::Gcc => Some(gcc::flows(params.span_ns("target_ns", MS..=SECOND)?)),
-        Rule::Own => params.controller(),
-    })
+    match rule(params)? {
+        Rule::None => Ok(None),
+        Rule::BuiltIn(_, pacing) => (pacing.make)(params).map(Some),
+        Rule::Own => Ok(params.controller()),
+    }
 }
 
-fn profile(params: &Params<'_>) -> Result<Profile, TransportError> {
-    let report_ns = params.span_ns("report_ns", 10 * MS..=60 * SECOND)?;
-    match (params.choice("profile", &["avp", "avp_reduced", "avpf"])?, report_ns) {
-        (Some("avp" | "avp_reduced"), Some(_)) => Err(params.refuse("report_ns", "with profile = avpf")),
-        (Some("avp"), None) => Ok(Profile::Avp { reduced: false }),
-        (Some("avp_reduced"), None) => Ok(Profile::Avp { reduced: true }),
+fn profile(params: &Params<'_>, given: &Given) -> Result<Profile, TransportError> {
+    match (given.profile.as_str(), given.report_ns) {
+        ("avp" | "avp_reduced", Some(_)) => Err(params.refuse("report_ns", "with profile = avpf")),
+        ("avp", None) => Ok(Profile::Avp { reduced: false }),
+        ("avp_reduced", None) => Ok(Profile::Avp { reduced: true }),
         (_, report_ns) => Ok(Profile::Avpf { report_ns: report_ns.unwrap_or(500 * MS) }),
     }
 }
@@ -209,6 +237,7 @@ fn profile(params: &Params<'_>) -> Result<Profile, TransportError> {
 mod tests {
     use super::*;
     use serde_json::{json, Value};
+    use tcps_core::time::SECOND;
 
     fn read(params: &Value) -> Result<Settings, String> {
         Settings::from_params(&Params::new("rtp", params)).map_err(|e| e.to_string())

@@ -2,13 +2,14 @@
 //! has arrived when the last is answered; of one that is given up the rest is not sent.
 
 use super::{
-    outbound::{Outbound, Ready},
+    out::{Out, Ready},
+    outbound::Outbound,
     settings::Settings,
-    Out,
 };
 use std::collections::VecDeque;
 use tcps_core::{
-    endpoint::Output,
+    endpoint::{Again, Output},
+    ids::FlowId,
     record::{Kind, Record},
     sample::Meta,
     time::{Time, SECOND},
@@ -25,7 +26,7 @@ const ACKNOWLEDGED: u8 = 6;
 /// The packets of a flow that wait for answers.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    pub(crate) flow: u16,
+    pub(crate) flow: FlowId,
     /// The source of answers.
     pub(crate) answers: u32,
     queue: VecDeque<(Meta, Vec<u8>)>,
@@ -40,6 +41,14 @@ struct Sealed {
     index: u32,
     payload_bytes: usize,
     bytes: Vec<u8>,
+    again: Again,
+}
+
+impl Sealed {
+    fn ready(&self, flow: FlowId) -> Ready<'_> {
+        let Self { index, payload_bytes, again, .. } = *self;
+        Ready { bytes: &self.bytes, payload_bytes, flow, index, again }
+    }
 }
 
 /// A packet that waits for its answer.
@@ -51,7 +60,7 @@ struct Open {
 }
 
 impl Waiting {
-    pub(crate) fn new(flow: u16, answers: u32) -> Self {
+    pub(crate) fn new(flow: FlowId, answers: u32) -> Self {
         Self { flow, answers, queue: VecDeque::new(), packets: VecDeque::new(), open: None }
     }
 
@@ -83,13 +92,13 @@ impl Waiting {
             if let Some(packet) = self.packets.pop_front() {
                 let sequence = Packet::new_checked(&packet.bytes).map_or(0, |p| p.sequence());
                 self.open = Some(Open { index: packet.index, sequence, sent_ns: now });
-                return out.transmit(self.flow, packet.index, packet.payload_bytes, &packet.bytes);
+                return out.transmit(packet.ready(self.flow));
             }
             let Some((meta, sample)) = self.queue.pop_front() else { return };
             let packets = &mut self.packets;
             let mut seal = |r: Ready<'_>| {
-                let (index, payload_bytes, bytes) = (r.index, r.payload_bytes, r.bytes.to_vec());
-                packets.push_back(Sealed { index, payload_bytes, bytes });
+                let Ready { index, payload_bytes, bytes, again, .. } = r;
+                packets.push_back(Sealed { index, payload_bytes, bytes: bytes.to_vec(), again });
             };
             if !flow.sample(now, meta, &sample, settings, &mut seal) {
                 out.stats.malformed += 1;
@@ -105,7 +114,8 @@ impl Waiting {
         bytes.extend_from_slice(packet.payload());
         bytes.push(ACKNOWLEDGED);
         let index = u32::from(packet.sequence());
-        out.transmit(self.flow, index, packet.payload().len() + 1, &bytes);
+        let (flow, payload_bytes) = (self.flow, packet.payload().len() + 1);
+        out.transmit(Ready { bytes: &bytes, payload_bytes, flow, index, again: Again::Nothing });
     }
 
     /// An answer came: the row tells the round trip, and the next packet goes.

@@ -5,43 +5,15 @@
 //! ```
 
 use super::{
+    ack::{Ack, Found},
     losses::Losses,
     recovery::Phase,
-    scoreboard::{News, Sent},
+    scoreboard::{AckSummary, Sent},
     sender::Sender,
-    timers::Timer,
+    timer::Timer,
 };
 use crate::congestion::window;
 use tcps_core::time::Time;
-
-/// An acknowledgement, its numbers as positions.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ack<'a> {
-    /// Everything before this has arrived.
-    pub(super) position: u64,
-    /// Number of the segment that brought it, as a position of the peer's stream.
-    pub(super) sequence: u64,
-    /// Bytes that the peer takes beyond `position`.
-    pub(super) window: u64,
-    /// What has arrived besides; the first may be a duplicate.
-    pub(super) blocks: &'a [(u64, u64)],
-    /// When the segment was sent, to a millisecond, that this answers.
-    pub(super) echo_ns: Option<Time>,
-    /// Whether the segment has content too.
-    pub(super) has_content: bool,
-    /// Whether the peer has seen a mark of congestion.
-    pub(super) has_mark: bool,
-}
-
-/// What an acknowledgement tells.
-#[derive(Debug)]
-pub(super) struct Found {
-    pub(super) news: News,
-    pub(super) has_advanced: bool,
-    pub(super) is_duplicate: bool,
-    /// A block told that a repeat arrived twice.
-    pub(super) duplicated: bool,
-}
 
 impl Sender {
     /// An acknowledgement has come, of what was sent.
@@ -85,13 +57,13 @@ impl Sender {
     }
 
     /// Enters what has arrived, and how much had been delivered when the newest of it was sent.
-    fn take_numbers(&mut self, now: Time, ack: &Ack<'_>, blocks: &[(u64, u64)]) -> (News, u64) {
+    fn take_numbers(&mut self, now: Time, ack: &Ack<'_>, blocks: &[(u64, u64)]) -> (AckSummary, u64) {
         let least_ns = self.trips.least_ns();
         let before_timeout = match self.recovery.phase() {
             Phase::Loss => self.recovery.high,
             _ => 0,
         };
-        let (mut news, mut delivered_then) = (News::default(), 0);
+        let (mut news, mut delivered_then) = (AckSummary::default(), 0);
         let rack = &mut self.rack;
         // Behind a gap a stamp is not that of the segment which arrived.
         let mut arrived = |s: &Sent, echo_ns| {
@@ -135,7 +107,7 @@ impl Sender {
     }
 
     // RFC 6298 §3 RFC 7323 §4.1
-    fn take_round_trips(&mut self, now: Time, ack: &Ack<'_>, news: &News) {
+    fn take_round_trips(&mut self, now: Time, ack: &Ack<'_>, news: &AckSummary) {
         let acked = news.acked_sent_ns.filter(|_| !news.repeated);
         let oldest = acked.or(news.sacked_sent_ns).map(|s| now - s.0);
         let newest = news.sacked_sent_ns.or(acked).map(|s| now - s.1);

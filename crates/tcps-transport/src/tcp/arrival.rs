@@ -4,14 +4,17 @@
 //! (RFC 5961), and what contradicts the connection is refused.
 
 use super::{
-    acknowledged::Ack,
+    ack::Ack,
     acks::Taken,
     receiver::Content,
     sequence::Numbers,
     settings::Agreed,
     stack::{Stack, State},
 };
-use tcps_core::time::{Time, MS};
+use tcps_core::{
+    endpoint::Again,
+    time::{Time, MS},
+};
 use tcps_wire::tcp::{Blocks, Ecn, Flags, Repr};
 
 /// Answers to segments that do not fit are at least so far apart, as in Linux.
@@ -21,7 +24,16 @@ const CHALLENGE_NS: Time = 500 * MS;
 impl Stack {
     /// A packet has arrived. False if it is none of this connection, or nothing that a peer would send.
     pub fn receive(&mut self, now: Time, packet: &[u8]) -> bool {
-        let Ok((segment, content)) = Repr::parse(packet, &self.ends[0]) else { return false };
+        self.receive_inside(now, packet, Ecn::NotCapable)
+    }
+
+    /// The same of a packet that came inside another one: a mark on that is a mark on this.
+    // [RFC 6040 §4.2] of its rules that one: the emulator gives no other combination
+    pub fn receive_inside(&mut self, now: Time, packet: &[u8], outer: Ecn) -> bool {
+        let Ok((mut segment, content)) = Repr::parse(packet, &self.ends[0]) else { return false };
+        if outer == Ecn::Met {
+            segment.ecn.mark();
+        }
         let is_good = match self.state {
             State::Closed => self.refuse(&segment, content),
             State::Listen => self.receive_syn(now, &segment, content),
@@ -57,7 +69,7 @@ impl Stack {
             let flags = Flags::RST.with(Flags::ACK, true);
             Repr { acknowledgement: behind(segment, content), flags, ..Repr::default() }
         };
-        self.leaving.push(&self.ends[1], &reset, [&[], &[]]);
+        self.leaving.push(&self.ends[1], &reset, [&[], &[]], Again::Nothing);
         true
     }
 

@@ -6,10 +6,10 @@
 //! ```
 
 use super::{
-    acknowledged::{Ack, Found},
+    ack::{Ack, Found},
     recovery::Phase,
     sender::Sender,
-    timers::Timer,
+    timer::Timer,
 };
 use tcps_core::time::Time;
 

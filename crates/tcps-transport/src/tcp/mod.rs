@@ -7,10 +7,12 @@
 //! Side A asks for the connection at time 0; samples wait until it stands. A lost segment holds up everything
 //! behind it, in all flows of the channel. The stack behaves as that of Linux; docs/streams.md says how far.
 
+mod ack;
 mod acknowledged;
 mod acks;
 mod arrival;
 mod buffer;
+mod expiry;
 mod leaving;
 mod losses;
 mod rack;
@@ -22,7 +24,7 @@ mod sender;
 mod sequence;
 mod settings;
 mod stack;
-mod timers;
+mod timer;
 
 pub use settings::{Congestion, Settings};
 pub use stack::{Stack, LINK_BYTES};
@@ -32,10 +34,13 @@ use crate::{
     channel::{ChannelContext, ChannelFlow, Side},
     framing::Reader,
     outbox::Outbox,
-    params::{Params, TransportError},
+    params::{Make, Params, TransportError, MTU, ROOM},
 };
 use tcps_core::{
-    endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
+    endpoint::{Delivery, Ecn, Endpoint, EndpointStats, Input, Output, Transmit},
+    ids::FlowId,
+    param::{Entry, Params as _},
+    params,
     sample::Meta,
     seed::Stream,
     time::{Time, SECOND},
@@ -50,9 +55,9 @@ pub struct Tcp {
     side: Side,
     stack: Stack,
     /// The flows that arrive here.
-    inbound: Vec<u16>,
+    inbound: Vec<FlowId>,
     /// The flow that packets are sent for.
-    flow: u16,
+    flow: FlowId,
     backlog: Backlog,
     reader: Reader,
     /// When to ask for a connection, or to wait for one.
@@ -61,6 +66,28 @@ pub struct Tcp {
     stats: EndpointStats,
 }
 
+params! {
+    /// Of a connection.
+    pub(crate) struct Given {
+        congestion: String = Choice(&["cubic", "reno", "none"]), "cubic", ANY, "congestion control";
+        no_delay: bool = Flag, "true", ANY, "whether small segments are sent at once (no Nagle algorithm)";
+        send_buffer_bytes: usize = Bytes, "65536 B", 4096.0..=1e8, "bytes kept until acknowledged";
+        receive_buffer_bytes: usize = Bytes, "65536 B", 4096.0..=1e8, "bytes kept until read";
+        queue_bytes: usize = Bytes, "262144 B", ROOM, "bytes that wait before the send buffer; samples without room are refused and counted";
+        mtu_bytes: usize = Bytes, "1200 B", MTU, "most bytes of an IP packet";
+        ecn: bool = Flag, "false", ANY, "whether queues with `ecn = true` mark its packets instead of dropping them (RFC 3168)";
+    }
+}
+
+/// In a scenario.
+pub(crate) const ENTRY: Entry<Make> = Entry {
+    id: 10,
+    name: "tcp",
+    doc: "one connection for all flows of the channel",
+    params: &[Given::TABLE],
+    make: |params, side, ctx| Ok(Box::new(Tcp::from_params(params, side, ctx)?)),
+};
+
 impl Tcp {
     /// The endpoint at `side`.
     pub(crate) fn from_params(
@@ -68,23 +95,15 @@ impl Tcp {
         side: Side,
         ctx: &ChannelContext,
     ) -> Result<Self, TransportError> {
-        params.allow(&[
-            "congestion",
-            "no_delay",
-            "send_buffer_bytes",
-            "receive_buffer_bytes",
-            "queue_bytes",
-            "mtu_bytes",
-        ])?;
+        let given: Given = params.read()?;
         let seed = Stream::new(ctx.seed, &format!("channels.{}.tcp.{side:?}", ctx.name)).bits();
-        let queue_bytes = params.integer("queue_bytes", 1_000..=100_000_000)?.unwrap_or(262_144);
         let leaving = |f: &&ChannelFlow| f.to != side;
         Ok(Self {
             side,
-            stack: Stack::new(&settings(params)?, side, seed),
+            stack: Stack::new(&settings(&given), side, seed),
             inbound: ctx.arriving_at(side).collect(),
-            flow: ctx.flows.iter().find(leaving).or(ctx.flows.first()).map_or(0, |f| f.flow),
-            backlog: Backlog::new(queue_bytes as usize),
+            flow: ctx.flows.iter().find(leaving).or(ctx.flows.first()).map_or(FlowId(0), |f| f.flow),
+            backlog: Backlog::new(given.queue_bytes),
             reader: Reader::default(),
             open_ns: Some(0),
             outbox: Outbox::default(),
@@ -98,8 +117,8 @@ impl Tcp {
         }
     }
 
-    fn receive(&mut self, now: Time, packet: &[u8], received_ns: Time) {
-        if !self.stack.receive(now, packet) {
+    fn receive(&mut self, now: Time, packet: &[u8], received_ns: Time, ecn: Ecn) {
+        if !self.stack.receive_inside(now, packet, ecn) {
             self.stats.malformed += 1;
             return;
         }
@@ -140,7 +159,7 @@ impl Tcp {
         self.transmit();
     }
 
-    /// The connection is lost, and with it what was under way: samples that were not yet whole.
+    /// The connection is lost, and with it what was in flight: samples that were not yet whole.
     fn lose(&mut self, now: Time) {
         self.stats.incomplete += u64::from(self.reader.has_part());
         self.reader = Reader::default();
@@ -152,37 +171,38 @@ impl Tcp {
     fn transmit(&mut self) {
         let (flow, index) = (self.flow, self.backlog.newest());
         let mut packet = Vec::new();
-        while self.stack.pop(&mut packet) {
+        while let Some(again) = self.stack.pop(&mut packet) {
             // [model: wire size]
             let wire_bytes = packet.len() as u32 + LINK_BYTES;
-            let output = Output::Transmit(Transmit { wire_bytes, flow, index });
+            let ecn = Ecn::of(packet.get(1).copied().unwrap_or_default());
+            let output =
+                Output::Transmit(Transmit { ecn, ..Transmit::new(wire_bytes, flow, index).again(again) });
             self.outbox.push(output, |out| out.extend_from_slice(&packet));
             packet.clear();
         }
     }
 }
 
-fn settings(params: &Params<'_>) -> Result<Settings, TransportError> {
-    let buffer = |key| Ok(params.integer(key, 4_096..=100_000_000)?.unwrap_or(65_536) as usize);
-    Ok(Settings {
-        congestion: match params.choice("congestion", &["cubic", "reno", "none"])? {
-            Some("reno") => Congestion::Reno,
-            Some("none") => Congestion::None,
+fn settings(given: &Given) -> Settings {
+    Settings {
+        congestion: match given.congestion.as_str() {
+            "reno" => Congestion::Reno,
+            "none" => Congestion::None,
             _ => Congestion::Cubic,
         },
-        no_delay: params.boolean("no_delay")?.unwrap_or(true),
-        send_buffer_bytes: buffer("send_buffer_bytes")?,
-        receive_buffer_bytes: buffer("receive_buffer_bytes")?,
-        mtu_bytes: params.integer("mtu_bytes", 300..=65_507)?.unwrap_or(1_200) as usize,
-        ecn: false,
-    })
+        no_delay: given.no_delay,
+        send_buffer_bytes: given.send_buffer_bytes,
+        receive_buffer_bytes: given.receive_buffer_bytes,
+        mtu_bytes: given.mtu_bytes,
+        ecn: given.ecn,
+    }
 }
 
 impl Endpoint for Tcp {
     fn handle_input(&mut self, now: Time, input: Input<'_>) {
         match input {
             Input::Sample { meta, bytes } => self.take(meta, bytes),
-            Input::Datagram { bytes, received_ns } => self.receive(now, bytes, received_ns),
+            Input::Datagram { bytes, received_ns, ecn } => self.receive(now, bytes, received_ns, ecn),
             Input::Timeout => {}
         }
         self.run(now);

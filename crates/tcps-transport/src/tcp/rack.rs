@@ -173,7 +173,7 @@ impl Rack {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scoreboard::News;
+    use super::super::scoreboard::AckSummary;
     use super::*;
 
     const PATH: Path = Path { least_ns: 40 * MS, smoothed_ns: 50 * MS, is_recovering: false };
@@ -184,7 +184,9 @@ mod tests {
         (0..10).for_each(|i| board.push(1 + 10 * i, 11 + 10 * i, i as Time * MS, 0));
         for number in numbers {
             let range = (1 + 10 * number, 11 + 10 * number);
-            board.sack(range, 0, &mut News::default(), &mut |s| rack.arrived(now, s, Some(40 * MS), None));
+            board.sack(range, 0, &mut AckSummary::default(), &mut |s| {
+                rack.arrived(now, s, Some(40 * MS), None)
+            });
         }
         board
     }

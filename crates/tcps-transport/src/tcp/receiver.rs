@@ -1,4 +1,4 @@
-//! The receiving half of a connection: bytes in order, what has come besides, and the window.
+//! The receiving half of a connection: bytes in order, bytes behind gaps, and the window.
 //!
 //! ```text
 //! segment ──► ring of bytes ──► read         ▒ read  █ in order  ░ window
@@ -29,7 +29,7 @@ pub(super) struct Receiver {
     bytes: VecDeque<u8>,
     read_to: u64,
     next: u64,
-    /// What has come behind gaps: first position and that behind, in order.
+    /// Ranges received beyond gaps, in order: first position, and the one after the last.
     ranges: Vec<(u64, u64)>,
     /// Positions in the ranges that were extended last, the newest first.
     newest: [u64; Blocks::MOST],
@@ -153,7 +153,7 @@ impl Receiver {
         self.ranges.drain(..reached);
     }
 
-    /// Notes what has come behind a gap. False if there are too many gaps.
+    /// Notes bytes received behind a gap. False if there are too many gaps.
     fn insert(&mut self, start: u64, end: u64) -> bool {
         let first = self.ranges.partition_point(|r| r.1 < start);
         let behind = first + self.ranges[first..].partition_point(|r| r.0 <= end);
@@ -226,7 +226,7 @@ impl Receiver {
             && could >= self.segment_bytes.min(self.limit_bytes / 2)
     }
 
-    /// Hands out what has come in order; how many bytes.
+    /// Hands out the bytes received in order; how many.
     pub(super) fn read(&mut self, mut take: impl FnMut(&[u8])) -> u64 {
         let count = (self.next - self.read_to) as usize;
         let (first, second) = self.bytes.as_slices();

@@ -48,7 +48,7 @@ pub(super) struct Scoreboard {
 
 /// What an acknowledgement has brought.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct News {
+pub(super) struct AckSummary {
     /// Segments that are known to have arrived now and were not before.
     pub(super) delivered: u32,
     /// Whether some of them were selectively acknowledged.
@@ -98,7 +98,7 @@ impl Scoreboard {
         &mut self,
         position: u64,
         before_timeout: u64,
-        news: &mut News,
+        news: &mut AckSummary,
         arrived: Arrived<'_>,
     ) {
         while let Some(first) = self.all.front().copied().filter(|s| s.end <= position) {
@@ -127,7 +127,7 @@ impl Scoreboard {
         &mut self,
         range: (u64, u64),
         before_timeout: u64,
-        news: &mut News,
+        news: &mut AckSummary,
         arrived: Arrived<'_>,
     ) {
         let mut at = self.all.partition_point(|s| s.start < range.0);
@@ -153,7 +153,7 @@ impl Scoreboard {
         }
     }
 
-    fn note_order(&self, segment: &Sent, news: &mut News) {
+    fn note_order(&self, segment: &Sent, news: &mut AckSummary) {
         if segment.start < self.highest {
             news.reordered = Some(news.reordered.map_or(segment.start, |r| r.min(segment.start)));
         }
@@ -307,14 +307,14 @@ mod tests {
     #[test]
     fn what_is_sacked_or_lost_is_not_in_flight_and_what_is_repeated_is() {
         let mut board = ten();
-        let mut news = News::default();
+        let mut news = AckSummary::default();
         board.sack((31, 61), 0, &mut news, &mut |_| {});
         assert_eq!((news.delivered, board.in_flight(), board.highest()), (3, 7, 61));
         assert_eq!(board.mark_lost(u64::MAX, |_, s| s.end <= 21), 2);
         assert_eq!((board.in_flight(), board.next_lost()), (5, Some(0)));
         board.repeat(0, 100, 0);
         assert_eq!((board.in_flight(), board.next_lost()), (6, Some(1)));
-        let mut news = News::default();
+        let mut news = AckSummary::default();
         board.acknowledge(21, 0, &mut news, &mut |_| {});
         assert_eq!((news.delivered, news.repeated, news.reordered), (2, true, Some(11)));
         assert_eq!((board.in_flight(), board.lost(), board.sacked(), board.len()), (5, 0, 3, 8));
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn only_whole_segments_are_sacked_and_a_part_that_is_acknowledged_goes() {
         let mut board = ten();
-        let mut news = News::default();
+        let mut news = AckSummary::default();
         board.sack((12, 39), 0, &mut news, &mut |_| {});
         assert_eq!(news.delivered, 1, "21 to 31");
         board.acknowledge(16, 0, &mut news, &mut |_| {});
@@ -337,8 +337,8 @@ mod tests {
             let mut end = 101;
             for (act, a, b) in acts {
                 match act {
-                    0 => board.sack((a, a + b), 0, &mut News::default(), &mut |_| {}),
-                    1 => board.acknowledge(a.min(end), 0, &mut News::default(), &mut |_| {}),
+                    0 => board.sack((a, a + b), 0, &mut AckSummary::default(), &mut |_| {}),
+                    1 => board.acknowledge(a.min(end), 0, &mut AckSummary::default(), &mut |_| {}),
                     2 => drop(board.mark_lost(b, |_, s| s.end <= a)),
                     3 => drop(board.next_lost().and_then(|at| board.repeat(at, 9, 0))),
                     4 => board.forget_losses(),

@@ -4,7 +4,7 @@
 //! write ──► Buffer ──► next: lost first, then new ──► segments
 //!                        ▲ congestion window (`congestion::window`), the peer's window
 //! acknowledgement ──► Scoreboard, Rack, Recovery, RoundTrips (acknowledged.rs)
-//! timer: time-out, probe of the tail, reordering, closed window (timers.rs)
+//! timer: time-out, probe of the tail, reordering, closed window (timer.rs, expiry.rs)
 //! ```
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
     recovery::{Phase, Recovery, Reduction},
     rto::RoundTrips,
     scoreboard::Scoreboard,
-    timers::Timer,
+    timer::Timer,
 };
 use crate::congestion::window::{Control, Window, INITIAL};
 use tcps_core::time::Time;

@@ -11,15 +11,16 @@
 
 use super::{
     acks::Acks,
+    expiry::Expiry,
     leaving::Leaving,
     receiver::Receiver,
     sender::{Limits, Segment, Sender},
     sequence::Numbers,
     settings::{Agreed, Settings, Stamps},
-    timers::Expiry,
 };
 use crate::channel::Side;
 use tcps_core::{
+    endpoint::Again,
     seed::Stream,
     time::{Time, SECOND},
 };
@@ -275,14 +276,15 @@ impl Stack {
             header.ecn = Ecn::Capable;
         }
         let content = self.sender.buffer.content(segment.start, segment.end);
-        self.leaving.push(&self.ends[1], &header, content);
+        let again = if segment.is_repeat { Again::All } else { Again::Nothing };
+        self.leaving.push(&self.ends[1], &header, content, again);
         self.acks.sent(now, true);
     }
 
     /// Sends a segment without content.
     pub(super) fn emit(&mut self, now: Time, position: u64, flags: Flags) {
         let header = self.header(now, position, flags);
-        self.leaving.push(&self.ends[1], &header, [&[], &[]]);
+        self.leaving.push(&self.ends[1], &header, [&[], &[]], Again::Nothing);
         self.acks.sent(now, false);
     }
 
@@ -326,8 +328,8 @@ impl Stack {
         [self.handshake.map(|h| h.due_ns), timer, self.acks.wake_ns()].into_iter().flatten().min()
     }
 
-    /// Appends the oldest packet that is to be sent to `out`; false if there is none.
-    pub fn pop(&mut self, out: &mut Vec<u8>) -> bool {
+    /// Appends the oldest packet that is to be sent to `out`, and tells whether its content was sent before.
+    pub fn pop(&mut self, out: &mut Vec<u8>) -> Option<Again> {
         self.leaving.pop(out)
     }
 

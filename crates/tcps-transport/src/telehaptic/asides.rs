@@ -8,15 +8,17 @@
 
 use super::{
     arrivals::{self, Arrivals, Ledger},
-    members::Member,
     prober::Prober,
     receiver::Arrival,
     reporter::Reporter,
 };
-use crate::params::{Params, TransportError};
+use crate::{
+    congestion::Hears,
+    params::{Params, Probing, Telling, TransportError},
+};
 use tcps_core::{
     rate::{Feedback, RateController, Report},
-    time::{Time, MS, SECOND},
+    time::Time,
 };
 use tcps_wire::{probe, report, rtcp::ccfb::Ccfb, Error};
 
@@ -63,20 +65,19 @@ pub(super) struct Asides {
 }
 
 impl Asides {
-    /// What a member needs at an end that packets leave from and arrive at, or not.
+    /// What a controller needs at an end that packets leave from and arrive at, or not.
     pub(super) fn new(
         params: &Params<'_>,
-        member: &Member,
+        hears: Hears,
         leaves: bool,
         arrives: bool,
     ) -> Result<Self, TransportError> {
-        let feedback_ns = params.span_ns("feedback_ns", MS..=SECOND)?.unwrap_or(20 * MS);
-        let probe_ns = params.span_ns("probe_ns", MS..=10 * SECOND)?.unwrap_or(10 * MS);
+        let (Telling { feedback_ns }, Probing { probe_ns }) = (params.read()?, params.read()?);
         Ok(Self {
-            reporter: member.reports.then(Reporter::default),
-            arrivals: (member.arrivals && arrives).then(|| Arrivals::new(feedback_ns)),
-            ledger: (member.arrivals && leaves).then(Ledger::default),
-            prober: member.probes.then(|| Prober::new(leaves.then_some(probe_ns))),
+            reporter: (hears == Hears::Reports).then(Reporter::default),
+            arrivals: (hears == Hears::Arrivals && arrives).then(|| Arrivals::new(feedback_ns)),
+            ledger: (hears == Hears::Arrivals && leaves).then(Ledger::default),
+            prober: (hears == Hears::RoundTrips).then(|| Prober::new(leaves.then_some(probe_ns))),
         })
     }
 
@@ -158,7 +159,7 @@ impl Asides {
         controller: &mut dyn RateController,
     ) -> Result<Option<Aside>, Error> {
         let prober = self.prober.as_mut().ok_or(Error::Unknown)?;
-        let probe = probe::Repr::parse(&probe::Packet::new_checked(datagram)?);
+        let probe = probe::Repr::parse(datagram)?;
         if !probe.answers {
             return Ok(Some(Aside::Probe(probe::Repr { answers: true, ..probe })));
         }

@@ -15,7 +15,7 @@ use tcps_wire::telehaptic::NO_DELAY;
 
 /// Packets that a sender remembers.
 const REMEMBERED: usize = 512;
-/// How much older than it seems a packet may be: a queue that grows by a packet of others delays the next ones more.
+/// How much older than it seems a packet may be: a queue that grows by a packet of cross traffic delays the next ones more.
 const DOUBT_NS: Time = 16 * MS;
 const FIELD: Time = 1 << 24;
 const MOST_US: Time = FIELD / 4 * 3;

@@ -5,6 +5,7 @@
 
 use super::multiplexer::MOST_FRAME_BYTES;
 use tcps_core::{
+    ids::FlowId,
     sample::{Echo, Meta},
     time::{Time, SECOND},
 };
@@ -95,7 +96,7 @@ impl Frames {
             self.whole.extend_from_slice(open.bytes.get(p.from..p.to).unwrap_or(&[]));
         }
         self.spare.push(open);
-        let meta = Meta { flow: 0, index: start.index, origin_ns: start.origin_ns, echo };
+        let meta = Meta { flow: FlowId(0), index: start.index, origin_ns: start.origin_ns, echo };
         Some((meta, &self.whole))
     }
 

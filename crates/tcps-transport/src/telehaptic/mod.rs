@@ -16,75 +16,37 @@ mod arrivals;
 mod asides;
 mod feedback;
 mod frames;
-mod members;
 pub(crate) mod multiplexer;
 mod options;
 mod packetizer;
 mod prober;
 mod receiver;
 mod reporter;
+mod roles;
 
 use crate::{
     channel::{ChannelContext, Side},
+    congestion::{self, Hears, Merging},
     outbox::Outbox,
     params::{Params, TransportError},
     udp::STACK_BYTES,
 };
 use asides::{is_aside, Aside, Asides};
 use feedback::{Log, Notifier};
-use multiplexer::{Medium, Multiplexer, MOST_FRAME_BYTES};
+use multiplexer::{Multiplexer, MOST_FRAME_BYTES};
 use options::{Accounting, Options};
 use packetizer::Pending;
 use receiver::Receiver;
+use roles::Roles;
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output, Transmit},
+    ids::FlowId,
     rate::{Feedback, RateController, Sent},
     record::{DropReason, Kind, Record},
     sample::Meta,
     time::{Time, MS},
 };
 use tcps_wire::{telehaptic, Error};
-
-pub(crate) use members::MEMBERS;
-
-/// The flows that leave or arrive here, by what they hold.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Roles {
-    haptic: u16,
-    period_ns: Time,
-    media: [Option<u16>; 2],
-}
-
-impl Roles {
-    /// The flows to `side`; none if no flow goes there.
-    fn of(transport: &'static str, ctx: &ChannelContext, side: Side) -> Result<Option<Self>, TransportError> {
-        let named = |name: &str| ctx.flows.iter().find(|f| f.to == side && f.name == name).map(|f| f.flow);
-        let media = [named("audio"), named("video")];
-        let mut rest = ctx.flows.iter().filter(|f| f.to == side && !media.contains(&Some(f.flow)));
-        let refuse = |found: String, needed: &'static str| {
-            Err(TransportError::Channel { transport, channel: ctx.name.clone(), found, needed })
-        };
-        let Some(haptic) = rest.next() else {
-            return match media.iter().flatten().count() {
-                0 => Ok(None),
-                _ => refuse("sound or picture alone".into(), "a flow of haptic samples with them"),
-            };
-        };
-        if let Some(more) = rest.next() {
-            let found = format!("the flows {} and {}", haptic.name, more.name);
-            return refuse(found, "one flow beside audio and video in each direction");
-        }
-        if haptic.period_ns < MS {
-            let found = format!("{} at {} Hz", haptic.name, 1_000_000_000 / haptic.period_ns.max(1));
-            return refuse(found, "at most 1 kHz: its header has milliseconds");
-        }
-        Ok(Some(Self { haptic: haptic.flow, period_ns: haptic.period_ns, media }))
-    }
-
-    fn medium(&self, flow: u16) -> Option<Medium> {
-        multiplexer::MEDIA.into_iter().find(|m| self.media[*m as usize] == Some(flow))
-    }
-}
 
 /// An endpoint of the telehaptic transports.
 pub(crate) struct Telehaptic {
@@ -113,27 +75,28 @@ impl Telehaptic {
         params: &Params<'_>,
         side: Side,
         ctx: &ChannelContext,
-        member: &members::Member,
+        name: &'static str,
+        merging: &Merging,
     ) -> Result<Self, TransportError> {
-        let member = &member.learning(params)?;
+        let hears = congestion::learning(merging, params)?;
         let other = if side == Side::A { Side::B } else { Side::A };
-        let leaving = Roles::of(member.name, ctx, other)?;
-        let arriving = Roles::of(member.name, ctx, side)?;
-        if member.needs_way_back && leaving.is_some() != arriving.is_some() {
+        let leaving = Roles::of(name, ctx, other)?;
+        let arriving = Roles::of(name, ctx, side)?;
+        if hears == Hears::Delays && leaving.is_some() != arriving.is_some() {
             return Err(TransportError::Channel {
-                transport: member.name,
+                transport: name,
                 channel: ctx.name.clone(),
                 found: "flows of one direction only".into(),
-                needed: "flows of both directions: delays are told in packets of the way back",
+                needed: "flows in both directions, because delay is reported in packets of the return path, such as flows = [\"kinematic\", \"haptic\"]",
             });
         }
-        let options = Options::read(params, member)?;
-        let asides = Asides::new(params, member, leaving.is_some(), arriving.is_some())?;
+        let options = Options::read(params, merging)?;
+        let asides = Asides::new(params, hears, leaving.is_some(), arriving.is_some())?;
         let period_ns = leaving.map_or(MS, |r| r.period_ns);
         let has_media = leaving.is_some_and(|r| r.media.iter().any(Option::is_some));
         let media_bytes = if has_media { options.media_bytes } else { 0 };
         Ok(Self {
-            controller: (member.make)(params, period_ns)?,
+            controller: (merging.make)(params, period_ns)?,
             leaving,
             accounting: options.accounting,
             multiplexer: Multiplexer::new(media_bytes, options.order),
@@ -205,14 +168,14 @@ impl Telehaptic {
     /// Adds the sound and picture of a fragment.
     fn fill(&mut self, now: Time) {
         let room = self.controller.media_bytes(now).unwrap_or(usize::MAX);
-        self.multiplexer.fill(room, &mut self.pending);
+        self.pending.fill(room, &mut self.multiplexer);
     }
 
     /// Rows tell when a controller merges otherwise than before.
     fn note_change(&mut self, now: Time, fragments: u8) {
         if fragments != self.fragments {
             self.fragments = fragments;
-            let flow = self.leaving.map_or(0, |r| r.haptic);
+            let flow = self.leaving.map_or(FlowId(0), |r| r.haptic);
             let row = Record::new(now, Kind::Merging);
             let row = Record { flow, value: fragments.into(), detail: fragments, ..row };
             self.outbox.push(Output::Record(row), |_| {});
@@ -225,7 +188,7 @@ impl Telehaptic {
         let payload_bytes = pending.payload_bytes();
         let wire_bytes = self.accounting.wire_bytes(payload_bytes, pending.sub_headers(), pending.echoes());
         let notice = notifier.tell();
-        let output = Output::Transmit(Transmit { wire_bytes, flow: first.flow, index: first.index });
+        let output = Output::Transmit(Transmit::new(wire_bytes, first.flow, first.index));
         outbox.push(output, |out| pending.emit(notice, out));
         let packet = Sent {
             generated_ns: first.origin_ns,
@@ -273,9 +236,9 @@ impl Telehaptic {
 
     /// Sends a datagram without a sample.
     fn say(&mut self, aside: &Aside) {
-        let flow = self.leaving.map_or(0, |r| r.haptic);
+        let flow = self.leaving.map_or(FlowId(0), |r| r.haptic);
         let wire_bytes = aside.bytes() as u32 + STACK_BYTES;
-        self.outbox.push(Output::Transmit(Transmit { wire_bytes, flow, index: 0 }), |out| aside.emit(out));
+        self.outbox.push(Output::Transmit(Transmit::new(wire_bytes, flow, 0)), |out| aside.emit(out));
     }
 }
 
@@ -284,7 +247,7 @@ impl Endpoint for Telehaptic {
         self.asides.begin(now);
         match input {
             Input::Sample { meta, bytes } => self.sample(now, meta, bytes),
-            Input::Datagram { bytes, received_ns } => {
+            Input::Datagram { bytes, received_ns, .. } => {
                 if self.datagram(now, bytes, received_ns).is_err() {
                     self.stats.malformed += 1;
                 }

@@ -7,7 +7,6 @@
 //! At the published rates it is exactly full: 40 ms carry 40 · 58 = 2 · 160 + 2000 bytes. So what waits is bounded:
 //! when more than two frames of a medium have not begun, the oldest of them is dropped whole.
 
-use super::packetizer::Pending;
 use std::collections::VecDeque;
 use tcps_core::sample::Meta;
 
@@ -87,11 +86,6 @@ impl Multiplexer {
         Some(dropped.meta)
     }
 
-    /// Moves the bytes of one fragment, at most `room`, into the packet that is being filled.
-    pub(super) fn fill(&mut self, room: usize, pending: &mut Pending) {
-        self.take(room.min(self.media_bytes), |medium, frame, room| pending.add_media(medium, frame, room));
-    }
-
     /// Gives at most `room` bytes to `add`, which tells how many it took, counts them in the frame, and takes some.
     pub(crate) fn take(&mut self, mut room: usize, mut add: impl FnMut(Medium, &mut Frame, usize) -> usize) {
         while room > 0 {
@@ -126,9 +120,11 @@ impl Multiplexer {
 
 #[cfg(test)]
 mod tests {
+    use super::super::packetizer::Pending;
     use super::*;
+    use tcps_core::ids::FlowId;
 
-    fn meta(flow: u16, index: u32) -> Meta {
+    fn meta(flow: FlowId, index: u32) -> Meta {
         Meta { flow, index, origin_ns: 0, echo: None }
     }
 
@@ -137,7 +133,7 @@ mod tests {
         let mut out = Vec::new();
         for _ in 0..count {
             let mut pending = Pending::default();
-            mux.fill(usize::MAX, &mut pending);
+            pending.fill(usize::MAX, mux);
             out.push((pending.media_bytes(Medium::Audio), pending.media_bytes(Medium::Video)));
         }
         out
@@ -147,8 +143,8 @@ mod tests {
     #[test]
     fn an_audio_frame_takes_58_58_and_44_bytes_and_video_the_14_that_are_left() {
         let mut mux = Multiplexer::new(58, Order::Strict);
-        assert_eq!(mux.offer(Medium::Video, meta(2, 0), &[0; 2000]), None);
-        assert_eq!(mux.offer(Medium::Audio, meta(1, 0), &[0; 160]), None);
+        assert_eq!(mux.offer(Medium::Video, meta(FlowId(2), 0), &[0; 2000]), None);
+        assert_eq!(mux.offer(Medium::Audio, meta(FlowId(1), 0), &[0; 160]), None);
         assert_eq!(fragments(&mut mux, 4), [(58, 0), (58, 0), (44, 14), (0, 58)]);
     }
 
@@ -158,10 +154,10 @@ mod tests {
         let mut mux = Multiplexer::new(58, Order::Strict);
         for ms in 0..200u32 {
             if ms % 40 == 0 {
-                assert_eq!(mux.offer(Medium::Video, meta(2, ms / 40), &[0; 2000]), None);
+                assert_eq!(mux.offer(Medium::Video, meta(FlowId(2), ms / 40), &[0; 2000]), None);
             }
             if ms % 20 == 0 {
-                assert_eq!(mux.offer(Medium::Audio, meta(1, ms / 20), &[0; 160]), None);
+                assert_eq!(mux.offer(Medium::Audio, meta(FlowId(1), ms / 20), &[0; 160]), None);
             }
             assert_eq!(fragments(&mut mux, 1).iter().map(|(a, v)| a + v).sum::<usize>(), 58, "{ms}");
         }
@@ -172,8 +168,8 @@ mod tests {
     #[test]
     fn first_come_first_served_sends_a_begun_video_frame_before_audio() {
         let mut mux = Multiplexer::new(58, Order::FirstCome);
-        mux.offer(Medium::Video, meta(2, 0), &[0; 100]);
-        mux.offer(Medium::Audio, meta(1, 0), &[0; 160]);
+        mux.offer(Medium::Video, meta(FlowId(2), 0), &[0; 100]);
+        mux.offer(Medium::Audio, meta(FlowId(1), 0), &[0; 160]);
         assert_eq!(fragments(&mut mux, 2), [(0, 58), (16, 42)]);
     }
 
@@ -181,12 +177,12 @@ mod tests {
     #[test]
     fn a_third_frame_that_waits_drives_out_the_oldest_that_has_not_begun() {
         let mut mux = Multiplexer::new(58, Order::Strict);
-        mux.offer(Medium::Video, meta(2, 0), &[0; 2000]);
+        mux.offer(Medium::Video, meta(FlowId(2), 0), &[0; 2000]);
         fragments(&mut mux, 1);
         for index in 1..3 {
-            assert_eq!(mux.offer(Medium::Video, meta(2, index), &[0; 2000]), None, "{index}");
+            assert_eq!(mux.offer(Medium::Video, meta(FlowId(2), index), &[0; 2000]), None, "{index}");
         }
-        assert_eq!(mux.offer(Medium::Video, meta(2, 3), &[0; 2000]), Some(meta(2, 1)));
-        assert_eq!(mux.offer(Medium::Video, meta(2, 4), &[0; 2000]), Some(meta(2, 2)));
+        assert_eq!(mux.offer(Medium::Video, meta(FlowId(2), 3), &[0; 2000]), Some(meta(FlowId(2), 1)));
+        assert_eq!(mux.offer(Medium::Video, meta(FlowId(2), 4), &[0; 2000]), Some(meta(FlowId(2), 2)));
     }
 }

@@ -1,14 +1,13 @@
 //! Parameters that every telehaptic transport has.
 
-use super::{members::Member, multiplexer::Order};
+use super::multiplexer::Order;
 use crate::{
-    params::{Params, TransportError},
+    congestion::Merging,
+    params::{Media, Mtu, Overhead, Packing, Params, TransportError},
     udp::STACK_BYTES,
 };
-use tcps_wire::telehaptic::{self, MEDIA_BYTES};
+use tcps_wire::telehaptic;
 
-/// Payload of a datagram that no path cuts.
-const MTU_BYTES: u32 = 1200;
 /// Room that sound and picture leave for a haptic sample.
 const HAPTIC_BYTES: u32 = 200;
 
@@ -21,8 +20,8 @@ pub(super) struct Accounting {
 
 impl Accounting {
     fn read(params: &Params<'_>) -> Result<Self, TransportError> {
-        let overhead_bytes = params.integer("overhead_bytes", 0..=65_535)?;
-        let strict = params.boolean("strict_two_subheaders")?.unwrap_or(false);
+        let Overhead { overhead_bytes } = params.read()?;
+        let strict = params.read::<Packing>()?.strict_two_subheaders;
         if strict && overhead_bytes.is_some() {
             return Err(params.refuse("strict_two_subheaders", "false with overhead, which replaces it"));
         }
@@ -53,20 +52,22 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Reads them; refuses keys that the member does not have.
-    pub(super) fn read(params: &Params<'_>, member: &Member) -> Result<Self, TransportError> {
-        params.allow(member.keys)?;
-        let order = match params.choice("multiplexer", &["strict", "first-come"])? {
+    /// Reads them.
+    pub(super) fn read(params: &Params<'_>, merging: &Merging) -> Result<Self, TransportError> {
+        let (Mtu { mtu_bytes }, Media { media_bytes }) = (params.read()?, params.read()?);
+        let order = match params.read::<Packing>()?.multiplexer.as_deref() {
             Some("first-come") => Order::FirstCome,
             Some(_) => Order::Strict,
-            None => member.order,
+            None if merging.first_come => Order::FirstCome,
+            None => Order::Strict,
         };
-        let mtu_bytes = params.integer("mtu_bytes", 300..=65_507)?.unwrap_or(MTU_BYTES);
+        if media_bytes > mtu_bytes - HAPTIC_BYTES {
+            let most = mtu_bytes - HAPTIC_BYTES;
+            return Err(params.refuse("media_bytes", &format!("at most {most} B, which the mtu leaves")));
+        }
         Ok(Self {
             accounting: Accounting::read(params)?,
-            media_bytes: params
-                .integer("media_bytes", 1..=mtu_bytes - HAPTIC_BYTES)?
-                .map_or(MEDIA_BYTES, |n| n as usize),
+            media_bytes: media_bytes as usize,
             mtu_bytes: mtu_bytes as usize,
             order,
         })

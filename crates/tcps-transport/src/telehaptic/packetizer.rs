@@ -5,7 +5,7 @@
 //! ```
 //! How large a packet is depends on the number of fragments in it and on nothing else.
 
-use super::multiplexer::{Frame, Medium};
+use super::multiplexer::{Frame, Medium, Multiplexer};
 use tcps_core::{
     sample::Meta,
     time::{Time, MS},
@@ -101,6 +101,11 @@ impl Pending {
         }
         self.metas.push(meta);
         self.samples.extend_from_slice(bytes);
+    }
+
+    /// Adds the sound and picture of one fragment, at most `room` bytes.
+    pub(super) fn fill(&mut self, room: usize, from: &mut Multiplexer) {
+        from.take(room.min(from.media_bytes()), |medium, frame, room| self.add_media(medium, frame, room));
     }
 
     /// Adds at most `room` bytes of a frame; how many.

@@ -3,11 +3,12 @@
 use super::{
     frames::Frames,
     multiplexer::{Medium, MEDIA, MOST_FRAME_BYTES},
-    Roles,
+    roles::Roles,
 };
 use crate::{had::Had, outbox::Outbox};
 use tcps_core::{
     endpoint::{Delivery, Output},
+    ids::FlowId,
     sample::{Echo, Meta},
     time::Time,
 };
@@ -46,7 +47,7 @@ impl Receiver {
     }
 
     /// The flow of haptic samples.
-    pub(super) fn haptic(&self) -> u16 {
+    pub(super) fn haptic(&self) -> FlowId {
         self.roles.haptic
     }
 

@@ -152,22 +152,22 @@ fn only_answers_to_own_requests_count() {
         (Client::new(PERIOD_NS), Server::default(), Vec::new(), Vec::new());
     client.handle_input(0, Input::Timeout);
     assert!(matches!(client.poll_output(&mut request), Some(Output::Transmit(t)) if t.wire_bytes == 36 + 54));
-    server.handle_input(10, Input::Datagram { bytes: &request, received_ns: 6 });
+    server.handle_input(10, Input::datagram(&request, 6));
     assert!(server.poll_output(&mut answer).is_some());
     for (at, what) in [(11, "sequence"), (19, "T1"), (5, "mode"), (28, "T3 before T2")] {
         let mut bytes = answer.clone();
         bytes[at] ^= 0x80;
-        client.handle_input(20, Input::Datagram { bytes: &bytes, received_ns: 20 });
+        client.handle_input(20, Input::datagram(&bytes, 20));
         assert_eq!(client.estimate(), None, "{what}");
     }
-    client.handle_input(20, Input::Datagram { bytes: &request, received_ns: 20 });
+    client.handle_input(20, Input::datagram(&request, 20));
     assert_eq!(client.stats(), EndpointStats { malformed: 5, ..Default::default() });
     for _ in 0..2 {
-        client.handle_input(20, Input::Datagram { bytes: &answer, received_ns: 20 });
+        client.handle_input(20, Input::datagram(&answer, 20));
     }
     assert_eq!(client.stats(), EndpointStats { malformed: 5, duplicates: 1, ..Default::default() });
     assert_eq!(client.estimate().map(|e| (e.offset_ns, e.exchanges)), Some((-2, 1)));
-    server.handle_input(10, Input::Datagram { bytes: &answer, received_ns: 6 });
+    server.handle_input(10, Input::datagram(&answer, 6));
     assert_eq!(server.stats().malformed, 1, "a server is not answered");
 }
 

@@ -8,6 +8,7 @@ use crate::{
 use serde_json::{json, Value};
 use tcps_core::{
     endpoint::Endpoint,
+    ids::NodeId,
     record::Kind,
     sample::{Echo, Meta},
     time::{NodeClock, Time, MS, SECOND, US},
@@ -61,7 +62,7 @@ fn left_out(pair: &Pair<Boxed, Boxed>) -> usize {
 }
 
 fn arrived(pair: &Pair<Boxed, Boxed>, flow: u16) -> usize {
-    pair.server.delivered.iter().filter(|(d, _)| d.meta.flow == flow).count()
+    pair.server.delivered.iter().filter(|(d, _)| d.meta.flow.0 == flow).count()
 }
 
 /// A queue of 60 ms that grows from 1 s on by `slope_us` a ms and is gone at 2.5 s; k at each ms.
@@ -122,7 +123,7 @@ fn etp_leaves_samples_out_under_congestion_and_loses_no_sound() {
 fn a_sample_with_an_echo_command_is_never_left_out() {
     for name in ["etp", "pahcp"] {
         let mut p = pair(name, &Value::Null, STILL);
-        let echo = |sequence| Some(Echo { target: 5, sequence, reply_to: 1, injected_ns: 3 });
+        let echo = |sequence| Some(Echo { target: 5, sequence, reply_to: NodeId(1), injected_ns: 3 });
         for i in 0..2000u32 {
             p.run_until(Time::from(i) * MS);
             p.client.sends.latency_ns = 15 * MS + Time::from(i.min(500)) * 100 * US;
@@ -153,7 +154,7 @@ fn napas_merges_as_dpm_but_holds_a_sparse_sample_for_4_ms_at_most() {
         }
         assert_eq!(merging(&p), 4, "{name}");
         let mut arrivals: Vec<_> = p.server.delivered.iter().filter(|(d, _)| d.meta.index > 1000).collect();
-        arrivals.retain(|(d, _)| d.meta.flow == HAPTIC);
+        arrivals.retain(|(d, _)| d.meta.flow.0 == HAPTIC);
         let waits = arrivals.iter().map(|(d, _)| {
             let left_ns = d.received_ns - d.meta.origin_ns;
             // Of the delay, what is neither the way nor its growth until the packet left.

@@ -3,13 +3,13 @@
 use crate::{
     boxed::boxed,
     pair::{Boxed, Conditions, Pair},
+    session::meta,
 };
 use proptest::prelude::*;
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 use tcps_core::{
     endpoint::{Endpoint, Input},
-    sample::Meta,
     time::{Time, MS, SECOND},
 };
 use tcps_transport::{ChannelContext, Side};
@@ -24,8 +24,7 @@ fn pair(transport: &str, params: Value, forward: Conditions) -> Pair<Boxed, Boxe
 fn left(pair: &mut Pair<Boxed, Boxed>, count: u32, period_ns: Time) -> f64 {
     for index in 0..count {
         pair.run_until(Time::from(index) * period_ns);
-        let meta = Meta { flow: 1, index, origin_ns: pair.time, echo: None };
-        pair.send(meta, &index.to_be_bytes().repeat(4 + index as usize % 3));
+        pair.send(meta(1, index, pair.time), &index.to_be_bytes().repeat(4 + index as usize % 3));
     }
     pair.run_until(pair.time + SECOND);
     for (d, bytes) in &pair.server.delivered {
@@ -57,7 +56,7 @@ fn copies_are_spaced_and_older_messages_go_first() {
     let mut p = pair("repeat", json!({"copies": 3, "spacing_ns": 15 * MS}), Conditions::default());
     for index in 0..2 {
         p.run_until(Time::from(index) * 15 * MS);
-        p.send(Meta { flow: 1, index, origin_ns: 0, echo: None }, b"x");
+        p.send(meta(1, index, 0), b"x");
     }
     p.run_until(SECOND);
     let order: Vec<u32> = p.client.transmitted.iter().map(|t| t.index).collect();
@@ -90,10 +89,9 @@ fn parity_leaves_what_is_lost_with_too_many_others() {
 #[test]
 fn a_slow_flow_gets_its_parity_when_the_window_ends() {
     let mut p = pair("parity", json!({"data": 8, "parity": 1, "window_ns": 8 * MS}), Conditions::default());
-    let meta = |index| Meta { flow: 1, index, origin_ns: 0, echo: None };
     for index in 0..3 {
         p.run_until(Time::from(index) * 3 * MS);
-        p.send(meta(index), b"sample");
+        p.send(meta(1, index, 0), b"sample");
     }
     assert_eq!(p.client.transmitted.len(), 3);
     p.run_until(8 * MS);
@@ -129,7 +127,7 @@ proptest! {
             if let [first, place, data, parity, b, ..] = &mut bytes[..] {
                 (*first, *place, *data, *parity, *b) = (0xfe, *place % 48, *data % 5, *parity % 17, 0);
             }
-            endpoint.handle_input(0, Input::Datagram { bytes: &bytes, received_ns: 0 });
+            endpoint.handle_input(0, Input::datagram(&bytes, 0));
             while endpoint.poll_output(&mut buf).is_some() {}
         }
     }

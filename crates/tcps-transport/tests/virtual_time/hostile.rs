@@ -61,7 +61,7 @@ impl Line {
     }
 
     fn take(&mut self, end: usize, bytes: &[u8]) {
-        self.ends[end].handle_input(self.now, Input::Datagram { bytes, received_ns: self.now });
+        self.ends[end].handle_input(self.now, Input::datagram(bytes, self.now));
         self.drain(end);
     }
 

@@ -97,7 +97,7 @@ impl<E: Endpoint> End<E> {
     fn datagram(&mut self, time: Time, bytes: &[u8]) -> Vec<Vec<u8>> {
         let received_ns = self.clock.read(time);
         self.last_received = Some(bytes.to_vec());
-        self.endpoint.handle_input(received_ns, Input::Datagram { bytes, received_ns });
+        self.endpoint.handle_input(received_ns, Input::datagram(bytes, received_ns));
         self.drain()
     }
 

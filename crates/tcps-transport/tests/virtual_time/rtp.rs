@@ -3,12 +3,14 @@
 use crate::{
     boxed::boxed,
     pair::{Boxed, Conditions, Pair},
+    session::{content, meta},
 };
 use proptest::prelude::*;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 use tcps_core::{
     endpoint::{Endpoint, Input},
+    ids::NodeId,
     record::Kind,
     sample::{Echo, Meta},
     time::{NodeClock, Time, MS, SECOND, US},
@@ -35,14 +37,6 @@ fn pair(seed: u64, params: Value, forward: Conditions) -> Pair<Boxed, Boxed> {
     let back = Conditions { latency_ns: forward.latency_ns, ..Conditions::default() };
     let side = |side| boxed("rtp", &params, side, &context());
     Pair::new(seed, side(Side::A), side(Side::B), forward, back)
-}
-
-fn meta(flow: u16, index: u32, origin_ns: Time) -> Meta {
-    Meta { flow, index, origin_ns, echo: None }
-}
-
-fn content(index: u32, length: usize) -> Vec<u8> {
-    (0..length).map(|i| (i as u32).wrapping_mul(31).wrapping_add(index * 7) as u8).collect()
 }
 
 /// Sends samples of flow 1 at 1 kHz.
@@ -76,7 +70,7 @@ fn samples_of_every_size_arrive_as_they_were_with_and_without_identity() {
         }
         pair.run_until(SECOND);
         for flow in [3, 4] {
-            let of = |f: u16| pair.server.delivered.iter().filter(move |(d, _)| d.meta.flow == f);
+            let of = |f: u16| pair.server.delivered.iter().filter(move |(d, _)| d.meta.flow.0 == f);
             assert_eq!(of(flow).count(), 7, "flow {flow}");
             for (d, bytes) in of(flow) {
                 let i = if flow == 4 { d.meta.index / 2 } else { d.meta.index };
@@ -114,7 +108,7 @@ fn a_sample_that_needs_two_packets_and_cannot_say_so_is_refused() {
     pair.send(meta(3, 0, 0), &content(0, 2000));
     pair.run_until(SECOND);
     assert_eq!(pair.client.endpoint.stats().malformed, 1);
-    assert_eq!(pair.server.delivered.iter().map(|(d, _)| d.meta.flow).collect::<Vec<_>>(), [3]);
+    assert_eq!(pair.server.delivered.iter().map(|(d, _)| d.meta.flow.0).collect::<Vec<_>>(), [3]);
 }
 
 // [RFC 3550 §A.1] [RFC 3550 §6.2.1]
@@ -160,7 +154,7 @@ fn every_report_is_a_compound_with_a_name() {
 // [Polachan 2022: echoes]
 #[test]
 fn an_echo_command_rides_on_its_sample_and_copies_answer_once() {
-    let echo = Some(Echo { target: 0x8007, sequence: 1, reply_to: 4, injected_ns: -3 });
+    let echo = Some(Echo { target: 0x8007, sequence: 1, reply_to: NodeId(4), injected_ns: -3 });
     for identity in [true, false] {
         let conditions = Conditions { duplication: 1.0, ..latency(MS) };
         let mut pair = pair(2, json!({"identity": identity}), conditions);
@@ -182,7 +176,8 @@ fn a_lost_packet_comes_with_a_later_one() {
         let params = json!({"redundancy": "rfc2198", "distance": distance, "identity": identity});
         let mut pair = pair(5, params, Conditions { loss: 0.05, ..latency(MS) });
         stream(&mut pair, 8000, 24);
-        let lost: BTreeSet<u32> = pair.client.lost.iter().filter(|t| t.flow == 1).map(|t| t.index).collect();
+        let lost: BTreeSet<u32> =
+            pair.client.lost.iter().filter(|t| t.flow.0 == 1).map(|t| t.index).collect();
         assert!(lost.len() > 300, "the network is bad enough");
         let missing = lost.iter().filter(|i| lost.contains(&(**i + distance)) || **i + distance >= 8000);
         let expected: BTreeSet<u32> = missing.copied().collect();
@@ -281,7 +276,7 @@ fn feedback_from_hours_ahead_is_counted_and_silences_nobody() {
     let mut bytes = Vec::new();
     ccfb::Ccfb { sender: 9, streams: vec![], timestamp: 1 << 29 }.emit(&mut bytes);
     let received_ns = pair.time;
-    pair.client.endpoint.handle_input(received_ns, Input::Datagram { bytes: &bytes, received_ns });
+    pair.client.endpoint.handle_input(received_ns, Input::datagram(&bytes, received_ns));
     let after = pair.client.endpoint.stats();
     assert_eq!((after.reports, after.malformed), (before.reports, before.malformed + 1));
     pair.send(meta(1, 1000, received_ns), &content(1000, 64));
@@ -382,7 +377,7 @@ fn forged_packets_are_not_told_of() {
         let repr = Repr { marker: false, payload_type: 96, sequence, timestamp: 0, ssrc };
         repr.emit(&[], &[], &mut bytes);
         bytes.extend_from_slice(b"forged");
-        endpoint.handle_input(now, Input::Datagram { bytes: &bytes, received_ns: now });
+        endpoint.handle_input(now, Input::datagram(&bytes, now));
         endpoint.handle_input(now, Input::Timeout);
         while endpoint.poll_output(&mut buf).is_some() {
             told += usize::from(buf.get(..2) == Some(&[0x80 | ccfb::FORMAT, TRANSPORT]));
@@ -398,11 +393,14 @@ fn parameters_are_checked() {
         Err(e) => e.to_string(),
     };
     let text = refuse(json!({"redundancy": "twice"}));
-    assert!(text.contains("redundancy is \"twice\"; allowed: none, rfc2198, ulpfec, flexfec"), "{text}");
+    assert!(
+        text.contains(r#"redundancy is "twice"; allowed: "none", "rfc2198", "ulpfec", "flexfec""#),
+        "{text}"
+    );
     assert!(refuse(json!({"identity": 1})).contains("true or false"));
     let wide = json!({"redundancy": "flexfec", "columns": 48, "rows": 6});
     assert!(refuse(wide).contains("at most 256 packets in columns times rows"));
-    assert!(refuse(json!({"report_ns": 5})).contains("a time from 10 ms to 60000 ms"));
+    assert!(refuse(json!({"report_ns": 5})).contains("a span of time from 10 ms to 60 s"));
     assert!(refuse(json!({"reorder_ns": 5})).contains("with nack"));
     assert!(refuse(json!({"congestion": "gcc"})).contains("gcc with feedback"));
     assert!(refuse(json!({"congestion": "scream", "feedback_ns": MS})).contains("none, gcc"));
@@ -456,7 +454,7 @@ proptest! {
             if let (Some(second), true) = (bytes.get_mut(1), how > 3) {
                 *second = [96, 98, 124, 126, 127, 200, 205, 207][usize::from(*second % 8)];
             }
-            endpoint.handle_input(now, Input::Datagram { bytes: &bytes, received_ns: now });
+            endpoint.handle_input(now, Input::datagram(&bytes, now));
             endpoint.handle_input(now, Input::Timeout);
             while endpoint.poll_output(&mut buf).is_some() {}
         }

@@ -2,6 +2,7 @@
 
 use crate::pair::{Boxed, Pair};
 use tcps_core::{
+    ids::FlowId,
     sample::Meta,
     time::{Time, MS},
 };
@@ -12,7 +13,18 @@ pub fn content(index: u32, length: usize) -> Vec<u8> {
 }
 
 pub fn meta(flow: u16, index: u32, origin_ns: Time) -> Meta {
-    Meta { flow, index, origin_ns, echo: None }
+    Meta { flow: FlowId(flow), index, origin_ns, echo: None }
+}
+
+/// Whether samples of these sizes, one every 10 ms, arrive once each, as they were and in order, if there is so much time.
+pub fn arrive_in_order(mut pair: Pair<Boxed, Boxed>, sizes: &[usize], patience_ns: Time) -> bool {
+    for (index, size) in (0..).zip(sizes) {
+        pair.send(meta(1, index, pair.time), &content(index, *size));
+        pair.run_until(pair.time + 10 * MS);
+    }
+    pair.run_until(pair.time + patience_ns);
+    let got = pair.server.delivered.iter().map(|(d, bytes)| (d.meta.index, bytes.clone()));
+    got.eq((0..).zip(sizes).map(|(index, size)| (index, content(index, *size))))
 }
 
 /// Flow 1 goes from client to server, flow 2 back.

@@ -1,11 +1,15 @@
 //! The telehaptic transports between two ends in virtual time.
 
-use crate::pair::{Boxed, Conditions, Pair};
+use crate::{
+    pair::{Boxed, Conditions, Pair},
+    session::meta,
+};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output},
+    ids::NodeId,
     record::Kind,
     sample::{Echo, Meta},
     time::{NodeClock, Time, MS, SECOND, US},
@@ -36,10 +40,6 @@ fn pair(name: &str, params: &Value, seed: u64, forward: Conditions) -> Pair<Boxe
     Pair::new(seed, side(name, params, Side::A), side(name, params, Side::B), forward, back)
 }
 
-fn meta(flow: u16, index: u32, origin_ns: Time) -> Meta {
-    Meta { flow, index, origin_ns, echo: None }
-}
-
 fn content(flow: u16, index: u32, length: usize) -> Vec<u8> {
     (0..length as u32).map(|i| (i * 31 + index * 7 + u32::from(flow)) as u8).collect()
 }
@@ -66,7 +66,7 @@ fn session(pair: &mut Pair<Boxed, Boxed>, ticks: u32) {
 
 /// Numbers and content of what arrived of a flow.
 fn arrived(pair: &Pair<Boxed, Boxed>, flow: u16) -> Vec<(u32, Vec<u8>)> {
-    let own = pair.server.delivered.iter().filter(|(d, _)| d.meta.flow == flow);
+    let own = pair.server.delivered.iter().filter(|(d, _)| d.meta.flow.0 == flow);
     own.map(|(d, b)| (d.meta.index, b.clone())).collect()
 }
 
@@ -87,7 +87,7 @@ fn k_fragments_make_packets_of_the_published_sizes_and_all_of_it_arrives() {
         assert_eq!(arrived(&p, AUDIO), all(AUDIO, 30, 160));
         assert_eq!(arrived(&p, VIDEO), all(VIDEO, 15, 2000));
         let late = |i: u32| Time::from(k as u32 - 1 - i % k as u32) * MS;
-        for (d, _) in p.server.delivered.iter().filter(|(d, _)| d.meta.flow == HAPTIC) {
+        for (d, _) in p.server.delivered.iter().filter(|(d, _)| d.meta.flow.0 == HAPTIC) {
             assert_eq!(d.meta.origin_ns, Time::from(d.meta.index) * MS);
             assert_eq!(d.received_ns - d.meta.origin_ns, 15 * MS + late(d.meta.index));
         }
@@ -111,7 +111,7 @@ fn accounts_count_one_sub_header_or_all_or_the_given_overhead() {
 // [Polachan 2022: echoes]
 #[test]
 fn echo_commands_stay_on_their_samples_in_merged_packets_and_on_frames() {
-    let echo = |sequence| Some(Echo { target: 0x8007, sequence, reply_to: 4, injected_ns: -3 });
+    let echo = |sequence| Some(Echo { target: 0x8007, sequence, reply_to: NodeId(4), injected_ns: -3 });
     let mut p = pair("fixed-k", &json!({"k": 4}), 1, Conditions::default());
     p.send(Meta { echo: echo(100), ..meta(AUDIO, 0, 0) }, &content(AUDIO, 0, 160));
     p.send(Meta { echo: echo(101), ..meta(VIDEO, 0, 0) }, &content(VIDEO, 0, 100));
@@ -122,7 +122,7 @@ fn echo_commands_stay_on_their_samples_in_merged_packets_and_on_frames() {
     }
     p.run_until(SECOND);
     let mut got: Vec<_> =
-        p.server.delivered.iter().map(|(d, _)| (d.meta.flow, d.meta.index, d.meta.echo)).collect();
+        p.server.delivered.iter().map(|(d, _)| (d.meta.flow.0, d.meta.index, d.meta.echo)).collect();
     got.retain(|g| g.2.is_some());
     got.sort_by_key(|g| (g.0, g.1));
     let expected = [(HAPTIC, 1, 1), (HAPTIC, 4, 4), (HAPTIC, 7, 7), (AUDIO, 0, 100), (VIDEO, 0, 101)];
@@ -215,7 +215,7 @@ fn parameters_of_each_name_are_checked() {
     };
     assert!(refused("no-merge", json!({"k": 2})).contains("no parameter \"k\""));
     assert!(refused("fixed-k", json!({"k": 8})).contains("from 1 to 7"));
-    assert!(refused("dpm", json!({"trend": "none"})).contains("strict, slope, ends, ignored"));
+    assert!(refused("dpm", json!({"trend": "none"})).contains(r#""strict", "slope", "ends", "ignored""#));
     assert!(refused("dpm", json!({"alpha": 0})).contains("from 0.001 to 1"));
     assert!(refused("dpm", json!({"repeats": 1})).contains("true or false"));
     assert!(refused("timetable-k", json!({"at_ms": [0, 5], "k": [1]})).contains("as many"));
@@ -231,7 +231,8 @@ fn packets() -> Vec<Vec<u8>> {
         if i % 20 == 0 {
             sender.handle_input(now, Input::Sample { meta: meta(AUDIO, i / 20, now), bytes: &[1; 160] });
         }
-        let echo = (i % 7 == 0).then_some(Echo { target: 1, sequence: i, reply_to: 2, injected_ns: 3 });
+        let echo =
+            (i % 7 == 0).then_some(Echo { target: 1, sequence: i, reply_to: NodeId(2), injected_ns: 3 });
         sender.handle_input(
             now,
             Input::Sample { meta: Meta { echo, ..meta(HAPTIC, i, now) }, bytes: &[2; 12] },
@@ -251,7 +252,7 @@ fn hostile_datagrams_are_counted_and_the_session_goes_on() {
     let mut receiver = side("fixed-k", &json!({"k": 3}), Side::B);
     let mut buf = Vec::new();
     let mut take = |receiver: &mut Boxed, now: Time, bytes: &[u8]| {
-        receiver.handle_input(now, Input::Datagram { bytes, received_ns: now });
+        receiver.handle_input(now, Input::datagram(bytes, now));
         let mut delivered = 0;
         while let Some(output) = receiver.poll_output(&mut buf) {
             delivered += u32::from(matches!(output, Output::Deliver(_)));

@@ -1,11 +1,15 @@
 //! The plain `udp` transport between two ends in virtual time.
 
-use crate::pair::{Boxed, Conditions, Pair};
+use crate::{
+    pair::{Boxed, Conditions, Pair},
+    session::{content, meta},
+};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output},
+    ids::NodeId,
     record::Kind,
     sample::{Echo, Meta},
     time::{Time, MS, SECOND},
@@ -20,15 +24,6 @@ fn udp(params: &Value, side: Side) -> Boxed {
 
 fn udp_pair(seed: u64, params: Value, forward: Conditions) -> Pair<Boxed, Boxed> {
     Pair::new(seed, udp(&params, Side::A), udp(&params, Side::B), forward, Conditions::default())
-}
-
-fn meta(flow: u16, index: u32, origin_ns: Time) -> Meta {
-    Meta { flow, index, origin_ns, echo: None }
-}
-
-/// Bytes that tell samples and places in them apart.
-fn content(index: u32, length: usize) -> Vec<u8> {
-    (0..length).map(|i| (i as u32).wrapping_mul(31).wrapping_add(index * 7) as u8).collect()
 }
 
 #[test]
@@ -67,7 +62,7 @@ fn accounts_are_charged_what_is_sent_with_the_headers_below_or_the_given_overhea
 // [Polachan 2022: echoes]
 #[test]
 fn an_echo_command_arrives_once_on_its_sample_whole_or_in_parts() {
-    let echo = Echo { target: 0x8007, sequence: 1, reply_to: 4, injected_ns: -3 };
+    let echo = Echo { target: 0x8007, sequence: 1, reply_to: NodeId(4), injected_ns: -3 };
     let conditions = Conditions { duplication: 1.0, jitter_ns: MS, ..Default::default() };
     let mut pair = udp_pair(2, Value::Null, conditions);
     for (index, size) in [64, 1156, 1157, 1176, 5000].into_iter().enumerate() {
@@ -86,7 +81,7 @@ fn an_echo_command_arrives_once_on_its_sample_whole_or_in_parts() {
 fn every_refused_datagram_is_counted_and_nothing_comes_of_it() {
     let mut sender = udp(&Value::Null, Side::A);
     let mut buf = Vec::new();
-    let echo = Some(Echo { target: 1, sequence: 2, reply_to: 3, injected_ns: 4 });
+    let echo = Some(Echo { target: 1, sequence: 2, reply_to: NodeId(3), injected_ns: 4 });
     sender.handle_input(0, Input::Sample { meta: Meta { echo, ..meta(1, 9, 7) }, bytes: b"ab" });
     sender.poll_output(&mut buf);
     let good = buf.clone();
@@ -115,11 +110,11 @@ fn every_refused_datagram_is_counted_and_nothing_comes_of_it() {
 
     let mut receiver = udp(&Value::Null, Side::B);
     for bytes in &bad {
-        receiver.handle_input(0, Input::Datagram { bytes, received_ns: 0 });
+        receiver.handle_input(0, Input::datagram(bytes, 0));
         assert_eq!(receiver.poll_output(&mut buf), None);
     }
     assert_eq!(receiver.stats(), EndpointStats { malformed: bad.len() as u64, ..Default::default() });
-    receiver.handle_input(0, Input::Datagram { bytes: &good, received_ns: 0 });
+    receiver.handle_input(0, Input::datagram(&good, 0));
     assert!(matches!(receiver.poll_output(&mut buf), Some(Output::Deliver(_))), "the good one still arrives");
 }
 

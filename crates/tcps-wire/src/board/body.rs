@@ -12,6 +12,8 @@ pub const VERSION: u8 = 1;
 pub const MAX_PAYLOAD: usize = 236;
 /// Most channels of a board.
 pub const MAX_CHANNELS: usize = 8;
+/// Most values of a safe output that a greeting holds beside the roles of all channels.
+pub const MAX_SAFE_VALUES: usize = (MAX_BODY - ROLES_AT - MAX_CHANNELS) / 4;
 
 const ROLES_AT: usize = 12;
 const COUNTS: usize = 9;

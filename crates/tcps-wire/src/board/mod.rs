@@ -17,7 +17,7 @@
 mod body;
 mod frame;
 
-pub use body::{Counts, Repr, Role, MAX_CHANNELS, MAX_PAYLOAD, VERSION};
+pub use body::{Counts, Repr, Role, MAX_CHANNELS, MAX_PAYLOAD, MAX_SAFE_VALUES, VERSION};
 pub use frame::{crc, write, Read, Reader, MAX_BODY, OVERHEAD};
 
 /// Bytes of a sample on the line, beside its payload.

@@ -65,7 +65,7 @@ pub struct Summary {
     pub duplicates: Option<u32>,
     /// Jitter in RTP time, if measured.
     pub jitter: Option<Spread>,
-    /// 1 for the TTL of IPv4, 2 for the hop limit of IPv6, 0 if it was not looked at.
+    /// 1 for the TTL of IPv4, 2 for the hop limit of IPv6, 0 if unknown.
     pub ttl_kind: u8,
     /// TTL or hop limit, 0 to 255 each.
     pub ttl: Spread,

@@ -34,18 +34,7 @@ pub struct Ends {
     pub to: ([u8; 4], u16),
 }
 
-/// What the IP header says of congestion.
-// [RFC 3168 §5]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Ecn {
-    /// The packet is not to be marked.
-    #[default]
-    NotCapable,
-    /// The packet may be marked.
-    Capable,
-    /// The packet has met congestion.
-    Met,
-}
+pub use tcps_core::endpoint::Ecn;
 
 /// The control bits.
 // [RFC 9293 §3.1]
@@ -123,11 +112,7 @@ impl Repr {
             flags: Flags(u8_at(segment, 13)),
             window: u16_at(segment, 14),
             options: Options::parse(&segment[TCP_BYTES..header_bytes])?,
-            ecn: match u8_at(packet, 1) & 3 {
-                0 => Ecn::NotCapable,
-                3 => Ecn::Met,
-                _ => Ecn::Capable,
-            },
+            ecn: Ecn::of(u8_at(packet, 1)),
         };
         Ok((repr, &segment[header_bytes..]))
     }
@@ -135,8 +120,7 @@ impl Repr {
     /// Appends the packet, whose content is the bytes of both parts, to `out`. Content that no packet has room for is cut.
     pub fn emit(&self, ends: &Ends, content: [&[u8]; 2], out: &mut Vec<u8>) {
         let start = out.len();
-        let ecn = [0, 2, 3][self.ecn as usize];
-        out.extend_from_slice(&[0x45, ecn, 0, 0, 0, 0]);
+        out.extend_from_slice(&[0x45, self.ecn.tos(0), 0, 0, 0, 0]);
         out.extend_from_slice(&DO_NOT_FRAGMENT.to_be_bytes());
         out.extend_from_slice(&[LIVE, PROTOCOL, 0, 0]);
         out.extend_from_slice(&ends.from.0);

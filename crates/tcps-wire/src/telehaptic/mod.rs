@@ -68,7 +68,8 @@ impl<T: AsRef<[u8]>> Packet<T> {
         }
         let mut packet = Self { buffer, haptic_end: 0, audio_end: 0, video_end: 0 };
         let bytes = packet.buffer.as_ref();
-        let behind = if packet.has_trailer() { trailer::length(bytes)? } else { 0 };
+        let behind =
+            if packet.has_trailer() { trailer::length(bytes.get(HEADER_BYTES..).unwrap_or(&[]))? } else { 0 };
         let size = |s: Option<SubHeader>| s.map_or(0, |s| usize::from(s.bytes));
         let (audio, video) = (size(packet.audio_header()), size(packet.video_header()));
         let need = packet.head_bytes() + audio + video + behind;

@@ -8,7 +8,7 @@
 //! ```
 //! The counts stand at the end, so that the trailer is found from behind: a header does not say how long haptic
 //! samples are. The first sample has a position, and each that does not follow the one before it in number and
-//! time; a frame is there where the first byte of one is in the packet. The echo command of sample `i` bears the number
+//! time; a frame is there where the first byte of one is in the packet. The echo command of sample `i` has the number
 //! `i`, that of frame `i` of the trailer [`FRAME`]` + i`.
 
 use crate::{
@@ -64,10 +64,9 @@ fn size(echoes: u8, positions: u8, frames: u8) -> usize {
         + COUNTS_BYTES
 }
 
-/// Length of the trailer at the end of a datagram with the header before it.
-pub(super) fn length(datagram: &[u8]) -> Result<usize, Error> {
-    let counts = datagram.get(super::HEADER_BYTES..).and_then(|b| b.last_chunk::<COUNTS_BYTES>());
-    counts.map(|c| size(c[0], c[1], c[2])).ok_or(Error::Truncated)
+/// Length of the trailer at the end of what follows a header.
+pub(super) fn length(behind: &[u8]) -> Result<usize, Error> {
+    behind.last_chunk::<COUNTS_BYTES>().map(|c| size(c[0], c[1], c[2])).ok_or(Error::Truncated)
 }
 
 /// A view of a trailer.
@@ -158,7 +157,7 @@ pub fn emit(echoes: &[echo::Repr], positions: &[Position], frames: &[FrameStart]
 mod tests {
     use super::*;
     use crate::telehaptic;
-    use tcps_core::sample::Echo;
+    use tcps_core::{ids::NodeId, sample::Echo};
 
     const GOLDEN: [u8; 68] = [
         0b001_001_0_1,
@@ -236,7 +235,7 @@ mod tests {
     fn the_golden_trailer_is_found_from_behind_read_and_written() {
         let packet = telehaptic::Packet::new_checked(&GOLDEN[..]).unwrap();
         let trailer = packet.trailer().unwrap();
-        let echo = Echo { target: 0x8007, sequence: 4, reply_to: 3, injected_ns: 1 };
+        let echo = Echo { target: 0x8007, sequence: 4, reply_to: NodeId(3), injected_ns: 1 };
         let (tag, place) =
             (echo::Repr { sample: FRAME, echo }, Position { sample: 0, index: 65_536, origin_ns: -2 });
         let start = FrameStart { video: false, at: 0, index: 5, length: 160, origin_ns: 8 };

@@ -1,4 +1,4 @@
-"""The one table of metrics: `summary.json`, its documentation, tables, page, comparison and limits come from it."""
+"""The table of metrics, from which `summary.json`, its documentation, tables, report, comparisons and limits come."""
 
 from __future__ import annotations
 

@@ -16,10 +16,11 @@ POINT = (
     Metric("superseded", "commands superseded by a newer sample at a periodic stage or a newer command at"
         " the robot (not lost)", "count", rare=True),
     spread("round_trip_ms", "estimate of the time from the command to its answer", shown=TRIP),
-    spread("forward_ms", "estimate of the way out, by the stamps of the nodes' clocks", label="out",
+    spread("forward_ms", "estimate of the outbound delay, by the stamps of the nodes' clocks", label="outbound",
         shown=("mean",)),
-    spread("return_ms", "estimate of the way home, by the same; the forward leg is never half a round trip",
-        label="home", shown=("mean",)),
+    spread("return_ms", "estimate of the return delay, by the same; the outbound delay is measured, never"
+        " taken as half a round trip",
+        label="return", shown=("mean",)),
 )  # fmt: skip
 
 
@@ -33,15 +34,15 @@ STRETCH = (
     Metric("name", "as in `path`", label="place"),
     Metric("from", "the first point", brief=()),
     Metric("to", "the second point", brief=()),
-    spread("latency_ms", "estimate: the difference of the forward legs, or of the round trips where there"
-        " are no stamps", label="latency", shown=SPREAD[:3]),
-    Metric("ci95", "half width of its 95 % interval again", "ms", _half_width("ci95"), label="±"),
-    Metric("ci95_batch", "the same from batches, again", "ms", _half_width("ci95_batch"),
+    spread("latency_ms", "estimate: the difference of the outbound delays, or of the round trips without"
+        " stamps", label="latency", shown=SPREAD[:3]),
+    Metric("ci95", "half width of its 95 % interval, repeated", "ms", _half_width("ci95"), label="±"),
+    Metric("ci95_batch", "the same from batches, repeated", "ms", _half_width("ci95_batch"),
         label="± in batches"),
     Metric("source", "`one_way` or `round_trip`"),
     Metric("halved", "true only for a link whose latency is half the difference of the round trips,"
-        " because the echo comes back over the same link. A component is never halved: only the way out"
-        " passes it", rare=True),
+        " because the echo returns over the same link. A component is never halved: only"
+        " the outbound path passes it", rare=True),
     spread("round_trip_difference_ms", "estimate of the difference of the round trips, as measured",
         label="difference of round trips", shown=("mean",)),
 )  # fmt: skip
@@ -60,31 +61,32 @@ def _if_corrected(key: str) -> Any:
 
 
 CLOCKS = (
-    Metric("from", "node of the source, which gives the commands"),
+    Metric("from", "node of the source, which sends the commands"),
     Metric("to", "node of the test-pc"),
-    Metric("corrected", "whether they are, by the estimated offsets (`measure.sync`)"),
-    Metric("unknown", "answers that came before both clocks were known; they are in no figure", "count",
+    Metric("corrected", "whether stamps are corrected by the estimated offsets (`measure.sync`)"),
+    Metric("unknown", "answers received before both clocks were known; no figure counts them", "count",
         label="before clocks were known", rare=True),
-    Metric("correction_ms", "mean of what was added, null if nothing was", "ms",
+    Metric("correction_ms", "mean correction, null if there was none", "ms",
         _if_corrected("correction_ns"), label="correction"),
-    Metric("bound_ms", "how wrong that can be, however unequal the ways are: the bounds of both clocks"
-        " together", "ms", _if_corrected("bound_ns"), label="bound ±"),
+    Metric("bound_ms", "largest error of the correction, for any asymmetry of the paths: the bounds of"
+        " both clocks added", "ms", _if_corrected("bound_ns"), label="bound ±"),
 )  # fmt: skip
 PROBE = (
     Metric("commands", "echo commands whose fate is known", "count"),
-    Metric("points", "list, in the order of the way", parts=POINT, each=LIST, label="Echo points"),
-    Metric("components", "list of stretches between points that follow each other, taken within one round"
-        " of interleaved commands", of=_stretches("component"), parts=STRETCH, each=LIST,
+    Metric("points", "list, in the order of the path", parts=POINT, each=LIST, label="Echo points"),
+    Metric("components", "list of segments between consecutive points, measured within one round of"
+        " interleaved commands", of=_stretches("component"), parts=STRETCH, each=LIST,
         label="Components as differences"),
     Metric("links", "list of the same", of=_stretches("link"), parts=STRETCH, each=LIST,
         label="Links as differences"),
-    Metric("spans", "list of the same that are neither a component nor a link, because points between were"
-        " not asked", of=_stretches("span"), parts=STRETCH, each=LIST, label="Spans as differences"),
+    Metric("spans", "list of the same for segments that are neither a component nor a link, because"
+        " points in between were not measured", of=_stretches("span"),
+        parts=STRETCH, each=LIST, label="Spans as differences"),
     spread("actuation_ms", "estimate of the hold-until-done point minus the exit of its component: the"
-        " time the robot took to arrive", of=_actuation, label="actuation (held until done)",
+        " time until the robot arrived", of=_actuation, label="actuation (held until done)",
         shown=("mean", "ci95", "p50", "p99")),
-    Metric("clocks", "null where commands are given and answered at one node; else the two clocks that the"
-        " round trips are between", of=lambda probe: probe.get("clocks"), parts=CLOCKS,
+    Metric("clocks", "the two clocks of the round trips; null if commands are sent and answered at"
+        " one node", of=lambda probe: probe.get("clocks"), parts=CLOCKS,
         table="Clocks of round trips"),
 )  # fmt: skip
 SECTIONS = (

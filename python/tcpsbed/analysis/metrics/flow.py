@@ -1,4 +1,4 @@
-"""Flows, their ways, and ages along them."""
+"""Flows: counts, delays, paths, and ages along them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from tcpsbed.analysis.metrics.metric import SPREAD, STATISTICS, Metric, one_of, spread
 from tcpsbed.analysis.units import ms
 
-JITTER = "Jitter, four ways, and age of data"
+JITTER = "Jitter by four definitions, and age of data"
 TAIL = ("mean", "p99", "max")
 
 REORDERING = (
@@ -37,11 +37,13 @@ LAW = (
 # [Ramjee 1994]
 PLAYOUT = (
     Metric("played", "samples shown", "count", label="shown"),
-    Metric("late", "those that came after their moment", "count"),
-    Metric("skipped", "those left out to keep a queue short or for a newer one", "count", label="left out"),
-    Metric("starved", "ticks with nothing new", "count", label="nothing new"),
+    Metric("late", "samples that arrived after their playout time", "count"),
+    Metric(
+        "skipped", "samples skipped to keep the queue short, or for a newer one", "count", label="skipped"
+    ),
+    Metric("starved", "ticks without a new sample", "count", label="starved"),
     spread("age_ms", "distribution of the age of a sample when it is shown", shown=TAIL),
-    spread("interval_ms", "that of the time between samples shown", shown=("p99",)),
+    spread("interval_ms", "distribution of the time between samples shown", shown=("p99",)),
 )
 
 
@@ -50,58 +52,65 @@ def _drops(flow: Any) -> dict[str, int]:
 
 
 FLOW = (
-    Metric("session", "of which session", brief=()),
-    Metric("direction", "of the scenario; `forward` is operator to robot", label="way"),
+    Metric("session", "session of the flow", brief=()),
+    Metric("direction", "direction in the scenario; `forward` is operator to robot"),
     Metric("sent", "samples that the source made", "count"),
     Metric("delivered", "of these, samples that reached the sink, each counted once", "count"),
+    Metric("undated", "of these, samples with an impossible origin: before the run or after their arrival, by more"
+        " than 100 ms plus the clock offsets of the scenario. They do not count for delay, jitter, age and"
+        " the path",
+        "count", label="impossible origin", brief=(), rare=True),
     Metric("repeated", "samples of a periodic stage (a supervisor, an edge predictor) that reached the"
-        " sink and were made of no new one: they count for `age_ms` and for rates, and have no part in"
-        " `delivered`, delays, jitter and the path", "count", label="nothing new", brief=(), rare=True),
+        " sink without a new input sample: they count for `age_ms` and rates, not for"
+        " `delivered`, delays, jitter and the path", "count", label="repeated", brief=(), rare=True),
     Metric("lost", "samples sent at least the grace time (1 s) before the end that never arrived", "count"),
-    Metric("loss", "share of the lost in all sent by then (RFC 7680), so that `loss` is more than `lost`"
-        " over `sent`: what was sent later may still be in flight. A sample that lacks a fragment is lost"
-        " once", "share"),
-    Metric("in_flight", "sent within the grace time and not there at the end. `sent` is `delivered` +"
-        " `lost` + `superseded` + `suppressed` + `in_flight`: what comes of a sample counts if that was"
-        " sent after the warm-up, also behind a periodic stage (`beyond_window` aside)", "count"),
+    Metric("loss", "`lost` over all samples sent by then (RFC 7680). It exceeds `lost` over"
+        " `sent`, because later samples may still be in flight. A sample that lacks a"
+        " fragment is lost once", "share"),
+    Metric("in_flight", "samples sent within the grace time and not delivered at the end. `sent` is"
+        " `delivered` + `lost` + `superseded` + `suppressed` + `in_flight`: the fate of"
+        " a sample counts if the sample was sent after the warm-up, also behind a"
+        " periodic stage (except `beyond_window`)", "count"),
     Metric("duplicated", "copies: delivered again, or recognised by an endpoint (RFC 5560)", "count",
-        label="repeated", brief=(), rare=True),
-    Metric("duplicates_dropped", "of these, those that an endpoint recognised", "count", label="recognised",
+        label="duplicates", brief=(), rare=True),
+    Metric("duplicates_dropped", "of these, those that an endpoint recognised", "count", label="recognised duplicates",
         brief=(), rare=True),
     Metric("reordered", "samples that arrived after one with a larger number (RFC 4737)", "count",
         one_of("reordering", "reordered"), label="out of order", brief=(), rare=True),
-    Metric("reordering", "how many, and how far", parts=REORDERING, table="Samples out of order"),
+    Metric("reordering", "extent of reordering", parts=REORDERING, table="Samples out of order"),
     Metric("superseded", "samples that a periodic stage replaced before they were used; not lost", "count",
         rare=True),
-    Metric("suppressed", "samples that a sampler (a hook that gave out nothing, periodic ones too) or a"
-        " transport kept back on purpose; not lost", "count", rare=True),
-    Metric("snr_db", "with `measure.snr`: signal-to-noise ratio of what a zero-order hold displays once a"
-        " period, against the same over a network with the smallest delay seen and without losses; `null`"
-        " if nothing differs", "dB", label="SNR", brief=()),
+    Metric("suppressed", "samples that a sampler (a hook without output, periodic ones too) or a"
+        " transport suppressed on purpose; not lost", "count", rare=True),
+    Metric("snr_db", "with `measure.snr`: signal-to-noise ratio of the signal that a zero-order hold"
+        " displays once a period, relative to a network with the smallest observed delay"
+        " and no losses; `null` if nothing differs", "dB", label="SNR", brief=()),
     Metric("rate_reduction", "`suppressed` over `sent`", "share",
         lambda flow: flow["suppressed"] / flow["sent"] if flow["sent"] else 0.0, brief=(), rare=True),
-    Metric("resampled_at", "components whose periodic stage (an edge predictor) makes samples of a new"
-        " numbering: then `lost` adds what was lost before and behind them, and `loss` is the share that"
-        " does not make it over all parts", brief=()),
-    Metric("drops", 'packets by place and reason (`"l1.forward full"`): a sample of three fragments may'
-        " count three times here. Reasons: `full`, `managed` (active queue management, or too long for"
-        " every slot or gate), `loss`, `outage`, `no route`, `dead` (component), `malformed`, `hook`,"
-        " `overload` (too many samples waited for a stage), `corrupt` (damaged by the link, dropped by the"
-        " receiver), `line` (lost by the serial line to a board, or by the board)", "count", _drops,
+    Metric("resampled_at", "components whose periodic stage (an edge predictor) renumbers samples: `lost`"
+        " then adds the losses before and behind them, and `loss` is the share that does"
+        " not pass all parts", brief=()),
+    Metric("drops", 'dropped packets by place and reason (`"l1.forward full"`): a sample of three'
+        ' fragments may count three times. Reasons: `full`, `managed` (active queue'
+        ' management, or too long for every slot or gate), `loss`, `outage`, `no route`,'
+        ' `dead` (component), `malformed`, `hook`, `overload` (too many samples waited'
+        ' for a stage), `corrupt` (damaged by the link, dropped by the receiver), `line`'
+        ' (lost by the serial line to a board, or by the board)', "count", _drops,
         each="link and reason", label="Where packets were lost"),
-    spread("delay_ms", "distribution of the one-way delay by the clocks of the nodes, from the source to"
-        " the entry of the last component: to the moment at which the kernel had its last byte, unless the"
-        " transport held it back longer", shown=STATISTICS, brief=SPREAD),
-    Metric("jitter_ms", "all that the literature calls jitter, each under its own name. Samples that"
-        " arrive at one instant came in one packet, and the first of them stands for it",
+    spread("delay_ms", "distribution of the one-way delay by the clocks of the nodes, from the source"
+        " to the entry of the last component: until the kernel received the last byte,"
+        " or until the transport released it, if later", shown=STATISTICS, brief=SPREAD),
+    Metric("jitter_ms", "every quantity that the literature calls jitter, each under its own name."
+        " Samples that arrive at one instant came in one packet, represented by the"
+        " first of them",
         of=lambda flow: {**flow["jitter"], "pdv_ns": flow["pdv_ns"]}, parts=JITTERS, table=JITTER),
     spread("ipdv_ms", "distribution of the delay of a sample minus that of the one sent before it, both"
         " delivered (RFC 3393)", label="IPDV", shown=("p50", "p99"), brief=(), table=JITTER),
-    spread("interarrival_ms", "distribution of the time between packets", label="gap of arrivals",
+    spread("interarrival_ms", "distribution of the time between packets", label="time between arrivals",
         shown=("p50", "p99", "max"), brief=(), table=JITTER),
     Metric("interarrival_fits", "`gaussian` and `gumbel` laws with the same mean and deviation", parts=LAW,
         each="law", label="Time between arrivals: fitted laws"),
-    spread("age_ms", "`mean` over time and `max` of the age of the newest sample that the receiver has",
+    spread("age_ms", "age of the newest sample at the receiver: `mean` over time, and `max`",
         label="age of data", shown=TAIL, table=JITTER),
     Metric("payload_bytes", "payload delivered", "B", label="payload", brief=()),
     Metric("rate_bps", "rate of the payload while the flow ran", "bit/s", label="rate"),
@@ -113,8 +122,8 @@ FLOW = (
             Metric("bad", "not as sent", "count", label="checked bad", rare=True),
         ),
     ),
-    Metric("playout", "of a flow with [playout](playout.md), else `null`. None of this changes `lost`: a"
-        " sample has been delivered when it has arrived", parts=PLAYOUT, table="Playout"),
+    Metric("playout", "of a flow with [playout](playout.md), else `null`. It does not change `lost`:"
+        " a sample is delivered when it arrives", parts=PLAYOUT, table="Playout"),
 )  # fmt: skip
 
 
@@ -126,17 +135,17 @@ def _way(flow: Any) -> list[dict[str, Any]]:
 
 PATH = (
     Metric("what", "`component` or `link`", label=""),
-    Metric("name", 'the name of the component, or `"a -> b"`: everything between the exit of one and the'
-        " entry of the next", label="place"),
+    Metric("name", 'name of the component, or `"a -> b"`: everything between the exit of one and'
+        ' the entry of the next', label="place"),
     spread("latency_ms", "distribution of the time spent there; only `mean` at a component of"
-        " `resampled_at`, which has no sample to follow", brief=("mean", "p99"),
+        " `resampled_at`, where samples cannot be followed", brief=("mean", "p99"),
         of=lambda part: ms(part["latency_ns"]) or {"mean": ms(part["mean_ns"])}),
     Metric("where_from", "`samples`: joined sample by sample", of=lambda _: "samples", shown=()),
     Metric("share", "of the mean delay", "share",
         lambda part: part["mean_ns"] / part["of_ns"] if part["of_ns"] else None),
 )  # fmt: skip
 POINT = (
-    Metric("point", "such as `srv.entry`, `srv.exit`"),
+    Metric("point", "echo point, such as `srv.entry`, `srv.exit`"),
     Metric("n", "samples seen there", "count", label="samples"),
     spread("age_ms", "distribution of their age"),
 )
@@ -149,10 +158,10 @@ def _by_name(source: Any) -> dict[str, Any]:
 
 SECTIONS = (
     Metric("flows", "what each flow did", of=_by_name, parts=FLOW, each="flow", label="Flows"),
-    Metric("path", "by flow, a list in the order of the way: where the time went",
+    Metric("path", "by flow, a list in the order of the path: where the time went",
         of=lambda source: {flow["name"]: _way(flow) for flow in source["rows"]["flows"]}, parts=PATH,
         each="flow", label="Where the time went"),
-    Metric("points", "by flow, a list: ages at the echo points",
+    Metric("points", "by flow, a list: age of samples at the echo points",
         of=lambda source: {flow["name"]: flow["points"] for flow in source["rows"]["flows"]}, parts=POINT,
         each="flow", label="Age of a sample along its path"),
 )  # fmt: skip

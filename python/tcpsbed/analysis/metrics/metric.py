@@ -1,4 +1,4 @@
-"""What a metric is, and how a table of metrics becomes a part of `summary.json`."""
+"""Metrics, and how a table of them becomes a part of `summary.json`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATISTICS = ("min", "mean", "p50", "p95", "p99", "p999", "max")
 
 @dataclass(frozen=True)
 class Metric:
-    """One number of a run, or one part of its summary: everything that is said of it follows from this entry.
+    """One number of a run, or one part of its summary, with its unit, label and meaning.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Metric:
 
     @property
     def axis(self) -> str:
-        """What an axis of it says."""
+        """The label of its axis."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     def part(self, key: str) -> Metric:
@@ -105,7 +105,7 @@ def spread(key: str, meaning: str, unit: str = "ms", **more: Any) -> Metric:
 
 
 def one_of(*keys: str) -> Callable[[Any], Any]:
-    """Takes what lies in the source under these keys, one in the other; nothing where one is not there."""
+    """The value in the source under nested keys; nothing if a key is missing."""
 
     def take(source: Any) -> Any:
         for key in keys:

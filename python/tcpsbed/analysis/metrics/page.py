@@ -34,7 +34,7 @@ def _table(table: Sequence[Metric]) -> str:
 
 
 def _rows(table: Sequence[Metric], above: str, told: dict[int, str]) -> Iterator[tuple[str, Metric]]:
-    """Keys and what they mean, those of parts below what they are part of; what two are made of is told once."""
+    """Keys and their meanings, parts below their whole; a part of two metrics appears once."""
     for metric in table:
         key = f"{above}{metric.key}"
         yield key, metric

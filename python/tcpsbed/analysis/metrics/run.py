@@ -1,11 +1,11 @@
-"""The run itself: what ran where, what it promises, what disturbed it."""
+"""The run itself: scenario, world, machine, reproducibility, disturbances."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tcpsbed.analysis import disturbances, machine
-from tcpsbed.analysis.metrics.metric import LIST, Metric, one_of
+from tcpsbed.analysis.metrics.metric import ABSENT, LIST, Metric, one_of
 
 VERSION = 1
 """Version of `summary.json`."""
@@ -24,11 +24,11 @@ OVER_SEEDS = tuple(
     )
 )
 SEEDS = (
-    Metric("seeds", "those that ran, the run's own first"),
+    Metric("seeds", "seeds that ran, the run's own first"),
     Metric("unchanged", "whether all of them gave the same records: then nothing is random, the seeds"
         " after the first two did not run, and there is no interval"),
-    Metric("failed", "those that did not end well"),
-    Metric("disturbed", "those whose runs have `disturbances`"),
+    Metric("failed", "seeds whose run failed"),
+    Metric("disturbed", "seeds whose run has `disturbances`"),
     Metric("flows", "empty where one seed ran", parts=OVER_SEEDS, each="flow", label="Across seeds"),
 )  # fmt: skip
 
@@ -38,7 +38,7 @@ def _one_seed(source: Any) -> dict[str, Any]:
 
 
 def _states(source: Any) -> list[dict[str, Any]]:
-    """States of a flow at a component, with what led to each if the one hook that has them told."""
+    """States of a flow at a component, with their causes if exactly one hook reported them."""
     return [_watched(states, source["told"].get("stages", ())) for states in source["rows"].get("states", ())]
 
 
@@ -59,92 +59,107 @@ CHANGE = (
     Metric("from", "the state before"),
     Metric("to", "the state after"),
     Metric("age_ms", "of the newest good sample", "ms", label="age of the newest"),
-    Metric("cause", "in words", label="because"),
+    Metric("cause", "cause, as text", label="cause"),
 )
 STATE = (
     Metric("component", "where"),
     Metric("flow", "of which flow"),
     Metric(
         "first",
-        "the state that it begins in",
-        parts=(Metric("t_s", "when it was told", "s", shown=()), Metric("state", "which", label="first")),
+        "the initial state",
+        parts=(Metric("t_s", "time of the report", "s", shown=()), Metric("state", "which", label="first")),
     ),
     Metric("count", "of changes", "count", label="changes"),
     Metric("changes", "the first 1000", parts=CHANGE, each=LIST, label="Changes of state"),
     Metric("spent_s", "time in each state", "s", each="state", label="Time in each state"),
-    Metric("causes", 'by state and cause, how often: `"hold": {"no command came": 2}`; empty of boards and'
-        " where the node died before it could tell", shown=()),
-    Metric("limited", "share of calls after which a supervisor's limits had the follower farther than"
-        " `near` from its command; null where not known", "share"),
+    Metric("causes", 'counts by state and cause: `"hold": {"no command arrived": 2}`; empty for boards,'
+        ' and if the node died before it reported', shown=()),
+    Metric("limited", "share of calls after which a supervisor's limits kept the follower farther"
+        " than `near` from its command; null if unknown", "share"),
 )  # fmt: skip
 
 
 HEAD = (
     Metric("version", "1; grows when a key changes its meaning", of=lambda _: VERSION),
     Metric("name", "of the scenario"),
-    Metric("world", "as `--world` named it ([worlds.md](worlds.md))"),
+    Metric("world", "value of `--world` ([worlds](worlds.md))"),
     Metric("seed", "of the scenario"),
     Metric("duration_s", "planned length", "s"),
-    Metric("warmup_s", "span left out of the numbers", "s"),
-    Metric("ran_s", "moment up to which records reach: less than `duration_s` if the run was stopped", "s"),
-    Metric("versions", "by name: `tcpsbed`, `python`, packages that ran in the process, and `commit` where"
-        " tcpsbed runs from a source tree under git (with `-dirty` where that was changed)",
+    Metric("warmup_s", "warm-up at the start, excluded from all numbers", "s"),
+    Metric("ran_s", "time of the last record: less than `duration_s` if the run was stopped", "s"),
+    Metric("versions", "versions by name: `tcpsbed`, `python`, packages loaded in the process, and"
+        " `commit` if tcpsbed runs from a git tree (with `-dirty` if that was changed)",
         of=lambda _: machine.versions()),
-    Metric("machine", "`cpu` (model), `cores` (that the process may use), `system`, `kernel`, `python`,"
-        " `governor` (of the clock frequency, where it can be read), `virtual` (the hypervisor, or `yes`)",
+    Metric("machine", "`cpu` (model), `cores` (available to the process), `system`, `kernel`,"
+        " `python`, `governor` (of the clock frequency, if readable), `virtual` (the"
+        " hypervisor, or `yes`)",
         of=lambda _: machine.machine()),
-    Metric("promise", "what a repetition gives: the same records on any machine (only built-in code ran),"
-        " on this machine with these versions (Python or library code ran), or similar ones (real time)"),
-    Metric("random", "`false` where nothing is drawn from the seed, so that other seeds give the same"
-        " records; `true` where something is, or may be (code of your own, real time)"),
+    Metric("promise", "reproducibility: a repetition gives the same records on any machine (only"
+        " built-in code ran), on this machine with these versions (Python or library"
+        " code ran), or similar ones (real time)",
+        label="reproducibility"),
+    Metric("random", "`false` if nothing is drawn from the seed, so that other seeds give the same"
+        " records; `true` if something is or may be (your own code, real time)"),
     Metric(
         "wall",
-        "time on the wall",
+        "wall-clock time",
         of=one_of("told"),
         parts=(
             Metric("simulate_s", "from first to last event", "s", one_of("simulate_s"), label="simulated in"),
-            Metric("total_s", "with everything around it", "s", one_of("total_s"), label="all in"),
+            Metric("total_s", "of the whole command", "s", one_of("total_s"), label="total"),
         ),
     ),
     Metric(
         "records",
-        "the rows",
+        "the recorded rows",
         parts=(
-            Metric("rows", "how many", "count", one_of("rows", "rows")),
+            Metric("rows", "number of rows", "count", one_of("rows", "rows")),
             Metric("level", "`samples`, `packets` or `events`"),
-            Metric("digits", "of percentiles", "count", one_of("rows", "digits")),
+            Metric("digits", "significant digits of percentiles", "count", one_of("rows", "digits")),
         ),
         of=lambda source: source,
     ),
-    Metric("across_seeds", "what `tcpsbed run --seeds N` found; everything else in the file is about the"
+    Metric("across_seeds", "results of `tcpsbed run --seeds N`; everything else in the file belongs to the"
         " first seed", of=_one_seed, parts=SEEDS),
-    Metric("records_sha256", "of `records.bin`", of=lambda source: source["told"].get("records_sha256", "")),
+    Metric("records_sha256", "SHA-256 of `records.bin`", of=lambda source: source["told"].get("records_sha256", "")),
 )  # fmt: skip
+OWN = (
+    Metric("name", "name in the scenario, or of its class", label="metric"),
+    Metric("of", "the flow, link or other name that the value belongs to; empty for a single value"),
+    Metric("value", "the value; null if there is none, or the metric failed"),
+    Metric("unit", "of the value"),
+    Metric("meaning", "the first line of its docstring"),
+)
 TAIL = (
+    Metric("metrics", "list of values of your own metrics (`measure.metrics`); absent without these",
+        of=lambda _: ABSENT, parts=OWN, each=LIST, label="Metrics of your own"),
     Metric(
         "events",
-        "list of scenario events as they took place",
+        "list of scenario events that occurred",
         of=lambda source: source["rows"]["events"],
         parts=(Metric("t_s", "when", "s"), Metric("name", "which")),
         each=LIST,
         label="Events",
     ),
-    Metric("states", "list of hooks that watch over a flow, also where their state never changed, and of"
-        " boards whose watchdog acted ([safety.md](safety.md), [boards.md](boards.md)). States are"
-        " `normal`, `degraded`, `hold`, `safe stop`, `recovering`; of a predictive display `live`,"
-        " `predicted`", of=_states, parts=STATE, each=LIST, label="Safety and display"),
-    Metric("assumed_free", "stages that run code, have no cost in the scenario, and so took no simulated"
-        " time"),
-    Metric("ignored", "keys of the scenario that have no effect in this world, each with the reason"
-        " (`cores`, `scheduling`, `priority` and `blocking_send` say how cores are shared in virtual time;"
-        " `radio.lena` is for 5G-LENA)", label="Without effect in this world"),
-    Metric("untried", "sentences: what the run rests on that was never tried; `tcpsbed run` says them on"
-        " standard error too ([5G-LENA](ns3.md#5g-lena))", label="Never tried"),
-    Metric("disturbances", "sentences: what ought to be checked before the result is trusted. Gaps over 1"
-        " ms, left-out ticks, lateness over 1 ms (p99), of nodes and of robots' own loops, full rings,"
-        " dropped datagrams, steps of clocks, the emulator beyond its margins (50 µs at the median, 0.3 ms"
-        " at p99, 1 % of the rate, 0.5 % loss), hooks slower than half their period, unreadable or"
-        " unordered rows, another world than was asked for, a stop before the end",
+    Metric("states", "list of supervisors and predictive displays, even if their state never"
+        " changed, and of boards whose watchdog acted ([safety](safety.md),"
+        " [boards](boards.md)). States are `normal`, `degraded`, `hold`, `safe stop`,"
+        " `recovering`; of a predictive display `live`, `predicted`",
+        of=_states, parts=STATE, each=LIST, label="Safety and display"),
+    Metric("assumed_free", "zero-cost stages: they run code, have no cost in the scenario, and so took no"
+        " simulated time"),
+    Metric("ignored", "keys of the scenario without effect in this world, each with the reason"
+        " (`cores`, `scheduling`, `priority` and `blocking_send` describe cores in"
+        " virtual time; `radio.lena` is for 5G-LENA)", label="Without effect in this world"),
+    Metric("untried", "sentences: features of this run that were never tested; also on standard error"
+        " ([5G-LENA](ns3.md#5g-lena))", label="Never tried"),
+    Metric("disturbances", "sentences: what to check before trusting the result. Stalls over 1 ms, skipped"
+        " ticks and lateness over 1 ms (p99) of nodes and of robots' own loops; full"
+        " rings; dropped datagrams; steps of clocks; the emulator beyond its margins (50"
+        " µs at the median, 0.3 ms at p99, 1 % of the rate, 0.5 % loss); hooks slower"
+        " than half their period; your own code in the network slower than 50 µs (p99);"
+        " unreadable or unordered rows; another world than requested; a stop before the"
+        " end",
         of=lambda source: disturbances.disturbances(source, source["told"], source["rows"])),
     Metric("errors", "sentences: what failed", of=lambda source: list(source["told"].get("errors", ()))),
 )  # fmt: skip

@@ -1,8 +1,8 @@
-"""Where the true time of samples went, from their making to their sink."""
+"""Where the true time of samples went, from source to sink."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tcpsbed.analysis.metrics.metric import LIST, Metric
@@ -12,7 +12,8 @@ PARTS = (
     "working",
     "delay",
     "board",
-    "endpoint",
+    "merging",
+    "retransmission",
     "system",
     "queueing",
     "serialisation",
@@ -25,31 +26,94 @@ PARTS = (
 """In the order of a sample's way."""
 
 
+OF_LINKS = {
+    "queueing": "queueing_ns",
+    "serialisation": "serialisation_ns",
+    "propagation": "propagation_ns",
+    "radio": "radio_ns",
+}
+"""Parts that links tell of."""
+UNSPLIT = (
+    ("retransmission", "a node does not know which of its datagrams came"),
+    ("system", "of the kernel that sends: the next stamp is that of the kernel that receives"),
+    ("held", "the datagram that a sample waits for at the receiving endpoint carries no true time"),
+    ("clock error", "delays are by the clocks of nodes; `clocks` bounds their errors"),
+)
+"""On sockets: what no clock sees both ends of, and why."""
+NO_EMULATOR = (("queueing, serialisation, propagation", "the network between the nodes does not tell"),)
+EMULATOR = (
+    ("propagation", "of links without a rate that packets pass without stopping: they have no account"),
+    ("emulation error", "is in `emulator`, of all packets together"),
+)
+
+
 def _parts(split: Mapping[str, Any]) -> list[dict[str, Any]]:
     found, total = split["parts_ns"], split["total_ns"]
+    shown = ((part, found[part]) for part in PARTS if part in found)
     return [
-        {"part": part, "mean_ns": found[part]["mean"], "p99_ns": found[part]["p99"], "of_ns": total}
-        for part in PARTS
-        if part in found
+        {"part": part, "of_ns": total} | {f"{key}_ns": span[key] for key in ("mean", "p99") if key in span}
+        for part, span in shown
     ]
 
 
 def _by_flow(source: Mapping[str, Any]) -> dict[str, Any]:
-    return {split["flow"]: split for split in source["told"].get("split", ())}
+    told = source["told"]
+    if "legs" not in told:
+        return {split["flow"]: split for split in told.get("split", ())}
+    found = {}
+    for flow in source["rows"]["flows"]:
+        legs = [leg for leg in told["legs"] if leg["flow"] == flow["name"]]
+        if split := _on_sockets(flow["delay_ns"], legs):
+            found[flow["name"]] = split
+    return found
+
+
+def _on_sockets(
+    delay_ns: Mapping[str, Any] | None, legs: Sequence[Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """The delay by clocks and what the last node adds, split into what nodes and emulator know, and `unsplit`, the rest."""
+    last = [leg for leg in legs if leg["ends"]]
+    if not last or not delay_ns or delay_ns.get("mean") is None:
+        return None
+    parts = dict.fromkeys(PARTS, 0.0)
+    for leg in legs:
+        for part, span in leg["parts_ns"].items():
+            parts[part] += span["mean"]
+    hops = [hop for leg in legs for hop in leg["hops"]]
+    packets = max((hop["packets"] for hop in hops), default=0)
+    for hop in hops:
+        for part, key in OF_LINKS.items():
+            parts[part] += hop[key] * hop["packets"] / packets
+    samples = sum(leg["samples"] for leg in last)
+    behind = sum(leg["total_ns"] * leg["samples"] for leg in last) / samples
+    total = delay_ns["mean"] + behind
+    parts["unsplit"] = total - sum(parts.values())
+    why = (*UNSPLIT, *(EMULATOR if hops else NO_EMULATOR))
+    return {
+        "samples": samples,
+        "total_ns": total,
+        "parts_ns": {part: {"mean": mean} for part, mean in parts.items() if mean},
+        "components": [component for leg in legs for component in leg["components"]],
+        "hops": hops,
+        "unsplit": [{"part": part, "why": reason} for part, reason in why],
+    }
 
 
 PART = (
     Metric(
         "part",
-        "`waiting` at a component: for a turn, a core, the tick of a stage, a send that blocks · `working`: core time of"
-        " stages · `delay` of stages · `board`: to a board and back · `endpoint`: its endpoint kept it until the"
-        " datagram was sent that completed it, to merge or to pace, or because what was sent before was lost · `system`:"
-        " `send` and `receive` of nodes · `queueing` · `serialisation` · `propagation` with jitter · `radio`:"
-        " retransmissions on radio links · `unsplit`: in a network that does not tell · `held` by the endpoint that received"
-        " it, for what comes before it · `playout`",
+        "`waiting` at a component: for a turn, a core, the tick of a stage, a blocking"
+        " send · `working`: core time of stages · `delay` of stages · `board`: to a"
+        " board and back · `merging`: in the endpoint until first sent, to merge, to"
+        " pace, or for lack of room · `retransmission`: from then (or from hand-over, if"
+        " unknown) until the datagram was sent that repeated or repaired the sample or"
+        " an earlier one · `system`: `send` and `receive` of nodes · `queueing` ·"
+        " `serialisation` · `propagation` with jitter · `radio`: retransmissions on"
+        " radio links · `unsplit`: in a network that does not report · `held` by the"
+        " receiving endpoint, for earlier samples · `playout`",
     ),
     Metric("mean_ms", "over all samples", "ms"),
-    Metric("p99_ms", "over all samples, within 2 %", "ms"),
+    Metric("p99_ms", "over all samples, within 2 %, in virtual time", "ms"),
     Metric(
         "share",
         "of the total",
@@ -57,15 +121,19 @@ PART = (
         lambda part: part["mean_ns"] / part["of_ns"] if part["of_ns"] else None,
     ),
 )
+NOT_SPLIT = (
+    Metric("part", "part contained in `unsplit`"),
+    Metric("why", "reason why it cannot be separated"),
+)
 COMPONENT = (
-    Metric("component", "that samples left"),
+    Metric("component", "name of the component"),
     Metric("samples", "how many", "count"),
     Metric("waiting_ms", "mean", "ms"),
     Metric("working_ms", "mean", "ms"),
 )
 HOP = (
-    Metric("link", "that took packets"),
-    Metric("packets", "how many, also of samples that were lost later", "count"),
+    Metric("link", "name of the link"),
+    Metric("packets", "followed packets, also of samples that were lost later", "count"),
     Metric("queueing_ms", "mean", "ms"),
     Metric("serialisation_ms", "mean", "ms"),
     Metric("propagation_ms", "mean, with jitter", "ms"),
@@ -73,44 +141,54 @@ HOP = (
 )
 SPLIT = Metric(
     "split",
-    "by flow, in virtual time: what the true time of its samples went to that came to their sink, over the whole run."
-    " Of a run with more than 131,072 samples one of 2, 4, 8 … is followed, at the level `packets` every one",
+    "by flow: true time of delivered samples by cause, over the whole run; on"
+    " sockets their time by clocks, as far as nodes and emulator know it. Of more"
+    " than 65,536 samples one in 2, 4, 8 … is followed; at the level `packets` every"
+    " one",
     of=_by_flow,
     parts=(
-        Metric("samples", "that came and were followed", "count"),
+        Metric("samples", "delivered samples that were followed", "count"),
         Metric(
             "total_ms",
-            "mean true time from making to sink, playout and last stages included: the parts add up to it",
+            "mean true time from source to sink, including playout and last stages: the sum"
+            " of the parts; on sockets the mean of `delay_ms` plus the time in the last node",
             "ms",
         ),
         Metric(
             "clock_error_ms",
-            "by how much ages that are stamped by clocks of nodes are longer on the average",
+            "in virtual time, mean excess of ages stamped by the clocks of nodes",
             "ms",
         ),
         Metric(
             "parts",
-            "those that are not nought",
+            "parts that are not zero",
             of=_parts,
             parts=PART,
             each=LIST,
-            label="What the true time went to, by part",
+            label="True time by cause",
         ),
         Metric(
             "components",
-            "on the way, and all samples there",
+            "components of the path, and the followed samples that left them",
             parts=COMPONENT,
             each=LIST,
-            label="The same, by component",
+            label="True time by component",
         ),
         Metric(
             "hops",
-            "links; one without a rate that packets pass without stopping is part of `propagation` and not listed",
+            "links; a link without a rate belongs to `propagation` and is not listed",
             parts=HOP,
             each=LIST,
-            label="The same, by link",
+            label="True time by link",
+        ),
+        Metric(
+            "unsplit",
+            "on sockets: contents of the part `unsplit`",
+            parts=NOT_SPLIT,
+            each=LIST,
+            label="Parts that sockets cannot separate",
         ),
     ),
     each="flow",
-    label="What the true time went to",
+    label="True time",
 )

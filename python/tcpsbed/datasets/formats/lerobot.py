@@ -11,7 +11,6 @@ Column `k` of a list is named `action[k]`, or, where the data set's `info.json` 
 the folder `meta` above it, `action.kLeftElbow`. Without a choice `action` is read.
 """
 
-import json
 import math
 import re
 from pathlib import Path
@@ -93,7 +92,7 @@ def _path(folder: Path, episode: int, key: str, default: str, place: dict[str, A
     chunk = episode // _chunk_size(folder, info)
     try:
         if not _PLAIN.fullmatch(pattern) or ".." in Path(pattern).parts:
-            raise ValueError("it leads out of the data set, or is no pattern of names")
+            raise ValueError("it leads out of the data set, or is not a file pattern")
         path = folder / pattern.format(episode_index=episode, episode_chunk=chunk, **place)
     except (KeyError, IndexError, ValueError, AttributeError) as error:
         found = f"{key} {pattern!r} ({error})"
@@ -119,7 +118,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _of_episode(folder: Path, episode: int, columns: dict[str, str]) -> dict[str, Any]:
-    """What the tables in `meta/episodes` of v3 say of an episode, by the names that `columns` gives it."""
+    """The entry of an episode in the tables of `meta/episodes` (v3), by the names of `columns`."""
     known = 0
     for file in sorted((folder / "meta" / "episodes").glob("*/*.parquet")):
         table = _parquet(file, ["episode_index", *columns.values()])
@@ -153,7 +152,7 @@ def _parquet(path: Path, columns: list[str] | None = None) -> Any:
 
 
 def _batches(path: Path, file: Any, columns: list[str] | None) -> list[Any]:
-    """The rows in parts, as long as they fit: a few bytes of Parquet may stand for any number of equal values."""
+    """The rows in parts, within a size limit: a few bytes of Parquet can encode any number of equal values."""
     if file.metadata.num_rows > MOST:
         allowed = f"an episode of at most {MOST} rows: take a part of it"
         raise DataError(f"{file.metadata.num_rows} rows", file=path, allowed=allowed)
@@ -236,17 +235,12 @@ def _times(path: Path, table: Any, features: dict[str, Any]) -> Values:
 
 
 def _features(path: Path) -> dict[str, Any]:
-    """Return what `info.json` says, or nothing if there is none."""
+    """Return the content of `info.json`, or nothing if it does not exist."""
     for folder in (path.parent, path.parent / "meta", *(p / "meta" for p in list(path.parents)[1:4])):
         info = folder / "info.json"
         if not info.is_file():
             continue
-        try:
-            found = json.loads(inputs.text(info, "the info.json of the data set"))
-        except (ValueError, RecursionError, OSError) as error:
-            raise DataError(
-                f"not JSON: {error}", file=info, allowed="the info.json of the data set"
-            ) from error
+        found = inputs.from_json(info, "the info.json of the data set", inputs.DOCUMENT_BYTES)
         return found if isinstance(found, dict) else {}
     return {}
 

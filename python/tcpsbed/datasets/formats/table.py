@@ -14,6 +14,7 @@ import numpy as np
 from tcpsbed.datasets.formats.lines import check_times, head, numbers
 from tcpsbed.datasets.track import Block, BlockKind, Track, Values
 from tcpsbed.errors import DataError
+from tcpsbed.nearest import close_match
 
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 TIME_NAME = re.compile(r"(time|t|timestamp)(?:[_ ]?\(?\[?(s|ms|us|ns)\)?\]?)?", re.IGNORECASE)
@@ -49,7 +50,8 @@ def read(
     if at is None:
         return _track(path, names, _regular(path, rate_hz, len(table)), table)
     if rate_hz is not None:
-        raise DataError(f"rate_hz, and a column of time ({names[at]})", file=path, allowed="one of the two")
+        found = f"rate_hz beside the column of time {names[at]}"
+        raise DataError(found, file=path, allowed="no rate_hz, or a file without a column of time")
     times_s = table[:, at] * _seconds(path, time_unit or unit)
     check_times(path, times_s, skip + 1)
     return _track(path, names[:at] + names[at + 1 :], times_s, np.delete(table, at, axis=1))
@@ -84,14 +86,16 @@ def _time_column(path: Path, names: list[str], wanted: str | int | None) -> tupl
         return (hits[0][0], hits[0][1].group(2)) if hits else (None, None)
     at = wanted if isinstance(wanted, int) else names.index(wanted) if wanted in names else -1
     if not 0 <= at < len(names):
-        raise DataError(f"no column {wanted!r}", file=path, key="time", allowed=", ".join(names[:24]))
+        raise DataError(
+            f"no column {wanted!r}", file=path, key="time", allowed=close_match(str(wanted), names[:24])
+        )
     match = TIME_NAME.fullmatch(names[at])
     return at, match.group(2) if match else None
 
 
 def _seconds(path: Path, unit: str | None) -> float:
     if unit is not None and unit.lower() not in SECONDS:
-        raise DataError(f"{unit!r}", file=path, key="time_unit", allowed=", ".join(SECONDS))
+        raise DataError(f"{unit!r}", file=path, key="time_unit", allowed=close_match(unit, SECONDS))
     return SECONDS[(unit or "s").lower()]
 
 

@@ -1,4 +1,4 @@
-"""VibTac-12 (Kursun and Patooghy 2020): what an accelerometer and a microphone give on twelve textures, one a row.
+"""VibTac-12 (Kursun and Patooghy 2020): accelerometer and microphone on twelve textures, one per row.
 
 A folder with `X.csv`, `Y.csv`, `Z.csv`: a row a texture, 20 s at 200 Hz, in the units of the sensor. The sound, 8 kHz, is in
 `S.csv`, a row a texture too, or in `TextureN.wav`. With it a recording has 8000 rows a second, and the motion holds between

@@ -10,38 +10,38 @@
 //! < {"op":"ready","loops":[{"channels":{"0":"127.0.0.1:5000"},"aside":"127.0.0.1:5001"}],"rings":["…"],"captures":["…"]}
 //!   (or "gates":[{"node":1,"channel":0,"address":"…"}])
 //! > {"op":"start","at_ns":123,"channels":{"0":"…"},"asides":{"0":["…"]},"aside_senders":[[0,"…"],[0,"…"]]}
+//! > {"op":"event","number":3,"name":"hand rests","at_ns":1000,"action":{"kind":"flow","flow":0,"running":false}}
+//!   any time before the stop: a node lives through it as through an event of its plan, at once where there is no "at_ns",
+//!   and its row has the number; so does the emulator, of links, routes and background traffic
+//! < {"op":"event","number":3}                                             or {"op":"refused","number":3,"error":"…"}
+//!   from a node; what the emulator refuses is among the errors of its report
 //! > {"op":"stop"}                                                          (or the end of input)
 //! < {"op":"done","reports":[…]}
-//! < {"op":"failed","error":"…"}
+//! < {"op":"failed","kind":"world","error":"…"}                            as `RunError::told` has it
 //! ```
 
+mod attach;
 mod loops;
 mod words;
 
+pub use attach::Attach;
+pub use words::asked;
+
 use super::{emulator::Emulator, replayer::Replayer, session::Files};
-use crate::assets::Disk;
-use crate::os::{namespace, wait::Detach};
+use crate::os::namespace;
 use loops::{guarded, Loops};
 use serde_json::{json, Value};
 use std::{
     io::{BufRead, Write},
     path::PathBuf,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::channel,
+    },
 };
-use tcps_net::ForeignCode;
-use tcps_node::assets::Assets;
-use tcps_plan::{report::Report, Background, Need, RunError};
+use tcps_core::ids::NodeId;
+use tcps_plan::{report::Report, Background, RunError};
 use words::{say, Lines, Prepare, Start};
-
-/// Gives a thread what it needs for Python code, or what is needed without it.
-pub trait Attach: Sync {
-    /// Runs `body` in the calling thread; if the loop itself needs `python`, attached to the interpreter.
-    fn attached(&self, python: Need, body: &mut dyn FnMut(&mut dyn Assets, &mut dyn Detach));
-    /// What makes the code of the user's in the network.
-    fn code(&self) -> Box<dyn ForeignCode> {
-        Box::new(Disk)
-    }
-}
 
 /// Serves one run; tells whether it went well.
 pub fn serve(input: impl BufRead + Send + 'static, output: &mut dyn Write, attach: &dyn Attach) -> bool {
@@ -53,9 +53,14 @@ pub fn serve(input: impl BufRead + Send + 'static, output: &mut dyn Write, attac
         None => serve_emulator(p, lines, output, attach),
     });
     match result {
-        Ok(reports) => say(output, &json!({"op": "done", "reports": reports})),
+        Ok(mut reports) => {
+            reports.iter_mut().take(1).for_each(|report| report.code = attach.costs());
+            say(output, &json!({"op": "done", "reports": reports}));
+        }
         Err(e) => {
-            say(output, &json!({"op": "failed", "error": e.to_string()}));
+            let mut failed = json!(e.told());
+            failed["op"] = "failed".into();
+            say(output, &failed);
             return false;
         }
     }
@@ -82,8 +87,9 @@ fn serve_emulator<I: BufRead + Send + 'static>(
     let start = lines.next::<Start>("start")?;
     let at_ns = start.at_ns;
     let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
-    lines.until_stop(stop);
-    Ok(vec![emulator.run(&start.listeners(), at_ns, stop)?])
+    let (steer, steering) = channel();
+    lines.until_stop(stop, move |event| drop(steer.send(event)));
+    Ok(vec![emulator.run(&start.listeners(), at_ns, stop, steering)?])
 }
 
 /// What is beside the switches of others: links that are emulated, background traffic that is datagrams, or both.
@@ -105,17 +111,18 @@ fn serve_beside<I: BufRead + Send + 'static>(
     let start = lines.next::<Start>("start")?;
     let at_ns = start.at_ns;
     let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
-    lines.until_stop(stop);
+    let (steer, steering) = channel();
+    lines.until_stop(stop, move |event| drop(steer.send(event)));
     std::thread::scope(|scope| {
         let traffic = replayer.map(|r| scope.spawn(move || r.run(&p.plan, at_ns, stop)));
         let mut reports = Vec::new();
         if let Some(emulator) = emulator {
             // Without links the run is over, for traffic as well.
             let failed = |_: &RunError| stop.store(true, Ordering::Relaxed);
-            reports.push(emulator.run(&start.listeners(), at_ns, stop).inspect_err(failed)?);
+            reports.push(emulator.run(&start.listeners(), at_ns, stop, steering).inspect_err(failed)?);
         }
         if let Some(thread) = traffic {
-            let died = |_| RunError::new("the loop of background traffic died (please report this)");
+            let died = |_| RunError::bug("the loop of background traffic died");
             reports.push(thread.join().map_err(died)?);
         }
         Ok(reports)
@@ -125,7 +132,7 @@ fn serve_beside<I: BufRead + Send + 'static>(
 /// A node that has nothing but background traffic.
 fn serve_traffic<I: BufRead + Send + 'static>(
     p: &Prepare,
-    node: u16,
+    node: NodeId,
     mut lines: Lines<I>,
     output: &mut dyn Write,
     attach: &dyn Attach,
@@ -137,13 +144,13 @@ fn serve_traffic<I: BufRead + Send + 'static>(
     say(output, &json!({"op": "ready", "loops": [], "rings": [], "captures": []}));
     let start = lines.next::<Start>("start")?;
     let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
-    lines.until_stop(stop);
+    lines.until_stop(stop, drop);
     Ok(vec![replayer.run(&p.plan, start.at_ns, stop)])
 }
 
 fn serve_node<I: BufRead + Send + 'static>(
     p: Prepare,
-    node: u16,
+    node: NodeId,
     mut lines: Lines<I>,
     output: &mut dyn Write,
     attach: &dyn Attach,
@@ -165,10 +172,10 @@ fn serve_node<I: BufRead + Send + 'static>(
         let captures: Vec<&PathBuf> = files.iter().filter_map(|f| f.capture.as_ref()).collect();
         say(output, &json!({"op": "ready", "loops": ready, "rings": rings, "captures": captures}));
         let start = lines.next::<Start>("start")?;
-        lines.until_stop(stop);
+        lines.until_stop(stop, loops.asks());
         let at_ns = start.at_ns;
         loops.start(&start.peers(), at_ns);
-        let mut reports = loops.reports();
+        let mut reports = loops.reports(&p.plan, node, output);
         if p.taps.is_some() {
             let first = reports.first_mut().and_then(|r| r.nodes.first_mut()).and_then(|n| n.real.as_mut());
             first.into_iter().for_each(|real| real.socket_drops += namespace::drops());

@@ -17,13 +17,14 @@ use std::{
     path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
 };
-use tcps_plan::{Background, Plan, RunError};
+use tcps_core::ids::{ChannelId, ComponentId, NodeId};
+use tcps_plan::{Action, Background, EventPlan, Plan, RunError};
 
 /// What is to be prepared.
 #[derive(Deserialize)]
 pub(super) struct Prepare {
     pub plan: Plan,
-    pub node: Option<u16>,
+    pub node: Option<NodeId>,
     /// Rings are files with this name and a number.
     pub ring: PathBuf,
     /// Captures of loops are files with this name and a number; absent: none.
@@ -40,8 +41,8 @@ pub(super) struct Prepare {
 
 impl Prepare {
     /// Whether background traffic begins or ends at a node, and nothing else does.
-    pub fn only_traffic(&self, node: u16) -> bool {
-        let ends_here = self.plan.network.traffic.iter().any(|t| [t.from, t.to].contains(&node));
+    pub fn only_traffic(&self, node: NodeId) -> bool {
+        let ends_here = self.plan.network.traffic.iter().any(|t| [t.from, t.to].contains(&node.0));
         self.plan.real.background == Background::Datagrams && ends_here && self.plan.loops(node).is_empty()
     }
 
@@ -61,16 +62,17 @@ pub(super) struct Start {
     pub channels: BTreeMap<String, SocketAddr>,
     /// Where datagrams outside channels go, per node: to its loops, or its gate.
     #[serde(default)]
-    pub asides: BTreeMap<u16, Vec<SocketAddr>>,
+    pub asides: BTreeMap<NodeId, Vec<SocketAddr>>,
     /// Where they come from: a node sends from the socket of each of its loops.
     #[serde(default)]
-    pub aside_senders: Vec<(u16, SocketAddr)>,
+    pub aside_senders: Vec<(NodeId, SocketAddr)>,
 }
 
 impl Start {
     /// The peers of a loop.
     pub fn peers(self) -> Addresses {
-        let channels = self.channels.iter().filter_map(|(c, a)| Some((c.parse().ok()?, *a))).collect();
+        let channels =
+            self.channels.iter().filter_map(|(c, a)| Some((ChannelId(c.parse().ok()?), *a))).collect();
         let aside_senders = self.aside_senders.iter().map(|&(n, a)| (a, n)).collect();
         Addresses { channels, asides: self.asides, aside_senders }
     }
@@ -81,7 +83,7 @@ impl Start {
         for (key, address) in self.channels {
             let (node, channel) = key.split_once(':').unwrap_or(("", ""));
             if let (Ok(node), Ok(channel)) = (node.parse(), channel.parse()) {
-                channels.insert((node, channel), address);
+                channels.insert((NodeId(node), ChannelId(channel)), address);
             }
         }
         let aside_senders = self.aside_senders.into_iter().collect();
@@ -98,25 +100,70 @@ impl<I: BufRead + Send + 'static> Lines<I> {
     /// The next line, which must be a word of the kind `op`.
     pub fn next<T: for<'a> Deserialize<'a>>(&mut self, op: &str) -> Result<T, RunError> {
         let mut line = String::new();
-        let n = self.input.read_line(&mut line).map_err(|e| RunError::new(format!("control: {e}")))?;
+        let n = self.input.read_line(&mut line).map_err(|e| RunError::world(format!("control: {e}")))?;
         if n == 0 {
-            return Err(RunError::new(format!("control: input ended before \"{op}\"")));
+            return Err(RunError::world(format!("control: input ended before \"{op}\"")));
         }
-        let value: Value = serde_json::from_str(&line).map_err(|e| RunError::new(format!("control: {e}")))?;
+        let value: Value =
+            serde_json::from_str(&line).map_err(|e| RunError::world(format!("control: {e}")))?;
         if value["op"] != op {
-            return Err(RunError::new(format!("control: \"{op}\" expected, got {}", value["op"])));
+            return Err(RunError::world(format!("control: \"{op}\" expected, got {}", value["op"])));
         }
-        serde_json::from_value(value).map_err(|e| RunError::new(format!("control: {op}: {e}")))
+        serde_json::from_value(value).map_err(|e| RunError::world(format!("control: {op}: {e}")))
     }
 
-    /// Sets `stop` at the next line or the end of input: the orchestrator asks for it, or is gone.
-    pub fn until_stop(mut self, stop: &'static AtomicBool) {
+    /// Sets `stop` at the next line or the end of input: the orchestrator asks for it, or is gone. Events that it asks for
+    /// before that are given to `steer`.
+    pub fn until_stop(mut self, stop: &'static AtomicBool, steer: impl Fn(Value) + Send + 'static) {
         std::thread::spawn(move || {
             let mut line = String::new();
-            let _ = self.input.read_line(&mut line);
+            while self.input.read_line(&mut line).is_ok() {
+                match serde_json::from_str::<Value>(&line) {
+                    Ok(asked) if asked["op"] == "event" => steer(asked),
+                    _ => break,
+                }
+                line.clear();
+            }
             stop.store(true, Ordering::Relaxed);
         });
     }
+}
+
+/// An event that a node, or what lies between the nodes, is asked for while it runs, with its number in rows.
+pub fn asked(plan: &Plan, node: Option<NodeId>, line: &Value) -> Result<(u32, EventPlan), RunError> {
+    let mut table = line.as_object().cloned().unwrap_or_default();
+    table.remove("op");
+    let number = table.remove("number").and_then(|n| u32::try_from(n.as_u64()?).ok());
+    let Some(number) = number.filter(|n| *n as usize >= plan.events.len()) else {
+        return Err(RunError::config(format!(
+            "control: event: found \"number\": {}; allowed: {} and more, since the plan has those below, as in \
+             \"number\": {1}",
+            line["number"],
+            plan.events.len()
+        )));
+    };
+    table.entry("at_ns").or_insert(0.into());
+    let event: EventPlan =
+        serde_json::from_value(table.into()).map_err(|e| RunError::config(format!("control: event: {e}")))?;
+    plan.check_event(&event)?;
+    let of = |component: ComponentId| plan.components[component].node;
+    let whose = match event.action {
+        Action::Flow { flow, .. } => plan.flows[flow].path.first().map(|v| of(v.component)),
+        Action::Component { component, .. } => Some(of(component)),
+        Action::Clock { node, .. } => Some(node),
+        Action::Link { .. } | Action::Reroute | Action::Traffic { .. } => None,
+    };
+    if whose != node {
+        let name = |n: Option<NodeId>| n.map_or("the network", |n| plan.nodes[n].name.as_str());
+        return Err(RunError::config(format!(
+            "control: event {:?}: found an action of {} at {}; allowed: flow (at its first component), component, \
+             clock of a node there, link, reroute, traffic at the network",
+            event.name,
+            name(whose),
+            name(node)
+        )));
+    }
+    Ok((number, event))
 }
 
 /// Says a line.

@@ -20,8 +20,13 @@ use crate::{
     kernel_tcp,
     os::ring::Producer,
 };
-use std::{fs::File, path::Path, sync::atomic::AtomicBool};
-use tcps_core::time::Time;
+use serde_json::Value;
+use std::{
+    fs::File,
+    path::Path,
+    sync::{atomic::AtomicBool, mpsc::Receiver},
+};
+use tcps_core::{ids::LinkId, time::Time};
 use tcps_net::ForeignCode;
 use tcps_plan::{report::Report, Isolation, Plan, RunError};
 use world::{report, World};
@@ -91,8 +96,15 @@ impl<'a> Emulator<'a> {
         }
     }
 
-    /// Joins the nodes, and runs to the end of the plan or until `stop`. Run time is 0 at `start` (CLOCK_MONOTONIC).
-    pub fn run(self, listeners: &Listeners, start: Time, stop: &AtomicBool) -> Result<Report, RunError> {
+    /// Joins the nodes, and runs to the end of the plan or until `stop`, with the events that it is asked for meanwhile.
+    /// Run time is 0 at `start` (CLOCK_MONOTONIC).
+    pub fn run(
+        self,
+        listeners: &Listeners,
+        start: Time,
+        stop: &AtomicBool,
+        steering: Receiver<Value>,
+    ) -> Result<Report, RunError> {
         let (plan, nodes) = (self.plan, self.plan.nodes.len());
         let flows = Flows::new(plan, &listeners.channels);
         let mut names = plan.nodes.iter().map(|n| n.name.clone()).collect();
@@ -100,7 +112,7 @@ impl<'a> Emulator<'a> {
         let ports: Box<dyn Ports + 'a> = match self.entrance {
             Entrance::Gates(gates) => Box::new(gates.joined(plan, listeners)),
             Entrance::Taps(listener) => {
-                Box::new(Devices::new(listener.devices(nodes)?, Nodes::new(nodes as u16, flows)))
+                Box::new(Devices::new(listener.devices(nodes)?, Nodes::new(nodes, flows)))
             }
             Entrance::Wires(spec, devices, leads, ends) => {
                 (wired, names) = (Some(spec), ends);
@@ -110,11 +122,11 @@ impl<'a> Emulator<'a> {
         };
         let traffic = plan.network.traffic.len() as u16;
         let network = Layers::new(self.network).stopping(traffic, plan.duration_ns);
-        let ways = plan.channels.iter().flat_map(|c| [(0, c.a, c.b), (0, c.b, c.a)]);
+        let ways = plan.channels.iter().flat_map(|c| [(0, c.a.0, c.b.0), (0, c.b.0, c.a.0)]);
         let real = &plan.real;
         let pace = Pace { waiting: real.waiting, spin_ns: real.spin_ns, realtime: real.realtime };
-        let world = World::new(plan, self.ring, stop);
+        let world = World::new(plan, self.ring, stop, steering);
         let ended = Engine::new(world, ports, network, Accounts::new(ways, false), start, pace).run();
-        Ok(report(ended, &names, |link| wired.is_none_or(|w| w.carries(link))))
+        Ok(report(ended, &names, |link| wired.is_none_or(|w| w.carries(LinkId(link)))))
     }
 }

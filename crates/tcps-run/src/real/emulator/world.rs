@@ -1,22 +1,31 @@
-//! The network of a scenario as the host of an engine: its events, looks at its queues, and rows of what happens in it.
+//! The network of a scenario as the host of an engine: its events, samples of its queues, and rows of what happens in it.
 
 use crate::{
     carrier::Carrier,
     emu::{Between, Ended, Host, Layers},
     network_rows,
     os::ring::Producer,
-    real::{events::Events, session::DRAIN_NS},
+    real::{
+        control::asked,
+        events::{Events, Steered},
+        session::DRAIN_NS,
+    },
 };
-use std::sync::atomic::{AtomicBool, Ordering};
+use serde_json::Value;
+use std::sync::{
+    atomic::{AtomicBool, Ordering},
+    mpsc::Receiver,
+};
 use tcps_core::{
+    ids::{LinkId, NodeId},
     record::{DropReason, Kind, Record},
     time::{Time, NEVER},
 };
-use tcps_net::Packet;
+use tcps_net::{Packet, Passage};
 use tcps_plan::net::LinkChange;
 use tcps_plan::{
     report::{EmulatedPath, NodeSelf, RealSelf, Report},
-    Action, Plan,
+    Action, EventPlan, Plan,
 };
 
 /// A scenario between its nodes, until its end or until it is stopped.
@@ -24,6 +33,7 @@ pub(super) struct World<'a> {
     plan: &'a Plan,
     ring: Producer,
     stop: &'a AtomicBool,
+    steering: Receiver<Value>,
     events: Events,
     probe_at: Time,
     errors: Vec<String>,
@@ -31,13 +41,12 @@ pub(super) struct World<'a> {
 
 impl<'a> World<'a> {
     /// Of a plan, with rows in a ring.
-    pub fn new(plan: &'a Plan, ring: Producer, stop: &'a AtomicBool) -> Self {
+    pub fn new(plan: &'a Plan, ring: Producer, stop: &'a AtomicBool, steering: Receiver<Value>) -> Self {
         let probe_at = if plan.queue_probe_ns.is_some() { 0 } else { NEVER };
-        Self { plan, ring, stop, events: Events::new(plan), probe_at, errors: Vec::new() }
+        Self { plan, ring, stop, steering, events: Events::new(plan), probe_at, errors: Vec::new() }
     }
 
-    fn apply(&mut self, number: usize, b: &mut Between<'_>) {
-        let event = &self.plan.events[number];
+    fn apply(&mut self, number: u32, event: &EventPlan, b: &mut Between<'_>) {
         let stopped = b.network.has_stopped();
         let network = b.network.present();
         match &event.action {
@@ -55,7 +64,7 @@ impl<'a> World<'a> {
             }
             Action::Flow { .. } | Action::Component { .. } | Action::Clock { .. } => {}
         }
-        self.ring.push(&Record { index: number as u32, ..Record::new(b.now, Kind::Event) });
+        self.ring.push(&Record { index: number, ..Record::new(b.now, Kind::Event) });
     }
 
     fn probe_queues(&mut self, now: Time, network: &mut Carrier) {
@@ -81,11 +90,21 @@ impl Host for World<'_> {
     }
 
     fn act(&mut self, mut b: Between<'_>) -> bool {
+        while let Ok(line) = self.steering.try_recv() {
+            match asked(self.plan, None, &line) {
+                Ok((number, event)) => self.events.take(b.now, Steered { number, event, noted: true }),
+                Err(e) => self.errors.push(e.to_string()),
+            }
+        }
         if self.next() > b.now {
             return false;
         }
+        let plan = self.plan;
         while let Some(number) = self.events.due(b.now) {
-            self.apply(number, &mut b);
+            self.apply(number as u32, &plan.events[number], &mut b);
+        }
+        while let Some(s) = self.events.steered(b.now) {
+            self.apply(s.number, &s.event, &mut b);
         }
         if self.probe_at <= b.now {
             self.probe_queues(b.now, b.network.present());
@@ -93,14 +112,18 @@ impl Host for World<'_> {
         true
     }
 
-    fn dropped(&mut self, at: Time, packet: &Packet, link: u16, reason: DropReason) {
+    fn dropped(&mut self, at: Time, packet: &Packet, link: LinkId, reason: DropReason) {
         let row = network_rows::dropped(at, packet, link, reason);
         row.iter().for_each(|row| self.ring.push(row));
     }
 
+    fn passed(&mut self, passage: &Passage) {
+        network_rows::hop(passage).iter().for_each(|row| self.ring.push(row));
+    }
+
     fn gap(&mut self, now: Time, late: Time) {
         // The emulator comes after the nodes.
-        let node = self.plan.nodes.len() as u16;
+        let node = NodeId(self.plan.nodes.len() as u16);
         self.ring.push(&Record { value: late, node, ..Record::new(now, Kind::Gap) });
     }
 }
@@ -112,6 +135,7 @@ pub(super) fn report(ended: Ended<World<'_>>, names: &[String], carries: impl Fn
     let (links, traffic) = network.accounts();
     let carried = (0..).zip(links).filter(|(number, _)| carries(*number));
     report.accounts(carried.map(|(_, link)| link).collect(), traffic);
+    report.hops(host.plan, &network.hops());
     report.errors.extend(network.failures());
     report.errors.extend(network.failure().map(str::to_owned));
     report.interrupted = network.failure().is_some();
@@ -134,29 +158,58 @@ pub(super) fn report(ended: Ended<World<'_>>, names: &[String], carries: impl Fn
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assets::Disk;
-    use crate::emu::Accounts;
+    use crate::{assets::Disk, emu::Accounts, os::ring::Consumer};
     use serde_json::json;
+    use std::sync::mpsc::channel;
+    use tcps_core::record::RECORD_BYTES;
 
-    #[test]
-    fn an_event_that_fails_is_told_by_its_name() {
-        let change = json!({"kind": "link", "links": [7], "rate_bps": 1e6, "delay_ns": null, "loss": null, "up": null});
+    /// What a world of one link, whose plan has these events, says after its first turn and these lines.
+    fn told(events: &Value, lines: &[Value]) -> (Vec<String>, Vec<Record>) {
         let plan: Plan = serde_json::from_value(json!({
             "name": "p", "seed": 1, "duration_ns": 1, "sessions": ["a"], "components": [], "flows": [],
             "nodes": [{"name": "a"}, {"name": "b"}],
             "network": {"vertices": ["a", "b"], "links": [{"name": "l", "from": 0, "to": 1}]},
-            "events": [{"at_ns": 0, "name": "the line slows down", "action": change}],
+            "events": events,
         }))
         .unwrap();
-        let place = std::env::temp_dir().join(format!("tcps-world-{}", std::process::id()));
+        let place = std::env::temp_dir().join(format!("tcps-world-{}-{}", std::process::id(), lines.len()));
         let stop = AtomicBool::new(false);
-        let mut world = World::new(&plan, Producer::create(&place, 16).unwrap(), &stop);
+        let (steer, steering) = channel();
+        lines.iter().for_each(|line| steer.send(line.clone()).unwrap());
+        let mut world = World::new(&plan, Producer::create(&place, 16).unwrap(), &stop, steering);
         let mut network = Layers::new(Carrier::new(&plan, None, true, &mut Disk).unwrap());
         let mut accounts = Accounts::new([], false);
         let (network, accounts) = (&mut network, &mut accounts);
-        assert!(world.act(Between { now: 0, latest: 0, network, accounts, clients: 0 }));
+        world.act(Between { now: 0, latest: 0, network, accounts, clients: 0 });
+        let mut bytes = Vec::new();
+        Consumer::open(&place).unwrap().drain(&mut bytes);
         std::fs::remove_file(&place).unwrap();
-        let told = &world.errors[0];
-        assert!(told.starts_with("events.the line slows down: "), "{told}");
+        let rows =
+            bytes.chunks_exact(RECORD_BYTES).map(|b| Record::from_bytes(b.try_into().unwrap()).unwrap());
+        (world.errors, rows.collect())
+    }
+
+    fn change(link: u16) -> Value {
+        json!({"kind": "link", "links": [link], "rate_bps": 1e6, "delay_ns": null, "loss": null, "up": null})
+    }
+
+    #[test]
+    fn an_event_that_fails_is_told_by_its_name() {
+        let events = json!([{"at_ns": 0, "name": "the line slows down", "action": change(7)}]);
+        let (errors, _) = told(&events, &[]);
+        assert!(errors[0].starts_with("events.the line slows down: "), "{errors:?}");
+    }
+
+    #[test]
+    fn an_event_that_is_asked_for_happens_and_leaves_a_row_with_its_number() {
+        let ask = |number: u32, action: Value| json!({"op": "event", "number": number, "name": "e", "action": action});
+        let reroute = json!({"kind": "reroute"});
+        let clock = json!({"kind": "clock", "node": 1, "step_ns": 5});
+        let (errors, rows) = told(&json!([]), &[ask(3, change(0)), ask(4, reroute), ask(5, clock)]);
+        assert_eq!(
+            rows.iter().map(|r| (r.kind, r.index)).collect::<Vec<_>>(),
+            [(Kind::Event, 3), (Kind::Event, 4)]
+        );
+        assert!(errors.len() == 1 && errors[0].contains("found an action of b at the network"), "{errors:?}");
     }
 }

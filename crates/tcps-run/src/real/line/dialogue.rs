@@ -9,7 +9,7 @@ use super::board_clock::BoardClock;
 use std::collections::VecDeque;
 use tcps_core::{report::Damage, time::Time};
 use tcps_node::{
-    outside::{News, Ride},
+    host::{BoardEvent, BoardRequest},
     LOST_NS,
 };
 use tcps_wire::board::{self, Counts, Read, Reader, Repr};
@@ -26,9 +26,9 @@ struct Riding {
 
 /// What a board tells.
 #[derive(Debug, PartialEq)]
-pub enum Told {
-    /// News for the node.
-    News(News),
+pub enum LineEvent {
+    /// Events for the node.
+    BoardEvent(BoardEvent),
     /// It is there.
     Ready,
     /// Its counts.
@@ -62,7 +62,7 @@ impl Dialogue {
     }
 
     /// Appends the frame of a sample to `line`; its number.
-    pub fn ride(&mut self, now: Time, ride: &Ride<'_>, line: &mut Vec<u8>) -> u16 {
+    pub fn ride(&mut self, now: Time, ride: &BoardRequest<'_>, line: &mut Vec<u8>) -> u16 {
         let repr = Repr::Sample { channel: ride.channel, payload: ride.bytes };
         let sequence = self.emit(&repr, line);
         self.riding.push_back(Riding { sequence, job: ride.job, taken_ns: now, written_ns: now });
@@ -90,7 +90,7 @@ impl Dialogue {
     }
 
     /// Bytes that came at `now`. What they tell goes to `told`, each with the bytes that it took on the line.
-    pub fn hear(&mut self, now: Time, bytes: &[u8], told: &mut Vec<(usize, Told)>) {
+    pub fn hear(&mut self, now: Time, bytes: &[u8], told: &mut Vec<(usize, LineEvent)>) {
         for &byte in bytes {
             let body = match self.reader.take(byte) {
                 None => continue,
@@ -112,7 +112,7 @@ impl Dialogue {
         }
     }
 
-    fn understand(&mut self, now: Time, body: &[u8], told: &mut Vec<(usize, Told)>) {
+    fn understand(&mut self, now: Time, body: &[u8], told: &mut Vec<(usize, LineEvent)>) {
         let Ok((sequence, repr)) = Repr::parse(body) else {
             self.damage.unknown += 1;
             return;
@@ -122,14 +122,18 @@ impl Dialogue {
         match repr {
             Repr::Answer { of, entry_us, work_ns, payload, .. } => {
                 let stamps = (entry_us, Time::from(work_ns));
-                self.answer(now, of, stamps, payload, |news| told.push((length, Told::News(news))));
+                self.answer(now, of, stamps, payload, |news| {
+                    told.push((length, LineEvent::BoardEvent(news)))
+                });
             }
-            Repr::Safe { values, .. } => told.push((length, Told::News(News::Safe(values.to_vec())))),
-            Repr::Counts(counts) => told.push((length, Told::Counts(counts))),
+            Repr::Safe { values, .. } => {
+                told.push((length, LineEvent::BoardEvent(BoardEvent::Safe(values.to_vec()))))
+            }
+            Repr::Counts(counts) => told.push((length, LineEvent::Counts(counts))),
             Repr::Ready { of, at_us } => match self.hello {
                 Some((sequence, written)) if sequence == of => {
                     self.clock.exchange(written, at_us, 0, now);
-                    told.push((length, Told::Ready));
+                    told.push((length, LineEvent::Ready));
                 }
                 _ => self.damage.unknown += 1,
             },
@@ -153,21 +157,21 @@ impl Dialogue {
         of: u16,
         (entry_us, work_ns): (u32, Time),
         payload: &[u8],
-        mut tell: impl FnMut(News),
+        mut tell: impl FnMut(BoardEvent),
     ) {
         let Some(at) = self.riding.iter().position(|r| r.sequence == of) else {
             self.late += 1;
             return;
         };
         for lost in self.riding.drain(..at) {
-            tell(News::Lost { job: lost.job });
+            tell(BoardEvent::Lost { job: lost.job });
         }
         let Some(Riding { job, written_ns, .. }) = self.riding.pop_front() else { return };
         self.clock.exchange(written_ns, entry_us, work_ns, now);
         // On one machine cause and effect bound what the board's clock may say.
         let entry_ns = self.clock.of_board(entry_us).clamp(written_ns, now.max(written_ns));
         let exit_ns = (entry_ns + work_ns).min(now).max(entry_ns);
-        tell(News::Answered { job, entry_ns, exit_ns, bytes: payload.to_vec() });
+        tell(BoardEvent::Answered { job, entry_ns, exit_ns, bytes: payload.to_vec() });
     }
 
     /// When the oldest sample is given up.
@@ -176,10 +180,10 @@ impl Dialogue {
     }
 
     /// Gives up the samples that have waited for too long by `now`, or all of them.
-    pub fn give_up(&mut self, now: Option<Time>, told: &mut Vec<(usize, Told)>) {
+    pub fn give_up(&mut self, now: Option<Time>, told: &mut Vec<(usize, LineEvent)>) {
         while self.riding.front().is_some_and(|r| now.is_none_or(|n| r.taken_ns + LOST_NS <= n)) {
             if let Some(r) = self.riding.pop_front() {
-                told.push((0, Told::News(News::Lost { job: r.job })));
+                told.push((0, LineEvent::BoardEvent(BoardEvent::Lost { job: r.job })));
             }
         }
     }

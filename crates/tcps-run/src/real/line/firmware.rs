@@ -1,5 +1,7 @@
 //! What runs at the far end of a line: the firmware as a process of this machine, or in QEMU.
 
+#![expect(unsafe_code, reason = "a child process sets up its descriptors before its program")]
+
 use super::port::Port;
 use libc::c_int;
 use std::{
@@ -57,7 +59,7 @@ pub fn attach(attached: &Attached, rate_bps: f64) -> Result<Attachment, RunError
 
 /// QEMU with an image, its first serial port on a unix socket, which it inherits: no path, and nothing left over.
 fn emulated(image: &Path) -> Result<(Port, Firmware), RunError> {
-    let (near, far) = UnixStream::pair().map_err(|e| RunError::new(format!("socket of a line: {e}")))?;
+    let (near, far) = UnixStream::pair().map_err(|e| RunError::system("socket of a line", e))?;
     let far_fd = far.as_raw_fd();
     let mut command = Command::new(QEMU);
     command.args(["-M", "lm3s6965evb", "-nodefaults", "-display", "none", "-monitor", "none"]);
@@ -79,7 +81,7 @@ fn done(result: c_int) -> io::Result<()> {
 impl Firmware {
     /// Starts it; `remedy` follows the message if that fails.
     pub fn start(command: &mut Command, name: &str, remedy: &str) -> Result<Self, RunError> {
-        let fail = |e: io::Error| RunError::new(format!("firmware {name} cannot be started: {e}{remedy}"));
+        let fail = |e: io::Error| RunError::world(format!("firmware {name} cannot be started: {e}{remedy}"));
         let (says, written) = pipe().map_err(fail)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(written);
         // SAFETY: plain system calls, which may be made between fork and exec. Who has ended by now sends no signal.

@@ -1,6 +1,6 @@
 //! What is said on a line before a run and after it: whether the board is there, its clock, and its counts.
 
-use super::{dialogue::Told, firmware::Firmware, Line};
+use super::{dialogue::LineEvent, firmware::Firmware, SerialLine};
 use crate::os::clock::monotonic_ns;
 use std::{io, thread, time::Duration};
 use tcps_core::time::{Time, MS, SECOND};
@@ -19,7 +19,7 @@ const COUNTS_NS: Time = 200 * MS;
 const COUNTS_TRIES: usize = 4;
 const LOOK: Duration = Duration::from_micros(200);
 
-impl Line {
+impl SerialLine {
     /// Says HELLO until the board answers, and then some times more, by which its clock is known.
     pub(super) fn greet(&mut self, board: &BoardAt) -> Result<(), RunError> {
         let BoardPlan { watchdog_ms, work_us, ref safe, .. } = board.plan;
@@ -34,10 +34,10 @@ impl Line {
         let limit = monotonic_ns() + READY_NS;
         let mut answered = 0;
         while answered < GREETINGS {
-            let ready = self.ask(&hello, AGAIN_NS, |told| matches!(told, Told::Ready))?;
+            let ready = self.ask(&hello, AGAIN_NS, |told| matches!(told, LineEvent::Ready))?;
             answered += usize::from(ready);
             if !ready && monotonic_ns() > limit {
-                return Err(RunError::new(format!("it has not answered for {} s", READY_NS / SECOND)));
+                return Err(RunError::world(format!("it has not answered for {} s", READY_NS / SECOND)));
             }
         }
         Ok(())
@@ -48,7 +48,7 @@ impl Line {
         &mut self,
         repr: &Repr<'_>,
         limit_ns: Time,
-        mut is_it: impl FnMut(&Told) -> bool,
+        mut is_it: impl FnMut(&LineEvent) -> bool,
     ) -> Result<bool, RunError> {
         let mut frame = Vec::new();
         let begun = monotonic_ns();
@@ -62,7 +62,7 @@ impl Line {
                 return Ok(true);
             }
             if let Some(ended) = self.firmware.as_mut().and_then(Firmware::ended) {
-                return Err(RunError::new(ended));
+                return Err(RunError::world(ended));
             }
             if n == 0 {
                 thread::sleep(LOOK);
@@ -74,7 +74,7 @@ impl Line {
     /// Why its line is closed.
     fn closed(&mut self, e: &io::Error) -> RunError {
         let ended = self.firmware.as_mut().and_then(Firmware::ends);
-        RunError::new(ended.unwrap_or_else(|| format!("its line is closed: {e}")))
+        RunError::world(ended.unwrap_or_else(|| format!("its line is closed: {e}")))
     }
 
     /// What the board has counted since power-on; `None` if it does not tell.
@@ -82,7 +82,7 @@ impl Line {
         let mut counts = None;
         for _ in 0..COUNTS_TRIES {
             let told = self.ask(&Repr::Query, COUNTS_NS, |told| match told {
-                Told::Counts(c) => counts.replace(*c).is_none(),
+                LineEvent::Counts(c) => counts.replace(*c).is_none(),
                 _ => false,
             })?;
             if told {

@@ -14,17 +14,18 @@ mod pace;
 mod port;
 
 use crate::os::clock::monotonic_ns;
-pub use dialogue::{Dialogue, Told};
+pub use dialogue::{Dialogue, LineEvent};
 use firmware::Firmware;
 use pace::Pace;
 use port::Port;
 use std::{io, os::fd::RawFd};
 use tcps_core::{
+    ids::ComponentId,
     report::{BoardLine, Damage, DamageThere, Gone},
     time::{Time, NEVER},
 };
 use tcps_node::{
-    outside::{News, Ride},
+    host::{BoardEvent, BoardRequest},
     BoardAt, Timetable, MOST_RIDING,
 };
 use tcps_plan::RunError;
@@ -43,19 +44,19 @@ type Frame = (Vec<u8>, u16);
 /// The lines of a loop, by number of the board; boards that are modelled have none.
 #[derive(Default)]
 pub struct Lines {
-    lines: Vec<Option<Line>>,
+    lines: Vec<Option<SerialLine>>,
 }
 
 /// A line with what is at its far end.
-struct Line {
+struct SerialLine {
     port: Port,
     firmware: Option<Firmware>,
     dialogue: Dialogue,
     /// What it and its board can do; samples that would not be back in time are not sent.
     table: Timetable,
     down: Pace<Frame>,
-    up: Pace<Told>,
-    told: Vec<(usize, Told)>,
+    up: Pace<LineEvent>,
+    told: Vec<(usize, LineEvent)>,
     /// What the board had counted before the run.
     before: Counts,
     /// When the run began on CLOCK_MONOTONIC.
@@ -67,12 +68,12 @@ struct Line {
 
 impl Lines {
     /// Opens the lines of boards, and waits until each has answered.
-    pub fn open(boards: &[BoardAt], names: impl Fn(u16) -> String) -> Result<Self, RunError> {
+    pub fn open(boards: &[BoardAt], names: impl Fn(ComponentId) -> String) -> Result<Self, RunError> {
         let mut lines = Vec::new();
         for board in boards {
-            let line = board.plan.attached.as_ref().map(|_| Line::open(board)).transpose();
+            let line = board.plan.attached.as_ref().map(|_| SerialLine::open(board)).transpose();
             let name = names(board.component);
-            lines.push(line.map_err(|e| RunError::new(format!("components.{name}.board: {e}")))?);
+            lines.push(line.map_err(|e| e.within(format!("components.{name}.board")))?);
         }
         Ok(Self { lines })
     }
@@ -80,7 +81,7 @@ impl Lines {
     /// What becomes readable when a board, or the program that is one, has said something, in the order of `readable`.
     pub fn fds(&self) -> impl Iterator<Item = RawFd> + '_ {
         let ports = self.lines.iter().flatten().map(|l| l.port.fd());
-        ports.chain(self.lines.iter().flatten().filter_map(Line::says))
+        ports.chain(self.lines.iter().flatten().filter_map(SerialLine::says))
     }
 
     /// Run time counts from here on.
@@ -89,14 +90,14 @@ impl Lines {
     }
 
     /// Sends a sample; `None` if the board has no line.
-    pub fn send(&mut self, now: Time, board: usize, ride: &Ride<'_>) -> Option<bool> {
+    pub fn send(&mut self, now: Time, board: usize, ride: &BoardRequest<'_>) -> Option<bool> {
         let line = self.lines.get_mut(board)?.as_mut()?;
         Some(line.send(now, ride))
     }
 
     /// When one of them has something to do, in run time.
     pub fn due(&self) -> Time {
-        self.lines.iter().flatten().map(Line::due).min().unwrap_or(NEVER)
+        self.lines.iter().flatten().map(SerialLine::due).min().unwrap_or(NEVER)
     }
 
     /// Reads what the line with this place in `fds` has; false if it is closed from now on.
@@ -110,7 +111,7 @@ impl Lines {
     }
 
     /// Does what is due, and puts what boards have told into `news`, with their numbers.
-    pub fn work(&mut self, now: Time, news: &mut Vec<(usize, News)>) {
+    pub fn work(&mut self, now: Time, news: &mut Vec<(usize, BoardEvent)>) {
         for (number, line) in self.lines.iter_mut().enumerate() {
             if let Some(line) = line {
                 line.work(now, |n| news.push((number, n)));
@@ -127,10 +128,10 @@ impl Lines {
     }
 }
 
-impl Line {
+impl SerialLine {
     fn open(board: &BoardAt) -> Result<Self, RunError> {
         let plan = &board.plan;
-        let attached = plan.attached.as_ref().ok_or_else(|| RunError::new("nothing is attached"))?;
+        let attached = plan.attached.as_ref().ok_or_else(|| RunError::bug("nothing is attached"))?;
         let (port, own_pace, firmware) = firmware::attach(attached, plan.rate_bps)?;
         let table = Timetable::new(plan.rate_bps, plan.work_us);
         let byte_ns = if own_pace { 0.0 } else { table.byte_ns() };
@@ -160,8 +161,8 @@ impl Line {
         self.firmware.as_ref().map(Firmware::fd)
     }
 
-    /// Sends a sample; false if the board is gone, or too many are under way, or it would not be back in time.
-    fn send(&mut self, now: Time, ride: &Ride<'_>) -> bool {
+    /// Sends a sample; false if the board is gone, or too many are in flight, or it would not be back in time.
+    fn send(&mut self, now: Time, ride: &BoardRequest<'_>) -> bool {
         let under_way = self.dialogue.riding() + self.up.len();
         if self.gone.is_some() || under_way >= MOST_RIDING || self.table.take(now, ride.bytes.len()).is_none()
         {
@@ -191,7 +192,7 @@ impl Line {
                 return self.hang_up(now, &e);
             }
             if self.port.backlog() > MOST_BEHIND {
-                return self.lose(now, "it takes no bytes any more");
+                return self.lose(now, "it accepts no more bytes");
             }
             self.dialogue.written(sequence, monotonic_ns());
         }
@@ -214,28 +215,28 @@ impl Line {
             }
         }
         if self.up.len() > MOST_UNSAID {
-            self.lose(now, "it says more than the line carries");
+            self.lose(now, "it sends more than the line carries");
         }
         self.gone.is_none()
     }
 
-    fn work(&mut self, now: Time, mut tell: impl FnMut(News)) {
+    fn work(&mut self, now: Time, mut tell: impl FnMut(BoardEvent)) {
         self.write(now);
         self.dialogue.give_up(Some(now + self.start), &mut self.told);
         self.told.drain(..).for_each(|(bytes, told)| self.up.put(now, bytes, told));
         while let Some(told) = self.up.take(now) {
             match told {
-                Told::News(news) => tell(self.in_run_time(news)),
-                Told::Counts(_) | Told::Ready => {}
+                LineEvent::BoardEvent(news) => tell(self.in_run_time(news)),
+                LineEvent::Counts(_) | LineEvent::Ready => {}
             }
         }
     }
 
-    fn in_run_time(&self, news: News) -> News {
+    fn in_run_time(&self, news: BoardEvent) -> BoardEvent {
         match news {
-            News::Answered { job, entry_ns, exit_ns, bytes } => {
+            BoardEvent::Answered { job, entry_ns, exit_ns, bytes } => {
                 let (entry_ns, exit_ns) = (entry_ns - self.start, exit_ns - self.start);
-                News::Answered { job, entry_ns, exit_ns, bytes }
+                BoardEvent::Answered { job, entry_ns, exit_ns, bytes }
             }
             other => other,
         }
@@ -247,7 +248,7 @@ impl Line {
         self.lose(now, &e.to_string());
     }
 
-    /// The board is gone: what rides to it is lost, and what has come of it still arrives.
+    /// The board is gone: what rides to it is lost, and what it has sent still arrives.
     fn lose(&mut self, now: Time, why: &str) {
         if self.gone.is_some() {
             return;
@@ -305,11 +306,11 @@ mod tests {
     use tcps_wire::board::Repr;
 
     /// A line at whose far end nobody answers, and that end.
-    fn line(rate_bps: f64) -> (Line, UnixStream) {
+    fn line(rate_bps: f64) -> (SerialLine, UnixStream) {
         let (near, far) = UnixStream::pair().unwrap();
         let table = Timetable::new(rate_bps, 0);
         let (down, up) = (Pace::new(table.byte_ns()), Pace::new(table.byte_ns()));
-        let line = Line {
+        let line = SerialLine {
             port: Port::socket(near).unwrap(),
             firmware: None,
             dialogue: Dialogue::default(),
@@ -325,11 +326,11 @@ mod tests {
         (line, far)
     }
 
-    fn send(line: &mut Line, now: Time, job: u32) -> bool {
-        line.send(now, &Ride { job, channel: 0, bytes: &[0; 24] })
+    fn send(line: &mut SerialLine, now: Time, job: u32) -> bool {
+        line.send(now, &BoardRequest { job, channel: 0, bytes: &[0; 24] })
     }
 
-    fn told(line: &mut Line, now: Time) -> Vec<News> {
+    fn told(line: &mut SerialLine, now: Time) -> Vec<BoardEvent> {
         let mut news = Vec::new();
         line.work(now, |n| news.push(n));
         news
@@ -370,7 +371,8 @@ mod tests {
         assert!(!line.read(MS), "closed");
         assert!(line.gone.as_ref().is_some_and(|g| g.why.contains("more than the line carries")));
         assert!(!send(&mut line, MS, 2));
-        let lost = told(&mut line, NEVER - 1).into_iter().filter(|n| matches!(n, News::Lost { job: 1 }));
+        let lost =
+            told(&mut line, NEVER - 1).into_iter().filter(|n| matches!(n, BoardEvent::Lost { job: 1 }));
         assert_eq!(lost.count(), 1);
     }
 

@@ -1,5 +1,7 @@
 //! The near end of a serial line: a pseudo-terminal, a unix socket, or a serial port.
 
+#![expect(unsafe_code, reason = "settings of serial lines are calls of the kernel")]
+
 use libc::{c_int, speed_t};
 use std::{
     ffi::CStr,
@@ -48,13 +50,13 @@ pub struct Port {
     keeper: Option<OwnedFd>,
 }
 
-fn failed(what: &str, path: &Path, e: &io::Error) -> RunError {
-    RunError::new(format!("{what} {}: {e}", path.display()))
+fn failed(what: &str, path: &Path, e: io::Error) -> RunError {
+    RunError::system(format!("{what} {}", path.display()), e)
 }
 
 /// What a line may be that cannot be opened.
 fn unopened(path: &Path, e: &io::Error) -> RunError {
-    RunError::new(format!(
+    RunError::world(format!(
         "line {}: {e}; allowed: a serial port that is there and that you may open (as a member of dialout), \
          or a unix socket at which a program listens",
         path.display()
@@ -64,7 +66,7 @@ fn unopened(path: &Path, e: &io::Error) -> RunError {
 impl Port {
     /// A pseudo-terminal, and the name of its far end.
     pub fn terminal() -> Result<(Self, PathBuf), RunError> {
-        let fail = |e: io::Error| RunError::new(format!("no pseudo-terminal: {e}"));
+        let fail = |e: io::Error| RunError::system("no pseudo-terminal", e);
         // SAFETY: plain calls; the descriptor is owned from here on, and the name lies in a buffer of the told length.
         let (near, name) = unsafe {
             let fd = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC | libc::O_NONBLOCK);
@@ -82,14 +84,14 @@ impl Port {
             (near, PathBuf::from(CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned()))
         };
         let far = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOCTTY).open(&name);
-        let far = far.map_err(|e| failed("terminal", &name, &e))?;
-        raw(&far, None).map_err(|e| failed("terminal", &name, &e))?;
+        let far = far.map_err(|e| failed("terminal", &name, e))?;
+        raw(&far, None).map_err(|e| failed("terminal", &name, e))?;
         Ok((Self { file: near.into(), rest: Vec::new(), keeper: Some(far.into()) }, name))
     }
 
     /// A connected unix socket.
     pub fn socket(stream: UnixStream) -> Result<Self, RunError> {
-        stream.set_nonblocking(true).map_err(|e| RunError::new(format!("socket of a line: {e}")))?;
+        stream.set_nonblocking(true).map_err(|e| RunError::system("socket of a line", e))?;
         Ok(Self { file: OwnedFd::from(stream).into(), rest: Vec::new(), keeper: None })
     }
 
@@ -105,13 +107,13 @@ impl Port {
         let file = file.map_err(|e| unopened(path, &e))?;
         let speed = speed(rate_bps).ok_or_else(|| {
             let known: Vec<String> = SPEEDS.iter().map(|s| s.0.to_string()).collect();
-            RunError::new(format!(
+            RunError::config(format!(
                 "line {}: found a rate of {rate_bps} bit/s; a serial port has {} bit/s",
                 path.display(),
                 known.join(", ")
             ))
         })?;
-        raw(&file, Some(speed)).map_err(|e| failed("line", path, &e))?;
+        raw(&file, Some(speed)).map_err(|e| failed("line", path, e))?;
         let own_pace = !is_pseudo(&file);
         Ok((Self { file, rest: Vec::new(), keeper: None }, own_pace))
     }

@@ -1,6 +1,6 @@
 //! What a loop notes about itself, and its part of the run's report.
 
-use super::Outer;
+use super::host::RealHost;
 use crate::os::{
     capture::Capture,
     ring::Producer,
@@ -8,6 +8,7 @@ use crate::os::{
 };
 use hdrhistogram::Histogram;
 use tcps_core::{
+    ids::NodeId,
     record::{Kind, Record},
     report::histogram,
     time::Time,
@@ -23,8 +24,6 @@ pub(super) struct Account {
     /// Names of its sessions, where its node has other loops.
     sessions: Vec<String>,
     late: Histogram<u64>,
-    /// From the kernel's stamp of a datagram to the loop.
-    pub stamp_to_loop: Histogram<u64>,
     ticks: u64,
     gaps: u64,
     /// Datagrams from senders that are not peers.
@@ -36,20 +35,12 @@ pub(super) struct Account {
 impl Account {
     /// Nothing noted yet.
     pub fn new(sessions: Vec<String>) -> Self {
-        Self {
-            sessions,
-            late: histogram(),
-            stamp_to_loop: histogram(),
-            ticks: 0,
-            gaps: 0,
-            strangers: 0,
-            privileges: Vec::new(),
-        }
+        Self { sessions, late: histogram(), ticks: 0, gaps: 0, strangers: 0, privileges: Vec::new() }
     }
 
     /// The loop has come to something that was due, so much later.
     #[inline]
-    pub fn tick(&mut self, late: Time, now: Time, node: u16, ring: &mut Producer) {
+    pub fn tick(&mut self, late: Time, now: Time, node: NodeId, ring: &mut Producer) {
         self.ticks += 1;
         let _ = self.late.record(late.max(0) as u64);
         if late > GAP_NS {
@@ -62,16 +53,16 @@ impl Account {
     pub fn report(
         self,
         plan: &Plan,
-        id: u16,
+        id: NodeId,
         mut node: Node,
-        mut world: Outer,
+        mut world: RealHost,
         cpu_ns: Time,
         detach: &mut dyn Detach,
     ) -> Report {
         // A worker may need the interpreter to come to its end.
         detach.detached(&mut || world.crew.end());
         let mut report = Report::default();
-        let (name, mut told) = (&plan.nodes[id as usize].name, node.report());
+        let (name, mut told) = (&plan.nodes[id].name, node.report());
         for stream in &mut world.streams {
             let own = told.endpoints.iter_mut().find(|(channel, ..)| *channel == stream.channel());
             own.into_iter().for_each(|(_, stats, _)| stream.add_to(stats));
@@ -81,6 +72,7 @@ impl Account {
         for (number, (_, line)) in told.boards.iter_mut().enumerate() {
             *line = world.lines.end(number, std::mem::take(line));
         }
+        report.legs(plan, &std::mem::take(&mut world.legs).finish());
         report.node(plan, id, told);
         world.streams.iter().for_each(|s| report.connections(plan, s.channel(), s.account()));
         true_clock_errors(plan, &mut report.clocks);
@@ -91,7 +83,7 @@ impl Account {
         report
     }
 
-    fn of_loop(self, plan: &Plan, world: &Outer, detach: &mut dyn Detach) -> RealSelf {
+    fn of_loop(self, plan: &Plan, world: &RealHost, detach: &mut dyn Detach) -> RealSelf {
         RealSelf {
             sessions: self.sessions,
             ticks: self.ticks,
@@ -103,7 +95,7 @@ impl Account {
             unread: 0,
             unsent: world.unsent,
             clock_steps: world.clock.steps(),
-            stamp_to_loop_ns: Spread::of(&self.stamp_to_loop),
+            stamp_to_loop_ns: Spread::of(&world.stamp_to_loop),
             send_ns: Spread::of(&world.send),
             interpreter_wait_ns: detach.interpreter_waits().map(Spread::of),
             waiting: format!("{:?}", plan.real.waiting).to_lowercase(),
@@ -111,7 +103,7 @@ impl Account {
             quantiles_ns: Some(Boundary {
                 wakeup: quantiles(&self.late),
                 send: quantiles(&world.send),
-                receive: quantiles(&self.stamp_to_loop),
+                receive: quantiles(&world.stamp_to_loop),
             }),
         }
     }

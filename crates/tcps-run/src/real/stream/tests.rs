@@ -7,6 +7,7 @@ use std::{
     thread::sleep,
     time::{Duration, Instant},
 };
+use tcps_core::ids::{ChannelId, FlowId};
 use tcps_wire::header::Repr;
 
 const END_NS: Time = 100 * SECOND;
@@ -22,7 +23,7 @@ struct Pair {
 
 fn stream(side: Side, params: &Value) -> Result<Stream, RunError> {
     let settings = Settings::new(params).expect("good parameters");
-    Stream::prepare(3, side, Ipv4Addr::LOCALHOST.into(), settings, END_NS)
+    Stream::prepare(ChannelId(3), side, Ipv4Addr::LOCALHOST.into(), settings, END_NS)
 }
 
 fn pair(params: &Value) -> Pair {
@@ -57,7 +58,7 @@ impl Pair {
 
 fn frame(index: u32, bytes: usize) -> Vec<u8> {
     let repr = Repr {
-        flow: 0,
+        flow: FlowId(0),
         index,
         origin_ns: 0,
         length: bytes as u32,
@@ -122,8 +123,8 @@ fn only_the_peer_is_let_in_and_an_end_at_the_end_is_no_loss() {
     drop(stranger);
     pair.until(|p| p.rows.len() == 2);
     pair.now = END_NS;
-    pair.a.line = Line::Down(0);
-    pair.until(|p| matches!(p.b.line, Line::Down(_)));
+    pair.a.line = LineState::Down(0);
+    pair.until(|p| matches!(p.b.line, LineState::Down(_)));
     assert_eq!(pair.b.account().connections_lost, 0);
 }
 
@@ -139,7 +140,7 @@ fn a_congestion_control_that_the_kernel_does_not_have_is_refused() {
 fn a_silence_that_lasts_to_the_end_counts_as_a_stall() {
     let mut pair = pair(&Value::Null);
     pair.until(|p| p.rows.len() == 2);
-    let silent = |silent_ns| Told { retransmits: 0, rtt_ns: MS, unacknowledged: 1, silent_ns };
+    let silent = |silent_ns| TcpInfo { retransmits: 0, rtt_ns: MS, unacknowledged: 1, silent_ns };
     pair.a.look(5 * SECOND, silent(0));
     pair.a.look(5 * SECOND + STALL_NS - 1, silent(STALL_NS));
     assert_eq!((pair.a.account().stalls, pair.a.account().silent_at_end_ns), (0, 0));
@@ -152,7 +153,7 @@ fn a_silence_that_lasts_to_the_end_counts_as_a_stall() {
         ..Connections::default()
     };
     assert_eq!(pair.a.account(), standing);
-    pair.a.look(8 * SECOND, Told { unacknowledged: 0, ..silent(0) });
+    pair.a.look(8 * SECOND, TcpInfo { unacknowledged: 0, ..silent(0) });
     assert_eq!(pair.a.account(), Connections { silent_at_end_ns: 0, ..standing }, "counted once");
 }
 
@@ -161,7 +162,7 @@ fn a_connection_that_never_stood_is_told_from_one_that_did() {
     let mut pair = pair(&Value::Null);
     let nobody = stream(Side::B, &Value::Null).unwrap().address();
     pair.a.join(nobody);
-    pair.until(|p| matches!(p.a.line, Line::Down(again) if again > 0));
+    pair.until(|p| matches!(p.a.line, LineState::Down(again) if again > 0));
     assert_eq!(pair.a.account(), Connections::default());
 }
 
@@ -176,10 +177,10 @@ fn what_came_before_a_reset_is_read_though_nothing_can_be_written() {
     assert!(pair.a.backlog.is_empty(), "they are on their way");
     sleep(Duration::from_millis(50));
     // Closing resets.
-    pair.a.line = Line::Down(END_NS);
+    pair.a.line = LineState::Down(END_NS);
     sleep(Duration::from_millis(50));
     pair.b.send(0, &frame(0, 10), 0, 0);
-    pair.until(|p| matches!(p.b.line, Line::Down(_)));
+    pair.until(|p| matches!(p.b.line, LineState::Down(_)));
     assert!(pair.came == sent, "{} of {}", pair.came.len(), sent.len());
     assert_eq!(pair.b.account().connections_lost, 1);
 }

@@ -8,7 +8,7 @@ const DELAY_NS: Time = 400_000;
 const AHEAD_US: i64 = 7_000_000;
 
 fn ride(dialogue: &mut Dialogue, now: Time, job: u32) -> u16 {
-    dialogue.ride(now, &Ride { job, channel: 0, bytes: &[1, 2, 3, 4] }, &mut Vec::new())
+    dialogue.ride(now, &BoardRequest { job, channel: 0, bytes: &[1, 2, 3, 4] }, &mut Vec::new())
 }
 
 /// The frame with which the board answers.
@@ -20,11 +20,11 @@ fn answer(number: u16, of: u16, entry_ns: Time, work_ns: u32) -> Vec<u8> {
     line
 }
 
-fn heard(dialogue: &mut Dialogue, now: Time, line: &[u8]) -> Vec<News> {
+fn heard(dialogue: &mut Dialogue, now: Time, line: &[u8]) -> Vec<BoardEvent> {
     let mut told = Vec::new();
     dialogue.hear(now, line, &mut told);
     let news = told.into_iter().filter_map(|t| match t.1 {
-        Told::News(news) => Some(news),
+        LineEvent::BoardEvent(news) => Some(news),
         _ => None,
     });
     news.collect()
@@ -39,7 +39,7 @@ fn moments_of_the_board_are_told_in_our_time() {
         let (entry, work) = (sent + DELAY_NS, 50_000);
         let back = entry + Time::from(work) + DELAY_NS;
         let news = heard(&mut dialogue, back, &answer(i as u16, of, entry, work));
-        let [News::Answered { job, entry_ns, exit_ns, bytes }] = &news[..] else { panic!("{news:?}") };
+        let [BoardEvent::Answered { job, entry_ns, exit_ns, bytes }] = &news[..] else { panic!("{news:?}") };
         assert_eq!((*job, &bytes[..]), (i as u32, &[9][..]));
         assert!((entry_ns - entry).abs() <= 2_000 && exit_ns - entry_ns == 50_000, "{i}: {entry_ns} {entry}");
     }
@@ -53,8 +53,8 @@ fn an_answer_tells_that_earlier_samples_are_lost() {
     let mut dialogue = Dialogue::default();
     let numbers: Vec<u16> = (0..3).map(|job| ride(&mut dialogue, 0, job)).collect();
     let news = heard(&mut dialogue, MS, &answer(5, numbers[2], MS / 2, 0));
-    assert_eq!(news[..2], [News::Lost { job: 0 }, News::Lost { job: 1 }]);
-    assert!(matches!(news[2], News::Answered { job: 2, .. }));
+    assert_eq!(news[..2], [BoardEvent::Lost { job: 0 }, BoardEvent::Lost { job: 1 }]);
+    assert!(matches!(news[2], BoardEvent::Answered { job: 2, .. }));
     assert_eq!(heard(&mut dialogue, MS, &answer(6, numbers[0], MS / 2, 0)), [], "it is too late for that");
     assert_eq!(heard(&mut dialogue, MS, &answer(9, numbers[0], MS / 2, 0)), []);
     assert_eq!((dialogue.late(), dialogue.damage().missing, dialogue.damage().unknown), (2, 2, 0));
@@ -70,7 +70,7 @@ fn what_no_answer_comes_for_is_given_up_in_time_wherever_it_is() {
     dialogue.give_up(Some(LOST_NS - 1), &mut told);
     assert_eq!(told, []);
     dialogue.give_up(Some(LOST_NS), &mut told);
-    assert_eq!(told, [(0, Told::News(News::Lost { job: 7 }))]);
+    assert_eq!(told, [(0, LineEvent::BoardEvent(BoardEvent::Lost { job: 7 }))]);
     assert_eq!((dialogue.due(), dialogue.riding()), (None, 0));
 }
 
@@ -87,7 +87,7 @@ fn numbers_that_jump_at_will_are_counted_without_end() {
 #[derive(Debug, Clone)]
 enum Act {
     /// A sample goes down.
-    Ride,
+    BoardRequest,
     /// The board answers the sample so many behind the oldest that it has.
     Answer { skip: usize },
     /// It does so, and the line damages a byte.
@@ -102,7 +102,7 @@ enum Act {
 
 fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
-        6 => Just(Act::Ride),
+        6 => Just(Act::BoardRequest),
         6 => (0usize..3).prop_map(|skip| Act::Answer { skip }),
         1 => (any::<prop::sample::Index>(), 1u8..).prop_map(|(at, by)| Act::Damaged { at, by }),
         1 => Just(Act::Again),
@@ -111,10 +111,10 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-fn answered(news: &News) -> Option<u32> {
+fn answered(news: &BoardEvent) -> Option<u32> {
     match news {
-        News::Answered { job, .. } => Some(*job),
-        News::Lost { .. } | News::Safe(_) => None,
+        BoardEvent::Answered { job, .. } => Some(*job),
+        BoardEvent::Lost { .. } | BoardEvent::Safe(_) => None,
     }
 }
 
@@ -128,7 +128,7 @@ struct Conversation {
     there: VecDeque<(u16, u32)>,
     last: Vec<u8>,
     jobs: u32,
-    news: Vec<News>,
+    news: Vec<BoardEvent>,
     /// Jobs that were answered in time, and undamaged.
     answered: Vec<u32>,
 }
@@ -136,7 +136,7 @@ struct Conversation {
 impl Conversation {
     fn act(&mut self, act: Act) {
         match act {
-            Act::Ride => {
+            Act::BoardRequest => {
                 let number = ride(&mut self.dialogue, self.now, self.jobs);
                 self.dialogue.written(number, self.now);
                 self.there.push_back((number, self.jobs));
@@ -187,10 +187,10 @@ impl Conversation {
         self.take(told);
     }
 
-    fn take(&mut self, told: Vec<(usize, Told)>) {
+    fn take(&mut self, told: Vec<(usize, LineEvent)>) {
         for (_, told) in told {
-            if let Told::News(news) = told {
-                if let News::Answered { entry_ns, exit_ns, .. } = news {
+            if let LineEvent::BoardEvent(news) = told {
+                if let BoardEvent::Answered { entry_ns, exit_ns, .. } = news {
                     assert!(0 <= entry_ns && entry_ns <= exit_ns && exit_ns <= self.now);
                 }
                 self.news.push(news);
@@ -211,8 +211,8 @@ proptest! {
         conversation.take(told);
         let Conversation { news, answered, jobs, .. } = conversation;
         let told: Vec<u32> = news.iter().filter_map(|n| match n {
-            News::Answered { job, .. } | News::Lost { job } => Some(*job),
-            News::Safe(_) => None,
+            BoardEvent::Answered { job, .. } | BoardEvent::Lost { job } => Some(*job),
+            BoardEvent::Safe(_) => None,
         }).collect();
         prop_assert_eq!(told, (0..jobs).collect::<Vec<u32>>());
         let arrived: Vec<u32> = news.iter().filter_map(self::answered).collect();

@@ -1,0 +1,267 @@
+//! Everything around the nodes of a virtual run: network, cores, recorder, and the datagrams on their way.
+
+use super::ledger::{Ledger, Way};
+use crate::{
+    boundary::Boundary,
+    carrier::Carrier,
+    cpu::Cpu,
+    network_rows,
+    pcapng::{Capture, Datagram},
+    recorder::Recorder,
+};
+use std::{collections::VecDeque, path::Path};
+use tcps_core::{
+    endpoint::{Again, Ecn, Transmit},
+    ids::{ChannelId, FlowId, LinkId, NodeId},
+    record::{DropReason, Record},
+    sample::Meta,
+    split::Parts,
+    time::Time,
+};
+use tcps_net::{Packet, Spent};
+use tcps_node::{
+    host::{Host, Spare, Started, Work},
+    rounds::Rounds,
+};
+use tcps_plan::net::ASIDE_CLASS;
+use tcps_plan::{Level, Plan, RunError, OVERHEAD_BYTES};
+
+/// A datagram on its way.
+#[derive(Debug, Default)]
+pub(super) struct InFlight {
+    pub from: NodeId,
+    /// Channel, or `NONE` for an aside.
+    pub channel: ChannelId,
+    pub bytes: Vec<u8>,
+    pub copies: u16,
+    /// The flow that it was sent for, and the (first) sample in it.
+    pub flow: FlowId,
+    pub index: u32,
+    pub again: Again,
+    /// When it was sent, and when it entered the network.
+    pub sent: Time,
+    pub entered: Time,
+    pub spent: Option<Spent>,
+    /// What its IP header says of congestion.
+    pub ecn: Ecn,
+}
+
+impl InFlight {
+    /// Its way, if it had arrived in the socket and was taken at these moments.
+    pub fn way(&self, arrived: Time, taken: Time) -> Way {
+        let Self { sent, index, again, entered, spent, .. } = *self;
+        Way { sent, index, again, entered, arrived, taken, spent }
+    }
+}
+
+/// Everything around the nodes.
+pub(super) struct SimHost {
+    pub network: Carrier,
+    linked: bool,
+    tells_packets: bool,
+    /// Datagrams that need no network: to whom, and their number.
+    pub direct: VecDeque<(NodeId, u32)>,
+    pub flights: Vec<InFlight>,
+    free: Vec<u32>,
+    pub cpus: Vec<Cpu>,
+    /// When a job or a turn ends at each of them.
+    pub cores: Rounds,
+    pub recorder: Recorder,
+    pub capture: Option<Capture>,
+    pub boundary: Boundary,
+    spare: Spare,
+    /// The node that is at work.
+    pub at: NodeId,
+    /// Where the time of samples went, and the datagram that a node is working on.
+    pub ledger: Ledger,
+    pub received: Option<(u32, Time)>,
+    /// Whether that has completed its sample.
+    pub completed: bool,
+}
+
+impl SimHost {
+    /// An empty one around the nodes of a plan, that records into `records` and captures into `pcapng`.
+    pub fn new(
+        plan: &Plan,
+        network: Carrier,
+        records: Option<&Path>,
+        pcapng: Option<&Path>,
+    ) -> Result<Self, RunError> {
+        Ok(Self {
+            network,
+            tells_packets: plan.records >= Level::Packets,
+            linked: !plan.network.links.is_empty(),
+            direct: VecDeque::new(),
+            flights: Vec::new(),
+            free: Vec::new(),
+            cpus: plan.nodes.iter().map(|n| Cpu::new(n.cores, n.scheduling)).collect(),
+            cores: Rounds::new(plan.nodes.len()),
+            recorder: Recorder::new(records)?,
+            capture: pcapng.map(|p| Capture::create(p, plan)).transpose()?,
+            boundary: Boundary::new(plan),
+            spare: Spare::default(),
+            at: NodeId::NONE,
+            ledger: Ledger::new(plan.flows.len(), plan.followed()),
+            received: None,
+            completed: false,
+        })
+    }
+
+    /// A run whose rows or packets are lost, or whose network ended, has no use: `finish` says why.
+    pub fn cannot_write(&self) -> bool {
+        self.recorder.failed()
+            || self.capture.as_ref().is_some_and(Capture::failed)
+            || self.network.failure().is_some()
+    }
+
+    fn post(&mut self, now: Time, channel: ChannelId, datagram: &Transmit, bytes: &[u8]) -> u32 {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.flights.push(InFlight::default());
+            self.flights.len() as u32 - 1
+        });
+        let flight = &mut self.flights[id as usize];
+        (flight.from, flight.channel, flight.copies) = (self.at, channel, 0);
+        (flight.flow, flight.index, flight.again) = (datagram.flow, datagram.index, datagram.again);
+        (flight.sent, flight.ecn) = (now, datagram.ecn);
+        flight.bytes.clear();
+        flight.bytes.extend_from_slice(bytes);
+        id
+    }
+
+    /// Lets a packet into the network; tells when the first link, or a send call of measured length, has taken it.
+    fn send(&mut self, now: Time, packet: Packet) -> Time {
+        match self.boundary.leaves(now, self.at, &packet) {
+            Some(taken) => taken,
+            None => self.enter(now, packet),
+        }
+    }
+
+    /// Lets a packet into the network; tells when the first link has taken it.
+    pub fn enter(&mut self, now: Time, packet: Packet) -> Time {
+        self.flights[packet.payload as usize].entered = now;
+        if !self.linked {
+            self.passed(&packet, Spent::default());
+            self.direct.push_back((NodeId(packet.dst), packet.payload));
+            return now;
+        }
+        self.network.send(now, self.at.0, packet)
+    }
+
+    /// A packet has passed the network.
+    pub fn passed(&mut self, packet: &Packet, spent: Spent) {
+        let known = matches!(self.network, Carrier::Built(_));
+        let flight = &mut self.flights[packet.payload as usize];
+        (flight.spent, flight.ecn) = (known.then_some(spent), packet.ecn);
+    }
+
+    /// A packet is gone.
+    pub fn drop_packet(&mut self, at: Time, packet: &Packet, link: LinkId, reason: DropReason) {
+        network_rows::dropped(at, packet, link, reason).iter().for_each(|row| self.recorder.push(row));
+        let InFlight { channel, flow, index, sent, .. } = self.flights[packet.payload as usize];
+        self.ledger.lose(channel, flow, index, sent);
+        self.let_go(packet.payload);
+    }
+
+    /// Writes the rows of packets that links took, where packets have rows.
+    pub fn tell_hops(&mut self) {
+        if self.tells_packets {
+            self.tell_passages();
+        }
+    }
+
+    #[cold]
+    fn tell_passages(&mut self) {
+        while let Some(passage) = self.network.poll_passage() {
+            network_rows::hop(&passage).iter().for_each(|row| self.recorder.push(row));
+        }
+    }
+
+    /// One copy of a datagram is done with.
+    pub fn let_go(&mut self, flight: u32) {
+        let l = &mut self.flights[flight as usize];
+        match l.copies.checked_sub(1) {
+            Some(left) => l.copies = left,
+            None => self.free.push(flight),
+        }
+    }
+}
+
+impl Host for SimHost {
+    fn transmit(
+        &mut self,
+        now: Time,
+        channel: ChannelId,
+        to: NodeId,
+        bytes: &[u8],
+        datagram: &Transmit,
+    ) -> Time {
+        let (dscp, ecn) = (datagram.dscp.unwrap_or_default(), datagram.ecn);
+        let flight = self.post(now, channel, datagram, bytes);
+        if let Some(capture) = &mut self.capture {
+            capture.packet(now, &Datagram { from: self.at, to, channel, dscp, ecn, bytes });
+        }
+        self.send(
+            now,
+            Packet {
+                payload: flight,
+                class: datagram.flow.0,
+                index: datagram.index,
+                dst: to.0,
+                dscp,
+                ecn,
+                wire_bytes: datagram.wire_bytes,
+                sent_ns: now,
+            },
+        )
+    }
+
+    fn aside(&mut self, now: Time, to: NodeId, bytes: &[u8]) {
+        let (class, index, dscp, ecn) = (ASIDE_CLASS, 0, 0, Ecn::NotCapable);
+        let wire_bytes = bytes.len() as u32 + OVERHEAD_BYTES;
+        let flight = self.post(now, ChannelId::NONE, &Transmit::new(wire_bytes, FlowId(class), index), bytes);
+        if let Some(capture) = &mut self.capture {
+            capture.packet(now, &Datagram { from: self.at, to, channel: ChannelId::NONE, dscp, ecn, bytes });
+        }
+        let packet = Packet { payload: flight, class, index, dst: to.0, dscp, ecn, wire_bytes, sent_ns: now };
+        self.send(now, packet);
+    }
+
+    fn spare(&mut self) -> &mut Spare {
+        &mut self.spare
+    }
+
+    fn record(&mut self, row: Record) {
+        self.recorder.push(&row);
+    }
+
+    fn hand_over(&mut self, channel: ChannelId, meta: &Meta, parts: &Parts) {
+        self.ledger.hand_over(channel, meta, parts);
+    }
+
+    fn take_over(&mut self, now: Time, channel: ChannelId, meta: &Meta, at_once: bool, parts: &mut Parts) {
+        let received =
+            self.received.filter(|_| at_once).map(|(l, arrived)| (&self.flights[l as usize], arrived));
+        self.completed |= received.is_some_and(|(l, _)| (l.flow, l.index) == (meta.flow, meta.index));
+        let way = || received.map(|(flight, arrived)| flight.way(arrived, now));
+        self.ledger.take_over(now, channel, meta, way, parts);
+    }
+
+    fn has_come(&mut self, flow: FlowId, parts: &Parts, clock: Time) {
+        self.ledger.has_come(flow, parts, clock);
+    }
+
+    fn work(&mut self, started: Started, job: u32, cost: Time, priority: i32) -> Work {
+        let cpu = &mut self.cpus[self.at];
+        cpu.submit(started.at, job, cost, priority);
+        self.cores.set(self.at.index(), cpu.poll_timeout());
+        Work::Later
+    }
+
+    fn start(&mut self, now: Time) -> Started {
+        Started { at: now, processor: 0 }
+    }
+
+    fn used(&mut self, _started: Started) -> Time {
+        0
+    }
+}

@@ -1,0 +1,282 @@
+"""One sweep from axes to results: its cells, which of them are done, and their results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from tcpsbed import results
+from tcpsbed.analysis import metrics
+from tcpsbed.beside import imported
+from tcpsbed.campaign import grid
+from tcpsbed.campaign.grid import Axis, Cell
+from tcpsbed.campaign.results import unchanged
+from tcpsbed.campaign.worker import Crew, Job
+from tcpsbed.clocks import SIMULATED
+from tcpsbed.errors import ConfigError, TcpsbedError
+from tcpsbed.views.numbers import finite, statistic
+from tcpsbed.views.tables import field, fields
+
+SELDOM = re.compile(r"\b(loss(_good|_bad)?|duplicate|corrupt|block_error)\b")
+"""Keys of what may strike so seldom that two runs without it are no proof that the next will be."""
+QUALITY = ("coded_bps", "psnr_db", "ssim")
+"""What is kept of pictures and sound, beside their age."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A sweep: scenario, axes, seeds, world, folder.
+
+    Parameters
+    ----------
+    file : Path
+        The scenario.
+    axes : sequence of Axis
+        Keys and their values; the first is the x axis of the figure.
+    seeds : sequence of int
+        The same for every combination of values (common random numbers).
+    settings : sequence of str
+        Overrides of every cell.
+    world : str
+        A name that the registry of worlds knows.
+    out : Path
+        Where results are kept; a sweep in the same folder goes on where it stopped.
+    """
+
+    file: Path
+    axes: tuple[Axis, ...]
+    seeds: tuple[int, ...]
+    settings: tuple[str, ...]
+    world: str
+    out: Path
+
+    def jobs(self) -> list[Job]:
+        """All cells as jobs. A cell whose scenario cannot be loaded is one too: it fails when it is its turn."""
+        build = _build("ns3" in self.world)
+        found = []
+        for cell in grid.cells(self.axes, self.seeds):
+            settings = (*self.settings, *grid.overrides(self.axes, cell))
+            content = "".join(self.begun[cell.values].values())
+            found.append(Job(grid.key(content, settings, self.world, build), cell, settings))
+        return found
+
+    @cached_property
+    def begun(self) -> dict[tuple[str, ...], dict[Path, str]]:
+        """What every combination of values was computed from when it was first asked: cells keep that name."""
+        return {
+            cell.values: self._content([*self.settings, *grid.overrides(self.axes, cell)[:-1]])
+            for cell in grid.cells(self.axes, self.seeds[:1])
+        }
+
+    def _content(self, settings: Sequence[str]) -> dict[Path, str]:
+        """The scenario with its includes, and hashes of the files that it names, as far as they can be read."""
+        from tcpsbed import scenarios
+
+        try:
+            scenario = scenarios.load(self.file, settings)
+        except TcpsbedError as error:
+            return {self.file: str(error)}
+        return dict(_digests(scenario.folder, scenario.document)) | {self.file: scenarios.dump(scenario)}
+
+    def _refuse_changed(self, job: Job) -> None:
+        """Raises ConfigError if a finished cell may have read inputs that changed meanwhile."""
+        begun, now = self.begun[job.cell.values], self._content(job.settings[:-1])
+        changed = [file for file in begun | now if begun.get(file) != now.get(file)]
+        if changed:
+            it = "it or a file that it includes " if self.file in changed else ""
+            kind = "sweep" if self.axes else "run"
+            raise ConfigError(
+                f"{it}changed while the {kind} was running",
+                file=self.file if it else changed[0],
+                allowed=f"files that stay as they are until the end; start the {kind} again",
+            )
+
+    def run(
+        self, width: int, told: Callable[[int, int, Job, str | None], None], known: str = ""
+    ) -> dict[str, str]:
+        """Runs the cells that have no result yet, except where seeds change nothing.
+
+        Parameters
+        ----------
+        width
+            Runs at a time.
+        told
+            Hears of (done, all, job, failure) as cells end.
+        known
+            Hash of the records of a run under another seed, if there is one.
+
+        Returns
+        -------
+        dict
+            Messages of the cells that failed, by key.
+
+        Raises
+        ------
+        ConfigError
+            If the scenario, or a file that it names, changes meanwhile.
+        """
+        jobs = self.jobs()
+        crew = Crew(self.file, self.world, self.out, width, self._refuse_changed)
+        failures: dict[str, str] = {}
+        done = 0
+
+        def note(job: Job, failure: str | None) -> None:
+            nonlocal done
+            done += 1
+            if failure is not None:
+                failures[job.key] = failure
+            told(done, len(jobs), job, failure)
+
+        self.out.mkdir(parents=True, exist_ok=True)
+        self._describe()
+        _set_broken_aside(crew.result(job.key) for job in jobs)
+        tried = self.seeds[: 1 if known else 2]
+        settled: set[tuple[str, ...]] = set()
+        for part in (
+            [j for j in jobs if j.cell.seed in tried],
+            [j for j in jobs if j.cell.seed not in tried],
+        ):
+            asked = [job for job in part if job.cell.values not in settled]
+            open_ = [job for job in asked if not crew.result(job.key).is_file()]
+            done += len(part) - len(open_)
+            crew.run(open_, note)
+            settled = self._settled(part, known)
+        return failures
+
+    def _settled(self, tried: Sequence[Job], known: str) -> set[tuple[str, ...]]:
+        """Combinations with the same records under several seeds, and nothing so rare that more of them could differ."""
+        if self.world not in SIMULATED:
+            return set()
+        hashes: dict[tuple[str, ...], list[str]] = {}
+        for job in tried:
+            for summary in self._summaries([job]).values():
+                hashes.setdefault(job.cell.values, []).append(summary.get("records_sha256", ""))
+        same = {values for values, found in hashes.items() if unchanged([known, *found] if known else found)}
+        return {
+            job.cell.values
+            for job in tried
+            if job.cell.values in same and not SELDOM.search(self.begun[job.cell.values][self.file])
+        }
+
+    def _describe(self) -> None:
+        described = {
+            "scenario": str(self.file),
+            "axes": [{"key": a.key, "values": a.values} for a in self.axes],
+            "seeds": self.seeds,
+            "settings": self.settings,
+            "world": self.world,
+        }
+        results.write_whole(self.out / "sweep.json", json.dumps(described, indent=1))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for every cell that has a result and every flow in it."""
+        found = self._summaries(self.jobs())
+        return [row for job, summary in found.items() for row in self.rows_of(job.cell, summary)]
+
+    def _summaries(self, jobs: Sequence[Job]) -> dict[Job, dict[str, Any]]:
+        """Summaries of the jobs that have a result."""
+        files = {job: self.out / "cells" / f"{job.key}.json" for job in jobs}
+        read = {job: summary_in(file) for job, file in files.items() if file.is_file()}
+        return {job: summary for job, summary in read.items() if summary is not None}
+
+    def rows_of(self, cell: Cell, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """One row for every flow in the summary of a cell."""
+        place = dict(zip((a.key for a in self.axes), cell.values, strict=True)) | {"seed": cell.seed}
+        about = {
+            "simulate_s": finite((summary.get("wall") or {}).get("simulate_s")),
+            "records_sha256": str(summary.get("records_sha256", "")),
+            "disturbed": bool(summary.get("disturbances")),
+        }
+        media = summary.get("media") or {}
+        return [
+            place | {"flow": name} | numbers(flow) | pictured(media.get(name) or {}) | about
+            for name, flow in summary.get("flows", {}).items()
+        ]
+
+
+def summary_in(file: Path) -> dict[str, Any] | None:
+    """The summary that the file of a cell holds; none if it is broken, as after a crash of the machine."""
+    try:
+        summary = json.loads(file.read_text(encoding="utf-8"))["summary"]
+        whole = all(isinstance(flow, dict) for flow in summary["flows"].values())
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    return summary if whole else None
+
+
+def _set_broken_aside(files: Iterable[Path]) -> None:
+    """Puts aside and names the files of cells that hold no result, so that these are computed anew."""
+    for file in files:
+        if file.is_file() and summary_in(file) is None:
+            aside = file.replace(file.with_suffix(f".{os.getpid()}.broken"))
+            told = f"found no result in it, and called it {aside.name}; the cell is computed anew"
+            print(f"tcpsbed: {file}: {told}", file=sys.stderr)
+
+
+@cache
+def _build(ns3: bool = False) -> str:
+    """The versions of tcpsbed and of what a result may depend on, and a hash over its own files: one that was built or
+    edited anew computes anew.
+    """
+    from tcpsbed import __version__, _tcps
+    from tcpsbed.analysis import machine
+    from tcpsbed.worlds import ns3_program
+
+    root = Path(__file__).parents[1]
+    roots = [root, ns3_program.sources()] if ns3 else [root]
+    found = {file for folder in roots if folder is not None for file in folder.rglob("*")}
+    files = sorted(file for file in {*found, Path(_tcps.__file__ or root)} if "__pycache__" not in file.parts)
+    hashes = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()]
+    versions = f"{machine.installed()}{ns3_program.version() if ns3 else ''}"
+    return f"{__version__} {hashlib.sha256(''.join([*hashes, versions]).encode()).hexdigest()}"
+
+
+def _digests(folder: Path, named: Any) -> Iterator[tuple[Path, str]]:
+    """Hashes of the files among the texts of a scenario: code (`./hold.py:Hold`, `hold:Hold`), recordings, traces.
+
+    Code comes with the modules beside it that it imports.
+    """
+    if isinstance(named, dict | list):
+        for item in named.values() if isinstance(named, dict) else named:
+            yield from _digests(folder, item)
+    elif isinstance(named, str):
+        place = named.rpartition(":")[0]
+        module = place.replace(".", "/")
+        for name in sorted({named, place, f"{module}.py", f"{module}/__init__.py"} - {""}):
+            with suppress(OSError, ValueError):
+                for file in (folder / name, *sorted(imported(folder / name))):
+                    yield file, hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def pictured(media: Mapping[str, Any]) -> dict[str, float | None]:
+    """What a sweep keeps of pictures and sound, by column: bit rate, quality, median age; no numbers for other flows."""
+    parts = metrics.section("media").parts
+    kept = {key: field(parts, key).number(media) for key in QUALITY}
+    age = media.get("glass_to_glass_ms") or media.get("mouth_to_ear_ms")
+    return kept | {"age_p50_ms": statistic(age, "p50")}
+
+
+def numbers(flow: Mapping[str, Any]) -> dict[str, float | None]:
+    """The numbers of a flow, by column."""
+    columns = fields(metrics.section("flows").parts)
+    return {one.name: one.number(flow) for one in columns if one.metric.unit}
+
+
+def write_parquet(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
+    """All rows in one Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = list(rows[0])
+    table = pa.table({column: [row[column] for row in rows] for column in columns})
+    with results.whole(file) as part:
+        pq.write_table(table, part)

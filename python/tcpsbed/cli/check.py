@@ -1,0 +1,42 @@
+"""`tcpsbed check` itself: the content of a scenario, or its first error.
+
+A plain command, a file and `--set`, is read here: the library that reads the others takes as long as the check.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tcpsbed.cli.apart import apart
+from tcpsbed.errors import counted
+
+
+def check(file: Path, overrides: Sequence[str]) -> None:
+    """Validates a scenario."""
+    from tcpsbed import scenarios
+    from tcpsbed.scenarios.compile import room
+
+    scenario = scenarios.load(file, overrides)
+    apart(scenario)
+    plan = scenarios.check(scenario)
+    kinds = (("component", "components"), ("flow", "flows"), ("node", "nodes"))
+    parts = [counted(len(plan.get(key, ())), word) for word, key in kinds]
+    parts.append(counted(len((plan.get("network") or {}).get("links", ())), "link"))
+    print(f"{file}: valid. {', '.join(parts)}, {plan['duration_ns'] / 1e9:g} s, seed {plan['seed']}")
+    for warning in room.warnings(plan):
+        print(f"tcpsbed: warning: {warning}", file=sys.stderr)
+
+
+def plain(words: Sequence[str]) -> tuple[Path, list[str]] | None:
+    """File and overrides of the words behind `check`, if these are all that there is."""
+    files, overrides, rest = [], [], iter(words)
+    for word in rest:
+        if word == "--set":
+            overrides += [next(rest, "-")]
+        else:
+            files += [word]
+    if len(files) != 1 or any(word.startswith("-") or not word for word in files + overrides):
+        return None
+    return Path(files[0]), overrides

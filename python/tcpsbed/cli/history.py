@@ -1,0 +1,150 @@
+"""`tcpsbed runs` and `open`: the list of runs, and the report of one."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tcpsbed.cli.colour import tables
+from tcpsbed.cli.complete import run_folders
+from tcpsbed.cli.failures import guarded
+
+RUNS_HELP = """List the runs in a folder, the newest last.
+
+\b
+Examples:
+  tcpsbed runs
+  tcpsbed runs results --json
+
+The verdict of a run is ok, DISTURBED (its numbers prove nothing), ERROR, unfinished (tcpsbed report recovers it) or
+unreadable.
+"""
+OPEN_HELP = """Open the report of a run in the browser.
+
+\b
+Examples:
+  tcpsbed open                    the newest run
+  tcpsbed open runs/mine
+
+Prints the path of the page; where there is no browser, that is all.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command("runs", help=RUNS_HELP)(guarded(runs))
+    app.command("open", help=OPEN_HELP)(guarded(open_page))
+
+
+def runs(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FOLDER]", help="Folder with the runs [default: runs].", show_default=False),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
+) -> None:
+    """Lists runs; see RUNS_HELP."""
+    from tcpsbed.errors import DataError
+    from tcpsbed.results import RUNS
+
+    place = folder or RUNS
+    if folder is not None and not folder.is_dir():
+        raise DataError("no such folder", file=folder, allowed="a folder with runs in it, such as runs")
+    found = [row for one in _folders(place) if (row := _row(one)) is not None]
+    found.sort(key=lambda row: row["ended"])
+    if as_json:
+        print(json.dumps(found, indent=1))
+    elif found:
+        print(tables(_text(found)), end="")
+    else:
+        print(f"no runs in {place}; to make one: tcpsbed run FILE", file=sys.stderr)
+
+
+def _folders(place: Path) -> list[Path]:
+    """The run in a folder, or those below it."""
+    if (place / "summary.json").is_file():
+        return [place]
+    return [one for one in place.glob("*") if one.is_dir() and not one.is_symlink()]
+
+
+def _row(folder: Path) -> dict[str, Any] | None:
+    """The table row of a run; `None` if a folder holds none."""
+    from tcpsbed import results
+    from tcpsbed.errors import TcpsbedError
+    from tcpsbed.views.folder import RunFolder
+
+    file = folder / "summary.json"
+    row: dict[str, Any] = {
+        "folder": str(folder),
+        "scenario": "",
+        "world": "",
+        "seed": None,
+        "duration_s": None,
+    }
+    if not file.is_file():
+        if not results.is_unfinished(folder):
+            return None
+        return row | {"ended": folder.stat().st_mtime, "verdict": "unfinished"}
+    row["ended"] = file.stat().st_mtime
+    try:
+        summary = RunFolder(folder).summary
+    except TcpsbedError:
+        return row | {"verdict": "unreadable"}
+    told = {"scenario": summary["name"], "world": summary["world"], "seed": summary["seed"]}
+    verdict = "ERROR" if summary.get("errors") else "DISTURBED" if summary.get("disturbances") else "ok"
+    return row | told | {"duration_s": summary["duration_s"], "verdict": verdict}
+
+
+def _text(rows: list[dict[str, Any]]) -> str:
+    from tcpsbed.views import text
+    from tcpsbed.views.markup import Column, words
+    from tcpsbed.views.numbers import NONE, seconds
+
+    columns = [
+        words("ended"),
+        *map(words, ("verdict", "scenario", "world")),
+        Column("seed"),
+        Column("duration"),
+    ]
+    return text.table(
+        [*columns, words("folder")],
+        [
+            [
+                time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row["ended"])),
+                *(row[key] or NONE for key in ("verdict", "scenario", "world")),
+                NONE if row["seed"] is None else row["seed"],
+                seconds(row["duration_s"]),
+                row["folder"],
+            ]
+            for row in rows
+        ],
+    )
+
+
+def open_page(
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="[RUN]", help="Folder of a run.", autocompletion=run_folders),
+    ] = Path("runs/latest"),
+) -> None:
+    """Opens the page of a run; see OPEN_HELP."""
+    import webbrowser
+
+    from tcpsbed.errors import DataError
+    from tcpsbed.views.folder import open_folder
+
+    page = open_folder(run).path / "report.html"
+    if not page.is_file():
+        raise DataError("the run has no report.html", file=run, allowed=f"tcpsbed report {run} writes it")
+    print(page)
+    try:
+        webbrowser.get()
+    except webbrowser.Error:
+        print("tcpsbed: no browser found; open the file above in one", file=sys.stderr)
+    else:
+        webbrowser.open(page.resolve().as_uri())

@@ -1,0 +1,1 @@
+"""Experiments and published works that use the testbed from outside."""

@@ -1,0 +1,211 @@
+"""The step experiment: runs of a scenario that differ in their seed, and the responses of their loops.
+
+```text
+scenario ─► plan ─► seed 1, 2, .. (and tick phases) ─► world ─► h(t) at the far side ─► response
+```
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpsbed import _tcps, scenarios
+from tcpsbed.analysis import signals
+from tcpsbed.analysis.records import open_records
+from tcpsbed.clocks import SIMULATED
+from tcpsbed.errors import WorldError
+from tcpsbed.lab.control.loop import Loop, loops, reached
+from tcpsbed.lab.control.offsets import Offsets, offsets
+from tcpsbed.lab.control.response import Response, characterise
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Progress = Callable[[float], object]
+GRACE_NS = 1_000_000_000
+"""A sample may be so late before it counts as lost."""
+WARPED_MS = 500.0
+"""Length of the signal whose offsets are found."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What one loop did in one run: times in ms, h at these times, its figures, and what disturbed the run."""
+
+    t_ms: NDArray[np.float64]
+    h: NDArray[np.float64]
+    response: Response
+    disturbed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Runs of one setting.
+
+    Attributes
+    ----------
+    loop : Loop
+        The loop that they belong to.
+    curves : list of Curve
+        One a run.
+    seen : Offsets, optional
+        How far h as the controller sees it is from h, in the first run, if that was asked for.
+    """
+
+    loop: Loop
+    curves: list[Curve]
+    seen: Offsets | None = None
+
+    @property
+    def responses(self) -> list[Response]:
+        """The figures of all runs."""
+        return [curve.response for curve in self.curves]
+
+    @property
+    def undisturbed(self) -> list[Response]:
+        """The figures of the runs that nothing disturbed."""
+        return [curve.response for curve in self.curves if not curve.disturbed]
+
+
+def run(
+    scenario: scenarios.Scenario,
+    *,
+    runs: int,
+    world: str = "virtual",
+    phases: bool = False,
+    warped: bool = False,
+    progress: Progress | None = None,
+    duration_key: str = "duration",
+) -> list[Experiment]:
+    """Runs the step experiment.
+
+    Parameters
+    ----------
+    scenario
+        A scenario with a robot `step`.
+    runs
+        How many; run `i` has the scenario's seed plus `i`.
+    world
+        A name that the registry of worlds knows; on the machine's clock it is built anew for every run.
+    phases
+        Whether the far side's ticks are a moment behind those of the controller, uniform within a period, in each run
+        another: two computers do not tick together.
+    warped
+        Whether the effective time and value offsets of what the controller sees are found, too.
+    progress
+        Called with the share done.
+    duration_key
+        What gave the duration, for the message about one that is too short.
+
+    Returns
+    -------
+    list of Experiment
+        One for each loop of the scenario.
+
+    Raises
+    ------
+    ConfigError
+        If no component has a step, or a run is over before it comes.
+    """
+    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
+        plan = scenarios.compile_plan(scenario, Path(folder) / "inputs")
+        found = loops(plan)
+        reached(plan, found, duration_key)
+        plan["signals"] = sorted({*plan["signals"], *_points(plan, found, warped=warped)})
+        curves: list[list[Curve]] = [[] for _ in found]
+        seen: list[Offsets | None] = [None for _ in found]
+        for number in range(runs):
+            once = dict(plan) | {"seed": scenario.seed + number}
+            if phases:
+                once = _apart(once, found, scenario.seed, number)
+            rows, disturbed = _rows(once, Path(folder), world, scenario)
+            for loop, into in zip(found, curves, strict=True):
+                into.append(_curve(rows, once, loop, disturbed))
+            if warped and number == 0:
+                seen = [_seen(rows, once, loop, mine[0]) for loop, mine in zip(found, curves, strict=True)]
+            if progress is not None:
+                progress((number + 1) / runs)
+    return [Experiment(*one) for one in zip(found, curves, seen, strict=True)]
+
+
+def _points(plan: Mapping[str, Any], found: Sequence[Loop], *, warped: bool) -> list[int]:
+    names = [name for loop in found for name in (loop.point, *([loop.seen_point] if warped else []))]
+    return [signals.number(plan, name) for name in names]
+
+
+def _seen(rows: NDArray[np.void], plan: Mapping[str, Any], loop: Loop, true: Curve) -> Offsets:
+    """How far h as it reaches the controller is from h, from shortly before the step on."""
+    import numpy as np
+
+    found = signals.of_rows(rows, plan, loop.seen_point, loop.back)
+    begin = max(true.t_ms[0], loop.step.t0_ms - 20)
+    grid = np.arange(begin, min(true.t_ms[-1], begin + WARPED_MS), loop.period_ms)
+
+    def held(t_ms: NDArray[np.float64], h: NDArray[np.float64]) -> list[float]:
+        places = np.searchsorted(t_ms, grid, side="right") - 1
+        return [float(value) for value in np.where(places < 0, 1.0, h[np.maximum(places, 0)])]
+
+    return offsets(held(true.t_ms, true.h), held(found.t_ns / 1e6, found.values[:, 0]), loop.period_ms)
+
+
+def _apart(plan: Mapping[str, Any], found: Sequence[Loop], seed: int, number: int) -> dict[str, Any]:
+    """The plan of a run whose far sides tick, and send h, shortly behind the controllers.
+
+    The moment of an only loop is that of the same run of a cell of `Bench`; each of several draws its own.
+    """
+    once = copy.deepcopy(dict(plan))
+    for loop in found:
+        name = loop.name if len(found) > 1 else ""
+        for flow in (once["flows"][n] for n in loop.sent):
+            flow["start_ns"] += _tcps.step_phase(seed, number, flow["period_ns"], name)
+        robot = once["components"][loop.component]["robot"]
+        robot["start_ns"] = once["flows"][loop.sent[0]]["start_ns"] % robot["period_ns"]
+    return once
+
+
+def _rows(
+    plan: Mapping[str, Any], folder: Path, world: str, scenario: scenarios.Scenario
+) -> tuple[NDArray[np.void], tuple[str, ...]]:
+    """The rows of a run, and what disturbed it."""
+    import numpy as np
+
+    disturbed: tuple[str, ...] = ()
+    if world not in SIMULATED:
+        from tcpsbed.worlds import real
+
+        crowded = scenario.real.crowded
+        told = real.run(dict(plan), folder, progress=None, crowded=crowded, world=world, scenario=scenario)
+        if told["errors"]:
+            raise WorldError(str(told["errors"][0]))
+        if told["interrupted"]:
+            raise KeyboardInterrupt
+        disturbed = _disturbed(plan, folder, told, world)
+    else:
+        from tcpsbed.worlds import virtual
+
+        virtual.run(dict(plan), folder, progress=None, pcapng=False, world=world)
+    return np.array(open_records(folder / "records.bin")), disturbed
+
+
+def _disturbed(plan: Mapping[str, Any], folder: Path, told: Mapping[str, Any], world: str) -> tuple[str, ...]:
+    """What disturbed a run on the machine's clock, in sentences."""
+    from tcpsbed.analysis import disturbances, facts
+
+    found = json.loads(_tcps.analyse(str(folder / "records.bin"), json.dumps(plan), 0, GRACE_NS))
+    info = facts.scenario_info(plan, world=world, warmup_ns=0)
+    return tuple(disturbances.disturbances(info, told, found))
+
+
+def _curve(
+    rows: NDArray[np.void], plan: Mapping[str, Any], loop: Loop, disturbed: tuple[str, ...] = ()
+) -> Curve:
+    found = signals.of_rows(rows, plan, loop.point)
+    t_ms, h = found.t_ns / 1e6, found.values[:, 0]
+    return Curve(t_ms, h, characterise(t_ms, h, loop.step), disturbed)

@@ -1,0 +1,174 @@
+"""Figures of step responses: the curves with their envelope, and stability maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpsbed import results
+from tcpsbed.errors import DataError
+from tcpsbed.lab.control.verdict import Limits
+from tcpsbed.palette import PALETTE, matplotlib
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tcpsbed.lab.control.experiment import Experiment
+    from tcpsbed.lab.control.prediction import Score
+    from tcpsbed.lab.control.stability import StabilityMap
+    from tcpsbed.lab.control.theory import LoopModel
+
+MOST_CURVES = 40
+"""Single curves drawn; of more, only the envelope."""
+
+
+def responses(
+    experiments: Sequence[tuple[str, Experiment]], limits: Limits, caption: str, file: Path
+) -> Path:
+    """Draws the curves of settings with their envelopes and the limit of the overshoot.
+
+    Parameters
+    ----------
+    experiments
+        Each with what it is called.
+    limits
+        Their lines are drawn.
+    caption
+        What, where, and with which seed.
+    file
+        The picture; the ending says which kind (svg, png, pdf).
+    """
+    figure, axes = plot(caption)
+    for number, (name, experiment) in enumerate(experiments):
+        _curves(axes, experiment, PALETTE[number % len(PALETTE)], name)
+    step = experiments[0][1].loop.step
+    axes.axhline(1 + limits.overshoot / 100 * step.height, color="0.4", linestyle="--", linewidth=0.8)
+    axes.axhline(1 - 0.1 * step.height, color="0.4", linestyle=":", linewidth=0.8)
+    axes.set_xlabel("time from the step, ms")
+    axes.set_ylabel("h")
+    if any(name for name, _ in experiments):
+        axes.legend(fontsize=8, frameon=False)
+    return saved(figure, file)
+
+
+def _curves(axes: Any, experiment: Experiment, color: str, name: str) -> None:
+    import numpy as np
+
+    t, table = resampled(experiment)
+    low, middle, high = np.percentile(table, [0, 50, 100], axis=0)
+    axes.fill_between(t, low, high, color=color, alpha=0.15, linewidth=0, step="post")
+    if len(table) <= MOST_CURVES:
+        for row in table:
+            axes.plot(t, row, color=color, alpha=0.25, linewidth=0.5, drawstyle="steps-post")
+    axes.plot(t, middle, color=color, linewidth=1.5, label=name, drawstyle="steps-post")
+
+
+def resampled(experiment: Experiment) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """All curves of an experiment at the same times.
+
+    Returns
+    -------
+    tuple
+        Times from the step in ms, shape (n,), and h, shape (runs, n).
+    """
+    import numpy as np
+
+    curves, step = experiment.curves, experiment.loop.step
+    end = min(float(curve.t_ms[-1]) for curve in curves)
+    grid = np.arange(max(0.0, step.t0_ms - 20), end, 1.0)
+    rows = [c.h[np.maximum(np.searchsorted(c.t_ms, grid, side="right") - 1, 0)] for c in curves]
+    return grid - step.t0_ms, np.array(rows)
+
+
+def plot(caption: str) -> tuple[Any, Any]:
+    """A figure with one pair of axes and its caption; refuses where matplotlib is absent."""
+    figure = matplotlib("figure").Figure(figsize=(8, 4.5), layout="constrained")
+    axes = figure.subplots()
+    axes.set_title(caption, fontsize=8, loc="left")
+    axes.grid(alpha=0.3)
+    return figure, axes
+
+
+def drawable(file: Path, *, force: bool = False, reads: Iterable[Path | str] = ()) -> None:
+    """Refuses a file that no figure can be written to, before what it shows is measured.
+
+    Raises
+    ------
+    DataError
+        If its ending is none of a picture, or matplotlib is absent.
+    """
+    figure, _ = plot("")
+    known = figure.canvas.get_supported_filetypes()
+    if file.suffix[1:].lower() not in known:
+        raise DataError(
+            f'found the ending "{file.suffix}"',
+            file=file,
+            key="--figure",
+            allowed="a file ending in .svg, .png or .pdf",
+        )
+    results.may_write(file, force=force, reads=reads)
+
+
+def saved(figure: Any, file: Path) -> Path:
+    """Writes a figure."""
+    try:
+        with results.whole(file) as part:
+            figure.savefig(part, dpi=150)
+    except ValueError as error:
+        raise DataError(
+            str(error), file=file, key="--figure", allowed="a file ending in .svg, .png or .pdf"
+        ) from None
+    return file
+
+
+LEVELS = (5.0, 10.0, 20.0, 50.0, 100.0)
+"""Overshoots in percent at which contours are drawn."""
+
+
+def stability(found: StabilityMap, caption: str, file: Path) -> Path:
+    """Draws a stability map: colour and contours for the mean overshoot, the limit as a thick line."""
+    figure, axes = plot(caption)
+    x, y = list(found.grid.rtt_ms), [100 * loss for loss in found.grid.loss]
+    table = found.mean["overshoot"]
+    drawn = axes.pcolormesh(x, y, table.clip(0, 2 * LEVELS[-1]), cmap="viridis", shading="nearest")
+    figure.colorbar(drawn, ax=axes, label="mean overshoot, % of the step")
+    lines = axes.contour(x, y, table, levels=LEVELS, colors="white", linewidths=0.8)
+    axes.clabel(lines, fmt="%g", fontsize=8)
+    limit = found.bench.limits.overshoot
+    axes.contour(x, y, table, levels=[limit], colors=PALETTE[1], linewidths=2)
+    axes.set_xlabel("RTT, ms")
+    axes.set_ylabel("loss each way, %")
+    return saved(figure, file)
+
+
+def nyquist(loop: LoopModel, caption: str, file: Path) -> Path:
+    """Draws the open loop in the complex plane, with the point -1 that a stable loop does not enclose."""
+    from tcpsbed.lab.control import theory
+
+    figure, axes = plot(caption)
+    curve = theory.nyquist(loop)[1]
+    axes.plot(curve.real, curve.imag, color=PALETTE[0])
+    axes.plot([-1], [0], marker="+", markersize=12, color=PALETTE[1])
+    axes.set_xlim(-3, 2)
+    axes.set_ylim(-2.5, 2.5)
+    axes.set_aspect("equal")
+    axes.set_xlabel("real part of L")
+    axes.set_ylabel("imaginary part of L")
+    return saved(figure, file)
+
+
+def errors(scores: Sequence[Score], caption: str, file: Path) -> Path:
+    """Draws the RMS error of predictors over the horizon."""
+    figure, axes = plot(caption)
+    for number, name in enumerate(dict.fromkeys(score.predictor for score in scores)):
+        mine = [score for score in scores if score.predictor == name]
+        x, y = [score.horizon_ms for score in mine], [score.rms for score in mine]
+        axes.plot(x, y, marker="o", color=PALETTE[number % len(PALETTE)], label=name)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("horizon, ms")
+    axes.set_ylabel("RMS error")
+    axes.legend(fontsize=8, frameon=False)
+    return saved(figure, file)

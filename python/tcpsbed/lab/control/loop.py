@@ -1,0 +1,141 @@
+"""The loops of a scenario with a step: the place of the step, and the controller."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tcpsbed.errors import ConfigError
+from tcpsbed.lab.control.response import Step
+from tcpsbed.scenarios.model.entries import defaults
+
+ROBOT = "step"
+CONTROLLER = "pi"
+SHOWN_MS = 1000.0
+"""How long after a step its answer is usually looked at."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop in a plan.
+
+    Attributes
+    ----------
+    name : str
+        The component with the step.
+    step : Step
+        What jumps, and when.
+    component : int
+        Its number.
+    sent : tuple of int
+        Numbers of the flows that come from it.
+    back : str
+        The one of them that brings h back.
+    controller : str
+        The component that it comes to.
+    period_ms : float
+        Time between two commands.
+    kp, ki_per_ms : float
+        Gains of the controller; not known (None) if it is no built-in one.
+    """
+
+    name: str
+    step: Step
+    component: int
+    sent: tuple[int, ...]
+    back: str
+    controller: str
+    period_ms: float
+    kp: float | None
+    ki_per_ms: float | None
+
+    @property
+    def point(self) -> str:
+        """Where h is recorded."""
+        return f"{self.name}.sense"
+
+    @property
+    def seen_point(self) -> str:
+        """Where h is recorded as the controller sees it."""
+        return f"{self.controller}.entry"
+
+
+def loops(plan: Mapping[str, Any]) -> list[Loop]:
+    """The loops of a plan, in the order of its components.
+
+    Raises
+    ------
+    ConfigError
+        If there is none.
+    """
+    found = [
+        _loop(plan, number, component["name"], component["robot"]["run"]["params"] or {})
+        for number, component in enumerate(plan["components"])
+        if component["robot"] and component["robot"]["run"]["name"] == ROBOT
+    ]
+    if not found:
+        names = ", ".join(c["robot"]["run"]["name"] for c in plan["components"] if c["robot"]) or "no robot"
+        raise ConfigError(
+            f"found {names}",
+            key="components",
+            allowed=f'a component with robot = "{ROBOT}", as in `tcpsbed init --from step`',
+        )
+    return found
+
+
+def reached(plan: Mapping[str, Any], found: Sequence[Loop], key: str = "duration") -> None:
+    """Raises `ConfigError` if a run is over before a step shows, at the first tick from then on; `key` gave its duration."""
+    for loop in found:
+        t0_ms = loop.step.t0_ms
+        least_ms = t0_ms + plan["components"][loop.component]["robot"]["period_ns"] / 1e6
+        if plan["duration_ns"] / 1e6 <= least_ms:
+            raise ConfigError(
+                f"found {plan['duration_ns'] / 1e6:g} ms, too short for the step at {t0_ms:g} ms and the robot's next "
+                f"tick at {least_ms:g} ms",
+                key=key,
+                allowed=f'more than {least_ms:g} ms, such as "{t0_ms + SHOWN_MS:g} ms"',
+            )
+
+
+def _loop(plan: Mapping[str, Any], component: int, name: str, params: Mapping[str, Any]) -> Loop:
+    there = [n for n, flow in enumerate(plan["flows"]) if flow["path"][-1]["component"] == component]
+    back = [n for n, flow in enumerate(plan["flows"]) if flow["path"][0]["component"] == component]
+    if not there or not back:
+        raise ConfigError(
+            f"found {'no command' if not there else 'nothing that comes back'}",
+            key=f"components.{name}",
+            allowed="a flow that drives the robot and one whose source it is",
+        )
+    gains, far = _gains(plan, there), defaults("robot", ROBOT) | dict(params)
+    return Loop(
+        name,
+        Step(far["c"], far["t0_ns"] * 1e-6, _with_memory(far.get("plant"))),
+        component,
+        tuple(back),
+        plan["flows"][back[0]]["name"],
+        plan["components"][plan["flows"][back[0]]["path"][-1]["component"]]["name"],
+        plan["flows"][there[0]]["period_ns"] * 1e-6,
+        gains.get("kp"),
+        gains.get("ki_per_ms"),
+    )
+
+
+def _with_memory(plant: dict[str, Any] | None) -> dict[str, Any] | None:
+    return None if plant is None or plant["kind"] == "static" else plant
+
+
+def _gains(plan: Mapping[str, Any], flows: list[int]) -> dict[str, float]:
+    """Gains of the built-in controller on one of these flows, with its defaults."""
+    for flow in flows:
+        for visit in plan["flows"][flow]["path"]:
+            for step in visit["steps"]:
+                run = step.get("run")
+                if run is not None and run["name"] == CONTROLLER:
+                    return defaults("hook", CONTROLLER) | (run["params"] or {})
+    return {}
+
+
+def controllers(hooks: Mapping[str, Any]) -> list[str]:
+    """Names of the scenario's hooks that are built-in controllers."""
+    return [name for name, hook in hooks.items() if hook.run == CONTROLLER]

@@ -1,0 +1,111 @@
+"""Measures of a step response: rise time, overshoot, undershoot, settling time, steady-state error.
+
+```text
+h 1.0 ┤━━━━━━┓           ╭──╮   overshoot        h falls from 1 to 1/c at t0 and is brought back to 1
+      │      ┃         ╭─╯  ╰─────────           the step is 1 - 1/c
+  0.95┤------┃-------╭─╯  90 % of the step       c = 2: 0.95
+      │      ┃     ╭─╯
+  1/c ┤      ┗━━━━━╯
+             t0      │ rise time
+```
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+BAND = 0.05
+"""Share of the step within which a response counts as settled."""
+LAST = 0.1
+"""Share of the time after the step, at its end, over which the steady-state error is averaged."""
+TOUCH = 1e-12
+"""A level counts as reached from this close: rounding does not decide."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step: what is asked for falls to `1/c` of it at `t0_ms`. The plant is as a plan has it, if it has a memory."""
+
+    c: float = 2.0
+    t0_ms: float = 200.0
+    plant: dict[str, Any] | None = None
+
+    @property
+    def height(self) -> float:
+        """The size of the step."""
+        return 1 - 1 / self.c
+
+
+@dataclass(frozen=True)
+class Response:
+    """One response. Shares of the step are in percent.
+
+    Attributes
+    ----------
+    rise_ms : float
+        From t0 until h first reaches 90 % of the step; not a number if it never does.
+    overshoot : float
+        How far h goes above 1.
+    undershoot : float
+        How far h falls below 1 again, after it first crossed 1.
+    settling_ms : float
+        From t0 until h stays within 5 % of the step about 1; not a number if it does not.
+    error : float
+        Mean of h less 1 over the last tenth of the time after t0.
+    """
+
+    rise_ms: float
+    overshoot: float
+    undershoot: float
+    settling_ms: float
+    error: float
+
+
+# [Polachan 2022] rise time, overshoot, undershoot; settling and error are the testbed's own definitions
+def characterise(t_ms: NDArray[np.float64], h: NDArray[np.float64], step: Step) -> Response:
+    """The response of a run.
+
+    Parameters
+    ----------
+    t_ms : numpy.ndarray
+        Shape (n,), times of the values, rising, in ms.
+    h : numpy.ndarray
+        Shape (n,), the value at the far side, which holds until the next one.
+    step : Step
+        The step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> t = np.arange(0.0, 10.0)
+    >>> h = np.array([1, 1, 0.5, 0.5, 0.7, 0.96, 1.1, 1.0, 0.99, 1.0])
+    >>> found = characterise(t, h, Step(2, 2))
+    >>> found.rise_ms, round(found.overshoot), round(found.undershoot)
+    (3.0, 20, 2)
+    """
+    import numpy as np
+
+    after = t_ms >= step.t0_ms
+    t, x = t_ms[after] - step.t0_ms, h[after]
+    if len(x) == 0:
+        return Response(math.nan, math.nan, math.nan, math.nan, math.nan)
+    crossed = np.flatnonzero(x >= 1)
+    outside = np.flatnonzero(np.abs(x - 1) > BAND * step.height)
+    settled = 0 if len(outside) == 0 else int(outside[-1]) + 1
+    return Response(
+        rise_ms=_first(t, x >= 1 - 0.1 * step.height - TOUCH),
+        overshoot=100 * max(0.0, float(x.max()) - 1) / step.height,
+        undershoot=100 * max(0.0, 1 - float(x[crossed[0] :].min())) / step.height if len(crossed) else 0.0,
+        settling_ms=float(t[settled]) if settled < len(t) else math.nan,
+        error=100 * (float(x[t >= (1 - LAST) * t[-1]].mean()) - 1) / step.height,
+    )
+
+
+def _first(t: NDArray[np.float64], holds: NDArray[np.bool_]) -> float:
+    return float(t[int(holds.argmax())]) if holds.any() else math.nan

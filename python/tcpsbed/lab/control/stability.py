@@ -1,0 +1,137 @@
+"""The stability map of a loop: its step responses over a grid of round trips and losses.
+
+```text
+loss │ 30      ·         for each loss the longest round trip up to which the mean overshoot
+     │   20  ·    40     (or the share of good runs) keeps its limit
+     │10  ·
+     └──────────── RTT
+```
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tcpsbed.lab.control.batch import Bench, Cell, bursty
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+FIGURES = ("rise_ms", "overshoot", "undershoot", "settling_ms")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Round trips in ms and losses as shares, both rising, and what else a cell has."""
+
+    rtt_ms: Sequence[float]
+    loss: Sequence[float]
+    period_ms: float
+    kp: float
+    ki_per_ms: float
+    burst: float = 1.0
+    jitter_ms: float = 0.0
+    phases: bool = True
+
+    def cells(self) -> list[Cell]:
+        """All cells, loss by loss."""
+        jitter = {"kind": "exponential", "mean_ns": round(self.jitter_ms * 1e6)}
+        return [
+            Cell(
+                self.period_ms,
+                rtt / 2,
+                rtt / 2,
+                self.kp,
+                self.ki_per_ms,
+                loss=bursty(loss, self.burst),
+                jitter=jitter if self.jitter_ms > 0 else None,
+                phases=self.phases,
+            )
+            for loss in self.loss
+            for rtt in self.rtt_ms
+        ]
+
+
+@dataclass(frozen=True)
+class StabilityMap:
+    """A computed map.
+
+    Attributes
+    ----------
+    grid, bench : Grid, Bench
+        What was computed.
+    mean : dict
+        Mean of each figure, shape (losses, round trips); not a number where no run has one.
+    good : numpy.ndarray
+        Share of good runs, same shape.
+    """
+
+    grid: Grid
+    bench: Bench
+    mean: dict[str, NDArray[np.float64]]
+    good: NDArray[np.float64]
+
+    def longest_rtt_ms(self, row: int, reliability: float | None = None) -> float:
+        """Up to which round trip a loss is borne.
+
+        Parameters
+        ----------
+        row
+            The loss, by its place in the grid.
+        reliability
+            The share of runs that must be good; absent: the mean overshoot must keep its limit.
+
+        Returns
+        -------
+        float
+            The last round trip before the first one that is too long, interpolated where the mean crosses the limit;
+            not a number if the shortest is too long already.
+        """
+        overshoot, limit = self.mean["overshoot"][row], self.bench.limits.overshoot
+        bad = self.good[row] < reliability if reliability is not None else ~(overshoot <= limit)
+        if not bad.any():
+            return math.inf
+        first = int(bad.argmax())
+        if first == 0:
+            return math.nan
+        rtt = self.grid.rtt_ms
+        if reliability is not None:
+            return float(rtt[first - 1])
+        low, high = float(overshoot[first - 1]), float(overshoot[first])
+        share = (limit - low) / (high - low) if math.isfinite(high) and high > low else 0.0
+        return float(rtt[first - 1] + share * (rtt[first] - rtt[first - 1]))
+
+    def sentence(self, row: int, reliability: float | None = None) -> str:
+        """What this loss means for the application, in words."""
+        longest, limit = self.longest_rtt_ms(row, reliability), self.bench.limits
+        what = (
+            f"a mean overshoot up to {limit.overshoot:g} %"
+            if reliability is None
+            else f"{100 * reliability:g} % of runs with {limit}"
+        )
+        loss = f"{100 * self.grid.loss[row]:.3g} % loss"
+        if math.isnan(longest):
+            return f"for {what} this application does not tolerate an RTT of {self.grid.rtt_ms[0]:g} ms at {loss}"
+        if math.isinf(longest):
+            return (
+                f"for {what} this application tolerates every RTT up to {self.grid.rtt_ms[-1]:g} ms at {loss}"
+            )
+        return f"for {what} this application tolerates an RTT up to {longest:.1f} ms at {loss}"
+
+
+def compute(grid: Grid, bench: Bench, progress: Callable[[float], object] | None = None) -> StabilityMap:
+    """Computes a map with the batch engine."""
+    import numpy as np
+
+    found = bench.run(grid.cells(), progress=progress)
+    shape = (len(grid.loss), len(grid.rtt_ms))
+
+    def table(of: Callable[[dict[str, Any]], float | None]) -> NDArray[np.float64]:
+        return np.array([math.nan if of(cell) is None else of(cell) for cell in found], float).reshape(shape)
+
+    mean = {name: table(lambda cell, name=name: cell[name]["mean"]) for name in FIGURES}  # type: ignore[misc]
+    return StabilityMap(grid, bench, mean, table(lambda cell: cell["good"] / bench.runs))

@@ -1,0 +1,164 @@
+"""Results of the step experiment, as a table and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from statistics import stdev
+from typing import TYPE_CHECKING, Any
+
+from tcpsbed.analysis.stats import interval
+from tcpsbed.lab.control.response import Response
+from tcpsbed.lab.control.verdict import Limits, reliability
+from tcpsbed.views import text as tables
+from tcpsbed.views.markup import Column, words
+from tcpsbed.views.numbers import NONE
+
+if TYPE_CHECKING:
+    from tcpsbed.lab.control.experiment import Experiment
+
+UNSTABLE = 10_000.0
+"""Overshoot or undershoot in percent of the step beyond which a loop has not held its quantity at all."""
+_FIGURES = tuple(field.name for field in fields(Response))
+_COLUMNS = {
+    "rise_ms": ("rise time", "ms"),
+    "overshoot": ("overshoot", "%"),
+    "undershoot": ("undershoot", "%"),
+    "settling_ms": ("settling", "ms"),
+    "error": ("error", "%"),
+}
+
+
+def entry(name: str, experiment: Experiment, limits: Limits) -> dict[str, Any]:
+    """One setting: its loop, the statistics of its figures, its reliability, and every run."""
+    loop = experiment.loop
+    found = reliability(experiment.responses, limits)
+    return {
+        "name": name,
+        "loop": {
+            "component": loop.name,
+            "c": loop.step.c,
+            "t0_ms": loop.step.t0_ms,
+            "period_ms": loop.period_ms,
+            "kp": loop.kp,
+            "ki_per_ms": loop.ki_per_ms,
+        },
+        "figures": {name: statistics(experiment.responses, name) for name in _FIGURES},
+        "reliability": {
+            "good": found.good,
+            "runs": found.runs,
+            "share": found.share,
+            "ci95": [found.low, found.high],
+        },
+        "seen": None if experiment.seen is None else asdict(experiment.seen),
+        "runs": [asdict(c.response) | {"disturbed": list(c.disturbed)} for c in experiment.curves],
+        "undisturbed": {
+            "runs": len(experiment.undisturbed),
+            "figures": {name: statistics(experiment.undisturbed, name) for name in _FIGURES},
+        },
+    }
+
+
+def statistics(responses: Sequence[Response], figure: str) -> dict[str, float | int | None]:
+    """Number, mean, half the 95 % interval of that, deviation and extremes of a figure where it is defined."""
+    values = [v for v in (float(getattr(response, figure)) for response in responses) if math.isfinite(v)]
+    if not values:
+        return {"n": 0, "mean": None, "ci95": None, "sd": None, "min": None, "max": None}
+    mean, sd = interval(values), stdev(values) if len(values) > 1 else None
+    spread = {"sd": sd, "min": min(values), "max": max(values)}
+    return {"n": mean.n, "mean": mean.mean, "ci95": mean.half, **spread}
+
+
+def plain(value: Any) -> Any:
+    """The value with numbers that JSON does not know as null."""
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def text(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
+    """The table for the terminal: means with their 95 % intervals over the runs, and the verdict."""
+    columns = [
+        words("setting"),
+        *(Column(*_COLUMNS[name]) for name in _FIGURES),
+        words("good"),
+        words("95 %"),
+    ]
+    columns += [Column("seen late by", "ms"), Column("off by", "")]
+    rows = [_row(name, experiment, limits) for name, experiment in experiments]
+    said = (
+        f"\n±: half the 95 % interval of the mean\ngood: {limits}\n"
+        + _critical(experiments, limits)
+        + disturbed(experiments)
+    )
+    return tables.table(columns, rows) + said + unstable(experiments)
+
+
+def unstable(experiments: Sequence[tuple[str, Experiment]]) -> str:
+    """How many runs of each setting swung ever more; nothing where none did."""
+    lines = []
+    for name, experiment in experiments:
+        wild = sum(not one.overshoot < UNSTABLE or one.undershoot >= UNSTABLE for one in experiment.responses)
+        if wild:
+            lines.append(
+                f"UNSTABLE: h left its step by a hundred times its size in {wild} of {len(experiment.curves)} runs"
+                f"{f' of {name}' if name else ''}; tcpsbed tune finds gains for a round trip\n"
+            )
+    return "".join(lines)
+
+
+def disturbed(experiments: Sequence[tuple[str, Experiment]]) -> str:
+    """How many runs of each setting were disturbed, and by what first; nothing where none was."""
+    lines = []
+    for name, experiment in experiments:
+        hit = [curve for curve in experiment.curves if curve.disturbed]
+        if hit:
+            calm = [statistics(experiment.undisturbed, figure)["mean"] for figure in ("rise_ms", "overshoot")]
+            rest = (
+                ""
+                if calm[0] is None or calm[1] is None
+                else f"; the others rise in {calm[0]:.1f} ms and overshoot by {calm[1]:.1f} %"
+            )
+            lines.append(
+                f"DISTURBED: {len(hit)} of {len(experiment.curves)} runs{f' of {name}' if name else ''}, the first"
+                f" because {hit[0].disturbed[0]}{rest}\n"
+            )
+    return "".join(lines)
+
+
+def _row(name: str, experiment: Experiment, limits: Limits) -> list[str]:
+    found = reliability(experiment.responses, limits)
+    cells = [_cell(statistics(experiment.responses, figure)) for figure in _FIGURES]
+    interval = f"{100 * found.low:.0f} to {100 * found.high:.0f} %"
+    return [name, *cells, f"{found.good} of {found.runs}", interval, *_seen(experiment)]
+
+
+def _seen(experiment: Experiment) -> list[str]:
+    seen = experiment.seen
+    return [NONE, NONE] if seen is None else [f"{seen.time_ms:.1f}", f"{seen.value:.4f}"]
+
+
+def _cell(figure: dict[str, float | int | None]) -> str:
+    mean, half = figure["mean"], figure["ci95"]
+    if mean is None:
+        return NONE
+    if abs(mean) >= UNSTABLE:
+        return f"{mean:.1e}"
+    return f"{round(mean, 1) + 0.0:.1f}" + (f" ± {half:.1f}" if half else "")
+
+
+def _critical(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
+    """Where a scenario has several loops, the one that is good least often; of several such, the one that rises last."""
+    names = {experiment.loop.name for _, experiment in experiments}
+    if len(names) < 2:
+        return ""
+
+    def rank(one: tuple[str, Experiment]) -> tuple[float, float]:
+        rise = statistics(one[1].responses, "rise_ms")["mean"]
+        return reliability(one[1].responses, limits).share, -math.inf if rise is None else -rise
+
+    worst = min(experiments, key=rank)
+    return f"critical: {worst[1].loop.name}\n"

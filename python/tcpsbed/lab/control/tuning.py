@@ -1,0 +1,199 @@
+"""Gains for a network, tuned with the batch engine, and the index of the shortest rise time that follows from them.
+
+```text
+Kp / c in [0, 0.4],  Ki theta / c in [0.05, 1.5]   ─► batch ─► good in 95 % of runs? ─► shortest rise time, or
+                                                                                        steepest change with the RTT
+```
+The loop after the step is linear and its gain is K / c: another c with gains in proportion answers the same, in
+percent of the step, as long as the controller's integral, which goes to c, is not at its bound. So gains are searched
+relative to c. What h itself changes by grows with the step, 1 - 1/c: the most sensitive c is the largest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+from tcpsbed.lab.control.batch import Bench, Cell
+from tcpsbed.lab.control.response import Step
+from tcpsbed.lab.control.theory import held
+from tcpsbed.lab.control.verdict import Limits
+
+MOST_KP = 0.4
+"""Largest Kp / c: a proportional kick on a plant without memory meets the 90 % level by itself."""
+MOST_KP_SLOW = 2.0
+"""Largest Kp / c where the plant has a memory."""
+SHARE = 0.95
+"""Share of the runs that must be good."""
+TIGHT = Limits(overshoot=5.0, undershoot=5.0)
+"""What a good run keeps for the rise-time index."""
+REFERENCE_MS = 1.0
+"""Rise time of index 0."""
+
+MOST_C = 8.0
+"""Largest c: the controller's integral goes to c, a fifth beyond it while h overshoots, and is bounded by 10."""
+
+Goal = Literal["rise", "sensitivity"]
+
+
+@dataclass(frozen=True)
+class Network:
+    """The network and plant to tune for: round trip and period in ms, loss as in the plan of a link, plant as in a
+    plan.
+    """
+
+    rtt_ms: float
+    period_ms: float = 1.0
+    loss: dict[str, Any] | None = None
+    phases: bool = True
+    plant: dict[str, Any] | None = None
+
+    @property
+    def theta_ms(self) -> float:
+        """Delay around the loop with its sampling, and the longest time constant of its plant."""
+        return self.rtt_ms + self.period_ms + self._slowest_ms
+
+    @cached_property
+    def _slowest_ms(self) -> float:
+        import numpy as np
+
+        if self.plant is None:
+            return 0.0
+        stays = np.abs(np.linalg.eigvals(held(self.plant, self.period_ms)[0]))
+        return float((-self.period_ms / np.log(stays[(stays > 0) & (stays < 1 - 1e-9)])).max(initial=0.0))
+
+    @property
+    def most_kp(self) -> float:
+        """Largest Kp / c that is tried."""
+        return MOST_KP if self.plant is None else MOST_KP_SLOW
+
+    def cell(self, kp: float, ki_per_ms: float) -> Cell:
+        """The batch engine's cell with these gains."""
+        half = self.rtt_ms / 2
+        return Cell(self.period_ms, half, half, kp, ki_per_ms, loss=self.loss, phases=self.phases)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The best gains found, the mean rise time with them, the change of the overshoot with the round trip, and the step."""
+
+    kp: float
+    ki_per_ms: float
+    rise_ms: float
+    overshoot: float
+    per_ms: float
+    c: float = 2.0
+
+    @property
+    def growth(self) -> float:
+        """How much higher h goes for each ms of round trip, in percent of what is asked for."""
+        return self.per_ms * (1 - 1 / self.c)
+
+    @property
+    def index(self) -> float:
+        """Rise-time index: 0 is as fast as a rise in 1 ms, -1 ten times slower."""
+        return index(self.rise_ms)
+
+
+# log10(t_ref / t*), the testbed's own definition; not the QoC of arXiv:1910.08743
+def index(rise_ms: float) -> float:
+    """Rise-time index of a shortest mean rise time.
+
+    Examples
+    --------
+    >>> index(100.0)
+    -2.0
+    """
+    return math.log10(REFERENCE_MS / rise_ms)
+
+
+# grid of (Kp, Ki) subject to overshoot and undershoot in 95 % of runs, Kp s <= 0.4
+def tune(
+    network: Network,
+    *,
+    goal: Goal = "rise",
+    limits: Limits = TIGHT,
+    c: float = 2.0,
+    runs: int = 200,
+    seed: int = 1,
+    progress: Callable[[float], object] | None = None,
+) -> Tuned | None:
+    """The gains that serve a goal within limits; none if no gains keep them.
+
+    Parameters
+    ----------
+    network
+        What lies between.
+    goal
+        `rise`: the shortest mean rise time. `sensitivity`: the steepest growth of the mean overshoot when the round trip
+        grows by a tenth, or by a period if that is more.
+    limits
+        What a good run keeps; 95 % of runs must be good.
+    c
+        The step.
+    runs
+        Runs of each pair of gains.
+    seed
+        Of every random number.
+    progress
+        Called with the share done.
+    """
+    bench = Bench(_step(network, c), runs, _duration(network), seed, limits)
+    tell = progress or (lambda _share: None)
+    coarse = _grid(
+        [network.most_kp / 8 * i for i in range(9)], [0.05 * 1.12**i for i in range(31)], network, c
+    )
+    found = _best(bench, network, c, coarse, goal, lambda share: tell(share / 2))
+    if found is None:
+        return None
+    most = network.most_kp
+    kps = [max(0.0, min(most, found.kp / c + most / 32 * i)) for i in range(-3, 4)]
+    kis = [found.ki_per_ms * 1.03**i for i in range(-4, 5)]
+    fine = sorted({(kp * c, ki) for kp in kps for ki in kis})
+    return _best(bench, network, c, fine, goal, lambda share: tell(0.5 + share / 2))
+
+
+def best(found: Sequence[Tuned], goal: Goal) -> Tuned | None:
+    """Of several steps the one that serves a goal: the shortest rise time, or the steepest growth of h itself."""
+    if goal == "rise":
+        return min(found, key=lambda one: one.rise_ms, default=None)
+    return max(found, key=lambda one: one.growth, default=None)
+
+
+def _grid(kps: Sequence[float], gs: Sequence[float], network: Network, c: float) -> list[tuple[float, float]]:
+    return [(kp * c, g * c / network.theta_ms) for kp in kps for g in gs]
+
+
+def _step(network: Network, c: float) -> Step:
+    return Step(c, math.ceil(2 * network.theta_ms), network.plant)
+
+
+def _duration(network: Network) -> float:
+    return math.ceil(2 * network.theta_ms) + max(60 * network.theta_ms, 60 * network.period_ms)
+
+
+def _best(
+    bench: Bench,
+    network: Network,
+    c: float,
+    gains: Sequence[tuple[float, float]],
+    goal: Goal,
+    progress: Callable[[float], object],
+) -> Tuned | None:
+    """The best of these gains."""
+    more = max(0.1 * network.rtt_ms, network.period_ms)
+    here = bench.run([network.cell(*pair) for pair in gains], progress=lambda share: progress(share / 2))
+    farther = replace(network, rtt_ms=network.rtt_ms + more)
+    there = bench.run(
+        [farther.cell(*pair) for pair in gains], progress=lambda share: progress((1 + share) / 2)
+    )
+    candidates = [
+        Tuned(kp, ki, near["rise_ms"]["mean"], mean, (far["overshoot"]["mean"] - mean) / more, c)
+        for (kp, ki), near, far in zip(gains, here, there, strict=True)
+        if near["good"] >= SHARE * bench.runs
+        for mean in (near["overshoot"]["mean"],)
+    ]
+    return best(candidates, goal)

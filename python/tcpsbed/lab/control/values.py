@@ -1,0 +1,127 @@
+"""Lists of quantities in options of commands: `"5 ms,10 ms"`, `"0,10 %"`, `"0.2:0.09"`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeVar
+
+from tcpsbed.errors import ConfigError
+from tcpsbed.lab.control.verdict import Limits
+from tcpsbed.scenarios import units
+from tcpsbed.scenarios.fields import Refusal
+
+T = TypeVar("T")
+
+
+def parts(text: str | None) -> list[str]:
+    """The texts between commas."""
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def number(text: str) -> float:
+    """A number in the digits 0 to 9; everything else raises ValueError."""
+    if not text.isascii():
+        raise ValueError(text)
+    return float(text)
+
+
+def duration_ns(text: str, key: str, most_ns: int | None = None) -> int:
+    """A span of time up to the longest that makes sense, in nanoseconds.
+
+    Examples
+    --------
+    >>> duration_ns("0.5 ms", "--rtt")
+    500000
+    """
+    return _at_most(_read(units.duration_ns, text, key), text, key, most_ns)
+
+
+def positive_ns(text: str, key: str, most_ns: int | None = None) -> int:
+    """A span of time above 0 up to the longest that makes sense, in nanoseconds."""
+    return _at_most(_read(units.positive_duration_ns, text, key), text, key, most_ns)
+
+
+def _at_most(ns: int, text: str, key: str, most_ns: int | None) -> int:
+    if most_ns is not None and ns > most_ns:
+        raise ConfigError(f'found "{text}"', key=key, allowed=f'at most "{most_ns / 1e9:g} s"')
+    return ns
+
+
+def frequency_hz(text: str, key: str) -> float:
+    """A frequency, in Hz."""
+    return _read(units.frequency_hz, text, key)
+
+
+def share(text: str, key: str) -> float:
+    """A share of 0 to 1, with its percent sign.
+
+    Examples
+    --------
+    >>> share("30 %", "--loss"), share("0", "--loss")
+    (0.3, 0.0)
+    """
+    try:
+        value: object = number(text)
+    except ValueError:
+        value = text
+    return _read(units.share, value, key)
+
+
+def limits(rise_ms: float, overshoot: float, undershoot: float = math.inf) -> Limits:
+    """Limits of a good response; an infinite rise time or undershoot means no limit.
+
+    Raises
+    ------
+    ConfigError
+        If one is not a number of 0 or more.
+    """
+    given = {"--rise": rise_ms, "--overshoot": overshoot, "--undershoot": undershoot}
+    for key, value in given.items():
+        if not value >= 0 or (key == "--overshoot" and math.isinf(value)):
+            raise ConfigError(f"found {value:g}", key=key, allowed="a number of 0 or more, such as 20")
+    return Limits(rise_ms, overshoot, undershoot)
+
+
+def gains(text: str, key: str) -> tuple[float, float]:
+    """Kp and Ki per ms.
+
+    Examples
+    --------
+    >>> gains("0.2:0.09", "--gain")
+    (0.2, 0.09)
+    """
+    kp, _, ki = text.partition(":")
+    try:
+        found = number(kp), number(ki)
+    except ValueError:
+        found = -1.0, -1.0
+    if not all(0 <= value < float("inf") for value in found):
+        raise ConfigError(
+            f'found "{text}"', key=key, allowed='Kp and Ki per ms, 0 or more, such as "0.2:0.09"'
+        )
+    return found
+
+
+def _read(reader: Callable[[object], T], value: object, key: str) -> T:
+    try:
+        return reader(value)
+    except Refusal as error:
+        raise ConfigError(error.context["found"], key=key, allowed=error.context["allowed"]) from None
+
+
+def span(text: str, count: int, reader: Callable[[str, str], float], key: str) -> list[float]:
+    """Values at equal distances from `LOW..HIGH`.
+
+    Examples
+    --------
+    >>> span("0..60%", 4, share, "--loss")
+    [0.0, 0.2, 0.4, 0.6]
+    """
+    low, dots, high = text.partition("..")
+    if not dots:
+        raise ConfigError(f'found "{text}"', key=key, allowed='two ends, such as "0 ms..50 ms" or "0..60%"')
+    first, last = reader(low.strip(), key), reader(high.strip(), key)
+    if not first < last:
+        raise ConfigError(f'found "{text}"', key=key, allowed="a first end below the second")
+    return [round(first + (last - first) * i / (count - 1), 12) for i in range(count)]

@@ -1,0 +1,155 @@
+"""A run compared with a profile: each limit with the measured number and the remaining margin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tcpsbed.analysis import metrics
+from tcpsbed.errors import DataError
+from tcpsbed.lab.qos.profile import Profile, Rule
+from tcpsbed.nearest import close_match, distance, nearest
+from tcpsbed.views.tables import field
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A limit and what was found.
+
+    Attributes
+    ----------
+    flow, metric : str
+        Which number; for a difference `late - early`.
+    found : float
+        The number; not a number if the run has none, which fails.
+    least, most : float
+        Its limits.
+    unit : str
+        Of all three.
+    """
+
+    flow: str
+    metric: str
+    found: float
+    least: float
+    most: float
+    unit: str = ""
+
+    @property
+    def margin(self) -> float:
+        """Distance to the nearer limit; negative beyond it."""
+        return min(self.most - self.found, self.found - self.least)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the limits are kept."""
+        return self.margin >= 0
+
+    def __str__(self) -> str:
+        limits = " and ".join(
+            text
+            for text, value in (
+                (f"at least {self.least:g}", self.least),
+                (f"at most {self.most:g}", self.most),
+            )
+            if math.isfinite(value)
+        )
+        return f"{self.flow}: {self.metric} is {self.found:g}, allowed {limits}"
+
+
+# limits as pass or fail [Gokhale 2017] (ITU-R BT.1359; 3GPP TR 22.847)
+def check(summary: Mapping[str, Any], profile: Profile) -> list[Verdict]:
+    """The verdicts of a profile's rules on a run's summary; a flow that the run lacks is skipped (`left_out`).
+
+    Raises
+    ------
+    DataError
+        If the run has none of the profile's flows, or one that is called nearly so, or flows have no such number.
+    """
+    if not profile.rules:
+        raise DataError(
+            "found limits of step responses alone",
+            key=f"profile {profile.name}",
+            allowed="pytest, which runs its scenario (tcpsbed docs qos)",
+        )
+    _refuse_mistyped(summary, profile)
+    found = [verdict for rule in profile.rules for verdict in _verdicts(summary["flows"], rule)]
+    if not found:
+        wanted = ", ".join(dict.fromkeys(rule.flow for rule in profile.rules))
+        raise DataError(
+            f"found the flows {', '.join(summary['flows'])}", key=f"profile {profile.name}", allowed=wanted
+        )
+    return found
+
+
+def left_out(summary: Mapping[str, Any], profile: Profile) -> list[str]:
+    """Flows of a profile that the run has in no session."""
+    there = _plain(summary)
+    named = dict.fromkeys(name for rule in profile.rules for name in (rule.flow, rule.other) if name)
+    return [name for name in named if name not in there]
+
+
+def _plain(summary: Mapping[str, Any]) -> list[str]:
+    """Names of a run's flows without those of sessions."""
+    return list(dict.fromkeys(name.rpartition("/")[2] for name in summary["flows"]))
+
+
+def _refuse_mistyped(summary: Mapping[str, Any], profile: Profile) -> None:
+    """Refuses a flow that the run does not have where one that no rule names is called nearly so."""
+    named = {name for rule in profile.rules for name in (rule.flow, rule.other)}
+    free = [name for name in _plain(summary) if name not in named]
+    for name in left_out(summary, profile):
+        if (close := nearest(name, free)) and distance(name, close) <= 2:
+            rule = next(rule for rule in profile.rules if name in (rule.flow, rule.other))
+            allowed = f"{', '.join(_plain(summary))} (did you mean {close}?)"
+            raise DataError(
+                f'found the flow "{name}"', file=rule.file, line=rule.line, key=rule.key, allowed=allowed
+            )
+
+
+def _verdicts(flows: Mapping[str, Any], rule: Rule) -> Iterator[Verdict]:
+    for name, flow in flows.items():
+        session, _, plain = name.rpartition("/")
+        if plain != rule.flow:
+            continue
+        value = _number(flow, rule)
+        if rule.other is None:
+            yield Verdict(name, rule.metric, value, rule.least, rule.most, _unit(rule))
+            continue
+        other = f"{session}/{rule.other}" if session else rule.other
+        if other in flows:
+            early = _number(flows[other], rule)
+            yield Verdict(f"{name} - {other}", rule.metric, value - early, rule.least, rule.most, _unit(rule))
+
+
+def _unit(rule: Rule) -> str:
+    return field(metrics.section("flows").parts, rule.metric).metric.unit
+
+
+def _number(flow: Mapping[str, Any], rule: Rule) -> float:
+    value: Any = flow
+    for depth, key in enumerate(parts := rule.metric.split(".")):
+        if not isinstance(value, Mapping) or key not in value:
+            above = ".".join(parts[:depth])
+            known = (
+                [f"{above}.{name}" if above else name for name in value]
+                if isinstance(value, Mapping)
+                else [above]
+            )
+            raise DataError(
+                f'found "{rule.metric}"',
+                file=rule.file,
+                line=rule.line,
+                key=rule.key,
+                allowed=close_match(rule.metric, known),
+            )
+        value = value[key]
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        allowed = "a number of a flow, such as delay_ms.p99 (tcpsbed docs summary)"
+        found = f'found "{rule.metric}", which is not a number'
+        raise DataError(found, file=rule.file, line=rule.line, key=rule.key, allowed=allowed)
+    return float(value)

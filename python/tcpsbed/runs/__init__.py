@@ -1,0 +1,1 @@
+"""Runs: started, watched, ended, and recovered if their command was killed."""

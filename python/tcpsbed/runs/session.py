@@ -1,0 +1,249 @@
+"""One run from scenario to summary, as the command line and notebooks start it.
+
+```text
+scenario ─► worlds.run ─► folder with records ─► analysis ─► summary.json, series.json ─► Run
+```
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpsbed import results
+from tcpsbed.clocks import SIMULATED
+from tcpsbed.errors import REMEDIES, ConfigError
+from tcpsbed.interrupts import interrupts
+from tcpsbed.results import Place
+
+if TYPE_CHECKING:
+    from tcpsbed.analysis import Run
+    from tcpsbed.scenarios import Scenario
+    from tcpsbed.worlds import Steering
+
+Progress = Callable[[float], None]
+Live = Callable[[bytes, float, str], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: its folder, and whether the user stopped it."""
+
+    folder: Path
+    stopped: bool
+
+
+def run(
+    scenario: Scenario | Path | str,
+    *,
+    world: str = "virtual",
+    out: Path | str | None = None,
+    set: Sequence[str] = (),
+    seed: int | None = None,
+) -> Run:
+    """Runs a scenario and opens its results.
+
+    Parameters
+    ----------
+    scenario : Scenario, Path or str
+        A loaded scenario, the path of its file, or its TOML text (anything with a line break).
+    world : str
+        As for `--world`, such as `virtual` or `real`.
+    out : Path or str, optional
+        The run folder; absent: a new one under `runs/`.
+    set : sequence of str
+        Overrides such as `traffic.cbr.rate="310 kbit/s"`.
+    seed : int, optional
+        Replaces the scenario's seed.
+
+    Returns
+    -------
+    Run
+        The finished run, with `summary`, `samples`, `latency` and plots.
+
+    Raises
+    ------
+    TcpsbedError
+        If the scenario is invalid or the run fails.
+
+    Examples
+    --------
+    >>> import tcpsbed
+    >>> run = tcpsbed.run("scenarios/quickstart.toml", seed=7)  # doctest: +SKIP
+    >>> run.summary["flows"]["kinematic"]["delay_ms"]["p99"]  # doctest: +SKIP
+    """
+    from tcpsbed.analysis import Run
+
+    loaded = _loaded(scenario, [*set, *([] if seed is None else [f"seed={seed}"])])
+    outcome = execute(loaded, world=world, out=None if out is None else Path(out))
+    if outcome.stopped:
+        raise KeyboardInterrupt(f"stopped; what was recorded is in {outcome.folder}")
+    return Run(outcome.folder)
+
+
+def _loaded(scenario: Scenario | Path | str, overrides: Sequence[str]) -> Scenario:
+    from tcpsbed import scenarios
+
+    if isinstance(scenario, str) and "\n" in scenario:
+        return _loaded_text(scenario, overrides)
+    if isinstance(scenario, (str, Path)):
+        return scenarios.load(scenario, overrides)
+    if overrides:
+        raise ConfigError(
+            "found overrides of a scenario that is loaded already",
+            key="set",
+            allowed="pass them to tcpsbed.load",
+        )
+    return scenario
+
+
+def _loaded_text(text: str, overrides: Sequence[str]) -> Scenario:
+    """A scenario given as text: relative paths start from the working folder unless it names another."""
+    from tcpsbed import scenarios
+
+    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
+        file = Path(folder) / "scenario.toml"
+        file.write_text(text, encoding="utf-8")
+        return scenarios.load(file, [*_base(text), *overrides])
+
+
+def _base(text: str) -> list[str]:
+    try:
+        given = "base" in tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        given = True
+    return [] if given else [f"base={json.dumps(str(Path.cwd()))}"]
+
+
+@contextmanager
+def place(scenario: Scenario, out: Path | None, suffix: str = "", kind: str = results.RUN) -> Iterator[Place]:
+    """The folder of a result while it is written: `out`, or a new one under `runs/` (see `results.writing`)."""
+    if out is None:
+        results.tend_all(results.RUNS)
+    folder = results.fresh(f"{scenario.name}{suffix}") if out is None else out
+    with results.writing(folder, kind, inputs=scenario.files) as made:
+        yield made
+
+
+def execute(
+    scenario: Scenario,
+    *,
+    world: str,
+    out: Path | None,
+    progress: Progress | None = None,
+    live: Live | None = None,
+    samples: bool = True,
+    steering: Steering | None = None,
+) -> Outcome:
+    """Runs a loaded scenario into a folder and summarises it.
+
+    Parameters
+    ----------
+    scenario, world, out
+        What runs, in which world, and its folder (`None`: a new one under `runs/`).
+    progress, live, samples, steering
+        As of `record`.
+    """
+    with place(scenario, out) as made:
+        stopped = record(
+            scenario, made, world=world, progress=progress, live=live, samples=samples, steering=steering
+        )
+    return Outcome(made.shown, stopped)
+
+
+def record(
+    scenario: Scenario,
+    made: Place,
+    *,
+    world: str,
+    progress: Progress | None = None,
+    live: Live | None = None,
+    samples: bool = True,
+    steering: Steering | None = None,
+) -> bool:
+    """Runs a loaded scenario into a place and summarises it; a request to end keeps what was recorded until then.
+
+    Parameters
+    ----------
+    scenario, world
+        What runs, in which world.
+    made
+        From `place`; what an earlier run has left in it goes when this one has come to its end, and stays if it fails.
+    progress, live
+        Called with the share done; with new rows and the run time in seconds.
+    samples
+        Whether `samples.parquet` is written, beside the analysis.
+    steering
+        Events that are asked for while it runs; in virtual time its pace, too.
+
+    Returns
+    -------
+    bool
+        Whether the user stopped it.
+    """
+    from tcpsbed import worlds
+
+    with made.anew() as path, interrupts(say=world in SIMULATED) as stop:
+
+        def tell(share: float) -> bool:
+            if progress is not None:
+                progress(share)
+            return not stop.asked
+
+        worlds.record(
+            scenario,
+            world=world,
+            out=path,
+            home=made.target,
+            progress=tell,
+            live=live,
+            steering=steering,
+        )
+        _glance(path)
+        analyse(path, scenario, samples=samples)
+    made.keep = True
+    return stop.asked
+
+
+def _glance(folder: Path) -> None:
+    """What the machine can do, beside what it did; another system than Linux is not examined."""
+    if sys.platform != "linux":
+        return
+    from tcpsbed import doctor
+
+    (folder / "doctor.json").write_text(json.dumps(doctor.glance(), indent=1), encoding="utf-8")
+
+
+def analyse(folder: Path, scenario: Scenario | None = None, *, samples: bool) -> None:
+    """Summary and samples at the same time: both read the same rows."""
+    from tcpsbed import analysis
+
+    if not samples:
+        analysis.summarise(folder, scenario)
+        return
+    from tcpsbed.analysis import export
+
+    with ThreadPoolExecutor(1) as beside:
+        written = beside.submit(export.to_parquet, folder)
+        analysis.summarise(folder, scenario)
+        try:
+            written.result()
+        except OSError as error:
+            if error.errno not in REMEDIES:
+                raise
+            print(f"tcpsbed: {folder / 'samples.parquet'}: {error.strerror}: left out", file=sys.stderr)
+
+
+def summary_of(folder: Path) -> dict[str, Any]:
+    """The content of a run's summary.json."""
+    from tcpsbed import documents
+
+    return documents.read(folder / "summary.json")

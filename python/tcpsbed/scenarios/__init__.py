@@ -1,0 +1,31 @@
+"""Scenarios: read from TOML, checked, compiled into the plan that both drivers run.
+
+```text
+TOML + includes + overrides ─► load ─► Scenario ─► compile_plan ─► plan (JSON)
+                                          └─► dump ─► TOML as run
+```
+"""
+
+from __future__ import annotations
+
+from tcpsbed.scenarios.compile import check, compile_events, compile_network, compile_plan
+from tcpsbed.scenarios.dump import dump
+from tcpsbed.scenarios.load import build, load, tables, with_event
+from tcpsbed.scenarios.model.scenario import Scenario
+from tcpsbed.scenarios.schema import schema
+from tcpsbed.scenarios.template import init_template
+
+__all__ = [
+    "Scenario",
+    "build",
+    "check",
+    "compile_events",
+    "compile_network",
+    "compile_plan",
+    "dump",
+    "init_template",
+    "load",
+    "schema",
+    "tables",
+    "with_event",
+]

@@ -1,0 +1,115 @@
+"""Events by time: each changes one kind of thing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tcpsbed.scenarios.compile.book import Book
+from tcpsbed.scenarios.compile.network import Network
+from tcpsbed.scenarios.model.measure import Event
+from tcpsbed.scenarios.origin import Key
+
+_TARGETS = {
+    "link": ("rate_bps", "delay_ns", "loss", "up"),
+    "reroute": (),
+    "flow": ("running",),
+    "traffic": ("running",),
+    "component": ("alive",),
+    "node": ("step_ns",),
+}
+_EXAMPLES = {"link": 'delay = "20 ms"', "flow": "running = false", "traffic": "running = false"}
+_EXAMPLES |= {"component": "alive = false", "node": 'step = "1 ms"'}
+_NAMES = {"rate_bps": "rate", "delay_ns": "delay", "step_ns": "step"}
+
+
+def events(book: Book, network: Network, traffic: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The events as the plan has them, in order of time."""
+    plans: list[dict[str, Any]] = []
+    for number, event in enumerate(book.scenario.events):
+        key: Key = ("events", number)
+        target = _target(book, event, key)
+        if event.at_ns >= book.scenario.duration_ns:
+            continue
+        for action in _actions(book, network, traffic, event, target, key):
+            plans.append(
+                {"at_ns": event.at_ns, "name": event.name or _title(event, target), "action": action}
+            )
+    return sorted(plans, key=lambda plan: plan["at_ns"])
+
+
+def _target(book: Book, event: Event, key: Key) -> str:
+    """The target of an event, checked for required and unknown keys."""
+    targets = [name for name in _TARGETS if getattr(event, name) is not None]
+    if len(targets) != 1:
+        raise book.scenario.error(
+            key,
+            f"found {' and '.join(targets) or 'no target'}",
+            f'one of {", ".join(_TARGETS)}, such as link = "l1"',
+        )
+    target = targets[0]
+    given = {name for names in _TARGETS.values() for name in names if getattr(event, name) is not None}
+    names = ", ".join(_NAMES.get(name, name) for name in _TARGETS[target])
+    for extra in sorted(given - set(_TARGETS[target])):
+        raise book.scenario.error(
+            (*key, _NAMES.get(extra, extra)),
+            f"found beside {target}, which it does not change",
+            names or "no other key",
+        )
+    if _TARGETS[target] and not given:
+        raise book.scenario.error(
+            key, f"found {target} without a change", f"{names}, such as {_EXAMPLES[target]}"
+        )
+    return target
+
+
+def _actions(
+    book: Book, network: Network, traffic: list[dict[str, Any]], event: Event, target: str, key: Key
+) -> list[dict[str, Any]]:
+    if target == "link":
+        links = [number for name in event.link or [] for number in network.find(name, (*key, "link"))]
+        if event.rate_bps is not None and any(
+            "opportunities_ns" in network.links[number] for number in links
+        ):
+            found = "found a new rate of a link that follows a trace"
+            raise book.scenario.error((*key, "rate"), found, "delay, loss, up")
+        changes = {
+            name: getattr(event, name) for name in _TARGETS["link"] if getattr(event, name) is not None
+        }
+        return [{"kind": "link", "links": links} | changes]
+    if target == "flow":
+        ways = book.flows(event.flow or [], (*key, "flow"))
+        return [{"kind": "flow", "flow": way.number, "running": event.running} for way in ways]
+    if target == "traffic":
+        for name in event.traffic or []:
+            book.find(name, list(book.scenario.traffic), (*key, "traffic"), "traffic")
+        numbers = [i for i, plan in enumerate(traffic) if plan["name"].split(".")[0] in (event.traffic or [])]
+        return [{"kind": "traffic", "traffic": numbers, "running": event.running}]
+    if target == "component":
+        for name in event.component or []:
+            book.find(name, list(book.scenario.components), (*key, "component"), "a component")
+        chosen = [c for c in book.instances if c.id in (event.component or [])]
+        return [{"kind": "component", "component": c.number, "alive": event.alive} for c in chosen]
+    if target == "node":
+        numbers = [book.find(name, book.nodes, (*key, "node"), "a node") for name in event.node or []]
+        return [{"kind": "clock", "node": number, "step_ns": event.step_ns} for number in numbers]
+    return [{"kind": "reroute"}]
+
+
+def _title(event: Event, target: str) -> str:
+    names = getattr(event, target)
+    what = "" if target == "reroute" else f" {', '.join(names)}"
+    words = {
+        "running": {True: "starts", False: "stops"},
+        "alive": {True: "restarts", False: "dies"},
+        "up": {True: "up", False: "down"},
+    }
+    changes = [words[k][getattr(event, k)] for k in words if getattr(event, k) is not None]
+    if event.rate_bps is not None:
+        changes.append(f"rate {event.rate_bps / 1e3:g} kbit/s")
+    if event.delay_ns is not None:
+        changes.append(f"delay {event.delay_ns / 1e6:g} ms")
+    if event.loss is not None:
+        changes.append(f"loss {event.loss * 100:g} %")
+    if event.step_ns is not None:
+        changes.append(f"clock {event.step_ns / 1e9:+g} s")
+    return " ".join([f"{target}{what}", *changes])

@@ -1,0 +1,180 @@
+"""The scenario: one typed object with everything that a run needs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from tcpsbed import door
+from tcpsbed.errors import ConfigError
+from tcpsbed.nearest import close_match, meant, nearest
+from tcpsbed.scenarios.fields import BeforeValidator, Field, Refusal
+from tcpsbed.scenarios.model.code import HOOK_KINDS, Channel, Hook
+from tcpsbed.scenarios.model.entries import choices
+from tcpsbed.scenarios.model.flow import PRESETS, Flow
+from tcpsbed.scenarios.model.link import Link, Topology
+from tcpsbed.scenarios.model.measure import Event, Measure
+from tcpsbed.scenarios.model.place import KINDS, Component, Host, Node, Real
+from tcpsbed.scenarios.model.table import Name, Table
+from tcpsbed.scenarios.model.traffic import TRAFFIC_KINDS, Traffic
+from tcpsbed.scenarios.origin import Key, Origin
+from tcpsbed.scenarios.units import Duration, PositiveDuration
+
+
+def _kinds(known: tuple[str, ...], shorthand: str | None = None, room: str | None = None) -> BeforeValidator:
+    """Fills in the kind of an entry that is named like one, also of an installed package."""
+
+    def fill(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        out = {}
+        for name, entry in value.items():
+            if shorthand and isinstance(entry, str):
+                entry = {shorthand: entry}
+            if isinstance(entry, dict) and "kind" not in entry:
+                if name in known or (room and name in door.installed(room)):
+                    entry = {"kind": name} | entry
+                elif room:
+                    node = entry.get("node", "NODE")
+                    every = [*known, *door.installed(room)]
+                    near = nearest(name, every)
+                    own = f'{name} = {{ kind = "{near or known[0]}", node = "{node}" }}'
+                    found = f'found "{name}", which is no built-in {room}{meant(name, every)}'
+                    allowed = (
+                        f'{near} = "{node}", or ' if near else ""
+                    ) + f"{own} with one of the kinds {choices(room, known, '')}"
+                    raise Refusal("refused", key=name, found=found, allowed=allowed)
+            out[name] = entry
+        return out
+
+    return BeforeValidator(fill)
+
+
+def _traffic(value: Any) -> Any:
+    """Fills in the kind of an entry that names none: replay if it has a file, else constant bit rate."""
+    if not isinstance(value, dict):
+        return value
+    fill = {
+        name: {"kind": "replay" if "file" in entry else "cbr"}
+        for name, entry in value.items()
+        if isinstance(entry, dict)
+    }
+    return {name: fill[name] | entry if name in fill else entry for name, entry in value.items()}
+
+
+def _presets(value: Any) -> Any:
+    """Fills in what flows of usual names are like."""
+    if not isinstance(value, dict):
+        return value
+    for name, flow in value.items():
+        usual = [known for known in PRESETS if known not in value]
+        if (
+            isinstance(flow, dict)
+            and name not in PRESETS
+            and "direction" not in flow
+            and nearest(name, usual)
+        ):
+            allowed = f'"forward", "backward"; or the name of a usual flow: {close_match(name, usual)}'
+            raise Refusal("absent", key="direction", at=(name,), found="is missing", allowed=allowed)
+    return {n: PRESETS.get(n, {}) | flow if isinstance(flow, dict) else flow for n, flow in value.items()}
+
+
+class Scenario(Table):
+    """A scenario, as read from its file with includes and overrides applied."""
+
+    name: str = "scenario"
+    """Its name in reports; absent: the name of the file."""
+    description: str = ""
+    """Its purpose."""
+    duration_ns: PositiveDuration = Field(10_000_000_000, alias="duration")
+    """How long it runs."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    """Seed of every random stream."""
+    phases: Literal["aligned", "random"] = "aligned"
+    """Whether flows and periodic background traffic begin at their `start`, or each at a random moment of its period."""
+    warmup_ns: Duration = Field(0, alias="warmup")
+    """Start of the run, left out of statistics."""
+    base: str | None = None
+    """The folder that relative paths start from; absent: that of the file."""
+    calibration: str | None = None
+    """Costs measured by `tcpsbed calibrate`."""
+    sessions: Annotated[list[Name], Field(min_length=1)] = Field(["main"])
+    """The sessions that share the network."""
+    nodes: dict[Name, Node] = Field({})
+    """Computers. Those that components name need no entry."""
+    components: Annotated[dict[Name, Component], _kinds(KINDS, "node", "component")]
+    """Components with the node of each, such as `srv = "edge"`."""
+    flows: Annotated[dict[Name, Flow], BeforeValidator(_presets)]
+    """Flows by name, such as `[flows.kinematic]`."""
+    channels: dict[Name, Channel] = Field({})
+    """Flows that share a transport."""
+    hooks: Annotated[dict[Name, Hook], _kinds(HOOK_KINDS, "run")] = Field({})
+    """Code in the path of samples."""
+    topology: Topology = Field(default_factory=Topology)
+    """The shape of the network beside its links."""
+    links: dict[str, Link] = Field({})
+    """Links by name."""
+    traffic: Annotated[dict[Name, Traffic], BeforeValidator(_traffic), _kinds(TRAFFIC_KINDS)] = Field({})
+    """Background traffic by name."""
+    events: list[Event] = Field([])
+    """Changes during the run."""
+    measure: Measure = Field(default_factory=Measure)
+    """What is measured."""
+    real: Real = Field(default_factory=Real)
+    """Settings of the real driver."""
+    hosts: dict[Name, Host] = Field({})
+    """Computers that `--world hosts` runs nodes on."""
+    _origin = Origin()
+
+    @property
+    def folder(self) -> Path:
+        """The folder that relative paths start from."""
+        return (self._origin.folder / (self.base or "")).resolve()
+
+    @property
+    def shortened(self) -> bool:
+        """Whether the duration was overridden, so that later entries of the file may be skipped."""
+        return self.overridden(("duration",))
+
+    def overridden(self, key: Key) -> bool:
+        """Whether the value of a key was given by an override, not by a file."""
+        return self._origin.overridden(key)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The tables and values of the file with includes and overrides applied, as TOML has them."""
+        return self._origin.document
+
+    @property
+    def files(self) -> list[Path]:
+        """The files of the scenario, and the existing files that it names: recordings, code, models."""
+        read = {self._origin.file, *(Path(file) for file, _ in self._origin.places.values())}
+        folder = self.folder  # asks the disk
+        names = set().union(*map(_names, set(texts(self.document))))
+        return sorted(file for file in read | {folder / name for name in names} if _is_file(file))
+
+    def error(self, key: Key, found: str, allowed: str) -> ConfigError:
+        """The error of a key of this scenario."""
+        return self._origin.error(key, found, allowed)
+
+
+def texts(value: Any) -> Iterator[str]:
+    """All texts in a value, but keys."""
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from texts(item)
+    elif isinstance(value, str):
+        yield value
+
+
+def _names(text: str) -> set[str]:
+    """Files that a text may name: alone, before a class (`./hold.py:Hold`, `hold:Hold`), after a kind (`operator:a.csv`)."""
+    first, _, rest = text.partition(":")
+    last = text.rpartition(":")[0]
+    return {text, first, last, rest, f"{last.replace('.', '/')}.py"} - {"", ".py"}
+
+
+def _is_file(file: Path) -> bool:
+    try:
+        return file.is_file()
+    except (OSError, ValueError):  # a text too long for a name, or with a zero in it
+        return False

@@ -1,0 +1,299 @@
+"""The base of every table of a scenario: refuses unknown keys, names missing ones, opens shorthands."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterable
+from functools import cache
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
+
+from tcpsbed.nearest import close_match
+from tcpsbed.scenarios.fields import (
+    ABSENT,
+    AfterValidator,
+    BeforeValidator,
+    Fault,
+    Field,
+    FieldInfo,
+    Place,
+    Reader,
+    Refusal,
+    Schema,
+    WithJsonSchema,
+    WrongTable,
+    bounded,
+    reader,
+    schema,
+    with_bounds,
+)
+from tcpsbed.scenarios.units import refuse, shown
+
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}"
+
+
+def _name(value: str) -> str:
+    if not re.fullmatch(_NAME, value):
+        raise refuse(
+            f"found the name {shown(value)}", 'up to 100 letters, digits, "_" and "-", such as "edge-1"'
+        )
+    return value
+
+
+Name = Annotated[str, AfterValidator(_name)]
+"""A name of something in a scenario."""
+
+
+def _names(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+_NAMES_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+
+Names = Annotated[list[str], Field(min_length=1), BeforeValidator(_names), WithJsonSchema(_NAMES_SCHEMA)]
+"""One name or a list of names."""
+AnyNames = Annotated[list[str], BeforeValidator(_names), WithJsonSchema(_NAMES_SCHEMA)]
+"""One name, or a list of names that may be empty."""
+
+
+@cache
+def _texts_of(module: str) -> dict[str, dict[str, str]]:
+    """The texts below the fields of the classes of a module, by the names of the classes."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    texts: dict[str, dict[str, str]] = {}
+    for one in ast.walk(tree):
+        if isinstance(one, ast.ClassDef):
+            texts[one.name] = {
+                field.target.id: inspect.cleandoc(text.value.value)
+                for field, text in pairwise(one.body)
+                if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+                if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+                if isinstance(text.value.value, str)
+            }
+    return texts
+
+
+class Table:
+    """A table of a scenario. With a `shorthand`, a plain value is the value of that key.
+
+    Fields are declared as in a dataclass, and read when a table is made of values by their keys; it then stays as it is.
+    """
+
+    shorthand: ClassVar[str | None] = None
+    refuses_numbers: ClassVar[bool] = False
+    """Whether a bare number is taken for the shorthand, which then names the unit that it lacks."""
+    extra: ClassVar[bool] = False
+    """Whether it may have keys that are no fields, which are its `model_extra`."""
+    model_fields: ClassVar[dict[str, FieldInfo]] = {}
+    """All fields by name."""
+    _readers: ClassVar[dict[str, Reader]]
+
+    def __init_subclass__(cls, fields: dict[str, tuple[Any, Any]] | None = None) -> None:
+        """Notes the fields of a class: those of its bases, its own, and those that are handed in with type and default."""
+        found: dict[str, FieldInfo] = {}
+        for base in reversed(cls.__mro__[1:]):
+            found |= vars(base).get("model_fields", {})
+        annotations: dict[str, Any] = inspect.get_annotations(cls)
+        for name, annotation in annotations.items():
+            if name[0] != "_" and get_origin(annotation) is not ClassVar:
+                found[name] = FieldInfo.of(annotation, vars(cls).get(name, ABSENT))
+                if name in vars(cls):
+                    delattr(cls, name)
+        found |= {name: FieldInfo.of(*field) for name, field in (fields or {}).items()}
+        cls.model_fields = found
+
+    def __init__(self, **given: Any) -> None:
+        """A table with these keys.
+
+        Raises
+        ------
+        WrongTable
+            If anything in them is not as it should be.
+        """
+        faults: list[Fault] = []
+        self._fill(given, (), faults)
+        if faults:
+            raise WrongTable(faults)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name[0] != "_":
+            raise AttributeError(f"{type(self).__name__}.{name} stays as it is")
+        super().__setattr__(name, value)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.model_dump() == self.model_dump()
+
+    def __hash__(self) -> int:
+        return hash(repr(self.model_dump()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.model_dump().items())})"
+
+    @classmethod
+    def model_validate(cls, found: Any) -> Self:
+        """The table of a value.
+
+        Raises
+        ------
+        WrongTable
+            If anything in it is not as it should be.
+        """
+        faults: list[Fault] = []
+        table = cls.read(found, (), faults)
+        if faults:
+            raise WrongTable(faults)
+        return table
+
+    @classmethod
+    def read(cls, found: Any, place: Place, faults: list[Fault]) -> Self:
+        """The table of a value at a place; what is wrong with that is added to a list."""
+        table = cls.__new__(cls)
+        table._fill(found, place, faults)
+        return table
+
+    def _fill(self, value: Any, place: Place, faults: list[Fault]) -> None:
+        cls, known = type(self), len(faults)
+        try:
+            found = cls._open(value)
+        except Refusal as error:
+            return faults.append(Fault(error.kind, place, value, error.context))
+        if "_readers" not in vars(cls):
+            cls._readers = {
+                name: bounded(reader(field.annotation), field.bounds)
+                for name, field in cls.model_fields.items()
+            }
+        values, given = vars(self), set()
+        for name, read in cls._readers.items():
+            key = cls.model_fields[name].alias or name
+            if key in found:
+                given.add(name)
+                try:
+                    values[name] = read(found[key], (*place, key), faults)
+                except ValueError:  # a whole number of more digits than Python writes
+                    said = {
+                        "found": f"found {shown(found[key])}",
+                        "allowed": "a whole number below 9223372036854775808",
+                    }
+                    faults.append(Fault("refused", (*place, key), found[key], said))
+            else:
+                values[name] = cls.model_fields[name].absent()
+        known_keys = cls.keys()
+        values["model_fields_set"] = given
+        values["model_extra"] = (
+            {key: value for key, value in found.items() if key not in known_keys} if cls.extra else {}
+        )
+        if len(faults) == known:
+            try:
+                self._check()
+            except Refusal as error:
+                faults.append(Fault(error.kind, place, value, error.context))
+
+    def _check(self) -> None:
+        """Refuses fields that do not fit each other."""
+
+    model_fields_set: set[str]
+    """Fields that are given."""
+    model_extra: dict[str, Any]
+    """What stands beside the fields."""
+
+    def model_dump(
+        self, *, exclude: Iterable[str] = (), exclude_none: bool = False, by_alias: bool = False
+    ) -> dict[str, Any]:
+        """Its fields by name, or by their name in the file, and tables in them too."""
+
+        def plain(value: Any) -> Any:
+            if isinstance(value, Table):
+                return value.model_dump(exclude_none=exclude_none, by_alias=by_alias)
+            if isinstance(value, dict):
+                return {key: plain(item) for key, item in value.items()}
+            return type(value)(map(plain, value)) if isinstance(value, list | tuple) else value
+
+        own = {
+            (field.alias if by_alias else None) or name: plain(getattr(self, name))
+            for name, field in self.model_fields.items()
+            if name not in exclude and not (exclude_none and getattr(self, name) is None)
+        }
+        return own | self.model_extra
+
+    @classmethod
+    def keys(cls) -> dict[str, FieldInfo]:
+        """The keys that the table may have, by their name in the file."""
+        return {field.alias or name: field for name, field in cls.model_fields.items()}
+
+    @classmethod
+    def text(cls, field: str) -> str:
+        """What a field is: its own description, or the text below it, which is read when somebody asks."""
+        if described := cls.model_fields[field].description:
+            return described
+        bases = (base for base in cls.__mro__ if issubclass(base, Table))
+        texts = (_texts_of(base.__module__).get(base.__name__, {}) for base in bases)
+        return next((found[field] for found in texts if field in found), "")
+
+    @classmethod
+    def _wanted(cls, field: str) -> str:
+        """What a field takes: its choices, else what it is."""
+        annotation = cls.model_fields[field].annotation
+        if get_origin(annotation) is Literal:
+            return ", ".join(f'"{choice}"' for choice in get_args(annotation))
+        text = (cls.text(field) or "a value").rstrip(".")
+        return text[:1].lower() + text[1:]
+
+    @classmethod
+    def _open(cls, found: Any) -> dict[str, Any]:
+        """The keys of a value, which may be a shorthand: known ones, and all that must be there."""
+        number = cls.refuses_numbers and isinstance(found, int | float) and not isinstance(found, bool)
+        if cls.shorthand and (isinstance(found, str) or number):
+            found = {cls.shorthand: found}
+        known = cls.keys()
+        if not isinstance(found, dict):
+            alone = f"{cls.shorthand} as a text, or " if cls.shorthand else ""
+            raise refuse(f"found {shown(found)}", f"{alone}a table with the keys {', '.join(known)}")
+        for key in found:
+            if key not in known and not cls.extra:
+                raise Refusal("unknown", key=key, found="unknown key", allowed=close_match(key, list(known)))
+        for name, field in cls.model_fields.items():
+            key = field.alias or name
+            if key not in found and field.is_required():
+                raise Refusal("absent", key=key, found="is missing", allowed=cls._wanted(name))
+        return found
+
+    @classmethod
+    def json_schema(cls, tables: dict[str, type[Table]]) -> Schema:
+        """Its JSON Schema; tables in it are added to others, by name."""
+        properties = {}
+        for name, field in cls.model_fields.items():
+            key = field.alias or name
+            here = with_bounds(schema(field.annotation, tables), field.bounds) | (
+                field.json_schema_extra or {}
+            )
+            if not _is_table(field.annotation):
+                here["title"] = key.replace("_", " ").title()
+            if text := cls.text(name):
+                here["description"] = text
+            if not field.is_required():
+                absent = field.absent()
+                here["default"] = absent.model_dump(by_alias=True) if isinstance(absent, Table) else absent
+            properties[key] = here
+        table = {
+            "additionalProperties": cls.extra,
+            "description": inspect.getdoc(cls),
+            "properties": properties,
+            "title": cls.__name__,
+            "type": "object",
+        }
+        if cls.shorthand is None:
+            return table
+        return {"anyOf": [properties[cls.shorthand] | {"title": "Shorthand"}, table]}
+
+
+def _is_table(annotation: Any) -> bool:
+    """Whether a field is one table or none."""
+    while get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    inner = [one for one in get_args(annotation) if one is not type(None)]
+    if len(inner) == 1 and type(None) in get_args(annotation):
+        return _is_table(inner[0])
+    return isinstance(annotation, type) and issubclass(annotation, Table)

@@ -1,0 +1,10 @@
+"""The page's process; `feed.Feed` starts it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tcpsbed.studio.server import main
+
+main(int(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,224 @@
+"""Data of a running run for its page: curves in bins since the start, and the last seconds in full.
+
+The last seconds are analysed by the same code as a finished run, `_tcps.analyse`, over their rows alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tcpsbed import _tcps
+from tcpsbed.analysis.records import FIELDS, KINDS
+
+SENT, DELIVERED, QUEUE, EVENT, GAP = (
+    1 + KINDS.index(kind) for kind in ("sent", "delivered", "queue", "event", "gap")
+)
+ROW = np.dtype(FIELDS)
+BIN_S = 0.1
+"""Width of a bin at first; it doubles when there are too many of them."""
+MOST_BINS = 3000
+WINDOW_S = 2.0
+"""Span of the numbers that are about now."""
+LATE_S = 1.0
+"""A sample that has not come after this is lost, until it comes."""
+LOSS_S = 10.0
+"""Span over which losses are counted."""
+SUMS, LEAST, MOST = ("sent", "delivered", "delay", "bytes"), "least", "most"
+
+
+class Collector:
+    """Numbers of a run, from its rows as they come.
+
+    Parameters
+    ----------
+    plan : dict
+        The compiled scenario.
+    """
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        self.plan, self.text = plan, json.dumps(plan)
+        self.flows, self.links = len(plan["flows"]), len(plan["network"]["links"])
+        self.width_s, self.bins = BIN_S, 0
+        self.generation = 0
+        """How often bins were joined; who has older ones takes all anew."""
+        self.curves = {name: np.zeros((MOST_BINS, self.flows)) for name in SUMS}
+        self.curves[LEAST] = np.full((MOST_BINS, self.flows), np.inf)
+        self.curves[MOST] = np.full((MOST_BINS, self.flows), -np.inf)
+        self.queued = np.full((MOST_BINS, self.links), np.nan)
+        self.recent: deque[tuple[float, np.ndarray[Any, Any]]] = deque()
+        self.splits: deque[tuple[float, dict[str, Any]]] = deque()
+        """Where the time of samples went until some moments of the last seconds, by flow."""
+        self.events: list[dict[str, Any]] = []
+        self.gaps: list[tuple[float, str, float]] = []
+        self.now_s, self.rows, self.left_out = 0.0, 0, 0
+
+    def add(self, content: bytes, now_s: float, left_out: int) -> None:
+        """Takes new rows, seen at this moment of the run; `left_out` so far were not sent."""
+        self.now_s, self.left_out = max(now_s, 0.0), left_out
+        rows = np.frombuffer(content, ROW)
+        self.rows += len(rows)
+        while self.now_s / self.width_s >= MOST_BINS - 1:
+            self._join()
+        self.bins = max(self.bins, int(self.now_s / self.width_s))
+        self.recent.append((self.now_s, rows))
+        while self.recent and self.recent[0][0] < self.now_s - LOSS_S - LATE_S:
+            self.recent.popleft()
+        bins = np.clip((rows["time"] / 1e9 / self.width_s).astype(int), 0, MOST_BINS - 1)
+        self._count(rows, bins)
+        self._look(rows, bins)
+
+    def split(self, told: list[dict[str, Any]], now_s: float) -> None:
+        """Takes where the time of samples went until now."""
+        self.splits.append((now_s, {flow["flow"]: flow for flow in told}))
+        while len(self.splits) > 1 and self.splits[1][0] <= now_s - WINDOW_S:
+            self.splits.popleft()
+
+    def _causes(self, name: str) -> list[dict[str, Any]]:
+        """Means by cause over the samples of a flow that came in the last seconds, ms."""
+        if not self.splits:
+            return []
+        before, now = (
+            at.get(name, {"samples": 0, "parts_ns": {}}) for at in (self.splits[0][1], self.splits[-1][1])
+        )
+        samples = now["samples"] - before["samples"]
+        spent = {
+            part: span["sum"] - before["parts_ns"].get(part, {"sum": 0})["sum"]
+            for part, span in now["parts_ns"].items()
+        }
+        return [{"name": part, "ms": ns / samples / 1e6} for part, ns in spent.items() if samples and ns]
+
+    def _count(self, rows: np.ndarray[Any, Any], bins: np.ndarray[Any, Any]) -> None:
+        ours = rows["flow"] < self.flows
+        sent, came = ours & (rows["kind"] == SENT), ours & (rows["kind"] == DELIVERED)
+        np.add.at(self.curves["sent"], (bins[sent], rows["flow"][sent]), 1)
+        at, delays = (bins[came], rows["flow"][came]), rows["value"][came] / 1e6
+        np.add.at(self.curves["delivered"], at, 1)
+        np.add.at(self.curves["delay"], at, delays)
+        np.add.at(self.curves["bytes"], at, rows["size"][came])
+        np.minimum.at(self.curves[LEAST], at, delays)
+        np.maximum.at(self.curves[MOST], at, delays)
+
+    def _look(self, rows: np.ndarray[Any, Any], bins: np.ndarray[Any, Any]) -> None:
+        queues = (rows["kind"] == QUEUE) & (rows["point"] < self.links)
+        at = (bins[queues], rows["point"][queues])
+        np.fmax.at(self.queued, at, rows["size"][queues])
+        for row in rows[rows["kind"] == EVENT]:
+            self.events.append({"t_s": float(row["time"]) / 1e9, "number": int(row["index"])})
+        for row in rows[rows["kind"] == GAP][:20]:
+            node = (
+                self.plan["nodes"][row["node"]]["name"]
+                if row["node"] < len(self.plan["nodes"])
+                else "emulator"
+            )
+            self.gaps = [*self.gaps, (float(row["time"]) / 1e9, node, float(row["value"]) / 1e6)][-200:]
+
+    def _join(self) -> None:
+        """Makes one bin of two."""
+        half = MOST_BINS // 2
+        for name, curve in self.curves.items():
+            pairs = curve.reshape(half, 2, self.flows)
+            empty = {LEAST: np.inf, MOST: -np.inf}.get(name, 0.0)
+            join = {LEAST: np.min, MOST: np.max}.get(name, np.sum)
+            curve[:half], curve[half:] = join(pairs, axis=1), empty
+        pairs = self.queued.reshape(half, 2, self.links)
+        self.queued[:half], self.queued[half:] = np.fmax(pairs[:, 0], pairs[:, 1]), np.nan
+        self.width_s, self.bins, self.generation = 2 * self.width_s, self.bins // 2, self.generation + 1
+
+    def curves_from(self, first: int) -> dict[str, Any]:
+        """Bins from this one on that are over; by flow and, for queues, by link. Empty ones have no numbers."""
+        here = slice(first, self.bins)
+        delivered = self.curves["delivered"][here]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = self.curves["delay"][here] / delivered
+        return {
+            "k": "bins",
+            "first": first,
+            "generation": self.generation,
+            "width_s": self.width_s,
+            "mean_ms": _numbers(mean),
+            "least_ms": _numbers(self.curves[LEAST][here]),
+            "most_ms": _numbers(self.curves[MOST][here]),
+            "rate_bps": _numbers(self.curves["bytes"][here] * 8 / self.width_s),
+            "sent": _numbers(self.curves["sent"][here]),
+            "delivered": _numbers(delivered),
+            "queued_bytes": _numbers(self.queued[here]),
+        }
+
+    def lately(self) -> dict[str, Any]:
+        """The last seconds: delay of each flow and where it went, loss, rate."""
+        parts = [rows for seen_s, rows in self.recent if seen_s > self.now_s - WINDOW_S]
+        window = np.concatenate(parts) if parts else np.empty(0, ROW)
+        found = _analysed(window[np.argsort(window["time"], kind="stable")].tobytes(), self.text)
+        span_s = max(min(WINDOW_S, self.now_s), 1e-3)
+        losses = self._losses()
+        flows = [
+            _flow(flow, span_s) | {"loss": losses[number], "causes": self._causes(flow["name"])}
+            for number, flow in enumerate(found["flows"])
+        ]
+        return {
+            "k": "now",
+            "t_s": round(self.now_s, 3),
+            "flows": flows,
+            "rows": self.rows,
+            "left_out": self.left_out,
+            "events": self.events[-100:],
+            "gaps": self.gaps[-20:],
+        }
+
+    def _losses(self) -> list[float | None]:
+        """Share of each flow's samples of the last seconds that have not come in time; None where none was due."""
+        rows = np.concatenate([rows for _, rows in self.recent]) if self.recent else np.empty(0, ROW)
+        due = (rows["kind"] == SENT) & (rows["time"] < (self.now_s - LATE_S) * 1e9)
+        shares: list[float | None] = []
+        for flow in range(self.flows):
+            of = rows["flow"] == flow
+            sent = rows["index"][of & due]
+            came = rows["index"][of & (rows["kind"] == DELIVERED)]
+            shares.append(float(1 - np.isin(sent, came).mean()) if len(sent) else None)
+        return shares
+
+
+def _flow(found: dict[str, Any], span_s: float) -> dict[str, Any]:
+    delay = found["delay_ns"] or {}
+    segments = found["path"]["segments"] if found["path"] else []
+    return {
+        "name": found["name"],
+        "n": delay.get("n", 0),
+        **{
+            f"{key}_ms": delay[key] / 1e6
+            for key in ("mean", "p50", "p99", "max")
+            if delay.get(key) is not None
+        },
+        "rate_hz": delay.get("n", 0) / span_s,
+        "parts": [
+            {"what": part["what"], "name": part["name"], "ms": part["mean_ns"] / 1e6}
+            for part in segments
+            if part["mean_ns"] is not None
+        ],
+    }
+
+
+def _analysed(rows: bytes, plan: str) -> dict[str, Any]:
+    with tempfile.TemporaryFile(
+        dir=_memory()
+    ) as file:  # without a name: a process that is killed leaves nothing
+        file.write(rows)
+        file.flush()
+        found: dict[str, Any] = json.loads(_tcps.analyse(f"/dev/fd/{file.fileno()}", plan, 0, 0))
+    return found
+
+
+def _memory() -> str | None:
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) and Path("/dev/shm").is_dir() else None
+
+
+def _numbers(curve: np.ndarray[Any, Any]) -> list[list[float | None]]:
+    """Rows by flow, rounded as far as a picture shows; None where there is no number."""
+    return [[round(float(v), 4) if np.isfinite(v) else None for v in column] for column in curve.T]

@@ -1,0 +1,197 @@
+"""The run's end of the studio: rows go out, events come in; it never waits.
+
+Frames are a header (kind, length, moment of the run) and a body. Text is JSON.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import struct
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tcpsbed.errors import TcpsbedError, WorldError, one_line
+from tcpsbed.media.packages import need
+from tcpsbed.processes import PYTHON
+from tcpsbed.worlds import Steering
+
+HEADER = struct.Struct("<B3xId")
+"""Kind, length of the body in bytes, moment of the run in seconds."""
+PLAN, SCENARIO, ROWS, SPLIT, TEXT = range(5)
+"""A plan; the scenario's text; rows and how many were not sent (8 bytes in front); where the time of samples went so far; a
+message for pages."""
+MOST_WAITING = 4 << 20
+"""Bytes that wait for the page's process; rows beyond are counted and not shown."""
+PIPE_BYTES = 1 << 20
+LAST_S = 2.0
+"""Time that the page's process has for what waits at the end."""
+_SET_SIZE = 1031
+"""`F_SETPIPE_SZ` of Linux."""
+
+
+class Feed:
+    """Hands a run's rows to a page, and the page's events to the run. Call it with new rows, the run's
+    time, s, and where the time of samples went (JSON).
+
+    Parameters
+    ----------
+    folder : Path
+        The run's folder, whose `plan.json` is there by the time that the first rows come.
+    shown : Path
+        How the user knows that folder.
+    steering : Steering, optional
+        Takes the page's events. Absent: the page changes nothing.
+    port : int
+        A port of 127.0.0.1; 0 takes a free one.
+    why : str
+        Why the page changes nothing, where it does not.
+
+    Raises
+    ------
+    WorldError
+        If `websockets` is not installed or the port is taken.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        shown: Path,
+        *,
+        steering: Steering | None = None,
+        port: int = 0,
+        why: str = "",
+    ) -> None:
+        need("websockets.sync.server", "the studio", "studio")
+        self.folder, self.steering, self.why = folder, steering, why
+        self.asked: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
+        """Answers for events that the run has yet to take."""
+        self.waiting = bytearray()
+        self.left_out = 0
+        """Rows that were not sent."""
+        self.now_s = 0.0
+        command = [*PYTHON, "-m", "tcpsbed.studio", str(port), str(shown)]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.pipe = self.process.stdin.fileno()
+        with suppress(OSError):  # a smaller pipe does it too
+            fcntl.fcntl(self.pipe, _SET_SIZE, PIPE_BYTES)
+        os.set_blocking(self.pipe, False)
+        self.lock = threading.Lock()
+        told = json.loads(self.process.stdout.readline() or b'{"error": "its process ended"}')
+        if "error" in told:
+            self.stop()
+            raise WorldError(f"studio: {told['error']}", allowed="another --port, or 0 for a free one")
+        self.address: str = told["address"]
+        """What a browser opens."""
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def __enter__(self) -> Feed:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @cached_property
+    def _begun(self) -> bool:
+        """Sends the plan, once."""
+        self._put(PLAN, 0.0, (self.folder / "plan.json").read_bytes())
+        self._put(SCENARIO, 0.0, (self.folder / "scenario.toml").read_bytes())
+        self._tell({"k": "steered", "by": self.steering is not None, "why": self.why})
+        return True
+
+    def __call__(self, rows: bytes, now_s: float, split: str) -> None:
+        """Sends what can be sent at once."""
+        _, self.now_s = self._begun, max(now_s, 0.0)
+        self._tell_taken()
+        with self.lock:
+            if len(self.waiting) + len(rows) > MOST_WAITING:
+                self.left_out += len(rows) // 32
+                rows = b""
+            self._append(ROWS, now_s, struct.pack("<Q", self.left_out) + rows)
+            if split and len(self.waiting) < PIPE_BYTES:
+                self._append(SPLIT, now_s, split.encode())
+            self._write()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the page's process is running."""
+        return self.process.poll() is None
+
+    def over(self, summary: dict[str, Any]) -> None:
+        """The run has ended, and its folder is in its place: the page leads to its report."""
+        told = {"k": "over", "errors": summary["errors"], "disturbances": summary["disturbances"]}
+        self._tell_taken()
+        for answer, _ in self.asked:
+            self._tell(answer | {"refused": "the run is over"})
+        self._tell(told)
+        end = time.monotonic() + LAST_S
+        while self.waiting and time.monotonic() < end:
+            time.sleep(0.02)
+            with self.lock:
+                self._write()
+
+    def stop(self) -> None:
+        """Ends the page's process."""
+        with suppress(OSError):
+            self.process.stdin.close()  # type: ignore[union-attr]
+        try:
+            self.process.wait(LAST_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def _put(self, kind: int, now_s: float, body: bytes) -> None:
+        with self.lock:
+            self._append(kind, now_s, body)
+            self._write()
+
+    def _append(self, kind: int, now_s: float, body: bytes) -> None:
+        self.waiting += HEADER.pack(kind, len(body), now_s)
+        self.waiting += body
+
+    def _write(self) -> None:
+        try:
+            while self.waiting:
+                del self.waiting[: os.write(self.pipe, self.waiting)]
+        except BlockingIOError:
+            pass
+        except OSError:  # a page's process that died ends no run
+            self.waiting.clear()
+
+    def _listen(self) -> None:
+        """Takes events that a page asks for."""
+        for line in self.process.stdout or ():
+            with suppress(ValueError):
+                self._ask(json.loads(line))
+
+    def _ask(self, asked: dict[str, Any]) -> None:
+        answer = {"k": "asked", "id": asked.get("id"), "event": asked.get("event")}
+        try:
+            if self.steering is None:
+                raise WorldError(self.why, allowed="another run")
+            self.asked.append((answer, self.steering.event(**asked["event"])))
+        except (TcpsbedError, TypeError, KeyError) as error:
+            self._tell(answer | {"refused": one_line(str(error))})
+
+    def _tell_taken(self) -> None:
+        for one in list(self.asked):
+            answer, events = one
+            if self.steering is None or any(event in self.steering.asked for event in events):
+                continue
+            self.asked.remove(one)
+            self._tell(answer | {"at_ns": events[0]["at_ns"]})
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        self._put(TEXT, 0.0, json.dumps(message).encode())

@@ -1,0 +1,171 @@
+"""Report sections on echo points: round trips along the path, components and links as differences, ages of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tcpsbed.analysis import metrics
+from tcpsbed.analysis.metrics import Metric
+from tcpsbed.views import bars, charts, markup, tables
+from tcpsbed.views.charts import Sheet
+from tcpsbed.views.folder import RunFolder
+from tcpsbed.views.markup import Html, bar, words
+from tcpsbed.views.numbers import half_width, nothing, place, statistic
+from tcpsbed.views.tables import Table
+
+COST = (
+    "A sample with an echo command is 20 B longer, and the answer is a datagram of 32 B: latencies differ a little from "
+    "those of the same scenario without echoes, or with commands at another period."
+)
+"""Why `tcpsbed latency` and `tcpsbed run` do not agree to the last digit."""
+
+
+def below_zero(result: Mapping[str, Any]) -> Iterable[str]:
+    """What the negative latencies among the differences of a flow mean."""
+    entries = [*(result.get("components") or ()), *(result.get("links") or ())]
+    found = [
+        (place(entry["name"]), mean, half)
+        for entry in entries
+        if (mean := statistic(entry.get("latency_ms"))) is not None
+        and (half := half_width(_interval(entry)))
+        and mean < 0
+    ]
+    if unknown := [name for name, mean, half in found if -mean <= half]:
+        yield f"Negative, but the interval includes 0: {', '.join(unknown)}. These are not different from 0."
+    if shifted := [name for name, mean, half in found if -mean > half]:
+        yield (
+            f"Negative beyond the interval: {', '.join(shifted)}. The two points are asked by different echo commands, and "
+            "the queues changed between them. More echoes, or a shorter period, help."
+        )
+
+
+def echo(run: RunFolder, sheet: Sheet) -> Html:
+    """Latency of every echo point along the path, and of components and links as differences."""
+    found = {flow: result for flow, result in run.summary.get("echo", {}).items() if result}
+    parts = "".join(
+        _echo_flow(flow, result) + _echo_curves(run, flow, sheet) for flow, result in found.items()
+    )
+    return markup.section(
+        "echo",
+        "Echo points",
+        parts,
+        remark="Round trips of echo commands answered along the path, with 95 % confidence intervals of the mean (whisker); "
+        "in batches: the same from 20 batch means, which allows for samples that resemble their neighbours. "
+        "Outbound and return: one-way delays by the clocks of the nodes. Components and links are differences of "
+        "neighbouring points; what is half a difference says so. " + COST,
+    )
+
+
+def _echo_curves(run: RunFolder, flow: str, sheet: Sheet) -> str:
+    """Distributions of the round trips of a flow's points."""
+    found = run.series.get("echo", {}).get(flow) or {}
+    curves = {
+        point: (trips, found["p"]) for point, trips in found.get("round_trip_ms", {}).items() if any(trips)
+    }
+    return (
+        sheet.place(charts.distribution(f"{flow}: round trips", "round trip (ms)", curves)) if curves else ""
+    )
+
+
+def _echo_flow(flow: str, result: Mapping[str, Any]) -> str:
+    drawn = ""
+    if laid := points(result):
+        entries = result["points"]
+        reach = [_reach(entry.get("round_trip_ms")) for entry in entries]
+        top = bars.axis_top(max(reach))
+        lines = [_bar(entry.get("round_trip_ms"), top, "plain") for entry in entries]
+        drawn = markup.heading(f"{flow}: round trip by point") + _waterfall(
+            laid.beside(1, bar("along the path"), lines), 1, top
+        )
+    if laid := differences(result):
+        entries = stretches(result)
+        top = bars.axis_top(max(_reach(entry["latency_ms"]) for entry in entries))
+        lines = [_bar(entry["latency_ms"], top, bars.kind(entry.get("what", ""))) for entry in entries]
+        drawn += markup.heading(f"{flow}: components and links as differences") + _waterfall(
+            laid.beside(2, bar("mean and interval"), lines), 2, top
+        )
+    drawn += "".join(map(markup.note, below_zero(result)))
+    return drawn + "".join(map(tables.titled, others(flow, result)))
+
+
+def _reach(latency: Any) -> float:
+    return (statistic(latency) or 0.0) + (half_width((latency or {}).get("ci95")) or 0.0)
+
+
+def _bar(latency: Any, top: float, paint: str) -> str:
+    mean = statistic(latency)
+    return "" if mean is None else bars.with_interval(mean, half_width(latency.get("ci95")), top, paint)
+
+
+def _waterfall(laid: Table, place: int, top: float) -> str:
+    footer = ["" for _ in laid.columns]
+    return markup.table(
+        laid.columns, laid.rows, [*footer[:place], bars.axis(top), *footer[place + 1 :]], css="waterfall"
+    )
+
+
+def points(result: Mapping[str, Any], *, brief: bool = False) -> Table | None:
+    """Round trips and legs by point, along the path."""
+    found = result.get("points") or ()
+    return tables.laid(tables.fields(_parts("points"), brief=brief), found) if found else None
+
+
+def trips(result: Mapping[str, Any]) -> list[float]:
+    """Mean round trips of the points."""
+    return [statistic(point.get("round_trip_ms")) or 0.0 for point in result["points"]]
+
+
+def stretches(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Components, links and spans in the order of the path, and the time that the robot took to arrive."""
+    names = [point["point"] for point in result.get("points") or ()]
+    found = [entry for key in ("components", "links", "spans") for entry in result.get(key) or ()]
+    found.sort(key=lambda entry: names.index(entry["from"]) if entry.get("from") in names else len(names))
+    if statistic(actuation := result.get("actuation_ms")) is not None:
+        name = metrics.section("echo").part("actuation_ms").title
+        found.append({"name": name, "latency_ms": actuation, "ci95": _interval({"latency_ms": actuation})})
+    return found
+
+
+def differences(result: Mapping[str, Any], *, brief: bool = False) -> Table | None:
+    """Latencies of the segments between points, and whether each differs from 0."""
+    found = stretches(result)
+    if not found:
+        return None
+    laid = tables.laid(tables.fields(_parts("components"), brief=brief), found)
+    doubts = (nothing(statistic(entry["latency_ms"]), half_width(_interval(entry))) for entry in found)
+    return laid.beside(-1, words(""), doubts)
+
+
+def others(flow: str, result: Mapping[str, Any]) -> list[Table]:
+    """What else is known of a flow's echoes: how many commands there were, and between which clocks."""
+    part = metrics.section("echo")
+    told = {key: value for key, value in result.items() if not isinstance(value, list)}
+    return tables.tables(part, {flow: told})
+
+
+def _parts(key: str) -> Sequence[Metric]:
+    return metrics.section("echo").part(key).parts
+
+
+def _interval(entry: Any) -> Any:
+    if not isinstance(entry, Mapping):
+        return None
+    inner = entry.get("latency_ms")
+    return entry.get("ci95", inner.get("ci95") if isinstance(inner, Mapping) else None)
+
+
+def ages(run: RunFolder) -> Html:
+    """How old a sample is when it passes each point, from the samples themselves."""
+    parts = []
+    section = metrics.section("points")
+    for flow, found in run.summary.get("points", {}).items():
+        if not found:
+            continue
+        means = [statistic(point.get("age_ms")) or 0.0 for point in found]
+        top = bars.axis_top(max(means))
+        laid = tables.laid(tables.fields(section.parts), found)
+        lines = [bars.with_interval(mean, None, top, "plain") for mean in means]
+        drawn = _waterfall(laid.beside(1, bar("mean age"), lines), 1, top)
+        parts.append(f"<details><summary>{markup.escaped(flow)}</summary>{drawn}</details>")
+    return markup.section("ages", section.title, *parts)

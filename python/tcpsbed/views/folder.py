@@ -1,0 +1,95 @@
+"""A run folder for readers: the summary, the series over time and the scenario's text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tcpsbed import documents, results
+from tcpsbed.analysis.records import refuse_foreign
+from tcpsbed.errors import DataError
+
+SUMMARY_VERSION = 1
+"""Version of summary.json that this program reads."""
+NEEDED = ("name", "world", "seed", "duration_s", "flows")
+"""Keys without which there is nothing to tell."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A finished run on disk, read lazily.
+
+    Parameters
+    ----------
+    path : Path
+        The folder, as `tcpsbed run --out` made it.
+    """
+
+    path: Path
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The content of `summary.json`, checked for its version."""
+        file = self.path / "summary.json"
+        summary = documents.read(file)
+        found = summary.get("version")
+        if found != SUMMARY_VERSION:
+            raise DataError(
+                f"found {found!r}",
+                file=file,
+                key="version",
+                allowed=f"{SUMMARY_VERSION}; run the scenario again, or read the folder with the tcpsbed that wrote it",
+            )
+        if missing := [key for key in NEEDED if key not in summary]:
+            found = f"found no {', '.join(missing)}"
+            raise DataError(found, file=file, allowed=documents.REMEDY)
+        return summary
+
+    @cached_property
+    def series(self) -> dict[str, Any]:
+        """The content of `series.json`; empty where the run left none."""
+        file = self.path / "series.json"
+        return documents.read(file) if file.exists() else {}
+
+    @cached_property
+    def scenario(self) -> str:
+        """The scenario as it ran; empty where the run left none."""
+        file = self.path / "scenario.toml"
+        return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+
+    @property
+    def name(self) -> str:
+        """Name of the scenario."""
+        return str(self.summary.get("name", self.path.name))
+
+
+def open_folder(path: Path | str) -> RunFolder:
+    """The run in this folder.
+
+    Raises
+    ------
+    DataError
+        If there is no run in it, or one that this version cannot read.
+    """
+    folder = RunFolder(Path(path))
+    if folder.path.is_file():
+        inside = (folder.path.parent / "summary.json").is_file()
+        allowed = str(folder.path.parent) if inside else "the folder of a run, such as runs/latest"
+        raise DataError("is a file", file=folder.path, allowed=allowed)
+    if not folder.path.is_dir():
+        found = results.interrupted(folder.path)
+        if folder.path.name == "latest":
+            found += results.interrupted_after(folder.path.resolve())
+        remedy = "; ".join(found) or "the folder that `tcpsbed run` named; tcpsbed runs lists them"
+        raise DataError("no such folder", file=folder.path, allowed=remedy)
+    if not (folder.path / "summary.json").is_file():
+        allowed = "the folder of a finished run, such as runs/latest; tcpsbed runs lists them"
+        if results.is_unfinished(folder.path):
+            allowed += f"; to recover an unfinished one: tcpsbed report {folder.path}"
+        raise DataError("no summary.json in it", file=folder.path, allowed=allowed)
+    _ = folder.summary
+    if (folder.path / "records.bin").is_file():
+        refuse_foreign(folder.path / "records.bin")
+    return folder

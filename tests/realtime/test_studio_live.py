@@ -1,0 +1,169 @@
+"""The studio beside a run: numbers arrive, a slider changes the emulator, a page that hangs holds nothing up."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcpsbed
+
+client = pytest.importorskip("websockets.sync.client", reason="needs the package websockets")
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+SECONDS = 20
+pytestmark = [pytest.mark.realtime, pytest.mark.slow]
+
+
+class Watched:
+    """A run with its studio: the process, the address, the folder."""
+
+    def __init__(self, scenario: Path, out: Path) -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "tcpsbed",
+            "studio",
+            str(scenario),
+            "--out",
+            str(out),
+            "--no-browser",
+        ]
+        self.out = out
+        self.process = subprocess.Popen(
+            [*command, "--duration", f"{SECONDS} s"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        found = re.match(r"studio: (http://127\.0\.0\.1:(\d+)/\?token=(\S+))", line)
+        assert found, line
+        self.address, self.port, self.token = found.groups()
+
+    def get(self, path: str, token: str = "") -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}?token={token or self.token}") as got:
+            return str(got.read().decode())
+
+    def viewer(self) -> Any:
+        return client.connect(f"ws://127.0.0.1:{self.port}/live?token={self.token}", max_size=None)
+
+    def ended(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline().startswith("report: ")
+        summary: dict[str, Any] = json.loads((self.out / "summary.json").read_text())
+        return summary
+
+
+@pytest.fixture
+def watched(tmp_path: Path, shipped_scenarios: Path) -> Iterator[Watched]:
+    made = Watched(shipped_scenarios / "quickstart.toml", tmp_path / "out")
+    yield made
+    made.process.send_signal(signal.SIGINT)
+    assert made.process.wait(60) in (0, 130), made.process.stderr and made.process.stderr.read()
+
+
+def until(viewer: Any, wanted: Callable[[dict[str, Any]], Any], seconds: float = 20) -> dict[str, Any]:
+    """The first message that is wanted."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        told: dict[str, Any] = json.loads(viewer.recv(timeout=seconds))
+        if wanted(told):
+            return told
+    raise AssertionError("no such message came")
+
+
+def median_ms(told: dict[str, Any]) -> Any:
+    return told["k"] == "now" and told["flows"][0].get("p50_ms")
+
+
+def test_a_change_by_hand_is_in_force_recorded_and_saved(watched: Watched, tmp_path: Path) -> None:
+    with watched.viewer() as viewer, watched.viewer() as second:
+        plan = until(viewer, lambda told: told["k"] == "plan")["plan"]
+        assert [flow["name"] for flow in plan["flows"]] == ["kinematic", "haptic", "audio", "video"]
+        before = until(viewer, lambda told: median_ms(told) and told["t_s"] > 3)["flows"][0]
+        assert before["p50_ms"] == pytest.approx(7.3, abs=1)
+        assert sum(part["ms"] for part in before["parts"]) == pytest.approx(before["mean_ms"], rel=0.02)
+        event = {"link": "access", "delay": "41 ms", "name": "access: <b>41</b> ms"}
+        viewer.send(json.dumps({"k": "event", "id": "1", "event": event}))
+        assert "refused" not in until(viewer, lambda told: told["k"] == "asked")
+        second.send(json.dumps({"k": "event", "id": "7", "event": event}))
+        refused = until(second, lambda told: told["k"] == "asked" and told["id"] == "7")
+        assert refused["refused"] == "another viewer steers"
+        viewer.send(json.dumps({"k": "event", "id": "2", "event": {"link": "nowhere", "delay": "1 ms"}}))
+        assert "nowhere" in until(viewer, lambda told: told["k"] == "asked" and told["id"] == "2")["refused"]
+        viewer.send("no JSON")
+        until(viewer, lambda told: median_ms(told) and abs(told["flows"][0]["p50_ms"] - 47.3) < 1.5)
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            watched.get("/", "wrong")
+        summary = watched.ended()
+        assert summary["errors"] == []
+        assert [one["name"] for one in summary["events"]] == [event["name"]]
+        until(viewer, lambda told: told["k"] == "over")
+        assert "<title>" in watched.get("/report")
+    saved = tmp_path / "steered.toml"
+    saved.write_text(watched.get("/scenario.toml"))
+    again = tcpsbed.run(saved, out=tmp_path / "again", set=[f'duration="{SECONDS} s"'])
+    told, repeated = summary["events"][0], again.summary["events"][0]
+    assert (repeated["name"], repeated["t_s"]) == (told["name"], pytest.approx(told["t_s"], abs=0.2))
+
+
+def test_a_page_that_hangs_holds_nothing_up(watched: Watched) -> None:
+    children = Path(f"/proc/{watched.process.pid}/task/{watched.process.pid}/children").read_text().split()
+    page = next(
+        int(pid) for pid in children if b"tcpsbed.studio" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    )
+    os.kill(page, signal.SIGSTOP)
+    try:
+        summary = watched.ended()
+    finally:
+        os.kill(page, signal.SIGCONT)
+    assert summary["errors"] == []
+    assert summary["ran_s"] == SECONDS and summary["flows"]["kinematic"]["loss"] < 0.01
+
+
+def becomes(page: Any, holds: str, seconds: float = 20) -> None:
+    """Waits until an expression is true; `wait_for_function` is what the page's own policy forbids."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(holds):
+        assert time.monotonic() < end, f"{holds}\n{page.inner_text('body')}"
+        time.sleep(0.1)
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs chromium")
+def test_the_page_in_a_browser(watched: Watched) -> None:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 900})
+        wrong: list[str] = []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda asked: wrong.append(asked.url) if "//127.0.0.1" not in asked.url else None)
+        page.goto(watched.address)
+        becomes(page, "document.querySelectorAll('#fall .bar i').length > 4")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.locator("#charts .uplot").count() == 6
+        slider = page.get_by_label("delay of access")
+        slider.focus()
+        for _ in range(2):
+            slider.press("PageUp")
+        slider.blur()
+        becomes(page, "/by hand/.test(document.querySelector('#events').textContent)")
+        becomes(page, "parseFloat(document.querySelector('#fall .row span').textContent) > 40")
+        becomes(page, "!document.querySelector('#report').hidden", 60)
+        page.click("#report")
+        page.wait_for_selector("h1")
+        browser.close()
+    assert wrong == []

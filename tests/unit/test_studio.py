@@ -1,0 +1,164 @@
+"""What the studio's page is told of a run, and that its feed never waits."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcpsbed
+from tcpsbed import analysis, scenarios
+from tcpsbed.runs import session
+from tcpsbed.studio import collector, feed, server
+from tcpsbed.studio.collector import ROW, Collector
+from tcpsbed.worlds import Steering
+
+
+@pytest.fixture(scope="module")
+def run(shipped_scenarios: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    out = tmp_path_factory.mktemp("studio") / "run"
+    return tcpsbed.run(shipped_scenarios / "quickstart.toml", out=out, set=['duration="6 s"', 'warmup="0 s"'])
+
+
+def told(run: Any, until_s: float = 6.0) -> Collector:
+    """A collector that has seen a run as it would go on, 50 ms at a time."""
+    rows = np.fromfile(run.folder / "records.bin", ROW)
+    made = Collector(json.loads((run.folder / "plan.json").read_text()))
+    for tick in range(1, round(until_s / 0.05) + 1):
+        end = tick * 50_000_000
+        new = rows[(rows["time"] < end) & (rows["time"] >= end - 50_000_000)]
+        made.add(new.tobytes(), end / 1e9, 0)
+    return made
+
+
+def test_curves_are_those_of_the_summary(run: Any) -> None:
+    made = told(run)
+    curves = made.curves_from(0)
+    for number, (name, flow) in enumerate(run.summary["flows"].items()):
+        delivered = np.array(curves["delivered"][number])
+        mean = np.array([v or 0.0 for v in curves["mean_ms"][number]])
+        assert delivered.sum() == pytest.approx(flow["delivered"], abs=2), name
+        assert (mean * delivered).sum() / delivered.sum() == pytest.approx(flow["delay_ms"]["mean"], rel=2e-3)
+        assert max(v for v in curves["most_ms"][number] if v) == pytest.approx(
+            flow["delay_ms"]["max"], rel=1e-3
+        )
+        assert sum(curves["sent"][number]) == pytest.approx(flow["sent"], abs=2), name
+
+
+def test_the_last_seconds_say_where_the_time_went(run: Any) -> None:
+    lately = told(run).lately()
+    for flow in lately["flows"]:
+        assert sum(part["ms"] for part in flow["parts"]) == pytest.approx(flow["mean_ms"], rel=0.01)
+        assert flow["loss"] == 0
+    assert lately["flows"][0]["rate_hz"] == pytest.approx(1000, rel=0.03)
+
+
+def test_a_sample_that_does_not_come_in_time_is_lost(run: Any) -> None:
+    rows = np.fromfile(run.folder / "records.bin", ROW)
+    gone = (rows["kind"] == collector.DELIVERED) & (rows["flow"] == 0) & (rows["index"] % 10 == 3)
+    made = Collector(json.loads((run.folder / "plan.json").read_text()))
+    made.add(rows[~gone & (rows["time"] < 5e9)].tobytes(), 5.0, 0)
+    assert made.lately()["flows"][0]["loss"] == pytest.approx(0.1, abs=0.01)
+
+
+def test_bins_join_when_there_are_too_many(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "MOST_BINS", 20)
+    curves, whole = told(run), run.summary["flows"]["kinematic"]
+    assert curves.generation == 2 and curves.width_s == pytest.approx(0.4)
+    assert sum(curves.curves_from(0)["delivered"][0]) == pytest.approx(whole["delivered"], abs=400)
+
+
+def test_a_feed_whose_reader_hangs_leaves_rows_out_and_does_not_wait(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "MOST_WAITING", 1 << 20)
+    deaf = [sys.executable, "-c", 'import time; print(\'{"address": ""}\', flush=True); time.sleep(60)']
+    start = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda _, **keys: start(deaf, **keys))
+    with feed.Feed(run.folder, run.folder) as made:
+        begun = time.process_time()
+        for number in range(100):
+            made(b"\0" * 32 * 2000, number * 0.05, "")
+        assert made.left_out > 100_000
+        assert len(made.waiting) <= feed.MOST_WAITING + 10_000
+        assert time.process_time() - begun < 2
+        os.kill(made.process.pid, 9)
+        made.process.wait()
+        made(b"\0" * 32, 9.0, "")
+        assert not made.waiting
+
+
+def test_what_was_done_by_hand_in_virtual_time_is_done_again_by_the_saved_scenario(
+    shipped_scenarios: Path, tmp_path: Path
+) -> None:
+    scenario = scenarios.load(shipped_scenarios / "quickstart.toml", ['duration="3 s"', 'warmup="0 s"'])
+    steering = Steering(scenario, pace=None)
+    asked = [(1.0, {"link": "access", "delay": "41 ms"}), (2.0, {"flow": "video", "running": False})]
+    seen: list[tuple[int, float]] = []
+    done: list[dict[str, Any]] = []
+
+    def live(rows: bytes, t_s: float, split: str) -> None:
+        seen.append((len(rows), t_s))
+        while asked and t_s >= asked[0][0]:
+            event = asked.pop(0)[1]
+            done.append(event | {"as": steering.event(**event)[0]})
+
+    with session.place(scenario, tmp_path / "run") as place:
+        session.record(scenario, place, world="virtual", live=live, steering=steering)
+    run = analysis.Run(tmp_path / "run")
+    assert sum(size for size, _ in seen) == (tmp_path / "run" / "records.bin").stat().st_size
+    assert seen[-1][1] == 3.0 and len(seen) > 5
+    assert [event["t_s"] for event in run.summary["events"]] == [event["as"]["at_ns"] / 1e9 for event in done]
+    assert run.summary["flows"]["kinematic"]["delay_ms"]["max"] > 40
+    answers = [{"k": "asked", "at_ns": event.pop("as")["at_ns"], "event": event} for event in done]
+    text = (tmp_path / "run" / "scenario.toml").read_text()
+    (tmp_path / "steered.toml").write_text(server.saved(text, [*answers, {"k": "asked", "refused": "no"}]))
+    again = scenarios.load(tmp_path / "steered.toml")
+    with session.place(again, tmp_path / "again") as place:
+        session.record(again, place, world="virtual")
+    assert (tmp_path / "again" / "records.bin").read_bytes() == (
+        tmp_path / "run" / "records.bin"
+    ).read_bytes()
+
+
+@pytest.mark.parametrize("pace", [4.0, 0.5])
+def test_a_paced_run_takes_its_time(shipped_scenarios: Path, tmp_path: Path, pace: float) -> None:
+    scenario = scenarios.load(shipped_scenarios / "quickstart.toml", ['duration="1 s"', 'warmup="0 s"'])
+    begun = time.monotonic()
+    moments: list[tuple[float, float]] = []
+    with session.place(scenario, tmp_path / "run") as place:
+        session.record(
+            scenario,
+            place,
+            world="virtual",
+            live=lambda _, t_s, split: moments.append((t_s, time.monotonic() - begun)),
+            steering=Steering(scenario, pace=pace),
+        )
+    (t0, begun_s), (t1, ended_s) = moments[0], moments[-2]
+    assert ended_s - begun_s >= 0.9 * (t1 - t0) / pace
+    assert len(moments) >= 5
+
+
+def test_in_virtual_time_the_causes_of_a_delay_add_up(shipped_scenarios: Path, tmp_path: Path) -> None:
+    scenario = scenarios.load(shipped_scenarios / "quickstart.toml", ['duration="4 s"', 'warmup="0 s"'])
+    made: list[Collector] = []
+
+    def live(rows: bytes, t_s: float, split: str) -> None:
+        if not made:
+            made.append(Collector(json.loads((place.path / "plan.json").read_text())))
+        if split:  # the last rows come without
+            made[0].add(rows, t_s, 0)
+            made[0].split(json.loads(split), t_s)
+
+    with session.place(scenario, tmp_path / "run") as place:
+        session.record(scenario, place, world="virtual", live=live, steering=Steering(scenario))
+    for flow in made[0].lately()["flows"]:
+        assert sum(cause["ms"] for cause in flow["causes"]) == pytest.approx(flow["mean_ms"], rel=0.02), flow
+    assert {"queueing", "propagation"} <= {cause["name"] for cause in flow["causes"]}

@@ -7,12 +7,15 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tcpsbed.worlds import memory
 
 pytest_plugins = ["again"]
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,6 +33,14 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("fixed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Shared memory of these tests' own: runs of tests beside them would tell of, and take away, what dead runs leave here."""
+    own = tempfile.TemporaryDirectory(prefix="tests-of-tcpsbed-", dir=memory.home())
+    Path(own.name).chmod(0o1777)
+    os.environ[memory.VARIABLE] = own.name
+    config.add_cleanup(own.cleanup)
 
 
 @cache

@@ -361,3 +361,17 @@ def test_a_marker_that_is_no_text_of_ours_is_none(tmp_path: Path) -> None:
     (tmp_path / marker.NAME).unlink()
     os.mkfifo(tmp_path / marker.NAME)
     assert marker.read(tmp_path) is None
+
+
+def test_a_folder_for_shared_memory_that_is_not_there_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(memory.VARIABLE, str(tmp_path))
+    with memory.folder() as made:
+        assert made.parent == tmp_path
+    monkeypatch.setenv(memory.VARIABLE, str(tmp_path / "none"))
+    with pytest.raises(
+        ConfigError,
+        match=r"TCPSBED_MEMORY: '.*none' is not a writable folder; allowed: TCPSBED_MEMORY=/dev/shm",
+    ):
+        memory.home()

@@ -7,7 +7,8 @@
                               /records.bin   all rows, if there was no room for them on the disk
                               /arm           the state that a robot publishes (`publish = "memory:arm"`)
 ```
-Rows go from here once they are on the disk in whole, and not before.
+The environment variable `TCPSBED_MEMORY` names a folder in place of /dev/shm. Rows go from here once they are on the disk in
+whole, and not before.
 """
 
 from __future__ import annotations
@@ -24,19 +25,31 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import _tcps, results
-from tcpsbed.errors import TcpsbedError
+from tcpsbed.errors import ConfigError, TcpsbedError
 from tcpsbed.results import marker
 from tcpsbed.robots import MEMORY
 
+VARIABLE = "TCPSBED_MEMORY"
 _NAME = "tcpsbed-"
 _LOCK, _FOLDER = ".lock", ".folder"
 RECORDS = "records.bin"
 
 
 def home() -> Path:
-    """Where shared memory is: /dev/shm, else where temporary files go."""
-    shared = Path("/dev/shm")
-    return shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
+    """Where shared memory is: the folder of `TCPSBED_MEMORY`, else /dev/shm, else where temporary files go.
+
+    Raises
+    ------
+    ConfigError
+        If the folder that the variable names is not there or cannot be written.
+    """
+    named = os.environ.get(VARIABLE)
+    shared = Path(named or "/dev/shm")
+    if os.access(shared, os.W_OK) and shared.is_dir():
+        return shared.absolute()
+    if named:
+        raise ConfigError(f"{named!r} is not a writable folder", key=VARIABLE, allowed=f"{VARIABLE}=/dev/shm")
+    return Path(tempfile.gettempdir())
 
 
 @contextmanager

@@ -36,7 +36,7 @@ settings.load_profile("fixed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Shared memory of these tests' own: runs of tests beside them would tell of, and take away, what dead runs leave here."""
+    """Shared memory of these tests' own: other tests at the same time would report and remove what dead runs leave."""
     own = tempfile.TemporaryDirectory(prefix="tests-of-tcpsbed-", dir=memory.home())
     Path(own.name).chmod(0o1777)
     os.environ[memory.VARIABLE] = own.name

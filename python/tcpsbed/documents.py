@@ -32,9 +32,7 @@ def read(file: Path, needs: Iterable[str] = ()) -> dict[str, Any]:
     needs = list(needs)
     if needs and (hidden := inputs.unprintable(content)):
         key = ".".join(map(str, hidden[0]))
-        raise DataError(
-            f"found the invisible character U+{ord(hidden[1]):04X}", file=file, key=key, allowed=REMEDY
-        )
+        raise DataError(f"found {inputs.unseen(hidden[1])}", file=file, key=key, allowed=REMEDY)
     for key in needs:
         if key not in content:
             raise DataError("is missing", file=file, key=key, allowed=REMEDY)

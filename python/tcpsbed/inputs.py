@@ -160,11 +160,18 @@ def unprintable(tables: Any) -> tuple[Key, str] | None:
     return None
 
 
+def unseen(letter: str) -> str:
+    """What a letter that no terminal may be given is called in a message."""
+    if "\udc80" <= letter <= "\udcff":  # PEP 383: a byte of a name that is not UTF-8
+        return f"the byte 0x{ord(letter) - 0xDC00:02X}, which is not UTF-8,"
+    return f"the invisible character U+{ord(letter):04X}"
+
+
 def refuse_unseen(place: Path, key: str | None = None) -> None:
     """Raises `ConfigError` for a path that holds such letters: what is written there names the path."""
     if found := _HIDDEN.search(str(place.resolve())):
         raise ConfigError(
-            f"found the invisible character U+{ord(found[0]):04X} in the path",
+            f"found {unseen(found[0])} in the path",
             file=place,
             key=key,
             allowed="a file and folders whose names can be seen, such as in /tmp/mine",

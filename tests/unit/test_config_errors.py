@@ -240,7 +240,7 @@ CASES = {
     "quantiles out of order": (
         FLOW.replace('"b"', '{ node = "b", delay = { kind = "empirical", quantiles = ["2 ms", "1 ms"] } }'),
         "bad.toml:3: components.tactile-teleoperator.delay.quantiles: found quantiles out of order; "
-        "allowed: spans that do not fall",
+        "allowed: spans from the shortest to the longest",
     ),
     "warm-up of the whole run": (
         'warmup = "10 s"\n' + FLOW,

@@ -28,8 +28,8 @@ Examples:
   tcpsbed reproduce all                       every work, without what takes minutes of the machine's clock (--list)
 
 Each row says how ours came about (basis), what its tolerance is and which values would have failed. The last line counts
-verdicts: only outcomes beside published values count as reproduced. Exit status 0 if every row is as expected: within, or
-off by what is explained beside it; 1 if a row is "false, unexplained".
+verdicts: only outcomes beside published values count as reproduced. Exit status 0 if every row is within its tolerance or
+has an explanation of its difference; 1 if a row is "false, unexplained".
 """
 
 

@@ -81,7 +81,7 @@ def listed(registry: Path = REGISTRY) -> dict[str, Recording]:
     except (ValueError, RecursionError) as error:
         raise DataError(str(error), file=registry, allowed="TOML") from None
     if hidden := inputs.unprintable(tables):
-        found = f"found the invisible character U+{ord(hidden[1]):04X}"
+        found = f"found {inputs.unseen(hidden[1])}"
         key = ".".join(map(str, hidden[0]))
         raise DataError(found, file=registry, key=key, allowed="text that can be seen")
     return {name: _recording(_Entry(registry, name, entry)) for name, entry in tables.items()}

@@ -95,7 +95,7 @@ def check_text(origin: Origin) -> None:
     if found is not None:
         key, letter = found
         allowed = 'text that can be seen, such as "edge-1"; delete the character'
-        raise origin.error(key, f"found the invisible character U+{ord(letter):04X}", allowed)
+        raise origin.error(key, f"found {inputs.unseen(letter)}", allowed)
 
 
 def _read(file: Path, origin: Origin, chain: tuple[Path, ...]) -> dict[str, Any]:

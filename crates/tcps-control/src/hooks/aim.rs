@@ -35,7 +35,7 @@ const FARTHEST_M: f64 = 10.0;
 params! {
     /// Parameters.
     pub struct Params {
-        center_m: [f64; 3] = Array(3, &Number), "[0.32, 0, 0.18]", -FARTHEST_M..=FARTHEST_M, "centre of the circle, in m; the surface is the plane at its x";
+        centre_m: [f64; 3] = Array(3, &Number), "[0.32, 0, 0.18]", -FARTHEST_M..=FARTHEST_M, "centre of the circle, in m; the surface is the plane at its x";
         radius_m: f64 = Number, "0.03", POSITIVE, "radius, in m";
         away_m: f64 = Number, "0.03", NOT_NEGATIVE, "distance of the wanted position before the surface, in m";
         touch_m: f64 = Number, "0.003", POSITIVE, "distance from the surface at which the tool counts as touching it, in m";
@@ -97,7 +97,7 @@ impl Aim {
 
     /// Distance of the tool from the axis of the circle, in m; follows its angle.
     fn follow(&mut self, tool: V3) -> f64 {
-        let [_, cy, cz] = self.params.center_m;
+        let [_, cy, cz] = self.params.centre_m;
         let (y, z) = (tool[1] - cy, tool[2] - cz);
         let turned = libm::atan2(z, y) - self.angle;
         self.angle += turned - TURN_RAD * libm::round(turned / TURN_RAD);
@@ -109,7 +109,7 @@ impl Aim {
         let kick = p.drift_m * libm::sqrt(1.0 - decay * decay);
         self.drift = self.drift.map(|d| d * decay + kick * self.noise.normal());
         let Some(tool) = self.seen else { return };
-        self.begun |= tool[0] >= p.center_m[0] - p.touch_m;
+        self.begun |= tool[0] >= p.centre_m[0] - p.touch_m;
         if !self.begun {
             return;
         }
@@ -125,7 +125,7 @@ impl Aim {
     fn wanted(&self) -> [f64; 4] {
         let (p, [dy, dz]) = (&self.params, self.drift);
         let r = p.radius_m + self.correction;
-        let [x, y, z] = p.center_m;
+        let [x, y, z] = p.centre_m;
         [x - p.away_m, y + r * libm::cos(self.way) + dy, z + r * libm::sin(self.way) + dz, self.way]
     }
 }

@@ -29,7 +29,7 @@ pub const ENTRY: Entry<Make<dyn Spans>> = Entry {
         }
         match q.is_sorted() {
             true => Ok(Box::new(own)),
-            false => Err(Fault::new(key, "quantiles out of order", "spans that do not fall")),
+            false => Err(Fault::new(key, "quantiles out of order", "spans from the shortest to the longest")),
         }
     },
 };

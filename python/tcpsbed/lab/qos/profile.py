@@ -143,7 +143,7 @@ def read(text: str, file: Path) -> Profile:
         raise DataError(str(error), file=file, allowed="TOML") from None
     if hidden := inputs.unprintable(tables):
         key = ".".join(map(str, hidden[0]))
-        found = f"found the invisible character U+{ord(hidden[1]):04X}"
+        found = f"found {inputs.unseen(hidden[1])}"
         raise DataError(found, file=file, key=key, allowed='text that can be seen, such as "delay_ms.p99"')
     for key in tables:
         if key not in _KEYS:

@@ -100,7 +100,7 @@ def _graphml(scenario: Scenario, path: Path) -> Graph:
             _KEY, f"found {path.name}, which has no nodes", "a GraphML file with nodes and edges"
         )
     if hidden := inputs.unprintable(list(names.values())):
-        found = f"found a node of {path.name} with the invisible character U+{ord(hidden[1]):04X}"
+        found = f"found a node of {path.name} with {inputs.unseen(hidden[1])}"
         raise scenario.error(_KEY, found, "labels that can be seen")
     if len(set(names.values())) < len(names):
         names = {id: id for id in names}

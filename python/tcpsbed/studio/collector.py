@@ -17,9 +17,11 @@ import numpy as np
 from tcpsbed import _tcps
 from tcpsbed.analysis.records import FIELDS, KINDS
 
-SENT, DELIVERED, QUEUE, EVENT, GAP = (
-    1 + KINDS.index(kind) for kind in ("sent", "delivered", "queue", "event", "gap")
+SENT, DELIVERED, DROPPED, QUEUE, EVENT, GAP = (
+    1 + KINDS.index(kind) for kind in ("sent", "delivered", "dropped", "queue", "event", "gap")
 )
+LINK_REASONS = [number for number, _, place in _tcps.record_names()[1] if place == "links"]
+"""Reasons for a drop whose place is a link."""
 ROW = np.dtype(FIELDS)
 BIN_S = 0.1
 """Width of a bin at first; it doubles when there are too many of them."""
@@ -30,7 +32,9 @@ LATE_S = 1.0
 """A sample that has not come after this is lost, until it comes."""
 LOSS_S = 10.0
 """Span over which losses are counted."""
-SUMS, LEAST, MOST = ("sent", "delivered", "delay", "bytes"), "least", "most"
+SUMS, LEAST, MOST = ("sent", "delivered", "dropped", "delay", "bytes"), "least", "most"
+MOST_GAPS = 400
+"""Stalls whose moment is kept; all are counted."""
 
 
 class Collector:
@@ -56,7 +60,11 @@ class Collector:
         self.splits: deque[tuple[float, dict[str, Any]]] = deque()
         """Where the time of samples went until some moments of the last seconds, by flow."""
         self.events: list[dict[str, Any]] = []
-        self.gaps: list[tuple[float, str, float]] = []
+        self.gaps: deque[tuple[float, str, float]] = deque(maxlen=MOST_GAPS)
+        """Stalls: when each ended, s, of which loop, and how long it was, ms."""
+        self.stalls: dict[str, list[float]] = {}
+        """By loop: how many stalls, and the longest, ms."""
+        self.ticks = Ticks([flow["period_ns"] for flow in plan["flows"]])
         self.now_s, self.rows, self.left_out = 0.0, 0, 0
 
     def add(self, content: bytes, now_s: float, left_out: int) -> None:
@@ -73,6 +81,7 @@ class Collector:
         bins = np.clip((rows["time"] / 1e9 / self.width_s).astype(int), 0, MOST_BINS - 1)
         self._count(rows, bins)
         self._look(rows, bins)
+        self.ticks.add(rows[(rows["kind"] == SENT) & (rows["flow"] < self.flows)])
 
     def split(self, told: list[dict[str, Any]], now_s: float) -> None:
         """Takes where the time of samples went until now."""
@@ -96,8 +105,10 @@ class Collector:
 
     def _count(self, rows: np.ndarray[Any, Any], bins: np.ndarray[Any, Any]) -> None:
         ours = rows["flow"] < self.flows
-        sent, came = ours & (rows["kind"] == SENT), ours & (rows["kind"] == DELIVERED)
-        np.add.at(self.curves["sent"], (bins[sent], rows["flow"][sent]), 1)
+        came = ours & (rows["kind"] == DELIVERED)
+        for name, kind in (("sent", SENT), ("dropped", DROPPED)):
+            of = ours & (rows["kind"] == kind)
+            np.add.at(self.curves[name], (bins[of], rows["flow"][of]), 1)
         at, delays = (bins[came], rows["flow"][came]), rows["value"][came] / 1e6
         np.add.at(self.curves["delivered"], at, 1)
         np.add.at(self.curves["delay"], at, delays)
@@ -111,13 +122,17 @@ class Collector:
         np.fmax.at(self.queued, at, rows["size"][queues])
         for row in rows[rows["kind"] == EVENT]:
             self.events.append({"t_s": float(row["time"]) / 1e9, "number": int(row["index"])})
-        for row in rows[rows["kind"] == GAP][:20]:
-            node = (
-                self.plan["nodes"][row["node"]]["name"]
-                if row["node"] < len(self.plan["nodes"])
-                else "emulator"
-            )
-            self.gaps = [*self.gaps, (float(row["time"]) / 1e9, node, float(row["value"]) / 1e6)][-200:]
+        for row in rows[rows["kind"] == GAP]:
+            stalled = self._node(row["node"])
+            long_ms = round(float(row["value"]) / 1e6, 3)
+            self.gaps.append((round(float(row["time"]) / 1e9, 4), stalled, long_ms))
+            count, longest = self.stalls.get(stalled, (0, 0.0))
+            self.stalls[stalled] = [count + 1, max(longest, long_ms)]
+
+    def _node(self, number: int) -> str:
+        """Who has this number in a row: the emulator comes after the nodes."""
+        nodes = self.plan["nodes"]
+        return str(nodes[number]["name"]) if number < len(nodes) else "emulator"
 
     def _join(self) -> None:
         """Makes one bin of two."""
@@ -148,6 +163,7 @@ class Collector:
             "rate_bps": _numbers(self.curves["bytes"][here] * 8 / self.width_s),
             "sent": _numbers(self.curves["sent"][here]),
             "delivered": _numbers(delivered),
+            "dropped": _numbers(self.curves["dropped"][here]),
             "queued_bytes": _numbers(self.queued[here]),
         }
 
@@ -169,8 +185,18 @@ class Collector:
             "rows": self.rows,
             "left_out": self.left_out,
             "events": self.events[-100:],
-            "gaps": self.gaps[-20:],
+            "gaps": list(self.gaps),
+            "stalls": self.stalls,
+            "ticks": self.ticks.told([flow["name"] for flow in self.plan["flows"]]),
+            "drops": self._drops(),
+            "clocks": found["clocks"],
         }
+
+    def _drops(self) -> list[int]:
+        """Packets that each link dropped in the last seconds."""
+        rows = [rows["point"][(rows["kind"] == DROPPED) & _at_links(rows)] for _, rows in self.recent]
+        points = np.concatenate(rows) if rows else np.empty(0, np.uint16)
+        return np.bincount(points[points < self.links], minlength=self.links).tolist()
 
     def _losses(self) -> list[float | None]:
         """Share of each flow's samples of the last seconds that have not come in time; None where none was due."""
@@ -183,6 +209,58 @@ class Collector:
             came = rows["index"][of & (rows["kind"] == DELIVERED)]
             shares.append(float(1 - np.isin(sent, came).mean()) if len(sent) else None)
         return shares
+
+
+class Ticks:
+    """How late sources make their samples, and how many they leave out: samples are numbered by ticks.
+
+    Parameters
+    ----------
+    periods_ns : list of int
+        By flow; 0 where samples come at no fixed rate.
+    """
+
+    def __init__(self, periods_ns: list[int]) -> None:
+        self.periods_ns = periods_ns
+        self.first_ns: dict[int, int] = {}
+        """When tick 0 was or would have been, by the punctual samples so far."""
+        self.last: dict[int, int] = {}
+        self.skipped: dict[int, int] = {}
+        self.late_ns: dict[int, deque[int]] = {}
+
+    def add(self, rows: np.ndarray[Any, Any]) -> None:
+        """Takes new rows of samples that were made."""
+        for flow in np.unique(rows["flow"]).tolist():
+            if not (period_ns := self.periods_ns[flow]):
+                continue
+            of = rows[rows["flow"] == flow]
+            index = np.sort(of["index"].astype(np.int64))
+            zero = of["time"] - of["index"].astype(np.int64) * period_ns
+            self.first_ns[flow] = min(self.first_ns.get(flow, int(zero.min())), int(zero.min()))
+            late = self.late_ns.setdefault(flow, deque(maxlen=max(int(WINDOW_S * 1e9 / period_ns), 20)))
+            late.extend((zero - self.first_ns[flow]).tolist())
+            jumps = np.diff(index, prepend=self.last.get(flow, index[0] - 1)) - 1
+            # A longer silence is a flow that was stopped, or a stall, which has a row of its own.
+            short = jumps[(jumps > 0) & (jumps * period_ns < LATE_S * 1e9)]
+            self.skipped[flow] = self.skipped.get(flow, 0) + int(short.sum())
+            self.last[flow] = max(int(index[-1]), self.last.get(flow, 0))
+
+    def told(self, names: list[str]) -> list[dict[str, Any]]:
+        """Of each flow: lateness in the last seconds (p99, ms), and ticks that were skipped so far."""
+        return [
+            {
+                "flow": names[flow],
+                "late_p99_ms": round(float(np.percentile(late, 99)) / 1e6, 3),
+                "skipped": self.skipped[flow],
+            }
+            for flow, late in sorted(self.late_ns.items())
+        ]
+
+
+def _at_links(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Whether what was dropped was dropped at a link, by the reason."""
+    found: np.ndarray[Any, Any] = np.isin(rows["detail"], LINK_REASONS)
+    return found
 
 
 def _flow(found: dict[str, Any], span_s: float) -> dict[str, Any]:

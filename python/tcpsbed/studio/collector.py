@@ -33,8 +33,10 @@ LATE_S = 1.0
 LOSS_S = 10.0
 """Span over which losses are counted."""
 SUMS, LEAST, MOST = ("sent", "delivered", "dropped", "delay", "bytes"), "least", "most"
-MOST_GAPS = 400
-"""Stalls whose moment is kept; all are counted."""
+MOST_SPANS = 400
+"""Spans of stalls; beyond, near ones are joined."""
+SPAN_S = 0.001
+"""Distance of spans that are one at first; it doubles when there are too many of them."""
 
 
 class Collector:
@@ -60,8 +62,11 @@ class Collector:
         self.splits: deque[tuple[float, dict[str, Any]]] = deque()
         """Where the time of samples went until some moments of the last seconds, by flow."""
         self.events: list[dict[str, Any]] = []
-        self.gaps: deque[tuple[float, str, float]] = deque(maxlen=MOST_GAPS)
-        """Stalls: when each ended, s, of which loop, and how long it was, ms."""
+        self.gaps: list[tuple[float, str, float]] = []
+        """The last stalls: when each ended, s, of which loop, and how long it was, ms."""
+        self.disturbed: list[tuple[float, float]] = []
+        """Spans of the run in which a loop stalled, s."""
+        self.apart_s = SPAN_S
         self.stalls: dict[str, list[float]] = {}
         """By loop: how many stalls, and the longest, ms."""
         self.ticks = Ticks([flow["period_ns"] for flow in plan["flows"]])
@@ -122,12 +127,18 @@ class Collector:
         np.fmax.at(self.queued, at, rows["size"][queues])
         for row in rows[rows["kind"] == EVENT]:
             self.events.append({"t_s": float(row["time"]) / 1e9, "number": int(row["index"])})
-        for row in rows[rows["kind"] == GAP]:
-            stalled = self._node(row["node"])
-            long_ms = round(float(row["value"]) / 1e6, 3)
-            self.gaps.append((round(float(row["time"]) / 1e9, 4), stalled, long_ms))
+        gaps = rows[rows["kind"] == GAP]
+        for row in gaps:
+            stalled, t_s, long_ms = self._node(row["node"]), row["time"] / 1e9, round(row["value"] / 1e6, 3)
+            self.gaps = [*self.gaps, (t_s, stalled, long_ms)][-20:]
+            self.disturbed.append((round(t_s - long_ms / 1e3, 4), round(t_s, 4)))
             count, longest = self.stalls.get(stalled, (0, 0.0))
             self.stalls[stalled] = [count + 1, max(longest, long_ms)]
+        if len(gaps):
+            self.disturbed = _joined(self.disturbed, self.apart_s)
+            while len(self.disturbed) > MOST_SPANS:
+                self.apart_s *= 2
+                self.disturbed = _joined(self.disturbed, self.apart_s)
 
     def _node(self, number: int) -> str:
         """Who has this number in a row: the emulator comes after the nodes."""
@@ -185,11 +196,18 @@ class Collector:
             "rows": self.rows,
             "left_out": self.left_out,
             "events": self.events[-100:],
-            "gaps": list(self.gaps),
+            "gaps": self.gaps,
+            "clocks": found["clocks"],
+            **self.health(),
+        }
+
+    def health(self) -> dict[str, Any]:
+        """What says whether the numbers can be trusted: stalls, late sources, drops by link."""
+        return {
+            "disturbed": self.disturbed,
             "stalls": self.stalls,
             "ticks": self.ticks.told([flow["name"] for flow in self.plan["flows"]]),
             "drops": self._drops(),
-            "clocks": found["clocks"],
         }
 
     def _drops(self) -> list[int]:
@@ -255,6 +273,17 @@ class Ticks:
             }
             for flow, late in sorted(self.late_ns.items())
         ]
+
+
+def _joined(spans: list[tuple[float, float]], apart_s: float) -> list[tuple[float, float]]:
+    """Spans in order, those that overlap or are this near as one."""
+    found: list[tuple[float, float]] = []
+    for from_s, to_s in sorted(spans):
+        if found and from_s - found[-1][1] <= apart_s:
+            found[-1] = (found[-1][0], max(found[-1][1], to_s))
+        else:
+            found.append((from_s, to_s))
+    return found
 
 
 def _at_links(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

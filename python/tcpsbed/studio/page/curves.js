@@ -19,7 +19,9 @@ const MOST_CHARTS = 8;
 /** @type {Chart[]} */ const charts = [];
 /** Numbers of flows that the legend has switched off. @type {Set<number>} */ const hidden = new Set();
 const drawable = "uPlot" in globalThis && !!document.createElement("canvas").getContext("2d");
-let due = 0;
+/** No more than this share of the time goes into drawing: on a slow machine charts move less often. */
+const BUSY = 0.1;
+let due = 0, took_ms = 0;
 
 on("plan", build);
 on("bins", soon);
@@ -31,7 +33,7 @@ document.addEventListener("visibilitychange", soon);
 /** Draws with the next picture, if it is time. */
 function soon() {
   if (due || document.hidden || !run.plan) return;
-  due = setTimeout(() => requestAnimationFrame(draw), EVERY_MS);
+  due = setTimeout(() => requestAnimationFrame(draw), Math.max(EVERY_MS, took_ms / BUSY));
 }
 
 function build() {
@@ -125,7 +127,7 @@ function select(plot) {
 function shade(plot) {
   const { ctx, bbox } = plot, dots = devicePixelRatio || 1;
   ctx.save();
-  ctx.fillStyle = faded(colour("--lost"), 0.22);
+  ctx.fillStyle = faded(colour("--lost"), 0.16);
   for (const { from, to } of disturbed()) {
     const [left, right] = [Math.max(plot.valToPos(from, "x", true), bbox.left), Math.min(plot.valToPos(to, "x", true), bbox.left + bbox.width)];
     if (right >= left) ctx.fillRect(left, bbox.top, Math.max(right - left, dots), bbox.height);
@@ -163,7 +165,7 @@ function read({ plot, lines, readout }) {
   readout.replaceChildren(...lines.flatMap((line, n) => {
     if (line.flow && hidden.has(line.at)) return [];
     const value = at === null ? plot.data[n + 1].findLast((/** @type {any} */ v) => v != null) : near(plot.data[n + 1], at);
-    return [element("span", { title: line.label }, element("i", { className: `swatch flow${line.at % 8}${line.soft ? " soft" : ""}` }), line.soft || lines[0].soft ? `${line.label} ` : "", element("b", {}, short(value)))];
+    return [element("span", { title: line.label }, element("i", { className: `swatch flow${line.at % 8}${line.soft ? " soft" : ""}` }), line.soft || lines[0].soft || !line.flow ? `${line.label} ` : "", element("b", {}, short(value)))];
   }));
 }
 
@@ -173,6 +175,7 @@ const near = (values, at) => values.slice(Math.max(at - 5, 0), at + 1).findLast(
 function draw() {
   due = 0;
   if (!bins.count) return;
+  const began = performance.now();
   for (const chart of charts) {
     const { plot, lines, table: { details, rows }, title } = chart;
     const data = [middles, ...lines.map((line) => line.of() ?? middles.map(() => null))];
@@ -186,6 +189,7 @@ function draw() {
     read(chart);
   }
   tell({ k: "drawn" });
+  took_ms = performance.now() - began;
 }
 
 /** The window's values at a few moments. @param {string} title @param {Line[]} lines @param {any[][]} data */

@@ -22,13 +22,16 @@ on("plan", ({ plan }) => {
   show();
 });
 
-/** Asks the run for an event. @param {Record<string, any>} event @param {string} text @returns {Promise<any>} the answer */
-export function ask(event, text) {
+/**
+ * Asks the run for an event; answers with the message "asked".
+ * @param {Record<string, any>} event @param {string} text @param {() => void} [done] when it was taken @returns {Promise<any>}
+ */
+export function ask(event, text, done = () => {}) {
   const id = crypto.randomUUID(), name = `${text} (viewer ${run.viewers?.you})`;
   entries.push({ id, name, by: run.viewers?.you, numbers: [], asked_s: run.now?.t_s ?? 0, t: null, refused: "", told: null });
   show();
   send({ k: "event", id, event: { ...event, name } });
-  return new Promise((done) => waiting.set(id, done));
+  return new Promise((answer) => waiting.set(id, (told) => (told.refused || done(), answer(told))));
 }
 
 on("asked", (told) => {
@@ -46,7 +49,7 @@ on("asked", (told) => {
 });
 
 on("now", (told) => {
-  stalls = told.gaps.map((/** @type {[number, string, number]} */ [t, , long]) => ({ from: t - long / 1e3, to: t }));
+  stalls = (told.disturbed ?? []).map((/** @type {[number, number]} */ [from, to]) => ({ from, to }));
   let more = told.events.length !== seen;
   seen = told.events.length;
   for (const { t_s, number } of told.events) {

@@ -19,7 +19,7 @@ const line = (good, ...inside) => element("li", { className: good ? "" : "bad" }
 
 function show() {
   if (run.paused || !run.now) return;
-  const { stalls, ticks, clocks, rows, left_out } = run.now;
+  const { stalls = {}, ticks = [], clocks = [], rows, left_out } = run.now;
   const stalled = Object.entries(stalls), behind = ticks.filter((/** @type {any} */ t) => t.skipped || t.late_p99_ms > LATE_MS);
   $("disturbed").hidden = !stalled.length;
   const found = [
@@ -28,7 +28,7 @@ function show() {
     ...behind.map((/** @type {any} */ t) => line(false, `${t.flow}: ${counted(t.skipped, "tick")} skipped, ${ms(t.late_p99_ms)} ms late (p99 of 2 s)`)),
     ...(behind.length || !ticks.length ? [] : [line(true, `Sources miss no tick: at most ${ms(Math.max(...ticks.map((/** @type {any} */ t) => t.late_p99_ms)))} ms late (p99 of 2 s).`)]),
     ...clocks.map((/** @type {any} */ c) => line(true, term("Clock offset", "clock offset"), ` of ${c.peer} at ${c.node}: ${signed(c.offset_ns / 1e6)} ± ${ms(c.bound_ns / 1e6)} ms`)),
-    ...(clocks.length ? [] : [line(true, term("Clocks", "clock offset"), " are not compared: the scenario has no measure.sync.")]),
+    ...(clocks.length || run.now.whole ? [] : [line(true, term("Clocks", "clock offset"), " are not compared: the scenario has no measure.sync.")]),
     ...(run.over ? [] : [line(true, term("Emulation error", "emulation error"), " is known at the end of the run.")]),
     left_out ? line(false, `${left_out} of ${rows + left_out} rows not shown: this page's process was too slow. The records have them.`) : line(true, `All ${rows} rows shown.`),
   ];

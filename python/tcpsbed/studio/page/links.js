@@ -38,6 +38,23 @@ export function apply(action) {
   tell({ k: "set", action });
 }
 
+/** Delays set along the only way from one component to another, ms; null where there are several ways. @param {string} from @param {string} to */
+export function propagation(from, to) {
+  const { vertices, links } = run.plan.network;
+  const [start, end] = [from, to].map((name) => {
+    const node = run.plan.components.find((/** @type {any} */ c) => c.name === name)?.node;
+    return vertices.indexOf(run.plan.nodes[node]?.name);
+  });
+  if (start < 0 || end < 0) return null;
+  /** @type {number[]} */ const found = [];
+  const walk = (/** @type {number} */ here, /** @type {Set<number>} */ seen, /** @type {number} */ sum) => {
+    if (here === end) found.push(sum);
+    else if (found.length < 2) links.forEach((/** @type {any} */ link, /** @type {number} */ at) => link.from === here && !seen.has(link.to) && walk(link.to, new Set([...seen, link.to]), sum + settings[at].delay_ms));
+  };
+  walk(start, new Set([start]), 0);
+  return found.length === 1 ? found[0] : null;
+}
+
 /** A link's settings in words. @param {Settings} one */
 export function inWords(one) {
   if (!one.up) return "cut";

@@ -29,6 +29,7 @@ function draw() {
   frame.style.width = `${(100 * (view.to - view.from)) / end_s()}%`;
   const room = end_s() - (view.to - view.from);
   Object.assign(bar, { max: Math.max(room, 0.1).toFixed(2), value: view.from.toFixed(2), disabled: room < 0.05 });
+  bar.style.visibility = room < 0.05 ? "hidden" : "";
   bar.setAttribute("aria-valuetext", `${view.from.toFixed(1)} s to ${view.to.toFixed(1)} s`);
 }
 

@@ -6,7 +6,7 @@ import { bothInWords, settings } from "./links.js";
 import { bothWays, on, run, tell } from "./run.js";
 import { columns } from "./bins.js";
 
-const STEP = 250, BOX = 150, LINE = 17;
+const STEP = 320, BOX = 152, LINE = 17;
 
 /** Queues fuller than this are shown as filling, and as full. */
 const FILLS = 0.05, FULL = 0.9;
@@ -39,7 +39,8 @@ function draw() {
   const inside = vertices.map((/** @type {string} */ name) => run.plan.components.flatMap((/** @type {any} */ c, /** @type {number} */ at) => (node(name) >= 0 && c.node === node(name) ? [{ name: c.name, at }] : [])));
   const place = placed(inside.map((/** @type {any[]} */ list) => 34 + LINE * Math.max(list.length, 1)));
   const width = Math.max(...place.map((/** @type {any} */ p) => p.x)) + BOX + 2, height = Math.max(...place.map((/** @type {any} */ p) => p.y + p.height)) + 8;
-  const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Network of ${vertices.length} places and ${bothWays().length} links` });
+  const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Network of ${vertices.length} places and ${bothWays().length} links` });
+  svg.style.cssText = `width:100%;max-width:${width}px;min-width:${Math.min(width, 720)}px`;
   bothWays().forEach(({ name, at, link }) => svg.append(edge(name, at, place[link.from], place[link.to])));
   vertices.forEach((/** @type {string} */ name, /** @type {number} */ v) => svg.append(box(name, inside[v], place[v], node(name) >= 0)));
   $("path").replaceChildren(svg);
@@ -80,7 +81,7 @@ function fill() {
   if (run.paused || !run.now) return;
   for (const { at, link } of bothWays()) {
     const limit = link.queue?.limit_bytes, waits = Math.max(0, ...at.map((l) => last(columns.queued_bytes?.[l]) ?? 0));
-    const share = limit ? Math.min(waits / limit, 1) : 0, drops = at.reduce((sum, l) => sum + run.now.drops[l], 0);
+    const share = limit ? Math.min(waits / limit, 1) : 0, drops = at.reduce((sum, l) => sum + (run.now.drops?.[l] ?? 0), 0);
     const cut = at.some((l) => !settings[l].up);
     const state = cut || share > FULL || drops ? "full" : share > FILLS ? "fills" : "free";
     $(`wire-${at[0]}`).setAttribute("class", `wire ${state}${cut ? " cut" : ""}`);

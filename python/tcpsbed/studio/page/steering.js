@@ -1,7 +1,7 @@
 // @ts-check
 // Changes by hand: sliders and presets of a link, what runs and lives, and who may change it.
 
-import { $, button, element, ms, percent, rate } from "./dom.js";
+import { $, button, element, percent, rate, short } from "./dom.js";
 import { ask } from "./events.js";
 import { named, settings, switches } from "./links.js";
 import { bothWays, on, run, send } from "./run.js";
@@ -131,15 +131,15 @@ function original() {
 
 /** Where a link had no limit, it gets the largest rate that a slider has. */
 const UNLIMITED_BPS = SCALES.rate.most * 1e6;
-const numbers = (/** @type {Way} */ way) => [way.rate_bps ? rate(way.rate_bps) : "no limit", way.jitter_ms ? `${ms(way.delay_ms)} + ${ms(way.jitter_ms)} ms` : `${ms(way.delay_ms)} ms`, percent(way.loss)].join(" · ");
+const numbers = (/** @type {Way} */ way) => [way.rate_bps ? rate(way.rate_bps) : "no limit", `${short(way.delay_ms)}${way.jitter_ms ? ` + ${short(+way.jitter_ms.toPrecision(2))}` : ""} ms`, percent(+way.loss.toPrecision(2))].map((text) => text.replaceAll(" ", "\u00a0")).join(" · ");
 
 /** A preset with its numbers: one line where both directions have the same. @param {Preset} preset */
 function choice(preset) {
   const same = numbers(preset.forward) === numbers(preset.backward);
-  const lines = same ? [`⇄ ${numbers(preset.forward)}`] : [`→ ${numbers(preset.forward)}`, `← ${numbers(preset.backward)}`];
+  const lines = same ? [`⇄\u00a0${numbers(preset.forward)}`] : [`→\u00a0${numbers(preset.forward)}`, `←\u00a0${numbers(preset.backward)}`];
   const left = preset.not_set.length ? ` An event cannot set its ${preset.not_set.join(", ")}.` : "";
   const made = button(element("b", {}, preset.name), () => take(preset), { className: "preset", title: `${preset.about}${left}` });
-  made.append(...lines.map((line) => element("small", {}, line)), ...(preset.not_set.length ? [element("small", { className: "left" }, `without ${preset.not_set.join(", ")}`)] : []));
+  made.append(...lines.map((line) => element("small", {}, line)));
   made.dataset.preset = preset.name;
   return made;
 }

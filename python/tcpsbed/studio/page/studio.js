@@ -14,6 +14,8 @@ import { load as loadPresets } from "./steering.js";
 import { load as loadTerms } from "./terms.js";
 import { connect, on, run, tell } from "./run.js";
 
+export { ask } from "./events.js"; // for what is shown beside the run
+
 /** @param {string} text @param {boolean} live */
 function state(text, live = false) {
   $("state-text").textContent = text;
@@ -21,21 +23,25 @@ function state(text, live = false) {
 }
 
 on("open", () => state("waiting for the run"));
-on("closed", () => run.over || state("no connection: the run's process has ended, or this page was left behind"));
+on("closed", () => {
+  state(run.over ? "over; this page's server has ended" : "no connection: the run's process has ended");
+  $("report").hidden = true;
+});
 on("plan", ({ plan }) => {
   document.title = `${plan.name} · tcpsbed studio`;
   $("name").textContent = plan.name;
   $("facts").textContent = `${plan.duration_ns / 1e9} s · seed ${plan.seed}`;
   state("live", true);
 });
-on("now", ({ t_s }) => {
+on("now", ({ t_s, whole }) => {
+  $("span").textContent = whole ? "the whole run" : "the last 2 s";
   $("clock").textContent = `${t_s.toFixed(1)} s of ${run.plan.duration_ns / 1e9} s`;
   $("progress").style.width = `${Math.min((100 * t_s * 1e9) / run.plan.duration_ns, 100)}%`;
 });
-on("over", () => {
+on("over", ({ report = true }) => {
   state("over");
   $("report").href = `/report${location.search}`;
-  $("report").hidden = false;
+  $("report").hidden = !report;
 });
 
 $("pause").onclick = () => {

@@ -2,6 +2,7 @@
 // Where the time goes: for each flow one bar that splits its mean delay of the last 2 s; its parts add up.
 
 import { $, arrow, button, element, ms, percent, table } from "./dom.js";
+import { propagation } from "./links.js";
 import { on, run } from "./run.js";
 import { term } from "./terms.js";
 
@@ -25,11 +26,19 @@ function show() {
   for (const key of document.querySelectorAll("#key [data-cause]")) /** @type {any} */ (key).hidden = !shown.has(/** @type {any} */ (key).dataset.cause);
 }
 
-/** The parts of a delay by place, with what none of them explains. @param {any} flow */
+/** The parts of a delay by place, links without what is set as their propagation, and what no part explains. @param {any} flow */
 function parts(flow) {
-  const known = flow.parts.filter((/** @type {any} */ p) => p.ms > 0);
+  const known = flow.parts.filter((/** @type {any} */ p) => p.ms > 0).flatMap(apart);
   const rest = (flow.mean_ms ?? 0) - known.reduce((/** @type {number} */ sum, /** @type {any} */ p) => sum + p.ms, 0);
   return rest > UNKNOWN * flow.mean_ms ? [...known, { name: "not split", what: "rest", ms: rest }] : known;
+}
+
+/** A link's part as propagation and the rest, where only one way leads from one component to the other. @param {any} part */
+function apart(part) {
+  const set_ms = part.what === "link" && !run.now.whole ? propagation(...part.name.split(" -> ")) : null;
+  if (set_ms === null) return [part];
+  const wire = Math.min(set_ms, part.ms), rest = part.ms - wire;
+  return [{ name: `${part.name}: propagation`, what: "wire", ms: wire }, { name: `${part.name}: queueing, serialisation`, what: "link", ms: rest }].filter((p) => p.ms > 0);
 }
 
 /** @param {any} flow @param {number} at @param {number} longest */

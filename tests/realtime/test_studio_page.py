@@ -18,7 +18,7 @@ from test_studio_live import Watched, until
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
-SECONDS = 100
+SECONDS = 300
 IN_FORCE_MS = 50
 """From the click to the event in force at the emulator, at most (median)."""
 CHANGES = 15

@@ -59,6 +59,10 @@ class Collector:
         self.curves[MOST] = np.full((MOST_BINS, self.flows), -np.inf)
         self.queued = np.full((MOST_BINS, self.links), np.nan)
         self.recent: deque[tuple[float, np.ndarray[Any, Any]]] = deque()
+        self.fates: deque[tuple[float, np.ndarray[Any, Any]]] = deque()
+        """Samples that were sent (with their time, ns) or came (-1), as long as losses are counted: shape (2, samples)."""
+        self.drops: deque[tuple[float, np.ndarray[Any, Any]]] = deque()
+        """Packets that each link dropped in the last seconds."""
         self.splits: deque[tuple[float, dict[str, Any]]] = deque()
         """Where the time of samples went until some moments of the last seconds, by flow."""
         self.events: list[dict[str, Any]] = []
@@ -67,6 +71,8 @@ class Collector:
         self.disturbed: list[tuple[float, float]] = []
         """Spans of the run in which a loop stalled, s."""
         self.apart_s = SPAN_S
+        self.unseen: list[tuple[float, float]] = []
+        """Spans of which rows were not sent, s."""
         self.stalls: dict[str, list[float]] = {}
         """By loop: how many stalls, and the longest, ms."""
         self.ticks = Ticks([flow["period_ns"] for flow in plan["flows"]])
@@ -74,15 +80,28 @@ class Collector:
 
     def add(self, content: bytes, now_s: float, left_out: int) -> None:
         """Takes new rows, seen at this moment of the run; `left_out` so far were not sent."""
+        if left_out > self.left_out:
+            self.unseen = _joined([*self.unseen, (self.now_s, max(now_s, 0.0))], WINDOW_S)
+            self.ticks.forget()
         self.now_s, self.left_out = max(now_s, 0.0), left_out
         rows = np.frombuffer(content, ROW)
         self.rows += len(rows)
         while self.now_s / self.width_s >= MOST_BINS - 1:
             self._join()
         self.bins = max(self.bins, int(self.now_s / self.width_s))
-        self.recent.append((self.now_s, rows))
-        while self.recent and self.recent[0][0] < self.now_s - LOSS_S - LATE_S:
-            self.recent.popleft()
+        met = rows[((rows["kind"] == SENT) | (rows["kind"] == DELIVERED)) & (rows["flow"] < self.flows)]
+        sample = (met["flow"].astype(np.int64) << 32) | met["index"]
+        fates = np.stack([sample, np.where(met["kind"] == SENT, met["time"], -1)])
+        dropped = rows["point"][(rows["kind"] == DROPPED) & np.isin(rows["detail"], LINK_REASONS)]
+        drops = np.bincount(dropped[dropped < self.links], minlength=self.links)
+        for queue, new, kept_s in (
+            (self.recent, rows, WINDOW_S),
+            (self.fates, fates, LOSS_S + LATE_S),
+            (self.drops, drops, LOSS_S),
+        ):
+            queue.append((self.now_s, new))
+            while queue[0][0] < self.now_s - kept_s:
+                queue.popleft()
         bins = np.clip((rows["time"] / 1e9 / self.width_s).astype(int), 0, MOST_BINS - 1)
         self._count(rows, bins)
         self._look(rows, bins)
@@ -180,7 +199,7 @@ class Collector:
 
     def lately(self) -> dict[str, Any]:
         """The last seconds: delay of each flow and where it went, loss, rate."""
-        parts = [rows for seen_s, rows in self.recent if seen_s > self.now_s - WINDOW_S]
+        parts = [rows for _, rows in self.recent]
         window = np.concatenate(parts) if parts else np.empty(0, ROW)
         found = _analysed(window[np.argsort(window["time"], kind="stable")].tobytes(), self.text)
         span_s = max(min(WINDOW_S, self.now_s), 1e-3)
@@ -207,26 +226,25 @@ class Collector:
             "disturbed": self.disturbed,
             "stalls": self.stalls,
             "ticks": self.ticks.told([flow["name"] for flow in self.plan["flows"]]),
-            "drops": self._drops(),
+            "drops": sum(counts for _, counts in self.drops).tolist() if self.drops else [],
+            "unseen": self.unseen,
         }
 
-    def _drops(self) -> list[int]:
-        """Packets that each link dropped in the last seconds."""
-        rows = [rows["point"][(rows["kind"] == DROPPED) & _at_links(rows)] for _, rows in self.recent]
-        points = np.concatenate(rows) if rows else np.empty(0, np.uint16)
-        return np.bincount(points[points < self.links], minlength=self.links).tolist()
-
     def _losses(self) -> list[float | None]:
-        """Share of each flow's samples of the last seconds that have not come in time; None where none was due."""
-        rows = np.concatenate([rows for _, rows in self.recent]) if self.recent else np.empty(0, ROW)
-        due = (rows["kind"] == SENT) & (rows["time"] < (self.now_s - LATE_S) * 1e9)
-        shares: list[float | None] = []
-        for flow in range(self.flows):
-            of = rows["flow"] == flow
-            sent = rows["index"][of & due]
-            came = rows["index"][of & (rows["kind"] == DELIVERED)]
-            shares.append(float(1 - np.isin(sent, came).mean()) if len(sent) else None)
-        return shares
+        """Share of each flow's samples of the last seconds that have not come in time; None where none was due.
+
+        Where rows of these seconds were not shown, nobody knows.
+        """
+        if not self.fates or (self.unseen and self.unseen[-1][1] > self.now_s - LOSS_S - LATE_S):
+            return [None] * self.flows
+        sample, sent_ns = np.concatenate([fates for _, fates in self.fates], axis=1)
+        due = sample[(sent_ns >= 0) & (sent_ns < (self.now_s - LATE_S) * 1e9)]
+        lost = due[~np.isin(due, sample[sent_ns < 0])]
+        counts = (np.bincount(of >> 32, minlength=self.flows) for of in (due, lost))
+        return [
+            missing / sent if sent else None
+            for sent, missing in zip(*map(np.ndarray.tolist, counts), strict=True)
+        ]
 
 
 class Ticks:
@@ -263,6 +281,10 @@ class Ticks:
             self.skipped[flow] = self.skipped.get(flow, 0) + int(short.sum())
             self.last[flow] = max(int(index[-1]), self.last.get(flow, 0))
 
+    def forget(self) -> None:
+        """Rows are missing: the next samples follow on nothing."""
+        self.last.clear()
+
     def told(self, names: list[str]) -> list[dict[str, Any]]:
         """Of each flow: lateness in the last seconds (p99, ms), and ticks that were skipped so far."""
         return [
@@ -283,12 +305,6 @@ def _joined(spans: list[tuple[float, float]], apart_s: float) -> list[tuple[floa
             found[-1] = (found[-1][0], max(found[-1][1], to_s))
         else:
             found.append((from_s, to_s))
-    return found
-
-
-def _at_links(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Whether what was dropped was dropped at a link, by the reason."""
-    found: np.ndarray[Any, Any] = np.isin(rows["detail"], LINK_REASONS)
     return found
 
 

@@ -4,7 +4,7 @@
 
 import { $, button, colour, element, faded, paint, short, table } from "./dom.js";
 import { bins, columns, middles, running } from "./bins.js";
-import { disturbed, marks } from "./events.js";
+import { disturbed, marks, unseen } from "./events.js";
 import { on, run, tell } from "./run.js";
 import { follow, keys, look, view, zoom } from "./view.js";
 
@@ -123,12 +123,13 @@ function select(plot) {
   look(from, to);
 }
 
-/** Times in which something stalled, behind the lines. @param {any} plot */
+/** Times in which something stalled, and of which rows are not shown, behind the lines. @param {any} plot */
 function shade(plot) {
   const { ctx, bbox } = plot, dots = devicePixelRatio || 1;
   ctx.save();
-  ctx.fillStyle = faded(colour("--lost"), 0.16);
-  for (const { from, to } of disturbed()) {
+  const spans = (/** @type {any[]} */ list, /** @type {string} */ of) => list.map((span) => ({ ...span, of }));
+  for (const { from, to, of } of [...spans(unseen(), "--wire"), ...spans(disturbed(), "--lost")]) {
+    ctx.fillStyle = faded(colour(of), 0.18);
     const [left, right] = [Math.max(plot.valToPos(from, "x", true), bbox.left), Math.min(plot.valToPos(to, "x", true), bbox.left + bbox.width)];
     if (right >= left) ctx.fillRect(left, bbox.top, Math.max(right - left, dots), bbox.height);
   }

@@ -14,7 +14,7 @@ import { look } from "./view.js";
 /** Answers that are awaited. @type {Map<string, (told: any) => void>} */ const waiting = new Map();
 /** Event rows that were seen. */ let seen = 0;
 /** Numbers that events by hand took. */ let byHand = 0;
-/** @type {{from: number, to: number}[]} */ let stalls = [];
+/** @type {{from: number, to: number}[]} */ let stalls = [], gone = [];
 
 on("plan", ({ plan }) => {
   entries = plan.events.map((/** @type {any} */ event, /** @type {number} */ number) => ({ id: "", name: event.name, by: null, numbers: [number], asked_s: null, t: null, refused: "", told: event }));
@@ -50,6 +50,7 @@ on("asked", (told) => {
 
 on("now", (told) => {
   stalls = (told.disturbed ?? []).map((/** @type {[number, number]} */ [from, to]) => ({ from, to }));
+  gone = (told.unseen ?? []).map((/** @type {[number, number]} */ [from, to]) => ({ from, to }));
   let more = told.events.length !== seen;
   seen = told.events.length;
   for (const { t_s, number } of told.events) {
@@ -69,6 +70,9 @@ on("over", (told) => {
 
 /** Spans of time in which a loop stalled. */
 export const disturbed = () => stalls;
+
+/** Spans of time of which the page was not sent all rows. */
+export const unseen = () => gone;
 
 /** Events that took place, in order, numbered as in the list. @returns {{t: number, number: number, by: number | null}[]} */
 export const marks = () => happened().map((entry, n) => ({ t: /** @type {number} */ (entry.t), number: n + 1, by: entry.by }));

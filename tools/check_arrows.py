@@ -151,7 +151,7 @@ PACKAGES = {
     "campaign": ["tcpsbed"],
     "proxy": ["views"],
     "console": ["media"],
-    "studio": ["console", "views"],
+    "studio": ["console", "proxy"],
     "lab.control": ["tcpsbed"],
     "lab.qos": ["lab.control"],
     "lab.reproduce": ["lab.control", "media"],

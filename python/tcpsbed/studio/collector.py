@@ -17,9 +17,11 @@ import numpy as np
 from tcpsbed import _tcps
 from tcpsbed.analysis.records import FIELDS, KINDS
 
-SENT, DELIVERED, QUEUE, EVENT, GAP = (
-    1 + KINDS.index(kind) for kind in ("sent", "delivered", "queue", "event", "gap")
+SENT, DELIVERED, DROPPED, QUEUE, EVENT, GAP = (
+    1 + KINDS.index(kind) for kind in ("sent", "delivered", "dropped", "queue", "event", "gap")
 )
+LINK_REASONS = [number for number, _, place in _tcps.record_names()[1] if place == "links"]
+"""Reasons for a drop whose place is a link."""
 ROW = np.dtype(FIELDS)
 BIN_S = 0.1
 """Width of a bin at first; it doubles when there are too many of them."""
@@ -30,7 +32,11 @@ LATE_S = 1.0
 """A sample that has not come after this is lost, until it comes."""
 LOSS_S = 10.0
 """Span over which losses are counted."""
-SUMS, LEAST, MOST = ("sent", "delivered", "delay", "bytes"), "least", "most"
+SUMS, LEAST, MOST = ("sent", "delivered", "dropped", "delay", "bytes"), "least", "most"
+MOST_SPANS = 400
+"""Spans of stalls; beyond, near ones are joined."""
+SPAN_S = 0.001
+"""Distance of spans that are one at first; it doubles when there are too many of them."""
 
 
 class Collector:
@@ -53,26 +59,53 @@ class Collector:
         self.curves[MOST] = np.full((MOST_BINS, self.flows), -np.inf)
         self.queued = np.full((MOST_BINS, self.links), np.nan)
         self.recent: deque[tuple[float, np.ndarray[Any, Any]]] = deque()
+        self.fates: deque[tuple[float, np.ndarray[Any, Any]]] = deque()
+        """Samples that were sent (with their time, ns) or came (-1), as long as losses are counted: shape (2, samples)."""
+        self.drops: deque[tuple[float, np.ndarray[Any, Any]]] = deque()
+        """Packets that each link dropped in the last seconds."""
         self.splits: deque[tuple[float, dict[str, Any]]] = deque()
         """Where the time of samples went until some moments of the last seconds, by flow."""
         self.events: list[dict[str, Any]] = []
         self.gaps: list[tuple[float, str, float]] = []
+        """The last stalls: when each ended, s, of which loop, and how long it was, ms."""
+        self.disturbed: list[tuple[float, float]] = []
+        """Spans of the run in which a loop stalled, s."""
+        self.apart_s = SPAN_S
+        self.unseen: list[tuple[float, float]] = []
+        """Spans of which rows were not sent, s."""
+        self.stalls: dict[str, list[float]] = {}
+        """By loop: how many stalls, and the longest, ms."""
+        self.ticks = Ticks([flow["period_ns"] for flow in plan["flows"]])
         self.now_s, self.rows, self.left_out = 0.0, 0, 0
 
     def add(self, content: bytes, now_s: float, left_out: int) -> None:
         """Takes new rows, seen at this moment of the run; `left_out` so far were not sent."""
+        if left_out > self.left_out:
+            self.unseen = _joined([*self.unseen, (self.now_s, max(now_s, 0.0))], WINDOW_S)
+            self.ticks.forget()
         self.now_s, self.left_out = max(now_s, 0.0), left_out
         rows = np.frombuffer(content, ROW)
         self.rows += len(rows)
         while self.now_s / self.width_s >= MOST_BINS - 1:
             self._join()
         self.bins = max(self.bins, int(self.now_s / self.width_s))
-        self.recent.append((self.now_s, rows))
-        while self.recent and self.recent[0][0] < self.now_s - LOSS_S - LATE_S:
-            self.recent.popleft()
+        met = rows[((rows["kind"] == SENT) | (rows["kind"] == DELIVERED)) & (rows["flow"] < self.flows)]
+        sample = (met["flow"].astype(np.int64) << 32) | met["index"]
+        fates = np.stack([sample, np.where(met["kind"] == SENT, met["time"], -1)])
+        dropped = rows["point"][(rows["kind"] == DROPPED) & np.isin(rows["detail"], LINK_REASONS)]
+        drops = np.bincount(dropped[dropped < self.links], minlength=self.links)
+        for queue, new, kept_s in (
+            (self.recent, rows, WINDOW_S),
+            (self.fates, fates, LOSS_S + LATE_S),
+            (self.drops, drops, LOSS_S),
+        ):
+            queue.append((self.now_s, new))
+            while queue[0][0] < self.now_s - kept_s:
+                queue.popleft()
         bins = np.clip((rows["time"] / 1e9 / self.width_s).astype(int), 0, MOST_BINS - 1)
         self._count(rows, bins)
         self._look(rows, bins)
+        self.ticks.add(rows[(rows["kind"] == SENT) & (rows["flow"] < self.flows)])
 
     def split(self, told: list[dict[str, Any]], now_s: float) -> None:
         """Takes where the time of samples went until now."""
@@ -96,8 +129,10 @@ class Collector:
 
     def _count(self, rows: np.ndarray[Any, Any], bins: np.ndarray[Any, Any]) -> None:
         ours = rows["flow"] < self.flows
-        sent, came = ours & (rows["kind"] == SENT), ours & (rows["kind"] == DELIVERED)
-        np.add.at(self.curves["sent"], (bins[sent], rows["flow"][sent]), 1)
+        came = ours & (rows["kind"] == DELIVERED)
+        for name, kind in (("sent", SENT), ("dropped", DROPPED)):
+            of = ours & (rows["kind"] == kind)
+            np.add.at(self.curves[name], (bins[of], rows["flow"][of]), 1)
         at, delays = (bins[came], rows["flow"][came]), rows["value"][came] / 1e6
         np.add.at(self.curves["delivered"], at, 1)
         np.add.at(self.curves["delay"], at, delays)
@@ -111,13 +146,23 @@ class Collector:
         np.fmax.at(self.queued, at, rows["size"][queues])
         for row in rows[rows["kind"] == EVENT]:
             self.events.append({"t_s": float(row["time"]) / 1e9, "number": int(row["index"])})
-        for row in rows[rows["kind"] == GAP][:20]:
-            node = (
-                self.plan["nodes"][row["node"]]["name"]
-                if row["node"] < len(self.plan["nodes"])
-                else "emulator"
-            )
-            self.gaps = [*self.gaps, (float(row["time"]) / 1e9, node, float(row["value"]) / 1e6)][-200:]
+        gaps = rows[rows["kind"] == GAP]
+        for row in gaps:
+            stalled, t_s, long_ms = self._node(row["node"]), row["time"] / 1e9, round(row["value"] / 1e6, 3)
+            self.gaps = [*self.gaps, (t_s, stalled, long_ms)][-20:]
+            self.disturbed.append((round(t_s - long_ms / 1e3, 4), round(t_s, 4)))
+            count, longest = self.stalls.get(stalled, (0, 0.0))
+            self.stalls[stalled] = [count + 1, max(longest, long_ms)]
+        if len(gaps):
+            self.disturbed = _joined(self.disturbed, self.apart_s)
+            while len(self.disturbed) > MOST_SPANS:
+                self.apart_s *= 2
+                self.disturbed = _joined(self.disturbed, self.apart_s)
+
+    def _node(self, number: int) -> str:
+        """Who has this number in a row: the emulator comes after the nodes."""
+        nodes = self.plan["nodes"]
+        return str(nodes[number]["name"]) if number < len(nodes) else "emulator"
 
     def _join(self) -> None:
         """Makes one bin of two."""
@@ -148,12 +193,13 @@ class Collector:
             "rate_bps": _numbers(self.curves["bytes"][here] * 8 / self.width_s),
             "sent": _numbers(self.curves["sent"][here]),
             "delivered": _numbers(delivered),
+            "dropped": _numbers(self.curves["dropped"][here]),
             "queued_bytes": _numbers(self.queued[here]),
         }
 
     def lately(self) -> dict[str, Any]:
         """The last seconds: delay of each flow and where it went, loss, rate."""
-        parts = [rows for seen_s, rows in self.recent if seen_s > self.now_s - WINDOW_S]
+        parts = [rows for _, rows in self.recent]
         window = np.concatenate(parts) if parts else np.empty(0, ROW)
         found = _analysed(window[np.argsort(window["time"], kind="stable")].tobytes(), self.text)
         span_s = max(min(WINDOW_S, self.now_s), 1e-3)
@@ -169,20 +215,97 @@ class Collector:
             "rows": self.rows,
             "left_out": self.left_out,
             "events": self.events[-100:],
-            "gaps": self.gaps[-20:],
+            "gaps": self.gaps,
+            "clocks": found["clocks"],
+            **self.health(),
+        }
+
+    def health(self) -> dict[str, Any]:
+        """What says whether the numbers can be trusted: stalls, late sources, drops by link."""
+        return {
+            "disturbed": self.disturbed,
+            "stalls": self.stalls,
+            "ticks": self.ticks.told([flow["name"] for flow in self.plan["flows"]]),
+            "drops": sum(counts for _, counts in self.drops).tolist() if self.drops else [],
+            "unseen": self.unseen,
         }
 
     def _losses(self) -> list[float | None]:
-        """Share of each flow's samples of the last seconds that have not come in time; None where none was due."""
-        rows = np.concatenate([rows for _, rows in self.recent]) if self.recent else np.empty(0, ROW)
-        due = (rows["kind"] == SENT) & (rows["time"] < (self.now_s - LATE_S) * 1e9)
-        shares: list[float | None] = []
-        for flow in range(self.flows):
-            of = rows["flow"] == flow
-            sent = rows["index"][of & due]
-            came = rows["index"][of & (rows["kind"] == DELIVERED)]
-            shares.append(float(1 - np.isin(sent, came).mean()) if len(sent) else None)
-        return shares
+        """Share of each flow's samples of the last seconds that have not come in time; None where none was due.
+
+        Where rows of these seconds were not shown, nobody knows.
+        """
+        if not self.fates or (self.unseen and self.unseen[-1][1] > self.now_s - LOSS_S - LATE_S):
+            return [None] * self.flows
+        sample, sent_ns = np.concatenate([fates for _, fates in self.fates], axis=1)
+        due = sample[(sent_ns >= 0) & (sent_ns < (self.now_s - LATE_S) * 1e9)]
+        lost = due[~np.isin(due, sample[sent_ns < 0])]
+        counts = (np.bincount(of >> 32, minlength=self.flows) for of in (due, lost))
+        return [
+            missing / sent if sent else None
+            for sent, missing in zip(*map(np.ndarray.tolist, counts), strict=True)
+        ]
+
+
+class Ticks:
+    """How late sources make their samples, and how many they leave out: samples are numbered by ticks.
+
+    Parameters
+    ----------
+    periods_ns : list of int
+        By flow; 0 where samples come at no fixed rate.
+    """
+
+    def __init__(self, periods_ns: list[int]) -> None:
+        self.periods_ns = periods_ns
+        self.first_ns: dict[int, int] = {}
+        """When tick 0 was or would have been, by the punctual samples so far."""
+        self.last: dict[int, int] = {}
+        self.skipped: dict[int, int] = {}
+        self.late_ns: dict[int, deque[int]] = {}
+
+    def add(self, rows: np.ndarray[Any, Any]) -> None:
+        """Takes new rows of samples that were made."""
+        for flow in np.unique(rows["flow"]).tolist():
+            if not (period_ns := self.periods_ns[flow]):
+                continue
+            of = rows[rows["flow"] == flow]
+            index = np.sort(of["index"].astype(np.int64))
+            zero = of["time"] - of["index"].astype(np.int64) * period_ns
+            self.first_ns[flow] = min(self.first_ns.get(flow, int(zero.min())), int(zero.min()))
+            late = self.late_ns.setdefault(flow, deque(maxlen=max(int(WINDOW_S * 1e9 / period_ns), 20)))
+            late.extend((zero - self.first_ns[flow]).tolist())
+            jumps = np.diff(index, prepend=self.last.get(flow, index[0] - 1)) - 1
+            # A longer silence is a flow that was stopped, or a stall, which has a row of its own.
+            short = jumps[(jumps > 0) & (jumps * period_ns < LATE_S * 1e9)]
+            self.skipped[flow] = self.skipped.get(flow, 0) + int(short.sum())
+            self.last[flow] = max(int(index[-1]), self.last.get(flow, 0))
+
+    def forget(self) -> None:
+        """Rows are missing: the next samples follow on nothing."""
+        self.last.clear()
+
+    def told(self, names: list[str]) -> list[dict[str, Any]]:
+        """Of each flow: lateness in the last seconds (p99, ms), and ticks that were skipped so far."""
+        return [
+            {
+                "flow": names[flow],
+                "late_p99_ms": round(float(np.percentile(late, 99)) / 1e6, 3),
+                "skipped": self.skipped[flow],
+            }
+            for flow, late in sorted(self.late_ns.items())
+        ]
+
+
+def _joined(spans: list[tuple[float, float]], apart_s: float) -> list[tuple[float, float]]:
+    """Spans in order, those that overlap or are this near as one."""
+    found: list[tuple[float, float]] = []
+    for from_s, to_s in sorted(spans):
+        if found and from_s - found[-1][1] <= apart_s:
+            found[-1] = (found[-1][0], max(found[-1][1], to_s))
+        else:
+            found.append((from_s, to_s))
+    return found
 
 
 def _flow(found: dict[str, Any], span_s: float) -> dict[str, Any]:

@@ -132,6 +132,7 @@ class Feed:
     def over(self, summary: dict[str, Any]) -> None:
         """The run has ended, and its folder is in its place: the page leads to its report."""
         told = {"k": "over", "errors": summary["errors"], "disturbances": summary["disturbances"]}
+        told["emulator"] = summary["emulator"]
         self._tell_taken()
         for answer, _ in self.asked:
             self._tell(answer | {"refused": "the run is over"})
@@ -177,7 +178,7 @@ class Feed:
                 self._ask(json.loads(line))
 
     def _ask(self, asked: dict[str, Any]) -> None:
-        answer = {"k": "asked", "id": asked.get("id"), "event": asked.get("event")}
+        answer = {"k": "asked"} | {key: asked.get(key) for key in ("id", "event", "by", "asked_s")}
         try:
             if self.steering is None:
                 raise WorldError(self.why, allowed="another run")
@@ -191,7 +192,8 @@ class Feed:
             if self.steering is None or any(event in self.steering.asked for event in events):
                 continue
             self.asked.remove(one)
-            self._tell(answer | {"at_ns": events[0]["at_ns"]})
+            done = {"at_ns": events[0]["at_ns"], "actions": [event["action"] for event in events]}
+            self._tell(answer | done)
 
     def _tell(self, message: dict[str, Any]) -> None:
         self._put(TEXT, 0.0, json.dumps(message).encode())

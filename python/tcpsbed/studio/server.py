@@ -5,9 +5,9 @@ browser ── GET /?token=… ──► page        /report?token=… ──►
         ── GET /scenario.toml?token=… ──► the scenario with what was done by hand
         ── /live?token=… ──►  {"k": "plan" | "steered" | "bins" | "now" | "asked" | "over", …}     20 a second at most
            {"k": "event", "id": n, "event": {…}} ──► one line of JSON on standard output; answered by "asked"
+           {"k": "ask" | "give" | "keep"} ──► control, answered by "viewers" to all (viewers.py)
 ```
-Each viewer has a thread that sends what is new since its last message: a slow one gets fewer, larger messages. The first
-viewer to ask for control has it until it leaves; the others look.
+Each viewer has a thread that sends what is new since its last message: a slow one gets fewer, larger messages.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import secrets
 import signal
 import sys
 import threading
+import time
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
@@ -29,16 +30,18 @@ from tcpsbed import views
 from tcpsbed.console.server import MOST_BYTES, MOST_GREETING_S, Door
 from tcpsbed.media.packages import need
 from tcpsbed.studio.collector import Collector
+from tcpsbed.studio.facts import FACTS
 from tcpsbed.studio.feed import HEADER, PLAN, ROWS, SCENARIO, SPLIT, TEXT
+from tcpsbed.studio.viewers import Viewers
 
 PAGE = Path(__file__).parent / "page"
 VENDOR = Path(views.__file__).parent / "vendor"
 FILES = {
     "/": (PAGE / "index.html", "text/html"),
-    "/studio.js": (PAGE / "studio.js", "text/javascript"),
     "/studio.css": (PAGE / "studio.css", "text/css"),
     "/uplot.js": (VENDOR / "uPlot.iife.min.js", "text/javascript"),
     "/uplot.css": (VENDOR / "uPlot.min.css", "text/css"),
+    **{f"/{file.name}": (file, "text/javascript") for file in PAGE.glob("*.js")},
 }
 POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:"
 """uPlot sets styles of its elements."""
@@ -70,8 +73,9 @@ class Studio:
         self.now, self.numbered = "", 0
         """The newest message about the last seconds, and its number."""
         self.ended = threading.Event()
-        self.steers: Any = None
-        """Whose events go to the run."""
+        self.viewers = Viewers()
+        self.zero_s = 0.0
+        """When the run began, on the monotonic clock."""
         self.server = sync.serve(
             self._talk,
             sock=Door(port),
@@ -103,6 +107,7 @@ class Studio:
                 self.collector = Collector(json.loads(body))
                 self.messages.append(json.dumps({"k": "plan", "plan": _shown(self.collector.plan)}))
             elif kind == ROWS and self.collector is not None:
+                self.zero_s = time.monotonic() - now_s
                 self.collector.add(body[8:], now_s, int.from_bytes(body[:8], "little"))
             elif kind == SPLIT and self.collector is not None:
                 self.collector.split(json.loads(body), now_s)
@@ -134,6 +139,8 @@ class Studio:
             return _file(connection, self.folder / "report.html", "text/html", policy="")
         if asked.path == "/":
             return _file(connection, *FILES["/"])
+        if asked.path in FACTS:
+            return _text(connection, FACTS[asked.path](), "application/json")
         if asked.path == "/scenario.toml":
             with self.lock:
                 told = [json.loads(text) for text in self.messages]
@@ -144,39 +151,45 @@ class Studio:
         from websockets.exceptions import ConnectionClosed
 
         over = threading.Event()
-        threading.Thread(target=self._send, args=(connection, over), daemon=True).start()
+        key = parse_qs(urlsplit(connection.request.path).query).get("viewer", [""])[0]
+        with self.lock:
+            viewer = self.viewers.enter(key[:64])
+        threading.Thread(target=self._send, args=(connection, viewer, over), daemon=True).start()
         with suppress(ConnectionClosed):
             for message in connection:
                 with suppress(ValueError, TypeError, KeyError, RecursionError):
-                    self._hear(connection, json.loads(message))
+                    self._hear(connection, viewer, json.loads(message))
         over.set()
         with self.lock:
-            self.steers = None if self.steers is connection else self.steers
+            self.viewers.leave(viewer)
 
-    def _hear(self, connection: Any, said: dict[str, Any]) -> None:
-        """An event for the run, from the one who steers."""
-        if said["k"] != "event":
-            return
+    def _hear(self, connection: Any, viewer: int, said: dict[str, Any]) -> None:
+        """An event for the run, from the one who steers; or who steers from now on."""
         with self.lock:
-            self.steers = self.steers or connection
-            if self.steers is not connection:
-                connection.send(
-                    json.dumps({"k": "asked", "id": said["id"], "refused": "another viewer steers"})
-                )
+            if said["k"] != "event":
+                self.viewers.hear(viewer, said)
                 return
-        asked = {"id": str(said["id"])[:64], "event": {str(k): v for k, v in said["event"].items()}}
-        print(json.dumps(asked), flush=True)
+            asked = {"id": str(said["id"])[:64], "event": {str(k): v for k, v in said["event"].items()}}
+            asked |= {"by": viewer, "asked_s": time.monotonic() - self.zero_s}
+            refused = "" if self.viewers.may(viewer) else f"viewer {self.viewers.steers} steers"
+        if refused:
+            connection.send(json.dumps({"k": "asked", "refused": refused} | asked))
+        else:
+            print(json.dumps(asked), flush=True)
 
-    def _send(self, connection: Any, over: threading.Event) -> None:
+    def _send(self, connection: Any, viewer: int, over: threading.Event) -> None:
         """Sends what is new, at the viewer's pace."""
         from websockets.exceptions import ConnectionClosed
 
-        told, seen, first, generation = 0, 0, 0, 0
+        told, seen, first, generation, changes = 0, 0, 0, 0, -1
         with suppress(ConnectionClosed):
             while not over.wait(EVERY_S):
                 with self.lock:
                     out = self.messages[told:]
                     told = len(self.messages)
+                    if changes != self.viewers.changes:
+                        out.append(self.viewers.told(viewer))
+                        changes = self.viewers.changes
                     if self.collector is not None:
                         if generation != self.collector.generation:
                             first, generation = 0, self.collector.generation

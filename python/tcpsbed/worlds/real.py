@@ -254,7 +254,7 @@ def _watch(
     open_ = list(processes)
     try:
         while open_:
-            time.sleep(DRAIN_S)
+            time.sleep(DRAIN_S) if steering is None else steering.wait(DRAIN_S)
             rows = rows_.noted(drain.drain, errors) or b""
             now = time.monotonic()
             if live is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -39,6 +40,7 @@ class Steering:
         self.scenario, self.pace = scenario, pace
         self.asked: deque[dict[str, Any]] = deque()
         """Events as a plan has them, which the run has yet to take; their moment is then when it took them."""
+        self._asked = threading.Event()
         self.refusal = ""
         """Why what lies between the nodes takes no events; empty where it does. The run says it when it begins."""
 
@@ -67,7 +69,13 @@ class Steering:
         if self.refusal and any(one["action"]["kind"] not in _AT_NODES for one in found):
             raise ConfigError(self.refusal, key="event", allowed="an event of a flow, a component or a clock")
         self.asked.extend(found)
+        self._asked.set()
         return found
+
+    def wait(self, seconds: float) -> None:
+        """Waits this long, or until something is asked for."""
+        self._asked.wait(seconds)
+        self._asked.clear()
 
     def take(self, now_ns: int) -> list[dict[str, Any]]:
         """Hands over what was asked for; what is late takes place now."""

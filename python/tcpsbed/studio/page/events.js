@@ -1,0 +1,100 @@
+// @ts-check
+// Events: the scenario's and those by hand, with their time and by whom; what was refused, with the reason.
+
+import { $, button, element } from "./dom.js";
+import { apply } from "./links.js";
+import { on, run, send, tell } from "./run.js";
+import { look } from "./view.js";
+
+/**
+ * @typedef {{id: string, name: string, by: number | null, numbers: number[], asked_s: number | null, t: number | null,
+ *   refused: string, told: any}} Entry
+ */
+/** @type {Entry[]} */ let entries = [];
+/** Answers that are awaited. @type {Map<string, (told: any) => void>} */ const waiting = new Map();
+/** Event rows that were seen. */ let seen = 0;
+/** Numbers that events by hand took. */ let byHand = 0;
+/** @type {{from: number, to: number}[]} */ let stalls = [], gone = [];
+
+on("plan", ({ plan }) => {
+  entries = plan.events.map((/** @type {any} */ event, /** @type {number} */ number) => ({ id: "", name: event.name, by: null, numbers: [number], asked_s: null, t: null, refused: "", told: event }));
+  [seen, byHand] = [0, 0];
+  show();
+});
+
+/**
+ * Asks the run for an event; answers with the message "asked".
+ * @param {Record<string, any>} event @param {string} text @param {() => void} [done] when it was taken @returns {Promise<any>}
+ */
+export function ask(event, text, done = () => {}) {
+  const id = crypto.randomUUID(), name = `${text} (viewer ${run.viewers?.you})`;
+  entries.push({ id, name, by: run.viewers?.you, numbers: [], asked_s: run.now?.t_s ?? 0, t: null, refused: "", told: null });
+  show();
+  send({ k: "event", id, event: { ...event, name } });
+  return new Promise((answer) => waiting.set(id, (told) => (told.refused || done(), answer(told))));
+}
+
+on("asked", (told) => {
+  let entry = entries.find((one) => one.id === told.id);
+  if (!entry) entries.push((entry = { id: told.id, name: String(told.event?.name ?? ""), by: told.by, numbers: [], asked_s: null, t: null, refused: "", told }));
+  entry.asked_s = told.asked_s ?? entry.asked_s;
+  if (told.refused) entry.refused = told.refused;
+  else {
+    entry.numbers = told.actions.map(() => run.plan.events.length + byHand++);
+    told.actions.forEach(apply);
+  }
+  waiting.get(told.id)?.(told);
+  waiting.delete(told.id);
+  show();
+});
+
+on("now", (told) => {
+  stalls = (told.disturbed ?? []).map((/** @type {[number, number]} */ [from, to]) => ({ from, to }));
+  gone = (told.unseen ?? []).map((/** @type {[number, number]} */ [from, to]) => ({ from, to }));
+  let more = told.events.length !== seen;
+  seen = told.events.length;
+  for (const { t_s, number } of told.events) {
+    const entry = entries.find((one) => one.numbers.includes(number));
+    if (!entry || entry.t !== null) continue;
+    entry.t = t_s;
+    more = true;
+    if (entry.by === null) apply(entry.told.action);
+  }
+  if (more) show();
+});
+
+on("over", (told) => {
+  for (const text of [...told.errors, ...told.disturbances]) entries.push({ id: text, name: text, by: null, numbers: [], asked_s: run.now?.t_s ?? 0, t: null, refused: " ", told: null });
+  show();
+});
+
+/** Spans of time in which a loop stalled. */
+export const disturbed = () => stalls;
+
+/** Spans of time of which the page was not sent all rows. */
+export const unseen = () => gone;
+
+/** Events that took place, in order, numbered as in the list. @returns {{t: number, number: number, by: number | null}[]} */
+export const marks = () => happened().map((entry, n) => ({ t: /** @type {number} */ (entry.t), number: n + 1, by: entry.by }));
+
+const happened = () => entries.filter((entry) => entry.t !== null).sort((a, b) => /** @type {number} */ (a.t) - /** @type {number} */ (b.t));
+
+function show() {
+  const done = happened(), number = new Map(done.map((entry, n) => [entry, n + 1]));
+  const moment = (/** @type {Entry} */ entry) => entry.t ?? entry.asked_s ?? entry.told.at_ns / 1e9;
+  const shown = entries.toSorted((a, b) => moment(b) - moment(a)).slice(0, 100);
+  $("events").replaceChildren(...shown.map((entry) => item(entry, moment(entry), number.get(entry))));
+  if (!shown.length) $("events").append(element("li", { className: "soft" }, "None so far."));
+  tell({ k: "marks" });
+}
+
+/** @param {Entry} entry @param {number} moment @param {number | undefined} number */
+function item(entry, moment, number) {
+  const late_ms = entry.t !== null && entry.by !== null && entry.asked_s !== null ? Math.round(1000 * (entry.t - entry.asked_s)) : null;
+  const state = entry.refused.trim() ? `refused: ${entry.refused}` : entry.refused ? "" : number === undefined ? (entry.by === null ? "planned" : "asked for") : late_ms === null ? "scenario" : late_ms >= 0 ? `in force after ${late_ms} ms` : "by hand";
+  const time = `${moment.toFixed(2)} s`;
+  return element("li", { className: entry.refused ? "bad" : number === undefined ? "soft" : "" },
+    element("span", { className: "flag" }, number === undefined ? "" : `${number}`),
+    button(element("time", {}, time), () => look(moment - 2, moment + 3), { className: "plain", "aria-label": `${time}: show in the charts` }),
+    element("span", {}, entry.name, " ", element("small", { className: "soft" }, state)));
+}

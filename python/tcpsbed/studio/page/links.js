@@ -1,0 +1,71 @@
+// @ts-check
+// What is set at each link now: by the plan, by the scenario's events and by hand.
+
+import { ms, percent, rate } from "./dom.js";
+import { on, run, tell } from "./run.js";
+
+/** @typedef {{rate_bps: number | null, delay_ms: number, loss: number, up: boolean}} Settings */
+
+/** By the link's number in the plan. @type {Settings[]} */
+export const settings = [];
+/** What runs or lives, by kind and number; absent: as at the start. @type {Map<string, boolean>} */
+export const switches = new Map();
+
+on("plan", ({ plan }) => {
+  settings.length = 0;
+  for (const link of plan.network.links) settings.push({ rate_bps: link.rate_bps ?? null, delay_ms: (link.delay_ns ?? 0) / 1e6, loss: meanLoss(link.loss), up: true });
+});
+
+/** The share that a loss model takes in the long run. @param {any} loss */
+function meanLoss(loss) {
+  if (!loss?.r) return loss?.p ?? loss?.share ?? 0;
+  const bad = loss.p / (loss.p + loss.r);
+  return bad * (loss.loss_bad ?? 1) + (1 - bad) * (loss.loss_good ?? 0);
+}
+
+/** An event's action has taken place. @param {any} action */
+export function apply(action) {
+  for (const at of action.links ?? []) {
+    const link = settings[at];
+    if (action.rate_bps != null) link.rate_bps = action.rate_bps;
+    if (action.delay_ns != null) link.delay_ms = action.delay_ns / 1e6;
+    if (action.loss != null) link.loss = action.loss;
+    if (action.up != null) link.up = action.up;
+  }
+  if (action.kind === "flow") switches.set(`flow ${action.flow}`, action.running);
+  if (action.kind === "component") switches.set(`component ${action.component}`, action.alive);
+  for (const number of action.traffic ?? []) switches.set(`traffic ${number}`, action.running);
+  tell({ k: "set", action });
+}
+
+/** Delays set along the only way from one component to another, ms; null where there are several ways. @param {string} from @param {string} to */
+export function propagation(from, to) {
+  const { vertices, links } = run.plan.network;
+  const [start, end] = [from, to].map((name) => {
+    const node = run.plan.components.find((/** @type {any} */ c) => c.name === name)?.node;
+    return vertices.indexOf(run.plan.nodes[node]?.name);
+  });
+  if (start < 0 || end < 0) return null;
+  /** @type {number[]} */ const found = [];
+  const walk = (/** @type {number} */ here, /** @type {Set<number>} */ seen, /** @type {number} */ sum) => {
+    if (here === end) found.push(sum);
+    else if (found.length < 2) links.forEach((/** @type {any} */ link, /** @type {number} */ at) => link.from === here && !seen.has(link.to) && walk(link.to, new Set([...seen, link.to]), sum + settings[at].delay_ms));
+  };
+  walk(start, new Set([start]), 0);
+  return found.length === 1 ? found[0] : null;
+}
+
+/** A link's settings in words. @param {Settings} one */
+export function inWords(one) {
+  if (!one.up) return "cut";
+  return [one.rate_bps && rate(one.rate_bps), one.delay_ms && `${ms(one.delay_ms)} ms`, one.loss && `loses ${percent(one.loss)}`].filter(Boolean).join(", ") || "no delay, no limit";
+}
+
+/** Both directions of a link in words: once where they are the same. @param {number[]} at */
+export function bothInWords(at) {
+  const told = at.map((number) => inWords(settings[number]));
+  return told.every((text) => text === told[0]) ? told[0] : told.map((text, n) => `${n ? "←" : "→"} ${text}`).join(" ");
+}
+
+/** The links' names as an event has them: both directions, or one. @param {string} name @param {number[]} at @param {string} way */
+export const named = (name, at, way) => (way === "both" || at.length < 2 ? name : run.plan.network.links[at[way === "forward" ? 0 : 1]].name);

@@ -1,0 +1,59 @@
+// @ts-check
+// The run that the page shows: its messages, handed to every panel that asked for their kind.
+
+/** @typedef {{name: string, from: number, to: number, rate_bps?: number, delay_ns?: number, loss?: any, queue?: any}} Link */
+/** @typedef {{t: number, number: number}} Happened */
+
+/** What is known of it. @type {{plan: any, now: any, viewers: any, paused: boolean, over: boolean}} */
+export const run = { plan: null, now: null, viewers: null, paused: false, over: false };
+
+/** @type {Map<string, ((told: any) => void)[]>} */
+const panels = new Map();
+
+/** Calls back with each message of this kind. @param {string} kind @param {(told: any) => void} panel */
+export function on(kind, panel) {
+  panels.set(kind, [...(panels.get(kind) ?? []), panel]);
+}
+
+/** @param {any} told */
+export function tell(told) {
+  if (told.k === "plan") run.plan = told.plan;
+  if (told.k === "now") run.now = told;
+  if (told.k === "viewers") run.viewers = told;
+  if (told.k === "over") run.over = true;
+  for (const panel of panels.get(told.k) ?? []) panel(told);
+}
+
+/** The key by which the server knows this tab again after a reload. */
+function key() {
+  const known = sessionStorage.getItem("viewer") ?? crypto.randomUUID();
+  sessionStorage.setItem("viewer", known);
+  return known;
+}
+
+/** @type {WebSocket | null} */
+let socket = null;
+
+/** Connects; answers to `closed` and `open` are messages as all others. */
+export function connect() {
+  socket = new WebSocket(`ws://${location.host}/live${location.search}&viewer=${key()}`);
+  socket.onopen = () => tell({ k: "open" });
+  socket.onclose = () => tell({ k: "closed" });
+  socket.onmessage = (message) => tell(JSON.parse(message.data));
+}
+
+/** @param {any} message */
+export const send = (message) => socket?.send(JSON.stringify(message));
+
+/** Links without their direction, with the numbers of both in the plan. @returns {{name: string, at: number[], link: Link}[]} */
+export function bothWays() {
+  /** @type {Map<string, {name: string, at: number[], link: Link}>} */
+  const found = new Map();
+  run.plan.network.links.forEach((/** @type {Link} */ link, /** @type {number} */ at) => {
+    const name = link.name.replace(/\.(forward|backward)$/, "");
+    const one = found.get(name) ?? { name, at: [], link };
+    one.at.push(at);
+    found.set(name, one);
+  });
+  return [...found.values()];
+}

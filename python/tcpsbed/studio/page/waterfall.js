@@ -1,0 +1,91 @@
+// @ts-check
+// Where the time goes: for each flow one bar that splits its mean delay of the last 2 s; its parts add up.
+
+import { $, arrow, button, element, ms, percent, table } from "./dom.js";
+import { propagation } from "./links.js";
+import { on, run } from "./run.js";
+import { term } from "./terms.js";
+
+/** Colours of causes by their name; all others are work of components. @type {Record<string, string>} */
+const CAUSES = { queueing: "queue", serialisation: "serial", propagation: "wire", merging: "merge", playout: "play", radio: "lost", retransmission: "lost", held: "lost" };
+/** Share of a bar below which a part has no room for its name. */
+const NAMED = 0.16;
+/** Share of the delay beyond which what no part explains is shown. */
+const UNKNOWN = 0.01;
+/** Flows whose parts are listed. @type {Set<string>} */ const open = new Set();
+
+on("now", show);
+
+function show() {
+  if (run.paused || !run.now) return;
+  const longest = Math.max(...run.now.flows.map((/** @type {any} */ f) => f.mean_ms ?? 0), 1e-6);
+  const held = /** @type {any} */ (document.activeElement)?.dataset?.flow;
+  $("fall").replaceChildren(...run.now.flows.map((/** @type {any} */ flow, /** @type {number} */ at) => row(flow, at, longest)));
+  if (held) /** @type {any} */ ([...document.querySelectorAll("#fall [data-flow]")].find((/** @type {any} */ one) => one.dataset.flow === held))?.focus();
+  const shown = new Set([...document.querySelectorAll("#fall .bar i")].map((part) => part.className));
+  for (const key of document.querySelectorAll("#key [data-cause]")) /** @type {any} */ (key).hidden = !shown.has(/** @type {any} */ (key).dataset.cause);
+}
+
+/** The parts of a delay by place, links without what is set as their propagation, and what no part explains. @param {any} flow */
+function parts(flow) {
+  const known = flow.parts.filter((/** @type {any} */ p) => p.ms > 0).flatMap(apart);
+  const rest = (flow.mean_ms ?? 0) - known.reduce((/** @type {number} */ sum, /** @type {any} */ p) => sum + p.ms, 0);
+  return rest > UNKNOWN * flow.mean_ms ? [...known, { name: "not split", what: "rest", ms: rest }] : known;
+}
+
+/** A link's part as propagation and the rest, where only one way leads from one component to the other. @param {any} part */
+function apart(part) {
+  const set_ms = part.what === "link" && !run.now.whole ? propagation(...part.name.split(" -> ")) : null;
+  if (set_ms === null) return [part];
+  const wire = Math.min(set_ms, part.ms), rest = part.ms - wire;
+  return [{ name: `${part.name}: propagation`, what: "wire", ms: wire }, { name: `${part.name}: queueing, serialisation`, what: "link", ms: rest }].filter((p) => p.ms > 0);
+}
+
+/** @param {any} flow @param {number} at @param {number} longest */
+function row(flow, at, longest) {
+  const places = parts(flow), causes = flow.causes.map((/** @type {any} */ c) => ({ ...c, what: CAUSES[c.name] ?? "component" }));
+  const name = button(element("span", {}, element("i", { className: `swatch flow${at % 8}` }), flow.name), () => { open.has(flow.name) ? open.delete(flow.name) : open.add(flow.name); show(); }, { className: "plain", "aria-expanded": `${open.has(flow.name)}`, title: "List the parts" });
+  name.dataset.flow = flow.name;
+  const bars = element("div", { className: "bars" }, bar(places, flow.mean_ms, longest), ...(causes.length ? [bar(causes, flow.mean_ms, longest, "causes")] : []));
+  const lost = flow.loss > 0.0005 ? element("small", { className: "bad" }, `${percent(flow.loss)} lost`) : "";
+  const made = element("div", { className: "row" }, name, element("span", { className: "total" }, flow.mean_ms === undefined ? "–" : `${ms(flow.mean_ms)} ms`, lost), bars);
+  if (open.has(flow.name)) made.append(listed(flow, places, causes));
+  return made;
+}
+
+/** @param {any[]} split @param {number} whole_ms @param {number} longest @param {string} kind */
+function bar(split, whole_ms, longest, kind = "") {
+  const made = element("div", { className: `bar ${kind}`, role: "presentation" }, ...split.map((part) => {
+    const share = part.ms / whole_ms, i = element("i", { className: part.what, title: `${arrow(part.name)}: ${ms(part.ms)} ms, ${percent(share)}` }, share * (whole_ms / longest) > NAMED ? arrow(part.name) : "");
+    i.style.width = `${(100 * share).toFixed(2)}%`;
+    return i;
+  }));
+  made.style.width = `${(100 * (whole_ms ?? 0)) / longest}%`;
+  return made;
+}
+
+/** The same as a table. @param {any} flow @param {any[]} places @param {any[]} causes */
+function listed(flow, places, causes) {
+  const rows = (/** @type {any[]} */ split) => split.map((p) => [arrow(p.name), ms(p.ms), percent(p.ms / flow.mean_ms)]);
+  const tables = [table(`${flow.name} by place`, ["place", "ms", "share"], rows(places)), ...(causes.length ? [table(`${flow.name} by cause`, ["cause", "ms", "share"], rows(causes))] : [])];
+  const told = ["p50", "p99", "max"].map((key) => `${key} ${ms(flow[`${key}_ms`])} ms`).join(" · ");
+  return element("div", { className: "parts" }, element("p", { className: "soft" }, told), ...tables);
+}
+
+/** The sentence over the page and its large numbers. */
+export function sentence() {
+  if (run.paused) return;
+  const flows = run.now.flows.filter((/** @type {any} */ f) => f.mean_ms !== undefined);
+  if (!flows.length) return $("sentence").replaceChildren("Nothing arrived in the last 2 s.");
+  const worst = flows.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.p99_ms > a.p99_ms ? b : a));
+  const split = worst.causes.length ? worst.causes : parts(worst);
+  const part = split.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.ms > (a?.ms ?? 0) ? b : a), null);
+  const lost = run.now.flows.filter((/** @type {any} */ f) => f.loss > 0.0005);
+  const about = part ? [element("b", {}, `${((100 * part.ms) / worst.mean_ms).toFixed(0)} % of the delay of ${worst.name}`), " is ", term(arrow(part.name))] : [element("b", {}, `${worst.name} takes ${ms(worst.mean_ms)} ms`)];
+  $("sentence").replaceChildren(...about, "; ", lost.length ? element("b", { className: "bad" }, lost.map((/** @type {any} */ f) => `${percent(f.loss)} of ${f.name} is lost`).join(", ")) : "nothing is lost", ".");
+  $("big").replaceChildren(...flows.slice(0, 4).map((/** @type {any} */ f) => tile(ms(f.p99_ms), "ms", `${f.name}, p99`)));
+}
+
+/** @param {string} value @param {string} unit @param {string} what */
+const tile = (value, unit, what) => element("div", {}, element("strong", {}, value, element("small", {}, ` ${unit}`)), element("span", { className: "soft" }, what));
+on("now", sentence);

@@ -1,0 +1,84 @@
+"""Who looks at a run, and which of them steers it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+MOST_KEYS = 1000
+"""Viewers that are known again after they reload the page."""
+
+
+class Viewers:
+    """Numbers viewers, and gives control to one of them. Callers hold their own lock.
+
+    Nobody steers at first: the first change takes control. The viewer who steers may hand it over or let it go, and loses it
+    to the next who changes something while its page is closed.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        """By the key that a browser's tab keeps when it reloads."""
+        self.here: set[int] = set()
+        self.asking: list[int] = []
+        self.last = 0
+        self.holder: int | None = None
+        self.changes = 0
+        """Counts changes, so that each viewer is told of them."""
+
+    @property
+    def steers(self) -> int | None:
+        """Who steers; None while nobody does, or while that viewer's page is closed."""
+        return self.holder if self.holder in self.here else None
+
+    def enter(self, key: str) -> int:
+        """The viewer's number: the same as before for one that has reloaded the page."""
+        number = self.numbers.get(key)
+        if number is None or number in self.here:
+            self.last += 1
+            number = self.last
+            if key and len(self.numbers) < MOST_KEYS:
+                self.numbers[key] = number
+        self.here.add(number)
+        self.changes += 1
+        return number
+
+    def leave(self, number: int) -> None:
+        """The viewer's page is closed or reloads."""
+        self.here.discard(number)
+        self._answered(number)
+
+    def may(self, number: int) -> bool:
+        """Whether this viewer may change the run; it takes control if nobody has it."""
+        if self.steers is None:
+            self.holder = number
+            self._answered(number)
+        return self.holder == number
+
+    def hear(self, number: int, said: dict[str, Any]) -> None:
+        """A request for control, its transfer to another viewer, or its release."""
+        if said["k"] == "ask" and not self.may(number) and number not in self.asking:
+            self.asking.append(number)
+            self.changes += 1
+        elif said["k"] == "give" and self.steers == number and said.get("to") in {None, *self.here}:
+            self.holder = said.get("to")
+            self._answered(self.holder)
+        elif said["k"] == "keep" and self.steers == number:
+            self.asking.clear()
+            self.changes += 1
+
+    def told(self, number: int) -> str:
+        """What this viewer's page is told."""
+        return json.dumps(
+            {
+                "k": "viewers",
+                "you": number,
+                "here": sorted(self.here),
+                "steers": self.steers,
+                "asking": self.asking,
+            }
+        )
+
+    def _answered(self, number: int | None) -> None:
+        self.asking = [one for one in self.asking if one != number]
+        self.changes += 1

@@ -20,7 +20,10 @@ let now_s = 0;
 
 const socket = new WebSocket(`ws://${location.host}/live${location.search}`);
 socket.onopen = () => state("waiting for the run", false);
-socket.onclose = () => { if (!over) state("no connection", false); };
+socket.onclose = () => {
+  state(over ? "over; this page's server has ended" : "no connection", false);
+  $("report").hidden = true;
+};
 socket.onmessage = (message) => {
   const told = JSON.parse(message.data);
   const act = /** @type {Record<string, (told: any) => void>} */ ({ plan: onPlan, steered: onSteered, bins: onBins, now: onNow, asked: onAsked, over: onOver })[told.k];
@@ -217,6 +220,7 @@ function redraw() {
 
 function onNow(/** @type {any} */ told) {
   now_s = told.t_s;
+  $("span").textContent = told.whole ? "the whole run" : "the last 2 s";
   $("clock").textContent = `${told.t_s.toFixed(1)} s of ${plan.duration_ns / 1e9} s`;
   for (const { t_s, number } of told.events) {
     const name = plan.events[number]?.name ?? byHand[number - plan.events.length] ?? `event ${number}`;
@@ -250,7 +254,7 @@ function causes(/** @type {any} */ flow) {
 
 function sentence(/** @type {any[]} */ flows) {
   const known = flows.filter((f) => f.mean_ms !== undefined);
-  if (!known.length) { $("sentence").textContent = "Nothing arrived in the last 2 s."; return; }
+  if (!known.length) { $("sentence").textContent = `Nothing arrived in ${$("span").textContent}.`; return; }
   const worst = known.reduce((a, b) => (b.p99_ms > a.p99_ms ? b : a));
   const parts = worst.causes.length ? worst.causes : worst.parts, whole = parts.reduce((/** @type {number} */ sum, /** @type {any} */ p) => sum + p.ms, 0);
   const part = parts.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.ms > (a?.ms ?? 0) ? b : a), null);
@@ -334,7 +338,7 @@ function onOver(/** @type {any} */ told) {
   for (const input of document.querySelectorAll("#links input, #links button")) /** @type {any} */ (input).disabled = true;
   for (const text of [...told.errors, ...told.disturbances]) note(text, now_s, true);
   $("report").href = `/report${location.search}`;
-  $("report").hidden = false;
+  $("report").hidden = !told.report;
 }
 
 $("pause").onclick = () => {

@@ -6,10 +6,12 @@ import json
 import shutil
 import signal
 import statistics
+import subprocess
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,10 @@ pytestmark = [
 
 
 def ended(run: Watched) -> None:
+    """One Ctrl-C ends the run, the next its page."""
+    run.process.send_signal(signal.SIGINT)
+    with suppress(subprocess.TimeoutExpired):
+        run.process.wait(20)
     run.process.send_signal(signal.SIGINT)
     assert run.process.wait(60) in (0, 130), run.process.stderr and run.process.stderr.read()
 

@@ -60,6 +60,49 @@ def test_the_last_seconds_say_where_the_time_went(run: Any) -> None:
     assert lately["flows"][0]["rate_hz"] == pytest.approx(1000, rel=0.03)
 
 
+def messages(address: str) -> dict[str, Any]:
+    """What a viewer is told, by kind, until it has the numbers of the whole run."""
+    client = pytest.importorskip("websockets.sync.client", reason="needs the package websockets")
+    found: dict[str, Any] = {}
+    with client.connect(address.replace("http", "ws").replace("/?", "/live?"), max_size=None) as viewer:
+        while not found.get("now", {}).get("whole"):
+            told = json.loads(viewer.recv(timeout=20))
+            found[told["k"]] = told
+    return found
+
+
+def test_the_page_of_a_run_that_is_over_has_the_numbers_of_its_summary(run: Any) -> None:
+    with feed.Feed(run.folder, run.folder, why="over") as made:
+        made.over(run.folder)
+        told = messages(made.address)
+    assert told["plan"]["plan"]["name"] == "quickstart"
+    assert not told["steered"]["by"] and told["over"]["report"] == ""
+    now = told["now"]
+    assert now["whole"] and (now["rows"], now["left_out"]) == (run.summary["records"]["rows"], 0)
+    for flow, (name, summary) in zip(now["flows"], run.summary["flows"].items(), strict=True):
+        assert (flow["name"], flow["loss"], flow["n"]) == (name, summary["loss"], summary["delivered"])
+        assert {key: flow[f"{key}_ms"] for key in ("mean", "p50", "p99", "max")}.items() <= summary[
+            "delay_ms"
+        ].items()
+        path = run.summary["path"][name]
+        assert [(part["name"], part["ms"]) for part in flow["parts"]] == [
+            (part["name"], part["latency_ms"]["mean"]) for part in path
+        ]
+        causes = {cause["name"]: cause["ms"] for cause in flow["causes"]}
+        assert causes == {part["part"]: part["mean_ms"] for part in run.summary["split"][name]["parts"]}
+    for number, flow in enumerate(run.summary["flows"].values()):
+        assert sum(told["bins"]["sent"][number]) == pytest.approx(flow["sent"], abs=2)
+
+
+def test_a_page_that_missed_rows_has_all_of_them_when_the_run_is_over(run: Any) -> None:
+    with feed.Feed(run.folder, run.folder) as made:
+        made((run.folder / "records.bin").read_bytes()[: 32 * 1000], 0.5, "")
+        made.left_out = 7
+        made.over(run.folder)
+        told = messages(made.address)
+    assert told["now"]["left_out"] == 0 and told["now"]["rows"] == run.summary["records"]["rows"]
+
+
 def test_a_sample_that_does_not_come_in_time_is_lost(run: Any) -> None:
     rows = np.fromfile(run.folder / "records.bin", ROW)
     gone = (rows["kind"] == collector.DELIVERED) & (rows["flow"] == 0) & (rows["index"] % 10 == 3)

@@ -103,7 +103,7 @@ fn tshark(name: &str, packets: &[(Path, Vec<u8>)], fields: &str) -> Option<Vec<S
     section_header(&mut out, "tcpsbed");
     interface(&mut out, "l1.forward");
     for (i, (path, datagram)) in packets.iter().enumerate() {
-        packet(&mut out, 0, 1_500_000_000 + i as i64, path, 46, datagram, Seen::Somewhere).unwrap();
+        packet(&mut out, 0, 1_500_000_000 + i as i64, path, 46 << 2, datagram, Seen::Somewhere).unwrap();
     }
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&file, out).unwrap();

@@ -137,7 +137,7 @@ class Survey:
             told(done, len(jobs), job, failure)
 
         self.out.mkdir(parents=True, exist_ok=True)
-        self._describe()
+        self._describe(jobs)
         _set_broken_aside(crew.result(job.key) for job in jobs)
         tried = self.seeds[: 1 if known else 2]
         settled: set[tuple[str, ...]] = set()
@@ -167,13 +167,14 @@ class Survey:
             if job.cell.values in same and not SELDOM.search(self.begun[job.cell.values][self.file])
         }
 
-    def _describe(self) -> None:
+    def _describe(self, jobs: Sequence[Job]) -> None:
         described = {
             "scenario": str(self.file),
             "axes": [{"key": a.key, "values": a.values} for a in self.axes],
             "seeds": self.seeds,
             "settings": self.settings,
             "world": self.world,
+            "cells": [job.key for job in jobs],
         }
         results.write_whole(self.out / "sweep.json", json.dumps(described, indent=1))
 

@@ -64,6 +64,11 @@ def run_folders(incomplete: str) -> list[str]:
     return [name for name in found if name.startswith(incomplete)]
 
 
+def scenarios_and_runs(incomplete: str) -> list[str]:
+    """Scenarios and folders of runs."""
+    return list(dict.fromkeys([*scenario_files(incomplete), *run_folders(incomplete)]))
+
+
 def is_run(path: Path) -> bool:
     """Whether a folder holds a finished run."""
     return (path / "summary.json").is_file()

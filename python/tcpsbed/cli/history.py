@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,10 @@ import typer
 from tcpsbed.cli.colour import tables
 from tcpsbed.cli.complete import run_folders
 from tcpsbed.cli.failures import guarded
+
+MOST_KNOWN = 10_000
+"""Summaries that are read once, by a page that lists runs again and again."""
+_UNKNOWN: dict[str, Any] = {"folder": "", "scenario": "", "world": "", "seed": None, "duration_s": None}
 
 RUNS_HELP = """List the runs in a folder, the newest last.
 
@@ -55,14 +60,19 @@ def runs(
     place = folder or RUNS
     if folder is not None and not folder.is_dir():
         raise DataError("no such folder", file=folder, allowed="a folder with runs in it, such as runs")
-    found = [row for one in _folders(place) if (row := _row(one)) is not None]
-    found.sort(key=lambda row: row["ended"])
+    found = listed(place)
     if as_json:
         print(json.dumps(found, indent=1))
     elif found:
         print(tables(_text(found)), end="")
     else:
         print(f"no runs in {place}; to make one: tcpsbed run FILE", file=sys.stderr)
+
+
+def listed(place: Path) -> list[dict[str, Any]]:
+    """The runs in a folder, the newest last; of each its folder, scenario, world, seed, duration, end and verdict."""
+    found = [row for one in _folders(place) if (row := _row(one)) is not None]
+    return sorted(found, key=lambda row: row["ended"])
 
 
 def _folders(place: Path) -> list[Path]:
@@ -75,22 +85,22 @@ def _folders(place: Path) -> list[Path]:
 def _row(folder: Path) -> dict[str, Any] | None:
     """The table row of a run; `None` if a folder holds none."""
     from tcpsbed import results
+
+    file = folder / "summary.json"
+    if file.is_file():
+        return _ended(folder, file.stat().st_mtime)
+    if not results.is_unfinished(folder):
+        return None
+    return _UNKNOWN | {"folder": str(folder), "ended": folder.stat().st_mtime, "verdict": "unfinished"}
+
+
+@lru_cache(MOST_KNOWN)
+def _ended(folder: Path, ended: float) -> dict[str, Any]:
+    """The row of a run that has a summary, written at this time."""
     from tcpsbed.errors import TcpsbedError
     from tcpsbed.views.folder import RunFolder
 
-    file = folder / "summary.json"
-    row: dict[str, Any] = {
-        "folder": str(folder),
-        "scenario": "",
-        "world": "",
-        "seed": None,
-        "duration_s": None,
-    }
-    if not file.is_file():
-        if not results.is_unfinished(folder):
-            return None
-        return row | {"ended": folder.stat().st_mtime, "verdict": "unfinished"}
-    row["ended"] = file.stat().st_mtime
+    row = _UNKNOWN | {"folder": str(folder), "ended": ended}
     try:
         summary = RunFolder(folder).summary
     except TcpsbedError:

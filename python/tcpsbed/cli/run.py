@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +27,7 @@ from tcpsbed.cli.options import (
     agreed,
     overrides,
 )
+from tcpsbed.cli.page import PACE, OnPage, Page, speed_of, stay
 from tcpsbed.cli.progress import Progress
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import one_line
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
     from tcpsbed.campaign.survey import Survey
     from tcpsbed.results import Place
     from tcpsbed.scenarios import Scenario
+    from tcpsbed.studio.feed import Feed
     from tcpsbed.views.folder import RunFolder
+    from tcpsbed.worlds import Steering
 
 SEEDS = "seeds"
 """Folder of further seeds in a run's folder."""
@@ -48,6 +51,7 @@ Examples:
   tcpsbed run my.toml --set 'traffic.cbr.rate="310 kbit/s"' --seed 7
   tcpsbed run my.toml --seeds 10
   tcpsbed run my.toml --world real --live --duration "30 s"
+  tcpsbed run my.toml --studio --pace 1
   sudo tcpsbed run my.toml --world namespaces
   tcpsbed run my.toml --out here --json > summary.json
 
@@ -57,6 +61,10 @@ ends a run early and keeps what it recorded.
 One seed is one draw of everything random. With --seeds 10 nine further seeds run after it, and delay and loss of every
 flow are told as means over the seeds with their 95 % interval; everything else is about the first seed. Where
 the second seed gives the same records nothing is random: the others do not run.
+
+--studio prints the address of a page that shows the run while it happens, and changes its links (tcpsbed docs studio).
+After the run it shows all of it, on a terminal until Ctrl-C; where standard output is a file or a pipe, the command ends
+with the run. In virtual time a run is over at once: --pace 1 runs it as on a clock.
 """
 
 
@@ -70,6 +78,7 @@ Seeds = Annotated[
     ),
 ]
 ShownLive = Annotated[bool, typer.Option("--live", help="Show a running real session in the terminal.")]
+Pace = Annotated[str, typer.Option("--pace", metavar="NUMBER", help=PACE)]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Leave report.html out.")]
 NoSamples = Annotated[
     bool,
@@ -96,6 +105,8 @@ def run(
     duration: Duration = None,
     seeds: Seeds = 1,
     live: ShownLive = False,
+    studio: OnPage = False,
+    pace: Pace = "max",
     no_report: NoReport = False,
     no_samples: NoSamples = False,
     yes: Yes = False,
@@ -103,6 +114,49 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Runs a scenario; see HELP."""
+    if live and studio:
+        raise typer.BadParameter("found --studio too; allowed: one of them", param_hint="--live")
+    page = Page(stays=sys.stdout.isatty()) if studio else None
+    perform(
+        file,
+        world=world,
+        out=out,
+        as_json=as_json,
+        sets=sets,
+        seed=seed,
+        duration=duration,
+        seeds=seeds,
+        live=live,
+        page=page,
+        pace=pace,
+        report=not no_report,
+        samples=not no_samples,
+        yes=yes,
+        strict=strict,
+        quiet=quiet,
+    )
+
+
+def perform(
+    file: Path,
+    *,
+    world: str,
+    out: Path | None,
+    sets: list[str] | None,
+    seed: int | None,
+    duration: str | None,
+    pace: str,
+    page: Page | None,
+    as_json: bool = False,
+    seeds: int = 1,
+    live: bool = False,
+    report: bool = True,
+    samples: bool = True,
+    yes: bool = False,
+    strict: bool = False,
+    quiet: bool = False,
+) -> None:
+    """Runs a scenario, on a `page` if there is one, and prints what came out; the rest are the options of `run`."""
     from tcpsbed import scenarios, worlds
     from tcpsbed.campaign.survey import Survey
     from tcpsbed.results import RUNS
@@ -115,7 +169,7 @@ def run(
             "needs another --world, such as real: a virtual run is over before it can be watched",
             param_hint="--live",
         )
-    given = overrides(sets, seed, duration)
+    speed, given = speed_of(pace, world), overrides(sets, seed, duration)
     with _not_begun():
         scenario = scenarios.load(file, given)
         if not (yes and (quiet or as_json)):  # nobody wants to know
@@ -123,17 +177,32 @@ def run(
             agreed(found, "a run" if seeds == 1 else f"{seeds} runs", yes)
     others = tuple(range(scenario.seed + 1, scenario.seed + seeds))
     settings, silent, failed = tuple(overrides(sets, None, duration)), quiet or as_json, 0
-    with session.place(scenario, out) as place:
-        survey = Survey(file, (), others, settings, world, place.path / SEEDS)
-        _ = survey.begun  # what the first run reads: the others must find it as it was
-        stopped = watched(scenario, world, place, live=live, quiet=silent, samples=not no_samples)
-        try:
-            failed = 0 if stopped else _spread(survey, place, quiet=silent)
-        finally:
-            page = None if no_report else _report(place.path)
-        opened = open_folder(place.path)
-        _ = opened.series, opened.scenario
-    _tell(opened, place, page, stopped=stopped, as_json=as_json, quiet=quiet)
+    steering = worlds.Steering(scenario, pace=speed) if page or speed else None
+    with ExitStack() as stays:
+        with session.place(scenario, out) as place:
+            survey = Survey(file, (), others, settings, world, place.path / SEEDS)
+            _ = survey.begun  # what the first run reads: the others must find it as it was
+            feed = None
+            if page is not None and steering is not None:
+                _apart(scenario, world)
+                feed = stays.enter_context(page.feed(place, steering, aside=as_json))
+            stopped = watched(
+                scenario, world, place, live=live, feed=feed, steering=steering, quiet=silent, samples=samples
+            )
+            try:
+                failed = 0 if stopped else _spread(survey, place, quiet=silent)
+            finally:
+                written = _report(place.path) if report else None
+            opened = open_folder(place.path)
+            _ = opened.series, opened.scenario
+        if feed is not None:
+            feed.over(place.shown)
+        _tell(opened, place, written, as_json=as_json, quiet=quiet)
+        if feed is not None and page is not None and page.stays:
+            stay(feed)
+    if stopped:
+        raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {place.shown}")
+    refuse_errors(opened.summary)
     if failed:
         print(f"tcpsbed: {failed} of {seeds} seeds failed", file=sys.stderr)
         raise typer.Exit(FAILED)
@@ -186,21 +255,28 @@ def watched(
     place: Place,
     *,
     live: bool = False,
+    feed: Feed | None = None,
+    steering: Steering | None = None,
     quiet: bool = False,
     samples: bool = True,
 ) -> bool:
-    """Runs a scenario with a progress bar or the live view; whether the user stopped it."""
+    """Runs a scenario with a progress bar or the live view, and its page; whether the user stopped it."""
+    from tcpsbed.cli.live import LiveView
     from tcpsbed.runs import session
 
+    _apart(scenario, world)
+    with (
+        LiveView(place.path) if live else nullcontext(feed) as view,
+        Progress(f"{scenario.name}, {world}", quiet=quiet or live) as bar,
+    ):
+        return session.record(
+            scenario, place, world=world, progress=bar, live=view, steering=steering, samples=samples
+        )
+
+
+def _apart(scenario: Scenario, world: str) -> None:
     if world in SIMULATED:
         apart(scenario)
-    if live:
-        from tcpsbed.cli.live import LiveView
-
-        with LiveView(place.path) as view:
-            return session.record(scenario, place, world=world, live=view, samples=samples)
-    with Progress(f"{scenario.name}, {world}", quiet=quiet) as bar:
-        return session.record(scenario, place, world=world, progress=bar, samples=samples)
 
 
 def _report(folder: Path) -> Path:
@@ -209,21 +285,16 @@ def _report(folder: Path) -> Path:
     return html.write(folder)
 
 
-def _tell(
-    opened: RunFolder, place: Place, page: Path | None, *, stopped: bool, as_json: bool, quiet: bool
-) -> None:
+def _tell(opened: RunFolder, place: Place, report: Path | None, *, as_json: bool, quiet: bool) -> None:
     from tcpsbed.views import text
 
     if as_json:
         print(json.dumps(opened.summary, indent=1))
     elif not quiet:
         print(tables(text.overview(opened)))
-        print(f"report: {place.told(page)}" if page else f"run: {place.shown}")
+        print(f"report: {place.told(report)}" if report else f"run: {place.shown}")
     for sentence in opened.summary.get("untried") or ():
         print(f"tcpsbed: {sentence}", file=sys.stderr)
-    if stopped:
-        raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {place.shown}")
-    refuse_errors(opened.summary)
 
 
 def refuse_errors(summary: Mapping[str, Any]) -> None:

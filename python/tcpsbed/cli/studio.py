@@ -1,41 +1,52 @@
-"""`tcpsbed studio`: a page that shows a run while it happens, and changes it."""
+"""`tcpsbed studio`: a page that shows a run while it happens, and changes it; a run that is over; or what there is."""
 
 from __future__ import annotations
 
-import sys
-import time
-import webbrowser
-from contextlib import ExitStack
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tcpsbed.cli import complete
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import AnyWhere, Duration, File, Out, Seed, Sets, overrides
+from tcpsbed.cli.options import AnyWhere, Duration, Out, Seed, Sets
+from tcpsbed.cli.page import PACE, NoBrowser, Page, Port, announce, stay
 from tcpsbed.clocks import SIMULATED
 
-LOOK_S = 0.2
+if TYPE_CHECKING:
+    from tcpsbed.studio.gallery import Gallery
+    from tcpsbed.studio.sweep import SweepPage
 
-HELP = """Watch a run in the browser while it happens, and change its links.
+HELP = """Watch a run in the browser while it happens, and change its links; or look at what there is.
 
 \b
 Examples:
+  tcpsbed studio                  a start page: scenarios to start, runs to look at
   tcpsbed init --from quickstart && tcpsbed studio quickstart.toml --duration "2 min"
   tcpsbed studio my.toml --world namespaces --no-browser
   tcpsbed studio telehaptic-dumbbell.toml --world virtual --pace 0.1
+  tcpsbed studio runs/latest
+  tcpsbed studio runs/sweep-my-1a2b3c4d
 
-The page shows the path, where the time goes, delay, rate and queues over time, and sliders for the delay, loss and rate
-of each link. Each change is an event of the run: its plan and report have it. The address is on loopback and holds a
-token. After the run the page leads to its report; Ctrl-C ends it. In virtual time --pace says how fast simulated time
-passes: 1 as on a clock, 0.1 in slow motion, max as fast as the machine can.
+Of a scenario the page shows the path, where the time goes, delay, rate and queues over time, and sliders for the delay,
+loss and rate of each link. Each change is an event of the run: its plan and report have it. In virtual time --pace says
+how fast simulated time passes: 1 as on a clock, 0.1 in slow motion, max as fast as the machine can. After the run the
+page shows all of it, from its summary; so does the page of the folder of a run. The page of a sweep fills cell by cell.
+The address is on loopback and holds a token; Ctrl-C ends it.
 """
-Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port on loopback; 0 takes a free one.")]
-Pace = Annotated[
-    str,
-    typer.Option(
-        "--pace", metavar="NUMBER", help="Simulated seconds per second with --world virtual, or max."
+What = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[SCENARIO|RUN|SWEEP]",
+        help="A scenario, in TOML or .xlsx, or the folder of a run or a sweep.",
+        show_default=False,
+        autocompletion=complete.scenarios_and_runs,
     ),
 ]
+Pace = Annotated[str | None, typer.Option("--pace", metavar="NUMBER", help=PACE)]
+OVER = "The run is over: nothing of it can be changed."
+SWEEP = "sweep.json"
+OF_SCENARIOS = ("world", "out", "sets", "seed", "duration", "pace")
 
 
 def register(app: typer.Typer) -> None:
@@ -44,60 +55,108 @@ def register(app: typer.Typer) -> None:
 
 
 def studio(
-    file: File,
+    ctx: typer.Context,
+    what: What = None,
     world: AnyWhere = "real",
     out: Out = None,
     port: Port = 0,
     sets: Sets = None,
     seed: Seed = None,
     duration: Duration = None,
-    pace: Pace = "1",
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
+    pace: Pace = None,
+    no_browser: NoBrowser = False,
 ) -> None:
-    """Runs and serves; see HELP."""
-    from tcpsbed import scenarios, worlds
-    from tcpsbed.cli.run import refuse_errors
-    from tcpsbed.interrupts import interrupts
-    from tcpsbed.runs import session
-    from tcpsbed.studio.feed import Feed
-    from tcpsbed.views import html
-    from tcpsbed.worlds import Steering
+    """Shows what there is; see HELP."""
+    page = Page(port=port, browser=not no_browser)
+    if what is None:
+        _refuse_options(ctx, "no scenario")
+        _show_gallery(page)
+        return
+    if not _names_scenario(what):
+        _refuse_options(ctx, "a folder")
+        _show_sweep(what, page) if (what / SWEEP).is_file() else _show_run(what, page)
+        return
+    from tcpsbed.cli.run import perform
 
-    worlds.check(world)
-    speed = _speed(pace)
-    if speed != 1 and world not in SIMULATED:
-        raise typer.BadParameter(
-            f"found {pace}: {world} runs on the machine's clock; allowed: --world virtual --pace {pace}",
-            param_hint="--pace",
-        )
-    scenario = scenarios.load(file, overrides(sets, seed, duration))
-    steering = Steering(scenario, pace=speed)
-    with ExitStack() as stays:
-        with session.place(scenario, out) as place:
-            feed = stays.enter_context(Feed(place.path, place.shown, steering=steering, port=port))
-            print(f"studio: {feed.address}", flush=True)
-            if not no_browser:
-                webbrowser.open(feed.address)
-            session.record(scenario, place, world=world, live=feed, steering=steering)
-            page = html.write(place.path)
-        summary = session.summary_of(place.shown)
-        feed.over(summary)
-        print(f"report: {place.told(page)}", flush=True)
-        with interrupts() as stop:
-            print("studio: the page stays until Ctrl-C", file=sys.stderr, flush=True)
-            while not stop.asked and feed.alive:
-                time.sleep(LOOK_S)
-    refuse_errors(summary)
+    perform(
+        what,
+        world=world,
+        out=out,
+        sets=sets,
+        seed=seed,
+        duration=duration,
+        pace=pace or ("1" if world in SIMULATED else "max"),
+        page=page,
+        yes=True,
+    )
 
 
-def _speed(pace: str) -> float | None:
-    """Simulated seconds a second; `None`: as fast as the machine can."""
-    if pace == "max":
-        return None
+def _names_scenario(what: Path) -> bool:
+    """Whether it is a scenario, or would be one if it were there."""
+    from tcpsbed import shipped
+
+    if what.exists():
+        return what.is_file()
+    return what.suffix in complete.SCENARIO_ENDINGS or bool(shipped.remedy(what))
+
+
+def _refuse_options(ctx: typer.Context, found: str) -> None:
+    """Raises an error if an option was given that only a scenario takes."""
+    for param in ctx.command.params:
+        source = ctx.get_parameter_source(str(param.name))
+        if param.name in OF_SCENARIOS and source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(
+                f"found {found}: nothing runs; allowed: with a scenario, such as tcpsbed studio my.toml",
+                param_hint=param.opts[0],
+            )
+
+
+def _show_gallery(page: Page) -> None:
+    """Scenarios and runs."""
+    from tcpsbed.cli.history import listed
+    from tcpsbed.results import RUNS
+    from tcpsbed.studio.gallery import Gallery
+
+    def runs() -> list[dict[str, Any]]:
+        rows = reversed(listed(RUNS))
+        return [row | {"shown": row["verdict"] not in ("unfinished", "unreadable")} for row in rows]
+
+    _serve(Gallery(page.port, runs, str(RUNS)), page)
+
+
+def _serve(site: Gallery | SweepPage, page: Page) -> None:
+    """Serves until Ctrl-C."""
+    site.start()
     try:
-        speed = float(pace)
-    except ValueError:
-        speed = 0.0
-    if not 0.001 <= speed <= 1000:
-        raise typer.BadParameter(f'found "{pace}"; allowed: 0.001 to 1000, or max', param_hint="--pace")
-    return speed
+        announce(site.address, browser=page.browser)
+        stay(site)
+    finally:
+        site.stop()
+
+
+def _show_sweep(folder: Path, page: Page) -> None:
+    """A sweep, also while it fills."""
+    from tcpsbed.campaign.filling import filling
+    from tcpsbed.studio.sweep import SweepPage
+
+    _serve(SweepPage(page.port, folder, filling(folder).look), page)
+
+
+def _show_run(folder: Path, page: Page) -> None:
+    """A run that is over."""
+    from tcpsbed import documents
+    from tcpsbed.analysis.records import plan_of
+    from tcpsbed.cli.runs import opened
+    from tcpsbed.studio.collector import Collector
+    from tcpsbed.studio.feed import Feed
+    from tcpsbed.studio.server import shown
+    from tcpsbed.studio.whole import whole
+
+    with documents.trusted(folder):
+        run = opened(folder)
+        plan = plan_of(run.path)
+        _ = shown(plan), whole(run.summary, Collector(plan))  # damage is said here, not by the page's process
+    with Feed(run.path, folder, port=page.port, why=OVER) as feed:
+        announce(feed.address, browser=page.browser)
+        feed.over(run.path)
+        stay(feed)

@@ -63,7 +63,7 @@ class Collector:
         """Samples that were sent (with their time, ns) or came (-1), as long as losses are counted: shape (2, samples)."""
         self.drops: deque[tuple[float, np.ndarray[Any, Any]]] = deque()
         """Packets that each link dropped in the last seconds."""
-        self.splits: deque[tuple[float, dict[str, Any]]] = deque()
+        self.splits: deque[tuple[float, dict[str, Any]]] = deque([(0.0, {})])
         """Where the time of samples went until some moments of the last seconds, by flow."""
         self.events: list[dict[str, Any]] = []
         self.gaps: list[tuple[float, str, float]] = []
@@ -115,8 +115,6 @@ class Collector:
 
     def _causes(self, name: str) -> list[dict[str, Any]]:
         """Means by cause over the samples of a flow that came in the last seconds, ms."""
-        if not self.splits:
-            return []
         before, now = (
             at.get(name, {"samples": 0, "parts_ns": {}}) for at in (self.splits[0][1], self.splits[-1][1])
         )

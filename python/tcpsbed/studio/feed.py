@@ -13,26 +13,29 @@ import subprocess
 import threading
 import time
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tcpsbed.analysis.records import ROW_BYTES, record_blocks
 from tcpsbed.errors import TcpsbedError, WorldError, one_line
 from tcpsbed.media.packages import need
 from tcpsbed.processes import PYTHON
+from tcpsbed.views.folder import open_folder
 from tcpsbed.worlds import Steering
 
 HEADER = struct.Struct("<B3xId")
 """Kind, length of the body in bytes, moment of the run in seconds."""
-PLAN, SCENARIO, ROWS, SPLIT, TEXT = range(5)
+PLAN, SCENARIO, ROWS, SPLIT, TEXT, OVER = range(6)
 """A plan; the scenario's text; rows and how many were not sent (8 bytes in front); where the time of samples went so far; a
-message for pages."""
+message for pages; the summary of the run, which is over."""
 MOST_WAITING = 4 << 20
 """Bytes that wait for the page's process; rows beyond are counted and not shown."""
 PIPE_BYTES = 1 << 20
+BLOCK_ROWS = 1 << 15
+"""Rows that are read at a time of a run that is over."""
 LAST_S = 2.0
-"""Time that the page's process has for what waits at the end."""
+"""After the run the page's process is left alone when it has taken nothing for this long."""
 _SET_SIZE = 1031
 """`F_SETPIPE_SZ` of Linux."""
 
@@ -71,6 +74,8 @@ class Feed:
     ) -> None:
         need("websockets.sync.server", "the studio", "studio")
         self.folder, self.steering, self.why = folder, steering, why
+        self.begun = False
+        """Whether the page has the plan."""
         self.asked: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
         """Answers for events that the run has yet to take."""
         self.waiting = bytearray()
@@ -90,7 +95,7 @@ class Feed:
         told = json.loads(self.process.stdout.readline() or b'{"error": "its process ended"}')
         if "error" in told:
             self.stop()
-            raise WorldError(f"studio: {told['error']}", allowed="another --port, or 0 for a free one")
+            raise WorldError(told["error"], allowed="another --port, or 0 for a free one")
         self.address: str = told["address"]
         """What a browser opens."""
         threading.Thread(target=self._listen, daemon=True).start()
@@ -103,21 +108,22 @@ class Feed:
     ) -> None:
         self.stop()
 
-    @cached_property
-    def _begun(self) -> bool:
-        """Sends the plan, once."""
-        self._put(PLAN, 0.0, (self.folder / "plan.json").read_bytes())
-        self._put(SCENARIO, 0.0, (self.folder / "scenario.toml").read_bytes())
+    def _begin(self, folder: Path) -> None:
+        """Sends the plan: what the page showed until now is forgotten."""
+        self.begun = True
+        self._put(PLAN, 0.0, (folder / "plan.json").read_bytes())
+        self._put(SCENARIO, 0.0, (folder / "scenario.toml").read_bytes())
         self._tell({"k": "steered", "by": self.steering is not None, "why": self.why})
-        return True
 
     def __call__(self, rows: bytes, now_s: float, split: str) -> None:
         """Sends what can be sent at once."""
-        _, self.now_s = self._begun, max(now_s, 0.0)
+        if not self.begun:
+            self._begin(self.folder)
+        self.now_s = max(now_s, 0.0)
         self._tell_taken()
         with self.lock:
             if len(self.waiting) + len(rows) > MOST_WAITING:
-                self.left_out += len(rows) // 32
+                self.left_out += len(rows) // ROW_BYTES
                 rows = b""
             self._append(ROWS, now_s, struct.pack("<Q", self.left_out) + rows)
             if split and len(self.waiting) < PIPE_BYTES:
@@ -129,19 +135,45 @@ class Feed:
         """Whether the page's process is running."""
         return self.process.poll() is None
 
-    def over(self, summary: dict[str, Any]) -> None:
-        """The run has ended, and its folder is in its place: the page leads to its report."""
-        told = {"k": "over", "errors": summary["errors"], "disturbances": summary["disturbances"]}
-        told["emulator"] = summary["emulator"]
+    def over(self, run: Path) -> None:
+        """The run has ended, and its results are in this folder: the page shows all of it and leads to its report.
+
+        Raises
+        ------
+        DataError
+            If there is no finished run in the folder.
+        """
+        summary = open_folder(run).summary
         self._tell_taken()
         for answer, _ in self.asked:
             self._tell(answer | {"refused": "the run is over"})
-        self._tell(told)
-        end = time.monotonic() + LAST_S
-        while self.waiting and time.monotonic() < end:
-            time.sleep(0.02)
+        self.asked.clear()
+        if self.left_out or not self.begun:
+            self._replay(run)
+        self._put(OVER, summary.get("ran_s", summary["duration_s"]), json.dumps(summary).encode())
+        self._drained()
+
+    def _replay(self, run: Path) -> None:
+        """Sends all rows of a run that is over, as fast as the page's process takes them."""
+        self.left_out = 0
+        self._begin(run)
+        if not (run / "records.bin").is_file():
+            return
+        for rows in record_blocks(run / "records.bin", BLOCK_ROWS):
+            self._put(ROWS, rows["time"][-1] / 1e9, struct.pack("<Q", 0) + rows.tobytes())
+            if not self._drained(PIPE_BYTES):
+                return
+
+    def _drained(self, most: int = 0) -> bool:
+        """Waits until at most so many bytes wait; false if the page's process took nothing for a while."""
+        left, end = len(self.waiting), time.monotonic() + LAST_S
+        while left > most and time.monotonic() < end:
+            time.sleep(0.01)
             with self.lock:
                 self._write()
+            if len(self.waiting) < left:
+                left, end = len(self.waiting), time.monotonic() + LAST_S
+        return left <= most
 
     def stop(self) -> None:
         """Ends the page's process."""

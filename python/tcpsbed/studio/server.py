@@ -1,57 +1,44 @@
-"""The studio's own process: takes frames of a run on standard input, and serves pages on loopback.
+"""The page of a run, in a process of its own: takes frames of the run on standard input.
 
 ```text
-browser ── GET /?token=… ──► page        /report?token=… ──► report.html of the run, when it is over
+browser ── GET /report?token=… ──► report.html of the run, when it is over
         ── GET /scenario.toml?token=… ──► the scenario with what was done by hand
         ── /live?token=… ──►  {"k": "plan" | "steered" | "bins" | "now" | "asked" | "over", …}     20 a second at most
            {"k": "event", "id": n, "event": {…}} ──► one line of JSON on standard output; answered by "asked"
            {"k": "ask" | "give" | "keep"} ──► control, answered by "viewers" to all (viewers.py)
 ```
-Each viewer has a thread that sends what is new since its last message: a slow one gets fewer, larger messages.
+When the run is over, "now" is about the whole run, from its summary.
 """
 
 from __future__ import annotations
 
-import hmac
 import json
 import os
-import secrets
 import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tcpsbed import views
-from tcpsbed.console.server import MOST_BYTES, MOST_GREETING_S, Door
-from tcpsbed.media.packages import need
+from tcpsbed.errors import WorldError
 from tcpsbed.studio.collector import Collector
 from tcpsbed.studio.facts import FACTS
-from tcpsbed.studio.feed import HEADER, PLAN, ROWS, SCENARIO, SPLIT, TEXT
+from tcpsbed.studio.feed import HEADER, OVER, PLAN, ROWS, SCENARIO, SPLIT, TEXT
+from tcpsbed.studio.site import EVERY_S, POLICY, Site
 from tcpsbed.studio.viewers import Viewers
+from tcpsbed.studio.whole import whole
 
-PAGE = Path(__file__).parent / "page"
-VENDOR = Path(views.__file__).parent / "vendor"
-FILES = {
-    "/": (PAGE / "index.html", "text/html"),
-    "/studio.css": (PAGE / "studio.css", "text/css"),
-    "/uplot.js": (VENDOR / "uPlot.iife.min.js", "text/javascript"),
-    "/uplot.css": (VENDOR / "uPlot.min.css", "text/css"),
-    **{f"/{file.name}": (file, "text/javascript") for file in PAGE.glob("*.js")},
-}
-POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:"
-"""uPlot sets styles of its elements."""
-EVERY_S = 0.05
-"""Time between two messages to a viewer."""
 NOW_EVERY_S = 0.25
 """Time between two analyses of the last seconds."""
+LAST_S = 4 * EVERY_S
+"""Time that viewers have for the last messages."""
 
 
-class Studio:
+class Studio(Site):
     """Serves one run.
 
     Parameters
@@ -63,49 +50,40 @@ class Studio:
     """
 
     def __init__(self, port: int, folder: Path) -> None:
-        sync: Any = need("websockets.sync.server", "the studio", "studio")
-        self.folder, self.token = folder, secrets.token_urlsafe(16)
-        self.lock = threading.Lock()
+        super().__init__(port, "index.html")
+        self.folder = folder
         self.collector: Collector | None = None
         self.scenario = ""
         self.messages: list[str] = []
         """What every viewer gets once, from the first on."""
         self.now, self.numbered = "", 0
-        """The newest message about the last seconds, and its number."""
+        """The newest message about the last seconds, or about the whole run, and its number."""
+        self.over = False
         self.ended = threading.Event()
         self.viewers = Viewers()
+        self.numbers: dict[Any, int] = {}
+        """Those of viewers that are connected."""
         self.zero_s = 0.0
         """When the run began, on the monotonic clock."""
-        self.server = sync.serve(
-            self._talk,
-            sock=Door(port),
-            process_request=self._answer,
-            max_size=MOST_BYTES,
-            open_timeout=MOST_GREETING_S,
-        )
-        self.port: int = self.server.socket.getsockname()[1]
-
-    @property
-    def address(self) -> str:
-        """What a browser opens."""
-        return f"http://127.0.0.1:{self.port}/?token={self.token}"
 
     def serve(self) -> None:
         """Until standard input ends."""
-        for body in (self.server.serve_forever, self._tick):
-            threading.Thread(target=body, daemon=True).start()
+        self.start()
+        threading.Thread(target=self._tick, daemon=True).start()
         with suppress(EOFError):
             while True:
                 kind, length, now_s = HEADER.unpack(_read(HEADER.size))
                 self._take(kind, _read(length), now_s)
         self.ended.set()
-        self.server.shutdown()
+        time.sleep(LAST_S)
+        self.stop()
 
     def _take(self, kind: int, body: bytes, now_s: float) -> None:
         with self.lock:
             if kind == PLAN:
-                self.collector = Collector(json.loads(body))
-                self.messages.append(json.dumps({"k": "plan", "plan": _shown(self.collector.plan)}))
+                plan = json.loads(body)
+                self.collector = Collector(plan)
+                self.messages.append(json.dumps({"k": "plan", "plan": shown(plan)}))
             elif kind == ROWS and self.collector is not None:
                 self.zero_s = time.monotonic() - now_s
                 self.collector.add(body[8:], now_s, int.from_bytes(body[:8], "little"))
@@ -115,95 +93,93 @@ class Studio:
                 self.scenario = body.decode()
             elif kind == TEXT:
                 self.messages.append(body.decode())
+            elif kind == OVER and self.collector is not None:
+                self._end(json.loads(body))
+
+    def _end(self, summary: dict[str, Any]) -> None:
+        """From now on the numbers are those of the whole run."""
+        assert self.collector is not None
+        self.collector.bins += 1  # the last one is over, too
+        self.over, self.numbered = True, self.numbered + 1
+        self.now = json.dumps(whole(summary, self.collector))
+        told = {key: summary.get(key, []) for key in ("errors", "disturbances", "emulator")}
+        report = str(self.report) if self.report.is_file() else ""
+        self.messages.append(json.dumps({"k": "over", "report": report} | told))
+
+    @property
+    def report(self) -> Path:
+        """The run's report, once it is there."""
+        return self.folder / "report.html"
 
     def _tick(self) -> None:
         while not self.ended.wait(NOW_EVERY_S):
             with self.lock:
-                if self.collector is not None and self.collector.rows:
+                if self.collector is not None and self.collector.rows and not self.over:
                     self.now, self.numbered = json.dumps(self.collector.lately()), self.numbered + 1
 
-    def _answer(self, connection: Any, request: Any) -> Any:
-        """Files, and the check for WebSockets: the token, and a request from our own page."""
-        asked = urlsplit(request.path)
-        if asked.path in FILES and asked.path != "/":
-            return _file(connection, *FILES[asked.path])
-        given = parse_qs(asked.query).get("token", [""])[0]
-        if not hmac.compare_digest(given.encode(), self.token.encode()):
-            return connection.respond(HTTPStatus.FORBIDDEN, "tcpsbed studio: the address lacks its token\n")
-        if asked.path == "/live":
-            origin = request.headers.get("Origin")
-            if origin not in (None, f"http://127.0.0.1:{self.port}", f"http://localhost:{self.port}"):
-                return connection.respond(HTTPStatus.FORBIDDEN, "tcpsbed studio: another page's request\n")
-            return None
-        if asked.path == "/report" and (self.folder / "report.html").is_file():
-            return _file(connection, self.folder / "report.html", "text/html", policy="")
-        if asked.path == "/":
-            return _file(connection, *FILES["/"])
-        if asked.path in FACTS:
-            return _text(connection, FACTS[asked.path](), "application/json")
-        if asked.path == "/scenario.toml":
+    def text(self, path: str) -> tuple[str, str, str] | None:
+        """The report, the scenario, and what the page asks about the scenario's kinds."""
+        if path in FACTS:
+            return FACTS[path](), "application/json", POLICY
+        if path == "/report" and self.report.is_file():
+            return self.report.read_text(encoding="utf-8"), "text/html", ""
+        if path == "/scenario.toml":
             with self.lock:
                 told = [json.loads(text) for text in self.messages]
-            return _text(connection, saved(self.scenario, told), "application/toml")
-        return connection.respond(HTTPStatus.NOT_FOUND, "tcpsbed studio: no such page\n")
+            return saved(self.scenario, told), "application/toml", POLICY
+        return None
 
-    def _talk(self, connection: Any) -> None:
-        from websockets.exceptions import ConnectionClosed
-
-        over = threading.Event()
-        key = parse_qs(urlsplit(connection.request.path).query).get("viewer", [""])[0]
+    def came(self, viewer: Any) -> None:
+        """It has the same number as before if it has only loaded the page again."""
+        key = parse_qs(urlsplit(viewer.request.path).query).get("viewer", [""])[0]
         with self.lock:
-            viewer = self.viewers.enter(key[:64])
-        threading.Thread(target=self._send, args=(connection, viewer, over), daemon=True).start()
-        with suppress(ConnectionClosed):
-            for message in connection:
-                with suppress(ValueError, TypeError, KeyError, RecursionError):
-                    self._hear(connection, viewer, json.loads(message))
-        over.set()
-        with self.lock:
-            self.viewers.leave(viewer)
+            self.numbers[viewer] = self.viewers.enter(key[:64])
 
-    def _hear(self, connection: Any, viewer: int, said: dict[str, Any]) -> None:
+    def gone(self, viewer: Any) -> None:
+        """Another one may steer."""
+        with self.lock:
+            self.viewers.leave(self.numbers.pop(viewer))
+
+    def hear(self, viewer: Any, said: dict[str, Any]) -> None:
         """An event for the run, from the one who steers; or who steers from now on."""
         with self.lock:
+            number = self.numbers[viewer]
             if said["k"] != "event":
-                self.viewers.hear(viewer, said)
+                self.viewers.hear(number, said)
                 return
             asked = {"id": str(said["id"])[:64], "event": {str(k): v for k, v in said["event"].items()}}
-            asked |= {"by": viewer, "asked_s": time.monotonic() - self.zero_s}
-            refused = "" if self.viewers.may(viewer) else f"viewer {self.viewers.steers} steers"
+            asked |= {"by": number, "asked_s": time.monotonic() - self.zero_s}
+            refused = "" if self.viewers.may(number) else f"viewer {self.viewers.steers} steers"
         if refused:
-            connection.send(json.dumps({"k": "asked", "refused": refused} | asked))
+            viewer.send(json.dumps({"k": "asked", "refused": refused} | asked))
         else:
             print(json.dumps(asked), flush=True)
 
-    def _send(self, connection: Any, viewer: int, over: threading.Event) -> None:
-        """Sends what is new, at the viewer's pace."""
-        from websockets.exceptions import ConnectionClosed
-
-        told, seen, first, generation, changes = 0, 0, 0, 0, -1
-        with suppress(ConnectionClosed):
-            while not over.wait(EVERY_S):
-                with self.lock:
-                    out = self.messages[told:]
-                    told = len(self.messages)
-                    if changes != self.viewers.changes:
-                        out.append(self.viewers.told(viewer))
-                        changes = self.viewers.changes
-                    if self.collector is not None:
-                        if generation != self.collector.generation:
-                            first, generation = 0, self.collector.generation
-                        if self.collector.bins > first:
-                            out.append(json.dumps(self.collector.curves_from(first)))
-                            first = self.collector.bins
-                    if seen != self.numbered:
-                        out.append(self.now)
-                        seen = self.numbered
-                for text in out:
-                    connection.send(text)
+    def news(self, viewer: Any) -> Iterator[list[str]]:
+        """Messages, bins that are over, and the newest numbers."""
+        number, changes = self.numbers[viewer], -1
+        told, seen, first = 0, 0, 0
+        drawn: tuple[Any, int] = (None, 0)
+        while True:
+            with self.lock:
+                out = self.messages[told:]
+                told = len(self.messages)
+                if changes != self.viewers.changes:
+                    out.append(self.viewers.told(number))
+                    changes = self.viewers.changes
+                if self.collector is not None:
+                    if drawn != (self.collector, self.collector.generation):
+                        first, drawn = 0, (self.collector, self.collector.generation)
+                    if self.collector.bins > first:
+                        out.append(json.dumps(self.collector.curves_from(first)))
+                        first = self.collector.bins
+                if seen != self.numbered:
+                    out.append(self.now)
+                    seen = self.numbered
+            yield out
 
 
-def _shown(plan: dict[str, Any]) -> dict[str, Any]:
+def shown(plan: dict[str, Any]) -> dict[str, Any]:
     """What a page needs of a plan."""
     keys = ("name", "seed", "duration_ns", "nodes", "components", "events")
     network = {key: plan["network"][key] for key in ("vertices", "links", "traffic")}
@@ -230,21 +206,6 @@ def _table(event: dict[str, Any]) -> str:
     return "".join(["\n[[events]]\n", *(f"{key} = {json.dumps(value)}\n" for key, value in event.items())])
 
 
-def _file(connection: Any, file: Path, kind: str, policy: str = POLICY) -> Any:
-    return _text(connection, file.read_text(encoding="utf-8"), kind, policy)
-
-
-def _text(connection: Any, text: str, kind: str, policy: str = POLICY) -> Any:
-    response = connection.respond(HTTPStatus.OK, text)
-    del response.headers["Content-Type"]
-    response.headers["Content-Type"] = f"{kind}; charset=utf-8"
-    response.headers["Cache-Control"] = "no-store"
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    if policy:
-        response.headers["Content-Security-Policy"] = policy
-    return response
-
-
 def _read(length: int) -> bytes:
     found = sys.stdin.buffer.read(length)
     if len(found) < length:
@@ -258,8 +219,8 @@ def main(port: int, folder: Path) -> None:
     os.nice(5)
     try:
         studio = Studio(port, folder)
-    except OSError as error:
-        print(json.dumps({"error": f"port {port}: {error.strerror}"}), flush=True)
+    except WorldError as error:
+        print(json.dumps({"error": error.text}), flush=True)
         return
     print(json.dumps({"address": studio.address}), flush=True)
     studio.serve()

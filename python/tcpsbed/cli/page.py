@@ -1,0 +1,104 @@
+"""The page of the studio beside a command: its options, its start, and its stay after the work."""
+
+from __future__ import annotations
+
+import sys
+import time
+import webbrowser
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+import typer
+
+from tcpsbed.clocks import SIMULATED
+
+if TYPE_CHECKING:
+    from tcpsbed.results import Place
+    from tcpsbed.studio.feed import Feed
+    from tcpsbed.worlds import Steering
+
+LOOK_S = 0.2
+
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port on loopback; 0 takes a free one.")]
+NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Open no browser.")]
+OnPage = Annotated[
+    bool,
+    typer.Option("--studio", help="Show it in the browser while it happens, at the address that is printed."),
+]
+PACE = "Simulated seconds per second with --world virtual, such as 1 or 0.1, or max."
+
+
+@dataclass(frozen=True)
+class Page:
+    """How a run is shown in the browser.
+
+    Attributes
+    ----------
+    port
+        Of 127.0.0.1; 0 takes a free one.
+    browser
+        Whether a browser opens it.
+    stays
+        Whether it is there after the run, until Ctrl-C.
+    """
+
+    port: int = 0
+    browser: bool = False
+    stays: bool = True
+
+    def feed(self, place: Place, steering: Steering, *, aside: bool = False) -> Feed:
+        """Starts the page of a run and prints its address: `aside` on standard error."""
+        from tcpsbed.studio.feed import Feed
+
+        feed = Feed(place.path, place.shown, steering=steering, port=self.port)
+        announce(feed.address, browser=self.browser, aside=aside)
+        return feed
+
+
+class Served(Protocol):
+    """Something whose page a browser shows."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is there."""
+
+
+def announce(address: str, *, browser: bool, aside: bool = False) -> None:
+    """Prints the address of a page, and opens it in a browser."""
+    print(f"studio: {address}", file=sys.stderr if aside else sys.stdout, flush=True)
+    if browser:
+        webbrowser.open(address)
+
+
+def stay(served: Served) -> None:
+    """Keeps a page until Ctrl-C."""
+    from tcpsbed.interrupts import interrupts
+
+    with interrupts() as stop:
+        print("studio: the page stays until Ctrl-C", file=sys.stderr, flush=True)
+        while not stop.asked and served.alive:
+            time.sleep(LOOK_S)
+
+
+def speed_of(pace: str, world: str) -> float | None:
+    """Simulated seconds a second; `None`: as fast as the machine can.
+
+    Raises
+    ------
+    typer.BadParameter
+        If it is no pace, or the world runs on the machine's clock.
+    """
+    if pace == "max":
+        return None
+    try:
+        speed = float(pace)
+    except ValueError:
+        speed = 0.0
+    if not 0.001 <= speed <= 1000:
+        raise typer.BadParameter(f'found "{pace}"; allowed: 0.001 to 1000, or max', param_hint="--pace")
+    if world not in SIMULATED:
+        raise typer.BadParameter(
+            f"found {pace}: {world} runs on the machine's clock; allowed: --world virtual --pace {pace}",
+            param_hint="--pace",
+        )
+    return speed

@@ -124,7 +124,7 @@ def scenario(
         ),
         (
             "leats_hz = 20",
-            r'found "leats_hz", no parameter of supervisor; .*\(did you mean least_hz\?\)',
+            r'found "leats_hz", which is not a parameter of supervisor; .*\(did you mean least_hz\?\)',
         ),
         ("speed = [1, 2]", r"speed: found \[1,2\]; allowed: a number from"),
         ("clock_ms = 1000", "found end_to_end_ms = 1000; allowed: above clock_ms = 1000"),

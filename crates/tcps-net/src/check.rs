@@ -143,11 +143,12 @@ fn own_line(at: &At, l: &LinkSpec) -> Result<(), NetError> {
         return at.need(
             false,
             key,
-            format_args!("{one} and {other}"),
-            "one of gates, slots, trace, radio and medium",
+            format_args!("both {one} and {other}"),
+            "only one of these keys: queue.gates, slots, trace, radio, medium",
         );
     }
-    at.need(!trace || l.rate_bps.is_none(), "trace", "rate and trace", "one of them")
+    let allowed = "only one of them: a trace gives the rate";
+    at.need(!trace || l.rate_bps.is_none(), "trace", "both rate and trace", allowed)
 }
 
 fn radio(at: &At, nr: &NrSpec) -> Result<(), NetError> {
@@ -168,10 +169,14 @@ fn radio(at: &At, nr: &NrSpec) -> Result<(), NetError> {
 }
 
 fn pattern(at: &At, nr: &NrSpec) -> Result<(), NetError> {
+    let allowed = "1 to 1024 letters D (downlink), U (uplink), S (neither) and F (both), with slots for both directions, \
+                   such as \"DDDSU\"";
     let letters = (1..=1024).contains(&nr.pattern.len()) && nr.pattern.bytes().all(|c| b"DUSF".contains(&c));
-    at.need(letters, "radio.pattern", &nr.pattern, "1 to 1024 letters of D, U, S and F")?;
-    let both = ["D", "U"].iter().all(|c| nr.pattern.contains([c.as_bytes()[0] as char, 'F']));
-    at.need(both, "radio.pattern", &nr.pattern, "a pattern with slots of both directions")
+    at.need(letters, "radio.pattern", format!("{:?}", nr.pattern), allowed)?;
+    [('D', "a downlink"), ('U', "an uplink")].iter().try_for_each(|(letter, direction)| {
+        let has = nr.pattern.contains([*letter, 'F']);
+        at.need(has, "radio.pattern", format!("{:?}, without {direction} slot", nr.pattern), allowed)
+    })
 }
 
 /// Slots of a configured period are looked for one by one: a period has few.

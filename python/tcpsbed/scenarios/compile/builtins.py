@@ -164,7 +164,7 @@ def faulty(
         own = f"{name}_{dimension.suffix}"
         if dimension.suffix and own in known and name in given:
             return error(at, f"found {shown(value)}", dimension.allowed())
-    found = f'found "{name}", no parameter of {owner}'
+    found = f'found "{name}", which is not a parameter of {owner}'
     return error(key, found, close_match(name, [_plain(one) for one in known]))
 
 

@@ -158,8 +158,10 @@ WRONG_WINDOWS = {
     ),
     'outages = [["2 s", "3 s"], ["1 s", "4 s"]]': "outages: found 1 s to 4 s; allowed: spans from, to, in order",
     'rate = "8 Mbit/s"\ntrace = "lte.down"': "trace: found both rate and trace; allowed: only one of them",
-    'medium = "hub"\ntrace = "lte.down"': "trace: found both trace and medium; allowed: only one of these keys: queue.gates, slots, trace",
-    'slots = { cycle = "2 ms", open = [["0 ms", "1 ms"]] }\nmedium = "hub"': "slots: found slots and medium",
+    'medium = "hub"\ntrace = "lte.down"': (
+        "trace: found both trace and medium; allowed: only one of these keys: queue.gates, slots, trace, radio, medium"
+    ),
+    'slots = { cycle = "2 ms", open = [["0 ms", "1 ms"]] }\nmedium = "hub"': "slots: found both slots and medium",
     'queue = { discipline = "gates", classes = [["EF"], []], gates = [["1 ms", [0]]] }': (
         r"queue.gates: found gates of the classes \[0\]; allowed: each of the classes 0 to 1"
     ),

@@ -231,7 +231,7 @@ def test_a_small_parquet_of_many_equal_values_is_refused(tmp_path, monkeypatch):
     pq.write_table(table, tmp_path / "e.parquet", compression="zstd")
     assert (tmp_path / "e.parquet").stat().st_size < 100_000
     monkeypatch.setattr(inputs, "DATA_BYTES", 32 << 20)
-    with pytest.raises(DataError, match=r"e\.parquet: more values than fit; allowed: .* 32 MiB"):
+    with pytest.raises(DataError, match=r"e\.parquet: found more values than fit; allowed: .* 32 MiB"):
         open_values({"recording": str(tmp_path / "e.parquet")}, 10.0, tmp_path)
 
 

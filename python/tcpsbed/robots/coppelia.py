@@ -151,7 +151,8 @@ class CoppeliaSim:
             raise
         except Exception as error:  # the client raises what the simulator says, and what ZeroMQ does
             said = f"{type(error).__name__}: {error}"
-            if type(error).__module__.partition(".")[0] in ("cbor2", "_cbor2"):
+            is_strange = isinstance(error, AttributeError | LookupError | TypeError)
+            if is_strange or type(error).__module__.partition(".")[0] in ("cbor2", "_cbor2"):
                 raise HookError(
                     f"CoppeliaSim at {self._place}: found an answer that is not CoppeliaSim's ({said})",
                     allowed="the host and port of a running CoppeliaSim with its ZeroMQ remote API "

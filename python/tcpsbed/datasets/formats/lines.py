@@ -96,7 +96,7 @@ def check_times(path: Path, times_s: Values, first_line: int) -> None:
     if len(back):
         row = int(back[0]) + 1
         raise DataError(
-            f"time {times_s[row]:g} s after {times_s[row - 1]:g} s",
+            f"found the time {times_s[row]:g} s after {times_s[row - 1]:g} s",
             file=path,
             line=first_line + row,
             allowed="times that never go back",

@@ -188,7 +188,7 @@ def test_what_is_not_in_its_table_is_refused(tmp_path, more, said):
         ('"count", 1, 7, 4, "x"', "found the default 4; allowed: text"),
         ('"count", 7, 1, "4", "x"', "found min = 7, max = 1; allowed: numbers"),
         ('"count", 0, float("inf"), "4", "x"', "found min = 0, max = inf; allowed: numbers, or None"),
-        ('"banana", 0, 1, "4", "x"', "found the unit 'banana'; allowed: a unit"),
+        ('"banana", 0, 1, "4", "x"', "found the unit 'banana'; allowed: one of the units"),
     ],
 )
 def test_a_table_that_cannot_be_is_refused_with_its_class_and_key(tmp_path, row, said):

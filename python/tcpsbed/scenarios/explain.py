@@ -21,7 +21,7 @@ _TYPES = {
 }
 
 
-_LISTS = {
+_LISTS: dict[Any, str] = {
     str: 'a list of texts, such as ["srv.entry"]',
     int: "a list of whole numbers, such as [1, 2]",
     float: "a list of numbers, such as [0.5]",

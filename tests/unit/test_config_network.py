@@ -154,9 +154,9 @@ def test_slots_and_a_measured_histogram_reach_the_plan(plan, tmp_path):
 
 WRONG_WINDOWS = {
     'slots = { cycle = "2 ms", open = [["1 ms", "3 ms"]] }': (
-        "slots.open: found 1 ms to 3 ms; allowed: from, to, in order and within the cycle"
+        r"slots.open: found 1 ms to 3 ms; allowed: windows \[from, to\] in order and within the cycle"
     ),
-    'outages = [["2 s", "3 s"], ["1 s", "4 s"]]': "outages: found 1 s to 4 s; allowed: spans from, to, in order",
+    'outages = [["2 s", "3 s"], ["1 s", "4 s"]]': r"outages: found 1 s to 4 s; allowed: spans \[from, to\] in order",
     'rate = "8 Mbit/s"\ntrace = "lte.down"': "trace: found both rate and trace; allowed: only one of them",
     'medium = "hub"\ntrace = "lte.down"': (
         "trace: found both trace and medium; allowed: only one of these keys: queue.gates, slots, trace, radio, medium"

@@ -113,7 +113,7 @@ pub fn settings(l: &LinkSpec) -> Result<(), NetError> {
     at.need(dscp < 64, "dscp", dscp, "a code point from 0 to 63")?;
     at.probability("duplicate", l.duplicate)?;
     at.probability("corrupt", l.corrupt)?;
-    let allowed = "spans from, to, in order, such as [[\"1 s\", \"2 s\"], [\"5 s\", \"6 s\"]]";
+    let allowed = "spans [from, to] in order, such as [[\"1 s\", \"2 s\"], [\"5 s\", \"6 s\"]]";
     at.spans("outages", &l.outages, Time::MAX, allowed)?;
     l.loss
         .as_ref()
@@ -157,7 +157,7 @@ fn radio(at: &At, nr: &NrSpec) -> Result<(), NetError> {
     at.span("radio.again_ns", nr.again_ns)?;
     at.probability("radio.block_error", nr.block_error)?;
     let most = nr.retransmissions;
-    at.need(most <= 64, "radio.retransmissions", most, "at most 64")?;
+    at.need(most <= 64, "radio.retransmissions", most, "a whole number from 0 to 64, such as 3")?;
     pattern(at, nr)?;
     match nr.access {
         AccessSpec::Request { period_ns, grant_ns } => {
@@ -184,7 +184,9 @@ fn configured(at: &At, nr: &NrSpec, period_ns: Time) -> Result<(), NetError> {
     let key = "radio.configured_ns";
     at.positive_span(key, period_ns)?;
     let whole = (1..=256).contains(&(period_ns / nr.slot_ns)) && period_ns % nr.slot_ns == 0;
-    at.need(whole, key, shown(period_ns), "1 to 256 whole slots")
+    let allowed =
+        format!("1 to 256 whole slots of {}, such as \"{}\"", shown(nr.slot_ns), shown(5 * nr.slot_ns));
+    at.need(whole, key, shown(period_ns), &allowed)
 }
 
 fn opportunities(at: &At, moments: &[Time]) -> Result<(), NetError> {
@@ -198,7 +200,7 @@ fn opportunities(at: &At, moments: &[Time]) -> Result<(), NetError> {
 
 fn slots(at: &At, slots: &SlotSpec) -> Result<(), NetError> {
     at.positive_span("slots.cycle_ns", slots.cycle_ns)?;
-    let allowed = "from, to, in order and within the cycle, such as [[\"0 ms\", \"0.5 ms\"]]";
+    let allowed = "windows [from, to] in order and within the cycle, such as [[\"0 ms\", \"0.5 ms\"]]";
     at.need(!slots.open.is_empty(), "slots.open", "no window", allowed)?;
     at.spans("slots.open", &slots.open, slots.cycle_ns, allowed)
 }
@@ -222,7 +224,7 @@ pub fn users(tcp: &UsersSpec) -> Result<(), Fault> {
             return Err(Fault::new(key, Unit::Share.shown(share), "a share above 0 %, up to 100 %"));
         }
         if tcp.pages.is_none() {
-            return Err(Fault::new(key, "endless transfers", "users with pages"));
+            return Err(Fault::new(key, "endless transfers", "users with pages, such as kind = \"web\""));
         }
     }
     let Some(p) = &tcp.pages else { return Ok(()) };

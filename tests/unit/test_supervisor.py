@@ -137,7 +137,7 @@ def scenario(
         ("start = [1e300]", "value 0 is 1e300"),
         ("measured = []", r"measured: found \[\]"),
         ("measured = [-1]", "allowed: a list, each a whole number from 0 on"),
-        ('engage = "clutch"', 'found no clutch; allowed: engage = "clutch" and clutch'),
+        ('engage = "clutch"', 'found no parameter "clutch"; allowed: engage = "clutch" and clutch'),
     ],
 )
 def test_absurd_parameters_are_refused_with_the_line_and_a_remedy(

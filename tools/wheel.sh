@@ -44,7 +44,7 @@ test -s trial/summary.json && test -s trial/report.html
 venv/bin/tcpsbed init --from own_robot # an example, with its robot in Python and its recording
 venv/bin/tcpsbed run own_robot.toml --out own_robot --quiet --duration "1 s"
 venv/bin/tcpsbed init --from console-arm && test -s console.toml
-venv/bin/tcpsbed docs scenario | grep -q '^# The scenario file'
+venv/bin/tcpsbed docs scenario | cmp - "$root/docs/scenario.md"
 (cd "$root" && .venv/bin/python -c 'from tcpsbed import shipped; print(*shipped.listed(), *shipped.pages())') >shipped.tree
 venv/bin/python -c 'from tcpsbed import shipped; print(*shipped.listed(), *shipped.pages())' | diff - shipped.tree
 cmp "$root/crates/tcps-control/include/tcps_hook.h" \

@@ -215,7 +215,8 @@ def _refuse_wrong(code: Any, key: str, param: Param) -> None:
     except Refused as fault:
         raise wrong(f'found the default "{param.default}"', fault.allowed) from None
     except ValueError:
-        raise wrong(f"found the unit {param.unit!r}", 'a unit of tcpsbed docs hooks, such as "ns"') from None
+        allowed = 'one of the units that "tcpsbed docs hooks" lists, such as "ns"'
+        raise wrong(f"found the unit {param.unit!r}", allowed) from None
 
 
 class RateController(ABC):

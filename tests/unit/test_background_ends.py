@@ -103,7 +103,7 @@ def test_the_shortest_datagram_is_not_refused(tmp_path):
 def test_a_hosting_without_ends_is_refused(tmp_path):
     compiled = plan(tmp_path)
     with pytest.raises(
-        WorldError, match=r"world process has no sockets.*--world namespaces, containers or mininet"
+        WorldError, match=r'world "process" has no sockets.*--world namespaces, containers or mininet'
     ):
         background.require(compiled, local.Processes)
     background.require(compiled, local.Namespaces)

@@ -143,7 +143,11 @@ def test_a_dead_board_drops_and_its_watchdog_acts(tmp_path):
         ('components.ss-embsys.board.watchdog="0.5 ms"', "board.watchdog", "whole milliseconds"),
         ('components.ss-embsys.board.firmware="no.elf"', "board.firmware", "no such file"),
         ('components.ss-embsys.board={line="/dev/ttyS0", firmware="qemu"}', "board.firmware", "not both"),
-        ('components.ss-embsys.board.safe="slowly"', "board.safe", "hold"),
+        (
+            'components.ss-embsys.board.safe="slowly"',
+            "board.safe",
+            '"hold", "zero", or a list of numbers, such as [0.5]',
+        ),
         (f"components.ss-embsys.board.safe={[0.0] * 59}", "board.safe", "at most 58"),
         ("components.ss-embsys.board.safe=[1e39]", "board.safe", "3.4e38"),
         ('flows.kinematic.sample="240 B"', "flows.kinematic", "at most 236 B"),

@@ -242,6 +242,10 @@ CASES = {
         "bad.toml:3: components.tactile-teleoperator.delay.quantiles: found quantiles out of order; "
         "allowed: spans from the shortest to the longest",
     ),
+    "a table for the name of an echo point": (
+        FLOW + "[measure]\necho = { points = [{}] }\n",
+        'bad.toml:6: measure.echo.points.0: found a table; allowed: text in quotes, such as "srv.entry"',
+    ),
     "warm-up of the whole run": (
         'warmup = "10 s"\n' + FLOW,
         "bad.toml:1: warmup: found 10 s, but the run ends at 10 s; allowed: a span shorter than the duration",

@@ -94,7 +94,7 @@ CASES = {
     ),
     "link trace that is none": (
         LINK + 'trace = "text.so"\n',
-        "bad.toml:8: links.l1.trace: found 'text' in text.so, line 1; allowed: finite numbers, at most 1e+100",
+        "bad.toml:8: links.l1.trace: found 'text' in text.so, line 1; allowed: finite numbers, at most 1e+100, such as 1.5",
     ),
     "link trace whose name is no path": (
         LINK + f'trace = "{"x" * 300}"\n',

@@ -154,12 +154,14 @@ def test_slots_and_a_measured_histogram_reach_the_plan(plan, tmp_path):
 
 WRONG_WINDOWS = {
     'slots = { cycle = "2 ms", open = [["1 ms", "3 ms"]] }': (
-        "slots.open: found 1 ms to 3 ms; allowed: from, to, in order and within the cycle"
+        r"slots.open: found 1 ms to 3 ms; allowed: windows \[from, to\] in order and within the cycle"
     ),
-    'outages = [["2 s", "3 s"], ["1 s", "4 s"]]': "outages: found 1 s to 4 s; allowed: spans from, to, in order",
-    'rate = "8 Mbit/s"\ntrace = "lte.down"': "trace: found rate and trace; allowed: one of them",
-    'medium = "hub"\ntrace = "lte.down"': "trace: found trace and medium; allowed: one of gates, slots, trace",
-    'slots = { cycle = "2 ms", open = [["0 ms", "1 ms"]] }\nmedium = "hub"': "slots: found slots and medium",
+    'outages = [["2 s", "3 s"], ["1 s", "4 s"]]': r"outages: found 1 s to 4 s; allowed: spans \[from, to\] in order",
+    'rate = "8 Mbit/s"\ntrace = "lte.down"': "trace: found both rate and trace; allowed: only one of them",
+    'medium = "hub"\ntrace = "lte.down"': (
+        "trace: found both trace and medium; allowed: only one of these keys: queue.gates, slots, trace, radio, medium"
+    ),
+    'slots = { cycle = "2 ms", open = [["0 ms", "1 ms"]] }\nmedium = "hub"': "slots: found both slots and medium",
     'queue = { discipline = "gates", classes = [["EF"], []], gates = [["1 ms", [0]]] }': (
         r"queue.gates: found gates of the classes \[0\]; allowed: each of the classes 0 to 1"
     ),

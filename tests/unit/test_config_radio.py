@@ -50,7 +50,14 @@ def test_lte_and_wifi_are_handed_to_ns3_whole(tmp_path):
         ("links.air.medium='hub'", "radio"),
         ("links.air.forward={ radio = { kind = 'nr' } }", "radio"),
         ("links.air.radio={ kind = 'nr', pattern = 'DXU' }", "pattern"),
-        ("links.air.radio={ kind = 'nr', pattern = 'DDD' }", "pattern"),
+        (
+            "links.air.radio={ kind = 'nr', pattern = 'DDD' }",
+            'radio.pattern: found "DDD", without an uplink slot',
+        ),
+        (
+            "links.air.radio={ kind = 'nr', pattern = 'DDX' }",
+            'radio.pattern: found "DDX"; allowed: letters D (downlink), U',
+        ),
         ("links.air.radio={ kind = 'nr', access = 'configured', configured = '0.7 ms' }", "configured"),
         ("links.air.radio={ kind = 'six' }", "radio"),
     ],

@@ -54,7 +54,7 @@ def file(tmp_path: Path) -> Path:
 
 REFUSED = {
     'flows.kinematic.transport={kind="udp", mtu="10 B"}': 'mtu: found "10 B"; allowed: a size from 300 B to 65507 B',
-    'flows.kinematic.transport={kind="udp", foo=1}': 'found "foo", no parameter of udp; allowed: mtu, overhead',
+    'flows.kinematic.transport={kind="udp", foo=1}': 'found "foo", which is not a parameter of udp; allowed: mtu, overhead',
     'flows.kinematic.transport={kind="udp", mtu=1000}': "mtu: found 1000, a number without a unit",
     f'{ROBOT}={{run="wall_mass", params={{mass_kg=-1}}}}': "mass_kg: found -1; allowed: a number above 0",
     f'{ROBOT}="./code.py:NoStep"': "has no method step",

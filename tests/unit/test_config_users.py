@@ -138,7 +138,9 @@ def test_distributions_that_are_none_are_refused_at_their_line(tmp_path):
             laws.empirical(path)
         assert refused.value.line == line
     path.write_text("value;of;cdf\n1;0.5\n2;1\n")
-    with pytest.raises(DataError, match=r"x\.cdf:2: 2 values under 3 names; allowed: a name for each column"):
+    with pytest.raises(
+        DataError, match=r"x\.cdf:2: found 2 values under 3 names; allowed: one name for each column"
+    ):
         laws.empirical(path)
     path.write_text(json.dumps({"main": {}}))
     with pytest.raises(DataError, match="request"):

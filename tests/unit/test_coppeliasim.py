@@ -202,7 +202,9 @@ def test_an_object_that_is_not_there_is_told_in_the_simulators_words(simulator):
 def test_a_reply_that_is_no_cbor_is_told_and_crashes_nothing(simulator, reply):
     robot = made(simulator)
     simulator.broken = bytes.fromhex(reply)
-    with pytest.raises(HookError, match=r"CoppeliaSim at tcp://127\.0\.0\.1:\d+: \w+: .*; allowed"):
+    with pytest.raises(
+        HookError, match=r"CoppeliaSim at tcp://127\.0\.0\.1:\d+: found an answer that .*; allowed"
+    ):
         robot.step(0, np.zeros(0), np.zeros(9))
 
 

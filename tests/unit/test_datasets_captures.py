@@ -112,7 +112,7 @@ def test_csv_of_time_and_bytes(tmp_path, text):
     ("content", "message"),
     [
         (b"", "no packets"),
-        (b"GIF89a", "no samples"),
+        (b"GIF89a", "no packets"),
         (a_pcap([]), "no packets"),
         (a_pcap()[:20], "the file ends within its header at byte 20"),
         (a_pcap()[:24] + b"\xff" * 40, "at byte 24"),
@@ -128,7 +128,7 @@ def test_csv_of_time_and_bytes(tmp_path, text):
         (b"0,100\n1,0\n", "0 bytes in row 2"),
         (b"0,100\n1,99.5\n", "99.5 bytes in row 2"),
         (b"0\n1\n", "one column"),
-        (b"1,100\n0,100\n", r"x\.cap:2: time 0 s after 1 s"),
+        (b"1,100\n0,100\n", r"x\.cap:2: found the time 0 s after 1 s"),
         (b"0,100\n1e15,100\n", "within a year"),
     ],
 )

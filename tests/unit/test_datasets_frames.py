@@ -117,7 +117,7 @@ def test_keys_and_rate_are_checked(tmp_path):
     path = an_index(tmp_path / "x.json")
     with pytest.raises(DataError, match="unknown key 'fps'"):
         opened(path, fps=25)
-    with pytest.raises(DataError, match="no file named"):
+    with pytest.raises(DataError, match="found no file of frames"):
         open_frames({}, 1.0, tmp_path)
     with pytest.raises(DataError, match="a rate above 0"):
         opened(path, 0.0)

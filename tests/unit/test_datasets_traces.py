@@ -11,7 +11,7 @@ from tcpsbed.errors import DataError
 
 
 def written(tmp_path, text):
-    (tmp_path / "x").write_text(text)
+    (tmp_path / "x").write_text(text, errors="surrogateescape")
     return tmp_path / "x"
 
 
@@ -25,11 +25,12 @@ def test_a_trace_of_opportunities(tmp_path):
     [
         ("", "no lines"),
         ("0\n", "a last time above 0"),
-        ("1\n2.5\n", "x:2: 2.5; allowed: whole milliseconds"),
-        ("-1\n2\n", "x:1: -1"),
-        ("5\n3\n", "x:2: time 0.003 s after 0.005 s"),
-        ("1\nx\n", "x:2: 'x'"),
-        ("1 2\n3 4\n", "2 values a line"),
+        ("1\n2.5\n", "x:2: found 2.5; allowed: a time in whole milliseconds, from 0 to 1e"),
+        ("-1\n2\n", "x:1: found -1"),
+        ("1.3e70\n", r"x:1: found 1.3e\+70; allowed: a time in whole milliseconds, from 0 to 1e\+12"),
+        ("5\n3\n", "x:2: found the time 0.003 s after 0.005 s"),
+        ("1\nx\n", "x:2: found 'x'"),
+        ("1 2\n3 4\n", "found 2 values in a line; allowed: one time in ms per line"),
     ],
 )
 def test_a_trace_that_is_wrong(tmp_path, text, message):
@@ -50,12 +51,19 @@ def test_frame_sizes_in_bits_or_bytes(tmp_path, text):
     ("text", "message"),
     [
         ("", "no rows"),
-        ("0 80\n1 0\n", "x:2: a frame of 0 bytes"),
-        ("5\n-5\n", "x:2: a frame of -5 bytes"),
+        ("0 80\n1 0\n", "x:2: found a frame of 0 bytes"),
+        ("5\n-5\n", "x:2: found a frame of -5 bytes"),
         ("0 1e30\n", "at most 16 MB"),
-        ("a,b\n1,2\n", "x:1: columns a, b"),
+        (
+            "a,b\n1,2\n",
+            "x:1: found a header with the columns 'a', 'b'; allowed: a header with a column named bytes",
+        ),
         ("bytes\n", "no lines"),
-        ("0 80\n1 x\n", "x:2: 'x'"),
+        ("0 80\n1 x\n", "x:2: found 'x'"),
+        (
+            "0 80 # \udcb6\n",
+            r"x: cannot be read as text \(byte 0xb6 is not UTF-8\); allowed: a text file with rows",
+        ),
     ],
 )
 def test_frame_sizes_that_are_wrong(tmp_path, text, message):

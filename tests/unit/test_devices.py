@@ -442,9 +442,9 @@ def test_devices_are_named_in_scenarios_and_their_files_looked_for_beside_them(t
         ),
         (
             "{ path = 'hand.evdev', rech = 1 }",
-            r'params: found "rech", no parameter of Evdev; .*did you mean reach',
+            r'params: found "rech", which is not a parameter of Evdev; .*did you mean reach',
         ),
-        ("{ reach = 1 }", r"params: found no path; allowed: text in quotes"),
+        ("{ reach = 1 }", r'params: found no parameter "path"; allowed: text in quotes'),
     ],
 )
 def test_parameters_of_a_device_are_checked_by_its_table(tmp_path, params, says):

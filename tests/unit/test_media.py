@@ -166,7 +166,11 @@ def test_cameras_of_the_user(cameras):
 
 @pytest.mark.parametrize(
     "name, said",
-    [("Nothing", "no iterable; allowed"), ("Broken", "OSError: no such device"), ("None_", "no such name")],
+    [
+        ("Nothing", "no method that gives pictures; allowed: a class with frame"),
+        ("Broken", "its class raised OSError: no such device; allowed: a class that opens"),
+        ("None_", "no such name"),
+    ],
 )
 def test_cameras_that_are_none_are_refused(cameras, name, said):
     with pytest.raises(HookError, match=said):
@@ -208,7 +212,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path, capfd, symbol, params, said):
 
 
 def test_a_frame_of_another_shape_is_refused(cameras):
-    with pytest.raises(HookError, match=r"shape \(2, 2, 3\); allowed: \(16, 32, 3\)"):
+    with pytest.raises(HookError, match=r"shape \(2, 2, 3\); allowed: the shape \(16, 32, 3\)"):
         cameras("Small").frame(0, 0)
 
 

@@ -57,7 +57,7 @@ def test_what_a_run_takes_is_taken(predictor):
             "playout",
             "fixed",
             {"window_ns": 5},
-            'has no parameter "window_ns"; allowed: delay_ns',
+            'found "window_ns", which is not a parameter; allowed: delay_ns',
         ),
         ("playout", "later", {}, "hold, fixed"),
         ("robot", "wall_mass", {"mass_kg": -1}, "mass_kg"),

@@ -158,7 +158,7 @@ TABLE = '    params = {"k_max": tcpsbed.Param("count", 1, 8, "4"), "hold_ns": tc
         ('params = { hold = "2 s" }', 'params.hold: found "2 s"; allowed: a span of time from 0 ns to 1 s'),
         (
             "params = { kmax = 3 }",
-            'found "kmax", no parameter of Mine; allowed: k_max, hold (did you mean k_max?)',
+            'found "kmax", which is not a parameter of Mine; allowed: k_max, hold (did you mean k_max?)',
         ),
         ('params = { hold = "4 kB" }', 'params.hold: found "4 kB"; allowed: a span of time'),
         ('params = "4"', 'params: found "4"; allowed: a table'),
@@ -188,7 +188,7 @@ def test_what_is_not_in_its_table_is_refused(tmp_path, more, said):
         ('"count", 1, 7, 4, "x"', "found the default 4; allowed: text"),
         ('"count", 7, 1, "4", "x"', "found min = 7, max = 1; allowed: numbers"),
         ('"count", 0, float("inf"), "4", "x"', "found min = 0, max = inf; allowed: numbers, or None"),
-        ('"banana", 0, 1, "4", "x"', "found the unit 'banana'; allowed: a unit"),
+        ('"banana", 0, 1, "4", "x"', "found the unit 'banana'; allowed: one of the units"),
     ],
 )
 def test_a_table_that_cannot_be_is_refused_with_its_class_and_key(tmp_path, row, said):
@@ -207,8 +207,8 @@ def test_a_table_that_cannot_be_is_refused_with_its_class_and_key(tmp_path, row,
         ('kind="telehaptic", controller="dpm"', 'a transport of its own: kind = "dpm"'),
         ('kind="telehaptic", controller="./mine.py:Mien"', "did you mean Mine?"),
         ('kind="telehaptic", controller="./mine.py:HEAD"', "has no method on_feedback"),
-        ('kind="dpm", controller="./mine.py:Mine"', 'found "controller", no parameter of dpm'),
-        ('kind="rtp", congestion="./mine.py:Mine"', "found no feedback; allowed: a time, because congestion needs"),
+        ('kind="dpm", controller="./mine.py:Mine"', 'found "controller", which is not a parameter of dpm'),
+        ('kind="rtp", congestion="./mine.py:Mine"', 'found no parameter "feedback"; allowed: a time, because'),
         ('kind="rtp", feedback="20 ms", congestion="./mine.py:Mine"', "follow the transport"),
         ('kind="rtp", congestion="bbr"', 'none, gcc, or a class such as "./mine.py:Mine"'),
     ],

@@ -120,7 +120,10 @@ def test_a_packet_at_which_it_fails_goes_on_and_it_is_named(scenario: Any, loss:
             '{ kind = "./mine.py:Every", params = { n = 1 } }',
             "found 1; allowed: a whole number from 2 to 1000",
         ),
-        ('{ kind = "./mine.py:Every", params = { m = 3 } }', 'found "m", no parameter of Every; allowed: n'),
+        (
+            '{ kind = "./mine.py:Every", params = { m = 3 } }',
+            'found "m", which is not a parameter of Every; allowed: n',
+        ),
         (
             '{ kind = "gilbert" }',
             'found the kind "gilbert"; allowed: "random", "gilbert-elliott", or code such as',

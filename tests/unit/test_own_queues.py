@@ -118,7 +118,7 @@ def test_what_a_discipline_drops_is_accounted(scenario: Any) -> None:
         (
             QUEUE[:-1] + ", params = { mosst = 3 } }",
             CBR,
-            'found "mosst", no parameter of Mine; allowed: most',
+            'found "mosst", which is not a parameter of Mine; allowed: most',
         ),
         (
             QUEUE.replace("Mine", "Mini"),

@@ -166,7 +166,13 @@ def test_what_cannot_be_compared_is_a_message(
 
 def test_without_links_there_is_no_last_mile(line: Path) -> None:
     line.write_text(LINE.partition("[links.far]")[0].replace('routers = ["cell"]', ""))
-    with pytest.raises(ConfigError, match="found no link on the path"):
+    with pytest.raises(ConfigError, match=r"found no link from home \(ms-com\) to field \(ss-com\)"):
+        edge.find(scenarios.load(line))
+
+
+def test_at_one_node_there_is_no_last_mile_either(line: Path) -> None:
+    line.write_text(LINE.replace('ss-com = "field"', 'ss-com = "home"'))
+    with pytest.raises(ConfigError, match=r"found ms-com and ss-com both at home: no place for the edge"):
         edge.find(scenarios.load(line))
 
 

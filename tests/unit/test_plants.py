@@ -103,7 +103,7 @@ def test_the_example_comes_back_to_one(world: str, tmp_path: Path) -> None:
         ('"leg"', "", 'found "leg"; allowed: "static", "lag", '),
         ("7", "", 'found 7; allowed: "lag", { kind = "lag"'),
         ('{ kind = "lag", time_constant = 3 }', "", "found 3, a number without a unit"),
-        ('{ kind = "lag", frequency = "3 Hz" }', "", "no parameter of lag; allowed: time_constant"),
+        ('{ kind = "lag", frequency = "3 Hz" }', "", "not a parameter of lag; allowed: time_constant"),
         ('"./mine.py:Mine"', "", "has no method matrices; allowed: def matrices(self)"),
         ('"./mine.py:Mine"', "    def matrices(self): return 1 / 0\n", "matrices() fails (ZeroDivisionError"),
         (
@@ -120,7 +120,7 @@ def test_the_example_comes_back_to_one(world: str, tmp_path: Path) -> None:
         (
             '{ kind = "./mine.py:Mine", params = { rate = 3 } }',
             '    params = {"gain": tcpsbed.Param("number", 0, 1, "1")}\n',
-            'found "rate", no parameter of Mine; allowed: gain',
+            'found "rate", which is not a parameter of Mine; allowed: gain',
         ),
     ],
 )

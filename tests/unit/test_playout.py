@@ -66,7 +66,7 @@ def test_inside_a_run_a_policy_does_what_it_does_on_its_recording(tmp_path: Path
         ({"kind": "later"}, r'policy\.kind: found "later"; allowed: hold, fixed, '),
         (
             {"kind": "fixed", "window": "1 s"},
-            'policy: found "window", no parameter of fixed; allowed: delay$',
+            'policy: found "window", which is not a parameter of fixed; allowed: delay$',
         ),
         ({"kind": "fixed", "delay": 20}, r"policy\.delay: found 20, a number without a unit; .* such as"),
         (
@@ -86,7 +86,10 @@ def test_inside_a_run_a_policy_does_what_it_does_on_its_recording(tmp_path: Path
     ("playout", "said"),
     [
         ('"later"', "hold"),
-        ('{ kind = "fixed", window = "1 s" }', 'found "window", no parameter of fixed; allowed: delay'),
+        (
+            '{ kind = "fixed", window = "1 s" }',
+            'found "window", which is not a parameter of fixed; allowed: delay',
+        ),
         ('{ kind = "fixed", delay = 20 }', "without a unit"),
         ('{ kind = "queue", threshold = 0 }', "from 1 to 1000000"),
     ],

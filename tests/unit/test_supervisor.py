@@ -124,7 +124,7 @@ def scenario(
         ),
         (
             "leats_hz = 20",
-            r'found "leats_hz", no parameter of supervisor; .*\(did you mean least_hz\?\)',
+            r'found "leats_hz", which is not a parameter of supervisor; .*\(did you mean least_hz\?\)',
         ),
         ("speed = [1, 2]", r"speed: found \[1,2\]; allowed: a number from"),
         ("clock_ms = 1000", "found end_to_end_ms = 1000; allowed: above clock_ms = 1000"),
@@ -137,7 +137,7 @@ def scenario(
         ("start = [1e300]", "value 0 is 1e300"),
         ("measured = []", r"measured: found \[\]"),
         ("measured = [-1]", "allowed: a list, each a whole number from 0 on"),
-        ('engage = "clutch"', 'found no clutch; allowed: engage = "clutch" and clutch'),
+        ('engage = "clutch"', 'found no parameter "clutch"; allowed: engage = "clutch" and clutch'),
     ],
 )
 def test_absurd_parameters_are_refused_with_the_line_and_a_remedy(

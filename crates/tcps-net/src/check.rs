@@ -113,7 +113,7 @@ pub fn settings(l: &LinkSpec) -> Result<(), NetError> {
     at.need(dscp < 64, "dscp", dscp, "a code point from 0 to 63")?;
     at.probability("duplicate", l.duplicate)?;
     at.probability("corrupt", l.corrupt)?;
-    let allowed = "spans from, to, in order, such as [[\"1 s\", \"2 s\"], [\"5 s\", \"6 s\"]]";
+    let allowed = "spans [from, to] in order, such as [[\"1 s\", \"2 s\"], [\"5 s\", \"6 s\"]]";
     at.spans("outages", &l.outages, Time::MAX, allowed)?;
     l.loss
         .as_ref()
@@ -143,11 +143,12 @@ fn own_line(at: &At, l: &LinkSpec) -> Result<(), NetError> {
         return at.need(
             false,
             key,
-            format_args!("{one} and {other}"),
-            "one of gates, slots, trace, radio and medium",
+            format_args!("both {one} and {other}"),
+            "only one of these keys: queue.gates, slots, trace, radio, medium",
         );
     }
-    at.need(!trace || l.rate_bps.is_none(), "trace", "rate and trace", "one of them")
+    let allowed = "only one of them: a trace gives the rate";
+    at.need(!trace || l.rate_bps.is_none(), "trace", "both rate and trace", allowed)
 }
 
 fn radio(at: &At, nr: &NrSpec) -> Result<(), NetError> {
@@ -156,7 +157,7 @@ fn radio(at: &At, nr: &NrSpec) -> Result<(), NetError> {
     at.span("radio.again_ns", nr.again_ns)?;
     at.probability("radio.block_error", nr.block_error)?;
     let most = nr.retransmissions;
-    at.need(most <= 64, "radio.retransmissions", most, "at most 64")?;
+    at.need(most <= 64, "radio.retransmissions", most, "a whole number from 0 to 64, such as 3")?;
     pattern(at, nr)?;
     match nr.access {
         AccessSpec::Request { period_ns, grant_ns } => {
@@ -168,10 +169,14 @@ fn radio(at: &At, nr: &NrSpec) -> Result<(), NetError> {
 }
 
 fn pattern(at: &At, nr: &NrSpec) -> Result<(), NetError> {
+    let allowed = "1 to 1024 letters D (downlink), U (uplink), S (neither) and F (both), with slots for both directions, \
+                   such as \"DDDSU\"";
     let letters = (1..=1024).contains(&nr.pattern.len()) && nr.pattern.bytes().all(|c| b"DUSF".contains(&c));
-    at.need(letters, "radio.pattern", &nr.pattern, "1 to 1024 letters of D, U, S and F")?;
-    let both = ["D", "U"].iter().all(|c| nr.pattern.contains([c.as_bytes()[0] as char, 'F']));
-    at.need(both, "radio.pattern", &nr.pattern, "a pattern with slots of both directions")
+    at.need(letters, "radio.pattern", format!("{:?}", nr.pattern), allowed)?;
+    [('D', "a downlink"), ('U', "an uplink")].iter().try_for_each(|(letter, direction)| {
+        let has = nr.pattern.contains([*letter, 'F']);
+        at.need(has, "radio.pattern", format!("{:?}, without {direction} slot", nr.pattern), allowed)
+    })
 }
 
 /// Slots of a configured period are looked for one by one: a period has few.
@@ -179,7 +184,9 @@ fn configured(at: &At, nr: &NrSpec, period_ns: Time) -> Result<(), NetError> {
     let key = "radio.configured_ns";
     at.positive_span(key, period_ns)?;
     let whole = (1..=256).contains(&(period_ns / nr.slot_ns)) && period_ns % nr.slot_ns == 0;
-    at.need(whole, key, shown(period_ns), "1 to 256 whole slots")
+    let allowed =
+        format!("1 to 256 whole slots of {}, such as \"{}\"", shown(nr.slot_ns), shown(5 * nr.slot_ns));
+    at.need(whole, key, shown(period_ns), &allowed)
 }
 
 fn opportunities(at: &At, moments: &[Time]) -> Result<(), NetError> {
@@ -193,7 +200,7 @@ fn opportunities(at: &At, moments: &[Time]) -> Result<(), NetError> {
 
 fn slots(at: &At, slots: &SlotSpec) -> Result<(), NetError> {
     at.positive_span("slots.cycle_ns", slots.cycle_ns)?;
-    let allowed = "from, to, in order and within the cycle, such as [[\"0 ms\", \"0.5 ms\"]]";
+    let allowed = "windows [from, to] in order and within the cycle, such as [[\"0 ms\", \"0.5 ms\"]]";
     at.need(!slots.open.is_empty(), "slots.open", "no window", allowed)?;
     at.spans("slots.open", &slots.open, slots.cycle_ns, allowed)
 }
@@ -217,7 +224,7 @@ pub fn users(tcp: &UsersSpec) -> Result<(), Fault> {
             return Err(Fault::new(key, Unit::Share.shown(share), "a share above 0 %, up to 100 %"));
         }
         if tcp.pages.is_none() {
-            return Err(Fault::new(key, "endless transfers", "users with pages"));
+            return Err(Fault::new(key, "endless transfers", "users with pages, such as kind = \"web\""));
         }
     }
     let Some(p) = &tcp.pages else { return Ok(()) };

@@ -115,7 +115,11 @@ impl fmt::Display for TransportError {
             }
             Self::UnknownParameter { transport, found, allowed } => {
                 let owner = Owner(transport);
-                write!(f, "{owner} has no parameter {found:?}; allowed: {}", allowed.join(", "))
+                write!(
+                    f,
+                    "{owner}: found {found:?}, which is not a parameter; allowed: {}",
+                    allowed.join(", ")
+                )
             }
             Self::Channel { transport, channel, found, needed } => {
                 write!(f, "transport {transport} on channel {channel}: found {found}; allowed: {needed}")

@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(refusal("udb", json!({})), format!("transport \"udb\" is not known; known: {known}"));
         assert_eq!(
             refusal("udp", json!({"mtu": 3})),
-            "transport udp has no parameter \"mtu\"; allowed: mtu_bytes, overhead_bytes"
+            "transport udp: found \"mtu\", which is not a parameter; allowed: mtu_bytes, overhead_bytes"
         );
         let mtu = |found: &str| {
             let allowed = "a size from 300 B to 65507 B, such as \"1200 B\"";

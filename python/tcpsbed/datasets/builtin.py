@@ -69,7 +69,7 @@ def resolve(recording: str, base: Path) -> Path:
         name = recording.removeprefix(PREFIX)
         if name not in FILES:
             raise DataError(
-                f"no built-in recording '{name}'",
+                f"found no built-in recording '{name}'",
                 allowed=close_match(recording, [PREFIX + known for known in FILES]),
             )
         return DATA / FILES[name]

@@ -62,13 +62,13 @@ def _arrays(path: Path, reader: Callable[[bytes], list[Packet]]) -> tuple[Times,
         times = np.array([p.time_ns for p in packets], dtype=np.int64)
     except Bad as bad:
         raise DataError(
-            f"{bad.found} at byte {bad.offset}",
+            f"found {bad.found} at byte {bad.offset}",
             file=path,
             allowed="a capture that is not damaged (try editcap)",
         ) from bad
     except OverflowError as error:
         raise DataError(
-            "a time beyond the year 2262", file=path, allowed="a capture with its own times"
+            "found a time beyond the year 2262", file=path, allowed="a capture with its own times"
         ) from error
     sizes = [p.original + (ETHERNET_EXTRA if p.link == ETHERNET else 0) for p in packets]
     return times, np.array(sizes, dtype=np.int64)
@@ -78,36 +78,43 @@ def _from_csv(path: Path) -> tuple[Times, Sizes]:
     try:
         track = table.read(path, time=0)
     except DataError as error:
-        if error.line is None and error.allowed == "a table of numbers":
-            raise DataError("no packets", file=path, allowed="a pcap, pcapng or csv file") from error
-        raise
+        if error.line is not None:
+            raise
+        found = error.found if error.found.startswith("cannot") else "found no packets"
+        allowed = "a pcap or pcapng file, or a csv file with time in s and bytes, such as 0.001,1500"
+        raise DataError(found, file=path, allowed=allowed) from error
     if track.values.shape[1] < 1:
         raise DataError(
-            "one column", file=path, line=1, allowed="two columns, time in s and bytes, such as 0.001,1500"
+            "found one column",
+            file=path,
+            line=1,
+            allowed="two columns, time in s and bytes, such as 0.001,1500",
         )
     sizes = track.values[:, 0]
     wrong = np.flatnonzero((sizes < 1) | (sizes != np.floor(sizes)) | (sizes > MOST_BYTES))
     if len(wrong):
-        found = f"{sizes[wrong[0]]:g} bytes in row {wrong[0] + 1}"
+        found = f"found {sizes[wrong[0]]:g} bytes in row {wrong[0] + 1}"
         raise DataError(found, file=path, allowed=f"whole bytes, 1 to {MOST_BYTES}")
     since = track.times_s - track.times_s[0]
     if since[-1] * 1e9 > MOST_SPAN_NS:
-        raise DataError(f"{since[-1]:g} s", file=path, allowed="times in s, within a year")
+        raise DataError(f"found {since[-1]:g} s", file=path, allowed="times in s, within a year")
     return np.rint(since * 1e9).astype(np.int64), sizes.astype(np.int64)
 
 
 def _ordered(path: Path, times: Times, sizes: Sizes) -> tuple[Times, Sizes]:
     times, sizes = times[sizes > 0], sizes[sizes > 0]
     if len(times) == 0:
-        raise DataError("no packets", file=path, allowed="a capture with at least one packet")
+        raise DataError("found no packets", file=path, allowed="a capture with at least one packet")
     if sizes.max() > MOST_BYTES:
-        found = f"a packet of {sizes.max()} bytes"
+        found = f"found a packet of {sizes.max()} bytes"
         raise DataError(found, file=path, allowed=f"at most {MOST_BYTES} bytes: the file is damaged")
     # Captures of several interfaces are not in order; packets of one moment keep theirs.
     order = np.argsort(times, kind="stable")
     times = times[order]
     if int(times[-1]) - int(times[0]) > MOST_SPAN_NS:
-        raise DataError("packets more than a year apart", file=path, allowed="a capture that is not damaged")
+        raise DataError(
+            "found packets more than a year apart", file=path, allowed="a capture that is not damaged"
+        )
     return times - times[0], sizes[order]
 
 
@@ -182,7 +189,7 @@ def _check_mix(
     ]
     for wrong, key, allowed in problems:
         if wrong:
-            raise DataError("no sense in it", key=key, allowed=allowed)
+            raise DataError("found no sense in it", key=key, allowed=allowed)
 
 
 def _length_ns(times: Times) -> float:

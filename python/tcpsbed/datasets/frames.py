@@ -54,10 +54,10 @@ def open_frames(spec: Mapping[str, Any], rate_hz: float, base: Path) -> tuple[by
     """
     unknown = [key for key in spec if key not in KEYS]
     if unknown or "frames" not in spec:
-        found = f"unknown key {unknown[0]!r}" if unknown else "no file named"
+        found = f"found the unknown key {unknown[0]!r}" if unknown else "found no file of frames"
         raise DataError(found, key="source", allowed=close_match(unknown[0] if unknown else "", KEYS))
     if not (math.isfinite(rate_hz) and rate_hz > 0):
-        raise DataError(f"a rate of {rate_hz} Hz", allowed="a rate above 0")
+        raise DataError(f"found a rate of {rate_hz} Hz", allowed="a rate above 0, such as 25 Hz")
     path = builtin.resolve(str(spec["frames"]), base)
     frame_bytes = spec.get("frame_bytes")
     if frame_bytes is not None:
@@ -68,7 +68,7 @@ def open_frames(spec: Mapping[str, Any], rate_hz: float, base: Path) -> tuple[by
         content, offsets = _indexed(path)
     else:
         raise DataError(
-            "a file without frames", file=path, allowed="a .json index, a .wav, or frame_bytes = N"
+            "found a file without frames", file=path, allowed="a .json index, a .wav, or frame_bytes = N"
         )
     return _part(path, content, offsets, spec, rate_hz)
 
@@ -76,10 +76,15 @@ def open_frames(spec: Mapping[str, Any], rate_hz: float, base: Path) -> tuple[by
 def _equal_parts(path: Path, frame_bytes: Any) -> tuple[bytes, list[int]]:
     """Cut a file into frames of equal size; a shorter rest is dropped unless it is the whole file."""
     if not isinstance(frame_bytes, int) or isinstance(frame_bytes, bool) or frame_bytes < 1:
-        raise DataError(f"{frame_bytes!r}", file=path, key="frame_bytes", allowed="a number of bytes above 0")
+        raise DataError(
+            f"found {frame_bytes!r}",
+            file=path,
+            key="frame_bytes",
+            allowed="a number of bytes above 0, such as 160",
+        )
     content = path.read_bytes()
     if not content:
-        raise DataError("an empty file", file=path, allowed="a file with at least one byte")
+        raise DataError("found an empty file", file=path, allowed="a file with at least one byte")
     frames = len(content) // frame_bytes
     if frames == 0:
         return content, [0, len(content)]
@@ -91,7 +96,7 @@ def _sound(path: Path, rate_hz: float) -> tuple[bytes, list[int]]:
     sampling_hz, block, content, _ = wav.read(path)
     if rate_hz < 1.0 / LONGEST_SOUND_S or rate_hz > sampling_hz:
         raise DataError(
-            f"frames of {1000.0 / rate_hz:g} ms ({rate_hz:g} Hz)",
+            f"found frames of {1000.0 / rate_hz:g} ms ({rate_hz:g} Hz)",
             file=path,
             allowed=f"a flow of 1 Hz to {sampling_hz} Hz",
         )
@@ -99,7 +104,9 @@ def _sound(path: Path, rate_hz: float) -> tuple[bytes, list[int]]:
     # The 1e-9 keeps a product that is one bit below a whole number from losing a frame.
     frames = int(samples * rate_hz / sampling_hz + 1e-9)
     if frames == 0:
-        raise DataError(f"{samples} samples of sound", file=path, allowed=f"at least {1000.0 / rate_hz:g} ms")
+        raise DataError(
+            f"found {samples} samples of sound", file=path, allowed=f"at least {1000.0 / rate_hz:g} ms"
+        )
     offsets = [min(round(i * (sampling_hz / rate_hz)), samples) * block for i in range(frames + 1)]
     return content[: offsets[-1]], offsets
 
@@ -115,14 +122,14 @@ def _indexed(path: Path) -> tuple[bytes, list[int]]:
         ) from error
     if not isinstance(name, str) or not isinstance(offsets, list):
         raise DataError(
-            "file or offsets of another kind", file=path, allowed='{"file": "...", "offsets": [0, ...]}'
+            "found file or offsets of another type", file=path, allowed='{"file": "...", "offsets": [0, ...]}'
         )
     content = _beside(path, name)
     whole = all(isinstance(at, int) and not isinstance(at, bool) for at in offsets)
     rising = whole and all(a < b for a, b in pairwise(offsets))
     if len(offsets) < 2 or not rising or offsets[0] != 0 or offsets[-1] != len(content):
         raise DataError(
-            "offsets that do not fit the file",
+            "found offsets that do not fit the file",
             file=path,
             key="offsets",
             allowed=f"rising whole numbers from 0 to {len(content)}, the length of {name}",
@@ -150,16 +157,18 @@ def _part(
     for key, usual in (("start", 0), ("stop", frames)):
         value = spec.get(key)
         if value is not None and not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
-            raise DataError(f"{value!r}", file=path, key=key, allowed="a number of seconds")
+            raise DataError(
+                f"found {value!r}", file=path, key=key, allowed="a number of seconds, such as 1.5"
+            )
         edges.append(usual if value is None else min(round(value * rate_hz), frames))
     first, last = edges
     if first >= last:
-        found = f"no frames from {spec.get('start', 0)} s to {spec.get('stop', frames / rate_hz)} s"
+        found = f"found no frames from {spec.get('start', 0)} s to {spec.get('stop', frames / rate_hz)} s"
         raise DataError(
             found, file=path, allowed=f"{frames} frames are {frames / rate_hz:g} s at {rate_hz:g} Hz"
         )
     longest = max(b - a for a, b in pairwise(offsets[first : last + 1]))
     if longest > MOST_FRAME_BYTES:
-        raise DataError(f"a frame of {longest} bytes", file=path, allowed="at most 16 MB")
+        raise DataError(f"found a frame of {longest} bytes", file=path, allowed="at most 16 MB")
     begin = offsets[first]
     return content[begin : offsets[last]], [at - begin for at in offsets[first : last + 1]]

@@ -44,14 +44,14 @@ def empirical(path: Path) -> dict[str, Any]:
         if len(wrong):
             row = int(wrong[0])
             raise DataError(
-                f"{column[row]:g}",
+                f"found {column[row]:g}",
                 file=path,
                 line=first_line + row,
                 allowed="values and cumulative probabilities that rise from 0",
             )
     if abs(cumulative[-1] - 1.0) > 1e-6:
         raise DataError(
-            f"a last probability of {cumulative[-1]:g}",
+            f"found a last probability of {cumulative[-1]:g}",
             file=path,
             line=first_line + len(values) - 1,
             allowed="1",
@@ -86,7 +86,9 @@ def pages(name: str, base: Path) -> dict[str, Any]:
     laws = inputs.from_json(path, "a JSON file of laws, or a folder", inputs.DOCUMENT_BYTES)
     missing = [name for name in PAGE if not isinstance(laws, dict) or not isinstance(laws.get(name), dict)]
     if missing:
-        raise DataError(f"no law for {', '.join(missing)}", file=path, allowed=f"laws for {', '.join(PAGE)}")
+        raise DataError(
+            f"found no law for {', '.join(missing)}", file=path, allowed=f"laws for {', '.join(PAGE)}"
+        )
     return {name: laws[name] for name in PAGE}
 
 
@@ -122,7 +124,7 @@ def _file(folder: Path, name: str) -> Path:
     path = folder / f"{name}.cdf"
     if not path.is_file():
         files = ", ".join(f"{known}.cdf" for known in (*_MAH.values(), _MAH_CONNECTIONS))
-        raise DataError(f"no {name}.cdf", file=folder, allowed=f"a folder with {files}")
+        raise DataError(f"found no {name}.cdf", file=folder, allowed=f"a folder with {files}")
     return path
 
 
@@ -132,12 +134,14 @@ def _curve(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
     separator, names, skip = layout(path)
     table = numbers(path, separator, skip)
     if len(table) == 0 or table.shape[1] < 2:
-        raise DataError("no two columns", file=path, allowed="values and cumulative probabilities")
+        raise DataError(
+            "found fewer than two columns", file=path, allowed="values and cumulative probabilities"
+        )
     lower = [name.lower() for name in names]
     if "cdf" in lower:
         if len(names) != table.shape[1]:
-            found = f"{table.shape[1]} values under {len(names)} names"
-            raise DataError(found, file=path, line=skip + 1, allowed="a name for each column")
+            found = f"found {table.shape[1]} values under {len(names)} names"
+            raise DataError(found, file=path, line=skip + 1, allowed="one name for each column")
         at = lower.index("cdf")
         other = 0 if at else 1
         return table[:, other].copy(), table[:, at].copy(), skip + 1

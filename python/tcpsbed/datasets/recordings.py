@@ -59,7 +59,7 @@ def open_values(spec: Mapping[str, Any], rate_hz: float, base: Path) -> Values:
         The file is absent, unreadable or not of its format; a key or a column does not exist.
     """
     if not (np.isfinite(rate_hz) and rate_hz > 0):
-        raise DataError(f"a rate of {rate_hz} Hz", allowed="a rate above 0")
+        raise DataError(f"found a rate of {rate_hz} Hz", allowed="a rate above 0, such as 1000 Hz")
     track = open_track(spec, base)
     wanted = track.columns(_columns(spec, track))
     values = resample(track, rate_hz, _number(spec, "start"), _number(spec, "stop"))[:, wanted]
@@ -75,12 +75,12 @@ def open_track(spec: Mapping[str, Any], base: Path) -> Track:
         name = guess(path)
     if name not in READERS:
         raise DataError(
-            f"format {name!r}", file=path, key="format", allowed=close_match(str(name), ["auto", *READERS])
+            f"found {name!r}", file=path, key="format", allowed=close_match(str(name), ["auto", *READERS])
         )
     for other, keys in OPTIONS.items():
         if given := [key for key in keys if key in spec and other != name]:
             allowed = f"only with format {other}"
-            raise DataError(f"{', '.join(given)} with format {name}", file=path, allowed=allowed)
+            raise DataError(f"found {', '.join(given)} with format {name}", file=path, allowed=allowed)
     track = READERS[name](path, **{key: spec[key] for key in OPTIONS.get(name, ()) if key in spec})
     _check_moves(track)
     return track
@@ -100,13 +100,13 @@ def _check_moves(track: Track) -> None:
     times_s = track.times_s
     if len(times_s) < 2:
         raise DataError(
-            "one row", file=track.path, allowed="a recording of at least two rows: its times are played"
+            "found one row", file=track.path, allowed="a recording of at least two rows: its times are played"
         )
     same = np.flatnonzero(~(np.diff(times_s) > 0.0))
     if len(same):
         row = int(same[0]) + 1
         raise DataError(
-            f"row {row + 1} at {times_s[row]:g} s, after a row at {times_s[row - 1]:g} s",
+            f"found row {row + 1} at {times_s[row]:g} s, after a row at {times_s[row - 1]:g} s",
             file=track.path,
             key="time",
             allowed="rising times: delete one of the two rows, or take another column with time",
@@ -116,7 +116,7 @@ def _check_moves(track: Track) -> None:
 def _known_keys(spec: Mapping[str, Any]) -> None:
     unknown = [key for key in spec if key not in KEYS]
     if unknown or "recording" not in spec:
-        found = f"unknown key {unknown[0]!r}" if unknown else "no recording named"
+        found = f"found the unknown key {unknown[0]!r}" if unknown else "found no recording"
         raise DataError(found, key="source", allowed=close_match(unknown[0] if unknown else "", KEYS))
 
 
@@ -130,7 +130,7 @@ def _columns(spec: Mapping[str, Any], track: Track) -> Sequence[int | str] | Non
     ):
         return columns
     raise DataError(
-        f"columns {columns!r}", file=track.path, key="columns", allowed="a list of names or numbers"
+        f"found {columns!r}", file=track.path, key="columns", allowed="a list of names or numbers"
     )
 
 
@@ -138,7 +138,9 @@ def _number(spec: Mapping[str, Any], key: str) -> float | None:
     value = spec.get(key)
     if value is None or (isinstance(value, int | float) and np.isfinite(value)):
         return value
-    raise DataError(f"{value!r}", file=str(spec["recording"]), key=key, allowed="a number of seconds")
+    raise DataError(
+        f"found {value!r}", file=str(spec["recording"]), key=key, allowed="a number of seconds, such as 1.5"
+    )
 
 
 def _scale(spec: Mapping[str, Any], columns: int) -> Values:
@@ -148,7 +150,7 @@ def _scale(spec: Mapping[str, Any], columns: int) -> Values:
         scale = np.array([np.nan])
     if not np.all(np.isfinite(scale)) or scale.shape not in ((), (columns,)):
         raise DataError(
-            f"{spec['scale']!r}",
+            f"found {spec['scale']!r}",
             file=str(spec["recording"]),
             key="scale",
             allowed=f"one number, or a list of {columns}",

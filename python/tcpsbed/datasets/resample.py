@@ -56,7 +56,7 @@ def _moments(track: Track, rate_hz: float, start_s: float | None, stop_s: float 
     start, stop = start_s or 0.0, length if stop_s is None else min(stop_s, length)
     if not 0.0 <= start <= stop:
         raise DataError(
-            f"no part from {start} s to {stop_s if stop_s is not None else length} s",
+            f"found no part from {start} s to {stop_s if stop_s is not None else length} s",
             file=track.path,
             key="start, stop",
             allowed=f"the recording is {length:.3f} s long",
@@ -65,7 +65,7 @@ def _moments(track: Track, rate_hz: float, start_s: float | None, stop_s: float 
     rows = int((stop - start) * rate_hz + 1e-6) + 1
     if rows > MOST_ROWS:
         raise DataError(
-            f"{rows} rows at {rate_hz:g} Hz from a recording of {length:.0f} s",
+            f"found {rows} rows at {rate_hz:g} Hz from a recording of {length:.0f} s",
             file=track.path,
             allowed=f"at most {MOST_ROWS} rows: choose a part with start and stop",
         )

@@ -11,6 +11,9 @@ from tcpsbed.datasets.formats.table import layout
 from tcpsbed.datasets.frames import MOST_FRAME_BYTES
 from tcpsbed.errors import DataError
 
+MOST_MS = 1e12
+"""Latest time of a trace."""
+
 
 def mahimahi(path: Path) -> NDArray[np.int64]:
     """Return the delivery opportunities of a Mahimahi trace (Netravali et al. 2015).
@@ -34,21 +37,25 @@ def mahimahi(path: Path) -> NDArray[np.int64]:
     inputs.regular(path, "a trace")
     values = numbers(path, None)
     if len(values) == 0:
-        raise DataError("no lines", file=path, allowed="a trace with at least one line")
+        raise DataError("found no lines", file=path, allowed="a trace with at least one line, such as 4")
     if values.shape[1] != 1:
-        raise DataError(
-            f"{values.shape[1]} values a line", file=path, line=1, allowed="one time in ms a line"
-        )
+        found = f"found {values.shape[1]} values in a line"
+        raise DataError(found, file=path, line=1, allowed="one time in ms per line, such as 4")
     times_ms = values[:, 0]
-    wrong = np.flatnonzero((times_ms != np.floor(times_ms)) | (times_ms < 0) | (times_ms > 1e12))
+    wrong = np.flatnonzero((times_ms != np.floor(times_ms)) | (times_ms < 0) | (times_ms > MOST_MS))
     if len(wrong):
         row = int(wrong[0])
         raise DataError(
-            f"{times_ms[row]:g}", file=path, line=row + 1, allowed="whole milliseconds, 0 or more"
+            f"found {times_ms[row]:g}",
+            file=path,
+            line=row + 1,
+            allowed=f"a time in whole milliseconds, from 0 to {MOST_MS:g}, such as 4",
         )
     check_times(path, times_ms / 1000.0, 1)
     if times_ms[-1] == 0:
-        raise DataError("a trace that ends at 0 ms", file=path, allowed="a last time above 0")
+        raise DataError(
+            "found a trace that ends at 0 ms", file=path, allowed="a last time above 0, such as 4"
+        )
     return times_ms.astype(np.int64) * 1_000_000
 
 
@@ -76,10 +83,10 @@ def frame_sizes(path: Path) -> NDArray[np.int64]:
     if len(wrong):
         row = int(wrong[0])
         raise DataError(
-            f"a frame of {sizes[row]:g} bytes",
+            f"found a frame of {sizes[row]:g} bytes",
             file=path,
             line=first_line + row,
-            allowed="more than 0, at most 16 MB",
+            allowed="a size above 0, at most 16 MB, such as 2000 bytes",
         )
     return np.ceil(sizes).astype(np.int64)
 
@@ -90,13 +97,18 @@ def _sizes(path: Path) -> tuple[NDArray[np.float64], int]:
     separator, names, skip = layout(path)
     values = numbers(path, separator, skip)
     if len(values) == 0:
-        raise DataError("no lines", file=path, allowed="a trace with at least one line")
+        raise DataError("found no lines", file=path, allowed="a trace with at least one line")
     lower = [name.lower() for name in names]
     for name, share in (("bytes", 1.0), ("bits", 1.0 / 8.0)):
         if name in lower[: values.shape[1]]:
             return values[:, lower.index(name)] * share, skip + 1
     if names:
+        columns = ", ".join(f"'{name}'" for name in names[:24])
         raise DataError(
-            f"columns {', '.join(names[:24])}", file=path, line=skip, allowed="a column bytes or bits"
+            f"found a header with the columns {columns}",
+            file=path,
+            line=skip,
+            allowed="a header with a column named bytes or bits, or only numbers: time (s), size (bits), "
+            "key frame (0 or 1)",
         )
     return (values[:, 0] if values.shape[1] == 1 else values[:, 1] / 8.0), skip + 1

@@ -65,7 +65,7 @@ class Track:
 
     def __post_init__(self) -> None:
         if len(self.times_s) == 0:
-            raise DataError("no samples", file=self.path, allowed="a recording with at least one row")
+            raise DataError("found no samples", file=self.path, allowed="a recording with at least one row")
 
     def column(self, wanted: int | str) -> list[int]:
         """Return the numbers of the columns meant by a number (from 0), a name, or the front part of names.
@@ -79,13 +79,13 @@ class Track:
             if len(found) > 1:
                 allowed = f"one of them by its number: {', '.join(map(str, found))}"
                 raise DataError(
-                    f"{len(found)} columns {wanted!r}", file=self.path, key="columns", allowed=allowed
+                    f"found {len(found)} columns {wanted!r}", file=self.path, key="columns", allowed=allowed
                 )
         else:
             found = [i for i, name in enumerate(self.names) if name.startswith((wanted + ".", wanted + "["))]
         if not found:
             raise DataError(
-                f"no column {wanted!r}",
+                f"found no column {wanted!r}",
                 file=self.path,
                 key="columns",
                 allowed=f"0 to {len(self.names) - 1}, or {_few(self.names)}",

@@ -45,22 +45,24 @@ def read(path: Path) -> Sound:
     """
     content = path.read_bytes()
     if content[:4] != b"RIFF" or content[8:12] != b"WAVE":
-        raise DataError("no RIFF/WAVE at its beginning", file=path, allowed="a wav file")
+        raise DataError(
+            "found no RIFF/WAVE at its beginning, so it is not a wav file", file=path, allowed="a wav file"
+        )
     sampling_hz = block = kind = 0
     for at, name, length, chunk in _chunks(content):
         if name == b"fmt " and len(chunk) >= 16:
             kind, _, sampling_hz, _, block, _ = struct.unpack_from("<HHIIHH", chunk)
             if kind not in CONSTANT or block == 0 or sampling_hz == 0:
-                found = f"format {kind}, {block} bytes a sample, {sampling_hz} Hz at byte {at}"
+                found = f"found format {kind}, {block} bytes a sample, {sampling_hz} Hz at byte {at}"
                 raise DataError(found, file=path, allowed="uncompressed sound")
         elif name == b"data" and length != UNKNOWN and length > len(chunk):
-            found = f"{len(chunk)} B of sound, and a header that says {length} B"
+            found = f"found {len(chunk)} B of sound, and a header that says {length} B"
             raise DataError(
                 found, file=path, allowed="a whole file: copy it again, or ffmpeg -i it whole.wav"
             )
         elif name == b"data" and block and len(chunk) >= block:
             return Sound(sampling_hz, block, chunk[: len(chunk) // block * block], kind)
-    raise DataError("no format or no samples", file=path, allowed="a wav file with sound")
+    raise DataError("found no format or no samples", file=path, allowed="a wav file with sound")
 
 
 def mono(sound: Sound, path: Path) -> NDArray[np.float64]:
@@ -75,12 +77,12 @@ def mono(sound: Sound, path: Path) -> NDArray[np.float64]:
 
     kinds = {(1, 2): ("<i2", 32_768.0), (3, 4): ("<f4", 1.0), (3, 8): ("<f8", 1.0)}
     if (sound.kind, sound.block) not in kinds:
-        found = f"format {sound.kind} of {sound.block} bytes a sample"
+        found = f"found format {sound.kind} of {sound.block} bytes a sample"
         raise DataError(found, file=path, allowed="one channel, 16 bit or float")
     name, full = kinds[sound.kind, sound.block]
     values = np.frombuffer(sound.samples, name).astype(np.float64) / full
     if not np.all(np.isfinite(values)):
-        raise DataError("a sample that is not finite", file=path, allowed="finite samples")
+        raise DataError("found a sample that is not finite", file=path, allowed="finite samples")
     return values
 
 

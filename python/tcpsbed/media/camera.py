@@ -242,15 +242,18 @@ class UserCamera:
         except TcpsbedError as error:
             raise HookError(f"camera {self.name}: {error}") from error
         except Exception as error:  # the user's code may fail in any way
-            raise HookError(f"camera {self.name}: {type(error).__name__}: {error}") from error
+            raise HookError(
+                f"camera {self.name}: its class raised {type(error).__name__}: {error}",
+                allowed="a class that opens its camera here, on the machine that runs its node",
+            ) from error
         self.width, self.height, self.stereo = width, height, stereo
         self.pictures: Iterator[tuple[int, Any]] | None = None
         if not hasattr(self.object, "frame") and not hasattr(self.object, "render"):
             if not hasattr(self.object, "__iter__"):
                 raise HookError(
-                    f"camera {self.name}: found neither frame(t_ns, index) nor render(camera, width, height), and it is "
-                    "no iterable",
-                    allowed="one of these",
+                    f"camera {self.name}: found no method that gives pictures",
+                    allowed="a class with frame(t_ns, index) or render(camera, width, height), or an iterable of "
+                    "(t_ns, picture)",
                 )
             self.pictures = iter(self.object)
 
@@ -265,7 +268,8 @@ class UserCamera:
         frame = np.asarray(self._taken(t_ns, index), dtype=np.uint8)
         want = (self.height, self.width * (2 if self.stereo else 1), 3)
         if frame.shape != want:
-            raise HookError(f"camera {self.name}: found a frame of shape {frame.shape}", allowed=str(want))
+            allowed = f"the shape {want}: height, width, 3 colours"
+            raise HookError(f"camera {self.name}: found a frame of shape {frame.shape}", allowed=allowed)
         return frame
 
     def _taken(self, t_ns: int, index: int) -> Any:
@@ -274,7 +278,10 @@ class UserCamera:
                 self.taken_ns, picture = next(self.pictures)
                 return picture
             except StopIteration:
-                raise HookError(f"camera {self.name}: has no more pictures") from None
+                raise HookError(
+                    f"camera {self.name}: has no more pictures",
+                    allowed="an iterable that does not end in the run",
+                ) from None
         if hasattr(self.object, "frame"):
             return self.object.frame(t_ns, index)
         eyes = ("left", "right") if self.stereo else ("camera",)

@@ -92,10 +92,10 @@ def profile_text(files: Sequence[Path], columns: Columns, quantile: float = 50.0
     one_way_ms = float(np.percentile(rtt_ms, quantile)) / 2
     if spread_ms > one_way_ms:
         found = (
-            f"found a deviation of {spread_ms * math.sqrt(2):g} ms of a round trip of {2 * one_way_ms:g} ms; "
-            f"a jitter that keeps the mean has at most {one_way_ms * math.sqrt(2):g} ms"
+            f"found a standard deviation of {spread_ms * math.sqrt(2):g} ms, too large for a round trip of "
+            f"{2 * one_way_ms:g} ms (at most {one_way_ms * math.sqrt(2):.3g} ms)"
         )
-        allowed = "a column of the short-term deviation in ms, a higher --quantile, or no --spread"
+        allowed = "a column with the short-term deviation in ms (is this one in µs?), a higher --quantile, or no --spread"
         raise DataError(found, file=files[0], key=columns.spread, allowed=allowed)
     shared = [f'delay = "{one_way_ms - spread_ms:.3f} ms"']
     if spread_ms:

@@ -150,9 +150,18 @@ class CoppeliaSim:
         except HookError:
             raise
         except Exception as error:  # the client raises what the simulator says, and what ZeroMQ does
+            said = f"{type(error).__name__}: {error}"
+            is_strange = isinstance(error, AttributeError | LookupError | TypeError)
+            if is_strange or type(error).__module__.partition(".")[0] in ("cbor2", "_cbor2"):
+                raise HookError(
+                    f"CoppeliaSim at {self._place}: found an answer that is not CoppeliaSim's ({said})",
+                    allowed="the host and port of a running CoppeliaSim with its ZeroMQ remote API "
+                    "(tcpsbed docs coppeliasim)",
+                ) from None
             raise HookError(
-                f"CoppeliaSim at {self._place}: {type(error).__name__}: {error}",
-                allowed="a running CoppeliaSim whose scene has these objects (tcpsbed docs coppeliasim)",
+                f"CoppeliaSim at {self._place}: {said}",
+                allowed="a running CoppeliaSim whose scene has all objects of joints and sensors "
+                "(tcpsbed docs coppeliasim)",
             ) from None
 
 

@@ -57,13 +57,16 @@ class Microscope:
         "pixel_nm": Param("number", ABOVE_ZERO, default="10", doc="width of a pixel of the height map"),
         "scan_hz": Param("number", ABOVE_ZERO, default="300", doc="measurements per second of a scan"),
         "speed_nm_s": Param("number", ABOVE_ZERO, default="20000", doc="speed of the tip"),
-        "settle_s": Param("number", 0, default="0.005", doc="mean duration of a measurement at its place"),
-        "settle_sd_s": Param("number", 0, default="0.001", doc="standard deviation of that duration"),
+        "settle_s": Param(
+            "number", 0, default="0.005", doc="mean time that one measurement takes once the tip is in place"
+        ),
+        "settle_sd_s": Param("number", 0, default="0.001", doc="standard deviation of that time"),
         "noise_nm": Param("number", 0, default="0.3", doc="standard deviation of a measured height"),
         "archive": Param(
             "output",
             default=None,
-            doc="file for every measurement, as a row of `ROW` in `tcpsbed/robots/microscope.py`",
+            doc="file to which each measurement is written, as one record of the numpy type `ROW` in "
+            "`tcpsbed/robots/microscope.py`",
         ),
         "seed": Param("count", 0, default="1", doc="seed of noise, jitter and the generated surface"),
     }

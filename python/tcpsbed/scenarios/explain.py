@@ -12,21 +12,48 @@ from tcpsbed.scenarios.origin import Key, Origin, dotted
 from tcpsbed.scenarios.units import shown
 
 _TYPES = {
-    "string_type": "text in quotes",
     "bool_type": "true or false",
     "int_type": "a whole number, such as 3",
     "float_type": "a number, such as 0.5",
-    "list_type": "a list",
     "tuple_type": "a list",
     "float_parsing": "a number, such as 0.5",
     "finite_number": "a finite number, such as 0.5",
 }
 
 
+_LISTS: dict[Any, str] = {
+    str: 'a list of texts, such as ["srv.entry"]',
+    int: "a list of whole numbers, such as [1, 2]",
+    float: "a list of numbers, such as [0.5]",
+}
+_PATTERNS = {
+    "^[DUSF]{1,1024}$": 'letters D (downlink), U (uplink), S (neither) and F (both), such as "DDDSU"',
+    "^operator:": '"operator:FILE.csv", a recording of an operator',
+}
+"""What text of a pattern is."""
+_TEXTS = {
+    "at": "ss-com",
+    "component": "srv",
+    "flow": "kinematic",
+    "flows": "kinematic",
+    "from": "home",
+    "link": "wan",
+    "node": "edge",
+    "on": "wan",
+    "points": "srv.entry",
+    "run": "./mine.py:Mine",
+    "to": "edge",
+}
+"""Examples of texts, by their key."""
+
+
 def explain(error: WrongTable, origin: Origin) -> ConfigError:
-    """The first thing that is wrong."""
+    """The first thing that is wrong; where a list may stand, too, it says so."""
     first = min(error.faults, key=lambda fault: fault.kind != "unknown")
     found, allowed = _sentences(first)
+    for fault in error.faults:
+        if fault.kind == "list_type" != first.kind and fault.place == first.place:
+            allowed += f", or {_list(fault)}"
     return origin.error(_key(first, origin.document), found, allowed)
 
 
@@ -57,7 +84,20 @@ def _sentences(fault: Fault) -> tuple[str, str]:
         return "found no kind", "a table with a kind"
     if kind == "dict_type":
         return found, _table(fault)
+    if kind == "list_type":
+        return found, _list(fault)
+    if kind == "string_type":
+        return found, _text(fault)
     return found, _TYPES.get(kind) or _limit(kind, context)
+
+
+def _list(fault: Fault) -> str:
+    return _LISTS.get(fault.context.get("of"), "a list")
+
+
+def _text(fault: Fault) -> str:
+    key = next((part for part in reversed(fault.place) if isinstance(part, str)), "")
+    return "text in quotes" + (f', such as "{_TEXTS[key]}"' if key in _TEXTS else "")
 
 
 def _table(fault: Fault) -> str:
@@ -79,7 +119,7 @@ def _limit(kind: str, context: Mapping[str, Any]) -> str:
         return f"{context['min_length']} or more in the list"
     if kind == "too_long":
         return f"{context['max_length']} in the list"
-    return f"text that matches {context['pattern']}"
+    return _PATTERNS[context["pattern"]]
 
 
 def _choice(value: str, expected: tuple[str | int, ...]) -> str:

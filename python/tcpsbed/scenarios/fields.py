@@ -287,11 +287,11 @@ def _literal(choices: tuple[Any, ...]) -> Reader:
 
 
 def _list(of: Any) -> Reader:
-    read = reader(of)
+    read, plain = reader(of), get_args(of)[0] if get_origin(of) is Annotated else of
 
     def items(value: Any, place: Place, faults: list[Fault]) -> Any:
         if not isinstance(value, list):
-            return faults.append(Fault("list_type", place, value, {}))
+            return faults.append(Fault("list_type", place, value, {"of": plain}))
         return [read(item, (*place, number), faults) for number, item in enumerate(value)]
 
     return items

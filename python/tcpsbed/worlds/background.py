@@ -27,7 +27,7 @@ def require(plan: dict[str, Any], hosting: Hosting) -> None:
     """Raises `WorldError` where background traffic shall be datagrams and the hosting has no ends for it."""
     if _as_datagrams(plan) and not hosting.datagrams:
         raise WorldError(
-            f'found "datagrams", for which the world {hosting.name} has no sockets',
+            f'found "datagrams", for which the world "{hosting.name}" has no sockets',
             key="real.background",
             allowed='"events", or --world namespaces, containers or mininet',
         )

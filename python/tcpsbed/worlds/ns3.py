@@ -230,7 +230,7 @@ def _unfit_nr(link: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         slots = ", ".join(f'"{slot_ns / 1e6:g} ms"' for slot_ns in _NUMEROLOGIES)
         yield "radio.slot", f'"{radio["slot_ns"] / 1e6:g} ms"', slots
     if not set("DF") & set(radio["pattern"]) or not set("UF") & set(radio["pattern"]):
-        yield "radio.pattern", f'"{radio["pattern"]}"', 'slots of both directions, such as "DDSU"'
+        yield "radio.pattern", f'"{radio["pattern"]}"', 'slots for both directions, such as "DDSU"'
     if radio["retransmissions"] not in (0, 3):
         yield "radio.retransmissions", f"{radio['retransmissions']}", "3, 0"
 

@@ -34,11 +34,11 @@ params! {
         force: Vec<usize> = List(&Count), "[0]", NOT_NEGATIVE, "which received values are forces, one per axis";
         position: Vec<usize> = List(&Count), "[1]", NOT_NEGATIVE, "which are positions of the follower, one per axis";
         command: Vec<usize> = List(&Count), "[0]", NOT_NEGATIVE, "which values of the command are positions of the operator, one per axis";
-        reaction: bool = Flag, "false", ANY, "whether forces are reactions of the environment, against the motion; else those of the follower";
+        reaction: bool = Flag, "false", ANY, "true: received forces push on the tool; false: the tool exerts them";
         stale_ms: f64 = Number, "5", POSITIVE, "age from which a sample counts as stale, in ms";
         fade_ms: f64 = Number, "100", POSITIVE, "time in which a force without a model fades, in ms";
         most_n_ms: f64 = Number, "0.05", POSITIVE, "largest change when switching to the model and back, in N per ms";
-        tell: bool = Flag, "true", ANY, "true: one more value of the output marks predicted forces";
+        tell: bool = Flag, "true", ANY, "true: one more value of the output is 1 if the others are predicted, otherwise 0";
     }
 }
 

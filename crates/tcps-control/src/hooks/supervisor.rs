@@ -49,7 +49,7 @@ params! {
         end_to_end_ms: f64 = Number, "1000", SOON_MS, "age since its origin at which a command is refused, in ms";
         clock_ms: f64 = Number, "50", DAY_MS, "largest difference between the clocks of the command's origin and of this node, in ms";
         measured: Option<Vec<usize>> = List(&Count), ABSENT, NOT_NEGATIVE, "which returned values are the follower's position, one for each value of a command";
-        start: Option<Vec<f64>> = List(&Number), ABSENT, ANY, "start of the follower, if it is not measured; absent: 0";
+        start: Option<Vec<f64>> = List(&Number), ABSENT, ANY, "position of the follower at the start, if it is not measured; absent: 0";
         workspace: Vec<[f64; 2]> = List(&Array(2, &Number)), "[]", -MOST..=MOST, "lowest and highest value, for all or each; absent: -10^6 and 10^6";
         recover_ms: f64 = Number, "50", DAY_MS, "how long commands must be good before they are trusted again, in ms";
         loss: f64 = Number, "0.5", SHARE, "share of commands lost that counts as bad";
@@ -62,9 +62,9 @@ params! {
         near: f64 = Number, "0.01", FAR, "distance at which follower and command count as together";
         action: Action = Choice(&["hold", "decelerate", "retreat", "zero", "agent"]), "decelerate", ANY, "what the follower does without commands";
         engage: Engage = Choice(&["auto", "near", "clutch"]), "auto", ANY, "how control resumes after a stop";
-        clutch: Option<usize> = Count, ABSENT, NOT_NEGATIVE, "which value of a command signals, above 0.5, that the operator holds the clutch; it is not passed on";
+        clutch: Option<usize> = Count, ABSENT, NOT_NEGATIVE, "index (from 0) of the value of a command that is above 0.5 while the clutch is closed; it is not passed on";
         agent: Option<Value> = Object, ABSENT, ANY, "the emergency agent: code, such as `\"./agent.py:Agent\"` or `{ run = \"…\", params = {…} }`";
-        reach: Option<f64> = Number, ABSENT, FAR, "farthest that the agent may move a value from its start; absent: without limit";
+        reach: Option<f64> = Number, ABSENT, FAR, "farthest that the agent may move a value from where it took over; absent: without limit";
         tell: bool = Flag, "false", ANY, "true: one more value of the output is the supervisor's state";
     }
 }
@@ -125,7 +125,8 @@ impl SupervisorHook {
         }
         if (p.engage == Engage::Clutch) != p.clutch.is_some() {
             let found = p.clutch.map_or(NOTHING.into(), |i| i.to_string());
-            let allowed = "engage = \"clutch\" and clutch, the number of its value, or neither";
+            let allowed =
+                "engage = \"clutch\" and clutch, the index of its value, such as clutch = 6, or neither";
             return Err(Fault::new("clutch", found, allowed));
         }
         let agent = agent.map(|hook| Agent { hook, room: vec![0.0; MOST_VALUES], bytes: [0], failed: false });

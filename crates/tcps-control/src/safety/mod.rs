@@ -1,10 +1,15 @@
-//! What the follower does when commands fail: states, thresholds, and motion that never breaks its limits.
+//! What the follower does when commands fail: states, thresholds, and motion that never exceeds its limits.
 //!
 //! ```text
-//!            age, loss, order, rate                age > hold                 age > stop
-//!  normal ◄─────────────────────► degraded ──┐  ┌──────────► hold ─────────────────────► safe stop
-//!    ▲                                       ▼  │             │ fresh for a while          │ and near, if asked for
-//!    └──────────── near the command ──────── recovering ◄─────┴────────────────────────────┘
+//!  ┌─ commands are followed ───────────────────────────┐
+//!  │           commands bad                            │
+//!  │  normal ────────────────► degraded                │
+//!  │   ▲  ▲                     │   │  ▲               │  age > hold_ms          age > stop_ms
+//!  │   │  └── good, and near ───┘   │  │ bad           │ ───────────────► hold ────────────────► safe stop
+//!  │   │                  good, far │  │               │                   │                         │
+//!  │   │                            ▼  │               │      commands good│      commands good, and │
+//!  │   └──── near the command ── recovering ◄──────────┼───────────────────┴──────── as engage says ─┘
+//!  └───────────────────────────────────────────────────┘
 //! ```
 
 mod health;

@@ -82,9 +82,9 @@ PROBE = (
     Metric("spans", "list of the same for segments that are neither a component nor a link, because"
         " points in between were not measured", of=_stretches("span"),
         parts=STRETCH, each=LIST, label="Spans as differences"),
-    spread("actuation_ms", "estimate of the hold-until-done point minus the exit of its component: the"
-        " time until the robot arrived", of=_actuation, label="actuation (held until done)",
-        shown=("mean", "ci95", "p50", "p99")),
+    spread("actuation_ms", "estimate of the point `held` minus the point before it on the path, the exit or"
+        " entry of the robot's component: the time until the robot arrived", of=_actuation,
+        label="actuation (held until done)", shown=("mean", "ci95", "p50", "p99")),
     Metric("clocks", "the two clocks of the round trips; null if commands are sent and answered at"
         " one node", of=lambda probe: probe.get("clocks"), parts=CLOCKS,
         table="Clocks of round trips"),

@@ -33,7 +33,9 @@ def read(path: Path) -> Track:
     values = numbers(path, None)
     names = [f"{arm}.{part}" for arm in ARMS for part in PARTS]
     if values.shape[1] != len(names):
-        raise DataError(f"{values.shape[1]} columns", file=path, allowed=f"{len(names)} columns (JIGSAWS)")
+        raise DataError(
+            f"found {values.shape[1]} columns", file=path, allowed=f"{len(names)} columns (JIGSAWS)"
+        )
     first_of_rotation = PARTS.index("rotation.11")
     blocks = [Block(BlockKind.ROTATION, arm * len(PARTS) + first_of_rotation) for arm in range(len(ARMS))]
     return Track(path, names, np.arange(len(values)) / RATE_HZ, values, blocks=blocks)

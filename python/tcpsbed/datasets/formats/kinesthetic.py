@@ -19,7 +19,7 @@ def read(path: Path) -> Track:
     """Read a recording; columns are named `force.x`, `velocity.x`, `position.x` and so on."""
     table = numbers(path, None, skip=1)
     if table.shape[1] != len(HEADER):
-        raise DataError(f"{table.shape[1]} columns", file=path, line=2, allowed=" ".join(HEADER))
+        raise DataError(f"found {table.shape[1]} columns", file=path, line=2, allowed=" ".join(HEADER))
     times_s = table[:, 0] / 1000.0
     check_times(path, times_s, 2)
     return Track(path, list(NAMES), times_s, table[:, 1:])

@@ -46,7 +46,9 @@ def read(path: Path, episode: int | None = None) -> Track:
     if path.is_dir():
         if not is_data_set(path):
             raise DataError(
-                "no meta/info.json in it", file=path, allowed="the folder of a data set of LeRobot"
+                "found no meta/info.json in this folder",
+                file=path,
+                allowed="the folder of a data set of LeRobot",
             )
         path, episode = file_of(path, episode or 0), episode or 0
     table = _episode(path, _parquet(path), episode)
@@ -58,7 +60,9 @@ def read(path: Path, episode: int | None = None) -> Track:
             names += _names(column, values.shape[1], features)
             parts.append(values)
     if not parts:
-        raise DataError("no column of numbers", file=path, allowed="an episode with action or observation.*")
+        raise DataError(
+            "found no column of numbers", file=path, allowed="an episode with action or observation.*"
+        )
     times_s = _times(path, table, features)
     action = [
         i for i, name in enumerate(names) if name == "action" or name.startswith(("action.", "action["))
@@ -95,11 +99,11 @@ def _path(folder: Path, episode: int, key: str, default: str, place: dict[str, A
             raise ValueError("it leads out of the data set, or is not a file pattern")
         path = folder / pattern.format(episode_index=episode, episode_chunk=chunk, **place)
     except (KeyError, IndexError, ValueError, AttributeError) as error:
-        found = f"{key} {pattern!r} ({error})"
+        found = f"found {pattern!r} ({error})"
         raise DataError(found, file=folder / "meta" / "info.json", key=key, allowed=default) from None
     if not path.is_file():
         allowed = f"0 to {info['total_episodes'] - 1}" if _is_count(info.get("total_episodes")) else "another"
-        raise DataError(f"no episode {episode}", file=path, key="episode", allowed=allowed)
+        raise DataError(f"found no episode {episode}", file=path, key="episode", allowed=allowed)
     return path
 
 
@@ -107,9 +111,7 @@ def _chunk_size(folder: Path, info: dict[str, Any]) -> int:
     size = info.get("chunks_size", 1000)
     if not _is_count(size):
         file = folder / "meta" / "info.json"
-        raise DataError(
-            f"chunks_size {size!r}", file=file, key="chunks_size", allowed="a whole number above 0"
-        )
+        raise DataError(f"found {size!r}", file=file, key="chunks_size", allowed="a whole number above 0")
     return int(size)
 
 
@@ -128,7 +130,7 @@ def _of_episode(folder: Path, episode: int, columns: dict[str, str]) -> dict[str
             return {name: table.column(column)[row].as_py() for name, column in columns.items()}
         known += len(indices)
     allowed = f"0 to {known - 1}" if known else "a data set with episodes"
-    raise DataError(f"no episode {episode}", file=folder, key="episode", allowed=allowed)
+    raise DataError(f"found no episode {episode}", file=folder, key="episode", allowed=allowed)
 
 
 def _parquet(path: Path, columns: list[str] | None = None) -> Any:
@@ -140,9 +142,11 @@ def _parquet(path: Path, columns: list[str] | None = None) -> Any:
         file = pq.ParquetFile(path)
         names = file.schema_arrow.names
         if len(set(names)) < len(names):
-            raise DataError("two columns of one name", file=path, allowed="columns of different names")
+            raise DataError("found two columns of one name", file=path, allowed="columns of different names")
         if missing := [name for name in columns or () if name not in names]:
-            raise DataError(f"no column {missing[0]}", file=path, allowed="a table of episodes of LeRobot v3")
+            raise DataError(
+                f"found no column {missing[0]}", file=path, allowed="a table of episodes of LeRobot v3"
+            )
         table = pa.Table.from_batches(_batches(path, file, columns))
     except (pa.ArrowException, OSError, ValueError) as error:  # the last: names that are not text
         said = str(error).partition("\n")[0].replace(f"Could not open Parquet input source '{path}': ", "")
@@ -155,16 +159,16 @@ def _batches(path: Path, file: Any, columns: list[str] | None) -> list[Any]:
     """The rows in parts, within a size limit: a few bytes of Parquet can encode any number of equal values."""
     if file.metadata.num_rows > MOST:
         allowed = f"an episode of at most {MOST} rows: take a part of it"
-        raise DataError(f"{file.metadata.num_rows} rows", file=path, allowed=allowed)
+        raise DataError(f"found {file.metadata.num_rows} rows", file=path, allowed=allowed)
     found, taken = [], 0
     for batch in file.iter_batches(batch_size=16_384, columns=columns):
         taken += batch.nbytes
         if taken > inputs.DATA_BYTES:
             allowed = f"an episode of at most {inputs.DATA_BYTES >> 20} MiB: take a part of it"
-            raise DataError("more values than fit", file=path, allowed=allowed)
+            raise DataError("found more values than fit", file=path, allowed=allowed)
         found.append(batch)
     if not found:
-        raise DataError("no samples", file=path, allowed="an episode with at least one row")
+        raise DataError("found no samples", file=path, allowed="an episode with at least one row")
     return found
 
 
@@ -177,15 +181,15 @@ def _episode(path: Path, table: Any, episode: int | None) -> Any:
         held = pc.unique(index).to_pylist()
         if episode is None and len(held) > 1:
             allowed = f"one of them, such as episode = {held[0]}"
-            raise DataError(f"{len(held)} episodes", file=path, key="episode", allowed=allowed)
+            raise DataError(f"found {len(held)} episodes", file=path, key="episode", allowed=allowed)
         if episode is not None:
             if episode not in held:
-                raise DataError(f"no episode {episode}", file=path, key="episode", allowed=_spelt(held))
+                raise DataError(f"found no episode {episode}", file=path, key="episode", allowed=_spelt(held))
             table = table.filter(pc.equal(index, episode))
     elif episode:
-        raise DataError("no column episode_index", file=path, key="episode", allowed="no key episode")
+        raise DataError("found no column episode_index", file=path, key="episode", allowed="no key episode")
     if table.num_rows == 0:
-        raise DataError("no samples", file=path, allowed="an episode with at least one row")
+        raise DataError("found no samples", file=path, allowed="an episode with at least one row")
     return table
 
 
@@ -210,7 +214,7 @@ def _numbers(path: Path, column: Any) -> Values | None:
         return None
     if not all_sound(values):
         raise DataError(
-            "a value that is not finite, or too large", file=path, allowed=f"numbers, at most {MOST:g}"
+            "found a value that is not finite, or too large", file=path, allowed=f"numbers, at most {MOST:g}"
         )
     return values
 
@@ -230,7 +234,7 @@ def _times(path: Path, table: Any, features: dict[str, Any]) -> Values:
     rate_hz = features.get("fps")
     if not isinstance(rate_hz, int | float) or not LEAST_FPS <= rate_hz <= MOST_FPS:
         allowed = f"a timestamp in s, or fps in info.json, {LEAST_FPS:g} to {MOST_FPS:g}"
-        raise DataError("no column timestamp", file=path, allowed=allowed)
+        raise DataError("found no column timestamp", file=path, allowed=allowed)
     return np.asarray(np.arange(table.num_rows) / rate_hz)
 
 

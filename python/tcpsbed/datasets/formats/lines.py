@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tcpsbed.datasets.track import Values
-from tcpsbed.errors import DataError
+from tcpsbed.errors import DataError, counted
 
 #: No recording has values beyond this in any unit; below it differences and squares of doubles do not overflow.
 MOST = 1e100
@@ -41,11 +41,14 @@ def numbers(path: Path, separator: str | None, skip: int = 0) -> Values:
         with path.open(encoding="utf-8") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an empty file is an error below, not a warning
             table = np.loadtxt(file, delimiter=separator, skiprows=skip, ndmin=2, dtype=np.float64)
+    except UnicodeDecodeError as error:
+        found = f"cannot be read as text (byte 0x{error.object[error.start]:02x} is not UTF-8)"
+        raise _bad_line(path, separator, skip) or _no_numbers(path, found) from error
     except (ValueError, OSError) as error:
-        raise _bad_line(path, separator, skip) or _no_numbers(path, str(error)) from error
+        raise _bad_line(path, separator, skip) or _no_numbers(path, f"cannot be read ({error})") from error
     if not all_sound(table):
         raise _bad_line(path, separator, skip) or _no_numbers(
-            path, "a value that is not finite, or too large"
+            path, "found a value that is not finite, or too large"
         )
     return table
 
@@ -56,7 +59,8 @@ def all_sound(values: Values) -> bool:
 
 
 def _no_numbers(path: Path, found: str) -> DataError:
-    return DataError(found, file=path, allowed=f"rows of finite numbers, at most {MOST:g}")
+    allowed = f'a text file with rows of finite numbers, at most {MOST:g}, such as "0.01 1.5"'
+    return DataError(found, file=path, allowed=allowed)
 
 
 def _bad_line(path: Path, separator: str | None, skip: int) -> DataError | None:
@@ -70,11 +74,11 @@ def _bad_line(path: Path, separator: str | None, skip: int) -> DataError | None:
             fields = text.split(separator)
             wrong = next((field for field in fields if not _sound(field)), None)
             if wrong is not None:
-                allowed = f"finite numbers, at most {MOST:g}"
-                return DataError(f"{wrong.strip()[:40]!r}", file=path, line=number, allowed=allowed)
+                allowed = f"finite numbers, at most {MOST:g}, such as 1.5"
+                return DataError(f"found {wrong.strip()[:40]!r}", file=path, line=number, allowed=allowed)
             if width and len(fields) != width:
-                found = f"{len(fields)} values"
-                return DataError(found, file=path, line=number, allowed=f"{width} as in the lines before")
+                found = f"found {counted(len(fields), 'value')}"
+                return DataError(found, file=path, line=number, allowed=f"{width}, as in the lines before")
             width = len(fields)
     return None
 
@@ -92,7 +96,7 @@ def check_times(path: Path, times_s: Values, first_line: int) -> None:
     if len(back):
         row = int(back[0]) + 1
         raise DataError(
-            f"time {times_s[row]:g} s after {times_s[row - 1]:g} s",
+            f"found the time {times_s[row]:g} s after {times_s[row - 1]:g} s",
             file=path,
             line=first_line + row,
             allowed="times that never go back",

@@ -29,7 +29,7 @@ def read(path: Path) -> Track:
     held = 0.0
     with path.open(encoding="utf-8", errors="replace") as file:
         if not looks_like(file.readline()):
-            raise DataError("another header", file=path, line=1, allowed=",".join(HEADER))
+            raise DataError("found a header with other columns", file=path, line=1, allowed=",".join(HEADER))
         for number, line in enumerate(file, start=2):
             if line.strip():
                 time_s, x, y, held = _event(path, number, line.split(","), held)
@@ -48,11 +48,11 @@ def _event(path: Path, line: int, fields: list[str], held: float) -> tuple[float
         button, state = fields[2].strip(), fields[3].strip()
     except (ValueError, IndexError) as error:
         raise DataError(
-            f"{','.join(fields)[:60]!r}", file=path, line=line, allowed=",".join(HEADER)
+            f"found {','.join(fields)[:60]!r}", file=path, line=line, allowed=",".join(HEADER)
         ) from error
     if not all_sound(np.array((time_s, x, y))):
         raise DataError(
-            "a value that is not finite, or too large",
+            "found a value that is not finite, or too large",
             file=path,
             line=line,
             allowed=f"numbers, at most {MOST:g}",

@@ -41,16 +41,16 @@ def read(
     separator, names, skip = layout(path)
     table = numbers(path, separator, skip)
     if len(table) == 0:
-        raise DataError("no samples", file=path, allowed="at least one row under the header")
+        raise DataError("found no samples", file=path, allowed="at least one row under the header")
     names = names or [str(i) for i in range(table.shape[1])]
     if len(names) != table.shape[1]:
-        found = f"{table.shape[1]} values under {len(names)} names"
-        raise DataError(found, file=path, line=skip + 1, allowed="a name for each column")
+        found = f"found {table.shape[1]} values under {len(names)} names"
+        raise DataError(found, file=path, line=skip + 1, allowed="one name for each column")
     at, unit = _time_column(path, names, time)
     if at is None:
         return _track(path, names, _regular(path, rate_hz, len(table)), table)
     if rate_hz is not None:
-        found = f"rate_hz beside the column of time {names[at]}"
+        found = f"found rate_hz beside the column of time {names[at]}"
         raise DataError(found, file=path, allowed="no rate_hz, or a file without a column of time")
     times_s = table[:, at] * _seconds(path, time_unit or unit)
     check_times(path, times_s, skip + 1)
@@ -68,7 +68,7 @@ def layout(path: Path) -> tuple[str | None, list[str], int]:
         if all(_is_number(field) for field in fields):
             return separator, [], number - 1
         return separator, fields, number
-    raise DataError("no rows", file=path, allowed="a table of numbers")
+    raise DataError("found no rows", file=path, allowed='a table of numbers, such as "0.01 1.5"')
 
 
 def _is_number(field: str) -> bool:
@@ -87,7 +87,7 @@ def _time_column(path: Path, names: list[str], wanted: str | int | None) -> tupl
     at = wanted if isinstance(wanted, int) else names.index(wanted) if wanted in names else -1
     if not 0 <= at < len(names):
         raise DataError(
-            f"no column {wanted!r}", file=path, key="time", allowed=close_match(str(wanted), names[:24])
+            f"found no column {wanted!r}", file=path, key="time", allowed=close_match(str(wanted), names[:24])
         )
     match = TIME_NAME.fullmatch(names[at])
     return at, match.group(2) if match else None
@@ -95,15 +95,19 @@ def _time_column(path: Path, names: list[str], wanted: str | int | None) -> tupl
 
 def _seconds(path: Path, unit: str | None) -> float:
     if unit is not None and unit.lower() not in SECONDS:
-        raise DataError(f"{unit!r}", file=path, key="time_unit", allowed=close_match(unit, SECONDS))
+        raise DataError(f"found {unit!r}", file=path, key="time_unit", allowed=close_match(unit, SECONDS))
     return SECONDS[(unit or "s").lower()]
 
 
 def _regular(path: Path, rate_hz: float | None, rows: int) -> Values:
     if rate_hz is None:
-        raise DataError("no column of time", file=path, allowed="name it with time, or give rate_hz")
+        raise DataError(
+            "found no column of time", file=path, allowed="a column named time, or the key rate_hz"
+        )
     if not (np.isfinite(rate_hz) and rate_hz > 0):
-        raise DataError(f"{rate_hz}", file=path, key="rate_hz", allowed="a number above 0")
+        raise DataError(
+            f"found {rate_hz}", file=path, key="rate_hz", allowed="a number above 0, such as 1000"
+        )
     return np.asarray(np.arange(rows) / rate_hz)
 
 

@@ -42,9 +42,9 @@ def read(path: Path, texture: int = 1) -> Track:
 def _row(file: Path, texture: int) -> Values:
     table = numbers(file, ",")
     if len(table) != TEXTURES:
-        raise DataError(f"{len(table)} rows", file=file, allowed=f"{TEXTURES} rows, a texture each")
+        raise DataError(f"found {len(table)} rows", file=file, allowed=f"{TEXTURES} rows, one per texture")
     if not 1 <= texture <= TEXTURES:
-        raise DataError(f"texture {texture}", file=file, key="texture", allowed=f"1 to {TEXTURES}")
+        raise DataError(f"found {texture}", file=file, key="texture", allowed=f"1 to {TEXTURES}")
     return np.asarray(table[texture - 1])
 
 
@@ -57,5 +57,5 @@ def _sound(folder: Path, texture: int) -> Values | None:
         return None
     found = wav.read(file)
     if found.sampling_hz != SOUND_HZ:
-        raise DataError(f"{found.sampling_hz} Hz", file=file, allowed=f"sound at {SOUND_HZ} Hz")
+        raise DataError(f"found {found.sampling_hz} Hz", file=file, allowed=f"sound at {SOUND_HZ} Hz")
     return wav.mono(found, file)

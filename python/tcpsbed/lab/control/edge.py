@@ -91,8 +91,7 @@ def find(scenario: scenarios.Scenario, hook: str | None = None) -> Edge:
     network, count = plan["network"], len(plan["nodes"])
     hop = _hop(network["links"], components[place - 1]["node"], there["node"])
     if hop is None:
-        found = f"found no link on the path where the edge could be placed before {there['name']}"
-        raise scenario.error(("components", there["name"], "node"), found, "links between the nodes")
+        raise _unlinked(scenario, network["vertices"], components[place - 1], there)
     vertices, model = network["vertices"], scenario.hooks[name]
     others = [one["node"] for one in plan["components"] if one is not here]
     return Edge(
@@ -111,6 +110,24 @@ def find(scenario: scenarios.Scenario, hook: str | None = None) -> Edge:
         routers=tuple(vertices[count:]),
         alone=here["node"] not in others and vertices[here["node"]] not in scenario.nodes,
     )
+
+
+def _unlinked(
+    scenario: scenarios.Scenario,
+    vertices: Sequence[str],
+    before: Mapping[str, Any],
+    there: Mapping[str, Any],
+) -> ConfigError:
+    """The error of two components between which the edge has no place."""
+    start, end = vertices[before["node"]], vertices[there["node"]]
+    found = f"found no link from {start} ({before['name']}) to {end} ({there['name']}): no place for the edge"
+    allowed = f'a link on this path, such as [links.l1] with from = "{start}" and to = "{end}"'
+    if start == end:
+        found = (
+            f"found {before['name']} and {there['name']} both at {start}: no place for the edge between them"
+        )
+        allowed = "different nodes with a link between them, such as [links.l1]"
+    return scenario.error(("components", there["name"], "node"), found, allowed)
 
 
 def _chosen(

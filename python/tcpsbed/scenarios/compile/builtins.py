@@ -145,7 +145,8 @@ def faulty(
     name = written.get(fault.key, fault.key)
     at, value = (*key, name) if name in given else key, given.get(name)
     if fault.found != _UNKNOWN:
-        found = f"no {_plain(name)}" if fault.found in ("nothing", "null") else fault.found
+        missing = f'no parameter "{_plain(name)}"'
+        found = missing if fault.found in ("nothing", "null") else fault.found
         if name in given and isinstance(value, str | int | float) and " beside " not in found:
             found = shown(value)
         elif name and name not in given and not found.startswith("no "):
@@ -164,7 +165,7 @@ def faulty(
         own = f"{name}_{dimension.suffix}"
         if dimension.suffix and own in known and name in given:
             return error(at, f"found {shown(value)}", dimension.allowed())
-    found = f'found "{name}", no parameter of {owner}'
+    found = f'found "{name}", which is not a parameter of {owner}'
     return error(key, found, close_match(name, [_plain(one) for one in known]))
 
 

@@ -42,11 +42,18 @@ def read(scenario: Scenario, key: Key, reader: Callable[[], _T]) -> _T:
     try:
         return reader()
     except DataError as error:
-        where = f" in {Path(error.file).name}" if error.file else ""
-        where += f", line {error.line}" if error.line is not None else ""
         at = (*key, *map(_written, (error.key or "").split(", "))) if error.key else key
         allowed = _written(error.allowed or "a file that can be read")
-        raise scenario.error(at, f"found {_written(error.found)}{where}", allowed) from None
+        raise scenario.error(at, _placed(error), allowed) from None
+
+
+def _placed(error: DataError) -> str:
+    """What was found, with the file and its line."""
+    found, file = _written(error.found), Path(error.file).name if error.file else ""
+    line = f", line {error.line}" if error.line is not None else ""
+    if not found.startswith("found "):
+        return f"found {file}{line}, which {found}" if file else found
+    return found + (f" in {file}{line}" if file else line)
 
 
 def _written(text: str) -> str:

@@ -144,7 +144,10 @@ def _hosts(result: Found) -> Iterator[str]:
             yield f"host {host['name']} was lost at {host['lost_at_s']:.1f} s: {host['lost']}"
         error_ms = (host["clock_error_ns"] + abs(host["clock_drift_ns"])) / NS_PER_MS
         if error_ms > HOST_CLOCK_MS:
-            yield f"the clock of host {host['name']} is known to ±{error_ms:.2f} ms: delays to and from it are as uncertain"
+            yield (
+                f"the clock of host {host['name']} is known to ±{error_ms:.2f} ms: "
+                "delays to and from this host have the same uncertainty"
+            )
 
 
 def _clocks(analysis: Found) -> Iterator[str]:

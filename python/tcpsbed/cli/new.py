@@ -15,7 +15,7 @@ from tcpsbed.cli.failures import guarded
 from tcpsbed.errors import ConfigError
 from tcpsbed.nearest import close_match
 
-HELP = """Write a controller, queue, robot or the like of your own to start from: code, a scenario and a test.
+HELP = """Write a short, working controller, queue, robot or the like for you to change: code, a scenario and a test.
 
 \b
 Example:
@@ -23,7 +23,7 @@ Example:
   tcpsbed run calm.toml
   pytest test_calm.py             needs pytest
 
-What is written works and is short: change it. Nothing is overwritten.
+Nothing is overwritten.
 """
 KINDS = {
     "component": ("own_component", "Smoother"),

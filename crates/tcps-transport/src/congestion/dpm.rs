@@ -270,19 +270,19 @@ fn guarded(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateControlle
 pub(crate) const STEP: Entry<Controller> = merging(
     25,
     "dpm",
-    "the published rule: 8 rises of the averaged delay to k_max, steady delay down by one",
+    "the published rule: after 8 rises of the averaged delay k becomes k_max; while delay is steady k falls by one",
     with!(Published, Repeats),
     Hears::Delays,
     step,
 );
 /// `dpm-multistep` in a scenario.
 pub(crate) const MULTISTEP: Entry<Controller> =
-    merging(26, "dpm-multistep", "up by one as well", with!(Published, Repeats), Hears::Delays, multistep);
+    merging(26, "dpm-multistep", "as dpm, but k also rises by one at a time", with!(Published, Repeats), Hears::Delays, multistep);
 /// `dpm-holdup` in a scenario.
 pub(crate) const HOLDUP: Entry<Controller> = merging(
     27,
     "dpm-holdup",
-    "holds just above the k that was congested",
+    "as dpm, but k stays one above the congested value for hold before it falls back to it",
     with!(Published, Repeats, Holdup),
     Hears::Delays,
     holdup,
@@ -291,7 +291,7 @@ pub(crate) const HOLDUP: Entry<Controller> = merging(
 pub(crate) const GUARDED: Entry<Controller> = merging(
     28,
     "dpm-g",
-    "guarded: the queue implied by delays must be empty before k falls, and raises k by itself",
+    "as dpm, with a guard: k falls only while the queue computed from delays is nearly empty, and a long queue raises k",
     with!(Published, Repeats, Guarded),
     Hears::Delays,
     guarded,

@@ -130,8 +130,8 @@ Numbers are means over the seeds. Behind ± is half of the 95 % interval of the 
 
 | column | meaning |
 |---|---|
-| SNR | SNR of the force that a zero-order hold displays. The reference is the same force without losses, with every \
-sample delayed by the smallest delay of this run. `exact` means that only rounding to 4-byte floats is left |
+| SNR | SNR of the force that a zero-order hold displays. The reference is the same force without losses, \
+with every sample delayed by the smallest delay of this run. `exact` means that only rounding to 4-byte floats is left |
 | delay | [one-way delay](glossary.md#one-way-delay) of the force: mean / 99th percentile / largest of all seeds |
 | late | share of force samples with more than 30 ms of delay |
 | lost | share of force samples that never arrived. Samples that a sampler or transport \
@@ -147,7 +147,8 @@ assume a bottleneck of 1.5 Mbit/s, also in the calm scenario, whose bottleneck h
 |---|---|
 | `weber` | a Weber [deadband](glossary.md#deadband) in front of the transport suppresses force samples |
 | `k = 4` | the transport merges four samples into one packet ([k](glossary.md#k)) |
-| `10 ms`, `100 ms` | with `scream` and `gcc`: target of the queueing delay. `gcc` without such a text has only its adaptive threshold |
+| `10 ms`, `100 ms` | with `scream` and `gcc`: target of the queueing delay. \
+`gcc` without such a text has only its adaptive threshold |
 | `8 ms`, `15 ms`, `20 ms` | `merge-span`: span of samples in a packet. `repeat`: time between copies. \
 `smoothed-sctp`: playout delay |
 | `1.1 Mbit/s`, `1.4 Mbit/s` | the rate that the transport is told: `capacity` of `visual-haptic`, `rate` of `alphan` |

@@ -347,8 +347,14 @@ fn by_queue(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateControll
 }
 
 /// `dpm-q` in a scenario.
-pub(crate) const ENTRY: Entry<Controller> =
-    merging(29, "dpm-q", "sets k by the residual queueing delay of each packet", with!(Given), Hears::Delays, by_queue);
+pub(crate) const ENTRY: Entry<Controller> = merging(
+    29,
+    "dpm-q",
+    "sets k by the residual queueing delay of each packet",
+    with!(Given),
+    Hears::Delays,
+    by_queue,
+);
 
 #[cfg(test)]
 mod tests {

@@ -45,8 +45,7 @@ params! {
 pub(crate) const ENTRY: Entry<Make> = Entry {
     id: 8,
     name: "smoothed-sctp",
-    doc:
-        "retransmits key samples; the receiver plays out in order (after Dodeller and Georganas 2004)",
+    doc: "retransmits key samples; the receiver plays out in order (after Dodeller and Georganas 2004)",
     params: &[Mtu::TABLE, Overhead::TABLE, Given::TABLE, Keys::TABLE],
     make: |params, side, ctx| Ok(Box::new(SmoothedSctp::from_params(params, side, ctx)?)),
 };

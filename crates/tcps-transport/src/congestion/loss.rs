@@ -56,7 +56,7 @@ params! {
         k_max: u8 = Count, "4", SAMPLES, "most samples in a packet";
         loss: f64 = Share, "1 %", 0.0..=1.0, "share of packets lost above which a report is bad";
         persist: u32 = Count, "2", 1.0..=100.0, "reports in a row before k changes";
-        event: f64 = Share, "50 %", 0.0..=1e6, "difference from the previous sample that is an event";
+        event: f64 = Number, "0.5", 0.0..=1e6, "difference from the previous sample that is an event, as a multiple of that sample";
     }
 }
 

@@ -104,8 +104,8 @@ AFTER = (
 
 HEAD = """# Which transport is best in which network?
 
-For the choice of a transport. Every transport runs in the same scenarios. The tables rank them by the signal-to-noise
-ratio ([SNR](glossary.md#snr)) of the force that the operator feels.
+For the choice of a transport. All transports but three run in the same scenarios. The tables rank them by the
+signal-to-noise ratio ([SNR](glossary.md#snr)) of the force that the operator feels.
 
 ```sh
 tcpsbed run scenarios/ranking-busy.toml --set 'channels.session.transport="dpm-q"'   # one row, one seed
@@ -130,8 +130,8 @@ Numbers are means over the seeds. Behind ± is half of the 95 % interval of the 
 
 | column | meaning |
 |---|---|
-| SNR | SNR of the force as a zero-order hold displays it, compared with a network with the smallest delay \
-and no losses. `exact` means that only rounding to 4-byte floats is left |
+| SNR | SNR of the force that a zero-order hold displays. The reference is the same force without losses, \
+with every sample delayed by the smallest delay of this run. `exact` means that only rounding to 4-byte floats is left |
 | delay | [one-way delay](glossary.md#one-way-delay) of the force: mean / 99th percentile / largest of all seeds |
 | late | share of force samples with more than 30 ms of delay |
 | lost | share of force samples that never arrived. Samples that a sampler or transport \
@@ -140,27 +140,31 @@ and no losses. `exact` means that only rounding to 4-byte floats is left |
 arrived |
 | rate | bit rate of the session on the return path, with all headers |
 
-A text behind the comma of a name is a setting. All other settings have their defaults. Only `dpm-g` and `dpm-q` are
-told the rate of the bottleneck, 1.5 Mbit/s.
+A text behind the comma of a name is a setting. All other settings have their defaults. So `dpm-g` and `dpm-q` always
+assume a bottleneck of 1.5 Mbit/s, also in the calm scenario, whose bottleneck has 5 Mbit/s.
 
 | text behind the comma | meaning |
 |---|---|
 | `weber` | a Weber [deadband](glossary.md#deadband) in front of the transport suppresses force samples |
 | `k = 4` | the transport merges four samples into one packet ([k](glossary.md#k)) |
-| `10 ms`, `100 ms` | with `scream` and `gcc`: target of the queueing delay. `gcc` alone has an adaptive threshold |
+| `10 ms`, `100 ms` | with `scream` and `gcc`: target of the queueing delay. \
+`gcc` without such a text has only its adaptive threshold |
 | `8 ms`, `15 ms`, `20 ms` | `merge-span`: span of samples in a packet. `repeat`: time between copies. \
 `smoothed-sctp`: playout delay |
-| `1.1 Mbit/s`, `1.4 Mbit/s` | `visual-haptic`: capacity, and `alphan`: rate, that the transport is told |
+| `1.1 Mbit/s`, `1.4 Mbit/s` | the rate that the transport is told: `capacity` of `visual-haptic`, `rate` of `alphan` |
 | `one way` | all packets use the same link. `multipath` then sends both copies of a packet over this link |
 | `duplicate`, `split` | with `multipath` over two links: each packet over both links, or each packet over \
 one of them |
 
 * {trend} use the published rule with `trend = "ends"`, one of its
   [readings](telehaptic.md#readings-of-the-published-rule).
-* These transports are our versions **after** papers that leave details open ([transports](transports.md)). They are not
-  the programs of the authors: {after}.
+* The transports {after} are our versions **after** papers that leave details open ([transports](transports.md)). \
+They are not the programs of the authors.
 * {unranked} are not in the tables.
-  The first would have to know the future, the second needs a controller of the user, the third has no virtual time.
+  The first would have to know the future, the second needs a controller of the user, the third does not run in virtual
+  time.
+* With `weber`, `no-merge` and `napas` lose most pictures, even on the calm network. They carry sound and pictures only in
+  packets with force samples, and the sampler sends few of those. The ranking is by force alone.
 """
 NOTES = {
     "busy": """Half of the cross traffic has a constant bit rate. The other half is noisy: the rate is drawn anew for each
@@ -184,8 +188,8 @@ STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
 TWO_WAYS = """## Two paths: each link loses 5 % of packets in bursts of two
 
-`scenarios/two-ways.toml` has the same session over two links. The second link carries packets with code point 3. The
-rate is that of the first link.
+`scenarios/two-ways.toml` has the same session over two links. The second link carries only packets with the code point
+([DSCP](glossary.md#dscp)) 3. The column "rate" counts the first link only.
 """
 
 

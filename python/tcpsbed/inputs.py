@@ -126,6 +126,21 @@ def toml(text: str) -> dict[str, Any]:
     return tables
 
 
+def tables(text: str, file: Path) -> dict[str, Any]:
+    """The tables of a file in TOML, from its text.
+
+    Raises
+    ------
+    DataError
+        It is no TOML, or too deep.
+    """
+    try:
+        return toml(text)
+    except (ValueError, RecursionError) as error:
+        found = f"found invalid TOML ({error})"
+        raise DataError(found, file=file, allowed='TOML, with text in quotes: key = "15 ms"') from None
+
+
 def _shallow(tables: dict[str, Any]) -> None:
     level: list[Any] = [tables]
     for _ in range(DEEPEST + 1):

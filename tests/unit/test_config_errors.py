@@ -264,8 +264,8 @@ OVERRIDES = {
     "allowed: kinematic, haptic (did you mean kinematic?)",
     "flows.kinematic.rate=2 khz": 'flows.kinematic.rate: found "2 khz", with the unknown unit "khz" (did you mean kHz?); '
     'allowed: a frequency such as "1 kHz" (Hz, kHz, MHz, fps)',
-    "duration": "found no KEY=VALUE in one line of text; allowed: KEY=VALUE, such as 'traffic.cbr.rate=\"310 kbit/s\"'",
-    "a b=3": 'found "a b", which is not a key; allowed: KEY=VALUE, such as \'traffic.cbr.rate="310 kbit/s"\'',
+    "duration": 'found no "=" after a key; allowed: KEY=VALUE on one line, such as --set \'duration="5 s"\'',
+    "a b=3": 'found "a b", which is not a key; allowed: KEY=VALUE on one line, such as --set \'duration="5 s"\'',
 }
 
 

@@ -206,7 +206,7 @@ MISTAKES = {
     "sim for virtual": typed("run my.toml --world sim", "did you mean virtual?"),
     "half a world misspelt": typed("run my.toml --world process+emulater", "did you mean process+emulator?"),
     "an option without a unit": typed("run my.toml --duration 10", '"10 ms" or "10 s"'),
-    "a key set without a value": typed("run my.toml --set links.l1.rate", "allowed: KEY=VALUE, such as"),
+    "a key set without a value": typed("run my.toml --set links.l1.rate", "allowed: KEY=VALUE on one line"),
     "a key set without a unit": typed("run my.toml --set links.l1.rate=10", '"10 bit/s" or "10 Mbit/s"'),
     "a table set misspelt": typed("run my.toml --set link.l1.rate=1", "did you mean links?"),
     "a link set that is not there": typed("run my.toml --set links.l2.rate=1", 'found "l2"; allowed: l1'),

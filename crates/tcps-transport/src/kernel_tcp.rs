@@ -54,10 +54,10 @@ pub struct Settings {
 params! {
     /// Of a connection.
     pub(crate) struct Given {
-        congestion: Option<String> = Text, ABSENT, ANY, "congestion control, by its name in the kernel; absent: the kernel's default";
+        congestion: Option<String> = Text, ABSENT, ANY, "congestion control, by its name in the kernel; default that of the kernel";
         no_delay: bool = Flag, "true", ANY, "whether small segments are sent at once (no Nagle algorithm)";
-        send_buffer_bytes: Option<u32> = Bytes, ABSENT, 4096.0..=1e8, "bytes kept until acknowledged; absent: the kernel's own";
-        receive_buffer_bytes: Option<u32> = Bytes, ABSENT, 4096.0..=1e8, "bytes kept until read; absent: the kernel's own";
+        send_buffer_bytes: Option<u32> = Bytes, ABSENT, 4096.0..=1e8, "bytes kept until acknowledged; default that of the kernel";
+        receive_buffer_bytes: Option<u32> = Bytes, ABSENT, 4096.0..=1e8, "bytes kept until read; default that of the kernel";
         queue_bytes: usize = Bytes, "262144 B", ROOM, "bytes that wait before the send buffer; samples without room are refused and counted";
         give_up_ns: Time = Ns, "10 s", 1e8..=3.6e12, "how long sent bytes may stay unacknowledged before the connection ends";
     }

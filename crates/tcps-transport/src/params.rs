@@ -42,7 +42,7 @@ params! {
     /// How a telehaptic packet is made.
     pub(crate) struct Packing {
         strict_two_subheaders: bool = Flag, "false", ANY, "whether sound and picture have a sub-header each on the wire; not beside overhead";
-        multiplexer: Option<String> = Choice(&["strict", "first-come"]), ABSENT, ANY, "whether sound goes first, or what arrived first; absent: strict, of hoip first-come";
+        multiplexer: Option<String> = Choice(&["strict", "first-come"]), ABSENT, ANY, "what goes first: sound, or what arrived first; default `\"strict\"`, for `hoip` `\"first-come\"`";
     }
 }
 params! {

@@ -76,10 +76,7 @@ def listed(registry: Path = REGISTRY) -> dict[str, Recording]:
         The registry cannot be read, or says something that cannot be.
     """
     text = inputs.text(registry, "a list of recordings in TOML")
-    try:
-        tables = inputs.toml(text)
-    except (ValueError, RecursionError) as error:
-        raise DataError(str(error), file=registry, allowed="TOML") from None
+    tables = inputs.tables(text, registry)
     if hidden := inputs.unprintable(tables):
         found = f"found {inputs.unseen(hidden[1])}"
         key = ".".join(map(str, hidden[0]))
@@ -103,15 +100,24 @@ class _Entry:
         """The value of a key: of the kind of an example."""
         if not isinstance(self.table, dict):
             allowed = "a table as in the list that ships, with what, licence, source, files"
-            raise self.error("", f"found {self.table!r:.80}", allowed)
+            raise self.error("", f"found {_said(self.table)}", allowed)
         value = self.table.get(key, default)
         if not isinstance(value, type(example)) or isinstance(value, bool):
-            found = "is missing" if value is None else f"found {value!r:.80}"
-            raise self.error(key, found, f"{_KINDS[type(example)]}, such as {key} = {json.dumps(example)}")
+            found = "is missing" if value is None else f"found {_said(value)}"
+            if isinstance(example, list):
+                allowed = f"a list of tables, such as {key} = [{{ path = ... }}], or [[{self.key}.{key}]]"
+            else:
+                allowed = f"{_KINDS[type(example)]}, such as {key} = {json.dumps(example)}"
+            raise self.error(key, found, allowed)
         return value
 
 
-_KINDS = {str: "text", int: "a whole number", list: "a list of tables"}
+_KINDS = {str: "text", int: "a whole number"}
+
+
+def _said(value: Any) -> str:
+    """A value of TOML in a message."""
+    return "one table" if isinstance(value, dict) else f"{json.dumps(value, default=str):.80}"
 
 
 def _recording(entry: _Entry) -> Recording:

@@ -258,9 +258,12 @@ def _override(origin: Origin, text: str) -> None:
 
 def _assignment(text: str) -> dict[str, Any]:
     key, equals, value = text.partition("=")
-    allowed = "KEY=VALUE, such as 'traffic.cbr.rate=\"310 kbit/s\"'"
-    if not equals or not key.strip() or "\n" in text or not _encodable(text):
-        raise ConfigError("found no KEY=VALUE in one line of text", file=place_of(text), allowed=allowed)
+    allowed = "KEY=VALUE on one line, such as --set 'duration=\"5 s\"'"
+    found = 'no "=" after a key' if not equals or not key.strip() else ""
+    found = "a line break" if "\n" in text else found
+    found = found if _encodable(text) else "bytes that are not UTF-8"
+    if found:
+        raise ConfigError(f"found {found}", file=place_of(text), allowed=allowed)
     for candidate in (value, json.dumps(value.strip())):
         try:
             return inputs.toml(f"{key}={candidate}")

@@ -25,7 +25,7 @@ params! {
     /// Parameters.
     #[derive(Copy)]
     pub(crate) struct Params {
-        most_alpha_n_s_m: Option<f64> = Number, ABSENT, NOT_NEGATIVE, "largest damping alpha of the device, in N s/m; the rest stays as a debt. Absent: no limit";
+        most_alpha_n_s_m: Option<f64> = Number, ABSENT, NOT_NEGATIVE, "largest damping alpha of the device, in N s/m; the rest stays as a debt; default no limit";
         correction_hz: f64 = Number, "5", NOT_NEGATIVE, "rate of drift correction, in 1/s; 0: none";
         credit_j: f64 = Number, "5e-4", NOT_NEGATIVE, "initial energy of the follower's account, in J";
         damping_n_s_m: f64 = Number, "5", NOT_NEGATIVE, "damping of the device, in N s/m";

@@ -32,7 +32,7 @@ params! {
         tool_rad: [f64; 2] = Array(2, &Number), "[1.5707963267948966, 0.0]", ANY, "pitch and roll of the tool, in rad";
         values: Vec<f64> = List(&Number), "[0.032, 0.01]", ANY, "outputs for the states of the wheel";
         state: usize = Count, "0", NOT_NEGATIVE, "the state at the start, from 0";
-        rest_ms: f64 = Number, "50", NOT_NEGATIVE, "time after a click in which further clicks do not count, in ms";
+        rest_ms: f64 = Number, "50", NOT_NEGATIVE, "time after a notch of the wheel in which further notches do not count, in ms";
     }
 }
 

@@ -43,7 +43,7 @@ params! {
         eyes: usize = Count, "1", 1.0..=2.0, "2 for pictures of two eyes side by side";
         position: Vec<usize> = List(&Count), "[]", NOT_NEGATIVE, "which values of the other flows are the tool's position";
         pixels: Vec<[f64; 2]> = List(&Array(2, &Number)), "[]", ANY, "for each of them, pixels to the right and down per unit, of the picture or the tool in it";
-        tool: Option<[f64; 2]> = Array(2, &Number), ABSENT, ANY, "pixel of the tool at position zero; absent: the picture moves";
+        tool: Option<[f64; 2]> = Array(2, &Number), ABSENT, ANY, "pixel of the tool at position zero; without it the picture moves";
         force: Vec<usize> = List(&Count), "[]", NOT_NEGATIVE, "which values are the force, in N";
         mark: Option<usize> = Count, ABSENT, NOT_NEGATIVE, "which value marks, above 0.5, predicted force and position";
         stale_ms: f64 = Number, "100", POSITIVE, "age from which a picture counts as stale, in ms";

@@ -45,7 +45,7 @@ params! {
         degraded_ms: f64 = Number, "20", SOON_MS, "age beyond which commands count as bad, in ms";
         hold_ms: f64 = Number, "50", SOON_MS, "age beyond which commands are not followed, in ms";
         stop_ms: f64 = Number, "500", SOON_MS, "age beyond which the follower stops, in ms";
-        horizon_ms: Option<f64> = Number, ABSENT, DAY_MS, "age of the received sample up to which a command predicted from it is followed, in ms; absent: `hold_ms`";
+        horizon_ms: Option<f64> = Number, ABSENT, DAY_MS, "age of the received sample up to which a command predicted from it is followed, in ms; default `hold_ms`";
         end_to_end_ms: f64 = Number, "1000", SOON_MS, "age since its origin at which a command is refused, in ms";
         clock_ms: f64 = Number, "50", DAY_MS, "largest difference between the clocks of the command's origin and of this node, in ms";
         measured: Option<Vec<usize>> = List(&Count), ABSENT, NOT_NEGATIVE, "which returned values are the follower's position, one for each value of a command";
@@ -54,7 +54,7 @@ params! {
         recover_ms: f64 = Number, "50", DAY_MS, "how long commands must be good before they are trusted again, in ms";
         loss: f64 = Number, "0.5", SHARE, "share of commands lost that counts as bad";
         reordered: f64 = Number, "0.2", SHARE, "share of commands out of order that counts as bad";
-        least_hz: f64 = Number, "0", 0.0..=1e6, "lowest rate of commands, in Hz; 0: any";
+        least_hz: f64 = Number, "0", 0.0..=1e6, "lowest rate of commands, in Hz; 0 means any";
         speed: f64 = Number, "1", RATE, "highest speed of a value, in units per second";
         acceleration: f64 = Number, "10", RATE, "highest deceleration when coming to rest, in units per second squared";
         slowly: f64 = Number, "0.5", PART, "share of the speed while degraded or recovering";

@@ -22,7 +22,7 @@ params! {
     pub struct Params {
         c: f64 = Number, "2", 1.0..=f64::INFINITY, "factor by which h falls at `t0`, above 1";
         t0_ns: Time = Ns, "200 ms", 0.0..=1e15, "time of the step";
-        plant: Option<Named> = Object, ABSENT, ANY, "what the command moves: a plant of `docs/step.md`, such as `\"lag\"` or `{ kind = \"lag\", time_constant = \"5 ms\" }`, or code of your own; without it `\"static\"`";
+        plant: Option<Named> = Object, ABSENT, ANY, "what the command moves: a plant of `docs/step.md`, such as `\"lag\"` or `{ kind = \"lag\", time_constant = \"5 ms\" }`, or code of your own; default `\"static\"`";
     }
 }
 

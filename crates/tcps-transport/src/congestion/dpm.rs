@@ -184,9 +184,9 @@ params! {
         k_max: u8 = Count, "4", SAMPLES, "most samples in a packet";
         differences: usize = Count, "8", 2.0..=super::trend::MOST_VALUES as f64, "number of averaged delays in a trend";
         alpha: f64 = Number, "0.2", 0.001..=1.0, "weight of the newest delay";
-        tolerance: f64 = Number, "0.1", 0.0..=1.0, "largest difference of steady values, as a share";
+        tolerance: f64 = Share, "10 %", 0.0..=1.0, "largest difference between steady values";
         settle: String = Choice(&["generation", "round-trip", "never"]), "generation", ANY, "what is ignored after a change of k";
-        trend: Option<String> = Choice(&Trend::NAMES), ABSENT, ANY, "definition of a trend; absent: ends, of dpm-g strict";
+        trend: Option<String> = Choice(&Trend::NAMES), ABSENT, ANY, "definition of a trend; default `\"ends\"`, for `dpm-g` `\"strict\"`";
     }
 }
 
@@ -199,7 +199,7 @@ params! {
 params! {
     /// Of holding up.
     pub(super) struct Holdup {
-        hold_ns: Time = Ns, "500 ms", MINUTE, "how long k stays above one that was congested";
+        hold_ns: Time = Ns, "500 ms", MINUTE, "how long k stays one above the value that was congested";
     }
 }
 params! {
@@ -210,7 +210,7 @@ params! {
         bottleneck_bps: f64 = Bps, "1.5 Mbit/s", 1.0..=1e12, "rate of the narrowest link";
         hops: u32 = Count, "1", 0.0..=100.0, "store-and-forward links in a row";
         increase: String = Choice(&["to-most", "by-one"]), "to-most", ANY, "how k rises";
-        hold_ns: Option<Time> = Ns, ABSENT, MINUTE, "how long k stays above one that was congested";
+        hold_ns: Option<Time> = Ns, ABSENT, MINUTE, "how long k stays one above the value that was congested";
     }
 }
 

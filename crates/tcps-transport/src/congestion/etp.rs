@@ -105,7 +105,7 @@ params! {
     struct Given {
         gap_ns: Time = Ns, "16 ms", PERIOD, "longest gap between packets";
         congested: f64 = Number, "1.25", 1.0..=100.0, "multiple of the smallest round trip above which the gap doubles";
-        clear: f64 = Number, "1.1", 1.0..=100.0, "multiple of it below which the gap shrinks";
+        clear: f64 = Number, "1.1", 1.0..=100.0, "multiple of the smallest round trip below which the gap shrinks";
     }
 }
 
@@ -129,7 +129,7 @@ fn etp(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, 
 pub(crate) const ENTRY: Entry<Controller> = merging(
     33,
     "etp",
-    "the gap between packets doubles when the round trip rises, samples within it are skipped (after Wirz 2008)",
+    "leaves a gap between packets, which doubles when the round trip rises; skips samples within it (after Wirz 2008)",
     with!(Given),
     Hears::Delays,
     etp,

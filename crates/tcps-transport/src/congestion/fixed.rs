@@ -52,7 +52,7 @@ fn fixed(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, Transp
 params! {
     /// Of a timetable.
     struct Moments {
-        at_ms: Vec<Time> = List(&Count), "[]", 0.0..=9e12, "moments, in ms";
+        at_ms: Vec<Time> = List(&Count), "[]", 0.0..=9e12, "times at which k changes, in ms";
         k: Vec<u8> = List(&Count), "[]", SAMPLES, "samples per packet from each time on";
     }
 }
@@ -71,12 +71,12 @@ pub(crate) const NO_MERGE: Entry<Controller> =
     merging(20, "no-merge", "one fragment per packet", with!(), Hears::Nothing, no_merge);
 /// `fixed-k` in a scenario.
 pub(crate) const FIXED: Entry<Controller> =
-    merging(23, "fixed-k", "always k", with!(Always), Hears::Nothing, fixed);
+    merging(23, "fixed-k", "k is always the parameter k", with!(Always), Hears::Nothing, fixed);
 /// `timetable-k` in a scenario.
 pub(crate) const TIMETABLE: Entry<Controller> = merging(
     24,
     "timetable-k",
-    "k[i] from at_ms[i] on: an oracle that knows the future",
+    "k is k[i] from at_ms[i] on: an oracle, because it knows the future",
     with!(Moments),
     Hears::Nothing,
     timetable,

@@ -91,7 +91,7 @@ params! {
     /// Of the rule.
     struct Given {
         k_max: u8 = Count, "4", SAMPLES, "most samples in a packet";
-        deltas: u32 = Count, "60", 1.0..=1000.0, "estimates that the detector adds up; 1 is the text of the draft";
+        deltas: u32 = Count, "60", 1.0..=1000.0, "number of estimates that the detector adds up; 1 follows the text of the draft";
         target_ns: Option<Time> = Ns, ABSENT, PERIOD, "queue above which a delay also counts as over-use";
     }
 }
@@ -106,7 +106,7 @@ fn gcc(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, 
 pub(crate) const ENTRY: Entry<Controller> = Entry {
     id: 36,
     name: "gcc",
-    doc: "by the rate of Google congestion control (draft-ietf-rmcat-gcc-02)",
+    doc: "keeps the rate of Google congestion control (draft-ietf-rmcat-gcc-02)",
     params: with!(Given, Telling),
     make: Controller {
         merging: Some(Merging { hears: Hears::Arrivals, first_come: false, make: gcc }),

@@ -54,9 +54,9 @@ params! {
     /// Of the rule.
     struct Given {
         k_max: u8 = Count, "4", SAMPLES, "most samples in a packet";
-        loss: f64 = Number, "0.01", 0.0..=1.0, "share of packets lost above which a report is bad";
+        loss: f64 = Share, "1 %", 0.0..=1.0, "share of packets lost above which a report is bad";
         persist: u32 = Count, "2", 1.0..=100.0, "reports in a row before k changes";
-        event: f64 = Number, "0.5", 0.0..=1e6, "difference from the previous sample that is an event, as a share";
+        event: f64 = Number, "0.5", 0.0..=1e6, "difference from the previous sample that is an event, as a multiple of that sample";
     }
 }
 
@@ -78,7 +78,7 @@ fn loss_triggered(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController
 pub(crate) const ENTRY: Entry<Controller> = merging(
     22,
     "loss-triggered",
-    "k + 1 after reports of losses, k - 1 after some without (after Lee and Kim 2007)",
+    "k rises by one after reports of losses, and falls by one after reports without (after Lee and Kim 2007)",
     with!(Given),
     Hears::Reports,
     loss_triggered,

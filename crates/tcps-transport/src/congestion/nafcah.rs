@@ -55,7 +55,7 @@ fn nafcah(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController
 pub(crate) const ENTRY: Entry<Controller> = merging(
     31,
     "nafcah",
-    "the triggers of dpm on the round trip of probes (after Kokkonis 2015)",
+    "as dpm-multistep, by the round trip of probes (after Kokkonis 2015)",
     with!(dpm::Published, Probing),
     Hears::RoundTrips,
     nafcah,

@@ -59,7 +59,7 @@ fn napas(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>
 pub(crate) const ENTRY: Entry<Controller> = merging(
     32,
     "napas",
-    "dpm on samples that passed a sampler (after Gokhale 2018)",
+    "dpm for samples that passed a sampler (after Gokhale 2018)",
     with!(dpm::Published, dpm::Repeats, Given),
     Hears::Delays,
     napas,

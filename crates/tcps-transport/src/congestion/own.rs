@@ -16,7 +16,7 @@ params! {
 params! {
     /// What it learns.
     pub(crate) struct Learning {
-        learns: String = Choice(&["delays", "reports", "round-trips", "arrivals"]), "delays", ANY, "feedback that the controller receives beside delays";
+        learns: String = Choice(&["delays", "reports", "round-trips", "arrivals"]), "delays", ANY, "feedback that the controller receives besides delays";
     }
 }
 
@@ -33,7 +33,7 @@ fn own(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController>, 
 pub(crate) const ENTRY: Entry<Controller> = Entry {
     id: 38,
     name: "telehaptic",
-    doc: "by a rate controller of your own",
+    doc: "sets k by a rate controller of your own",
     params: with!(Code, Learning, Probing, Telling),
     make: Controller {
         merging: Some(Merging { hears: Hears::Nothing, first_come: false, make: own }),

@@ -102,7 +102,7 @@ fn perception(params: &Params<'_>) -> Result<Perception, TransportError> {
 pub(crate) const ENTRY: Entry<Controller> = merging(
     34,
     "pahcp",
-    "a deadband that grows with the queue; nothing is merged",
+    "skips samples within a deadband that grows with the queue; merges nothing",
     with!(Given),
     Hears::Delays,
     pahcp,

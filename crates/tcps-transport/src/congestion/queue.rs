@@ -298,19 +298,19 @@ params! {
         k_drain: u8 = Count, "6", SAMPLES, "largest k while a queue drains";
         bottleneck_bps: f64 = Bps, "1.5 Mbit/s", 1.0..=1e12, "rate of the narrowest link";
         hops: u32 = Count, "1", 0.0..=100.0, "store-and-forward links in a row";
-        alarm_ns: Time = Ns, "0.8 ms", MINUTE, "queue that raises an alarm: time";
-        alarm_packets: f64 = Number, "1", 0.0..=60e9, "queue that raises an alarm: and this many packets of cross traffic";
+        alarm_ns: Time = Ns, "0.8 ms", MINUTE, "queue that raises an alarm; `alarm_packets` adds to it";
+        alarm_packets: f64 = Number, "1", 0.0..=60e9, "added to `alarm`: this many times P, the time of a packet of cross traffic at the bottleneck";
         empty_ns: Time = Ns, "0.5 ms", MINUTE, "queue that counts as empty";
-        window_ns: Time = Ns, "30 ms", MINUTE, "window of cross traffic: time";
-        window_packets: f64 = Number, "25", 0.0..=60e9, "window of cross traffic: and this many packets of it";
-        spare_ns: Time = Ns, "0.5 ms", MINUTE, "spare room: time";
-        spare_packets: f64 = Number, "0.7", 0.0..=60e9, "spare room: and this many packets of cross traffic";
-        stay_ns: Time = Ns, "30 ms", MINUTE, "how long k stays at least: time";
-        stay_packets: f64 = Number, "15", 0.0..=60e9, "how long k stays at least: and this many packets of cross traffic";
-        trial_ns: Time = Ns, "15 ms", MINUTE, "how long a smaller k is tried: time";
-        trial_packets: f64 = Number, "5", 0.0..=60e9, "how long a smaller k is tried: and this many packets of cross traffic";
-        calm_ns: Time = Ns, "0.9 ms", MINUTE, "queue that counts as calm: time";
-        calm_packets: f64 = Number, "0.25", 0.0..=60e9, "queue that counts as calm: and this many packets of cross traffic";
+        window_ns: Time = Ns, "30 ms", MINUTE, "time over which cross traffic is measured; `window_packets` adds to it";
+        window_packets: f64 = Number, "25", 0.0..=60e9, "added to `window`: this many times P, the time of a packet of cross traffic at the bottleneck";
+        spare_ns: Time = Ns, "0.5 ms", MINUTE, "excess of cross traffic in this window that is tolerated; `spare_packets` adds to it";
+        spare_packets: f64 = Number, "0.7", 0.0..=60e9, "added to `spare`: this many times P, the time of a packet of cross traffic at the bottleneck";
+        stay_ns: Time = Ns, "30 ms", MINUTE, "shortest time at one k before a smaller one is tried; `stay_packets` adds to it";
+        stay_packets: f64 = Number, "15", 0.0..=60e9, "added to `stay`: this many times P, the time of a packet of cross traffic at the bottleneck";
+        trial_ns: Time = Ns, "15 ms", MINUTE, "how long a smaller k is tried; `trial_packets` adds to it";
+        trial_packets: f64 = Number, "5", 0.0..=60e9, "added to `trial`: this many times P, the time of a packet of cross traffic at the bottleneck";
+        calm_ns: Time = Ns, "0.9 ms", MINUTE, "largest mean queue with which such a trial succeeds; `calm_packets` adds to it";
+        calm_packets: f64 = Number, "0.25", 0.0..=60e9, "added to `calm`: this many times P, the time of a packet of cross traffic at the bottleneck";
         retry_ns: Time = Ns, "150 ms", MINUTE, "time before a failed k is tried again";
     }
 }
@@ -347,8 +347,14 @@ fn by_queue(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateControll
 }
 
 /// `dpm-q` in a scenario.
-pub(crate) const ENTRY: Entry<Controller> =
-    merging(29, "dpm-q", "by residual queueing delay per packet", with!(Given), Hears::Delays, by_queue);
+pub(crate) const ENTRY: Entry<Controller> = merging(
+    29,
+    "dpm-q",
+    "sets k by the residual queueing delay of each packet",
+    with!(Given),
+    Hears::Delays,
+    by_queue,
+);
 
 #[cfg(test)]
 mod tests {

@@ -56,7 +56,7 @@ fn by_report(params: &Params<'_>, _: Time) -> Result<Box<dyn RateController>, Tr
 pub(crate) const ENTRY: Entry<Controller> = merging(
     37,
     "rtcp-report",
-    "by the mean delay of a receiver report every 500 ms",
+    "sets k by the mean delay of a receiver report every 500 ms",
     with!(Given),
     Hears::Reports,
     by_report,

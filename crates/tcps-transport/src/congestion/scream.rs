@@ -243,7 +243,7 @@ fn scream(params: &Params<'_>, period_ns: Time) -> Result<Box<dyn RateController
 pub(crate) const ENTRY: Entry<Controller> = merging(
     35,
     "scream",
-    "merging by the rate of SCReAM (RFC 8298)",
+    "keeps the rate of SCReAM by merging (RFC 8298)",
     with!(Given, Telling),
     Hears::Arrivals,
     scream,

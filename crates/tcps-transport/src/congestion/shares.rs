@@ -82,7 +82,7 @@ params! {
     struct Given {
         step_bytes: f64 = Number, "2", 0.0..=1000.0, "growth of sound and picture bytes in a fragment";
         congested_above_ns: Time = Ns, "5 ms", MINUTE, "queue above which the path is congested";
-        event: f64 = Number, "0.5", 0.0..=1e6, "difference from the previous sample that is an event, as a share";
+        event: f64 = Number, "0.5", 0.0..=1e6, "difference from the previous sample that is an event, as a multiple of that sample";
         event_span_ns: Time = Ns, "100 ms", MINUTE, "pause of sound and picture after an event";
     }
 }

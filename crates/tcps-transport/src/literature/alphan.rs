@@ -36,7 +36,7 @@ params! {
     /// Of its queues.
     pub(crate) struct Given {
         queues: usize = Count, "4", 1.0..=8.0, "number of priorities";
-        rate_bps: Option<f64> = Bps, ABSENT, 1e3..=4_294_967_295.0, "rate at which queues are served; absent: without limit";
+        rate_bps: Option<f64> = Bps, ABSENT, 1e3..=4_294_967_295.0, "rate at which queues are served; default no limit";
     }
 }
 

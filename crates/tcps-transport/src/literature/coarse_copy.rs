@@ -43,7 +43,7 @@ params! {
 pub(crate) const ENTRY: Entry<Make> = Entry {
     id: 3,
     name: "coarse-copy",
-    doc: "each packet adds the upper halves of the 4-byte values of an earlier sample",
+    doc: "each packet also carries the upper halves of the 4-byte values of an earlier sample",
     params: &[Mtu::TABLE, Overhead::TABLE, Given::TABLE],
     make: |params, side, ctx| Ok(Box::new(CoarseCopy::from_params(params, side, ctx)?)),
 };

@@ -43,7 +43,7 @@ params! {
 pub(crate) const ENTRY: Entry<Make> = Entry {
     id: 4,
     name: "irtp",
-    doc: "key samples until acknowledged, others at a rate of window over round trip, halved at a loss (after Ping 2005)",
+    doc: "retransmits key samples; others leave at the rate window over round trip, which a loss halves (after Ping 2005)",
     params: &[Mtu::TABLE, Overhead::TABLE, Keys::TABLE, Given::TABLE],
     make: |params, side, ctx| Ok(Box::new(Irtp::from_params(params, side, ctx)?)),
 };

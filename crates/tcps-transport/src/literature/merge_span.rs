@@ -26,7 +26,7 @@ const LONGEST_BYTES: usize = 256;
 params! {
     /// What is merged.
     pub(crate) struct Given {
-        span_ns: Time = Ns, "8 ms", 1e6..=50e6, "span of samples in a packet";
+        span_ns: Time = Ns, "8 ms", 1e6..=50e6, "span of the samples in a packet";
     }
 }
 
@@ -34,7 +34,7 @@ params! {
 pub(crate) const ENTRY: Entry<Make> = Entry {
     id: 5,
     name: "merge-span",
-    doc: "the samples of a fixed span in a packet (after Fujimoto and Ishibashi 2005)",
+    doc: "puts the samples of a fixed span into one packet (after Fujimoto and Ishibashi 2005)",
     params: &[Overhead::TABLE, Given::TABLE],
     make: |params, side, ctx| Ok(Box::new(MergeSpan::from_params(params, side, ctx)?)),
 };

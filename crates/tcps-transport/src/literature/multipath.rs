@@ -34,8 +34,8 @@ enum Mode {
 params! {
     /// Which way datagrams go.
     pub(crate) struct Given {
-        mode: String = Choice(&["duplicate", "split"]), "duplicate", ANY, "every datagram on both paths, or each on one";
-        share: Option<f64> = Number, ABSENT, 0.0..=1.0, "with split: share of the second path; half";
+        mode: String = Choice(&["duplicate", "split"]), "duplicate", ANY, "every datagram over both paths, or each over one";
+        share: Option<f64> = Share, ABSENT, 0.0..=1.0, "with `split`: share of datagrams on the second path; default `\"50 %\"` with `split`";
         // One for local use: RFC 2474 §6, pool 2.
         dscp: u8 = CodePoint, "3", 0.0..=63.0, "code point of packets on the second path";
     }
@@ -45,7 +45,7 @@ params! {
 pub(crate) const ENTRY: Entry<Make> = Entry {
     id: 6,
     name: "multipath",
-    doc: "two paths: every datagram on both, or a share of them on the second",
+    doc: "sends every datagram over two paths, or a share of them over the second",
     params: &[Given::TABLE, Mtu::TABLE, Overhead::TABLE],
     make: |params, side, ctx| Ok(Box::new(Multipath::from_params(params, side, ctx)?)),
 };

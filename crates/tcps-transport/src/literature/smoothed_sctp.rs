@@ -37,7 +37,7 @@ const IN_A_ROW: u32 = 50;
 params! {
     /// When samples are given out.
     pub(crate) struct Given {
-        playout_ns: Time = Ns, "20 ms", 0.0..=100e6, "delay added to the smallest one";
+        playout_ns: Time = Ns, "20 ms", 0.0..=100e6, "delay that playout adds to the smallest one";
     }
 }
 
@@ -45,8 +45,7 @@ params! {
 pub(crate) const ENTRY: Entry<Make> = Entry {
     id: 8,
     name: "smoothed-sctp",
-    doc:
-        "key samples until acknowledged; the receiver plays out in order (after Dodeller and Georganas 2004)",
+    doc: "retransmits key samples; the receiver plays out in order (after Dodeller and Georganas 2004)",
     params: &[Mtu::TABLE, Overhead::TABLE, Given::TABLE, Keys::TABLE],
     make: |params, side, ctx| Ok(Box::new(SmoothedSctp::from_params(params, side, ctx)?)),
 };

@@ -50,7 +50,7 @@ params! {
 pub(crate) const ENTRY: Entry<Make> = Entry {
     id: 9,
     name: "visual-haptic",
-    doc: "force at once; sound, then picture fill what a known capacity leaves (after Cizmeci 2014)",
+    doc: "force leaves at once; sound, then picture fill the rest of a known capacity (after Cizmeci 2014)",
     params: &[Overhead::TABLE, Given::TABLE],
     make: |params, side, ctx| Ok(Box::new(VisualHaptic::from_params(params, side, ctx)?)),
 };

@@ -69,19 +69,19 @@ params! {
     pub(crate) struct Given {
         identity: bool = Flag, "true", ANY, "whether a header extension carries number and origin of a sample";
         mode: String = Choice(&["stream", "stop_and_wait"]), "stream", ANY, "whether each packet waits for the echo of the previous one";
-        motion_every: Option<u32> = Count, ABSENT, 1.0..=8000.0, "multimodal samples: every n-th packet has the first 12 B";
+        motion_every: Option<u32> = Count, ABSENT, 1.0..=8000.0, "for multimodal samples: every n-th packet has the first 12 B";
         redundancy: String = Choice(&["none", "rfc2198", "ulpfec", "flexfec"]), "none", ANY, "older payloads in newer packets, or XOR parity";
-        distance: Option<u32> = Count, ABSENT, 1.0..=15.0, "with rfc2198: age of the older payload, in samples; 1";
-        columns: Option<u32> = Count, ABSENT, 1.0..=48.0, "with ulpfec or flexfec: parity after so many packets; 4";
-        rows: Option<u32> = Count, ABSENT, 1.0..=48.0, "with flexfec: more than one adds parity of columns; 1";
+        distance: Option<u32> = Count, ABSENT, 1.0..=15.0, "with `rfc2198`: age of the older payload, in samples; default `1` with `rfc2198`";
+        columns: Option<u32> = Count, ABSENT, 1.0..=48.0, "with `ulpfec` or `flexfec`: number of packets after which parity is sent; default `4` with parity";
+        rows: Option<u32> = Count, ABSENT, 1.0..=48.0, "with `flexfec`: number of rows, more than one adds parity of columns; default `1` with `flexfec`";
         profile: String = Choice(&["avpf", "avp", "avp_reduced"]), "avpf", ANY, "when reports are sent";
-        report_ns: Option<Time> = Ns, ABSENT, 10e6..=60e9, "with avpf: mean time between reports; 500 ms";
+        report_ns: Option<Time> = Ns, ABSENT, 10e6..=60e9, "with `avpf`: mean time between reports; default `\"500 ms\"` with `avpf`";
         bandwidth_bps: f64 = Bps, "1 Mbit/s", 8e3..=4e9, "bandwidth of the session; reports take at most 5 %";
         feedback_ns: Option<Time> = Ns, ABSENT, 1e6..=10e9, "time between feedback on each packet (RFC 8888)";
-        least_bps: Option<f64> = Bps, ABSENT, 1e3..=4e9, "with congestion: the lowest rate; 100 kbit/s";
+        least_bps: Option<f64> = Bps, ABSENT, 1e3..=4e9, "with `congestion`: the lowest rate; default `\"100 kbit/s\"` with `congestion`";
         extended: bool = Flag, "false", ANY, "whether reports carry reference times and summaries (RFC 3611)";
         nack: u32 = Count, "0", 0.0..=10.0, "most requests for a missing packet";
-        reorder_ns: Option<Time> = Ns, ABSENT, 0.0..=1e9, "with nack: how long a gap may be due to reordering; 1 ms";
+        reorder_ns: Option<Time> = Ns, ABSENT, 0.0..=1e9, "with `nack`: how long a gap may be due to reordering; default `\"1 ms\"` with `nack`";
     }
 }
 

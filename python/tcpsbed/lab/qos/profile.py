@@ -137,10 +137,7 @@ def _bounds(rule: Rule) -> str:
 
 def read(text: str, file: Path) -> Profile:
     """A profile from its text; `file` is what messages name and where its paths start."""
-    try:
-        tables = inputs.toml(text)
-    except (ValueError, RecursionError) as error:
-        raise DataError(str(error), file=file, allowed="TOML") from None
+    tables = inputs.tables(text, file)
     if hidden := inputs.unprintable(tables):
         key = ".".join(map(str, hidden[0]))
         found = f"found {inputs.unseen(hidden[1])}"

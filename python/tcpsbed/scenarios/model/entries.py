@@ -298,11 +298,12 @@ def page(room: str) -> str:
 
 
 def table(found: dict[str, Entry]) -> str:
-    """The parameters of entries in a table."""
+    """The parameters of entries in a table. The text of one without a value may end with "; default ..."."""
     rows: dict[tuple[str, str], list[str]] = {}
     for entry in found.values():
         for param in entry["params"]:
-            row = f"| `{param['name']}` | {_kind(param)} | {_default(param)} |", f"| {param['doc']} |"
+            doc, _, absent = param["doc"].partition("; default ")
+            row = f"| `{param['name']}` | {_kind(param)} | {absent or _default(param)} |", f"| {doc} |"
             rows.setdefault(row, []).append(f"`{entry['name']}`")
     lines = "".join(f"{key} {', '.join(names)} {doc}\n" for (key, doc), names in rows.items())
     return f"| key | type | default | of | meaning |\n|---|---|---|---|---|\n{lines}"

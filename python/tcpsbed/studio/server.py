@@ -25,23 +25,26 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tcpsbed import views
+from tcpsbed import console, views
 from tcpsbed.console.server import MOST_BYTES, MOST_GREETING_S, Door
 from tcpsbed.media.packages import need
 from tcpsbed.studio.collector import Collector
 from tcpsbed.studio.feed import HEADER, PLAN, ROWS, SCENARIO, SPLIT, TEXT
 
 PAGE = Path(__file__).parent / "page"
+CONSOLE = Path(console.__file__).parent
 VENDOR = Path(views.__file__).parent / "vendor"
 FILES = {
     "/": (PAGE / "index.html", "text/html"),
-    "/studio.js": (PAGE / "studio.js", "text/javascript"),
-    "/studio.css": (PAGE / "studio.css", "text/css"),
+    **{f"/{file.name}": (file, "text/javascript") for file in PAGE.glob("*.js")},
+    **{f"/{file.name}": (file, "text/css") for file in PAGE.glob("*.css")},
+    **{f"/{name}": (CONSOLE / name, "text/javascript") for name in ("hand.js", "pictures.js")},
     "/uplot.js": (VENDOR / "uPlot.iife.min.js", "text/javascript"),
     "/uplot.css": (VENDOR / "uPlot.min.css", "text/css"),
 }
-POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:"
-"""uPlot sets styles of its elements."""
+POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; "
+POLICY += "connect-src 'self' ws://127.0.0.1:*"
+"""uPlot sets styles of its elements; a demonstration's console has a port of its own."""
 EVERY_S = 0.05
 """Time between two messages to a viewer."""
 NOW_EVERY_S = 0.25

@@ -307,7 +307,7 @@ function sliders(/** @type {{name: string, link: any}} */ { name, link }) {
   return box;
 }
 
-function ask(/** @type {any} */ event, /** @type {string} */ text, /** @type {() => void} */ done = () => {}) {
+export function ask(/** @type {any} */ event, /** @type {string} */ text, /** @type {() => void} */ done = () => {}) {
   const id = crypto.randomUUID();
   waiting.set(id, (told) => {
     if (told.refused) note(`${text}: refused: ${told.refused}`, now_s, true);

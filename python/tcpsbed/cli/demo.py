@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import typer
 
@@ -118,7 +118,7 @@ def _show(
     with ExitStack() as stays:
         with session.place(scenario, out) as place:
             feed = stays.enter_context(Feed(place.path, place.shown, steering=steering, port=port))
-            address = _address(feed.address, scenario.name, console)
+            address = _address(feed.address, scenario, console)
             print(f"demo: {address}", flush=True)
             if not no_browser:
                 open_browser(address)
@@ -136,13 +136,15 @@ def _show(
     refuse_errors(summary)
 
 
-def _address(studio: str, tour: str, console: Console | None) -> str:
+def _address(studio: str, scenario: Scenario, console: Console | None) -> str:
     """The page with its tour, and with the console where there is one; what follows the # stays in the browser."""
-    if console is None:
-        return f"{studio}#tour={tour}"
-    at = urlsplit(studio)
-    console.guests = {f"http://{name}:{at.port}" for name in ("127.0.0.1", "localhost")}
-    return f"{studio}#tour={tour}&console=127.0.0.1:{console.port}&key={quote(console.token)}"
+    given = {"tour": scenario.name}
+    if console is not None:
+        at = urlsplit(studio)
+        console.guests = {f"http://{name}:{at.port}" for name in ("127.0.0.1", "localhost")}
+        given |= {"console": f"127.0.0.1:{console.port}", "key": console.token}
+        given["fps"] = f"{scenario.flows['video'].rate_hz:g}"
+    return f"{studio}#{urlencode(given, safe=':')}"
 
 
 def open_browser(address: str) -> None:

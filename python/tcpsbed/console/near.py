@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tcpsbed.media import picture_code
 from tcpsbed.media.line import NEAR, Screen
-from tcpsbed.robots.camera import CameraSource, Picture
+from tcpsbed.robots.camera import CameraSource
+
+if TYPE_CHECKING:
+    from tcpsbed.robots.camera import Picture
 
 
 class NearCamera(CameraSource):

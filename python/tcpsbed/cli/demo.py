@@ -47,7 +47,9 @@ def register(app: typer.Typer) -> None:
 def demo(
     what: Annotated[
         str,
-        typer.Argument(metavar="[arm|network]", help="What is shown.", autocompletion=lambda: list(SCENARIOS)),
+        typer.Argument(
+            metavar="[arm|network]", help="What is shown.", autocompletion=lambda: list(SCENARIOS)
+        ),
     ] = "arm",
     out: Out = None,
     port: Port = 0,
@@ -61,7 +63,9 @@ def demo(
     from tcpsbed.worlds import Steering
 
     if what not in SCENARIOS:
-        raise typer.BadParameter(f'found "{what}"; allowed: {close_match(what, SCENARIOS)}', param_hint="demo")
+        raise typer.BadParameter(
+            f'found "{what}"; allowed: {close_match(what, SCENARIOS)}', param_hint="demo"
+        )
     need("websockets.sync.server", "tcpsbed demo", "console" if what == "arm" else "studio")
     scenario = scenarios.load(shipped.find(SCENARIOS[what]), overrides(None, None, duration))
     if what == "network":
@@ -123,7 +127,9 @@ def _show(
             if not no_browser:
                 open_browser(address)
             live = feed if console is None else watching(feed, place.path, console.state)
-            stopped = session.record(scenario, place, world=world, live=live, steering=steering, samples=False)
+            stopped = session.record(
+                scenario, place, world=world, live=live, steering=steering, samples=False
+            )
             page = html.write(place.path)
         summary = session.summary_of(place.shown)
         feed.over(summary)

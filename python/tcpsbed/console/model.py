@@ -94,7 +94,9 @@ class Model:
     """
 
     params = {  # noqa: RUF012 - as every table of parameters
-        "stale_ms": Param("number", 1.0, 10_000.0, "100", "age from which a force is no longer passed on, in ms"),
+        "stale_ms": Param(
+            "number", 1.0, 10_000.0, "100", "age from which a force is no longer passed on, in ms"
+        ),
         "most_n": Param("number", 0.0, 1000.0, "15", "highest force of the model on an axis, in N"),
     }
 

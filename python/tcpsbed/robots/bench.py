@@ -39,7 +39,9 @@ class Bench(Arm):
     params: ClassVar[dict[str, Param]] = Arm.params | {
         "scene": Param("file", default="demo", doc="a scene of the arm whose tool has a geom `ball`"),
         "arrow_m_n": Param("number", 0.0, 1.0, "0.012", "length of the arrow for each N of force, in m"),
-        "budget_ms": Param("number", 1.0, 1000.0, "36", "mean time of a picture from which shadows are left out, in ms"),
+        "budget_ms": Param(
+            "number", 1.0, 1000.0, "36", "mean time of a picture from which shadows are left out, in ms"
+        ),
     }
 
     def __init__(
@@ -71,7 +73,12 @@ class Bench(Arm):
             return
         arrow, tip = made.geoms[made.ngeom], self.scene.data.site_xpos[self._tip]
         mj.mjv_initGeom(
-            arrow, mj.mjtGeom.mjGEOM_ARROW, np.zeros(3), np.zeros(3), np.eye(3).ravel(), HOT.astype(np.float32)
+            arrow,
+            mj.mjtGeom.mjGEOM_ARROW,
+            np.zeros(3),
+            np.zeros(3),
+            np.eye(3).ravel(),
+            HOT.astype(np.float32),
         )
         mj.mjv_connector(arrow, mj.mjtGeom.mjGEOM_ARROW, THICK_M, tip, tip + self.arrow_m_n * force)
         arrow.emission = 0.6

@@ -6,6 +6,7 @@ import { hand, operate, seen, shown, tone } from "./hand.js";
 
 const WIDE = 480, HIGH = 360;
 const STATES = { degraded: "commands come late or get lost: the robot follows slowly", hold: "no commands: the supervisor stops the robot", "safe stop": "no commands: the robot stays stopped", recovering: "commands are back: the robot goes to the hand, slowly" };
+const CROP = 384 / 357; // the code takes 24 rows along the upper edge, and blurs some more
 const PX_N = 9; // length of the arrow for each N
 const SPAN_S = 8; // of the curve of force
 const SHORT = 0.9; // share of the frame rate below which the page says so
@@ -54,7 +55,7 @@ const PAGE = `
 export function open(/** @type {HTMLElement} */ section, /** @type {URLSearchParams} */ asked) {
   section.append(made(`<div id="pane">${PAGE}</div>`));
   at.sound.onclick = () => { loudness = tone(); at.sound.disabled = true; };
-  for (const [name, share] of [["picture", 384 / HIGH], ["near", 384 / HIGH]]) at[name].style.height = `${100 * Number(share)}%`;
+  for (const name of ["picture", "near"]) at[name].style.height = `${100 * CROP}%`;
   const nominal = Number(asked.get("fps"));
   operate({
     host: asked.get("console"), token: asked.get("key"), stage: at.stage, picture: at.picture, near: at.near,
@@ -132,14 +133,15 @@ function curve() {
   const now = performance.now(), top = Math.max(4, ...drawn.map((/** @type {any} */ f) => f.size)) * 1.1;
   const y = (/** @type {number} */ n) => height - 2 - (height - 6) * (n / top);
   pen.clearRect(0, 0, width, height);
-  pen.strokeStyle = ink.getPropertyValue("--line");
-  pen.fillStyle = ink.getPropertyValue("--soft");
+  pen.strokeStyle = ink.stroke;
+  pen.fillStyle = ink.color;
   pen.font = "12px system-ui";
+  pen.lineWidth = 1;
   for (let n = 0; n <= top; n += top > 9 ? 4 : 2) {
     pen.beginPath(); pen.moveTo(28, y(n)); pen.lineTo(width, y(n)); pen.stroke();
     pen.fillText(`${n} N`, 0, y(n) + (n ? 4 : -1));
   }
-  pen.strokeStyle = ink.getPropertyValue("--force");
+  pen.strokeStyle = ink.fill;
   pen.lineWidth = 2.5;
   pen.beginPath();
   for (const f of drawn) pen.lineTo(width - ((now - f.at) / 1000 / SPAN_S) * (width - 30), y(f.size));

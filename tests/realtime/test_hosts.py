@@ -237,14 +237,18 @@ def words(pid: int) -> bytes | None:
         return None
 
 
+def recorded(lab) -> int:
+    """Rows of a node on another computer that a run has on its disk so far."""
+    return sum(part.stat().st_size // 32 for part in lab.folder.glob("run.unfinished-*/node1.0.ring.rows"))
+
+
 @pytest.mark.beside
 @pytest.mark.needs("root", "ssh", "ip", "nsenter")
 def test_a_host_that_dies_is_named_and_everything_until_then_is_kept(lab):
     run = lab.start("hosts", "60 s", "--set", "measure.pcapng='on'")
-    part = lab.folder / "run" / "node1.0.ring.rows"
-    until(lambda: run.poll() is not None or (part.exists() and part.stat().st_size > 32 * 800))
+    until(lambda: run.poll() is not None or recorded(lab) > 800)
     assert run.poll() is None, run.communicate()
-    kept = part.stat().st_size // 32
+    kept = recorded(lab)
     died = time.monotonic()
     lab.kill("right")
     output, errors = run.communicate(timeout=60)
@@ -314,8 +318,7 @@ def is_of(process: int, name: str) -> bool:
 @pytest.mark.needs("root", "ssh", "ip", "nsenter")
 def test_a_cut_cable_is_noticed(lab):
     run = lab.start("hosts", "60 s")
-    part = lab.folder / "run" / "node1.0.ring.rows"
-    until(lambda: run.poll() is not None or (part.exists() and part.stat().st_size > 32 * 200))
+    until(lambda: run.poll() is not None or recorded(lab) > 200)
     assert run.poll() is None, run.communicate()
     sh(f"{' '.join(lab.prefix)} ip link set right down")
     cut = time.monotonic()

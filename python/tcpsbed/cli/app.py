@@ -50,6 +50,7 @@ COMMANDS = {
     "reproduce": ["reproduce"],
     "data": ["data"],
     "studio": ["studio"],
+    "demo": ["demo"],
     "console": ["console"],
     "study": ["study"],
 }

@@ -15,7 +15,7 @@ from tcpsbed.errors import ConfigError, printable
 from tcpsbed.nearest import close_match
 
 PANELS = {
-    "Run": "init check run studio latency sweep reproduce calibrate",
+    "Run": "demo init check run studio latency sweep reproduce calibrate",
     "Analyse": "runs open show compare report export check-qos",
     "Control loops": "step map tune bilateral predict",
     "Emulate": "proxy netns",

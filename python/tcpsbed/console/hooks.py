@@ -6,6 +6,9 @@
 | `tcpsbed.console.hooks:Head` | `kinematics` at the operator | gives the pose of a headset: x, y, z (m), quaternion, when |
 | `tcpsbed.console.hooks:Mark` | `kinematics` at the operator | gives what is marked: x, y, width, height (shares), when |
 | `tcpsbed.console.hooks:Feel` | `feedback` | shows the force, and whether it is predicted; passes it on |
+| `tcpsbed.console.model:Answered` | `sense` at the robot | adds to a force the position that was commanded |
+| `tcpsbed.console.model:Switch` | `kinematics` at the operator | gives the time: who sees it pass knows that its flow runs |
+| `tcpsbed.console.model:Model` | `predict` at the operator | the force as it came, or of a model |
 """
 
 from __future__ import annotations
@@ -18,12 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpsbed.errors import HookError
-from tcpsbed.media.line import FELT, FORCE, MARK, POSE, TOOK, FromConsole, ToConsole
+from tcpsbed.media.line import FELT, FORCE, HELD, MARK, PLACE, POSE, TOOK, FromConsole, ToConsole
 
 Floats = NDArray[np.float64]
 
 PER_FORCE = 20
 """Samples of force for one that is shown: 50 a second of 1 kHz."""
+PER_PLACE = 10
+"""Samples of the hand for one that is shown where force moves it."""
 
 
 class Hand:
@@ -37,12 +42,25 @@ class Hand:
         Where the hand is when the pointer is in the middle, x, y, z in metres.
     reach
         Metres from the middle to the edge.
+    yields
+        Which values of the feedback are how far force has moved the hand, x, y, z in metres, as the hook `hand` gives
+        them; absent: none, the hand is where the pointer is.
+
+    Raises
+    ------
+    HookError
+        If `rest` or `yields` has not three values.
     """
 
-    def __init__(self, rest: list[float] | None = None, reach: float = 0.1) -> None:
+    def __init__(
+        self, rest: list[float] | None = None, reach: float = 0.1, yields: list[int] | None = None
+    ) -> None:
         self.rest = [0.0, 0.0, 0.0] if rest is None else [float(v) for v in rest]
         if len(self.rest) != 3:
             raise HookError(f"Hand: found {len(self.rest)} values of rest", allowed="x, y, z")
+        self.yields = yields or []
+        if len(self.yields) not in (0, 3) or any(type(i) is not int or i < 0 for i in self.yields):
+            raise HookError(f"Hand: found yields = {yields}", allowed="three numbers of values, as [3, 4, 5]")
         self.reach = float(reach)
         self.console, self.answer = FromConsole(), ToConsole()
         self.seen_ns, self.when_s = 0, 0.0
@@ -55,6 +73,8 @@ class Hand:
         right, up, further = state[:3]
         for i, moved in enumerate((further, -right, up)):
             y[i] = self.rest[i] + self.reach * moved
+        if self.yields and len(other) > max(self.yields):
+            self._yield(t_ns, index, other[self.yields], y)
         y[3], y[4] = state[3], state[4]
         if self.console.at_ns != self.seen_ns:
             self.seen_ns = self.console.at_ns
@@ -63,6 +83,13 @@ class Hand:
             self.answer.send(TOOK, index, t_ns, struct.pack("<d", took_ns / 1e6))
         y[5] = self.when_s
         return 6
+
+    def _yield(self, t_ns: int, index: int, moved_m: Floats, y: Floats) -> None:
+        """Moves the hand as far as force has moved it, and shows where it is then."""
+        y[:3] += moved_m
+        if index % PER_PLACE == 0:
+            further, left, up = (y[:3] - self.rest) / self.reach
+            self.answer.send(HELD, index, t_ns, PLACE.pack(-left, up, further))
 
 
 class _Newest:

@@ -3,12 +3,14 @@
 ```text
 browser ── GET /?token=… ──► page
         ── /ws?token=… ──►                           ◄── {"k": "force", "f": […], "p": …}  50 a second
+                                                     ◄── {"k": "held", "p": [x, y, z]}     where force has moved the hand
            {"k": "hand", "s": ms, "p": [[ago, x, y, z, button, wheel], …]}   coalesced events, oldest first
            {"k": "head", "s": ms, "p": [[ago, x, y, z, qx, qy, qz, qw]]}     pose of a headset
            {"k": "mark", "s": ms, "p": [[ago, x, y, width, height]]}     a region of the picture, in shares of it
            {"k": "ping", "t": …} ──► {"k": "pong", "t": …, "s": server's clock, ms, "took": [p50, p95]}
            {"k": "study", …} ──►                     ◄── {"k": "study", …}                 docs/study.md
         ── /pictures?token=… ──►                     ◄── 1 | number | offset | JPEG        the newest only
+        ── /near?token=… ──►                         ◄── 4 | number | offset | JPEG        of the robot's own side
 ```
 `p` is the age in ms of what a force was predicted from, or null where it came. `s` is the server's clock when the browser
 sent, as far as it knows it; `ago` is ms before that. Every WebSocket has a
@@ -39,19 +41,22 @@ from urllib.parse import parse_qs, urlsplit
 
 from tcpsbed.console.presence import Presence
 from tcpsbed.errors import WorldError
-from tcpsbed.media.line import AWAY, FELT, FORCE, HEAD, MARK, PICTURE, POSE, STATE, TOOK
+from tcpsbed.media.line import AWAY, FELT, FORCE, HEAD, HELD, MARK, NEAR, PICTURE, PLACE, POSE, STATE, TOOK
 from tcpsbed.media.packages import need
 
 HERE = Path(__file__).parent
 FILES = {
     "/": ("page.html", "text/html"),
     "/page.js": ("page.js", "text/javascript"),
+    "/hand.js": ("hand.js", "text/javascript"),
     "/pictures.js": ("pictures.js", "text/javascript"),
     "/study.js": ("study.js", "text/javascript"),
     "/xr.js": ("xr.js", "text/javascript"),
 }
-NOTICE = 0
-"""Kind of what a study shows, beside those that stages send."""
+NOTICE, FACT = 0, -1
+"""Kinds of what a study shows and of what else the page is told, beside those that stages send."""
+KINDS = {"/ws": (FORCE, NOTICE, HELD, FACT), "/pictures": (PICTURE,), "/near": (NEAR,)}
+"""What each WebSocket sends."""
 POINT, HEAD_POINT, MARK_POINT = 6, 8, 5
 """Numbers of an event of the hand, a pose of the head, a mark; the first is when (ms before it was sent)."""
 MOST_POINTS = 256
@@ -156,6 +161,8 @@ class Console:
         """Browsers that have gone away."""
         self.answer: Callable[[dict[str, Any]], None] | None = None
         """Takes what a subject of a study answers."""
+        self.guests: set[str] = set()
+        """Origins of other pages that are ours, such as that of the studio."""
         self.presence = Presence(self._changed, self._leave)
         self.told: Callable[[str], None] = lambda _: None
         """Hears when the operator goes away and comes back."""
@@ -205,6 +212,10 @@ class Console:
         """Shows something on the page, also on one that is opened later."""
         self.newest.put(NOTICE, told)
 
+    def state(self, told: dict[str, Any]) -> None:
+        """Tells the page the newest of something, apart from what a study shows."""
+        self.newest.put(FACT, told)
+
     def forget(self) -> None:
         """Shows what was shown last to no page that is opened from now on."""
         self.newest.drop(NOTICE)
@@ -220,8 +231,11 @@ class Console:
                 content = self.line.recv(1 << 18)
                 if len(content) < HEAD.size:
                     continue
-                if content[0] == PICTURE:
-                    self.newest.put(PICTURE, content)
+                if content[0] in (PICTURE, NEAR):
+                    self.newest.put(content[0], content)
+                elif content[0] == HELD and len(content) == HEAD.size + PLACE.size:
+                    held = PLACE.unpack_from(content, HEAD.size)
+                    self.newest.put(HELD, {"k": "held", "p": [v if math.isfinite(v) else 0.0 for v in held]})
                 elif content[0] == FORCE and len(content) == HEAD.size + FELT.size:
                     self.newest.put(FORCE, FELT.unpack_from(content, HEAD.size))
                 elif content[0] == TOOK:
@@ -235,9 +249,9 @@ class Console:
         given = parse_qs(asked.query).get("token", [""])[0]
         if not hmac.compare_digest(given.encode(), self.token.encode()):
             return connection.respond(HTTPStatus.FORBIDDEN, "tcpsbed console: the address lacks its token\n")
-        if asked.path in ("/ws", "/pictures"):
+        if asked.path in KINDS:
             origin = request.headers.get("Origin")
-            ours = {f"http://127.0.0.1:{self.port}", f"http://localhost:{self.port}"}
+            ours = {f"http://127.0.0.1:{self.port}", f"http://localhost:{self.port}"} | self.guests
             if origin is not None and origin not in ours:
                 return connection.respond(HTTPStatus.FORBIDDEN, "tcpsbed console: another page's request\n")
             return None
@@ -259,8 +273,8 @@ class Console:
         """Listens to a browser, while a second thread sends to it."""
         from websockets.exceptions import ConnectionClosed
 
-        pictures = urlsplit(connection.request.path).path == "/pictures"
-        kinds = (PICTURE,) if pictures else (FORCE, NOTICE)
+        path = urlsplit(connection.request.path).path
+        kinds, pictures = KINDS[path], path != "/ws"
         over = threading.Event()
         if not pictures:
             self.presence.came()
@@ -289,7 +303,7 @@ class Console:
                         *force, age_ms = content
                         finite = [value if math.isfinite(value) else 0.0 for value in force]
                         content = {"k": "force", "f": finite, "p": age_ms if math.isfinite(age_ms) else None}
-                    connection.send(content if kind == PICTURE else json.dumps(content))
+                    connection.send(json.dumps(content) if isinstance(content, dict) else content)
 
     def _hear(self, message: str | bytes) -> dict[str, Any] | None:
         """Acts on a message of a browser; gives the answer that it wants."""

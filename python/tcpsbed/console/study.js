@@ -8,8 +8,10 @@ const TEXTS = {
   condition: ["Presentation", "Do the same again. Afterwards, rate how much worse it was than the reference."],
 };
 let studying = null;
+let send = () => {};
 
-function studied(told) {
+export function studied(told, sender) {
+  send = sender;
   const panel = document.getElementById("study");
   studying = told;
   document.body.classList.add("studied");

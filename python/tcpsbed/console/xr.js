@@ -3,6 +3,8 @@
 // nothing of this shows. Not tried with a headset.
 "use strict";
 
+import { clock, send, want } from "./hand.js";
+
 const SCREEN_M = { distance: 2, width: 2.4 }; // where the picture stands, and how wide
 const xr = { session: null, gl: null, program: null, bitmap: null, eyes: 1, frames: 0, fresh: false };
 window.xr = xr; // for whoever looks at the page from outside
@@ -18,7 +20,7 @@ const FRAGMENT = `#version 300 es
 precision mediump float; uniform sampler2D picture; in vec2 at; out vec4 colour;
 void main() { colour = texture(picture, at); }`;
 
-async function offerHeadset() {
+export async function offerHeadset(say) {
   if (!navigator.xr || !(await navigator.xr.isSessionSupported("immersive-vr").catch(() => false))) return;
   const button = document.getElementById("wear");
   button.hidden = false;
@@ -43,12 +45,12 @@ async function enter(button) {
 async function begin(session, gl, button) {
   session.addEventListener("end", () => {
     xr.session = null;
-    pictures.postMessage({ wanted: false });
+    want(false);
     button.textContent = "Enter the headset";
   });
   session.updateRenderState({ baseLayer: new XRWebGLLayer(session, gl) });
   const space = await session.requestReferenceSpace("local");
-  pictures.postMessage({ wanted: true });
+  want(true);
   button.textContent = "Leave the headset";
   const frame = (now, current) => {
     if (xr.session !== session) return;
@@ -77,7 +79,7 @@ function prepared(gl) {
 }
 
 // The newest picture, from the thread that decodes them.
-function wear(bitmap, eyes) {
+export function wear(bitmap, eyes) {
   if (xr.bitmap) xr.bitmap.close();
   Object.assign(xr, { bitmap, eyes, fresh: true });
 }
@@ -120,5 +122,3 @@ function look(session, pose, now) {
   }
   xr.frames += 1;
 }
-
-offerHeadset();

@@ -3,6 +3,7 @@
 ```text
 node of the operator                                    console
   screen, feel ──► pictures, forces ──► FOLDER/console ──► browsers
+  camera ──► the robot's own side  ──► FOLDER/console
   hand ◄── newest state of the hand ◄── FOLDER/hand    ◄── browsers
   head ◄── newest pose of the head  ◄── FOLDER/head    ◄── headsets
   mark ◄── newest mark              ◄── FOLDER/mark    ◄── browsers
@@ -28,12 +29,14 @@ from tcpsbed.errors import HookError
 from tcpsbed.media.packages import need
 
 VARIABLE = "TCPSBED_CONSOLE"
-PICTURE, FORCE, TOOK = 1, 2, 3
-"""First byte of what stages send."""
+PICTURE, FORCE, TOOK, NEAR, HELD = 1, 2, 3, 4, 5
+"""First byte of what stages send; `NEAR` is a picture of the robot's own side, `HELD` where force has moved the hand."""
 HEAD = struct.Struct("<BBxxIq")
 """Kind, eyes that a picture is for, number of the sample, and CLOCK_MONOTONIC minus the run's time in nanoseconds."""
 STATE = struct.Struct("<5dq")
 """What a hand does: x, y, z in m, its button (0 to 1), the wheel in notches; when, on CLOCK_MONOTONIC."""
+PLACE = struct.Struct("<3d")
+"""A hand as the page counts it: right, up, further, each -1 to 1 from edge to edge; beyond it where force pushes it."""
 FELT = struct.Struct("<4d")
 """A force x, y, z in N, and the age in ms of what it was predicted from; not a number: it came."""
 POSE = struct.Struct("<7dq")
@@ -78,8 +81,8 @@ class ToConsole:
 class Screen:
     """A display that gives frames to the console as JPEG, pairs of eyes side by side."""
 
-    def __init__(self, stereo: bool = False) -> None:
-        self.eyes = 2 if stereo else 1
+    def __init__(self, stereo: bool = False, kind: int = PICTURE) -> None:
+        self.eyes, self.kind = 2 if stereo else 1, kind
         self.turbo: Any = need("simplejpeg", 'display "console"', "media")
         self.line = ToConsole()
         self.quality = QUALITY
@@ -89,7 +92,7 @@ class Screen:
         coded = self.turbo.encode_jpeg(np.ascontiguousarray(frame), self.quality, "RGB", "420", True)
         if len(coded) > MOST_BYTES:
             self.quality = max(self.quality - 10, 20)
-        self.line.send(PICTURE, index, t_ns, coded, self.eyes)
+        self.line.send(self.kind, index, t_ns, coded, self.eyes)
 
 
 class FromConsole:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -195,7 +195,9 @@ class Scene:
             self.mj.mju_mat2Quat(self.model.cam_quat[number], now.flatten())
         self.mj.mj_camlight(self.model, self.data)
 
-    def render(self, camera: str, width: int, height: int) -> NDArray[np.uint8]:
+    def render(
+        self, camera: str, width: int, height: int, add: Callable[[Any], None] | None = None
+    ) -> NDArray[np.uint8]:
         """A picture of the state.
 
         Parameters
@@ -204,6 +206,8 @@ class Scene:
             The name of a camera of the model; `""` is the free one.
         width, height
             Its size in pixels.
+        add
+            Called with what MuJoCo will draw (an `mjvScene`), to add to it.
 
         Returns
         -------
@@ -220,6 +224,8 @@ class Scene:
             self._renderers[width, height] = self._renderer(width, height)
         renderer = self._renderers[width, height]
         renderer.update_scene(self.data, camera=which)
+        if add is not None:
+            add(renderer.scene)
         return np.asarray(renderer.render(), dtype=np.uint8)
 
     def _renderer(self, width: int, height: int) -> Any:

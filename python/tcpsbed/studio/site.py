@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tcpsbed import views
+from tcpsbed import console, views
 from tcpsbed.console.server import MOST_BYTES, MOST_GREETING_S, Door
 from tcpsbed.errors import WorldError
 from tcpsbed.media.packages import need
@@ -28,13 +28,19 @@ from tcpsbed.media.packages import need
 PAGE = Path(__file__).parent / "page"
 VENDOR = Path(views.__file__).parent / "vendor"
 KINDS = {".js": "text/javascript", ".css": "text/css"}
+CONSOLE = Path(console.__file__).parent
 FILES = {f"/{file.name}": file for file in PAGE.iterdir() if file.suffix in KINDS} | {
+    "/hand.js": CONSOLE / "hand.js",
+    "/pictures.js": CONSOLE / "pictures.js",
     "/uplot.js": VENDOR / "uPlot.iife.min.js",
     "/uplot.css": VENDOR / "uPlot.min.css",
 }
 """What pages load."""
-POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:"
-"""uPlot sets styles of its elements."""
+POLICY = (
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; "
+    "connect-src 'self' ws://127.0.0.1:*"
+)
+"""uPlot sets styles of its elements; a demonstration's console has a port of its own."""
 EVERY_S = 0.05
 """Time between two messages to a viewer."""
 

@@ -1,0 +1,142 @@
+"""The demonstration: what delay does to force in its scenario, its predictor, and what it says if something is missing."""
+
+from __future__ import annotations
+
+import json
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import tcpsbed
+from tcpsbed.analysis import signals
+from tcpsbed.analysis.records import FIELDS, KINDS
+from tcpsbed.cli import demo
+from tcpsbed.cli.app import app
+from tcpsbed.console.hooks import Hand
+from tcpsbed.console.model import Answered, Model
+from tcpsbed.errors import HookError
+
+HERE = Path(__file__).parent
+ROBOT = pytest.mark.needs("python:mujoco", "python:simplejpeg")
+
+
+def felt(scenarios: Path, out: Path, *more: str) -> np.ndarray:
+    """Force at the hand, N, in the last two seconds of a push into the wall."""
+    script = [
+        "duration='6 s'",
+        f"hooks.kinematics.run='{HERE / 'pushing.py'}:Pushing'",
+        f"flows.video.picture.camera='{HERE / 'pushing.py'}:Grey'",
+        "flows.video.rate='1 fps'",
+        'measure.signals=["tactile-operator.entry"]',
+    ]
+    run = tcpsbed.run(scenarios / "demo.toml", out=out, set=[*script, *more])
+    assert run.summary["errors"] == [] and not [s for s in run.summary["stages"] if s["failures"]]
+    found = signals.read(run.folder, "tactile-operator.entry", "haptic")
+    return np.linalg.norm(found.values[found.t_s > 4.0, :3], axis=1)
+
+
+@ROBOT
+def test_the_wall_is_steady_without_delay_and_oscillates_with_it(
+    shipped_scenarios: Path, tmp_path: Path
+) -> None:
+    clean = felt(shipped_scenarios, tmp_path / "clean")
+    some = felt(shipped_scenarios, tmp_path / "some", "links.line.delay='50 ms'")
+    late = felt(shipped_scenarios, tmp_path / "late", "links.line.delay='150 ms'")
+    assert 3.0 < clean.mean() < 8.0 and clean.std() < 0.2
+    assert np.ptp(some) < 0.5 * np.ptp(late), "it still settles"
+    assert late.min() < 0.5 and late.max() > 6.0 and late.std() > 1.5, (
+        "the probe leaves the wall and hits it again"
+    )
+
+
+@ROBOT
+def test_the_predictor_steadies_the_force(shipped_scenarios: Path, tmp_path: Path) -> None:
+    late = ("links.line.delay='150 ms'", "events=[]")  # without the event that stops the switch's flow
+    predicted = felt(shipped_scenarios, tmp_path / "predicted", *late)
+    assert predicted.std() < 0.3 and 3.0 < predicted.mean() < 8.0
+
+
+def test_the_model_learns_a_spring_and_gives_it_while_the_switch_is_on() -> None:
+    model, y = Model(stale_ms=100.0, most_n=15.0), np.zeros(8)
+    off, force = np.array([0.0, 0.0, 0.0, -1.0]), 0.0
+    for ms in range(2000):
+        at_m = 0.02 + 0.01 * np.sin(ms / 100)  # the surface of 300 N/m is at 0.015
+        force = -300.0 * max(at_m - 0.015, 0.0)
+        assert model(ms * 1_000_000, ms, np.array([force, 0, 0, at_m, 0, 0]), off, y) == 3
+        assert y[0] == force, "as it came"
+    now_ns = 2_000_000_000
+    for at_m, expected in ((0.025, -3.0), (0.010, 0.0), (0.030, -4.5)):
+        model(now_ns, 2000, None, np.array([at_m, 0.0, 0.0, 1.95]), y)
+        assert y[0] == pytest.approx(expected, abs=0.05)
+    model(now_ns, 2000, None, np.array([0.025, 0.0, 0.0, 1.5]), y)
+    assert y[0] == force, "the switch is off again"
+    model(now_ns + 200_000_000, 2001, None, off, y)
+    assert y[:3].tolist() == [0.0, 0.0, 0.0], "what no longer comes is not felt"
+
+
+def test_a_force_goes_back_with_the_position_that_it_answers() -> None:
+    y = np.zeros(8)
+    assert Answered()(0, 0, np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0, 1.0, 0.0]), y) == 6
+    assert y[:6].tolist() == [1, 2, 3, 4, 5, 6]
+    assert Answered()(0, 0, np.array([1.0, 2.0, 3.0]), np.zeros(0), y) == 0
+
+
+def test_force_moves_the_hand_and_a_wrong_list_is_refused() -> None:
+    y, feedback = np.zeros(8), np.array([0.0, 5.0, 0.0, 0.001, 0.02, -0.003])
+    assert Hand(yields=[3, 4, 5])(0, 0, None, feedback, y) == 6
+    assert y[:3] == pytest.approx([0.001, 0.02, -0.003])
+    assert Hand()(0, 0, None, feedback, y) == 6 and y[:3].tolist() == [0.0, 0.0, 0.0]
+    for wrong in ([3], [3, 4, -5]):
+        with pytest.raises(HookError, match=r"yields.*\[3, 4, 5\]"):
+            Hand(yields=wrong)
+
+
+def test_the_page_hears_of_every_state_of_the_supervisor(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text(json.dumps({"components": [{"name": "desk"}, {"name": "ss"}]}))
+    rows = np.zeros(3, np.dtype(FIELDS))
+    rows["kind"] = [1 + KINDS.index("sent"), 1 + KINDS.index("state"), 1 + KINDS.index("state")]
+    rows["point"], rows["detail"], rows["time"] = 1, [0, 2, 3], [1e9, 2e9, 3e9]
+    told: list[dict[str, Any]] = []
+    fed: list[bytes] = []
+    live = demo.watching(lambda content, now_s, split: fed.append(content), tmp_path, told.append)
+    live(rows.tobytes(), 3.0, "")
+    assert fed == [rows.tobytes()]
+    assert [(one["of"], one["is"], one["t_s"]) for one in told] == [
+        ("ss", "hold", 2.0),
+        ("ss", "safe stop", 3.0),
+    ]
+
+
+def test_without_a_screen_the_address_is_explained(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    demo.open_browser("http://127.0.0.1:4711/?token=a#tour=demo&console=127.0.0.1:4712&key=b")
+    said = capsys.readouterr().err
+    assert "DISPLAY is not set" in said and "ssh -L 4711:127.0.0.1:4711 -L 4712:127.0.0.1:4712" in said
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr(webbrowser, "get", lambda: (_ for _ in ()).throw(webbrowser.Error("none")))
+    demo.open_browser("http://127.0.0.1:4711/?token=a#tour=demo")
+    assert "no browser found" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("what", ["arm", "network"])
+def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    monkeypatch.setitem(sys.modules, "websockets.sync.server", None)
+    done = CliRunner().invoke(app, ["demo", what])
+    assert done.exit_code == 2, done.output
+    assert (
+        "tcpsbed demo needs the package websockets.sync.server" in done.stderr
+        and "pip install 'tcpsbed[" in done.stderr
+    )
+
+
+def test_another_demonstration_is_refused_with_those_that_there_are() -> None:
+    done = CliRunner().invoke(app, ["demo", "netwrk"])
+    assert done.exit_code == 2 and 'found "netwrk"' in done.stderr and "network" in done.stderr

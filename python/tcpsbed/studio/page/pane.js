@@ -111,12 +111,16 @@ function draw() {
   set(at.held, { cx: held[0], cy: held[1] });
   set(at.spring, { x1: wish[0], y1: wish[1], x2: held[0], y2: held[1] });
   const [, left, up] = seen.vector;
-  at.arrow.setAttribute("d", seen.force > 0.2 ? arrow(held[0], held[1], -left * PX_N, -up * PX_N) : "");
+  const path = seen.force > 0.2 ? arrow(held[0], held[1], -left * PX_N, -up * PX_N) : "";
+  if (at.arrow.getAttribute("d") !== path) at.arrow.setAttribute("d", path);
   if (seen.forces !== drawn) curve();
 }
 
 function set(/** @type {Element} */ one, /** @type {Record<string, number>} */ keys) {
-  for (const [key, value] of Object.entries(keys)) one.setAttribute(key, value.toFixed(1));
+  for (const [key, value] of Object.entries(keys)) {
+    const text = value.toFixed(1);
+    if (one.getAttribute(key) !== text) one.setAttribute(key, text); // what is the same is not drawn again
+  }
 }
 
 /** An arrow from a point: a line and a head. */

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import AnyWhere, Duration, File, Out, Seed, Sets, overrides
+from tcpsbed.cli.options import AnyWhere, Duration, File, Out, Seed, Sets, Sinks, overrides
 from tcpsbed.clocks import SIMULATED
 
 LOOK_S = 0.2
@@ -23,6 +23,7 @@ Examples:
   tcpsbed init --from quickstart && tcpsbed studio quickstart.toml --duration "2 min"
   tcpsbed studio my.toml --world namespaces --no-browser
   tcpsbed studio telehaptic-dumbbell.toml --world virtual --pace 0.1
+  tcpsbed studio my.toml --sink openmetrics --sink mcap=run.mcap
 
 The page shows the path, where the time goes, delay, rate and queues over time, and sliders for the delay, loss and rate
 of each link. Each change is an event of the run: its plan and report have it. The address is on loopback and holds a
@@ -52,6 +53,7 @@ def studio(
     seed: Seed = None,
     duration: Duration = None,
     pace: Pace = "1",
+    sinks: Sinks = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
 ) -> None:
     """Runs and serves; see HELP."""
@@ -74,8 +76,10 @@ def studio(
     steering = Steering(scenario, pace=speed)
     with ExitStack() as stays:
         with session.place(scenario, out) as place:
-            feed = stays.enter_context(Feed(place.path, place.shown, steering=steering, port=port))
-            print(f"studio: {feed.address}", flush=True)
+            feed = stays.enter_context(
+                Feed(place.path, place.shown, steering=steering, port=port, sinks=sinks or ())
+            )
+            print(f"studio: {feed.address}", *feed.sinks, sep="\n", flush=True)
             if not no_browser:
                 webbrowser.open(feed.address)
             session.record(scenario, place, world=world, live=feed, steering=steering)

@@ -19,6 +19,7 @@ import secrets
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
@@ -27,9 +28,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from tcpsbed import views
 from tcpsbed.console.server import MOST_BYTES, MOST_GREETING_S, Door
+from tcpsbed.errors import TcpsbedError
 from tcpsbed.media.packages import need
 from tcpsbed.studio.collector import Collector
 from tcpsbed.studio.feed import HEADER, PLAN, ROWS, SCENARIO, SPLIT, TEXT
+from tcpsbed.studio.sinks.running import Sinks
 
 PAGE = Path(__file__).parent / "page"
 VENDOR = Path(views.__file__).parent / "vendor"
@@ -57,9 +60,11 @@ class Studio:
         A port of 127.0.0.1; 0 takes a free one.
     folder : Path
         The run's folder, as the user knows it.
+    sinks : sequence of str
+        Where its data goes besides, as `--sink` names it.
     """
 
-    def __init__(self, port: int, folder: Path) -> None:
+    def __init__(self, port: int, folder: Path, sinks: Sequence[str] = ()) -> None:
         sync: Any = need("websockets.sync.server", "the studio", "studio")
         self.folder, self.token = folder, secrets.token_urlsafe(16)
         self.lock = threading.Lock()
@@ -72,6 +77,7 @@ class Studio:
         self.ended = threading.Event()
         self.steers: Any = None
         """Whose events go to the run."""
+        self.sinks = Sinks(sinks)
         self.server = sync.serve(
             self._talk,
             sock=Door(port),
@@ -93,8 +99,11 @@ class Studio:
         with suppress(EOFError):
             while True:
                 kind, length, now_s = HEADER.unpack(_read(HEADER.size))
-                self._take(kind, _read(length), now_s)
+                body = _read(length)
+                self._take(kind, body, now_s)
+                self._pass_on(kind, body, now_s)
         self.ended.set()
+        self.sinks.end()
         self.server.shutdown()
 
     def _take(self, kind: int, body: bytes, now_s: float) -> None:
@@ -111,11 +120,23 @@ class Studio:
             elif kind == TEXT:
                 self.messages.append(body.decode())
 
+    def _pass_on(self, kind: int, body: bytes, now_s: float) -> None:
+        """To the sinks."""
+        if kind == PLAN:
+            self.sinks.begin(json.loads(body))
+        elif kind == ROWS:
+            self.sinks.rows(body[8:], now_s)
+        elif kind == TEXT:
+            self.sinks.text(json.loads(body))
+
     def _tick(self) -> None:
         while not self.ended.wait(NOW_EVERY_S):
             with self.lock:
-                if self.collector is not None and self.collector.rows:
-                    self.now, self.numbered = json.dumps(self.collector.lately()), self.numbered + 1
+                if self.collector is None or not self.collector.rows:
+                    continue
+                now = self.collector.lately()
+                self.now, self.numbered = json.dumps(now), self.numbered + 1
+            self.sinks.take(now)
 
     def _answer(self, connection: Any, request: Any) -> Any:
         """Files, and the check for WebSockets: the token, and a request from our own page."""
@@ -239,14 +260,18 @@ def _read(length: int) -> bytes:
     return found
 
 
-def main(port: int, folder: Path) -> None:
+def main(port: int, folder: Path, sinks: Sequence[str]) -> None:
     """Says its address on standard output, and serves until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run decides when it is over
     os.nice(5)
     try:
-        studio = Studio(port, folder)
+        studio = Studio(port, folder, sinks)
     except OSError as error:
-        print(json.dumps({"error": f"port {port}: {error.strerror}"}), flush=True)
+        allowed = "another --port, or 0 for a free one"
+        print(json.dumps({"error": f"port {port}: {error.strerror}", "allowed": allowed}), flush=True)
         return
-    print(json.dumps({"address": studio.address}), flush=True)
+    except TcpsbedError as error:
+        print(json.dumps({"error": error.text, "allowed": error.allowed}), flush=True)
+        return
+    print(json.dumps({"address": studio.address, "sinks": studio.sinks.where}), flush=True)
     studio.serve()

@@ -252,7 +252,7 @@ class Tally:
 
     def samples(self) -> dict[Family, list[Sample]]:
         """Samples by family."""
-        found = {
+        found: dict[Family, list[Sample]] = {
             RUN: [("_info", self.about, 1.0)],
             TIME: [("", {}, self.now_s)],
             SENT_SAMPLES: _by(self.flows, "flow", self.sent),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from tcpsbed.studio.sinks import File, values
 QUEUE, GAP = (1 + KINDS.index(kind) for kind in ("queue", "gap"))
 TIMELINE = "run"
 """Name of the time line: seconds of the run."""
+FLUSH_S = 0.5
+"""Time between two chunks; short ones make large files."""
 NUMBERS = ("mean_ms", "p50_ms", "p99_ms", "max_ms", "rate_hz", "loss")
 
 
@@ -23,7 +26,8 @@ class Rerun(Sink):
     def __init__(self, target: str) -> None:
         super().__init__(target)
         self.rr: Any = need("rerun", "the sink rerun", "rerun")
-        self.recording = self.rr.RecordingStream("tcpsbed")
+        together = self.rr.ChunkBatcherConfig(flush_tick=timedelta(seconds=FLUSH_S))
+        self.recording = self.rr.RecordingStream("tcpsbed", batcher_config=together)
         self.file: File | None = None
         if "://" in target:
             self.recording.connect_grpc(target)

@@ -37,7 +37,7 @@ class Watched:
     """A run with its page, from the printed address to its report."""
 
     def __init__(self, seconds: int, out: Path, *sinks: str) -> None:
-        self.out, self.peak_mb = out, 0.0
+        self.out, self.peak_mb, self.until_s = out, 0.0, time.monotonic() + seconds
         named = [word for sink in sinks for word in ("--sink", sink)]
         words = [
             PROGRAM,
@@ -68,11 +68,11 @@ class Watched:
             os.sched_setaffinity(int(task.name), {PAGE_CORE})
 
     def ended(self) -> dict[str, Any]:
-        """The summary, when the run is over; meanwhile the memory of the run's process is watched."""
+        """The summary, when the run is over; until then the memory of its process is watched, without the analysis."""
         out = self.process.stdout
         assert out is not None
         while not select.select([out], [], [], 0.5)[0]:
-            if not (self.out / "summary.json").exists():
+            if time.monotonic() < self.until_s:
                 self.peak_mb = max(self.peak_mb, _memory_mb(self.process.pid))
         while not out.readline().startswith("report: "):
             if self.process.poll() is not None:
@@ -108,26 +108,31 @@ def _memory_mb(pid: int) -> float:
 
 
 @contextmanager
-def viewers(run: Watched, count: int, kind: str = "watch") -> Iterator[Callable[[], dict[str, Any]]]:
-    """Viewers in a process of their own; the function ends them, and tells what the first was told last."""
-    words = [sys.executable, __file__, kind, str(run.port), run.token, str(count)]
-    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def told() -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(process.communicate("\n", timeout=60)[0] or "{}")
-        return found
-
+def viewers(run: Watched, count: int, kind: str = "watch") -> Iterator[None]:
+    """Viewers in a process of their own."""
+    process = subprocess.Popen([sys.executable, __file__, kind, str(run.port), run.token, str(count)])
     try:
-        yield told
+        yield
     finally:
         process.kill()
         process.wait()
 
 
+def not_shown(run: Watched) -> int:
+    """Rows that the page says it did not show, after the run."""
+    from websockets.sync.client import connect
+
+    with connect(f"ws://127.0.0.1:{run.port}/live?token={run.token}", max_size=None) as line:
+        while True:
+            message = json.loads(line.recv(timeout=20))
+            if message["k"] == "now":
+                return int(message["left_out"])
+
+
 def without(seconds: int) -> dict[str, Any]:
     """What a run is like that nobody watches."""
     with tempfile.TemporaryDirectory() as folder:
-        out, peak_mb = Path(folder) / "run", 0.0
+        out, peak_mb, until_s = Path(folder) / "run", 0.0, time.monotonic() + seconds
         words = [
             PROGRAM,
             "run",
@@ -145,7 +150,7 @@ def without(seconds: int) -> dict[str, Any]:
         )
         while process.poll() is None:
             time.sleep(0.5)
-            if not (out / "summary.json").exists():
+            if time.monotonic() < until_s:
                 peak_mb = max(peak_mb, _memory_mb(process.pid))
         if process.returncode:
             raise CannotMeasureError(f"tcpsbed run ended with {process.returncode}")
@@ -173,9 +178,9 @@ def stopped(seconds: int) -> dict[str, Any]:
             os.kill(run.page, signal.SIGSTOP)
             going = threading.Timer(seconds, os.kill, (run.page, signal.SIGCONT))
             going.start()
-            with viewers(run, 1) as told:
+            with viewers(run, 1):
                 summary = run.ended()
-                return judged(summary, run.peak_mb) | told()
+            return judged(summary, run.peak_mb) | {"left_out": not_shown(run)}
         finally:
             run.close()
 
@@ -186,14 +191,15 @@ def watched(seconds: int, count: int, kind: str = "watch", sinks: tuple[str, ...
         run = Watched(seconds, Path(folder) / "run", *sinks)
         try:
             time.sleep(1)
-            with viewers(run, count, kind) as told:
+            with viewers(run, count, kind):
                 time.sleep(2)
                 begun, before_s = time.monotonic(), run.load_s()
                 time.sleep(seconds - 5)
                 load = (run.load_s() - before_s) / (time.monotonic() - begun)
                 page_mb = _memory_mb(run.page)
                 summary = run.ended()
-                return judged(summary, run.peak_mb) | {"load": load, "page_mb": page_mb} | told()
+            found = {"load": load, "page_mb": page_mb, "left_out": not_shown(run)}
+            return judged(summary, run.peak_mb) | found
         finally:
             run.close()
 
@@ -208,7 +214,6 @@ def rows_of(what: str, pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> li
     added = median([b["late_us"] - a["late_us"] for a, b in pairs])
     bar_us = max(MOST_ADDED_US, MOST_ADDED_SHARE * base)
     memory = median([b["peak_mb"] - a["peak_mb"] for a, b in pairs])
-    told = {one["left_out"] for one in seen if "left_out" in one}
     return [
         Row(
             f"{what}: ticks missed",
@@ -234,13 +239,7 @@ def rows_of(what: str, pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> li
             f"+{MOST_ADDED_MB:.0f} MB",
             memory <= MOST_ADDED_MB,
         ),
-        Row(
-            f"{what}: rows not shown",
-            " ".join(map(str, sorted(told))) or "unknown",
-            "counted by the page",
-            "",
-            "",
-        ),
+        Row(f"{what}: rows not shown", " ".join(str(one["left_out"]) for one in seen), "counted", "", ""),
     ]
 
 
@@ -273,24 +272,21 @@ def measure(quick: bool) -> Result:
 
 
 def watch(port: int, token: str, count: int) -> None:
-    """Viewers that take everything; tells what the first was told last."""
+    """Viewers that take everything."""
     from websockets.exceptions import ConnectionClosed
     from websockets.sync.client import connect
 
-    newest: dict[str, Any] = {}
-
-    def look(is_first: bool) -> None:
+    def look() -> None:
         address = f"ws://127.0.0.1:{port}/live?token={token}"
         with suppress(ConnectionClosed, OSError), connect(address, max_size=None, open_timeout=120) as line:
-            for message in line:
-                if is_first and '"k": "now"' in message[:20]:
-                    newest.update(json.loads(message))
+            for _ in line:
+                pass
 
-    for number in range(count):
-        threading.Thread(target=look, args=(number == 0,), daemon=True).start()
-    sys.stdin.readline()
-    print(json.dumps({key: newest[key] for key in ("left_out", "rows", "t_s") if key in newest}), flush=True)
-    os._exit(0)
+    every = [threading.Thread(target=look) for _ in range(count)]
+    for one in every:
+        one.start()
+    for one in every:
+        one.join()
 
 
 def slow(port: int, token: str) -> None:
@@ -301,11 +297,8 @@ def slow(port: int, token: str) -> None:
         asked = f"GET /live?token={token} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\n"
         asked += "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
         line.sendall(asked.encode())
-        while not select.select([sys.stdin], [], [], 0.1)[0]:
-            line.setblocking(False)
-            with suppress(BlockingIOError):
-                line.recv(SLOW_BYTES_PER_S // 10)
-    print("{}", flush=True)
+        while line.recv(SLOW_BYTES_PER_S // 10):
+            time.sleep(0.1)
 
 
 if __name__ == "__main__":

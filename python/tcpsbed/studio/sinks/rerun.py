@@ -17,7 +17,7 @@ TIMELINE = "run"
 """Name of the time line: seconds of the run."""
 FLUSH_S = 0.5
 """Time between two chunks; short ones make large files."""
-NUMBERS = ("mean_ms", "p50_ms", "p99_ms", "max_ms", "rate_hz", "loss")
+DELAYS = ("mean", "p50", "p99", "max")
 
 
 class Rerun(Sink):
@@ -41,6 +41,10 @@ class Rerun(Sink):
         self.nodes = [node["name"] for node in plan["nodes"]]
         self.links = [link["name"] for link in plan["network"]["links"]]
         self.points = values.points(plan)
+        self.series: dict[str, list[str]] = {}
+        """Names of the parts of each flow's delay."""
+        for flow in plan["flows"]:
+            self._name(["flows", flow["name"], "delay_ms"], [*DELAYS])
 
     def rows(self, rows: np.ndarray[Any, Any], now_s: float) -> None:
         """Queues, values, places of hand and tool, stalls."""
@@ -66,11 +70,18 @@ class Rerun(Sink):
         """Numbers of each flow, and the parts of its delay."""
         self._at(now["t_s"])
         for flow in now["flows"]:
-            for key in NUMBERS:
-                if flow.get(key) is not None:
-                    self._number(flow[key], "flows", flow["name"], key)
-            for part in flow["parts"]:
-                self._number(part["ms"], "flows", flow["name"], "parts", part["name"])
+            path = ["flows", flow["name"]]
+            if "mean_ms" in flow:
+                told = [flow[f"{key}_ms"] for key in DELAYS]
+                self.recording.log([*path, "delay_ms"], self.rr.Scalars(told))
+            self._number(flow["rate_hz"], *path, "rate_hz")
+            if flow["loss"] is not None:
+                self._number(flow["loss"], *path, "loss")
+            names = [part["name"] for part in flow["parts"]]
+            if names != self.series.get(flow["name"]):
+                self._name([*path, "parts_ms"], names)
+                self.series[flow["name"]] = names
+            self.recording.log([*path, "parts_ms"], self.rr.Scalars([part["ms"] for part in flow["parts"]]))
 
     def event(self, t_s: float, name: str) -> None:
         """A line of the log."""
@@ -85,6 +96,10 @@ class Rerun(Sink):
 
     def _at(self, t_s: float) -> None:
         self.recording.set_time(TIMELINE, duration=t_s)
+
+    def _name(self, path: list[str], names: list[str]) -> None:
+        """Names the series of an entity with several numbers."""
+        self.recording.log(path, self.rr.SeriesLines(names=names), static=True)
 
     def _number(self, value: float, *path: str) -> None:
         self.recording.log([*path], self.rr.Scalars(value))

@@ -42,6 +42,7 @@ class Sinks:
     def __init__(self, texts: Sequence[str]) -> None:
         self.events: list[str] = []
         """Names of the scenario's events, then of changes by hand, in the order of their numbers."""
+        self.begun = self.ended = False
         self.running = [Running(text.partition("=")[0], opened(text), self._named) for text in texts]
 
     @property
@@ -50,7 +51,11 @@ class Sinks:
         return [f"{one.name}: {one.sink.where}" for one in self.running if one.sink.where]
 
     def begin(self, plan: dict[str, Any]) -> None:
-        """The run begins."""
+        """The run begins. Once only: rows that are sent again, for the page, are not the sinks'."""
+        if self.begun:
+            self.end()
+            return
+        self.begun = True
         self.events = [event["name"] for event in plan["events"]]
         self._put("begin", plan)
 
@@ -72,13 +77,14 @@ class Sinks:
 
     def end(self) -> None:
         """The run is over; returns when the sinks have taken it in, or have had their time."""
+        self.ended = True
         for one in self.running:
             one.end()
         for one in self.running:
             one.thread.join(LAST_S)
 
     def _put(self, method: str, *given: Any) -> None:
-        for one in self.running:
+        for one in self.running if not self.ended else ():
             one.put(method, *given)
 
     def _named(self, number: int) -> str:

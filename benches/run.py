@@ -45,6 +45,7 @@ BENCHES = [
     "board",
     "telerobot",
     "console",
+    "studio",
 ]
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Plant,
         QueueDiscipline,
         RateController,
+        Sink,
         Source,
     )
     from tcpsbed.errors import ConfigError, DataError, HookError, TcpsbedError, WorldError
@@ -47,6 +48,7 @@ __all__ = [
     "QueueDiscipline",
     "RateController",
     "Run",
+    "Sink",
     "Source",
     "TcpsbedError",
     "WorldError",
@@ -66,6 +68,7 @@ _HOMES = {
     "Plant": "tcpsbed.door",
     "QueueDiscipline": "tcpsbed.door",
     "RateController": "tcpsbed.door",
+    "Sink": "tcpsbed.door",
     "Source": "tcpsbed.door",
     **dict.fromkeys(
         ("ConfigError", "DataError", "HookError", "TcpsbedError", "WorldError"), "tcpsbed.errors"

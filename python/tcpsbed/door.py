@@ -27,9 +27,12 @@ from tcpsbed.errors import HookError, Refused, printable
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    import numpy as np
+    from numpy.typing import NDArray
+
 KINDS = (
-    "component", "controller", "hook", "hosting", "loss", "metric", "network", "plant", "queue", "robot", "traffic",
-    "transport",
+    "component", "controller", "hook", "hosting", "loss", "metric", "network", "plant", "queue", "robot", "sink",
+    "traffic", "transport",
 )  # fmt: skip
 """Kinds of code that an installed package can add: entry points of the groups `tcpsbed.hook` and so on."""
 
@@ -281,6 +284,48 @@ class Metric(ABC):
     @abstractmethod
     def of(self, run: Any) -> float | Mapping[str, float | None] | None:
         """Returns the value for a finished run (`tcpsbed.Run`), or values by name, such as one per flow."""
+
+
+class Sink(ABC):
+    """A sink of your own for the live data of a run, `--sink ./mine.py:Mine=TARGET`.
+
+    It runs in a thread of the page's process. If it fails, that is said once, and the run goes on without it. If it is slow,
+    it misses calls, and their number is said.
+
+    Parameters
+    ----------
+    target
+        The text after `=`, such as a port or a file; empty without one.
+
+    Raises
+    ------
+    TcpsbedError
+        If the sink cannot use it: the run does not begin.
+    """
+
+    where: str = ""
+    """What the user opens, such as an address; it is printed before the run."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+
+    def begin(self, plan: dict[str, Any]) -> None:  # noqa: B027
+        """The run begins; `plan` is the compiled scenario (`plan.json`)."""
+
+    def rows(self, rows: NDArray[np.void], now_s: float) -> None:  # noqa: B027
+        """New rows of the record (`tcpsbed.analysis.records.FIELDS`), shape (n,), seen at `now_s` of the run, about 20 times
+        a second.
+        """
+
+    @abstractmethod
+    def take(self, now: dict[str, Any]) -> None:
+        """The numbers of the last seconds, about 4 times a second (docs/sinks.md)."""
+
+    def event(self, t_s: float, name: str) -> None:  # noqa: B027
+        """An event took place at `t_s` of the run: one of the scenario, or a change by hand."""
+
+    def end(self) -> None:  # noqa: B027
+        """The run is over: nothing follows."""
 
 
 class Plant(ABC):

@@ -19,6 +19,7 @@ from tcpsbed.cli import new
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError, HookError, WorldError
 from tcpsbed.scenarios.compile.metrics import metrics
+from tcpsbed.studio import sinks
 from tcpsbed.worlds import registry
 
 POINTS = """
@@ -42,6 +43,8 @@ slow = mine_door:Slow
 last = mine_door:Last
 [tcpsbed.robot]
 still = mine_door:Still
+[tcpsbed.sink]
+drain = mine_door:Drain
 [tcpsbed.traffic]
 once = mine_door:Once
 [tcpsbed.transport]
@@ -110,6 +113,11 @@ class Slow(tcpsbed.Plant):
 class Share(tcpsbed.Metric):
     def of(self, run):
         return 0.5
+
+
+class Drain(tcpsbed.Sink):
+    def take(self, now):
+        pass
 
 
 class Once(tcpsbed.Source):
@@ -200,7 +208,11 @@ IN_WORLD = {"hosting": "rack+emulator", "network": "process+wire"}
 def test_a_name_of_every_kind_is_found_and_listed(kind, package, tmp_path):
     ((name, point),) = door.installed(kind).items()
     symbol = point.value.partition(":")[2]
-    if kind in IN_WORLD:
+    if kind == "sink":
+        assert type(sinks.opened(name)).__name__ == symbol
+        with pytest.raises(ConfigError, match=name):
+            sinks.opened(name[:-1])
+    elif kind in IN_WORLD:
         world = registry.named(IN_WORLD[kind])
         assert getattr(world, kind).__name__ == symbol
     else:

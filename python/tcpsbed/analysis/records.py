@@ -33,6 +33,8 @@ _KINDS, _REASONS, _STEPS = _tcps.record_names()
 _BY_NUMBER = {number: name for number, name, _ in _KINDS}
 KINDS = tuple(_BY_NUMBER.get(number, f"kind {number}") for number in range(1, max(_BY_NUMBER) + 1))
 """Names of kinds; a row's `kind` is 1 more than the place in this list. Numbers that are not given have no name."""
+REASONS = {number: name for number, name, _ in _REASONS}
+"""Why a packet was dropped, by the `detail` of its row."""
 STEP_KINDS = {number: name for number, name, _ in _STEPS}
 """Names of kinds of stages by the `detail` of their rows."""
 HELD = _tcps.HELD

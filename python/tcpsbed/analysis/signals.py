@@ -76,7 +76,7 @@ def of_rows(rows: NDArray[np.void], plan: Mapping[str, Any], point: str, flow: s
         raise DataError(
             f'found no values at "{point}"', key="measure.signals", allowed=f'signals = ["{point}"]'
         )
-    return _table(chosen)
+    return table(chosen)
 
 
 def number(plan: Mapping[str, Any], point: str) -> int:
@@ -90,7 +90,7 @@ def number(plan: Mapping[str, Any], point: str) -> int:
     return {"entry": 2 * component, "exit": 2 * component + 1, "sense": HELD | component}[kind]
 
 
-def _table(rows: NDArray[np.void]) -> Signal:
+def table(rows: NDArray[np.void]) -> Signal:
     """Rows of single values as a table: a value with number 0 begins a row."""
     import numpy as np
 

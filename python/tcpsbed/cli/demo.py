@@ -16,7 +16,7 @@ import typer
 
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Duration, Out, overrides
-from tcpsbed.cli.studio import LOOK_S, Port
+from tcpsbed.cli.page import LOOK_S, NoBrowser, Port
 from tcpsbed.clocks import REAL, VIRTUAL
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def demo(
     out: Out = None,
     port: Port = 0,
     duration: Duration = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
+    no_browser: NoBrowser = False,
 ) -> None:
     """Runs and serves; see HELP."""
     from tcpsbed import scenarios, shipped
@@ -132,7 +132,7 @@ def _show(
             )
             page = html.write(place.path)
         summary = session.summary_of(place.shown)
-        feed.over(summary)
+        feed.over(place.shown)
         print(f"report: {place.told(page)}", flush=True)
         with nullcontext() if stopped else interrupts() as stop:
             if stop is not None:

@@ -82,6 +82,16 @@ Text = Annotated[
 ]
 """Where a text goes; none, or `-`: standard output."""
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that tcpsbed did not write.")]
+Sinks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sink",
+        metavar="NAME[=TARGET]",
+        help="Send live data elsewhere, too: openmetrics, foxglove, mcap=FILE, rerun=FILE (tcpsbed docs sinks); "
+        "may be repeated.",
+        show_default=False,
+    ),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Run even if the forecast is huge.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no tables.")]
 

@@ -40,18 +40,23 @@ class Page:
         Whether a browser opens it.
     stays
         Whether it is there after the run, until Ctrl-C.
+    sinks
+        Where the live data goes besides, `NAME` or `NAME=TARGET` each.
     """
 
     port: int = 0
     browser: bool = False
     stays: bool = True
+    sinks: tuple[str, ...] = ()
 
     def feed(self, place: Place, steering: Steering, *, aside: bool = False) -> Feed:
         """Starts the page of a run and prints its address: `aside` on standard error."""
         from tcpsbed.studio.feed import Feed
 
-        feed = Feed(place.path, place.shown, steering=steering, port=self.port)
+        feed = Feed(place.path, place.shown, steering=steering, port=self.port, sinks=self.sinks)
         announce(feed.address, browser=self.browser, aside=aside)
+        for opened in feed.sinks:
+            print(opened, file=sys.stderr if aside else sys.stdout, flush=True)
         return feed
 
 

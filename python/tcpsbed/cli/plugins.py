@@ -70,6 +70,7 @@ def _built_in() -> list[Row]:
     from tcpsbed.robots import ROBOTS
     from tcpsbed.scenarios.compile import builtins
     from tcpsbed.scenarios.model.place import KINDS
+    from tcpsbed.studio.sinks import SINKS
     from tcpsbed.worlds import registry
 
     rooms = json.loads(_tcps.tables())
@@ -80,6 +81,8 @@ def _built_in() -> list[Row]:
     docs = {(room, entry["name"]): entry["doc"] for room, entries in rooms.items() for entry in entries}
     in_python = {("robot", name): place for name, (place, _) in ROBOTS.items()}
     in_python |= {("hook", name): place for name, (place, _) in DEVICES.items()}
+    in_python |= {("sink", name): code.partition(":")[0] for name, code in SINKS.items()}
+    names |= {"sink": SINKS}
     docs |= {named: _begins(place) for named, place in in_python.items()}
     names |= {
         room: {*names.get(room, ()), *(entry["name"] for entry in entries)} for room, entries in rooms.items()

@@ -9,7 +9,7 @@ import typer
 
 from tcpsbed.cli import complete
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import AnyWhere, Duration, Out, Seed, Sets
+from tcpsbed.cli.options import AnyWhere, Duration, Out, Seed, Sets, Sinks
 from tcpsbed.cli.page import PACE, NoBrowser, Page, Port, announce, stay
 from tcpsbed.clocks import SIMULATED
 
@@ -25,6 +25,7 @@ Examples:
   tcpsbed init --from quickstart && tcpsbed studio quickstart.toml --duration "2 min"
   tcpsbed studio my.toml --world namespaces --no-browser
   tcpsbed studio telehaptic-dumbbell.toml --world virtual --pace 0.1
+  tcpsbed studio my.toml --sink openmetrics --sink mcap=run.mcap
   tcpsbed studio runs/latest
   tcpsbed studio runs/sweep-my-1a2b3c4d
 
@@ -46,7 +47,7 @@ What = Annotated[
 Pace = Annotated[str | None, typer.Option("--pace", metavar="NUMBER", help=PACE)]
 OVER = "The run is over: nothing of it can be changed."
 SWEEP = "sweep.json"
-OF_SCENARIOS = ("world", "out", "sets", "seed", "duration", "pace")
+OF_SCENARIOS = ("world", "out", "sets", "seed", "duration", "pace", "sinks")
 
 
 def register(app: typer.Typer) -> None:
@@ -64,10 +65,11 @@ def studio(
     seed: Seed = None,
     duration: Duration = None,
     pace: Pace = None,
+    sinks: Sinks = None,
     no_browser: NoBrowser = False,
 ) -> None:
     """Shows what there is; see HELP."""
-    page = Page(port=port, browser=not no_browser)
+    page = Page(port=port, browser=not no_browser, sinks=tuple(sinks or ()))
     if what is None:
         _refuse_options(ctx, "no scenario")
         _show_gallery(page)

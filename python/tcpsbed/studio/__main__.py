@@ -7,4 +7,4 @@ from pathlib import Path
 
 from tcpsbed.studio.server import main
 
-main(int(sys.argv[1]), Path(sys.argv[2]))
+main(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])

@@ -224,7 +224,7 @@ class Collector:
             "disturbed": self.disturbed,
             "stalls": self.stalls,
             "ticks": self.ticks.told([flow["name"] for flow in self.plan["flows"]]),
-            "drops": sum(counts for _, counts in self.drops).tolist() if self.drops else [],
+            "drops": np.sum([counts for _, counts in self.drops], axis=0).tolist() if self.drops else [],
             "unseen": self.unseen,
         }
 

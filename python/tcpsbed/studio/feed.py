@@ -12,6 +12,7 @@ import struct
 import subprocess
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -56,11 +57,13 @@ class Feed:
         A port of 127.0.0.1; 0 takes a free one.
     why : str
         Why the page changes nothing, where it does not.
+    sinks : sequence of str
+        Where the data goes besides the page, `NAME` or `NAME=TARGET` each.
 
     Raises
     ------
     WorldError
-        If `websockets` is not installed or the port is taken.
+        If `websockets` is not installed, the port is taken or a sink cannot be opened.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class Feed:
         steering: Steering | None = None,
         port: int = 0,
         why: str = "",
+        sinks: Sequence[str] = (),
     ) -> None:
         need("websockets.sync.server", "the studio", "studio")
         self.folder, self.steering, self.why = folder, steering, why
@@ -82,7 +86,7 @@ class Feed:
         self.left_out = 0
         """Rows that were not sent."""
         self.now_s = 0.0
-        command = [*PYTHON, "-m", "tcpsbed.studio", str(port), str(shown)]
+        command = [*PYTHON, "-m", "tcpsbed.studio", str(port), str(shown), *sinks]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
@@ -95,9 +99,11 @@ class Feed:
         told = json.loads(self.process.stdout.readline() or b'{"error": "its process ended"}')
         if "error" in told:
             self.stop()
-            raise WorldError(told["error"], allowed="another --port, or 0 for a free one")
+            raise WorldError(told["error"], allowed=told.get("allowed"))
         self.address: str = told["address"]
         """What a browser opens."""
+        self.sinks: list[str] = told.get("sinks", [])
+        """What else the user opens, by the name of the sink."""
         threading.Thread(target=self._listen, daemon=True).start()
 
     def __enter__(self) -> Feed:

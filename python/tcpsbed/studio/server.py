@@ -18,16 +18,17 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tcpsbed.errors import WorldError
+from tcpsbed.errors import TcpsbedError
 from tcpsbed.studio.collector import Collector
 from tcpsbed.studio.facts import FACTS
 from tcpsbed.studio.feed import HEADER, OVER, PLAN, ROWS, SCENARIO, SPLIT, TEXT
+from tcpsbed.studio.sinks.running import Sinks
 from tcpsbed.studio.site import EVERY_S, POLICY, Site
 from tcpsbed.studio.viewers import Viewers
 from tcpsbed.studio.whole import whole
@@ -47,9 +48,11 @@ class Studio(Site):
         A port of 127.0.0.1; 0 takes a free one.
     folder : Path
         The run's folder, as the user knows it.
+    sinks : sequence of str
+        Where its data goes besides, as `--sink` names it.
     """
 
-    def __init__(self, port: int, folder: Path) -> None:
+    def __init__(self, port: int, folder: Path, sinks: Sequence[str] = ()) -> None:
         super().__init__(port, "index.html")
         self.folder = folder
         self.collector: Collector | None = None
@@ -65,6 +68,7 @@ class Studio(Site):
         """Those of viewers that are connected."""
         self.zero_s = 0.0
         """When the run began, on the monotonic clock."""
+        self.sinks = Sinks(sinks)
 
     def serve(self) -> None:
         """Until standard input ends."""
@@ -73,8 +77,11 @@ class Studio(Site):
         with suppress(EOFError):
             while True:
                 kind, length, now_s = HEADER.unpack(_read(HEADER.size))
-                self._take(kind, _read(length), now_s)
+                body = _read(length)
+                self._take(kind, body, now_s)
+                self._pass_on(kind, body, now_s)
         self.ended.set()
+        self.sinks.end()
         time.sleep(LAST_S)
         self.stop()
 
@@ -111,11 +118,23 @@ class Studio(Site):
         """The run's report, once it is there."""
         return self.folder / "report.html"
 
+    def _pass_on(self, kind: int, body: bytes, now_s: float) -> None:
+        """To the sinks."""
+        if kind == PLAN:
+            self.sinks.begin(json.loads(body))
+        elif kind == ROWS:
+            self.sinks.rows(body[8:], now_s)
+        elif kind == TEXT:
+            self.sinks.text(json.loads(body))
+
     def _tick(self) -> None:
         while not self.ended.wait(NOW_EVERY_S):
             with self.lock:
-                if self.collector is not None and self.collector.rows and not self.over:
-                    self.now, self.numbered = json.dumps(self.collector.lately()), self.numbered + 1
+                if self.collector is None or not self.collector.rows or self.over:
+                    continue
+                now = self.collector.lately()
+                self.now, self.numbered = json.dumps(now), self.numbered + 1
+            self.sinks.take(now)
 
     def text(self, path: str) -> tuple[str, str, str] | None:
         """The report, the scenario, and what the page asks about the scenario's kinds."""
@@ -147,8 +166,9 @@ class Studio(Site):
             if said["k"] != "event":
                 self.viewers.hear(number, said)
                 return
-            asked = {"id": str(said["id"])[:64], "event": {str(k): v for k, v in said["event"].items()}}
-            asked |= {"by": number, "asked_s": time.monotonic() - self.zero_s}
+            asked: dict[str, Any] = {"id": str(said["id"])[:64], "by": number}
+            asked |= {"event": {str(k): v for k, v in said["event"].items()}}
+            asked |= {"asked_s": time.monotonic() - self.zero_s}
             refused = "" if self.viewers.may(number) else f"viewer {self.viewers.steers} steers"
         if refused:
             viewer.send(json.dumps({"k": "asked", "refused": refused} | asked))
@@ -213,14 +233,14 @@ def _read(length: int) -> bytes:
     return found
 
 
-def main(port: int, folder: Path) -> None:
+def main(port: int, folder: Path, sinks: Sequence[str]) -> None:
     """Says its address on standard output, and serves until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run decides when it is over
     os.nice(5)
     try:
-        studio = Studio(port, folder)
-    except WorldError as error:
-        print(json.dumps({"error": error.text}), flush=True)
+        studio = Studio(port, folder, sinks)
+    except TcpsbedError as error:
+        print(json.dumps({"error": error.text, "allowed": error.allowed}), flush=True)
         return
-    print(json.dumps({"address": studio.address}), flush=True)
+    print(json.dumps({"address": studio.address, "sinks": studio.sinks.where}), flush=True)
     studio.serve()

@@ -29,6 +29,7 @@ def whole(summary: Mapping[str, Any], seen: Collector) -> dict[str, Any]:
         "left_out": seen.left_out,
         "events": seen.events,
         "gaps": seen.gaps,
+        **seen.health(),
     }
 
 

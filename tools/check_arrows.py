@@ -150,7 +150,7 @@ PACKAGES = {
     "tcpsbed": ["runs"],
     "campaign": ["tcpsbed"],
     "proxy": ["views"],
-    "console": ["media"],
+    "console": ["media", "robots"],
     "studio": ["console", "proxy"],
     "lab.control": ["tcpsbed"],
     "lab.qos": ["lab.control"],

@@ -63,8 +63,8 @@ def test_sentences_are_those_of_the_analysis():
 def test_margins_are_those_of_the_analysis():
     assert Margin() == Margin(p50_ms=0.05, p99_ms=0.3, loss=0.005, rate=0.01)
     words = " ".join(PAGE.split())
-    assert "More than 50 µs at the median or 0.3 ms at p99" in words
-    assert "a rate that is more than 1 % off, or a loss that is more than 0.5 points off" in words
+    assert "50 µs at the median, or 0.3 ms at p99 (from 100 packets on)" in words
+    assert "1 % between delivered and set rate, or 0.5 percentage points between delivered and set loss" in words
     assert disturbances.HOOK_SHARE == 0.5 and disturbances.LATE_P99_MS == 1.0
 
 

@@ -276,8 +276,14 @@ pub(crate) const STEP: Entry<Controller> = merging(
     step,
 );
 /// `dpm-multistep` in a scenario.
-pub(crate) const MULTISTEP: Entry<Controller> =
-    merging(26, "dpm-multistep", "as dpm, but k also rises by one at a time", with!(Published, Repeats), Hears::Delays, multistep);
+pub(crate) const MULTISTEP: Entry<Controller> = merging(
+    26,
+    "dpm-multistep",
+    "as dpm, but k also rises by one at a time",
+    with!(Published, Repeats),
+    Hears::Delays,
+    multistep,
+);
 /// `dpm-holdup` in a scenario.
 pub(crate) const HOLDUP: Entry<Controller> = merging(
     27,

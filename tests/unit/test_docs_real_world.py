@@ -64,7 +64,9 @@ def test_margins_are_those_of_the_analysis():
     assert Margin() == Margin(p50_ms=0.05, p99_ms=0.3, loss=0.005, rate=0.01)
     words = " ".join(PAGE.split())
     assert "50 µs at the median, or 0.3 ms at p99 (from 100 packets on)" in words
-    assert "1 % between delivered and set rate, or 0.5 percentage points between delivered and set loss" in words
+    assert (
+        "1 % between delivered and set rate, or 0.5 percentage points between delivered and set loss" in words
+    )
     assert disturbances.HOOK_SHARE == 0.5 and disturbances.LATE_P99_MS == 1.0
 
 

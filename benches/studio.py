@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import select
 import signal
 import socket
 import subprocess
@@ -33,11 +32,38 @@ SLOW_BYTES_PER_S = 2000
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
+class Peak(threading.Thread):
+    """The most memory of a process while its run lasts, without that of the analysis behind it."""
+
+    def __init__(self, pid: int, seconds: int) -> None:
+        super().__init__(daemon=True)
+        self.pid, self.until_s, self.seen_mb = pid, time.monotonic() + seconds, 0.0
+        self.start()
+
+    def run(self) -> None:
+        """Looks twice a second."""
+        while time.monotonic() < self.until_s:
+            self.seen_mb = max(self.seen_mb, _memory_mb(self.pid))
+            time.sleep(0.5)
+
+    def mb(self) -> float:
+        """What was found.
+
+        Raises
+        ------
+        CannotMeasureError
+            If the process was never seen.
+        """
+        if not self.seen_mb:
+            raise CannotMeasureError("the memory of the run's process could not be read")
+        return self.seen_mb
+
+
 class Watched:
     """A run with its page, from the printed address to its report."""
 
     def __init__(self, seconds: int, out: Path, *sinks: str) -> None:
-        self.out, self.peak_mb, self.until_s = out, 0.0, time.monotonic() + seconds
+        self.out = out
         named = [word for sink in sinks for word in ("--sink", sink)]
         words = [
             PROGRAM,
@@ -57,6 +83,7 @@ class Watched:
             text=True,
             preexec_fn=lambda: os.sched_setaffinity(0, {RUN_CORE}),
         )
+        self.peak = Peak(self.process.pid, seconds)
         assert self.process.stdout is not None
         found = re.match(r"studio: http://127\.0\.0\.1:(\d+)/\?token=(\S+)", self.process.stdout.readline())
         if not found:
@@ -68,12 +95,9 @@ class Watched:
             os.sched_setaffinity(int(task.name), {PAGE_CORE})
 
     def ended(self) -> dict[str, Any]:
-        """The summary, when the run is over; until then the memory of its process is watched, without the analysis."""
+        """The summary, when the run is over."""
         out = self.process.stdout
         assert out is not None
-        while not select.select([out], [], [], 0.5)[0]:
-            if time.monotonic() < self.until_s:
-                self.peak_mb = max(self.peak_mb, _memory_mb(self.process.pid))
         while not out.readline().startswith("report: "):
             if self.process.poll() is not None:
                 raise CannotMeasureError(f"the run ended with {self.process.returncode}")
@@ -132,7 +156,7 @@ def not_shown(run: Watched) -> int:
 def without(seconds: int) -> dict[str, Any]:
     """What a run is like that nobody watches."""
     with tempfile.TemporaryDirectory() as folder:
-        out, peak_mb, until_s = Path(folder) / "run", 0.0, time.monotonic() + seconds
+        out = Path(folder) / "run"
         words = [
             PROGRAM,
             "run",
@@ -148,13 +172,10 @@ def without(seconds: int) -> dict[str, Any]:
         process = subprocess.Popen(
             [str(word) for word in words], preexec_fn=lambda: os.sched_setaffinity(0, {RUN_CORE})
         )
-        while process.poll() is None:
-            time.sleep(0.5)
-            if time.monotonic() < until_s:
-                peak_mb = max(peak_mb, _memory_mb(process.pid))
-        if process.returncode:
+        peak = Peak(process.pid, seconds)
+        if process.wait():
             raise CannotMeasureError(f"tcpsbed run ended with {process.returncode}")
-        return judged(summary_of(out), peak_mb)
+        return judged(summary_of(out), peak.mb())
 
 
 def judged(summary: dict[str, Any], peak_mb: float) -> dict[str, Any]:
@@ -180,7 +201,7 @@ def stopped(seconds: int) -> dict[str, Any]:
             going.start()
             with viewers(run, 1):
                 summary = run.ended()
-            return judged(summary, run.peak_mb) | {"left_out": not_shown(run)}
+            return judged(summary, run.peak.mb()) | {"left_out": not_shown(run)}
         finally:
             run.close()
 
@@ -199,7 +220,7 @@ def watched(seconds: int, count: int, kind: str = "watch", sinks: tuple[str, ...
                 page_mb = _memory_mb(run.page)
                 summary = run.ended()
             found = {"load": load, "page_mb": page_mb, "left_out": not_shown(run)}
-            return judged(summary, run.peak_mb) | found
+            return judged(summary, run.peak.mb()) | found
         finally:
             run.close()
 

@@ -83,9 +83,7 @@ def test_what_was_never_tried_is_told_once_and_kept(
     folder = sample_run.write(tmp_path / "run")
     file = folder / "summary.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"untried": ["a thing: never tried"]}))
-    _tell(
-        open_folder(folder), Place(folder, folder, folder), None, stopped=False, as_json=as_json, quiet=True
-    )
+    _tell(open_folder(folder), Place(folder, folder, folder), None, as_json=as_json, quiet=True)
     assert capsys.readouterr().err == "tcpsbed: a thing: never tried\n"
     assert '<section id="untried">' in html.write(folder).read_text()
     assert "untried: a thing: never tried" in text.notes(json.loads(file.read_text()))

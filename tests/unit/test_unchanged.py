@@ -26,6 +26,7 @@ SHIPPED = Path(__file__).resolve().parents[2] / "scenarios"
 SHORT = ('duration="3 s"', 'warmup="0.5 s"', 'measure.pcapng="off"')
 LEFT_OUT = {
     "console-arm": "its pictures are drawn by a process that looks at the robot by the machine's clock",
+    "demo": "its pictures are drawn by a process that looks at the robot by the machine's clock",
     "lte-crowd": "virtual time refuses its radio",
     "lte-ns3": "virtual time refuses its radio",
     "lte-pingpong": "virtual time refuses its radio",

@@ -22,7 +22,7 @@ from tcpsbed.studio.shelves import Card, beside, shelves
 from tcpsbed.studio.site import Site
 
 LOOK_S = 2.0
-"""Time between two looks at the working folder and the folder of runs."""
+"""Time between two readings of the working folder and the folder of runs."""
 HERE = "In this folder"
 WORLDS = {"virtual": ("--world", "virtual", "--pace", "1"), "real": ("--world", "real")}
 

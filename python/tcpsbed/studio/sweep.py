@@ -17,7 +17,7 @@ from typing import Any
 from tcpsbed.studio.site import Site
 
 LOOK_S = 0.5
-"""Time between two looks at the folder."""
+"""Time between two readings of the folder."""
 
 
 class SweepPage(Site):

@@ -213,7 +213,7 @@ fn parameters_of_each_name_are_checked() {
     let refused = |name: &str, params: Value| {
         endpoint(name, &params, Side::A, &context()).err().map(|e| e.to_string()).unwrap_or_default()
     };
-    assert!(refused("no-merge", json!({"k": 2})).contains("no parameter \"k\""));
+    assert!(refused("no-merge", json!({"k": 2})).contains("found \"k\", which is not a parameter"));
     assert!(refused("fixed-k", json!({"k": 8})).contains("from 1 to 7"));
     assert!(refused("dpm", json!({"trend": "none"})).contains(r#""strict", "slope", "ends", "ignored""#));
     assert!(refused("dpm", json!({"alpha": 0})).contains("from 0.001 to 1"));

@@ -97,11 +97,19 @@ def test_runs_become_longer_until_means_are_known_within_five_percent() -> None:
         asked.append(seconds)
         return Interval(int(10 * seconds), 10.0, 5.0 / seconds**0.5)
 
-    _, known = repeats.settled(run, lambda mean: [mean], 10.0, 1000.0)
-    assert known and asked[0] == 10.0 and 100.0 <= asked[-1] < 200.0, "half of 0.5 at 100 s"
+    enough = repeats.settled(run, lambda mean: [mean], 10.0, 1000.0)
+    assert asked[0] == 10.0 and 100.0 <= asked[-1] < 200.0, "half of 0.5 at 100 s"
+    assert repeats.margin([enough]) == "every mean known within 5 %"
     asked.clear()
-    _, known = repeats.settled(run, lambda mean: [mean], 10.0, 20.0)
-    assert not known and asked == [10.0, 20.0]
+    wide = repeats.settled(run, lambda mean: [mean], 10.0, 20.0)
+    assert asked == [10.0, 20.0]
+    assert repeats.margin([enough, wide]) == "NOT every mean known within 5 % (1 of 2)"
+
+
+# [Polachan 2022]
+def test_rows_of_figures_17_to_20_say_whether_their_means_are_known(rows: dict[str, Row]) -> None:
+    keys = ("figure17-order", "figure17-costs", "figure18", "figure19-fall", "figure20-deep", "figure20-small")
+    assert [key for key in keys if "very mean known within 5 %" not in rows[key].told] == []
 
 
 # [Polachan 2022]

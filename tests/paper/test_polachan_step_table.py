@@ -39,7 +39,7 @@ def scatter(found: dict) -> float:
 
 @pytest.mark.parametrize("rtt_ms", TABLE)
 def test_the_table_of_gains_for_thirty_percent_of_drops(rtt_ms):
-    """[Polachan 2022] Overshoot and rise time, all cells of the table."""
+    """Overshoot and rise time, all cells of our table."""
     ki, overshoots, rises = TABLE[rtt_ms]
     found = dict(zip(LOSSES, measured([cell(rtt_ms, ki, loss) for loss in LOSSES]), strict=True))
     for loss, wanted in zip(LOSSES, overshoots, strict=True):
@@ -51,13 +51,13 @@ def test_the_table_of_gains_for_thirty_percent_of_drops(rtt_ms):
 
 
 def test_the_gains_were_chosen_for_twenty_percent_of_overshoot():
-    """[Polachan 2022] What the gains of the table were fitted to, for each of the four round trips: within one point."""
+    """What the gains of the table were fitted to, for each of the four round trips: within one point."""
     for found in measured([cell(rtt, TABLE[rtt][0], 0.3) for rtt in TABLE]):
         assert found["overshoot"]["mean"] == pytest.approx(20, abs=1)
 
 
 def test_overshoot_and_rise_time_over_the_round_trip():
-    """[Polachan 2022] Kp 0.2, Ki 0.05, no loss: 20, 30, 50 ms, and 80 ms, which is unstable."""
+    """Kp 0.2, Ki 0.05, no loss: 20, 30, 50 ms, and 80 ms, which is unstable."""
     found = Bench(runs=1, answers="commands").run([cell(rtt, 0.05) for rtt in (20, 30, 50, 80)], keep=True)
     runs = [one["runs"][0] for one in found]
     assert [run["rise_ms"] for run in runs[:3]] == pytest.approx([65, 63, 82], abs=1)
@@ -66,7 +66,7 @@ def test_overshoot_and_rise_time_over_the_round_trip():
 
 
 def test_a_slow_controller_makes_drops_visible():
-    """[Polachan 2022] T = 10 ms, RTT 10 ms, Kp 0.2, Ki 0.072: 0, 20, 41 % at 0, 30, 40 % of drops."""
+    """T = 10 ms, RTT 10 ms, Kp 0.2, Ki 0.072: 0, 20, 41 % at 0, 30, 40 % of drops."""
     found = measured([cell(10, 0.072, loss, period_ms=10) for loss in (0, 0.3, 0.4)])
     for one, wanted in zip(found, (0, 20, 41), strict=True):
         assert one["overshoot"]["mean"] == pytest.approx(wanted, abs=scatter(one["overshoot"]))

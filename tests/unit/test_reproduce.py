@@ -121,7 +121,7 @@ def test_a_row_says_what_would_have_failed(compare: str, fails: str) -> None:
     ("changes", "ours", "verdict"),
     [
         ({}, 30.1, "reproduced"),
-        ({}, 31.0, "false, unexplained"),
+        ({}, 31.0, "missed, unexplained"),
         ({"refuted": "it is not so"}, 31.0, "refuted"),
         ({"refuted": "it was not so"}, 30.1, "reproduced"),
         ({"not_reproduced": "our model is another"}, 31.0, "not reproduced"),
@@ -159,7 +159,7 @@ def test_one_claim_at_several_settings_is_one_row(compare: str, worst: str, near
     assert [row.ours for row in rows] == [ours[worst], ours[nearest]]
     told = "a: 30.1, b: 34, c: 29"
     assert [row.reason for row in rows] == [
-        f"{worst} (of all: {told})",
+        f"not explained; {worst} (of all: {told})",
         f"{nearest} (of all: {told}); by readings",
     ]
     assert study.worst("delay", ours | {"d": float("nan")}).reason == NOTHING
@@ -180,7 +180,7 @@ def test_a_reason_explains_only_the_values_that_it_was_given_for(far: float) -> 
     for work, key in EXPLAINED:
         row = Study(work, None).compare(key, far)
         if row.within is False:
-            assert (row.verdict, row.reason.split(":")[0]) == ("false, unexplained", "not explained"), key
+            assert (row.verdict, row.reason.split(":")[0]) == ("missed, unexplained", "not explained"), key
     entry = expected.load("hudson2001")["web-loss-98"]
     assert entry.explains(4.08) and not entry.explains(0.5)
 
@@ -324,7 +324,7 @@ def test_a_value_that_is_no_number_is_a_broken_measurement() -> None:
     """Also where nothing is published; only what a work says that it cannot measure has no verdict."""
     study = Study("polachan2022", None)
     row = study.compare("figure8-actuation", float("nan"), "a note")
-    assert (row.ours, row.within, row.verdict) == (None, False, "false, unexplained")
+    assert (row.ours, row.within, row.verdict) == (None, False, "missed, unexplained")
     assert (row.reason, row.to_json()["within"], page.cells(row)[3]) == (NOTHING, False, "–")
     none = study.cannot("figure8-srv", "no echo came back")
     assert (none.ours, none.within, none.verdict) == (None, None, "not reproducible here")

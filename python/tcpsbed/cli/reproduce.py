@@ -29,7 +29,7 @@ Examples:
 
 Each row says how ours came about (basis), what its tolerance is and which values would have failed. The last line counts
 verdicts: only outcomes beside published values count as reproduced. Exit status 0 if every row is within its tolerance or
-has an explanation of its difference; 1 if a row is "false, unexplained".
+has an explanation of its difference; 1 if a row is "missed, unexplained".
 """
 
 

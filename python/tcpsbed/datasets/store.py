@@ -161,7 +161,7 @@ def fetch(recording: Recording, place: Path) -> list[Path]:
     """
     if recording.ask:
         raise DataError(
-            f"cannot be downloaded: its owners give it to those who ask ({recording.source})",
+            "cannot be downloaded: its owners give it to those who ask",
             key=recording.name,
             allowed=how(recording, place),
         )
@@ -183,7 +183,7 @@ def how(recording: Recording, place: Path) -> str:
     if not recording.ask:
         return f"tcpsbed data {recording.name}"
     files = ", ".join(str(place / file.path) for file in recording.files)
-    return f"{recording.ask}, and put it at {files}"
+    return f"{recording.source}: {recording.ask}, and put it at {files}"
 
 
 def _download(file: File, place: Path) -> Path:

@@ -123,7 +123,7 @@ class Expected:
         """The reason for a missed value, with the note of the run."""
         reason = self.refuted or self.not_reproduced
         if not reason:
-            return told or self.why
+            return "; ".join(filter(None, ("not explained", self.because, told)))
         if not self.explains(ours):
             low, high = self.ours
             reason = f"not explained: ours is not in {low:g} to {high:g}, of which is known: {reason}"

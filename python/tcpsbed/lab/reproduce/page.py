@@ -75,7 +75,7 @@ def cells(row: Row) -> list[str]:
 def counted(verdicts: Iterable[str]) -> str:
     """One line that counts rows by verdict; what is only read back or calculated is never counted as reproduced."""
     counts = Counter(verdicts)
-    always = ("reproduced", "refuted", "not reproduced", "false, unexplained")
+    always = ("reproduced", "refuted", "not reproduced", "missed, unexplained")
     first = [f"{counts[name]} {name}" for name in always]
     others = [
         f"{counts[name]} {name}"

@@ -26,7 +26,7 @@ from tcpsbed.clocks import REAL
 from tcpsbed.lab.reproduce import echoes
 from tcpsbed.lab.reproduce.echoes import ECHO
 from tcpsbed.lab.reproduce.polachan2022_demo import lacking
-from tcpsbed.lab.reproduce.repeats import low, settled
+from tcpsbed.lab.reproduce.repeats import low, margin, settled
 from tcpsbed.worlds import firmware
 
 if TYPE_CHECKING:
@@ -122,21 +122,17 @@ def bars(study: Study) -> None:
     shared = ["measure.pcapng='off'"]
     repeats, seconds = (5, 30.0) if study.full else (2, 3.0)
     ways: list[Way] = []
-    known = True
     for _ in range(repeats):
 
         def once(seconds: float) -> Way:
             return study.run("polachan-arm", [*shared, f"duration='{seconds:.3f} s'"], way, REAL)
 
-        found, enough = settled(
+        found = settled(
             once, lambda one: echoes.means(one.trips), seconds, 4 * seconds if study.full else seconds
         )
         ways.append(found)
-        known = known and enough
-    load = (
-        f"medians of {repeats} repeats; {'every' if known else 'NOT every'} mean at a point is known within 5 %; "
-        f"load {os.getloadavg()[0]:.1f}"
-    )
+    said = margin(mean for one in ways for mean in echoes.means(one.trips))
+    load = f"medians of {repeats} repeats; {said}; load {os.getloadavg()[0]:.1f}"
     above = [1e3 * one for one in map(tallest, ways) if one is not None]
     compare(study, "figure8-srv", low(interval(above)) if above else None, load)
     uart = [one.parts[UART] for one in ways if UART in one.parts]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tcpsbed.analysis.stats import Interval, interval, t975
-from tcpsbed.lab.reproduce.repeats import settled
+from tcpsbed.lab.reproduce.repeats import margin, settled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,10 +66,15 @@ def rows(study: Study, found: dict[Case, Buffered], sizes: Sequence[int]) -> Non
     """The paper's values for 1 kHz."""
     remedied = found[remedy(max(sizes)), 1, "cbr"]
     small, deep = (found[f"links.shared.queue='{size} packets'", 1, "cbr"] for size in (2, max(sizes)))
-    study.compare("figure20-deep", deep.delay / small.delay)
-    study.compare("figure20-small", small.delay)
+    compare(study, small, deep, remedied)
     lost(study, small, found[TWO, 1, "poisson"], phases(study))
-    study.compare("figure20-remedy", remedied.delay)
+
+
+def compare(study: Study, small: Buffered, deep: Buffered, remedied: Buffered) -> None:
+    """The rows of latencies, with what is known of their means, and of the remedy."""
+    study.compare("figure20-deep", deep.delay / small.delay, margin([deep.mean, small.mean]))
+    study.compare("figure20-small", small.delay, margin([small.mean]))
+    study.compare("figure20-remedy", remedied.delay, margin([remedied.mean]))
     study.compare("figure20-remedy-drops", remedied.loss)
     study.compare("figure20-kept", remedied.kept)
 
@@ -103,7 +108,7 @@ def run(study: Study, case: Case, *more: str) -> Buffered:
         lambda one: [one.mean],
         20.0,
         200.0 if study.full else 20.0,
-    )[0]
+    )
 
 
 def phases(study: Study) -> str:

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tcpsbed.analysis.stats import interval
+from tcpsbed.analysis.stats import Interval, interval
 from tcpsbed.lab.reproduce import echoes
-from tcpsbed.lab.reproduce.repeats import high, low, settled
+from tcpsbed.lab.reproduce.repeats import high, low, margin, settled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from tcpsbed.analysis.stats import Interval
     from tcpsbed.lab.reproduce.study import Study
 
     Floats = NDArray[np.float64]
@@ -46,33 +45,33 @@ def phases(number: int, flow: str | None) -> list[str]:
     return [f"measure.echo.start='{echo} us'", *begun]
 
 
-def mean_us(study: Study, settings: list[str], seconds: float, longest_s: float) -> float:
+def mean_us(study: Study, settings: list[str], seconds: float, longest_s: float) -> Interval:
     """Mean round trip to the exit of ss-com, in a run that is as long as it needs."""
 
     def run(seconds: float) -> dict[str, Floats]:
         sets = [*settings, f"duration='{seconds:.3f} s'"]
         return study.run(SCENARIO, sets, echoes.at_points([POINT]))
 
-    found, _ = settled(run, echoes.means, seconds, longest_s)
-    return 1e3 * float(found[POINT].mean())
+    return interval((1e3 * settled(run, echoes.means, seconds, longest_s)[POINT]).tolist())
 
 
 def video(study: Study) -> None:
     """Figure 18: the kinematic path without and with video, with a card that gathers arrivals and one that does not."""
     repeats = range(10 if study.full else 4)
 
-    def run(case: tuple[bool, bool, int]) -> float:
+    def run(case: tuple[bool, bool, int]) -> Interval:
         shown, gathers, number = case
         settings = [*phases(number, "video" if shown else None), *([] if gathers else EACH)]
         settings += [] if shown else [NO_VIDEO]
         return mean_us(study, settings, 20.0, 120.0)
 
     both = (False, True)
-    found = study.each([(shown, gathers, n) for shown in both for gathers in both for n in repeats], run)
+    runs = study.each([(shown, gathers, n) for shown in both for gathers in both for n in repeats], run)
+    found, said = {case: one.mean for case, one in runs.items()}, margin(runs.values())
     added = {g: interval([found[True, g, n] - found[False, g, n] for n in repeats]) for g in both}
     for key, gathers, end in (("figure18", True, high), ("figure18-each", False, low)):
         one = added[gathers]
-        note = f"{study.expected[key].why}; {one.mean:.2f} ± {one.half or 0:.2f} us over {one.n} repeats"
+        note = f"{study.expected[key].why}; {one.mean:.2f} ± {one.half or 0:.2f} us over {one.n} repeats; {said}"
         study.compare(key, end(one), note)
 
     def draw(figure: Figure) -> None:
@@ -100,18 +99,19 @@ def external(study: Study) -> None:
     """Figure 19: external packets of 1 kB to the same host, rate swept."""
     rates, repeats = (RATES_KHZ, range(5)) if study.full else (SHORT_KHZ, range(3))
 
-    def run(case: tuple[float, int]) -> float:
+    def run(case: tuple[float, int]) -> Interval:
         khz, number = case
         settings = [*phases(number, "external" if khz > 0 else None), NO_VIDEO]
         if khz > 0:
             settings += [f"flows.external.rate='{khz} kHz'", "flows.external.stop='1 h'"]
         return mean_us(study, settings, 3.0, 12.0)
 
-    found = study.each([(khz, n) for khz in rates for n in repeats], run)
+    runs = study.each([(khz, n) for khz in rates for n in repeats], run)
+    found, said = {case: one.mean for case, one in runs.items()}, margin(runs.values())
     levels = {khz: interval([found[khz, n] for n in repeats]) for khz in rates}
     least = min(levels, key=lambda khz: levels[khz].mean)
     fall = interval([found[least, n] - found[0, n] for n in repeats])
-    note = f"least at {least:g} kHz: {fall.mean:.2f} ± {fall.half or 0:.2f} us over {fall.n} repeats"
+    note = f"least at {least:g} kHz: {fall.mean:.2f} ± {fall.half or 0:.2f} us over {fall.n} repeats; {said}"
     study.compare("figure19-fall", high(fall), f"{study.expected['figure19-fall'].why}; {note}")
     study.compare("figure19-rise", levels[max(rates)].mean / levels[0].mean)
 

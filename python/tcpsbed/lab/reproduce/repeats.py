@@ -53,8 +53,8 @@ def apart(first: Sequence[float], second: Sequence[float]) -> Interval:
 
 def settled(
     run: Callable[[float], T], means: Callable[[T], Iterable[Interval]], seconds: float, longest_s: float
-) -> tuple[T, bool]:
-    """Runs ever longer until every mean is known by the rule.
+) -> T:
+    """The last of ever longer runs: every mean is known by the rule, or there is no time left (see `margin`).
 
     Parameters
     ----------
@@ -64,18 +64,19 @@ def settled(
         The means of a run with their intervals.
     seconds, longest_s
         Length of the first run, and of the longest.
-
-    Returns
-    -------
-    found, known
-        The last run, and whether it keeps the rule.
     """
     while True:
         found = run(seconds)
         more = max((longer(mean) for mean in means(found)), default=math.inf)
         if more <= 1.0 or seconds >= longest_s:
-            return found, more <= 1.0
+            return found
         seconds = min(seconds * min(max(1.15 * more, 1.5), GROWTH), longest_s)
+
+
+def margin(means: Iterable[Interval]) -> str:
+    """Whether means are known by the rule, in words."""
+    wide = [longer(mean) > 1.0 for mean in means]
+    return f"NOT every mean known within 5 % ({sum(wide)} of {len(wide)})" if any(wide) else "every mean known within 5 %"
 
 
 def longer(mean: Interval) -> float:

@@ -10,7 +10,7 @@ from tcpsbed.lab.reproduce.expected import Expected
 NOTHING = "no number came out: the runs measured nothing that it is made of"
 """Why a row has no value of ours where a mean or a median had nothing to be of."""
 
-UNEXPLAINED = "false, unexplained"
+UNEXPLAINED = "missed, unexplained"
 """The verdict of a row that is not as expected: outside its tolerance, and off by what no reason is known for."""
 
 VERDICTS = {

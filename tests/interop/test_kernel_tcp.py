@@ -9,14 +9,17 @@ it all: 8 s on 10 Mbit/s, 15 ms each way.
 
 from __future__ import annotations
 
+import re
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from again import in_time
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
-from tcp_against_kernel import BOUNDS, CONTROLS, QUEUES, STALL_MS, Case, run
+from tcp_against_kernel import BOUNDS, CONTROLS, LOSSES, QUEUES, STALL_MS, Case, cases, judged, run
 
 
 @pytest.mark.slow
@@ -44,3 +47,65 @@ def test_our_flow_fills_the_line(tmp_path: Path, control: str) -> None:
     ours, _ = run(Case("one", control, "100 kB", 0.0, 8), 1, "tcp", tmp_path)
     assert 9.2 < ours.goodput < 9.5
     assert 70.0 < ours.p95 < 82.0
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "verdict"),
+    [
+        ((9.2, 0.16), (9.21, 0.14), "within"),
+        ((27.2, 20.4), (26.4, 21.6), "not decided"),
+        ((44.0, 1.0), (30.0, 1.0), "outside"),
+        ((33.5, 1.0), (30.0, 1.0), "not decided"),
+    ],
+)
+def test_the_interval_of_the_difference_decides(
+    ours: tuple[float, float], theirs: tuple[float, float], verdict: str
+) -> None:
+    assert judged("p95", ours, theirs, alone=False) == verdict
+    assert judged("p95", ours, theirs, alone=True) == "not decided"
+    assert judged("p95", (1.2, 0.0), (0.9, 0.0), alone=False) == "not judged", "less than a segment"
+
+
+KINDS = {"one": "one", "two": "two", "one, beside 1 kHz": "haptic"}
+
+
+def kept(page: str) -> Iterator[tuple[Case, str, str, bool]]:
+    """The case, name and text of each value of the table, and whether its only run says nothing."""
+    table = page.split("| flows | control | queue | loss | s |")[1].split("\n\n")[0]
+    for row in table.splitlines()[2:]:
+        flows, control, queue, loss, seconds, runs, *values = (
+            cell.strip() for cell in row.strip("|").split("|")
+        )
+        case = Case(KINDS[flows], control, queue, float(loss.split()[0]) / 100, int(seconds))
+        for name, text in zip(BOUNDS, values, strict=True):
+            if text:
+                yield case, name, text, runs == "1" and (case.loss > 0 or flows == "two")
+
+
+def test_the_kept_table_is_judged_and_counted_as_it_says(root: Path) -> None:
+    page = (root / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    counts: Counter[str] = Counter()
+    seen = set()
+    for case, name, text, alone in kept(page):
+        scale = 0.01 if name == "share" else 1.0
+        sides = [
+            [scale * float(x) for x in f"{side} ± 0".split(" ± ")[:2]]
+            for side in text.rstrip(" ?").split(", ")
+        ]
+        found = judged(name, (sides[0][0], sides[0][1]), (sides[1][0], sides[1][1]), alone=alone)
+        assert (found == "not decided") == text.endswith("?"), (case, name, text)
+        counts[found] += 1
+        seen.add(case)
+    told = re.search(
+        r"Of (\d+) values (\d+) are within .*?, (\d+) are not decided, (\d+) are not judged, and none", page
+    )
+    assert told is not None and counts["outside"] == 0
+    verdicts = ("within", "not decided", "not judged")
+    assert list(map(int, told.groups())) == [counts.total(), *(counts[verdict] for verdict in verdicts)]
+    missing = {case for case in cases([8, 60])} - seen
+    assert {(case.kind, case.control, case.loss) for case in missing} == {
+        *(("two", control, LOSSES[1]) for control in CONTROLS),
+        ("two", "reno", LOSSES[2]),
+        *(("haptic", control, LOSSES[1]) for control in CONTROLS),
+    }
+    assert len(missing) == 10 and {case.seconds for case in missing} == {8}

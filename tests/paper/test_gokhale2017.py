@@ -153,7 +153,9 @@ def test_what_is_said_to_be_set_was_set(not_set: list[str]) -> None:
 
 def test_what_is_not_within_is_known(study: Study, unexplained: list[str]) -> None:
     assert unexplained == []
-    whole = {row.key for row in study.rows if row.within is None and not row.reason.startswith("needs recordings")}
+    whole = {
+        row.key for row in study.rows if row.within is None and not row.reason.startswith("needs recordings")
+    }
     assert whole == {"threshold-no-merge", "threshold-dpm", "threshold-dpm-guarded"}
 
 

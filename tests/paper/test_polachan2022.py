@@ -108,7 +108,14 @@ def test_runs_become_longer_until_means_are_known_within_five_percent() -> None:
 
 # [Polachan 2022]
 def test_rows_of_figures_17_to_20_say_whether_their_means_are_known(rows: dict[str, Row]) -> None:
-    keys = ("figure17-order", "figure17-costs", "figure18", "figure19-fall", "figure20-deep", "figure20-small")
+    keys = (
+        "figure17-order",
+        "figure17-costs",
+        "figure18",
+        "figure19-fall",
+        "figure20-deep",
+        "figure20-small",
+    )
     assert [key for key in keys if "very mean known within 5 %" not in rows[key].told] == []
 
 

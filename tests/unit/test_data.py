@@ -95,7 +95,10 @@ def test_the_list_says_what_is_installed_and_how_the_rest_comes(tmp_path: Path, 
     assert "download with: tcpsbed data one\n" in called("--registry", mine, "--to", place)[1]
     called("one", "--registry", mine, "--to", place)
     assert "      installed\n" in called("--registry", mine, "--to", place)[1]
-    assert "ask its owners: https://cirl.lcsr.jhu.edu/research/hmm/datasets/jigsaws_release/: fill in the form" in called("--to", place)[1]
+    assert (
+        "ask its owners: https://cirl.lcsr.jhu.edu/research/hmm/datasets/jigsaws_release/: fill in the form"
+        in called("--to", place)[1]
+    )
 
 
 def test_a_file_of_the_users_is_kept(tmp_path: Path, source: str) -> None:

@@ -71,7 +71,9 @@ def video(study: Study) -> None:
     added = {g: interval([found[True, g, n] - found[False, g, n] for n in repeats]) for g in both}
     for key, gathers, end in (("figure18", True, high), ("figure18-each", False, low)):
         one = added[gathers]
-        note = f"{study.expected[key].why}; {one.mean:.2f} ± {one.half or 0:.2f} us over {one.n} repeats; {said}"
+        note = (
+            f"{study.expected[key].why}; {one.mean:.2f} ± {one.half or 0:.2f} us over {one.n} repeats; {said}"
+        )
         study.compare(key, end(one), note)
 
     def draw(figure: Figure) -> None:

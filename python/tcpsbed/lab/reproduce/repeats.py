@@ -76,7 +76,11 @@ def settled(
 def margin(means: Iterable[Interval]) -> str:
     """Whether means are known by the rule, in words."""
     wide = [longer(mean) > 1.0 for mean in means]
-    return f"NOT every mean known within 5 % ({sum(wide)} of {len(wide)})" if any(wide) else "every mean known within 5 %"
+    return (
+        f"NOT every mean known within 5 % ({sum(wide)} of {len(wide)})"
+        if any(wide)
+        else "every mean known within 5 %"
+    )
 
 
 def longer(mean: Interval) -> float:

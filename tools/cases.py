@@ -162,6 +162,56 @@ def spreadsheets(folder: Path) -> str:
     return "template written; q.xlsx checked and run"
 
 
+def reproduced(_: Path) -> str:
+    rows = [row for of in kept().values() for row in of.values()]
+    counted = [row.expected for row in rows if row.verdict == "reproduced"]
+    holds(
+        all((e.basis, e.reference) == ("outcome", "published") for e in counted),
+        "not only printed values count",
+    )
+    holds(all(row.expected.basis for row in rows), "a row without a basis")
+    holds(
+        all(row.expected.fails for row in rows if row.expected.published is not None),
+        "a row that cannot fail",
+    )
+    return f"{len(rows)} rows with a basis and with what would fail, {len(counted)} reproduced"
+
+
+def kept() -> dict[str, dict[str, Any]]:
+    """The kept rows of every work, by key, judged by today's tolerances."""
+    import scoreboard
+    from tcpsbed.lab.reproduce.works import WORKS
+
+    return {work.name: {row.key: row for row in scoreboard.section(work)[0]} for work in WORKS}
+
+
+def varying_background(folder: Path) -> str:
+    for name in ("dumbbell-dpm", "dumbbell-phases"):
+        holds(call(folder, "init", "--from", name).returncode == 0, f"no {name}")
+        told = "".join(file.read_text() for file in folder.glob("*.toml"))
+        holds('vary = "per-packet"' in told and '"constant"' not in told, f"{name} does not vary")
+    return "dumbbell-dpm and dumbbell-phases vary by the packet"
+
+
+def no_smoltcp(_: Path) -> str:
+    files = [ROOT / "Cargo.lock", *ROOT.glob("crates/*/Cargo.toml")]
+    found = [str(file.relative_to(ROOT)) for file in files if "smoltcp" in file.read_text()]
+    holds(not found, f"smoltcp in {', '.join(found)}")
+    return f"in none of {len(files)} manifests"
+
+
+def verdicts(wanted: dict[str, dict[str, list[str]]]) -> str:
+    """Judges kept results; what is wanted: by work and verdict the rows."""
+    found, count = kept(), 0
+    for work, by_verdict in wanted.items():
+        for verdict, keys in by_verdict.items():
+            for key in keys:
+                got = found[work][key].verdict if key in found[work] else "no row"
+                holds(got == verdict, f"{work}.{key} is {got}, not {verdict}")
+                count += 1
+    return f"{count} kept rows have the verdict that is said"
+
+
 def ignoring_sigint(_: Path) -> str:
     nodes = ("tests/unit/test_native_runs.py", "tests/unit/test_interrupts.py", "tests/realtime/test_kill.py")
     return of_python(nodes, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
@@ -212,6 +262,8 @@ def measured(case: dict[str, Any], folder: Path) -> str:
         raise Skip(case["skipped"])
     if "does" in case:
         return str(globals()[case["does"]](folder))
+    if "verdicts" in case:
+        return verdicts(case["verdicts"])
     if "tests" in case:
         return tests(case["tests"])
     quickstart(folder)

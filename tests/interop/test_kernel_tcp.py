@@ -102,7 +102,7 @@ def test_the_kept_table_is_judged_and_counted_as_it_says(root: Path) -> None:
     assert told is not None and counts["outside"] == 0
     verdicts = ("within", "not decided", "not judged")
     assert list(map(int, told.groups())) == [counts.total(), *(counts[verdict] for verdict in verdicts)]
-    missing = {case for case in cases([8, 60])} - seen
+    missing = set(cases([8, 60])) - seen
     assert {(case.kind, case.control, case.loss) for case in missing} == {
         *(("two", control, LOSSES[1]) for control in CONTROLS),
         ("two", "reno", LOSSES[2]),

@@ -277,6 +277,14 @@ def test_every_basis_and_every_tolerance_says_what_it_is(work: str) -> None:
         assert entry.tolerance == 0 or entry.source, f"{work}.{key}: a tolerance of no kind"
 
 
+@pytest.mark.parametrize("work", [work.name for work in works.WORKS])
+def test_an_order_in_words_is_no_published_value(work: str) -> None:
+    """No work prints the 0 or the 1 that a difference or a ratio must exceed: it is derived, and does not count."""
+    for key, entry in expected.load(work).items():
+        if entry.compare != "near" and entry.published in (0.0, 1.0):
+            assert entry.reference != "published", f"{work}.{key}"
+
+
 SAME_PAPER = [(a.name, b.name) for a in works.WORKS for b in works.WORKS if b.name.startswith(f"{a.name}-")]
 """Works of one paper: one in virtual time, and one in Mininet or of other figures."""
 

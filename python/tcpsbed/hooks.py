@@ -27,7 +27,7 @@ from typing import Any, NoReturn, TypeVar
 from tcpsbed import beside, door
 from tcpsbed._tcps import FORKED
 from tcpsbed.errors import HookError, Refused, TcpsbedError, counted, one_line
-from tcpsbed.interrupts import ENDING, as_interrupts
+from tcpsbed.interrupts import ENDING, REPEATED, as_interrupts
 from tcpsbed.nearest import close_match
 
 VALUES = 256
@@ -134,9 +134,9 @@ def _noted() -> Callable[[], None]:
 def _is_our_handler(number: int) -> bool:
     """Whether a request to end is answered by us: also where it has come, and the next is answered otherwise."""
     now = signal.getsignal(number)
-    closed = number == signal.SIGHUP and now is signal.SIG_IGN
+    repeated = number in REPEATED and now is signal.SIG_IGN
     return (
-        closed
+        repeated
         or now is signal.default_int_handler
         or getattr(now, "__module__", "") == as_interrupts.__module__
     )

@@ -17,8 +17,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-"""Requests to end: Ctrl-C, `kill`, a terminal that is closed, Ctrl-\\."""
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU)
+"""Requests to end: Ctrl-C, `kill`, a terminal that is closed, Ctrl-\\, a limit of processor time."""
+REPEATED = (signal.SIGHUP, signal.SIGXCPU)
+"""Those that come more than once for one reason."""
 
 STOPPING = (
     b"tcpsbed: the run ends when the code that runs now returns, and what it recorded is then summed up; "
@@ -38,7 +40,7 @@ def interrupts(*, say: bool = False) -> Iterator[_Stop]:
     """Turns the first request to end into a flag; the second does what it usually does, the third ends the process.
 
     What is ignored from the start stays so: SIGHUP under `nohup`, SIGINT in the background of a script. A closed terminal
-    sends SIGHUP more than once: it asks for the end of nothing else.
+    sends SIGHUP more than once, and a limit of processor time SIGXCPU: the second asks for nothing new.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ def interrupts(*, say: bool = False) -> Iterator[_Stop]:
     def note(number: int, _frame: FrameType | None) -> None:
         stop.asked = True
         restore()
-        if number == signal.SIGHUP:
+        if number in REPEATED:
             signal.signal(number, signal.SIG_IGN)
         if say and number == signal.SIGINT:
             with suppress(OSError):

@@ -169,11 +169,11 @@ def test_a_killed_virtual_run_leaves_the_former_one_and_something_readable_or_no
         assert named(tmp_path) == ["out"]
 
 
-@pytest.mark.parametrize("number", ["SIGHUP", pytest.param("SIGQUIT", marks=SLOW)])
+@pytest.mark.parametrize("number", ["SIGHUP", "SIGXCPU", pytest.param("SIGQUIT", marks=SLOW)])
 def test_a_closed_terminal_ends_a_run_as_ctrl_c_does(tmp_path: Path, number: str) -> None:
     with started(tmp_path, TEXT, NODES) as run:
         time.sleep(0.5)
-        for _ in range(2 if number == "SIGHUP" else 1):  # a terminal says it more than once
+        for _ in range(1 if number == "SIGQUIT" else 2):  # a terminal and a limit say it more than once
             run.command.send_signal(signal.Signals[number])
         status, _, errors = run.finish()
     assert status == 130 and "stopped early; what was recorded until then is in out" in errors

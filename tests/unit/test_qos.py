@@ -60,6 +60,14 @@ def test_flows_of_every_session_are_checked_and_a_number_that_is_absent_fails():
     assert verdicts[0].margin == 80 and "at most 100" in str(verdicts[0])
 
 
+@pytest.mark.parametrize("absent", ["delay_ms", "jitter_ms"])
+def test_a_flow_of_which_nothing_was_measured_fails_and_the_profile_is_not_blamed(absent):
+    """As in a run that was stopped before its warm-up was over."""
+    summary = {"flows": {"haptic": flow(5) | {absent: None}}}
+    verdicts = check.check(summary, profile.load("telehaptics"))
+    assert [one.passed for one in verdicts].count(False) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [

@@ -131,6 +131,8 @@ def _unit(rule: Rule) -> str:
 def _number(flow: Mapping[str, Any], rule: Rule) -> float:
     value: Any = flow
     for depth, key in enumerate(parts := rule.metric.split(".")):
+        if value is None:
+            break
         if not isinstance(value, Mapping) or key not in value:
             above = ".".join(parts[:depth])
             known = (
@@ -146,7 +148,7 @@ def _number(flow: Mapping[str, Any], rule: Rule) -> float:
                 allowed=close_match(rule.metric, known),
             )
         value = value[key]
-    if value is None:
+    if value is None:  # nothing was measured
         return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float):
         allowed = "a number of a flow, such as delay_ms.p99 (tcpsbed docs summary)"

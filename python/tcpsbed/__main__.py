@@ -6,6 +6,7 @@ without the command line: they must be small, and the last may have one thread o
 
 from __future__ import annotations
 
+import gc
 import sys
 
 if __name__ == "__main__" and not sys.flags.safe_path:
@@ -38,6 +39,7 @@ def main() -> None:
         from tcpsbed import _tcps
 
         sys.exit(_tcps.run_isolated(sys.argv[2], sys.argv[3]))
+    gc.set_threshold(100_000, 50, 100)  # a scenario of thousands of operators is millions of objects that stay
     try:
         command_line = _command_line(sys.argv[1:])
     except KeyboardInterrupt:

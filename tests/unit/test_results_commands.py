@@ -247,7 +247,11 @@ def test_the_latest_run_is_one_that_came_to_an_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "number",
-    ["SIGHUP", "SIGINT", *(pytest.param(name, marks=pytest.mark.slow) for name in ("SIGTERM", "SIGQUIT", "SIGXCPU"))],
+    [
+        "SIGHUP",
+        "SIGINT",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("SIGTERM", "SIGQUIT", "SIGXCPU")),
+    ],
 )
 def test_a_sweep_ends_with_what_asks_for_its_end_and_can_go_on(tmp_path: Path, number: str) -> None:
     file = scenario(tmp_path, 'name = "short"\nduration = "10 s"\ntakes_s = 5.0\n')

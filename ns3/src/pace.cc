@@ -21,7 +21,7 @@ namespace
 constexpr int64_t kLongestNs = 20000000;
 // Spans of lateness that are kept: those of the first hours.
 constexpr size_t kMostSpans = 1 << 24;
-// Between two looks at ns-3's own clock.
+// Polling interval of ns-3's own clock.
 constexpr int64_t kWatchNs = 1000000;
 constexpr int64_t kSecond = 1000000000;
 

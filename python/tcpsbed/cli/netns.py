@@ -40,7 +40,7 @@ COMMANDS = 'a command as a shell reads it, such as "iperf3 -s -1"'
 
 
 Words = Annotated[
-    list[str], typer.Argument(metavar="COMMAND…", help="What runs, after --.", show_default=False)
+    list[str], typer.Argument(metavar="COMMAND…", help="Command to run, after --.", show_default=False)
 ]
 Far = Annotated[
     str | None,

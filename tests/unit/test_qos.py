@@ -66,7 +66,7 @@ def test_flows_of_every_session_are_checked_and_a_number_that_is_absent_fails():
         ("colour = 1", "colour"),
         ("name = 'x'", "no limit"),
         ("[flows]\nhaptic = 1", "flows.haptic"),
-        ("[flows.haptic]\nloss = { most = 'x' }", "least, most"),
+        ("[flows.haptic]\nloss = { most = 'x' }", "least or most with a number"),
         ("[flows.haptic]\nloss = {}", "no limit"),
         ("[[between]]\nearly = 'a'\nmost = 1", "between.0.late"),
         (
@@ -79,7 +79,7 @@ def test_flows_of_every_session_are_checked_and_a_number_that_is_absent_fails():
         ),
         ("[flows", "TOML"),
         ("x = " + "[" * 2000, r"mine\.toml: .*allowed: TOML"),
-        (f"[flows.haptic]\nloss = {{ most = 1{'0' * 400} }}", "least, most"),
+        (f"[flows.haptic]\nloss = {{ most = 1{'0' * 400} }}", "least or most with a number"),
         ("[step]\nruns = 0", "step.runs: found 0"),
         ("[step]\nruns = 3", "step: found no limit"),
         ("[step]\n'rise_ms.max' = { most = 9 }", "step: found limits .* scenario"),

@@ -30,9 +30,9 @@ Examples:
   tcpsbed netns --profile wifi --far "ros2 run demo_nodes_cpp listener" -- ros2 run demo_nodes_cpp talker
 
 The command is at 10.77.0.1 (TCPSBED_NEAR), the far side at 10.77.0.2 (TCPSBED_FAR): there another command runs (--far), or
-ports forward to this computer (--reach). Every IP packet crosses the network, multicast too. Without root it happens in a user
-namespace, where the kernel allows them. A profile file is read again when it changes. Nothing is left behind, however it
-ends.
+ports forward to this computer (--reach). Every IP packet crosses the network, multicast too. Without root it happens in a
+user namespace, where the kernel allows them. A profile file is read again when it changes. Nothing is left behind, however
+it ends.
 """
 
 

@@ -27,9 +27,9 @@ Examples:
   tcpsbed reproduce gokhale2017 --json        the rows as JSON: item, published, ours, within, reason, ...
   tcpsbed reproduce all                       every work, except what takes minutes in real time (--list)
 
-Each row gives the basis of our value (outcome, input or fitted), its tolerance and the values that would have failed. The last line counts
-verdicts: only outcomes beside published values count as reproduced. Exit status 0 if every row is within its tolerance or
-has an explanation of its difference; 1 if a row is "false, unexplained".
+Each row gives the basis of our value (outcome, input or fitted), its tolerance and the values that would have failed. The
+last line counts verdicts: only outcomes beside published values count as reproduced. Exit status 0 if every row is within
+its tolerance or has an explanation of its difference; 1 if a row is "false, unexplained".
 """
 
 

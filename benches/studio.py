@@ -191,7 +191,7 @@ def judged(summary: dict[str, Any], peak_mb: float) -> dict[str, Any]:
 
 
 def stopped(seconds: int) -> dict[str, Any]:
-    """The page's process stands still; it goes on before the end, and tells what it did not show."""
+    """The page's process is stopped; it goes on before the end, and tells what it did not show."""
     with tempfile.TemporaryDirectory() as folder:
         run = Watched(seconds + STOP_AFTER_S + AFTER_STOP_S, Path(folder) / "run")
         try:

@@ -31,13 +31,15 @@ def as_text(result: Result) -> str:
 
 
 def as_markdown(read: dict[str, Any]) -> str:
-    """A stored result as a table, with where and when it was measured."""
+    """A stored result as a table, with how long it took beside which load."""
     lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
     lines += [
         "| " + " | ".join(cell.replace("|", "\\|") for cell in cells(row)) + " |" for row in read["rows"]
     ]
-    m = read["machine"]
-    lines += ["", f"{m['when'][:10]}, {m['commit']}, {read['seconds']:.0f} s, load {m['load']} at the end."]
+    lines += [
+        "",
+        f"Measured in {read['seconds']:.0f} s, with a load of {read['machine']['load']} at the end.",
+    ]
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Judges tests on the machine's clock, and with programs of others, fairly: what fails beside load is made again.
+"""Judges tests on the machine's clock, and with other programs, fairly: what fails beside load is made again.
 
 Beside each of them a bare loop runs. Where such a test fails and the loop was late, or a run says that this machine cannot
 simulate its network, it is made again, with whatever its module had measured; a machine that is never quiet can say

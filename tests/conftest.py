@@ -104,7 +104,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         marks = {mark.name for mark in item.iter_markers()}
         if "beside" in marks and not marks & {"interop", "realtime"}:
             raise pytest.UsageError(
-                f"{item.nodeid}: only tests of the clock and of programs of others are `beside`"
+                f"{item.nodeid}: only tests of the clock and of other programs are `beside`"
             )
 
 

@@ -44,6 +44,8 @@ DARK = Theme(
 
 
 BOTH = (LIGHT, DARK)
+FAR = (1.1, 1.7)
+"""Where the floor ends before cameras that stand back, in m."""
 
 
 def drawn(
@@ -98,12 +100,6 @@ def save(name: str, picture: Image.Image | np.ndarray, colors: int | None = 256)
     if colors:
         picture = picture.quantize(colors, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     picture.save(PICTURES / f"{name}.png", optimize=True)
-
-
-def enlarged(picture: np.ndarray) -> Image.Image:
-    """A picture as it was shown, 1600 pixels wide."""
-    height, width = picture.shape[:2]
-    return Image.fromarray(picture).resize((WIDTH, height * WIDTH // width), Image.Resampling.BICUBIC)
 
 
 def lit(

@@ -5,15 +5,17 @@ Needs the extras `robot`, `media` and `plot`. Runs the shipped scenarios in virt
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from canvas import LIGHT, Theme, drawn, enlarged, headed, run, save
+from canvas import FAR, LIGHT, Theme, drawn, headed, lit, run, save
 from tcpsbed import hooks
 from tcpsbed.analysis import signals
+from tcpsbed.media import picture_code
 from tcpsbed.robots import ROBOTS
 from tcpsbed.robots.cell import Cell
 
@@ -38,7 +40,8 @@ def seen() -> None:
     assert read is not None
     arm = hooks.make(*ROBOTS["mujoco-arm"], {})
     arm.show(read[2])
-    save("telerobot", np.concatenate([arm.render(eye, 800, 640) for eye in ("left", "right")], axis=1) & 0xFC)
+    eyes = [lit(arm, eye, (800, 640), haze=FAR) for eye in ("left", "right")]
+    save("telerobot", np.concatenate(eyes, axis=1), colors=None)
     arm.scene.close()
 
 
@@ -55,7 +58,7 @@ def felt() -> None:
     def draw(paper: Any, theme: Theme) -> None:
         headed(paper, theme, "A texture under the finger and at the operator", "normal acceleration in m/s²")
         for place, (title, (made, came)) in enumerate(found.items()):
-            axes = paper.add_axes((0.075, 0.53 - 0.42 * place, 0.9, 0.3))
+            axes = paper.add_axes((0.075, 0.5 - 0.4 * place, 0.9, 0.28))
             axes.plot(
                 made.t_s, made.values[:, 2], color=theme.propagation, linewidth=6, label="felt by the finger"
             )
@@ -69,7 +72,7 @@ def felt() -> None:
             frameon=False,
             loc="upper right",
             ncols=2,
-            bbox_to_anchor=(0.98, 0.9),
+            bbox_to_anchor=(0.98, 0.875),
         )
 
     drawn("texture", 900, draw, themes=(LIGHT,))
@@ -103,20 +106,34 @@ def sewn() -> None:
 
 
 def foreseen() -> None:
-    """What the operator of the predictive display saw last, and what is shown 0.7 s after the line has broken at 6.4 s."""
+    """What the operator of the predictive display saw last, and what is shown 0.7 s after the line has broken at 6.4 s.
+
+    The pictures are larger than those of the scenario, and without their code.
+    """
+    larger = (  # six times as many pixels, and a link with room for them
+        "links.l1.rate='60 Mbit/s'",
+        "flows.video.picture.width=800",
+        "flows.video.picture.height=600",
+        "hooks.preview.params.width=800",
+        "hooks.preview.params.height=600",
+        "hooks.preview.params.pixels=[[982.5, 0], [0, -325], [0, -927.5]]",
+        "hooks.preview.params.tool=[202.5, 377.5]",
+    )
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "screen.py").write_text(SCREEN)
         display = f"flows.video.picture.display='{folder}/screen.py:Screen'"
-        run("predictive-display", Path(folder) / "run", 'duration="7.3 s"', display)
+        run("predictive-display", Path(folder) / "run", 'duration="7.3 s"', display, *larger)
         shown = {int(path.stem) / 1e9: np.load(path) for path in sorted(Path(folder).glob("*.npy"))}
     live, predicted = (shown[max(t for t in shown if t < latest)] for latest in (6.4, 7.1))
-    save("predicted", enlarged(np.concatenate([live, predicted], axis=1)))
+    code = picture_code.ROWS * picture_code.block(live.shape[1])
+    save("predicted", np.concatenate([live, predicted], axis=1)[code:] & 0xF8, colors=None)
 
 
 def main() -> None:
-    """Draws all."""
-    for draw in (felt, sewn, seen, foreseen):
-        draw()
+    """Draws all, or those that are named."""
+    pictures = {"texture": felt, "suturing": sewn, "telerobot": seen, "predicted": foreseen}
+    for name in sys.argv[1:] or pictures:
+        pictures[name]()
 
 
 if __name__ == "__main__":

@@ -5,25 +5,27 @@ Needs the extras `robot` and `plot`. Runs the shipped scenarios in virtual time 
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from canvas import LIGHT, Theme, drawn, enlarged, headed, lit, run, save
+from canvas import FAR, LIGHT, Theme, drawn, headed, lit, run, save
 from tcpsbed import hooks
 from tcpsbed.analysis import signals
 from tcpsbed.lab.reproduce import surface
-from tcpsbed.robots import ROBOTS
+from tcpsbed.robots import ROBOTS, view
 from tcpsbed.robots.arm import Arm
 from tcpsbed.robots.cell import Cell
 from tcpsbed.robots.feel import Feel
 from tcpsbed.robots.microscope import SCAN
 from tcpsbed.robots.neck import LOOK
-from tcpsbed.robots.view import SurfaceView
 
 MS = 1_000_000
+CELLS = 288
+"""Lines of the scan of `scanned`, and heights along each."""
 
 
 def stepped(robot, ms: int, command, since: int = 0) -> None:
@@ -78,8 +80,10 @@ def looked() -> None:
     rows = []
     for look in ((0.0,) * LOOK, (0.35, 0.1, 0.0, 0.0, 0.0, 0.0)):
         arm.look(("left", "right"), np.array(look))
-        rows.append(np.concatenate([arm.render(eye, 800, 533) for eye in ("left", "right")], axis=1))
-    save("headset", np.concatenate(rows) & 0xFC)
+        rows.append(
+            np.concatenate([lit(arm, eye, (800, 533), haze=FAR) for eye in ("left", "right")], axis=1)
+        )
+    save("headset", np.concatenate(rows) & 0xF8, colors=None)
     arm.scene.close()
 
 
@@ -98,16 +102,15 @@ def clay() -> None:
 
 
 def scanned() -> None:
-    device, view = (
-        hooks.make(*ROBOTS["microscope"], {"noise_nm": 0.3}),
-        SurfaceView((800.0, 800.0), 1000.0, 96),
-    )
+    device = hooks.make(*ROBOTS["microscope"], {"noise_nm": 0.3})
+    shown = view.SurfaceView((800.0, 800.0), 1000.0, CELLS)
     sense = np.zeros(32)
-    for t in range(40_200):  # once over the square, and over its front again
-        device.step(t * MS, np.array([1, SCAN, 800, 800, 1000, 96]), sense)
-        view.learn(*sense[:3])
-    view.hand = np.array([1500.0, 1300.0, 90.0])
-    save("surface", enlarged(view.render("front", 640, 420)))
+    for t in range(40_200 * CELLS**2 // 96**2):  # once over the square, and over its front again
+        device.step(t * MS, np.array([1, SCAN, 800, 800, 1000, CELLS]), sense)
+        shown.learn(*sense[:3])
+    shown.hand = np.array([1500.0, 1300.0, 90.0])
+    view.MARK_PIXELS, view.RIM_PIXELS = 10, 4
+    save("surface", shown.render("front", 1600, 1050))
 
 
 def felt() -> None:
@@ -137,7 +140,7 @@ def felt() -> None:
         for t_s, degrees, name in tilts:
             left.plot(t_s, degrees, label=name, linewidth=2.5)
         left.set(xlabel="time (s)", ylabel="tilt (degrees)", ylim=(-95, 150))
-        left.axvline(2.0, color=theme.soft, linewidth=1)
+        left.axvline(2.0, ymax=0.75, color=theme.soft, linewidth=1)
         left.text(1.95, -90, "the hand stops", ha="right", color=theme.soft)
         for name, by_delay, by_jitter in errors:
             (line,) = right.plot([1e3 * d for d in delays], by_delay, "o-", label=f"{name}, delay")
@@ -170,9 +173,18 @@ def seesaw(least_nm: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main() -> None:
-    """Draws all."""
-    for draw in (carried, by_mouse, looked, belt, clay, scanned, felt):
-        draw()
+    """Draws all, or those that are named."""
+    pictures = {
+        "pick-and-place": carried,
+        "mouse-arm": by_mouse,
+        "headset": looked,
+        "conveyor": belt,
+        "pottery": clay,
+        "surface": scanned,
+        "felt": felt,
+    }
+    for name in sys.argv[1:] or pictures:
+        pictures[name]()
 
 
 if __name__ == "__main__":

@@ -138,7 +138,7 @@ def board(folder: Path) -> None:
             "Where the time goes between boards",
             "board: mean one-way delay, µs; serial lines are orange",
         )
-        axes = paper.add_axes((0.11, 0.19, 0.87, 0.53))
+        axes = paper.add_axes((0.135, 0.19, 0.845, 0.53))
         for row, (flow, steps) in enumerate(summary["path"].items()):
             start = 0.0
             for step in steps:
@@ -199,7 +199,13 @@ def delay(folder: Path) -> None:
             yticks=range(0, 101, 20),
         )
         axes.grid(axis="y")
-        axes.legend(loc="center left", bbox_to_anchor=(0.11, 0.5), frameon=False)
+        axes.legend(
+            loc="center left",
+            bbox_to_anchor=(0.11, 0.5),
+            facecolor=theme.paper,
+            edgecolor="none",
+            framealpha=1,
+        )
 
     drawn("delay", 760, draw)
 
@@ -256,7 +262,7 @@ def sweep(folder: Path) -> None:
 
 
 def stability(_: Path) -> None:
-    """How much delay and loss the loop of scenarios/step.toml bears."""
+    """How much delay and loss the loop of scenarios/step.toml tolerates."""
     found = json.loads(command("map", "scenarios/step.toml", "--json", "--quiet"))
     overshoot = np.array(found["overshoot"], float)
     levels = [0, 5, 20, 50, 100, 1e9]

@@ -2,9 +2,9 @@
 # Python tests, in three parts that together are all of them.
 #
 #   tools/python_tests.sh quick   what takes seconds and passes on a busy machine: units, short papers, and, of the tests on the
-#                                 machine's clock or with programs of others, those marked `beside`; three runs side by side
+#                                 machine's clock or with other programs, those marked `beside`; three runs side by side
 #   tools/python_tests.sh long    what takes long (`slow`) and passes on a busy machine
-#   tools/python_tests.sh alone   what the machine's clock or programs of others judge, again where the machine was busy
+#   tools/python_tests.sh alone   what the machine's clock or other programs judge, again where the machine was busy
 #                                 (tests/again.py)
 #   tools/python_tests.sh ARGS    pytest with these arguments
 set -uo pipefail

@@ -53,9 +53,8 @@ tcpsbed reproduce gokhale2017   # measures the rows of one work again
 ```
 
 [Published experiments](reproduce.md#what-a-verdict-means) explains verdicts, basis and reference, and [when
-tolerances were set](reproduce.md#when-tolerances-were-set). Results belong to the commit named beside them, which may
-be older than this version. This page is generated: `tools/scoreboard.py --take reproduced` keeps new results and
-writes it.
+tolerances were set](reproduce.md#when-tolerances-were-set). Results may be older than this version: `docs/results`
+has the commit of each. This page is generated: `tools/scoreboard.py --take reproduced` keeps new results and writes it.
 """
 
 
@@ -172,14 +171,9 @@ def took(work: works.Work, run: Kept) -> str:
     """What a run was, in one line."""
     today = hashlib.sha256((FOLDER / f"{work.name}.toml").read_bytes()).hexdigest()
     then = run["expected_sha256"]
-    said = (
-        f"tcpsbed {run['version']}, commit {run['commit'][:10]}",
-        run["date"],
-        run["machine"],
-        run.get("note"),
-    )
-    by = f"expected values {then[:8]}" + (f", judged by those of today, {today[:8]}" if then != today else "")
-    return f"* Measured: {len(run['rows'])} rows; {', '.join(filter(None, said))}; {by}."
+    by = "judged by today's expected values" if then != today else None
+    said = (f"tcpsbed {run['version']}", run["machine"], run.get("note"), by)
+    return f"* Measured: {len(run['rows'])} rows; {', '.join(filter(None, said))}."
 
 
 def sharpness(rows: list[Row]) -> str:

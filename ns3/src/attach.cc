@@ -260,7 +260,7 @@ Attachment::Hear(int guest)
     m_ends[number].device = device;
     // The threads of ns-3 that read wait for what comes.
     fcntl(device, F_SETFL, fcntl(device, F_GETFL) & ~O_NONBLOCK);
-    // A node that ends first must not take its device away from under a packet that is still under way.
+    // A node that ends first must not take its device away from under a packet that is still in flight.
     const int held = ioctl(device, TUNGETDEVNETNS);
     if (held >= 0)
     {

@@ -2,7 +2,7 @@
 
 #include "network.h"
 
-#include "letter.h"
+#include "numbered.h"
 #include "radio.h"
 
 #include "ns3/pointer.h"
@@ -344,7 +344,7 @@ Network::Send(uint32_t number, uint32_t from, uint32_t to, uint32_t wireBytes, u
         return;
     }
     m_sockets[from]->SetIpTos(dscp << 2);
-    if (m_sockets[from]->SendTo(MakeLetter(number, wireBytes), 0, InetSocketAddress(m_known[to], kPort)) < 0)
+    if (m_sockets[from]->SendTo(MakeNumbered(number, wireBytes), 0, InetSocketAddress(m_known[to], kPort)) < 0)
     {
         m_outbox.Dropped(Now(), number, kNone, Reason::kNoRoute);
     }
@@ -354,7 +354,7 @@ void
 Network::SendBackground(uint32_t entry, uint32_t from, uint32_t to, uint32_t wireBytes, uint32_t dscp)
 {
     m_background[from]->SetIpTos(dscp << 2);
-    m_background[from]->SendTo(MakeLetter(kBackground | entry, wireBytes - std::min(wireBytes, m_paddingBytes)),
+    m_background[from]->SendTo(MakeNumbered(kBackground | entry, wireBytes - std::min(wireBytes, m_paddingBytes)),
                                0,
                                InetSocketAddress(m_known[to], kBackgroundPort));
 }

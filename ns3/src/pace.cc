@@ -21,7 +21,7 @@ namespace
 constexpr int64_t kLongestNs = 20000000;
 // Spans of lateness that are kept: those of the first hours.
 constexpr size_t kMostSpans = 1 << 24;
-// Between two looks at ns-3's own clock.
+// Polling interval of ns-3's own clock.
 constexpr int64_t kWatchNs = 1000000;
 constexpr int64_t kSecond = 1000000000;
 
@@ -65,11 +65,11 @@ Pace::Pace(Network& network, Traffic& traffic, Outbox& outbox, Lines& lines, Tim
 }
 
 void
-Pace::Send(const Json& letter)
+Pace::Send(const Json& packet)
 {
-    const auto field = [&](size_t i) { return static_cast<uint32_t>(letter[i].Whole()); };
+    const auto field = [&](size_t i) { return static_cast<uint32_t>(packet[i].Whole()); };
     // [number, from, to, bytes, code point, moment]; a moment that is over is now.
-    const Time at = std::max(Seconds(0), m_start + NanoSeconds(letter[5].Whole()) - Simulator::Now());
+    const Time at = std::max(Seconds(0), m_start + NanoSeconds(packet[5].Whole()) - Simulator::Now());
     Simulator::Schedule(at, &Network::Send, &m_network, field(0), field(1), field(2), field(3), field(4));
 }
 

@@ -55,7 +55,7 @@ class Pace
     // False at the end.
     bool Obey(const Json& line);
     void RunUntil(int64_t at);
-    void Send(const Json& letter);
+    void Send(const Json& packet);
     void Watch(int64_t mostLagNs);
     // Notes how late ns-3 is; false, with a line that says so, if it is later than `mostLagNs`.
     bool Keeps(int64_t lateNs, int64_t mostLagNs, int64_t at);

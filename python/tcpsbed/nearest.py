@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 SYNONYMS = {
     "delay": "latency lag owd one_way_delay propagation propagation_delay rtt ping",
-    "rate": "bandwidth bw capacity speed bitrate bit_rate throughput goodput fps framerate frame_rate frequency hz",
+    "rate": "bandwidth bw capacity speed bitrate bit_rate throughput goodput fps framerate frame_rate frequency freq hz",
     "loss": "plr per loss_rate loss_ratio packet_loss packet_loss_rate drop drops drop_rate error_rate",
     "queue": "buffer buffers buffer_size queue_size queue_length queue_limit qlen",
     "jitter": "delay_variation pdv ipdv delay_jitter",
@@ -25,7 +26,8 @@ SYNONYMS = {
     "duplicate": "dup duplication duplicates",
     "reorder": "reordering",
     "corrupt": "corruption damage bit_errors ber",
-    "at": "node host where place",
+    "at": "node where place",
+    "node": "host computer machine",
     "links": "link edges edge network",
     "nodes": "node hosts machines computers",
     "flows": "flow streams stream",
@@ -51,6 +53,7 @@ SYNONYMS = {
     "wifi": "wlan 802.11",
     "satellite": "geo leo starlink",
     "lan": "ethernet",
+    "srv": "server edge_server",
     "bit/s": "bps",
     "kbit/s": "kbps kbit",
     "Mbit/s": "mbps mbit mb/s",
@@ -114,27 +117,38 @@ def distance(one: str, other: str) -> int:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known name probably meant by a word, or `None`; a third of its letters may be wrong."""
+    """The known name probably meant by a word, or `None`."""
+    return next(iter(nearest_all(word, known)), None)
+
+
+def nearest_all(word: str, known: Iterable[str]) -> list[str]:
+    """The known names that are equally near to a word; a third of its letters may be wrong."""
     names = list(known)
     plain = _plain(word)
-    same = [name for name in names if _plain(name) == plain]
-    same += [name for name in names if plain in map(_plain, SYNONYMS.get(name.lstrip("-"), "").split())]
-    if same:
-        return same[0]
+    if same := [name for name in names if _plain(name) == plain]:
+        return same
+    if same := [name for name in names if plain in map(_plain, SYNONYMS.get(name.lstrip("-"), "").split())]:
+        return same
     size = {name: max(len(plain), len(_plain(name))) for name in names}
     far = {name: distance(plain, _plain(name)) for name in names if size[name] > 1}
     near = [name for name in far if far[name] <= max(1, size[name] // 3)]
+    if near:
+        least = min(far[name] for name in near)
+        return [name for name in near if far[name] == least]
     begun = [name for name in names if len(plain) > 2 and _plain(name).startswith(plain)]
-    return min(near, key=lambda name: far[name]) if near else begun[0] if len(begun) == 1 else None
+    if len(begun) == 1:
+        return begun
+    within = [name for name in names if len(_plain(name)) > 2 and plain.startswith(_plain(name))]
+    return sorted(within, key=len)[-1:]
 
 
 def _plain(name: str) -> str:
-    return name.lstrip("-").lower().replace("-", "_").replace(" ", "_")
+    return re.sub(r"[-_ ]", "", name).lower()
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """The nearest name as the end of a message; empty where none is near."""
-    found = nearest(word, known)
+    """The nearest names as the end of a message; empty where none is near."""
+    found = " or ".join(nearest_all(word, known)[:3])
     note = NOTES.get(word.lower()) if found else None
     return f" (did you mean {found}?{f' {note}' if note else ''})" if found else ""
 

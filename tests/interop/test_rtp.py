@@ -1,4 +1,4 @@
-"""RTP and RTCP with programs of others: GStreamer's rtpbin, ffmpeg, and Wireshark over all that was sent.
+"""RTP and RTCP with other programs: GStreamer's rtpbin, ffmpeg, and Wireshark over all that was sent.
 
 `TCPSBED_INTEROP_SECONDS` sets the length of each session (default 6; 60 for the full check).
 """

@@ -1,4 +1,4 @@
-"""Processes of a run that stand still or die under it: the follower goes to the safe side, and the run says why."""
+"""Processes of a run that stall or die during it: the follower goes to the safe side, and the run says why."""
 
 from __future__ import annotations
 

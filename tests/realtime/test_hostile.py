@@ -97,7 +97,7 @@ def attacked(
 def assert_unharmed(run: Started) -> None:
     """Every honest sample arrived once and unchanged."""
     for flow in summary(run.out)["flows"].values():
-        # Samples of the last second may be on their way where a loop stands still at the end.
+        # Samples of the last second may be on their way where a loop stalls at the end.
         assert flow["lost"] == 0 and flow["sent"] > 1000
         assert flow["delivered"] == flow["sent"] - flow["in_flight"]
         assert flow["duplicated"] == flow["duplicates_dropped"] == 0

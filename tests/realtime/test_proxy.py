@@ -1,4 +1,4 @@
-"""The proxy between programs that are not ours: what was set is delivered, to many clients, with and without root."""
+"""The proxy between a user's own programs: what was set is delivered, to many clients, with and without root."""
 
 from __future__ import annotations
 

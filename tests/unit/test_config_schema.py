@@ -68,7 +68,7 @@ def test_what_ships_is_valid(validator: Any, file: Path) -> None:
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
 def test_what_the_reference_shows_is_valid(validator: Any, number: int) -> None:
     """A part is valid as a file that includes the scenario under it."""
-    include = 'include = "base.toml"\n' if BLOCKS[number].startswith("# part") else ""
+    include = 'include = "base.toml"\n' if BLOCKS[number].startswith("# excerpt") else ""
     assert not list(validator.iter_errors(tomllib.loads(include + BLOCKS[number])))
 
 

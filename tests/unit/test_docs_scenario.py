@@ -16,7 +16,7 @@ from tcpsbed.scenarios import units
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scenario.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```toml\n(.*?)^```", PAGE, re.S | re.M)
-MARK = "# part\n"
+MARK = "# excerpt\n"
 # What stands in code spans and drawings, as words.
 CODE = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", PAGE) + re.findall(r"^```text\n(.*?)^```", PAGE, re.S | re.M)
 WORDS = {word for code in CODE for word in re.findall(r"[\w-]+", code)}

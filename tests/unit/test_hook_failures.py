@@ -28,7 +28,7 @@ def test_a_hook_that_fails_leads_to_a_safe_stop(tmp_path: Path, name: str) -> No
 
 
 def test_a_hook_that_waits_costs_no_virtual_time(tmp_path: Path) -> None:
-    """Virtual time stands still while a hook sleeps: nothing is late, no command is missing."""
+    """Virtual time does not advance while a hook sleeps: nothing is late, no command is missing."""
     run = tcpsbed.run(failing_run.scenario(tmp_path, "Blocks", "{ seconds = 0.3 }"), out=tmp_path / "out")
     found = json.loads((run.folder / "summary.json").read_text())
     [watched] = found["states"]

@@ -54,7 +54,7 @@ def test_the_file_computes_what_the_network_does(network: Network, model: Path) 
     windows = draw.normal(size=(50, 32)).cumsum(axis=1)
     assert np.allclose(found.guess(windows), network.guess(windows), rtol=1e-9)
     still = np.full((1, 32), 0.7)
-    assert np.allclose(found.guess(still), 0.7), "what stands still goes on standing"
+    assert np.allclose(found.guess(still), 0.7), "an input that rests is predicted to rest"
 
 
 def test_unit_and_size_make_no_difference(network: Network) -> None:

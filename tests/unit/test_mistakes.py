@@ -96,6 +96,8 @@ MISTAKES = {
     "a sample in bytes": changed('"24 B"', '"24 bytes"', "did you mean B?"),
     "a duration without a unit": changed('"50 ms"', "10", '"10 ms" or "10 s"'),
     "a duration of nothing": changed('"50 ms"', '"0 s"', "which is zero; allowed: a span of time"),
+    "a decimal comma": link('delay = "5,5 ms"', 'allowed: a decimal point ("5.5 ms")'),
+    "a range": link('delay = "1-10 ms"', 'such as "1 ms"; several in --over: a list such as 1 ms,10 ms'),
     "a seed in quotes": changed('duration = "50 ms"', 'seed = "3"', "allowed: a whole number"),
     "a seed below zero": changed('duration = "50 ms"', "seed = -3", "a whole number of 0 or more"),
     # keys
@@ -105,6 +107,9 @@ MISTAKES = {
     "plr for loss": link('plr = "1 %"', 'did you mean loss? such as "1 %"'),
     "buffer for queue": link('buffer = "20 packets"', "did you mean queue?"),
     "rtt for delay": link('rtt = "20 ms"', "did you mean delay? it is one way: half of the RTT"),
+    "packetloss for loss": link('packetloss = "1 %"', "did you mean loss?"),
+    "freq for rate": changed('rate = "1 kHz"', 'freq = "1 kHz"', "did you mean rate?"),
+    "host for node": changed('ms-com = "a"', 'ms-com = { host = "a" }', "did you mean node?"),
     "letters swapped": link('dealy = "20 ms"', "did you mean delay?"),
     "source for from": changed('from = "a"', 'source = "a"', "did you mean from?"),
     "fps for rate": changed('rate = "1 kHz"', "fps = 30", 'did you mean rate? such as "30 Hz"'),
@@ -115,6 +120,9 @@ MISTAKES = {
     "one channel": table("[channel.session]\n", "did you mean channels?"),
     "protocol for transport": table(f'{CHANNEL}protocol = "udp"\n', "did you mean transport?"),
     "a table that was not begun": table('[measure]\nsignal = ["ss-com.exit"]\n', "did you mean signals?"),
+    "an echo that is true": table(
+        "[measure]\necho = true\n", 'allowed: a table such as { points = "all", period = "10 ms" }'
+    ),
     "a key that is there twice": link(
         'to = "b"', "links.l1.to: found a second time (first on line 12); allowed: each table"
     ),
@@ -143,6 +151,14 @@ MISTAKES = {
         'allowed: camera = { kind = "tactile-operator", node = "a" } with one of the kinds',
     ),
     "a component misspelt": changed("ms-com =", "mscom =", "did you mean ms-com?"),
+    "server for srv": changed("ms-com =", "server =", 'server = { kind = "srv", node = "a" }'),
+    "a node misspelt": Mistake(
+        'components.ms-com.node: found "robo", a node without a link (did you mean robot?)',
+        more='[links.l2]\nfrom = "b"\nto = "robot"\n[nodes.robot]\n',
+        old='ms-com = "a"',
+        new='ms-com = { node = "robo" }',
+    ),
+    "a source misspelt": changed('rate = "1 kHz"', 'source = "robto"', "did you mean robot?"),
     "a component on a list of nodes": changed(
         'ms-com = "a"', 'ms-com = ["a"]', "node as a text, or a table with the keys"
     ),
@@ -168,6 +184,7 @@ MISTAKES = {
     "an empty file": changed(GOOD, "", "components with the node of each, such as"),
     # files and folders
     "a file that is not there": typed("run no.toml", "a scenario file in TOML, or a spreadsheet"),
+    "a file misspelt": typed("run mi.toml", "did you mean my.toml?"),
     "a scenario that ships": typed("run quickstart.toml", "allowed: tcpsbed init --from quickstart"),
     "a scenario that ships, by its name": typed("run quickstart", "allowed: tcpsbed init --from quickstart"),
     "a folder for a file": typed("run .", "(it is a folder); allowed: a scenario file in TOML"),
@@ -184,16 +201,21 @@ MISTAKES = {
     "a name that is taken": typed("init my.toml", "exists already; allowed: another name"),
     # commands and options
     "a command misspelt": typed("rnu my.toml", "did you mean run?"),
+    "version for --version": typed("version", "did you mean --version?"),
+    "help for --help": typed("help", "did you mean --help?"),
     "simulate for run": typed("simulate my.toml", "did you mean run?"),
     "validate for check": typed("validate my.toml", "did you mean check?"),
     "no command": typed("my.toml", "allowed: a command before the file, such as tcpsbed run my.toml"),
     "a command of a group misspelt": typed("config form-xlsx my.xlsx", "did you mean from-xlsx?"),
     "an option misspelt": typed("run my.toml --wrold real", "did you mean --world?"),
+    "an option between two": typed("run my.toml --sed 3", "did you mean --set or --seed?"),
     "one seed too many": typed("sweep my.toml --seed 3", "did you mean --seeds?"),
     "output for out": typed("run my.toml --output here", "did you mean --out?"),
     "a key for an option": typed("run my.toml --rate 3", "keys of the scenario: --set KEY=VALUE"),
     "an option without its value": typed("run my.toml --world", "allowed: --world VALUE"),
-    "no file": typed("run", "run: found no FILE (Scenario, in TOML or .xlsx); allowed: tcpsbed run my.toml"),
+    "no file": typed("run", "run: found no FILE (scenario, in TOML or .xlsx); allowed: tcpsbed run my.toml"),
+    "no name": typed("new hook", "found no NAME (name of the files and, in Python, of the module)"),
+    "nothing to run": typed("netns --profile lte", "found no COMMAND… (command to run, after --)"),
     "a file too many": typed(
         "run my.toml other.toml", "found unexpected words (other.toml); allowed: tcpsbed run ["
     ),
@@ -210,6 +232,11 @@ MISTAKES = {
     "a key set without a unit": typed("run my.toml --set links.l1.rate=10", '"10 bit/s" or "10 Mbit/s"'),
     "a table set misspelt": typed("run my.toml --set link.l1.rate=1", "did you mean links?"),
     "a link set that is not there": typed("run my.toml --set links.l2.rate=1", 'found "l2"; allowed: l1'),
+    "a link set in capitals": typed("run my.toml --set links.L1.rate=1", 'found "L1"; allowed: l1'),
+    "a component set that is not there": typed(
+        'run my.toml --set components.camera="home"', 'a new one in the file: camera = { kind = "'
+    ),
+    "a sweep over a range": typed("sweep my.toml --over links.l1.delay=1-10ms", "a list such as 1 ms,10 ms"),
     "a sweep over nothing": typed(
         "sweep my.toml", "allowed: tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s'"
     ),
@@ -219,12 +246,13 @@ MISTAKES = {
     "a sweep over another link": typed("sweep my.toml --over links.l2.rate=1,2", 'found "l2"; allowed: l1'),
     "a work misspelt": typed("reproduce gokhale-2017", "did you mean gokhale2017?"),
     "no work": typed("reproduce", "NAME is missing; allowed: all, gokhale2017"),
-    "a page misspelt": typed("docs scenarioo", "did you mean scenario?"),
+    "a page misspelt": typed("docs scenarioo", "did you mean scenario or scenarios?"),
     "a shipped scenario misspelt": typed("init --from quikstart", "did you mean quickstart?"),
     "a kind of code misspelt": typed("new controler mine", "did you mean controller?"),
     "a name that Python has not": typed("new controller My-Rule", "such as my_rule"),
     "kinds for a kind": typed("plugins --kind transports", "did you mean transport?"),
     "a profile misspelt": typed("proxy --profile wfi 7000=127.0.0.1:7100", "did you mean wifi?"),
+    "letters too many": typed("proxy --profile lteee 7000=127.0.0.1:7100", "did you mean lte?"),
     "4g for lte": typed("proxy --profile 4g 7000=127.0.0.1:7100", "did you mean lte?"),
     "a port without a target": typed("proxy --profile lte 7000", "such as 7000=127.0.0.1:7100/udp"),
     "a proxy without ports": typed("proxy --profile lte", "one or more, such as 7000=127.0.0.1:7100/udp"),

@@ -45,6 +45,10 @@ def test_neighbours_that_are_swapped_count_once(one: str, other: str, far: int) 
         ("time", ("duration", "seed"), "duration"),
         ("seeds", ("duration", "seed"), "seed"),
         ("--latency", ("--rate", "--delay"), "--delay"),
+        ("packetloss", ("rate", "loss"), "loss"),
+        ("freq", ("rate", "sample"), "rate"),
+        ("host", ("kind", "node"), "node"),
+        ("lteee", ("lan", "lte", "wifi"), "lte"),
         ("a", ("b", "c"), None),
         ("", ("b", "c"), None),
     ],
@@ -57,6 +61,7 @@ def test_a_message_lists_the_names_and_the_one_that_was_meant() -> None:
     assert close_match("dmp", TRANSPORTS[:2]) == "udp, dpm (did you mean dpm?)"
     assert close_match("xyz", TRANSPORTS[:2]) == "udp, dpm"
     assert close_match("udp", []) == "none"
+    assert close_match("--sed", ["--set", "--seed"]) == "--set, --seed (did you mean --set or --seed?)"
     half = close_match("rtt", ["delay", "rate"])
     assert half == "delay, rate (did you mean delay? it is one way: half of the RTT)"
 

@@ -180,6 +180,7 @@ def test_what_lies_between_is_said_with_what_was_set(name, overrides, said):
 def test_the_list_of_profiles_has_their_numbers():
     said = CliRunner().invoke(app, ["proxy", "--profile", "list"]).stdout
     rows = {line.split()[0]: re.split(r"\s{2,}", line) for line in said.partition("\n\n")[0].splitlines()}
-    assert rows["5g-edge"][1:] == ["1.5 Mbit/s / 15 Mbit/s", "18 ms / 10 ms", "8 ms / 4 ms", "2 %"]
-    assert rows["direct"][1:] == ["–"] * 4
+    assert rows["5g-edge"][1:] == ["1.5 Mbit/s / 15 Mbit/s", "18 ms / 10 ms", "8 ms / 4 ms", "2 %", "–"]
+    assert rows["direct"][1:] == ["–"] * 5
+    assert rows["5g-handover"][5] == "60 ms every 10 s"
     assert set(proxy.shipped()) <= rows.keys()

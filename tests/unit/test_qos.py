@@ -74,7 +74,7 @@ def test_a_flow_of_which_nothing_was_measured_fails_and_the_profile_is_not_blame
         ("colour = 1", "colour"),
         ("name = 'x'", "no limit"),
         ("[flows]\nhaptic = 1", "flows.haptic"),
-        ("[flows.haptic]\nloss = { most = 'x' }", "least, most"),
+        ("[flows.haptic]\nloss = { most = 'x' }", "least or most with a number"),
         ("[flows.haptic]\nloss = {}", "no limit"),
         ("[[between]]\nearly = 'a'\nmost = 1", "between.0.late"),
         (
@@ -87,7 +87,7 @@ def test_a_flow_of_which_nothing_was_measured_fails_and_the_profile_is_not_blame
         ),
         ("[flows", "TOML"),
         ("x = " + "[" * 2000, r"mine\.toml: .*allowed: TOML"),
-        (f"[flows.haptic]\nloss = {{ most = 1{'0' * 400} }}", "least, most"),
+        (f"[flows.haptic]\nloss = {{ most = 1{'0' * 400} }}", "least or most with a number"),
         ("[step]\nruns = 0", "step.runs: found 0"),
         ("[step]\nruns = 3", "step: found no limit"),
         ("[step]\n'rise_ms.max' = { most = 9 }", "step: found limits .* scenario"),

@@ -40,6 +40,21 @@ def test_the_index_names_every_page_command_and_extra(root):
     assert set(get_command(app).commands) | set(extras) <= named
 
 
+def test_the_short_answers_of_the_benchmarks_are_those_of_their_tables(root):
+    answers, tables = (root / "docs" / "benchmarks.md").read_text(encoding="utf-8").split("<!-- bench", 1)
+    for said, measured in (
+        (r"\[(\d+) times as fast as ns-3\]", r"first to last event.*?\| ([\d.]+) times faster \|"),
+        (
+            r"\[([\d.]+) times that of bare C\]",
+            r"round trip p50, 1 kHz, timer, fifo.*?\| ([\d.]+) \| 1\.3 \|",
+        ),
+        (r"\[([\d.]+) µs at the median\]", r"delivered p50 over 10 ms, hybrid.*?\| ([\d.]+) \("),
+        (r"and ([\d.]+) µs at p99", r"delivered p99 over 10 ms, hybrid.*?\| ([\d.]+) \("),
+    ):
+        short, whole = re.findall(said, answers), re.findall(measured, tables)
+        assert len(short) == 1 and float(short[0]) in (float(whole[0]), round(float(whole[0]))), said
+
+
 def test_the_page_of_scenarios_names_all_that_ship(root):
     page = (root / "docs" / "scenarios.md").read_text(encoding="utf-8")
     assert {file.stem for file in (root / "scenarios").glob("*.toml")} <= set(re.findall(r"`([\w-]+)`", page))

@@ -168,7 +168,7 @@ def test_a_sweep_runs_in_any_world(tmp_path: Path):
         json.loads(file.read_text())["summary"] for file in (tmp_path / "there" / "cells").glob("*.json")
     ]
     assert [cell["world"] for cell in cells] == ["process+none"] * 2
-    sent = sorted(cell["flows"]["haptic"]["sent"] for cell in cells)  # fewer where the machine stands still
+    sent = sorted(cell["flows"]["haptic"]["sent"] for cell in cells)  # fewer where the machine stalls
     assert 0 < sent[0] <= 20 and sent[0] <= sent[1] <= 40
 
 

@@ -1,4 +1,4 @@
-//! The emulator for programs that are not ours: between ports, and around a command in namespaces.
+//! The emulator between a user's own programs: between ports, and around a command in namespaces.
 
 use crate::{
     errors::raised,

@@ -102,7 +102,9 @@ def filling(folder: Path) -> Filling:
     told = documents.read(file, ("scenario", "axes", "seeds", "settings", "world"))
     if "cells" not in told:
         found = "found a sweep of an earlier version, which does not name its cells"
-        raise DataError(found, file=file, allowed="the same tcpsbed sweep again: finished cells are kept")
+        raise DataError(
+            found, file=file, allowed="run the same tcpsbed sweep again; it keeps the finished cells"
+        )
     with documents.trusted(folder):
         axes = tuple(Axis(axis["key"], tuple(axis["values"])) for axis in told["axes"])
         seeds = tuple(told["seeds"])

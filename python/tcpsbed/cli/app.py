@@ -19,11 +19,12 @@ A first session:
   tcpsbed run my.toml --world real --live     on real sockets
   tcpsbed latency my.toml                     component by component
   tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s' --seeds 10
-  tcpsbed proxy --profile lte 7000=127.0.0.1:7100   delay and loss between other programs
+  tcpsbed proxy --profile lte 7000=127.0.0.1:7100   a network between your own programs
   tcpsbed reproduce --list                    published experiments, run again
   tcpsbed data                                recordings that they take
   tcpsbed doctor                              what this machine can do
-  tcpsbed step step.toml            how a control loop behaves over the network
+  tcpsbed step step.toml                      how a control loop behaves over the network
+  tcpsbed docs glossary                       what the words of tables and reports mean
 """
 
 COMMANDS = {

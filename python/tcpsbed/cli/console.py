@@ -19,8 +19,8 @@ HELP = """Run a scenario on real sockets with an operator at a browser.
 Example:
   tcpsbed init --from console && tcpsbed console console.toml --duration "10 min"
 
-Prints an address on loopback that holds a token; whoever opens it sees pictures and force and moves the robot. The
-stages that join a run to the console are in tcpsbed docs console.
+Prints an address on loopback that holds a token; whoever opens it sees pictures and force and moves the robot. tcpsbed docs
+console describes the hooks that connect a scenario to the console.
 """
 
 

@@ -24,8 +24,8 @@ Examples:
   tcpsbed data all                    all that can be fetched
 
 Each file comes from its public source and is kept only if its SHA-256 is right; a file that is there is never written
-over. They go into the folder that TCPSBED_DATA names, else ~/.cache/tcpsbed/recordings. Mind each licence: it is that of
-its source, not that of tcpsbed. Needs pooch: pip install 'tcpsbed[data]'. --registry takes a list of your own.
+over. They go into the folder that TCPSBED_DATA names, else ~/.cache/tcpsbed/recordings. Each recording has the
+licence of its source, not that of tcpsbed. Needs pooch: pip install 'tcpsbed[data]'. --registry takes a list of your own.
 """
 
 

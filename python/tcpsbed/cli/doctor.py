@@ -19,8 +19,8 @@ Examples:
   sudo tcpsbed doctor
   tcpsbed doctor --json > machine.json
 
-Takes some seconds, three of them to see how late a loop wakes up here; other programs that are busy then show in it. What
-costs no time is found out at every run as well, and kept in its folder as doctor.json.
+Takes some seconds. For three of them it measures how late a loop wakes up; other busy programs make this worse. Every run
+repeats the checks that take no time, and stores them in its folder as doctor.json.
 """
 
 

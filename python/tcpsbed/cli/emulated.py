@@ -90,8 +90,8 @@ def listed(profile: str | None) -> bool:
     if profile != "list":
         return False
     found = {name: load(name) for name in shipped()}
-    columns = [words(title) for title in ("profile", "rate", "delay", "mean jitter", "loss")]
-    rows = [[name, *_both(one.directions())] for name, one in found.items()]
+    columns = [words(title) for title in ("profile", "rate", "delay", "mean jitter", "loss", "outage")]
+    rows = [[name, *_both(one.directions()), _outage(one.outage())] for name, one in found.items()]
     print(tables(text.table(columns, rows)))
     print("near to far / far to near, where they differ. Where the numbers come from:")
     for name, one in found.items():
@@ -114,6 +114,11 @@ def _both(directions: tuple[dict[str, float | None], dict[str, float | None]]) -
     }
     pairs = ([tell(one[key]) for one in directions] for key, tell in shown.items())
     return [" / ".join(dict.fromkeys(pair)) for pair in pairs]
+
+
+def _outage(found: tuple[float, float] | None) -> str:
+    """An outage and its period as words."""
+    return f"{found[0]:g} ms every {found[1] / 1e3:g} s" if found else "–"
 
 
 def overrides_of(sets: list[str] | None, delay: str | None, loss: str | None, rate: str | None) -> list[str]:

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from tcpsbed.cli.colour import BOLD, paint
 from tcpsbed.cli.failures import guarded
 from tcpsbed.errors import ConfigError, printable
-from tcpsbed.nearest import close_match
+from tcpsbed.nearest import close_match, meant
 
 PANELS = {
     "Run": "demo init check run studio latency sweep reproduce calibrate",
@@ -56,7 +56,8 @@ class Group(TyperGroup):
         word = args[0]
         if word in self.commands or word.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        allowed = close_match(word, self.commands)
+        options = [name for param in self.get_params(ctx) for name in param.opts if name[0] == "-"]
+        allowed = ", ".join(self.commands) + meant(word, [*self.commands, *options])
         if word.endswith((".toml", ".xlsx")):
             allowed = f"a command before the file, such as tcpsbed run {word}"
         place = " ".join([*_words(ctx), "COMMAND"])
@@ -115,7 +116,8 @@ def _told(error: Any) -> ConfigError:
     usage = " ".join(ctx.get_usage().split()[1:]) if ctx else "tcpsbed --help"
     usage = usage.translate({ord("{"): None, ord("}"): None}).replace("......", "...").replace("…...", "…")
     if kind == "MissingParameter":
-        what = f" ({param.help.rstrip('.')})" if getattr(param, "help", None) else ""
+        said = (getattr(param, "help", None) or "").rstrip(".")
+        what = f" ({said[:1].lower()}{said[1:]})" if said else ""
         usual = "runs/latest" if name == "DIR" else "my.toml"
         allowed = f"tcpsbed {words} {EXAMPLES.get(words, usual)}"
         return ConfigError(f"found no {name}{what}", key=words, allowed=allowed)

@@ -50,11 +50,10 @@ Examples:
   tcpsbed latency my.toml --world real --flow haptic --period "20 ms"
   sudo tcpsbed latency my.toml --world namespaces --max-time "5 min"
 
-Echo commands ride on ordinary samples while the system is fully working, interleaved over the points, each at a random
-time within its period, to meet traffic with a similar period at every phase. They go on until the 95 % confidence
-half-width of every point's mean is within the asked share of it, with at least FLOOR and at most CAP echoes a point, or
-until --max-time is over, when the verdict is about the echoes so far. The length of the run follows from that; the
-scenario's own duration is not used. On sockets all rounds count together, and their percentiles are left out.
+Echo commands travel in ordinary samples of the running system. They alternate between the points. Each is sent at a random
+time within its period, so that it meets periodic traffic at every phase. The run ends when the mean of every point has a
+95 % confidence half-width below --confidence, with at least --floor echoes per point. It also ends at --cap echoes per
+point or after --max-time. The scenario's duration is not used. On sockets several rounds are pooled, without percentiles.
 """
 
 

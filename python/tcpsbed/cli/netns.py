@@ -29,10 +29,10 @@ Examples:
   tcpsbed netns --delay "20 ms" --loss "1 %" --reach 7100/udp -- ./client 10.77.0.2 7100
   tcpsbed netns --profile wifi --far "ros2 run demo_nodes_cpp listener" -- ros2 run demo_nodes_cpp talker
 
-The command is at 10.77.0.1 (TCPSBED_NEAR), the far side at 10.77.0.2 (TCPSBED_FAR): there another command runs, or ports
-lead out to this computer. Every IP packet crosses the network, multicast too. Without root it happens in a user
-namespace, where the kernel allows them. A profile file is read again when it changes. Nothing is left behind, however it
-ends.
+The command is at 10.77.0.1 (TCPSBED_NEAR), the far side at 10.77.0.2 (TCPSBED_FAR): there another command runs (--far), or
+ports forward to this computer (--reach). Every IP packet crosses the network, multicast too. Without root it happens in a
+user namespace, where the kernel allows them. A profile file is read again when it changes. Nothing is left behind, however
+it ends.
 """
 
 
@@ -40,7 +40,7 @@ COMMANDS = 'a command as a shell reads it, such as "iperf3 -s -1"'
 
 
 Words = Annotated[
-    list[str], typer.Argument(metavar="COMMAND…", help="What runs, after --.", show_default=False)
+    list[str], typer.Argument(metavar="COMMAND…", help="Command to run, after --.", show_default=False)
 ]
 Far = Annotated[
     str | None,

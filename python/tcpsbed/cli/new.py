@@ -61,7 +61,10 @@ def register(app: typer.Typer) -> None:
 def new(
     kind: Annotated[str, typer.Argument(metavar="KIND", help=", ".join(KINDS), show_default=False)],
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Of the files, as Python names them.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="NAME", help="Name of the files and, in Python, of the module.", show_default=False
+        ),
     ],
 ) -> None:
     """Writes the files; see HELP."""

@@ -33,8 +33,9 @@ Examples:
 
 Clients connect to port 7000 here in place of 7100 there; each finds its own answers back. UDP gets everything that links
 of a scenario can do; a TCP connection ends here and gets delay and rate (for the rest: tcpsbed netns). Works without root.
-A profile file is read again when it changes. Ctrl-C ends it: then set is told against delivered, and the exit status is 1
-if they differ by more than the margin, 3 if nothing passed. tcpsbed docs proxy has recipes for ROS 2, WebRTC and LeRobot.
+A profile file is read again when it changes. Ctrl-C ends the proxy and compares the delay delivered with the delay set. The
+exit status is 1 if they differ by more than the margin, 3 if nothing passed. tcpsbed docs proxy has recipes for ROS 2,
+WebRTC and LeRobot.
 """
 
 
@@ -47,7 +48,7 @@ def proxy(
     ports: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[ADDRESS:]PORT=HOST:PORT[/udp|/tcp]…", help="Ports to hand on.", show_default=False
+            metavar="[ADDRESS:]PORT=HOST:PORT[/udp|/tcp]…", help="Ports to forward.", show_default=False
         ),
     ] = None,
     profile: ProfileName = None,

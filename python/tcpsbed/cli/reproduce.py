@@ -25,11 +25,11 @@ Examples:
   tcpsbed reproduce --list                    which works there are
   tcpsbed reproduce gokhale2017               table, figures and a page in reproduced/gokhale2017
   tcpsbed reproduce gokhale2017 --json        the rows as JSON: item, published, ours, within, reason, ...
-  tcpsbed reproduce all                       every work, without what takes minutes of the machine's clock (--list)
+  tcpsbed reproduce all                       every work, except what takes minutes in real time (--list)
 
-Each row says how ours came about (basis), what its tolerance is and which values would have failed. The last line counts
-verdicts: only outcomes beside published values count as reproduced. Exit status 0 if every row is within its tolerance or
-has an explanation of its difference; 1 if a row is "missed, unexplained".
+Each row gives the basis of our value (outcome, input or fitted), its tolerance and the values that would have failed. The
+last line counts verdicts: only outcomes beside published values count as reproduced. Exit status 0 if every row is within
+its tolerance or has an explanation of its difference; 1 if a row is "missed, unexplained".
 """
 
 

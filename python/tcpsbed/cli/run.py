@@ -58,9 +58,9 @@ Examples:
 Leaves a folder with scenario.toml, summary.json, series.json, records.bin, samples.parquet and report.html. Ctrl-C
 ends a run early and keeps what it recorded.
 
-One seed is one draw of everything random. With --seeds 10 nine further seeds run after it, and delay and loss of every
-flow are told as means over the seeds with their 95 % interval; everything else is about the first seed. Where
-the second seed gives the same records nothing is random: the others do not run.
+A seed fixes everything random in a run. --seeds 10 runs nine more seeds and prints the mean delay and loss of each flow
+over all seeds, with 95 % intervals; everything else describes the first seed. If the second seed gives the same records,
+nothing is random, and the other seeds are skipped.
 
 --studio prints the address of a page that shows the run while it happens, and changes its links (tcpsbed docs studio).
 After the run it shows all of it, on a terminal until Ctrl-C; where standard output is a file or a pipe, the command ends
@@ -292,6 +292,7 @@ def _tell(opened: RunFolder, place: Place, report: Path | None, *, as_json: bool
         print(json.dumps(opened.summary, indent=1))
     elif not quiet:
         print(tables(text.overview(opened)))
+        print("words of these tables: tcpsbed docs glossary")
         print(f"report: {place.told(report)}" if report else f"run: {place.shown}")
     for sentence in opened.summary.get("untried") or ():
         print(f"tcpsbed: {sentence}", file=sys.stderr)

@@ -42,7 +42,7 @@ Examples:
 
 A run that was killed leaves what it recorded beside its folder, under a name with .unfinished- in it; so does a run on the
 machine's clock whose disk was full. This merges its rows and makes summary, samples and report of them, marked as
-incomplete. A run in virtual time that a full disk ended leaves nothing, as the same command gives the same rows again.
+incomplete. If a full disk ends a run in virtual time, nothing is kept: the same command gives the same rows again.
 """
 
 EXPORT = """Write the samples of a run for other programs.

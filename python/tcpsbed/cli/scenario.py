@@ -42,7 +42,7 @@ Examples:
   tcpsbed docs                  which pages there are
   tcpsbed docs scenario         every key of a scenario file
 
-A page is found by its name, by that of its file (safety.md), or by the name of a hook or a robot that it is about.
+Name a page (safety), its file (safety.md), or a hook, a robot or a term: then the page about it is printed.
 """
 SCHEMA = """Print the JSON Schema of scenario files.
 

@@ -39,9 +39,9 @@ Examples:
   sudo tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s' --seeds 3 --world mininet
 
 Leaves one Parquet file and one figure. The first --over is the x axis of the figure, the others are its lines. Every
-combination runs with the same seeds, so that differences share their random numbers; intervals are across seeds. Where
-the first two seeds give the same records nothing is random: the others do not run, and there is no interval. A
-cell that fails is told and the others go on (exit status 1). After a kill the same command goes on where it stopped.
+combination runs with the same seeds, so that differences share their random numbers; intervals are across seeds. If
+the first two seeds give the same records, nothing is random: the other seeds are skipped, and there is no interval. If a
+cell fails, the sweep names it, runs the others and ends with status 1. After a kill, the same command resumes the sweep.
 """
 
 

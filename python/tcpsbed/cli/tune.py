@@ -27,11 +27,12 @@ HELP = """Find the gains of the step experiment's controller for a network, and 
 Examples:
   tcpsbed tune --rtt "10 ms"
   tcpsbed tune --rtt "10 ms" --loss 30% --bursts 5 --overshoot 20 --undershoot 20
-  tcpsbed tune --rtt "10 ms" --plant step.toml     for the plant of a scenario, which may have a memory
+  tcpsbed tune --rtt "10 ms" --plant step.toml     for the plant of a scenario, which may be dynamic
   tcpsbed tune --rtt "10 ms" --for sensitivity --c 1.5,2,4 --overshoot 20 --nyquist loop.svg
 
-The gains give the shortest mean rise time, or the steepest growth of the overshoot with the round trip (to make changes
-of the network visible), among those for which 95 % of runs keep the limits; of several steps the one that serves it best.
+Finds the gains with the shortest mean rise time, among those for which 95 % of runs keep the limits. --for sensitivity
+finds those whose overshoot grows most steeply with the round trip, which makes changes of the network visible. With
+several steps (--c) it also chooses the best step.
 The rise-time index is log10(1 ms / rise time).
 """
 

@@ -21,8 +21,8 @@ Examples:
   tcpsbed config from-xlsx my.xlsx --out my.toml
 
 `tcpsbed check my.xlsx` and `tcpsbed run my.xlsx` take a spreadsheet as it is; `tcpsbed init --xlsx` writes a blank one.
-A sheet for hosts, interfaces, flows, devices and network, a row an entry; nothing is lost on the way there and back, except
-for comments. Needs openpyxl: pip install 'tcpsbed[xlsx]'. link-from-csv makes a profile of measured round trips and rates.
+Hosts, interfaces, flows, devices and network have a sheet each, with one row per entry. Converting there and back loses
+only comments. Needs openpyxl: pip install 'tcpsbed[xlsx]'. link-from-csv makes a profile of measured round trips and rates.
 """
 TO = """Write a scenario as a spreadsheet.
 

@@ -244,7 +244,7 @@ class UserCamera:
         except Exception as error:  # the user's code may fail in any way
             raise HookError(
                 f"camera {self.name}: its class raised {type(error).__name__}: {error}",
-                allowed="a class that opens its camera here, on the machine that runs its node",
+                allowed="a class that opens its camera on this machine, which runs its node",
             ) from error
         self.width, self.height, self.stereo = width, height, stereo
         self.pictures: Iterator[tuple[int, Any]] | None = None

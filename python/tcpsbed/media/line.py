@@ -116,7 +116,8 @@ class FromConsole:
                 self.line.bind(str(path))
             except OSError as error:
                 raise HookError(
-                    f"console: {path} cannot be opened ({error})", allowed="a console that runs"
+                    f"console: {path} cannot be opened ({error})",
+                    allowed="a running console: start the scenario with tcpsbed console",
                 ) from None
         self.state: tuple[float, ...] = (0.0,) * ((form.size - 8) // 8)
         self.at_ns = 0

@@ -72,6 +72,12 @@ class Profile:
         """Least rate, delay, mean jitter (`None`: of another kind) and loss of the path from near to far, and back."""
         return self._sums(0, 1), self._sums(1, 0)
 
+    def outage(self) -> tuple[float, float] | None:
+        """The longest time in ms for which the slots of a link leave it closed in each cycle, and the cycle."""
+        slots = [link["slots"] for link in self.network["links"] if "slots" in link]
+        closed = [(one["cycle_ns"] - sum(b - a for a, b in one["open"]), one["cycle_ns"]) for one in slots]
+        return max(((span / 1e6, cycle / 1e6) for span, cycle in closed), default=None)
+
     def _sums(self, here: int, end: int) -> dict[str, float | None]:
         links, seen = [], {here}
         while here != end:

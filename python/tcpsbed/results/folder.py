@@ -196,7 +196,7 @@ def target_of(out: Path) -> Path:
             f"is a link to {out.readlink()}",
             file=out,
             key="--out",
-            allowed="the folder itself, or a new one",
+            allowed="a folder that is no link, such as runs/a",
         )
     if out.exists() and not out.is_dir():
         raise ConfigError("is no folder", file=out, key="--out", allowed="a folder, new or empty")

@@ -73,7 +73,7 @@ class Pottery:
         fastest = max(math.sqrt((kp_n_m + stiffness_n_m) / mass_kg), kd_n_s_m / mass_kg)
         if fastest * STEP_S > 0.5:
             raise HookError(
-                f"a rate of the tool of {fastest:.0f} 1/s, too fast for the integration",
+                f"stiffness, damping and mass give the tool a rate of {fastest:.0f} 1/s, too fast for the integration",
                 allowed=f"at most {0.5 / STEP_S:.0f} 1/s",
             )
         self.turns_s, self.stiffness, self.yield_s, self.friction = turns_s, stiffness_n_m, yield_s, friction

@@ -20,7 +20,7 @@ from typing import Any
 
 from tcpsbed import inputs, shipped
 from tcpsbed.errors import ConfigError, DataError
-from tcpsbed.nearest import close_match
+from tcpsbed.nearest import close_match, meant
 from tcpsbed.scenarios.explain import explain
 from tcpsbed.scenarios.fields import WrongTable
 from tcpsbed.scenarios.model.scenario import Scenario
@@ -139,9 +139,17 @@ def _text(file: Path) -> str:
     try:
         return inputs.text(file, "a scenario file in TOML, or a spreadsheet that ends in .xlsx")
     except DataError as error:
-        remedy = shipped.remedy(file) if "no such file" in error.found else ""
+        absent = "no such file" in error.found
+        near = meant(file.name, _beside(file)) if absent else ""
+        remedy = shipped.remedy(file) if absent else ""
         copied = f"{remedy}, which writes a copy of the one that ships; or " if remedy else ""
-        raise ConfigError(error.found, file=file, allowed=f"{copied}{error.allowed}") from None
+        raise ConfigError(error.found, file=file, allowed=f"{copied}{error.allowed}{near}") from None
+
+
+def _beside(file: Path) -> list[str]:
+    """The scenario files in the folder of a file that is not there."""
+    ends = (".toml", ".xlsx")
+    return [one.name for one in file.parent.glob("*") if one.suffix in ends] if file.parent.is_dir() else []
 
 
 def _parse(text: str, file: Path) -> dict[str, Any]:
@@ -242,15 +250,15 @@ def _override(origin: Origin, text: str) -> None:
     tables = _assignment(text)
     key = _path(tables)
     section = origin.document.get(str(key[0]))
-    new_link = len(key) > 2 and key[0] == "links" and section and "topology" not in origin.document
+    topology = origin.document.get("topology", {})
+    edges = not isinstance(topology, dict) or "graph" in topology  # which have names without an entry
+    new_link = len(key) > 2 and key[0] == "links" and section and not edges
     named = key[0] in _NAMED or (new_link and key[2] not in ("from", "to"))
     if len(key) > 1 and named and isinstance(section, dict) and key[1] not in section:
-        raise ConfigError(
-            f'found "{key[1]}"',
-            file=place_of(text),
-            key=dotted(key),
-            allowed=close_match(str(key[1]), list(section)),
-        )
+        allowed = close_match(str(key[1]), list(section))
+        if key[0] == "components" and len(key) == 2:
+            allowed += f'; a new one in the file: {key[1]} = {{ kind = "tactile-operator", node = "edge" }}'
+        raise ConfigError(f'found "{key[1]}"', file=place_of(text), key=dotted(key), allowed=allowed)
     origin.document = merge(origin.document, tables)
     origin.places = {k: v for k, v in origin.places.items() if k[: len(key)] != key}
     origin.places[key] = (place_of(text), None)

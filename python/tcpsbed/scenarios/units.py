@@ -18,6 +18,8 @@ from tcpsbed.nearest import meant
 from tcpsbed.scenarios.fields import AfterValidator, BeforeValidator, Refusal, WithJsonSchema
 
 _QUANTITY = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(\S.*?)?\s*")
+_COMMA = re.compile(r"\s*[+-]?[0-9]+,[0-9]+\s*[^\s\d,].*")
+_RANGE = re.compile(r"\s*([0-9.]+)[^-–\d]*(?:-|–|\.\.| to )\s*([0-9.]+)\s*([^\s\d].*?)\s*")
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 # The network's own limits: spans up to about eleven days, rates up to 1 Tbit/s.
 _MOST = {"ns": Decimal("1e15"), "bps": Decimal("1e12")}
@@ -142,6 +144,8 @@ def read(value: Any, dimension: Dimension, *, signed: bool = False) -> Decimal:
     match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
     if plain := plain_digits(value):
         raise refuse(f"found {shown(value)}", plain)
+    if isinstance(value, str) and not (match and (match[2] or "") in {"", *dimension.units}):
+        _refuse_notation(value, dimension)
     if match is None:
         raise refuse(f"found {shown(value)}", dimension.allowed())
     if not match[2]:
@@ -161,6 +165,17 @@ def read(value: Any, dimension: Dimension, *, signed: bool = False) -> Decimal:
     if abs(number) > _MOST.get(dimension.suffix, 2**63 - 1):
         raise refuse(f"found {shown(value)}, which is too large", dimension.allowed())
     return number
+
+
+def _refuse_notation(value: str, dimension: Dimension) -> None:
+    """Refuses a decimal comma, and a range."""
+    if _COMMA.fullmatch(value):
+        allowed = f'a decimal point ("{value.replace(",", ".")}"), and nothing between thousands'
+        raise refuse(f"found {shown(value)}, with a comma", allowed)
+    if (ends := _RANGE.fullmatch(value)) and ends[3] in dimension.units:
+        first, last = f"{ends[1]} {ends[3]}", f"{ends[2]} {ends[3]}"
+        allowed = f'{dimension.name} such as "{first}"; several in --over: a list such as {first},{last}'
+        raise refuse(f"found {shown(value)}, a range", allowed)
 
 
 def _positive(value: Any, dimension: Dimension) -> Decimal:

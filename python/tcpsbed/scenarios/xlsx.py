@@ -238,7 +238,10 @@ def _value(file: Path, place: str, cell: Any) -> Any:
             return inputs.toml(f"x = {cell.removeprefix(_TOML)}")["x"]
         except (ValueError, RecursionError) as error:
             raise ConfigError(
-                f'found "{cell[:80]}" ({error})', file=file, key=place, allowed="TOML behind toml:"
+                f'found "{cell[:80]}" ({error})',
+                file=file,
+                key=place,
+                allowed="TOML after toml:, such as toml:[1, 2]",
             ) from None
     if isinstance(cell, str):
         return cell
@@ -246,7 +249,7 @@ def _value(file: Path, place: str, cell: Any) -> Any:
         f"found {cell!r}",
         file=file,
         key=place,
-        allowed="text, a number, true or false; else TOML behind toml:",
+        allowed="text, a number, true or false; any other value as TOML, such as toml:[1, 2]",
     )
 
 

@@ -51,9 +51,9 @@ def echo(run: RunFolder, sheet: Sheet) -> Html:
         "Echo points",
         parts,
         remark="Round trips of echo commands answered along the path, with 95 % confidence intervals of the mean (whisker); "
-        "in batches: the same from 20 batch means, which allows for samples that resemble their neighbours. "
+        "in batches: intervals from 20 batch means, which remain valid if neighbouring samples are correlated. "
         "Outbound and return: one-way delays by the clocks of the nodes. Components and links are differences of "
-        "neighbouring points; what is half a difference says so. " + COST,
+        "neighbouring points; where half of a difference was taken, the row says so. " + COST,
     )
 
 

@@ -33,7 +33,7 @@ def sentence(summary: Mapping[str, Any]) -> str:
         return ""
     if summary.get("random") is False:
         return f"Nothing here is random: other seeds give the same records. {REMEDY}."
-    return "One seed, one draw of everything random: --seeds 10 gives intervals across seeds."
+    return "One seed: other seeds may give other numbers. --seeds 10 gives intervals across seeds."
 
 
 def table(summary: Mapping[str, Any]) -> Table | None:

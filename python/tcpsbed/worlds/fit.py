@@ -16,7 +16,7 @@ Found = Iterator[tuple[str, str]]
 """Places in a scenario, and what was found there."""
 BUILT_IN, NS3, MININET = "virtual, emulator", "ns-3", "Mininet"
 NETWORKS = (BUILT_IN, NS3, MININET)
-"""What may carry packets: the network of ours, and the two of others."""
+"""What may carry packets: the built-in network, ns-3 or Mininet."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@
 //! ```
 //! Ports are the UDP gates of nodes (`gates`), TUN and TAP devices (`devices`, `wires`), and the doors of a proxy: UDP
 //! (`udp`), or TCP, whose connections end here and therefore have lines of their own (`tcp`). Whoever runs the engine is
-//! its host: the network of a scenario between real nodes, or a proxy between programs that are not ours. How far the
+//! its host: the network of a scenario between real nodes, or a proxy between a user's own programs. How far the
 //! moment that the network set and the delivery differ is measured for every packet.
 
 mod account;

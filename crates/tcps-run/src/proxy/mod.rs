@@ -1,4 +1,4 @@
-//! The emulator and its measurement for programs that are not ours.
+//! The emulator and its measurement between a user's own programs.
 //!
 //! ```text
 //!  clients ◄─► doors ─┬─► tcps-net, real clock ─┬─► doors ◄─► servers

@@ -181,8 +181,9 @@ impl Others {
         self.last = Some((queue_ns, before_ns));
     }
 
-    /// What came between two packets may be a packet: averages how large those are. Several of others may have come between
-    /// packets that are further apart: what is far above their share counts, and what is less than one, the idle time with it.
+    /// What came between two packets may be a packet: averages how large those are. Several packets of cross
+    /// traffic may have come between packets that are further apart: what is far above their share counts, and what is less
+    /// than one, the idle time with it.
     fn measure(&mut self, seen: &Seen, span_ns: f64, least_ns: f64, most_ns: f64) {
         let is_next = span_ns < 2.0 * self.period_ns as f64;
         let is_small = most_ns < self.packet_ns;
@@ -267,7 +268,7 @@ mod tests {
 
     #[test]
     fn while_there_is_a_queue_all_that_others_send_is_known() {
-        // One ms brings 0.7307 ms of our own; 2 ms of others come between the second and the third packet.
+        // One ms brings 0.7307 ms of our own; 2 ms of cross traffic come between the second and the third packet.
         let own_ms = 137.0 * BYTE_NS / 1e6;
         let queues = [0.0, 0.0, 1.0 + own_ms, 2.0 * own_ms, 3.0 * own_ms - 1.0];
         let (span_ns, least_ns, most_ns) = told(&queues[1..]).of_late(1e9);
@@ -298,7 +299,7 @@ mod tests {
 
     #[test]
     fn several_packets_of_others_between_two_of_our_own_are_not_taken_for_one() {
-        // 0.27 ms of others in every ms, behind a queue of 1 ms; then 2.15 ms in every 4 ms.
+        // 0.27 ms of cross traffic in every ms, behind a queue of 1 ms; then 2.15 ms in every 4 ms.
         let mut others = told(&[&[0.0][..], &[1.0; 300]].concat());
         let alone_ns = others.packet_ns();
         assert!((0.26e6..0.28e6).contains(&alone_ns), "{alone_ns}");
@@ -308,7 +309,7 @@ mod tests {
 
     #[test]
     fn packets_that_become_smaller_are_learnt_from_notices_that_are_far_apart_too() {
-        // A queue without end that 0.73 ms of others in every 4 ms keep up, after one of 8 ms.
+        // A queue without end that 0.73 ms of cross traffic in every 4 ms keep up, after one of 8 ms.
         let mut others = told(&[0.0, 0.0, 7.8]);
         assert!(others.packet_ns() > 7.9e6);
         let (own_ms, mut queue_ms, mut now_ms) = (137.0 * BYTE_NS / 1e6, 7.8, 2);

@@ -59,8 +59,8 @@ params! {
     struct Monitored {
         threshold: u32 = Count, "150", 1.0..=1e6, "periods after which a queue is shortened: T of QM(T, L)";
         length: Option<u32> = Count, ABSENT, 1.0..=1000.0, "queue length from which it is shortened: L; default `2`, with `base` `3`";
-        base: Option<u32> = Count, ABSENT, 1.0..=1e6, "with falling thresholds: periods after which a queue of `length` samples is shortened";
-        factor: f64 = Number, "2", 1.0..=1000.0, "with `base`: divisor of these periods for each further sample";
+        base: Option<u32> = Count, ABSENT, 1.0..=1e6, "threshold of a queue of `length` samples, in periods; longer queues have lower ones (`factor`)";
+        factor: f64 = Number, "2", 1.0..=1000.0, "with `base`: the threshold is divided by this for each further sample in the queue";
         drop: String = Choice(&["arriving", "oldest"]), "arriving", ANY, "which sample is dropped";
     }
 }

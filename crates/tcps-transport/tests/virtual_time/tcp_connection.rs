@@ -1,4 +1,4 @@
-//! How a TCP connection begins and ends, keeps to the peer's window, and survives segments of others.
+//! How a TCP connection begins and ends, keeps to the peer's window, and survives segments of another connection.
 
 use crate::tcp_wire::{all, settings, Seen, Wire, A, B, LATENCY_NS, SEGMENT};
 use proptest::prelude::*;

@@ -194,7 +194,7 @@ class Model:
             self.period_ms = float(said["period_ms"])
             self.horizons_ms = tuple(float(ms) for ms in said["horizons_ms"].split(","))
             self.window = int(said["window"])
-        except Exception as error:  # the runtime has errors of its own; a model of others lacks the words
+        except Exception as error:  # the runtime has errors of its own; another model lacks the words
             what = "names no period, horizons and window" if isinstance(error, KeyError) else str(error)
             raise DataError(what, file=Path(file), allowed="a model of `tcpsbed predict train`") from None
 

@@ -218,7 +218,10 @@ def _rule(
     for name, value in table.items():
         if name not in ("least", "most") or not _is_number(value):
             raise DataError(
-                f"found {name} = {value!r}", file=file, key=".".join(key), allowed="least, most: numbers"
+                f"found {name} = {value!r}",
+                file=file,
+                key=".".join(key),
+                allowed="least or most with a number, such as most = 50",
             )
     if not table:
         raise DataError("found no limit", file=file, key=".".join(key), allowed="least, most or both")

@@ -46,7 +46,7 @@ ARM_MS = 100.0
 """Of the robot's own controller, 10 Hz: the paper's own figure."""
 BUSY = ('traffic.others.rate="25 Mbit/s"',)
 BURSTS = ('traffic.bursts.rate="30 Mbit/s"',)
-"""Of route C: 0 to 60 Mbit/s of others, another rate every half second."""
+"""Of route C: 0 to 60 Mbit/s of cross traffic, another rate every half second."""
 
 
 @dataclass(frozen=True)

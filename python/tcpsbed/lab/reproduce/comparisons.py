@@ -30,7 +30,7 @@ SAMPLERS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 }
 """Transport, its parameters and further overrides. What passes the sampler travels at once, in a packet of its own."""
 CAPACITY_KBPS = 700
-"""What 400 + 400 kbit/s of others leave of the bottleneck: the capacity that multiplexing is told."""
+"""What 400 + 400 kbit/s of cross traffic leave of the bottleneck: the capacity that multiplexing is given."""
 
 
 def compare(study: Study) -> None:

@@ -76,7 +76,7 @@ class ScriptedSubject:
                     return
             raise WorldError(
                 "the console closed the connection of a scripted subject",
-                allowed="a console that runs until the study ends",
+                allowed="a console that stays open until the study ends",
             )
         finally:
             self.done.set()

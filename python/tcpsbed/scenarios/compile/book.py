@@ -185,7 +185,7 @@ class Book:
         kinds = {"wakeup", "send", "receive"}
         if strange := sorted({kind for node in nodes.values() for kind in node} - kinds):
             raise self.scenario.error(
-                ("calibration",), f'found "{strange[0]}" of a node in {path.name}', MEASURED
+                ("calibration",), f'found the unknown cost "{strange[0]}" of a node in {path.name}', MEASURED
             )
         return {"stages": stages, "nodes": nodes}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from tcpsbed.nearest import meant
 from tcpsbed.scenarios.compile.network import Network
 from tcpsbed.scenarios.origin import Key
 
@@ -31,11 +32,27 @@ def check(network: Network, needs: Iterable[Need]) -> None:
             reach[gate] = _reach(onward, gate)
         if end not in passed and end not in reach[gate]:
             reached = reach[gate].union(passed)
+            for vertex in (start, end):
+                _misspelt(network, vertex)
             a, b = network.vertices[start], network.vertices[end]
             ends = ", ".join(sorted(network.vertices[v] for v in reached - {start})) or "nothing"
             raise network.book.scenario.error(
                 key, f'found no route from "{a}" to "{b}"', f"links that join them ({a} reaches {ends})"
             )
+
+
+def _misspelt(network: Network, vertex: int) -> None:
+    """Raises the error of the component that names a node which has no link and no entry."""
+    scenario, name = network.book.scenario, network.vertices[vertex]
+    linked = {end for link in network.links for end in (link["from"], link["to"])}
+    near = meant(name, [network.vertices[v] for v in linked])
+    if vertex in linked or name in scenario.nodes or not near:
+        return
+    for component, model in scenario.components.items():
+        if model.node == name:
+            known = ", ".join(network.vertices[v] for v in sorted(linked))
+            found = f'found "{name}", a node without a link{near}'
+            raise scenario.error(("components", component, "node"), found, known)
 
 
 def _joined(onward: Onward) -> dict[int, int]:

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
+from tcpsbed.nearest import meant
 from tcpsbed.scenarios.fields import BeforeValidator, Discriminator, Field, FiniteFloat
 from tcpsbed.scenarios.model.code import Transport
 from tcpsbed.scenarios.model.media import Picture, Sound
@@ -141,7 +142,7 @@ def _source(value: Any) -> Any:
             if kind in value:
                 return {"kind": kind} | value
         raise refuse(f"found a table with the keys {', '.join(value) or 'none'}", _SOURCES)
-    raise refuse(f"found {shown(value)}", _SOURCES)
+    raise refuse(f"found {shown(value)}", _SOURCES + meant(str(value), ["generated", "robot", "operator"]))
 
 
 Source = Annotated[

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from tcpsbed.scenarios.fields import BeforeValidator, Field
 from tcpsbed.scenarios.model.table import Names, Table
-from tcpsbed.scenarios.units import Duration, Offset, Period, PeriodOrNone, PositiveRate, Share
+from tcpsbed.scenarios.units import Duration, Offset, Period, PeriodOrNone, PositiveRate, Share, refuse, shown
 
 
 class Event(Table):
@@ -73,6 +73,9 @@ class Sync(Table):
 
 
 def _echoes(value: Any) -> Any:
+    if not isinstance(value, str | dict | list):
+        allowed = 'a table such as { points = "all", period = "10 ms" }, or points such as "srv.entry"'
+        raise refuse(f"found {shown(value)}", allowed)
     return [value] if isinstance(value, str | dict) else value
 
 

@@ -5,7 +5,7 @@
 //!   and "taps":"/dev/shm/…/taps" where nodes have network namespaces: there they hand their devices to the emulator
 //!   and "capture":"runs/…/node1" where datagrams are captured
 //!   and "foreign":{"program":"…",…} for the emulator, where another program simulates the network
-//!   and in its place, where links are between the switches of others: "places":{"3":{"namespace":"…","address":"…"}} for
+//!   and in its place, where links are between Mininet's switches: "places":{"3":{"namespace":"…","address":"…"}} for
 //!   background traffic that is datagrams, "wires":{"0":["l0a","l0b"]} for links that are emulated between TAP devices
 //! < {"op":"ready","loops":[{"channels":{"0":"127.0.0.1:5000"},"aside":"127.0.0.1:5001"}],"rings":["…"],"captures":["…"]}
 //!   (or "gates":[{"node":1,"channel":0,"address":"…"}])
@@ -92,7 +92,7 @@ fn serve_emulator<I: BufRead + Send + 'static>(
     Ok(vec![emulator.run(&start.listeners(), at_ns, stop, steering)?])
 }
 
-/// What is beside the switches of others: links that are emulated, background traffic that is datagrams, or both.
+/// What runs beside Mininet's switches: links that are emulated, background traffic that is datagrams, or both.
 fn serve_beside<I: BufRead + Send + 'static>(
     p: &Prepare,
     mut lines: Lines<I>,

@@ -33,7 +33,7 @@ pub(super) struct Prepare {
     pub taps: Option<PathBuf>,
     /// For the emulator: the program that simulates the network in place of its own.
     pub foreign: Option<ForeignSpec>,
-    /// Where links are between the switches of others: where background traffic begins and ends.
+    /// Where links are between Mininet's switches: where background traffic begins and ends.
     pub places: Option<Places>,
     /// The same: links that are emulated all the same.
     pub wires: Option<WireSpec>,

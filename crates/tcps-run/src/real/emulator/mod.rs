@@ -5,7 +5,7 @@
 //!                     └─► tcps-net, real clock ─┘
 //! ```
 //! Ports are UDP gates on loopback, without root, or the TUN devices of nodes in network namespaces of their own, or the
-//! TAP devices that are the links between the switches of others, or none, where another program holds the devices: what
+//! TAP devices that are the links between Mininet's switches, or none, where another program holds the devices: what
 //! is left then is to start that program, tell it of events, ask it for queues, and hear how it ends.
 
 mod taps;

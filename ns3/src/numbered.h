@@ -2,8 +2,8 @@
 //
 // Which packet of the driver's a packet of ns-3 stands for.
 
-#ifndef TCPSBED_LETTER_H
-#define TCPSBED_LETTER_H
+#ifndef TCPSBED_NUMBERED_H
+#define TCPSBED_NUMBERED_H
 
 #include "ns3/header.h"
 #include "ns3/packet.h"
@@ -101,7 +101,7 @@ class Label : public ns3::Tag
 
 // A packet that takes `wireBytes` on a point-to-point link.
 inline ns3::Ptr<ns3::Packet>
-MakeLetter(uint32_t number, uint32_t wireBytes)
+MakeNumbered(uint32_t number, uint32_t wireBytes)
 {
     const uint32_t payload = std::max(wireBytes, kHeaderBytes + kNumberBytes) - kHeaderBytes;
     ns3::Ptr<ns3::Packet> packet = ns3::Create<ns3::Packet>(payload - kNumberBytes);

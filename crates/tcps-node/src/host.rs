@@ -25,6 +25,8 @@ pub enum Work {
 pub struct Spare {
     #[expect(clippy::vec_box, reason = "jobs move between places; a box moves as one pointer")]
     jobs: Vec<Box<Job>>,
+    /// What endpoints write: one for all nodes of a driver, so that it stays in fast memory.
+    pub(super) datagram: Vec<u8>,
 }
 
 impl Spare {

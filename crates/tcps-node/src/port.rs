@@ -59,7 +59,6 @@ pub(super) struct Ports {
     ports: Vec<Port>,
     /// Place among them of each channel.
     of: Sparse<ChannelId, u16>,
-    datagram: Vec<u8>,
 }
 
 impl Ports {
@@ -71,7 +70,7 @@ impl Ports {
         sessions: Option<&[SessionId]>,
         assets: &mut dyn Assets,
     ) -> Result<Self, RunError> {
-        let mut all = Self { datagram: Vec::with_capacity(2048), ..Self::default() };
+        let mut all = Self::default();
         for &id in &places.channels[usize::from(node)] {
             let c = &plan.channels[id];
             let (side, peer) = if c.a == node { (Side::A, c.b) } else { (Side::B, c.a) };
@@ -192,7 +191,8 @@ impl Ports {
         cx: &mut Context<'_, O>,
     ) -> Time {
         let mut taken = now;
-        while let Some(output) = self.ports[port].endpoint.poll_output(&mut self.datagram) {
+        let mut datagram = std::mem::take(&mut cx.out.spare().datagram);
+        while let Some(output) = self.ports[port].endpoint.poll_output(&mut datagram) {
             let p = &self.ports[port];
             match output {
                 Output::Transmit(t) => {
@@ -201,28 +201,30 @@ impl Ports {
                     if cx.here.level >= Level::Packets {
                         self.show_packet(now, Kind::Transmit, port, (t.flow, t.index, t.wire_bytes), cx);
                     }
-                    taken = cx.out.transmit(now, p.channel, p.peer, &self.datagram, &Transmit { dscp, ..t });
+                    taken = cx.out.transmit(now, p.channel, p.peer, &datagram, &Transmit { dscp, ..t });
                 }
                 Output::Record(r) if r.kind == Kind::Told && cx.here.level < Level::Packets => {}
                 Output::Record(r) => cx.out.record(row_of_endpoint(cx.here, now, r)),
                 Output::Deliver(d) => {
                     let at_once = received_ns.filter(|&t| t == d.received_ns);
                     let received_ns = at_once.map(|t| t.saturating_add(cx.here.stepped_ns()));
-                    self.arrive(port, now, d.meta, received_ns, cx);
+                    self.arrive(port, now, d.meta, received_ns, &mut datagram, cx);
                 }
             }
         }
+        cx.out.spare().datagram = datagram;
         cx.due.set(Item::Port(port), self.next(port, cx.here));
         taken
     }
 
-    /// A sample comes out of a channel, in the datagram buffer.
+    /// A sample comes out of a channel, in `datagram`.
     fn arrive<O: Host>(
         &mut self,
         port: usize,
         now: Time,
         meta: Meta,
         received_ns: Option<Time>,
+        datagram: &mut Vec<u8>,
         cx: &mut Context<'_, O>,
     ) {
         let port = &mut self.ports[port];
@@ -231,7 +233,7 @@ impl Ports {
             return;
         };
         let mut job = cx.out.spare().take();
-        std::mem::swap(&mut job.bytes, &mut self.datagram);
+        std::mem::swap(&mut job.bytes, datagram);
         (job.flow, job.visit, job.step, job.stage) = (meta.flow, flow.arrives, 0, Stage::Enter);
         (job.meta, job.codec, job.coded, job.decoded) = (meta, flow.codec, true, false);
         job.received_ns = received_ns;

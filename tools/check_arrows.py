@@ -3,8 +3,9 @@
 Rust: the dependencies in each crate's Cargo.toml (also those of its tests) and every ``tcps_…::`` path
 in its sources; between the modules at the top of a crate, every path from ``crate`` or ``super`` outside
 tests; between the files of a crate, circles (``rust_files.py``). Python: every import of ``tcpsbed.…``, also
-those inside functions. ``--write`` draws the part of ARCHITECTURE.md between ``<!-- arrows:crates -->`` and
-``<!-- /arrows -->`` again; without it a stale drawing fails.
+those inside functions; between files, circles, but for types. ``--write`` draws the part of ARCHITECTURE.md
+between ``<!-- arrows:crates -->`` and ``<!-- /arrows -->`` again; without it a stale drawing fails, and so does a
+page over its length.
 """
 
 from __future__ import annotations
@@ -172,6 +173,8 @@ CIRCLES: dict[tuple[str, str], str] = {
     ): "its predictor is any, by name",
 }
 MOST_CIRCLES = 5
+MOST_LINES = 200
+"""Of ARCHITECTURE.md, which is read in ten minutes."""
 
 Arrows = dict[str, dict[str, str]]
 
@@ -301,6 +304,51 @@ def imported(tree: ast.AST, module: list[str]) -> list[tuple[str, int]]:
     return [(name, line) for name, line in names if name.split(".")[0] == "tcpsbed"]
 
 
+def python_file_arrows(base: Path) -> dict[Path, dict[Path, int]]:
+    """File -> file whose names it imports, but for types -> the line; what a package hands on counts as its file."""
+    names = {}
+    for path in sorted(base.glob("**/*.py")):
+        parts = path.relative_to(base.parent).with_suffix("").parts
+        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    found = {}
+    for name, path in names.items():
+        tree = _Used().visit(ast.parse(path.read_text(encoding="utf-8")))
+        inside = name.split(".")
+        found[name] = imported(tree, inside if path.name == "__init__.py" else inside[:-1])
+
+    def home(name: str) -> str:
+        while name not in names:
+            package, _, last = name.rpartition(".")
+            handed_on = [given for given, _ in found.get(package, ()) if given.endswith(f".{last}")]
+            name = handed_on[0] if handed_on and handed_on[0] != name else package
+        return name
+
+    arrows: dict[Path, dict[Path, int]] = {}
+    for name, uses in found.items():
+        targets = [(names[home(used)], line) for used, line in reversed(uses)]
+        arrows[names[name]] = {target: line for target, line in targets if target != names[name]}
+    return arrows
+
+
+class _Used(ast.NodeTransformer):
+    """Takes away what only a checker of types reads."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        return None if "TYPE_CHECKING" in ast.unparse(node.test) else self.generic_visit(node)
+
+
+def python_circles(base: Path) -> list[str]:
+    """Circles between Python files."""
+    arrows = python_file_arrows(base)
+    return [
+        f"{file.relative_to(base.parent)}:{line} uses {target.relative_to(base.parent)}, in a circle of {len(circle)} files"
+        for circle in circles(arrows)
+        for file in circle
+        for target, line in sorted(arrows[file].items())
+        if target in circle
+    ]
+
+
 def package(inside: Sequence[str]) -> str:
     """The room of a module below `tcpsbed`; each package of the laboratory is one."""
     return ".".join(inside[: 2 if "lab" in inside[:1] else 1]).removesuffix(".__init__")
@@ -371,8 +419,10 @@ def main() -> int:
     modules = {crate: module_arrows(crate) for crate in MODULES}
     found = violations(rust, CRATES) + violations(python, PACKAGES)
     found += [line for crate, arrows in modules.items() for line in violations(arrows, MODULES[crate])]
-    found += file_circles(ROOT / "crates", CIRCLES)
+    found += file_circles(ROOT / "crates", CIRCLES) + python_circles(ROOT / "python" / "tcpsbed")
     text = DRAWING.read_text(encoding="utf-8")
+    if (lines := text.count("\n")) > MOST_LINES:
+        found.append(f"ARCHITECTURE.md has {lines} lines; at most {MOST_LINES}")
     new = drawn(text, mermaid(rust))
     if write:
         DRAWING.write_text(new, encoding="utf-8")

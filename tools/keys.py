@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from tcpsbed.scenarios.fields import Called, FieldInfo, WithJsonSchema
 from tcpsbed.scenarios.model import code, flow, link, measure, media, place, radio, scenario, span, traffic
-from tcpsbed.scenarios.model.entries import KINDS
+from tcpsbed.scenarios.model.entries import UNITS
 from tcpsbed.scenarios.model.table import Table
 from tcpsbed.scenarios.units import DIMENSIONS, Dimension
 from tcpsbed.worlds import fit
@@ -147,7 +147,7 @@ def _type(annotation: Any, bounds: dict[str, Any]) -> str:
         parts = [_type(one, bounds) for one in inner if one is not types.NoneType]
         return " or ".join(", ".join(parts).rsplit(", ", 1)) if len(parts) > 1 else parts[0]
     if dimension := _dimension(annotation):
-        return KINDS[dimension.suffix or "share"][1]
+        return UNITS[dimension.suffix or "share"][1]
     if origin is Annotated:
         own = [one.bounds for one in inner[1:] if isinstance(one, FieldInfo)]
         return _type(inner[0], bounds | (own[0] if own else {}))

@@ -45,15 +45,26 @@ ORDER: dict[str, list[tuple[str, ...]]] = {
     ],
 }
 """The kinds of components that a flow passes, by its direction."""
-KINDS = (
-    "tactile-operator", *_MASTER, "ms-com", "ms-ei", "srv", "ss-ei", "ss-com", *_SLAVE,
-    "tactile-teleoperator", "emu", "test-pc",
-)  # fmt: skip
-"""The built-in kinds of components."""
+KINDS = {
+    "tactile-operator": "the person, or the recording in place of one, that sends motion and receives force",
+    "ms-embsys": "the board on the operator's side, which captures the hand and drives what it feels",
+    "ms-embsys-app": "one of several boards on the operator's side",
+    "ms-com": "what connects the operator's board to the network",
+    "ms-ei": "predicts feedback close to the operator",
+    "srv": "a server between both sides",
+    "ss-ei": "predicts commands close to the robot",
+    "ss-com": "what connects the robot's board to the network",
+    "ss-embsys": "the board on the robot's side, which drives actuators and senses forces",
+    "ss-embsys-app": "one of several boards on the robot's side",
+    "tactile-teleoperator": "the robot or other device that obeys the motion and senses force",
+    "emu": "stands for a network simulator",
+    "test-pc": "receives the answers to echo commands",
+}
+"""The built-in kinds of components, and what each is."""
 if TYPE_CHECKING:
     ComponentKind = str
 else:
-    ComponentKind = Annotated[name_of("component", KINDS), Called("kind")]
+    ComponentKind = Annotated[name_of("component", tuple(KINDS)), Called("kind")]
 
 
 def _no_option(text: str) -> str:

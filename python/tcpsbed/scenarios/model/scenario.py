@@ -109,7 +109,7 @@ class Scenario(Table):
     """The [sessions](#sessions) that share the network."""
     nodes: dict[Name, Node] = Field({})
     """[Nodes](#nodes) that differ from the default."""
-    components: Annotated[dict[Name, Component], _kinds(KINDS, "node", "component")]
+    components: Annotated[dict[Name, Component], _kinds(tuple(KINDS), "node", "component")]
     """[Components](#components) with the node of each, such as `srv = "edge"`."""
     flows: Annotated[dict[Name, Flow], BeforeValidator(_presets)]
     """[Flows](#flows) by name, such as `[flows.kinematic]`."""

@@ -161,6 +161,45 @@ PACKAGES = {
     "cli": ["campaign", "lab.qos", "lab.reproduce", "lab.study", "proxy", "shadows", "studio"],
 }
 
+LAB_FACES = {
+    "tcpsbed", "_tcps", "analysis", "analysis.metrics", "analysis.records", "analysis.signals", "analysis.stats", "clocks",
+    "datasets.builtin", "datasets.recordings", "errors", "hooks", "inputs", "media.camera", "media.codecs", "nearest",
+    "palette", "processes", "results", "robots", "runs.session", "scenarios", "scenarios.units", "shipped",
+    "views.markup", "views.numbers", "views.text", "worlds",
+}  # fmt: skip
+"""What ``lab`` may import: what the testbed shows."""
+LAB_EXCEPT = {
+    "analysis.disturbances": "the step experiment judges a plan that it has run itself",
+    "analysis.facts": "the step experiment judges a plan that it has run itself",
+    "analysis.machine": "a reproduction names the state of the code",
+    "analysis.operator": "a study records what its subjects do",
+    "analysis.playout": "policies are compared on the same arrivals",
+    "datasets.formats.vibtac12": "a reproduction asks for one data set",
+    "datasets.pcapng": "a reproduction counts captured bytes",
+    "datasets.store": "reproductions fetch their data sets",
+    "media.line": "a scripted subject reads pictures",
+    "media.packages": "a scripted subject reads pictures",
+    "media.picture_code": "a scripted subject reads pictures",
+    "results.files": "a study keeps its files like a run",
+    "robots.arm": "a figure draws the arm",
+    "robots.cell": "a figure draws the arm",
+    "robots.feel": "a reproduction measures a surface",
+    "robots.scene": "a reproduction puts two scenes together",
+    "scenarios.compile.graphs": "a figure draws a graph",
+    "scenarios.explain": "files of studies are read like scenarios",
+    "scenarios.fields": "files of studies are read like scenarios",
+    "scenarios.load": "files of studies are read like scenarios",
+    "scenarios.model.entries": "a control loop needs the defaults of its hook and robot",
+    "scenarios.model.table": "files of studies are read like scenarios",
+    "scenarios.origin": "files of studies and profiles are read like scenarios",
+    "views.tables": "limits are on fields of tables",
+    "worlds.firmware": "a reproduction asks for the compiler",
+    "worlds.ns3_program": "a reproduction asks for ns-3",
+    "worlds.real": "the step experiment runs a plan, not a scenario",
+    "worlds.virtual": "the step experiment runs a plan, not a scenario",
+}
+"""And what it reaches into besides, with the reason."""
+
 # Arrows between files of a crate that may close a circle, at most five, each with its reason.
 CIRCLES: dict[tuple[str, str], str] = {
     (
@@ -349,6 +388,29 @@ def python_circles(base: Path) -> list[str]:
     ]
 
 
+def lab_reaches(base: Path) -> list[str]:
+    """Modules that ``lab`` imports but may not, and exceptions that nothing needs."""
+    found, needed = [], set()
+    for path in sorted(base.glob("lab/**/*.py")):
+        inside = path.relative_to(base.parent).with_suffix("").parts[:-1]
+        for name, line in imported(ast.parse(path.read_text(encoding="utf-8")), list(inside)):
+            while name not in ("tcpsbed", "tcpsbed._tcps") and not _is_module(
+                base.parent / name.replace(".", "/")
+            ):
+                name = name.rpartition(".")[0]
+            module = name.removeprefix("tcpsbed.")
+            needed.add(module)
+            if module.split(".")[0] != "lab" and module not in LAB_FACES | LAB_EXCEPT.keys():
+                found.append(f"{place(path, line)}: lab imports {module}, which LAB_FACES does not have")
+    return found + [
+        f"tools/check_arrows.py: lab imports {name} no more" for name in sorted(LAB_EXCEPT.keys() - needed)
+    ]
+
+
+def _is_module(path: Path) -> bool:
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
 def package(inside: Sequence[str]) -> str:
     """The room of a module below `tcpsbed`; each package of the laboratory is one."""
     return ".".join(inside[: 2 if "lab" in inside[:1] else 1]).removesuffix(".__init__")
@@ -420,6 +482,7 @@ def main() -> int:
     found = violations(rust, CRATES) + violations(python, PACKAGES)
     found += [line for crate, arrows in modules.items() for line in violations(arrows, MODULES[crate])]
     found += file_circles(ROOT / "crates", CIRCLES) + python_circles(ROOT / "python" / "tcpsbed")
+    found += lab_reaches(ROOT / "python" / "tcpsbed")
     text = DRAWING.read_text(encoding="utf-8")
     if (lines := text.count("\n")) > MOST_LINES:
         found.append(f"ARCHITECTURE.md has {lines} lines; at most {MOST_LINES}")

@@ -329,7 +329,9 @@ def test_plugins_lists_what_there_is_with_its_source(package, tmp_path):
     )
     assert "own_controller.py" in invoke("plugins", "--scenario", str(example)).stdout
     refused = invoke("plugins", "--kind", "hok")
-    assert refused.exit_code == 2 and "allowed: component, controller, delay, device, hook, " in refused.stderr
+    assert (
+        refused.exit_code == 2 and "allowed: component, controller, delay, device, hook, " in refused.stderr
+    )
 
 
 def test_new_writes_what_runs_and_passes_its_test(tmp_path, monkeypatch):

@@ -3,8 +3,9 @@
 Rust: the dependencies in each crate's Cargo.toml (also those of its tests) and every ``tcps_…::`` path
 in its sources; between the modules at the top of a crate, every path from ``crate`` or ``super`` outside
 tests; between the files of a crate, circles (``rust_files.py``). Python: every import of ``tcpsbed.…``, also
-those inside functions. ``--write`` draws the part of ARCHITECTURE.md between ``<!-- arrows:crates -->`` and
-``<!-- /arrows -->`` again; without it a stale drawing fails.
+those inside functions; between files, circles, but for types. ``--write`` draws the part of ARCHITECTURE.md
+between ``<!-- arrows:crates -->`` and ``<!-- /arrows -->`` again; without it a stale drawing fails, and so does a
+page over its length.
 """
 
 from __future__ import annotations
@@ -160,6 +161,45 @@ PACKAGES = {
     "cli": ["campaign", "lab.qos", "lab.reproduce", "lab.study", "proxy", "shadows", "studio"],
 }
 
+LAB_FACES = {
+    "tcpsbed", "_tcps", "analysis", "analysis.metrics", "analysis.records", "analysis.signals", "analysis.stats", "clocks",
+    "datasets.builtin", "datasets.recordings", "errors", "hooks", "inputs", "media.camera", "media.codecs", "nearest",
+    "palette", "processes", "results", "robots", "runs.session", "scenarios", "scenarios.units", "shipped",
+    "views.markup", "views.numbers", "views.text", "worlds",
+}  # fmt: skip
+"""What ``lab`` may import: what the testbed shows."""
+LAB_EXCEPT = {
+    "analysis.disturbances": "the step experiment judges a plan that it has run itself",
+    "analysis.facts": "the step experiment judges a plan that it has run itself",
+    "analysis.machine": "a reproduction names the state of the code",
+    "analysis.operator": "a study records what its subjects do",
+    "analysis.playout": "policies are compared on the same arrivals",
+    "datasets.formats.vibtac12": "a reproduction asks for one data set",
+    "datasets.pcapng": "a reproduction counts captured bytes",
+    "datasets.store": "reproductions fetch their data sets",
+    "media.line": "a scripted subject reads pictures",
+    "media.packages": "a scripted subject reads pictures",
+    "media.picture_code": "a scripted subject reads pictures",
+    "results.files": "a study keeps its files like a run",
+    "robots.arm": "a figure draws the arm",
+    "robots.cell": "a figure draws the arm",
+    "robots.feel": "a reproduction measures a surface",
+    "robots.scene": "a reproduction puts two scenes together",
+    "scenarios.compile.graphs": "a figure draws a graph",
+    "scenarios.explain": "files of studies are read like scenarios",
+    "scenarios.fields": "files of studies are read like scenarios",
+    "scenarios.load": "files of studies are read like scenarios",
+    "scenarios.model.entries": "a control loop needs the defaults of its hook and robot",
+    "scenarios.model.table": "files of studies are read like scenarios",
+    "scenarios.origin": "files of studies and profiles are read like scenarios",
+    "views.tables": "limits are on fields of tables",
+    "worlds.firmware": "a reproduction asks for the compiler",
+    "worlds.ns3_program": "a reproduction asks for ns-3",
+    "worlds.real": "the step experiment runs a plan, not a scenario",
+    "worlds.virtual": "the step experiment runs a plan, not a scenario",
+}
+"""And what it reaches into besides, with the reason."""
+
 # Arrows between files of a crate that may close a circle, at most five, each with its reason.
 CIRCLES: dict[tuple[str, str], str] = {
     (
@@ -172,6 +212,8 @@ CIRCLES: dict[tuple[str, str], str] = {
     ): "its predictor is any, by name",
 }
 MOST_CIRCLES = 5
+MOST_LINES = 200
+"""Of ARCHITECTURE.md, which is read in ten minutes."""
 
 Arrows = dict[str, dict[str, str]]
 
@@ -301,6 +343,74 @@ def imported(tree: ast.AST, module: list[str]) -> list[tuple[str, int]]:
     return [(name, line) for name, line in names if name.split(".")[0] == "tcpsbed"]
 
 
+def python_file_arrows(base: Path) -> dict[Path, dict[Path, int]]:
+    """File -> file whose names it imports, but for types -> the line; what a package hands on counts as its file."""
+    names = {}
+    for path in sorted(base.glob("**/*.py")):
+        parts = path.relative_to(base.parent).with_suffix("").parts
+        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    found = {}
+    for name, path in names.items():
+        tree = _Used().visit(ast.parse(path.read_text(encoding="utf-8")))
+        inside = name.split(".")
+        found[name] = imported(tree, inside if path.name == "__init__.py" else inside[:-1])
+
+    def home(name: str) -> str:
+        while name not in names:
+            package, _, last = name.rpartition(".")
+            handed_on = [given for given, _ in found.get(package, ()) if given.endswith(f".{last}")]
+            name = handed_on[0] if handed_on and handed_on[0] != name else package
+        return name
+
+    arrows: dict[Path, dict[Path, int]] = {}
+    for name, uses in found.items():
+        targets = [(names[home(used)], line) for used, line in reversed(uses)]
+        arrows[names[name]] = {target: line for target, line in targets if target != names[name]}
+    return arrows
+
+
+class _Used(ast.NodeTransformer):
+    """Takes away what only a checker of types reads."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        return None if "TYPE_CHECKING" in ast.unparse(node.test) else self.generic_visit(node)
+
+
+def python_circles(base: Path) -> list[str]:
+    """Circles between Python files."""
+    arrows = python_file_arrows(base)
+    return [
+        f"{file.relative_to(base.parent)}:{line} uses {target.relative_to(base.parent)}, in a circle of {len(circle)} files"
+        for circle in circles(arrows)
+        for file in circle
+        for target, line in sorted(arrows[file].items())
+        if target in circle
+    ]
+
+
+def lab_reaches(base: Path) -> list[str]:
+    """Modules that ``lab`` imports but may not, and exceptions that nothing needs."""
+    found, needed = [], set()
+    for path in sorted(base.glob("lab/**/*.py")):
+        inside = path.relative_to(base.parent).with_suffix("").parts[:-1]
+        for name, line in imported(ast.parse(path.read_text(encoding="utf-8")), list(inside)):
+            while name not in ("tcpsbed", "tcpsbed._tcps") and not _is_module(
+                base.parent / name.replace(".", "/")
+            ):
+                name = name.rpartition(".")[0]
+            module = name.removeprefix("tcpsbed.")
+            needed.add(module)
+            if module.split(".")[0] != "lab" and module not in LAB_FACES | LAB_EXCEPT.keys():
+                found.append(f"{place(path, line)}: lab imports {module}, which LAB_FACES does not have")
+    return found + [
+        f"tools/check_arrows.py: lab imports {name} no more" for name in sorted(LAB_EXCEPT.keys() - needed)
+    ]
+
+
+def _is_module(path: Path) -> bool:
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
 def package(inside: Sequence[str]) -> str:
     """The room of a module below `tcpsbed`; each package of the laboratory is one."""
     return ".".join(inside[: 2 if "lab" in inside[:1] else 1]).removesuffix(".__init__")
@@ -371,8 +481,11 @@ def main() -> int:
     modules = {crate: module_arrows(crate) for crate in MODULES}
     found = violations(rust, CRATES) + violations(python, PACKAGES)
     found += [line for crate, arrows in modules.items() for line in violations(arrows, MODULES[crate])]
-    found += file_circles(ROOT / "crates", CIRCLES)
+    found += file_circles(ROOT / "crates", CIRCLES) + python_circles(ROOT / "python" / "tcpsbed")
+    found += lab_reaches(ROOT / "python" / "tcpsbed")
     text = DRAWING.read_text(encoding="utf-8")
+    if (lines := text.count("\n")) > MOST_LINES:
+        found.append(f"ARCHITECTURE.md has {lines} lines; at most {MOST_LINES}")
     new = drawn(text, mermaid(rust))
     if write:
         DRAWING.write_text(new, encoding="utf-8")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the tables of parameters in the documentation, between ``<!-- table:ROOM -->`` and ``<!-- /table -->``,
-those of metrics, between ``<!-- metrics:PART -->`` and ``<!-- /metrics -->``, and the schema of scenarios.
+"""Writes the tables of parameters in the documentation, between ``<!-- table:ROOM -->`` and ``<!-- /table -->``
+(``ROOM=NAME,NAME``: of these entries), those of keys, between ``<!-- keys:MODEL -->`` and ``<!-- /keys -->``
+(``keys.py``), those of metrics, between ``<!-- metrics:PART -->`` and ``<!-- /metrics -->``, and the schema of scenarios.
 
 Without ``--write`` what is stale fails.
 """
@@ -13,31 +14,41 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import keys
 from tcpsbed import door
 from tcpsbed.analysis.metrics.page import drawn
 from tcpsbed.devices import DEVICES
 from tcpsbed.robots import ROBOTS
 from tcpsbed.scenarios import schema
-from tcpsbed.scenarios.model.entries import page, table
+from tcpsbed.scenarios.model.entries import entries, page, table
 from tcpsbed.worlds import fit
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 IN_PYTHON = {"robots": ROBOTS, "devices": DEVICES}
-_TABLE = re.compile(r"(<!-- table:([\w-]+) -->\n).*?(<!-- /table -->)", re.S)
+_TABLE = re.compile(r"(<!-- (table|keys):([\w,=-]+) -->\n).*?(<!-- /\2 -->)", re.S)
 
 
 def written() -> Iterator[tuple[Path, str, str]]:
     """Each file with what is in it, and what should be."""
     for file in sorted(DOCS.glob("*.md")):
         found = file.read_text(encoding="utf-8")
-        yield file, found, drawn(_TABLE.sub(lambda room: f"{room[1]}{_drawn(room[2])}{room[3]}", found))
+        yield (
+            file,
+            found,
+            drawn(_TABLE.sub(lambda mark: f"{mark[1]}{_drawn(mark[2], mark[3])}{mark[4]}", found)),
+        )
     file = DOCS / "scenario.schema.json"
     yield file, file.read_text(encoding="utf-8"), json.dumps(schema(), indent=2) + "\n"
 
 
-def _drawn(room: str) -> str:
+def _drawn(kind: str, room: str) -> str:
+    if kind == "keys":
+        return keys.page(room)
     if room == "networks":
         return fit.table()
+    room, _, names = room.partition("=")
+    if names:
+        return table({name: entries(room)[name] for name in names.split(",")})
     return table(door.entries(IN_PYTHON[room])) if room in IN_PYTHON else page(room)
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 import struct
-import tomllib
 import wave
 from pathlib import Path
 
 import pytest
 
-from tcpsbed import _tcps, scenarios
-from tcpsbed.scenarios import units
+from tcpsbed import scenarios
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scenario.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```toml\n(.*?)^```", PAGE, re.S | re.M)
@@ -31,9 +28,6 @@ def tables(schema):
 
 
 TABLES = list(tables(scenarios.schema()))
-PARAMETERS = [
-    param for room in json.loads(_tcps.tables()).values() for one in room for param in one["params"]
-]
 
 
 @pytest.mark.parametrize("name, table", TABLES)
@@ -85,32 +79,3 @@ def test_what_set_shows_is_right(folder):
     assert scenario.traffic["cbr"].rate_bps == 310e3
     assert scenario.links["l1"].loss.p == 0.01
     assert scenario.components["srv"].cost.span_ns == 1_000_000
-
-
-def defaults():
-    """Rows of the page whose default is a quantity, a number or a truth value: the key, and the default.
-
-    The schema has no parameters of robots; their table is checked with those of hooks (`test_hook_examples`).
-    """
-    page = re.sub(r"<!-- table:robot -->.*?<!-- /table -->", "", PAGE, flags=re.S)
-    return sorted(
-        set(re.findall(r"^\| `(\w+)` \| [^|]* \| `?(\"\d[^`|]+\"|[\d.]+|true|false)`? \|", page, re.M))
-    )
-
-
-@pytest.mark.parametrize("key, default", defaults())
-def test_defaults_are_those_of_the_models(key, default):
-    shown = tomllib.loads(f"x = {default}")["x"]
-    found = [
-        table["properties"][key].get("default") for _, table in TABLES if key in table.get("properties", {})
-    ]
-    found += [param["value"] for param in PARAMETERS if param["name"] == key]
-    assert any(same(shown, value) for value in found), found
-
-
-def same(shown, value):
-    """Whether a value as a scenario has it is this value in base units; nothing is as good as zero."""
-    if shown == (value or 0):
-        return True
-    dimension = units.dimension_of(shown)
-    return dimension is not None and float(units.read(shown, dimension)) == value

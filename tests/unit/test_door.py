@@ -293,6 +293,14 @@ def test_a_network_of_a_package_makes_a_world(package):
         registry.named("hosts+wires")
 
 
+def test_a_hosting_and_a_network_of_a_file_make_a_world(root, monkeypatch):
+    monkeypatch.chdir(root / "examples")
+    world = registry.named("./own_hosting.py:Pinned+./own_network.py:Alone")
+    assert (world.hosting.name, world.network.name) == ("pinned", "alone")
+    with pytest.raises(WorldError, match=r"which is no hosting; allowed: class Alone\(Hosting\) with launch"):
+        registry.named("./own_network.py:Alone+emulator")
+
+
 def test_built_in_names_do_not_look_for_packages(root):
     code = (
         "import sys; from tcpsbed import scenarios; "
@@ -307,12 +315,13 @@ def test_plugins_lists_what_there_is_with_its_source(package, tmp_path):
     found = {(row["kind"], row["name"]): row["source"] for row in rows}
     assert found["transport", "udp"] == found["hook", "zoh"] == found["queue", "codel"] == "built in"
     assert (
-        found["hook", "evdev"] == found["robot", "mujoco-arm"] == found["network", "emulator"] == "built in"
+        found["device", "evdev"] == found["robot", "mujoco-arm"] == found["network", "emulator"] == "built in"
     )
     assert found["controller", "calm"] == found["network", "wire"] == "package mine-door"
-    rooms = {"hook", "robot", "transport", "playout", "queue", "loss", "delay", "traffic"}
-    unsaid = [row["name"] for row in rows if row["kind"] in rooms and not row["doc"]]
-    assert unsaid == [], "each says what it is"
+    kinds = {row["kind"] for row in rows}
+    assert kinds >= {*door.KINDS, "device", "predictor", "world", "playout", "delay"}
+    assert [row["name"] for row in rows if not row["doc"]] == [], "each says what it is"
+    assert "evdev" in invoke("plugins", "--kind", "device").stdout
     example = Path(__file__).resolve().parents[2] / "examples" / "own_controller.toml"
     rows = json.loads(invoke("plugins", "--json", "--kind", "controller", "--scenario", str(example)).stdout)
     assert [row["name"] for row in rows] == ["gcc", "calm", "Patient"] and rows[2]["source"].endswith(
@@ -320,7 +329,9 @@ def test_plugins_lists_what_there_is_with_its_source(package, tmp_path):
     )
     assert "own_controller.py" in invoke("plugins", "--scenario", str(example)).stdout
     refused = invoke("plugins", "--kind", "hok")
-    assert refused.exit_code == 2 and "allowed: component, controller, delay, hook, " in refused.stderr
+    assert (
+        refused.exit_code == 2 and "allowed: component, controller, delay, device, hook, " in refused.stderr
+    )
 
 
 def test_new_writes_what_runs_and_passes_its_test(tmp_path, monkeypatch):
@@ -348,7 +359,7 @@ def test_new_writes_what_runs_and_passes_its_test(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("quue", "x"), 'KIND: found "quue"; allowed: component, controller, hook, '),
+        (("quue", "x"), 'KIND: found "quue"; allowed: component, controller, device, hook, '),
         (("robot", "My-Robot"), 'NAME: found "My-Robot"; allowed: small letters'),
     ],
 )

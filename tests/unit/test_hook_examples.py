@@ -111,7 +111,7 @@ def test_the_page_shows_the_files_as_they_are():
 
 @pytest.mark.parametrize(
     ("room", "page"),
-    [("hook", "hooks"), ("robot", "scenario"), ("playout", "playout"), ("transport", "transports")],
+    [("hook", "hooks"), ("robot", "scenario"), ("playout", "scenario"), ("transport", "transports")],
 )
 def test_parameters_of_built_in_code_are_documented(room, page):
     """Their tables are those of the native module."""

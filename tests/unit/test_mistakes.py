@@ -163,7 +163,7 @@ MISTAKES = {
         'ms-com = "a"', 'ms-com = ["a"]', "node as a text, or a table with the keys"
     ),
     "a component on no node": changed(
-        'ms-com = "a"', "ms-com = {}", 'the node that it runs on, such as "edge"'
+        'ms-com = "a"', "ms-com = {}", 'the node on which the component runs, such as "edge"'
     ),
     "a flow misspelt": changed("flows.kinematic", "flows.kinematics", "did you mean kinematic?"),
     "a link to nowhere": changed(

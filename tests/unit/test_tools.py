@@ -185,6 +185,41 @@ def test_an_arrow_with_a_reason_may_close_a_circle_while_it_does_and_there_are_f
     assert all(reason and "\n" not in reason for reason in arrows.CIRCLES.values())
 
 
+@pytest.mark.parametrize(
+    ("b", "circle"),
+    [
+        ("from tcpsbed import A", True),
+        ("def f():\n    from tcpsbed import a", True),
+        ("from .a import A", True),
+        ("if TYPE_CHECKING:\n    from tcpsbed.a import A", False),
+        ("from tcpsbed import C", False),
+    ],
+)
+def test_two_python_files_that_use_each_other_are_a_circle_but_not_for_types(arrows, tmp_path, b, circle):
+    handed_on = "from tcpsbed.a import A\nfrom tcpsbed.c import C\n"
+    for name, text in {"__init__": handed_on, "a": "import tcpsbed.b", "b": b, "c": ""}.items():
+        write(tmp_path, f"tcpsbed/{name}.py", text)
+    found = arrows.python_circles(tmp_path / "tcpsbed")
+    assert found[:1] == ["tcpsbed/a.py:1 uses tcpsbed/b.py, in a circle of 2 files"] * circle
+
+
+def test_lab_imports_what_the_testbed_shows_and_exceptions_do_not_outlive_their_use(
+    arrows, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(arrows, "ROOT", tmp_path)
+    monkeypatch.setattr(arrows, "LAB_EXCEPT", {"inside.deep": "a reason", "inside.gone": "a reason"})
+    for name in ("inside/__init__", "inside/deep", "inside/deeper", "errors"):
+        write(tmp_path, f"tcpsbed/{name}.py", "")
+    text = (
+        "from tcpsbed.errors import A\nfrom tcpsbed.inside import deep\nfrom tcpsbed.inside.deeper import B\n"
+    )
+    write(tmp_path, "tcpsbed/lab/a.py", text)
+    assert arrows.lab_reaches(tmp_path / "tcpsbed") == [
+        "tcpsbed/lab/a.py:3: lab imports inside.deeper, which LAB_FACES does not have",
+        "tools/check_arrows.py: lab imports inside.gone no more",
+    ]
+
+
 def test_a_stale_drawing_changes_when_it_is_drawn_again(arrows):
     text = "<!-- arrows:crates -->\nold\n<!-- /arrows -->\n"
     assert arrows.drawn(text, "new") == "<!-- arrows:crates -->\nnew\n<!-- /arrows -->\n"

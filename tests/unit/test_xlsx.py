@@ -34,13 +34,13 @@ ENTRIES = st.dictionaries(NAMES, st.dictionaries(NAMES, VALUES, max_size=3) | PL
 
 def there_and_back(folder: Path, text: str) -> dict:
     (folder / "s.toml").write_text(text)
-    xlsx.to_xlsx(folder / "s.toml", folder / "s.xlsx")
+    xlsx.to_xlsx(scenarios.tables(folder / "s.toml").document, folder / "s.xlsx")
     return tomllib.loads(xlsx.from_xlsx(folder / "s.xlsx"))
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=[file.stem for file in SHIPPED])
 def test_shipped_scenarios_come_back_the_same_in_the_same_order(file, tmp_path):
-    xlsx.to_xlsx(file, tmp_path / "s.xlsx")
+    xlsx.to_xlsx(scenarios.tables(file).document, tmp_path / "s.xlsx")
     found = tomllib.loads(xlsx.from_xlsx(tmp_path / "s.xlsx"))
     wanted = scenarios.tables(file).document
     assert found == wanted
@@ -134,7 +134,7 @@ def test_what_is_no_spreadsheet_is_refused(tmp_path):
 
 def test_a_sheet_that_is_missing_and_a_formula_that_failed_are_refused(tmp_path):
     file, lost = tmp_path / "a.xlsx", tmp_path / "lost.xlsx"
-    xlsx.to_xlsx(SHIPPED[0], file)
+    xlsx.to_xlsx(scenarios.tables(SHIPPED[0]).document, file)
     with zipfile.ZipFile(file) as whole, zipfile.ZipFile(lost, "w") as cut:
         for name in whole.namelist():
             if name != "xl/worksheets/sheet1.xml":
@@ -179,7 +179,7 @@ def test_the_command_goes_both_ways(tmp_path):
 
 def test_a_spreadsheet_is_checked_and_run_as_it_is(tmp_path):
     (tmp_path / "s.toml").write_text(scenarios.init_template())
-    xlsx.to_xlsx(tmp_path / "s.toml", tmp_path / "s.xlsx")
+    xlsx.to_xlsx(scenarios.tables(tmp_path / "s.toml").document, tmp_path / "s.xlsx")
     checked = command(tmp_path, "check", "s.xlsx")
     assert checked.exit_code == 0 and "s.xlsx: valid." in checked.stdout, checked.stderr
     for name in ("s.toml", "s.xlsx"):
@@ -193,7 +193,7 @@ def test_a_spreadsheet_is_checked_and_run_as_it_is(tmp_path):
 
 def test_a_wrong_value_in_a_spreadsheet_is_named_by_sheet_and_row(tmp_path):
     (tmp_path / "s.toml").write_text(scenarios.init_template())
-    xlsx.to_xlsx(tmp_path / "s.toml", tmp_path / "s.xlsx")
+    xlsx.to_xlsx(scenarios.tables(tmp_path / "s.toml").document, tmp_path / "s.xlsx")
     book = openpyxl.load_workbook(tmp_path / "s.xlsx")
     column = [cell.value for cell in book["network"][1]].index("delay") + 1
     book["network"].cell(3, column).value = "5 apples"
@@ -242,7 +242,7 @@ def test_no_command_writes_over_a_file(tmp_path):
         done = command(tmp_path, *words)
         assert done.exit_code == 2 and "exists already" in done.stderr
     assert (tmp_path / "s.xlsx").read_text() == "mine"
-    xlsx.to_xlsx(tmp_path / "s.toml", tmp_path / "t.xlsx")
+    xlsx.to_xlsx(scenarios.tables(tmp_path / "s.toml").document, tmp_path / "t.xlsx")
     done = command(tmp_path, "config", "from-xlsx", "t.xlsx", "--out", "s.toml")
     assert done.exit_code == 2 and "exists already" in done.stderr
     assert (tmp_path / "s.toml").read_text() == scenarios.init_template()

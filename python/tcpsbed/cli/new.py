@@ -28,17 +28,23 @@ Nothing is overwritten.
 KINDS = {
     "component": ("own_component", "Smoother"),
     "controller": ("own_controller", "Patient"),
+    "device": ("own_device", "Pointer"),
     "hook": ("own_hook", "Scaled"),
+    "hosting": ("own_hosting", "Pinned"),
     "loss": ("own_loss", "Fading"),
     "metric": ("own_metric", "Late"),
+    "network": ("own_network", "Alone"),
     "plant": ("own_plant", "Shaft"),
     "predictor": ("own_predictor", "Straight"),
     "queue": ("own_queue", "Shortest"),
     "robot": ("own_robot", "Drawer"),
+    "sink": ("own_sink", "Percentiles"),
     "traffic": ("own_traffic", "Bursts"),
     "transport": ("own_transport", "NoMerge"),
 }
 """The example that a file of each kind begins as, and its class."""
+WORLDS = {"hosting": "./{code}+emulator", "network": "process+./{code}"}
+"""The world in which code that is no part of a scenario is used."""
 TEST = '''"""{name} runs, and samples come through it."""
 
 from pathlib import Path
@@ -47,9 +53,21 @@ import tcpsbed
 
 
 def test_samples_come(tmp_path):
-    run = tcpsbed.run(Path(__file__).with_name("{name}.toml"), out=tmp_path / "run")
+    scenario = Path(__file__).with_name("{name}.toml")
+    run = tcpsbed.run(scenario, out=tmp_path / "run", world="{world}")
     assert run.summary["errors"] == []
     assert all(flow["delivered"] > 0 for flow in run.flows.values())
+'''
+SINK_TEST = '''"""{name} takes what a run sends it."""
+
+from {name} import {own}
+
+
+def test_it_takes_numbers(tmp_path):
+    sink = {own}(str(tmp_path / "out"))
+    sink.take({{"t_s": 1.0, "flows": [{{"name": "haptic", "p99_ms": 12.5}}]}})
+    sink.end()
+    assert "12.5" in (tmp_path / "out").read_text()
 '''
 
 
@@ -82,7 +100,13 @@ def new(
     for file, text in files.items():
         with file.open("x", encoding="utf-8") as out:
             out.write(text)
-    print(f"{', '.join(map(str, files))}: written. Next: tcpsbed run {name}.toml")
+    code = f"{name}.py:{_class(name)}"
+    command = f"tcpsbed run {name}.toml"
+    if kind in WORLDS:
+        command += f" --world {WORLDS[kind].format(code=code)}"
+    if kind == "sink":
+        command = f"tcpsbed studio {name}.toml --sink ./{code}"
+    print(f"{', '.join(map(str, files))}: written. Next: {command}")
 
 
 def _taken(name: str) -> str | None:
@@ -116,4 +140,6 @@ def _files(kind: str, name: str) -> dict[Path, str]:
 
     copies = shipped.copies(example, Path(f"{name}.toml"))
     files = {Path(renamed(str(file))): renamed(text) for file, text in copies.items()}
-    return dict(sorted(files.items())) | {Path(f"test_{name}.py"): TEST.format(name=name)}
+    world = WORLDS.get(kind, "virtual").format(code=f"{name}.py:{own}")
+    test = (SINK_TEST if kind == "sink" else TEST).format(name=name, own=own, world=world)
+    return dict(sorted(files.items())) | {Path(f"test_{name}.py"): test}

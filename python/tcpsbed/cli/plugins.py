@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import sys
-from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -66,6 +65,7 @@ def plugins(
 
 def _built_in() -> list[Row]:
     from tcpsbed import _tcps
+    from tcpsbed.analysis.metrics import page
     from tcpsbed.devices import DEVICES
     from tcpsbed.robots import ROBOTS
     from tcpsbed.scenarios.compile import builtins
@@ -74,23 +74,19 @@ def _built_in() -> list[Row]:
     from tcpsbed.worlds import registry
 
     rooms = json.loads(_tcps.tables())
-    names: dict[str, Iterable[str]] = {
-        kind.removesuffix("s"): found for kind, found in builtins.known().items()
-    }
-    names |= {"component": KINDS, "hosting": registry.HOSTINGS, "network": registry.NETWORKS}
     docs = {(room, entry["name"]): entry["doc"] for room, entries in rooms.items() for entry in entries}
-    in_python = {("robot", name): place for name, (place, _) in ROBOTS.items()}
-    in_python |= {("hook", name): place for name, (place, _) in DEVICES.items()}
-    in_python |= {("sink", name): code.partition(":")[0] for name, code in SINKS.items()}
-    names |= {"sink": SINKS}
-    docs |= {named: _begins(place) for named, place in in_python.items()}
-    names |= {
-        room: {*names.get(room, ()), *(entry["name"] for entry in entries)} for room, entries in rooms.items()
+    docs |= {("predictor", name): docs["hook", name] for name in builtins.known()["predictors"]}
+    docs |= {("component", name): text for name, text in KINDS.items()}
+    docs |= {
+        ("metric", key): f"{metric.meaning} ({metric.unit})" if metric.unit else metric.meaning
+        for key, metric in page.listed()
     }
+    in_python = {("robot", name): place for name, (place, _) in ROBOTS.items()}
+    in_python |= {("device", name): place for name, (place, _) in DEVICES.items()}
+    in_python |= {("sink", name): code.partition(":")[0] for name, code in SINKS.items()}
+    docs |= registry.described() | {named: _begins(place) for named, place in in_python.items()}
     return [
-        {"kind": kind, "name": name, "source": BUILT_IN, "doc": docs.get((kind, name), "")}
-        for kind, found in sorted(names.items())
-        for name in sorted(found)
+        {"kind": kind, "name": name, "source": BUILT_IN, "doc": doc} for (kind, name), doc in docs.items()
     ]
 
 

@@ -58,11 +58,12 @@ def register(app: typer.Typer) -> None:
 
 def to_xlsx(file: File, out: Target = None, force: Force = False) -> None:
     """Writes a spreadsheet; see HELP."""
+    from tcpsbed import scenarios
     from tcpsbed.scenarios import xlsx
 
     target = file.with_suffix(".xlsx") if out is None else out
     results.may_write(target, force=force, reads=[file])
-    xlsx.to_xlsx(file, target)
+    xlsx.to_xlsx(scenarios.tables(file).document, target)
     print(target)
 
 

@@ -62,10 +62,10 @@ def worlds() -> Iterator[Finding]:
     from tcpsbed.clocks import NS3_VIRTUAL, REAL, VIRTUAL
     from tcpsbed.worlds import registry
 
-    yield Finding(VIRTUAL, True, "simulated clock and network")
+    yield Finding(VIRTUAL, True, registry.ALONE[VIRTUAL])
     lack = registry.named("ns3").network.missing()
-    yield Finding(NS3_VIRTUAL, lack is None, "simulated clock, the network by ns-3", lack or "")
-    yield Finding(REAL, True, "processes on loopback, with the emulator where the scenario has links")
+    yield Finding(NS3_VIRTUAL, lack is None, registry.ALONE[NS3_VIRTUAL], lack or "")
+    yield Finding(REAL, True, registry.ALONE[REAL])
     for name in [*registry.PAIRS, *registry.pairs()]:
         world = registry.named(name)
         lack = world.missing()

@@ -91,6 +91,13 @@ class Tag:
     tag: str
 
 
+@dataclass(frozen=True)
+class Called:
+    """What the documentation calls a type."""
+
+    name: str
+
+
 class FieldInfo:
     """A field: its default, its name in a file, its bounds, and what it is."""
 

@@ -15,7 +15,7 @@ from decimal import Decimal, Overflow
 from typing import Annotated, Any
 
 from tcpsbed.nearest import meant
-from tcpsbed.scenarios.fields import AfterValidator, BeforeValidator, Refusal, WithJsonSchema
+from tcpsbed.scenarios.fields import AfterValidator, BeforeValidator, Called, Refusal, WithJsonSchema
 
 _QUANTITY = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(\S.*?)?\s*")
 _COMMA = re.compile(r"\s*[+-]?[0-9]+,[0-9]+\s*[^\s\d,].*")
@@ -389,4 +389,4 @@ PacketSize = Annotated[int, BeforeValidator(packet_bytes), WithJsonSchema(SIZE.s
 Drift = Annotated[int, BeforeValidator(drift_ppb), WithJsonSchema(DRIFT.schema())]
 Share = Annotated[float, BeforeValidator(share), WithJsonSchema(_SHARE_SCHEMA)]
 Parameters = Annotated[dict[str, Any], AfterValidator(free)]
-Dscp = Annotated[int, BeforeValidator(dscp, json_schema_input_type=int | str)]
+Dscp = Annotated[int, BeforeValidator(dscp, json_schema_input_type=int | str), Called("code point")]

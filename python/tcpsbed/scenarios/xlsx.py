@@ -20,7 +20,6 @@ from tcpsbed import inputs, results
 from tcpsbed.errors import ConfigError, DataError, TcpsbedError, counted
 from tcpsbed.nearest import close_match
 from tcpsbed.scenarios.dump import dump_document, value_text
-from tcpsbed.scenarios.load import tables
 from tcpsbed.scenarios.origin import Key, Place
 
 if TYPE_CHECKING:
@@ -54,15 +53,14 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]|_x[0-9A-Fa-f]{4}_")
 
 
-def to_xlsx(scenario: Path, target: Path) -> None:
-    """Writes the tables of a scenario, with includes applied, as a spreadsheet.
+def to_xlsx(document: dict[str, Any], target: Path) -> None:
+    """Writes the tables of a scenario as a spreadsheet.
 
     Raises
     ------
-    ConfigError, DataError
-        If the scenario cannot be read, or there is no openpyxl.
+    DataError
+        If there is no openpyxl.
     """
-    document = tables(scenario).document
     book = openpyxl_module().Workbook()
     book.remove(book.active)
     entries = {name for sections in SHEETS.values() for name in sections}

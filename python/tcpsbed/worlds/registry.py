@@ -3,6 +3,7 @@
 ```
  tcpsbed run my.toml --world mininet          a named pair
  tcpsbed run my.toml --world hosts+emulator   any pair: HOSTING+NETWORK
+ tcpsbed run my.toml --world ./mine.py:Mine+emulator   a hosting of your own
 ```
 A class is imported when its world is asked for.
 """
@@ -10,11 +11,13 @@ A class is imported when its world is asked for.
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from tcpsbed import door
+from tcpsbed import door, hooks
 from tcpsbed.clocks import NS3_VIRTUAL, REAL, SIMULATED, VIRTUAL
 from tcpsbed.errors import WorldError
 from tcpsbed.nearest import close_match, meant
@@ -50,6 +53,13 @@ PAIRS: dict[str, tuple[str, str]] = {
 }
 """Pairs with names of their own, beside `virtual` (no pair: simulated) and `real` (see `resolve`)."""
 
+ALONE: dict[str, str] = {
+    VIRTUAL: "simulated clock and network",
+    NS3_VIRTUAL: "simulated clock, the network by ns-3",
+    REAL: "processes on loopback, with the emulator where the scenario has links",
+}
+"""What the worlds are that are no pair."""
+
 
 @dataclass(frozen=True)
 class World:
@@ -67,6 +77,15 @@ class World:
 def names() -> list[str]:
     """What `--world` takes, without the pairs that have no name."""
     return [*SIMULATED, REAL, *PAIRS]
+
+
+def described() -> dict[tuple[str, str], str]:
+    """What every built-in hosting, network and named world is, by kind and name."""
+    hostings = {name: _load(code).what for name, code in HOSTINGS.items()}
+    networks = {name: _load(code).what for name, code in NETWORKS.items()}
+    worlds = ALONE | {name: f"{hostings[of]}; {networks[by]}" for name, (of, by) in PAIRS.items()}
+    kinds = {"hosting": hostings, "network": networks, "world": worlds}
+    return {(kind, name): what for kind, found in kinds.items() for name, what in found.items()}
 
 
 def pairs() -> list[str]:
@@ -149,7 +168,9 @@ def named(name: str) -> World:
 
 def _world(name: str, hosting: str, network: str) -> World:
     world = World(
-        name, _load(_place(HOSTINGS, "hosting", hosting)), _load(_place(NETWORKS, "network", network))
+        name,
+        _own(_place(HOSTINGS, "hosting", hosting), Hosting),
+        _own(_place(NETWORKS, "network", network), Network),
     )
     if reason := world.network.unfit(hosting):
         raise WorldError(f'found "{name}": {reason}', key="--world")
@@ -170,12 +191,28 @@ def _pair(name: str) -> tuple[str, str]:
 
 
 def _place(table: dict[str, str], kind: str, name: str) -> str:
-    """The place of the class of a hosting or a network, built in or of an installed package; empty if there is none."""
-    return table.get(name) or (point.value if (point := door.installed(kind).get(name)) else "")
+    """The place of a class: built in, of an installed package, or the user's code itself; empty if there is none."""
+    code = table.get(name) or door.named(kind, name)
+    return code if ":" in code else ""
 
 
 def _choices() -> str:
-    return f"{', '.join(HOSTINGS)} and {', '.join(NETWORKS)}"
+    return f"{', '.join(HOSTINGS)} and {', '.join(NETWORKS)}, or code such as ./mine.py:Mine"
+
+
+def _own(code: str, base: Any) -> Any:
+    """The class of a hosting or a network, which may be a user's."""
+    module, _, name = code.rpartition(":")
+    if module.startswith("tcpsbed."):
+        return _load(code)
+    found = hooks.find(str(Path(module).resolve()) if module.endswith(".py") else module, name)
+    if not (inspect.isclass(found) and issubclass(found, base)) or inspect.isabstract(found):
+        methods = ", ".join(f"{method}(self)" for method in sorted(base.__abstractmethods__))
+        allowed = f"class {name}({base.__name__}) with {methods}, {base.__name__} of {base.__module__}"
+        raise WorldError(
+            f'found "{code}", which is no {base.__name__.lower()}', key="--world", allowed=allowed
+        )
+    return found
 
 
 def _load(path: str) -> Any:

@@ -26,6 +26,11 @@ def drawn(text: str) -> str:
     return PLACE.sub(table, text)
 
 
+def listed() -> Iterator[tuple[str, Metric]]:
+    """Every key of `summary.json` with its metric."""
+    return _rows(metrics.SUMMARY, "", {})
+
+
 def _table(table: Sequence[Metric]) -> str:
     rows = "".join(
         f"| `{key}` | {metric.unit} | {metric.meaning} |\n" for key, metric in _rows(table, "", {})

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tcpsbed import worlds
 from tcpsbed.lab.reproduce.almouhamed import BURSTS, BUSY, Seen, histograms, read
 from tcpsbed.lab.reproduce.study import WHOLE
-from tcpsbed.worlds import registry
 
 if TYPE_CHECKING:
     from tcpsbed.lab.reproduce.study import Study
@@ -38,7 +38,7 @@ BY_TCP = (
 
 def reproduce(study: Study) -> None:
     """Runs the routes, calm, busy and in bursts; without Mininet, every row names the requirement."""
-    if lack := registry.named(WORLD).missing():
+    if lack := worlds.named(WORLD).missing():
         for key in study.expected:
             study.cannot(key, f"Mininet is not ready here: it needs {lack}")
         return

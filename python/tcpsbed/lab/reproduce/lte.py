@@ -94,10 +94,10 @@ def on_the_clock(study: Study) -> None:
 
 def in_boxes(study: Study) -> None:
     """The published set-up: the operator in a container behind the mobile, the robot in one behind the gateway."""
-    from tcpsbed.worlds import registry
+    from tcpsbed import worlds
 
     keys = [key for key in study.expected if key.startswith("boxes-")]
-    world = registry.named(BOXES)
+    world = worlds.named(BOXES)
     if lack := world.missing():
         _cannot(study, keys, f"needs {lack}")
         return

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tcpsbed import worlds
 from tcpsbed.lab.reproduce import echoes, polachan2022, polachan2022_buffers, polachan2022_placement
 from tcpsbed.lab.reproduce.polachan2022 import (
     BLOCKS,
@@ -31,7 +32,6 @@ from tcpsbed.lab.reproduce.polachan2022_placement import ENDS, LAST, PLACES, POI
 from tcpsbed.lab.reproduce.recordings import absent
 from tcpsbed.lab.reproduce.repeats import high, margin
 from tcpsbed.lab.reproduce.study import WHOLE
-from tcpsbed.worlds import registry
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,7 +48,7 @@ AT_ONCE = "topology.link.delay='0 ms'"
 
 def reproduce(study: Study) -> None:
     """Runs all experiments, one after the other; without Mininet, every row names the requirement."""
-    if lack := registry.named(WORLD).missing():
+    if lack := worlds.named(WORLD).missing():
         for key in study.expected:
             study.cannot(key, f"Mininet is not ready here: it needs {lack}")
         return

@@ -71,9 +71,9 @@ def measured(study: Study) -> None:
 
 def missing(world: str) -> str | None:
     """What a world lacks here; `None` if it is ready."""
-    from tcpsbed.worlds import registry
+    from tcpsbed import worlds
 
-    return None if world == REAL else registry.named(world).missing()
+    return None if world == REAL else worlds.named(world).missing()
 
 
 def turns(study: Study, world: str, settings: tuple[str, ...]) -> tuple[list[float], list[float]] | None:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from tcpsbed.analysis.latency import Confidence
+from tcpsbed.analysis import Confidence
 from tcpsbed.analysis.stats import Interval, interval, t975
 
 T = TypeVar("T")

@@ -1,8 +1,8 @@
 """Code named in a scenario: transports, robots, hooks (design: hooks)."""
 
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from tcpsbed.scenarios.fields import Field
+from tcpsbed.scenarios.fields import Called, Field
 from tcpsbed.scenarios.model.span import Span
 from tcpsbed.scenarios.model.table import Names, Table
 from tcpsbed.scenarios.units import Dscp, Parameters, Period, free
@@ -36,15 +36,19 @@ class Robot(Table):
 
     shorthand: ClassVar[str | None] = "run"
     run: str
-    """A built-in robot such as "arm" or "mujoco-arm", or `module:Class`."""
+    """A built-in robot (`"arm"`, `"follower"`, `"step"`, `"wall_mass"`), one of the other [robots](robots.md)
+    (`"mujoco-arm"`, `"microscope"` ...), or your own: `"module:Class"` or `"./robot.py:Class"`.
+    """
     period_ns: Period = Field(1_000_000, alias="period")
-    """The time between its steps."""
+    """Time between its steps."""
     senses: int | None = Field(None, ge=1, le=65535)
-    """Largest number of values that it senses; absent: those of the flow that it feeds."""
+    """Largest number of values that it senses; absent: the values of the flow that it feeds."""
     authority: Literal["weight", "token"] = "weight"
-    """Whom it obeys among several operators: the mean by the weights of their flows, or the holder of the token."""
+    """Which operator the robot obeys if [several operators](#sessions) command it. The key `authority` of a
+    [flow](#flows) is something else: the weight of one operator.
+    """
     params: Parameters = Field({})
-    """Its parameters; quantities arrive in SI with the unit in their name."""
+    """Parameters of the robot."""
 
 
 class Hook(Table):
@@ -52,35 +56,41 @@ class Hook(Table):
 
     shorthand: ClassVar[str | None] = "run"
     kind: HookKind
-    """What it does; absent: the entry's name."""
+    """What the hook does; absent: the name of the entry."""
     run: str | None = None
-    """A built-in name, `./lib.so:function` or `module:name`; `work` has none."""
+    """A built-in name, `"./lib.so:function"`, `"./file.py:name"` or `"module:name"`; absent: required except
+    for `work`.
+    """
     at: Names | None = None
-    """The components (ids or kinds) where it runs."""
+    """Components or kinds where the hook runs; absent: by kind."""
     flow: Names | None = None
-    """Its flows."""
+    """Its flows; absent: by kind."""
     cost: Span | None = None
-    """Time on a core."""
+    """Time that a sample occupies a core; absent: no cost."""
     delay: Span | None = None
-    """Time without occupying a core."""
+    """Time that a sample spends without occupying a core."""
     period_ns: Period | None = Field(None, alias="period")
-    """Output period of a periodic stage (`predict`)."""
+    """For `predict`: the hook outputs one sample in each period. Without a period it outputs one per arrival."""
     answers: Literal["ticks", "arrivals"] = "ticks"
-    """Whether a periodic stage outputs at its ticks, or at each arrival and by its timer only without one."""
+    """With a `period`: when the hook outputs. `"ticks"`: at its own ticks, for which an arrival waits.
+    `"arrivals"`: at each arrival, and by its timer after one and a half periods without an arrival.
+    """
     other: Names | None = None
-    """The flows whose newest values at its component it receives; absent: the newest of the other direction."""
+    """Flows whose newest values at this component the hook receives. The values are concatenated in this order,
+    once each flow has one; absent: the newest value of any flow of the other direction.
+    """
     params: Parameters = Field({})
-    """Its parameters; quantities arrive in SI with the unit in their name."""
+    """Parameters of the code."""
 
 
 class Channel(Table):
     """Flows of a session that share one transport, in both directions."""
 
     flows: Names
-    """The flows that share it."""
+    """Flows that share the channel, of both directions."""
     transport: Transport | None = None
-    """Their transport; absent: that of the flows."""
-    between: tuple[str, str] | None = None
-    """The two nodes that it joins; absent: every pair of nodes on the path."""
+    """Transport that they share; absent: the transport of the flows."""
+    between: Annotated[tuple[str, str], Called("two nodes")] | None = None
+    """The two nodes between which the flows share the channel; absent: every pair on the path."""
     dscp: Dscp | None = None
-    """Code point of its packets; absent: that of the flow of each packet."""
+    """Code point of its packets; absent: that of the flows."""

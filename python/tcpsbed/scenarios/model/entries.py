@@ -49,7 +49,7 @@ _QUANTITIES = ("ns", "bps", "bytes", "hz", "ppb", "packets", "share", "text", "f
 Entry = dict[str, Any]
 """An entry as the native module describes it: `id`, `name`, `doc` and `params`."""
 
-_KINDS: dict[str, tuple[Any, str]] = {
+UNITS: dict[str, tuple[Any, str]] = {
     "ns": (Duration, "time"),
     "bps": (Rate, "rate"),
     "bytes": (Size, "size"),
@@ -185,9 +185,9 @@ def type_of(param: Entry) -> Any:
 
     def read(unit: Any) -> Any:
         if unit in ("count", "number"):
-            return Annotated[_KINDS[unit][0], WithJsonSchema(schema(_KINDS[unit][0], {}) | limits)]
+            return Annotated[UNITS[unit][0], WithJsonSchema(schema(UNITS[unit][0], {}) | limits)]
         if isinstance(unit, str):
-            return _KINDS[unit][0]
+            return UNITS[unit][0]
         ((kind, of),) = unit.items()
         if kind == "choice":
             return Literal[tuple(of)]
@@ -314,7 +314,7 @@ def _kind(param: dict[str, Any]) -> str:
     if unit == "count" and param["max"] is not None:
         return f"{param['min']:g} to {param['max']:.0f}"
     if isinstance(unit, str):
-        return _KINDS[unit][1]
+        return UNITS[unit][1]
     ((kind, of),) = unit.items()
     if kind == "array":
         return f"list of {of[0]}"

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, ClassVar, Literal
 
 from tcpsbed.nearest import meant
-from tcpsbed.scenarios.fields import BeforeValidator, Discriminator, Field, FiniteFloat
+from tcpsbed.scenarios.fields import BeforeValidator, Called, Discriminator, Field, FiniteFloat
 from tcpsbed.scenarios.model.code import Transport
 from tcpsbed.scenarios.model.media import Picture, Sound
 from tcpsbed.scenarios.model.table import AnyNames, Table
@@ -44,30 +44,44 @@ class Recording(Table):
     """A recording, resampled to the flow's rate."""
 
     kind: Literal["recording"] = "recording"
-    recording: str
-    """A file, or one that ships with tcpsbed ("builtin:hand")."""
+    recording: Annotated[str, Called("file or folder")]
+    """A file: `.csv` or another text table, JIGSAWS text, `.parquet` of a LeRobot data set, mouse log or
+    kinesthetic trace. A folder: a LeRobot data set or VibTac-12. Or a built-in recording.
+    """
     repeat: Literal["loop", "mirror", "hold"] = "loop"
-    """At its end: start again, play backwards, or hold the last row."""
+    """What happens at the end: `"loop"` starts again, `"mirror"` plays backwards, `"hold"` repeats the last
+    row.
+    """
     format: str | None = None
-    """The format of the file; absent: detected."""
-    columns: list[str | int] | None = None
-    """The columns, by name, prefix of a name or number from 0; absent: the usual ones of the format."""
+    """Format of the recording: `"csv"`, `"jigsaws"`, `"lerobot"`, `"mouse"`, `"kinesthetic"` or `"vibtac12"`;
+    absent: detected.
+    """
+    columns: Annotated[list[str | int], Called("list of names or numbers")] | None = None
+    """Columns to read, in this order: names, prefixes of names, or numbers from 0; absent: the usual columns of
+    the format.
+    """
     scale: FiniteFloat | list[FiniteFloat] | None = None
-    """Factor to SI units, one for all columns or one each."""
+    """Factor to SI units: one for all columns, or one for each."""
     start_ns: Duration | None = Field(None, alias="start")
-    """The moment in the recording where it begins."""
+    """Moment in the recording where the flow begins; absent: the beginning."""
     stop_ns: PositiveDuration | None = Field(None, alias="stop")
-    """The moment in the recording where it ends."""
+    """Moment in the recording where it ends; absent: the end."""
     rate_hz: Frequency | None = Field(None, alias="rate")
-    """The rate of a csv file without a time column."""
-    time: str | int | None = None
-    """The time column of a csv file."""
+    """Rows per second of a csv file without a time column."""
+    time: Annotated[str | int, Called("column")] | None = None
+    """Time column of a csv file; absent: `time`, `t` or `timestamp`."""
     time_unit: str | None = None
-    """The unit of the time of a csv file; absent: seconds."""
+    """Unit of the time column: `"s"`, `"ms"`, `"us"` or `"ns"`; absent: the unit at the end of the name of the
+    column, else `"s"`.
+    """
     episode: Annotated[int, Field(ge=0)] | None = None
-    """Episode of a LeRobot data set."""
+    """Episode of a LeRobot data set (v2, v2.1 or v3). It is required for a v3 file with several episodes;
+    absent: `0`.
+    """
     texture: Annotated[int, Field(ge=1, le=12)] | None = None
-    """Texture of VibTac-12."""
+    """Texture of VibTac-12. Its columns are `x`, `y`, `z`, and `sound` if the folder has `S.csv` or
+    `TextureN.wav`; absent: 1 for VibTac-12.
+    """
 
     def spec(self) -> dict[str, Any]:
         """What the reader of recordings takes."""
@@ -89,24 +103,28 @@ class Replayed(Table):
     """Motion of an operator in an earlier session, in place of the hooks at the operator."""
 
     kind: Literal["operator"] = "operator"
-    operator: str
-    """A file written by `tcpsbed export --operator`."""
+    operator: Annotated[str, Called("file")]
+    """A file that `tcpsbed export DIR --operator FILE` wrote."""
     repeat: Literal["loop", "mirror", "hold"] = "hold"
-    """At its end: start again, play backwards, or hold the last row."""
+    """What happens at the end: `"loop"` starts again, `"mirror"` plays backwards, `"hold"` repeats the last
+    row.
+    """
 
 
 class Frames(Table):
     """Frames of a recorded stream, one per period of the flow."""
 
     kind: Literal["frames"] = "frames"
-    frames: str
-    """An index in JSON, a wav file, any file with `frame`, or what ships ("builtin:sound", "builtin:clip")."""
+    frames: Annotated[str, Called("file")]
+    """A complete wav file, which is cut into frames of one period. Or an index `{"file": "clip.h264",
+    "offsets": [0, 812, …]}` in JSON. Or any file, together with `frame`. Or a built-in stream.
+    """
     frame_bytes: SampleSize | None = Field(None, alias="frame")
-    """Cuts any file into frames of this size."""
+    """Size of the frames into which any file is cut."""
     start_ns: Duration | None = Field(None, alias="start")
-    """The moment in the recording where it begins."""
+    """Moment in the recording where the flow begins; absent: the beginning."""
     stop_ns: PositiveDuration | None = Field(None, alias="stop")
-    """The moment in the recording where it ends."""
+    """Moment in the recording where it ends; absent: the end."""
 
     def spec(self) -> dict[str, Any]:
         """What the reader of frames takes."""
@@ -117,8 +135,8 @@ class Sizes(Table):
     """Frames of recorded sizes with generated bytes."""
 
     kind: Literal["sizes"] = "sizes"
-    sizes: str
-    """A file with one line per frame: time and size in bits, or a column named `bytes` or `bits`."""
+    sizes: Annotated[str, Called("file")]
+    """A text file with one line per frame, `time bits`, or a table with a column named `bytes` or `bits`."""
 
 
 def _given(source: Recording | Frames, names: tuple[str, ...]) -> dict[str, Any]:
@@ -157,6 +175,7 @@ Source = Annotated[
         | Frames
         | Sizes,
     ),
+    Called("source"),
 ]
 """Where samples come from."""
 
@@ -182,48 +201,63 @@ class Flow(Table):
     """A stream of samples of one kind in one direction."""
 
     direction: Literal["forward", "backward"]
-    """Forward (operator to teleoperator) or backward."""
+    """`"forward"`: operator to robot. `"backward"`: robot to operator; absent: by name, else required."""
     rate_hz: Frequency = Field(alias="rate")
-    """A frequency such as "1 kHz": samples or frames a second."""
+    """Samples or frames per second, at most 1 MHz, such as "1 kHz"; absent: by name, else required."""
     sample_bytes: SampleSize | None = Field(None, alias="sample")
-    """Size of a generated sample."""
+    """Size of a generated sample, at most 16 MB. For what a robot senses it is the upper limit, unless a
+    `sense` hook sets the size. Recordings, frames and the hook `force` have a size of their own, and another
+    `sample` is refused; absent: by name, else required for generated samples.
+    """
     source: Source | None = None
-    """Where samples come from; absent: the robot, for a haptic flow from a robot, else generated."""
+    """Where samples come from; absent: the robot for `haptic` from a robot, else `"generated"`."""
     picture: Picture | None = None
-    """Pictures of a camera in place of samples."""
+    """Pictures of a camera, in place of samples."""
     sound: Sound | None = None
-    """Sound of a microphone in place of samples."""
+    """Sound of a microphone, in place of samples."""
     sink: Literal["count", "robot", "verify"] | None = None
-    """Where they go; absent: the robot for values that reach one, `verify` for frames, else `count`."""
+    """Where samples go; absent: `"robot"` for values that reach a robot, `"verify"` for frames, else `"count"`."""
     playout: Playout | None = None
-    """When its last component shows arrived samples; absent: at once."""
+    """When the last component shows samples that arrived; absent: at once."""
     codec: Literal["f32", "f64", "raw"] | None = None
-    """How values become bytes; absent: f32; raw for frames and for sizes that are no multiple of 4 B."""
+    """How values become bytes; absent: `"raw"` for frames and for sizes that are no multiple of 4 B, else
+    `"f32"`.
+    """
     transport: Transport | None = None
-    """Transport of a flow without a shared channel; absent: udp."""
+    """Transport of a flow that shares no channel; absent: `"udp"`."""
     overhead_bytes: Size | None = Field(None, alias="overhead")
-    """Bytes counted for all headers of a packet; absent: the true ones."""
+    """Bytes counted for all headers of a packet. Some published profiles prescribe this number; absent: the
+    true size.
+    """
     start_ns: Duration = Field(0, alias="start")
-    """The moment of the first sample."""
+    """Time of the first sample."""
     stop_ns: PositiveDuration | None = Field(None, alias="stop")
-    """No sample at or after this moment."""
+    """No sample is sent at this time or later; absent: never."""
     dscp: Dscp = 0
-    """Code point: a number or a name such as "EF"."""
+    """Code point ([DSCP](glossary.md#dscp)) of its packets: a number or a name such as `"EF"`."""
     priority: int = 0
-    """Larger is more urgent (priority scheduling of cores)."""
+    """Urgency under priority [scheduling](#nodes). A larger number is more urgent."""
     authority: FiniteFloat = Field(1.0, ge=0)
-    """Its weight in a robot with several operators; 0 only watches."""
+    """Weight of its operator at a robot with several operators. With 0 the operator only watches. The key
+    `authority` of a [robot](#robots) is something else: the policy that uses these weights.
+    """
     blocking_send: bool = False
-    """Whether a send holds the flow's next sample until the first link has taken the packet."""
+    """Whether a sample waits at its component until the first link has taken the previous sample. This also
+    holds behind a `delay`. On a real clock the key has no effect.
+    """
     buffers: int | None = Field(None, ge=1, le=1_000_000)
-    """Samples allowed between source and first link at once; absent: any number."""
-    session: str | None = None
-    """Its session; absent: every session has one."""
+    """How many samples may be between source and first link at once. The source skips a sample if no buffer is
+    free. With `blocking_send` and 1 buffer, the source makes a sample only after the previous one was sent.
+    With 2 buffers, and a source and a sender at different components, it makes the next sample while the
+    previous one is sent; absent: any number.
+    """
+    session: Annotated[str, Called("name")] | None = None
+    """Its session; absent: every session."""
     via: AnyNames = Field([])
-    """Components to pass, where there is a choice."""
-    from_: str | None = Field(None, alias="from")
-    """The component where it starts; absent: the first on the path."""
-    to: str | None = None
-    """The component where it ends; absent: the last on the path."""
-    path: list[str] | None = None
-    """All components on the path, in place of the usual order."""
+    """Components that the flow passes, where there is a choice; absent: none."""
+    from_: Annotated[str, Called("component")] | None = Field(None, alias="from")
+    """Component where the flow starts; absent: the first on the path."""
+    to: Annotated[str, Called("component")] | None = None
+    """Component where the flow ends; absent: the last on the path."""
+    path: Annotated[list[str], Called("list of components")] | None = None
+    """All components that the flow passes, in this order; absent: the [usual order](#components)."""

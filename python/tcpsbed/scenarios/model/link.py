@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from tcpsbed.nearest import meant
-from tcpsbed.scenarios.fields import BeforeValidator, Field, Refusal
+from tcpsbed.scenarios.fields import BeforeValidator, Called, Field, Refusal
 from tcpsbed.scenarios.model.entries import Chosen, OwnCode, is_code, keys, kinds, name_of, with_own
 from tcpsbed.scenarios.model.radio import Radio
 from tcpsbed.scenarios.model.span import FILES, Span
@@ -41,6 +41,7 @@ def _limit(value: Any) -> tuple[str, int]:
 Limit = Annotated[
     tuple[str, int],
     BeforeValidator(_limit, json_schema_input_type=str),
+    Called("size or packets"),
 ]
 """Room in a queue: `"15000 B"` or `"20 packets"`."""
 
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     _Queue = Chosen
     _Discipline = str
 else:
-    _Queue, _Discipline = keys("queue"), name_of("queue")
+    _Queue, _Discipline = keys("queue"), Annotated[name_of("queue"), Called("name")]
 
 
 class Queue(_Queue):
@@ -57,11 +58,13 @@ class Queue(_Queue):
     shorthand: ClassVar[str | None] = "limit"
     refuses_numbers: ClassVar[bool] = True
     limit: Limit | None = None
-    """Most bytes or packets that may wait, "15000 B" or "20 packets"; the packet being sent does not count."""
+    """Largest number of bytes or packets that may wait. The packet being sent does not count."""
     discipline: _Discipline = "drop-tail"
-    """The order of packets, and the dropped ones."""
+    """In which order packets leave, and which are dropped: a name from the list below, or [code of your
+    own](#queue-disciplines-and-background-sources-of-your-own).
+    """
     params: Parameters = Field({})
-    """Parameters of a discipline that is code of your own."""
+    """Parameters of code of your own."""
     by: ClassVar[str] = "discipline"
 
     @property
@@ -87,7 +90,9 @@ if TYPE_CHECKING:
     Loss = Chosen | OwnCode
 else:
     _LOSS = with_own("loss", kinds("loss"), OwnCode)
-    Loss = Annotated[_LOSS, BeforeValidator(_loss, json_schema_input_type=str | float | _LOSS)]
+    Loss = Annotated[
+        _LOSS, BeforeValidator(_loss, json_schema_input_type=str | float | _LOSS), Called("loss")
+    ]
 """Loss: a share, the name of code of your own, or a table with a kind."""
 
 
@@ -95,9 +100,11 @@ class Jitter(Table):
     """Extra delay per packet."""
 
     delay: Span
-    """Its distribution."""
+    """Distribution of the delay."""
     reorder: bool = False
-    """Whether packets may overtake; if not, the mean delay grows."""
+    """Whether packets may overtake each other. If not, a packet waits for the previous one, so the mean delay
+    grows.
+    """
 
 
 def _jitter(value: Any) -> Any:
@@ -116,67 +123,78 @@ class Slots(Table):
     """Repeating time windows in which packets may start."""
 
     cycle_ns: PositiveDuration = Field(alias="cycle")
-    """Length of the cycle, which begins at 0 s."""
-    open: list[tuple[Duration, Duration]] = Field(min_length=1)
-    """From and to within the cycle, in order."""
+    """Length of a round. The first round begins at 0 s."""
+    open: Annotated[list[tuple[Duration, Duration]], Called("list of pairs of times")] = Field(min_length=1)
+    """Windows of a round, each from and to, in order."""
 
 
 class LinkSettings(Table):
     """Settings of a link; absent keys have their default or that of the links it inherits from."""
 
     rate_bps: PositiveRate | None = Field(None, alias="rate")
-    """Its rate; absent: infinitely fast."""
+    """Bit rate on the wire; absent: infinitely fast."""
     delay_ns: Duration | None = Field(None, alias="delay")
-    """Its propagation; absent: none."""
+    """Propagation delay."""
     queue: Queue | None = None
-    """The queue before it; absent: without limit."""
+    """Packets that wait for the link; absent: without limit."""
     loss: Loss | None = None
-    """Which packets are lost."""
+    """Random loss."""
     jitter: (
         Annotated[Jitter, BeforeValidator(_jitter, json_schema_input_type=Jitter | dict[str, Any])] | None
     ) = None
-    """Extra delay per packet."""
+    """Extra delay of each packet."""
     duplicate: Share | None = None
-    """Probability that a packet is delivered twice."""
+    """Probability that a packet is delivered twice; absent: 0."""
     corrupt: Share | None = None
-    """Probability that a packet is damaged; it continues, and its receiver drops it."""
-    outages: list[tuple[Duration, Duration]] | None = None
+    """Probability that a packet is damaged. The packet continues, and its receiver drops it because of the
+    wrong checksum; absent: 0.
+    """
+    outages: Annotated[list[tuple[Duration, Duration]], Called("list of pairs of times")] | None = None
     """Times, from and to, during which nothing passes."""
     slots: Slots | None = None
-    """Time windows of a cycle in which packets may start; absent: at any time."""
-    trace: str | None = None
-    """File of delivery opportunities (mahimahi: a line is the millisecond of one 1500-byte delivery)."""
+    """Repeating time windows in which packets may start, as on a link that several stations use in turns. A
+    packet starts if all of it fits into the window. A packet that fits into none is dropped as `managed`.
+    """
+    trace: Annotated[str, Called("file")] | None = None
+    """Opportunities to deliver a packet, in place of a rate (mahimahi). A text file with one whole number per
+    line: the millisecond of one opportunity to deliver 1500 B. Several opportunities in one millisecond are
+    several lines. The trace repeats after its last line.
+    """
     duplex: Literal["full", "half", "simplex"] | None = None
-    """Two links, two that share a medium, or only one from `from` to `to`; full if absent."""
-    medium: str | None = None
-    """The half-duplex medium (hub) that this link shares with all links that name it."""
+    """`"full"`: both directions at once. `"half"`: both directions share a medium. `"simplex"`: only the
+    forward direction; absent: `"full"`.
+    """
+    medium: Annotated[str, Called("name")] | None = None
+    """A half-duplex medium (hub). All links with this name share it."""
     radio: Radio | None = None
-    """Radio access in place of a wire: `from` is the mobile side, `to` the side of the base station."""
+    """Radio access in place of a wire. `from` is the mobile side."""
     dscp: Dscp | None = None
-    """Only packets with this code point pass; absent: all."""
+    """Only packets with this code point pass. If two routes are equally good, these packets take this link
+    rather than a link for all packets.
+    """
 
 
 class Link(LinkSettings):
     """A link between two nodes or routers, or other settings for an edge of the graph."""
 
-    from_: str | None = Field(None, alias="from")
-    """Where it begins."""
-    to: str | None = None
-    """Where it ends."""
+    from_: Annotated[str, Called("node or router")] | None = Field(None, alias="from")
+    """Node or router where the link begins. An edge of a graph has its ends already; absent: required."""
+    to: Annotated[str, Called("node or router")] | None = None
+    """Node or router where it ends; absent: required."""
     forward: LinkSettings | None = None
-    """Other settings in the direction from `from` to `to`."""
+    """Settings that differ in the direction from `from` to `to`."""
     backward: LinkSettings | None = None
-    """Other settings in the direction from `to` to `from`."""
+    """Settings that differ in the direction from `to` to `from`."""
 
 
 class Topology(Table):
     """The shape of the network beside its links."""
 
     routers: list[str] = Field([])
-    """Routers and switches: vertices between links that are no nodes."""
+    """Vertices between links that are no nodes."""
     graph: str | None = None
-    """A graph that ships with tcpsbed ("usnet9", "usnet24") or a GraphML file: its vertices are routers."""
+    """`"usnet9"` (9 switches), `"usnet24"` (24 switches, 43 edges) or a GraphML file. Its vertices are routers."""
     link: LinkSettings = Field(default_factory=LinkSettings)
-    """Settings of the graph's edges."""
+    """Settings of the graph's edges; absent: infinitely fast."""
     routing: Literal["hops", "delay", "load"] = "hops"
-    """How paths are chosen: fewest hops, smallest delay, smallest offered load."""
+    """How paths are chosen: by the fewest hops, the smallest propagation delay, or the smallest offered load."""

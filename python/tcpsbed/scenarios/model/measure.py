@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from tcpsbed.scenarios.fields import BeforeValidator, Field
+from tcpsbed.scenarios.fields import BeforeValidator, Called, Field
 from tcpsbed.scenarios.model.table import Names, Table
 from tcpsbed.scenarios.units import Duration, Offset, Period, PeriodOrNone, PositiveRate, Share, refuse, shown
 
@@ -11,55 +11,66 @@ class Event(Table):
     """A change at one time: of a link, the routes, a flow, traffic, a component or a clock."""
 
     at_ns: Duration = Field(alias="at")
-    """A span of time from the start, such as "5 s"."""
+    """The moment, from the start and before the end, such as "5 s". A run that `--duration` shortens skips
+    later events.
+    """
     name: str | None = None
-    """Its name in the report."""
+    """Name of the event in the report; absent: generated."""
     link: Names | None = None
-    """Links to change ("l1": both directions)."""
+    """Links to change (`"l1"`: both directions)."""
     rate_bps: PositiveRate | None = Field(None, alias="rate")
-    """link: its new rate."""
+    """With `link`: the new rate."""
     delay_ns: Duration | None = Field(None, alias="delay")
-    """link: its new propagation."""
+    """With `link`: the new propagation delay."""
     loss: Share | None = None
-    """link: its new independent loss."""
+    """With `link`: the new random loss."""
     up: bool | None = None
-    """link: down or up again."""
+    """With `link`: `false` takes the link down, `true` brings it back."""
     reroute: bool | None = None
-    """Recompute all routes, over links that are up."""
+    """`true` computes all routes again, over links that are up."""
     flow: Names | None = None
-    """Flows to stop or start."""
+    """Flows to start or to stop."""
     traffic: Names | None = None
-    """Background traffic to stop or start."""
+    """Background traffic to start or to stop."""
     running: bool | None = None
-    """flow, traffic: whether it runs from now on."""
+    """With `flow` or `traffic`: `true` starts, `false` stops."""
     component: Names | None = None
-    """Components to kill or restart."""
+    """Components to kill or to restart. A dead component drops all samples, also those inside it. A restarted
+    component has new hooks, new playout and a new robot.
+    """
     alive: bool | None = None
-    """component: whether it lives from now on; a dead one drops all samples."""
+    """With `component`: `false` kills, `true` restarts."""
     node: Names | None = None
-    """Nodes whose clocks step forward or back."""
+    """Nodes whose clocks step. Timestamps, hooks, playout, clock synchronisation and ages of dropped samples
+    use this clock. Timers of transports do not, as in a kernel. [Delays measured by
+    transports](#steps-of-clocks) use both clocks.
+    """
     step_ns: Offset | None = Field(None, alias="step")
-    """node: by how much, such as "-3 s"."""
+    """With `node`: length of the step, back if it is negative, such as `"-3 s"`."""
 
 
 class Echo(Table):
     """Echo commands on one flow, interleaved over points (Polachan 2022)."""
 
     shorthand: ClassVar[str | None] = "points"
-    flow: str | None = None
-    """The flow whose samples carry the commands; absent: kinematic, else the first forward flow."""
+    flow: Annotated[str, Called("name")] | None = None
+    """Flow whose samples carry the commands; absent: `kinematic`, else the first forward flow."""
     points: Names = Field(["all"])
-    """Points such as "srv.entry", "srv.exit", "arm.held", or "all" on the flow's path."""
+    """Echo points such as `"srv.entry"` and `"srv.exit"`. `"tactile-teleoperator.held"` answers when the robot
+    has reached its target. `"all"` means all points on the path of the flow.
+    """
     period_ns: PeriodOrNone = Field(10_000_000, alias="period")
-    """The time between commands; "0 ms": every sample."""
+    """Time between commands. With `"0 ms"` every sample carries one."""
     drawn: bool = False
-    """Sends each command at a random time within its period, to sample every phase of periodic traffic."""
+    """Whether each command is sent at a random time within its period. The commands then meet every phase of
+    periodic traffic. `tcpsbed latency` does so.
+    """
     start_ns: Duration = Field(0, alias="start")
-    """The first command."""
+    """Time of the first command."""
     count: int | None = Field(None, ge=1)
-    """Number of commands; absent: to the end."""
-    session: str | None = None
-    """The session of the flow; absent: every session."""
+    """Number of commands; absent: as many as fit into the run."""
+    session: Annotated[str, Called("name")] | None = None
+    """Session of the flow; absent: every session."""
 
 
 class Sync(Table):
@@ -67,9 +78,9 @@ class Sync(Table):
 
     shorthand: ClassVar[str | None] = "period"
     period_ns: Period = Field(125_000_000, alias="period")
-    """The time between exchanges with a node."""
-    reference: str | None = None
-    """The reference node; absent: that of the test-pc, else the first."""
+    """Time between exchanges with a node."""
+    reference: Annotated[str, Called("node")] | None = None
+    """Node with the reference clock; absent: the node of the test-pc, else the first."""
 
 
 def _echoes(value: Any) -> Any:
@@ -87,25 +98,35 @@ class Measure(Table):
     """What to measure."""
 
     records: Literal["samples", "packets", "events"] = "samples"
-    """How much is recorded; each level includes the previous ones."""
+    """What `records.bin` holds ([records](glossary.md#records)). `"samples"`: every sample at every point.
+    `"packets"`: also every packet and each of its hops. `"events"`: also every call of a stage.
+    """
     queues_ns: Period | None = Field(None, alias="queues")
-    """How often queue lengths are sampled; absent: never."""
+    """Period at which queue lengths are sampled; absent: never."""
     snr: bool = False
-    """Whether values are recorded and compared at source and sink."""
-    echo: Annotated[list[Echo], BeforeValidator(_echoes, json_schema_input_type=Echo | list[Echo])] = Field(
-        []
-    )
-    """Echo commands."""
+    """Whether values of flows are compared between source and sink. The result is
+    [`snr_db`](summary.md#flows-by-name).
+    """
+    echo: Annotated[
+        list[Echo],
+        BeforeValidator(_echoes, json_schema_input_type=Echo | list[Echo]),
+        Called("table or list of tables"),
+    ] = Field([])
+    """Echo commands; absent: none."""
     sync: Sync | None = None
     """Clock synchronisation of the nodes."""
     signals: Names = Field([])
-    """Points at which sample values are recorded: "srv.exit", or "arm.sense" for a robot's sense."""
+    """Points at which values of samples are recorded, such as `"srv.exit"`. `"tactile-teleoperator.sense"` is
+    what a robot senses; absent: none.
+    """
     metrics: Names = Field([])
-    """Metrics of your own, such as "./mine.py:Late"."""
+    """[Metrics of your own](summary.md#metrics-of-your-own), such as `"./mine.py:Late"`; absent: none."""
     pcapng: Annotated[
         Literal["auto", "on", "off"],
         BeforeValidator(_pcapng, json_schema_input_type=bool | Literal["auto", "on", "off"]),
     ] = "auto"
-    """Whether packets are written for Wireshark; auto: in runs up to 60 s."""
+    """Whether packets are written for Wireshark. `"auto"` writes them in runs up to 60 s. `true` and `false`
+    mean `"on"` and `"off"`.
+    """
     grace_ns: Duration = Field(1_000_000_000, alias="grace")
-    """Samples sent this close to the end do not count as lost."""
+    """Span before the end of the run. Samples sent in it do not count as lost."""

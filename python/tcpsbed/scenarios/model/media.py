@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from tcpsbed.scenarios.fields import Field
+from tcpsbed.scenarios.fields import Called, Field
 from tcpsbed.scenarios.model.span import Span
 from tcpsbed.scenarios.model.table import Table
 from tcpsbed.scenarios.units import Frequency, Parameters, PositiveRate
@@ -17,20 +17,20 @@ _Side = Annotated[int, Field(ge=16, le=4096)]
 class _Media(Table):
     """What pictures and sound have in common: the places of their stages, and what those cost."""
 
-    encode_at: str | None = None
-    """The component that encodes; absent: the first board on the path, else the first component."""
-    decode_at: str | None = None
-    """The component that decodes; absent: the last board on the path, else the last component."""
+    encode_at: Annotated[str, Called("component")] | None = None
+    """Component where frames are coded; absent: the first board on the path, else its first component."""
+    decode_at: Annotated[str, Called("component")] | None = None
+    """Component where frames are decoded; absent: the last board on the path, else its last component."""
     queue: int = Field(2, ge=1, le=64)
-    """Samples that may wait for a stage; further ones are dropped."""
+    """How many frames may wait for a stage. Further frames are dropped as `overload`."""
     capture_cost: Span | None = None
-    """Core time of capturing."""
+    """Cost of capturing a frame."""
     encode_cost: Span | None = None
-    """Core time of encoding."""
+    """Cost of coding it."""
     decode_cost: Span | None = None
-    """Core time of decoding."""
+    """Cost of decoding it."""
     show_cost: Span | None = None
-    """Core time of showing."""
+    """Cost of showing it."""
 
 
 class Region(Table):
@@ -45,64 +45,77 @@ class Region(Table):
     height: _Side
     """Its height."""
     track: bool = False
-    """Whether it follows motion."""
+    """Whether the region follows motion."""
     quality: int = Field(90, ge=1, le=100)
-    """Quality inside; 100 is raw."""
+    """Quality inside the region. With 100 the region is raw."""
     every: int = Field(4, ge=1, le=1000)
     """The background is sent with every n-th picture."""
     shrink: int = Field(1, ge=1, le=8)
     """The background is coded at 1/n of its width and height."""
     marks: str | None = None
-    """Name of the marks by which the operator moves it: that of the hook `tcpsbed.media.region:Mark`."""
+    """Name of the marks by which the operator [moves the region](media.md#a-region). A hook at the encoding
+    node (`tcpsbed.media.region:Mark`) receives them. This works in one session only.
+    """
 
 
 class Picture(_Media):
     """Pictures of a camera."""
 
     camera: str = "builtin:clip"
-    """Where they come from: "builtin:clip" (320 x 180), "test", a camera ("/dev/video0"), a video file, `module:Class`."""
+    """Where pictures come from. `"builtin:clip"` is 2 s of a film of 320 x 180 pixels,
+    [enlarged](media.md#the-film-that-ships). `"test"` is a moving view of noise. Or a camera of the machine
+    such as `"/dev/video0"`, a video file, `"./file.py:Class"` or `"module:Class"`.
+    """
     params: Parameters = Field({})
-    """Parameters of a camera that is code, of no other; quantities arrive in SI with the unit in their name."""
+    """Parameters of a camera that is code. Any other camera refuses them."""
     width: _Side = 640
-    """Pixels in a row."""
+    """Pixels in a row of one eye."""
     height: _Side = 480
-    """Rows."""
+    """Rows of one eye."""
     stereo: bool = False
-    """Whether a frame holds the pictures of both eyes, side by side."""
+    """Whether a frame holds the pictures of both eyes side by side."""
     codec: PICTURE_CODECS = "jpeg"
     """How a frame becomes bytes."""
     quality: int = Field(75, ge=1, le=100)
     """Quality of `jpeg`."""
     bitrate_bps: PositiveRate = Field(2e6, alias="bitrate")
-    """Target of the encoder, and the upper limit with `follow`."""
+    """Target of the codecs other than `raw` and `jpeg`. With `follow` it is the upper limit."""
     keyframe: int = Field(30, ge=1, le=100_000)
     """Distance between key frames."""
     follow: bool = False
-    """Whether bit rate or quality follow the transport."""
+    """Whether bit rate or quality [follow the rate of the transport](media.md#following-the-transport)."""
     region: Region | None = None
-    """A part of the picture sent better and more often than the rest (`jpeg`)."""
+    """Part of the picture that is sent better and more often than the rest (`jpeg` only)."""
     stamp: bool = True
-    """Whether time and number are drawn into the picture and read at the display."""
+    """Whether the camera draws time and number into the picture and the display reads them."""
     compare: int = Field(0, ge=0, le=1_000_000)
-    """Compare every n-th shown frame with the captured one; 0: never."""
+    """Every n-th shown frame is compared with the captured one ([PSNR](glossary.md#psnr),
+    [SSIM](glossary.md#ssim)). With 0 none is.
+    """
     display: str = "none"
-    """Where they are shown: "none", "window", "console", or `module:Class`."""
+    """Where pictures are shown: `"none"`, `"window"`, `"console"`, `"./file.py:Class"` or `"module:Class"`."""
 
 
 class Sound(_Media):
     """Sound of a microphone."""
 
     microphone: str = "builtin:speech"
-    """Where it comes from: a "builtin:" one, "test", a wav file, "device", "ring:FILE", or `module:Class`."""
+    """Where sound comes from. `"builtin:speech"` is speech. `"builtin:sound"` is the sound of the film.
+    `"test"` is a tone. `"device"` or `"device:NAME"` is a
+    [device](media.md#cameras-microphones-and-speakers-of-the-machine) of the machine. Or a wav file,
+    `"ring:FILE"`, `"./file.py:Class"` or `"module:Class"`.
+    """
     sampling_hz: Frequency = Field(16_000.0, alias="sampling")
-    """Samples per second and channel."""
+    """Samples per second in each channel."""
     channels: int = Field(1, ge=1, le=2)
-    """One, or two."""
+    """Number of sound channels."""
     codec: SOUND_CODECS = "pcm"
     """How a frame becomes bytes."""
     bitrate_bps: PositiveRate = Field(32e3, alias="bitrate")
     """Target of `opus`."""
     speaker: str = "none"
-    """The destination: "none", a wav file to be written, "device", "ring:FILE", or `module:Class`."""
+    """Where sound goes: `"none"`, a wav file to be written, `"device"`, `"device:NAME"`, `"ring:FILE"`,
+    `"./file.py:Class"` or `"module:Class"`.
+    """
     mark: bool = False
-    """Whether a chirp every second measures the delay from mouth to ear."""
+    """Whether a chirp every second measures [mouth to ear](media.md#from-mouth-to-ear)."""

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from tcpsbed.scenarios.fields import AfterValidator, Field, FiniteFloat
+from tcpsbed.scenarios.fields import AfterValidator, Called, Field, FiniteFloat
 from tcpsbed.scenarios.model.code import Robot
 from tcpsbed.scenarios.model.entries import name_of
 from tcpsbed.scenarios.model.link import LinkSettings
@@ -45,15 +45,26 @@ ORDER: dict[str, list[tuple[str, ...]]] = {
     ],
 }
 """The kinds of components that a flow passes, by its direction."""
-KINDS = (
-    "tactile-operator", *_MASTER, "ms-com", "ms-ei", "srv", "ss-ei", "ss-com", *_SLAVE,
-    "tactile-teleoperator", "emu", "test-pc",
-)  # fmt: skip
-"""The built-in kinds of components."""
+KINDS = {
+    "tactile-operator": "the person, or the recording in place of one, that sends motion and receives force",
+    "ms-embsys": "the board on the operator's side, which captures the hand and drives what it feels",
+    "ms-embsys-app": "one of several boards on the operator's side",
+    "ms-com": "what connects the operator's board to the network",
+    "ms-ei": "predicts feedback close to the operator",
+    "srv": "a server between both sides",
+    "ss-ei": "predicts commands close to the robot",
+    "ss-com": "what connects the robot's board to the network",
+    "ss-embsys": "the board on the robot's side, which drives actuators and senses forces",
+    "ss-embsys-app": "one of several boards on the robot's side",
+    "tactile-teleoperator": "the robot or other device that obeys the motion and senses force",
+    "emu": "stands for a network simulator",
+    "test-pc": "receives the answers to echo commands",
+}
+"""The built-in kinds of components, and what each is."""
 if TYPE_CHECKING:
     ComponentKind = str
 else:
-    ComponentKind = name_of("component", KINDS)
+    ComponentKind = Annotated[name_of("component", tuple(KINDS)), Called("kind")]
 
 
 def _no_option(text: str) -> str:
@@ -71,15 +82,22 @@ class Board(Table):
 
     shorthand: ClassVar[str | None] = "firmware"
     firmware: str | None = None
-    """"host", "qemu", or your program or ARM image; absent: "host", unless a line is named."""
+    """`"host"`: the firmware of the project as a process of this machine. `"qemu"`: the same firmware on a
+    Cortex-M3 in QEMU. A file: your own program, which gets the name of a terminal as its argument, or an ARM
+    image for the machine lm3s6965evb of QEMU; absent: `"host"` unless there is a `line`.
+    """
     line: str | None = None
-    """The serial port or unix socket of a board that is already connected."""
+    """Serial port or unix socket of a board that is already connected."""
     rate_bps: PositiveRate = Field(1e6, alias="rate")
-    """Rate of the line; a byte takes ten bits."""
+    """Bit rate of the line. A byte takes ten bits."""
     watchdog_ns: Duration = Field(50_000_000, alias="watchdog")
-    """Silence of the driving flow after which it switches to its safe outputs, in whole milliseconds; 0: never."""
+    """Time without samples of the driving flow after which the board switches to its safe outputs, in whole
+    milliseconds. With `"0 ms"` it never does.
+    """
     safe: Literal["hold", "zero"] | list[FiniteFloat] | None = None
-    """Its safe outputs; absent: hold at an ss-embsys, 0 at an ms-embsys."""
+    """Safe outputs of the board. Numbers missing in a list are 0; absent: `"hold"` (ss-embsys), `"zero"`
+    (ms-embsys).
+    """
 
 
 class Component(Table):
@@ -87,21 +105,25 @@ class Component(Table):
 
     shorthand: ClassVar[str | None] = "node"
     kind: ComponentKind
-    """A built-in kind such as "srv", or code such as "./mine.py:Mine"; absent: the entry's name."""
+    """A built-in kind, or [a kind of your own](hooks.md#a-kind-of-component) such as `"./mine.py:Mine"`;
+    absent: the name of the entry.
+    """
     node: Name
-    """The node that it runs on, such as "edge"."""
-    session: str | None = None
-    """Its session; absent: every session has one (a robot is shared)."""
+    """The node on which the component runs, such as "edge"."""
+    session: Annotated[str, Called("name")] | None = None
+    """The session of the component. Without this key every session has an instance of it; absent: all."""
     robot: Robot | None = None
-    """The robot of a tactile-teleoperator."""
+    """For a tactile-teleoperator: its robot."""
     board: Board | None = None
-    """The board of an embsys, whose firmware does the work behind a serial line."""
+    """For an embsys: the board whose firmware does its work."""
     params: Parameters = Field({})
-    """Parameters of a kind of your own; quantities arrive in SI with the unit in their name."""
+    """For a kind of your own: its parameters."""
     cost: Span | None = None
-    """Core time of every sample."""
+    """Time that every sample occupies a core. With a board it is the time that the firmware holds the sample,
+    in whole microseconds.
+    """
     delay: Span | None = None
-    """Time of every sample without occupying a core."""
+    """Time that every sample spends here without occupying a core."""
 
 
 class Scheduling(Table):
@@ -109,18 +131,18 @@ class Scheduling(Table):
 
     shorthand: ClassVar[str | None] = "kind"
     kind: Literal["run-to-completion", "priority", "round-robin"] = "round-robin"
-    """First come first served, by priority of the flow, or in turns."""
+    """`"priority"` follows the `priority` of flows. `"round-robin"` gives turns; absent: `"round-robin"`."""
     round_robin_ns: Period = Field(1_000_000, alias="round_robin")
-    """The length of a turn."""
+    """Length of a turn."""
 
 
 class Clock(Table):
     """The error of a node's clock."""
 
     offset_ns: Offset = Field(0, alias="offset")
-    """Error at the start."""
+    """Error at the start. May be negative."""
     drift_ppb: Drift = Field(0, alias="drift")
-    """Rate error; positive runs fast."""
+    """Rate of the error, at most 100000 ppm. May be negative. With a positive drift the clock runs fast."""
 
 
 class Interrupts(Table):
@@ -136,54 +158,62 @@ class Node(Table):
     """A computer."""
 
     cores: int = Field(1, ge=1, le=1024)
-    """Processor cores for its stages."""
+    """Processor cores for its stages (virtual time only)."""
     scheduling: Scheduling = Scheduling(kind="run-to-completion")
-    """How stages share the cores (virtual time)."""
+    """How stages share the cores (virtual time only)."""
     clock: Clock = Field(default_factory=Clock)
-    """Error of its clock."""
+    """Error of its clock, in virtual time and on a real clock; absent: no error."""
     interrupts: Interrupts | None = None
-    """Interrupt coalescing of its network card (virtual time); absent: each arrival interrupts."""
-    at: str | None = None
-    """The router at the other end of its access link."""
+    """Interrupt coalescing of its network card (virtual time only), known as rx-frames and rx-usecs of `ethtool -C`.
+    Only at an interrupt does the kernel have the datagrams. Background traffic ends inside the network and interrupts
+    no node; absent: each arrival interrupts.
+    """
+    at: Annotated[str, Called("router")] | None = None
+    """Router at the other end of its access link."""
     link: LinkSettings | None = None
-    """The access link; absent: infinitely fast and without delay."""
+    """Settings of the access link. The name of this link is `NODE-ROUTER`; absent: infinitely fast."""
 
 
 class Host(Table):
     """A computer that `--world hosts` reaches by ssh."""
 
     address: SshName
-    """Address for ssh (a name, an address, an alias of its configuration); "localhost" is this computer."""
+    """Address for ssh. "localhost" is this computer."""
     user: SshName | None = None
     """User name; absent: as ssh decides."""
     port: int | None = Field(None, ge=1, le=65535)
-    """The port of its ssh server; absent: as ssh decides."""
+    """Port of its ssh server; absent: as ssh decides."""
     role: Literal["nodes", "network"] = "nodes"
     """What runs on it: nodes, or the network between them."""
-    nodes: AnyNames = Field([])
-    """The nodes that run on it."""
+    nodes: Annotated[AnyNames, Called("list of nodes")] = Field([])
+    """Nodes that run on it; absent: none."""
     data: str | None = None
-    """IP address of its data sockets; absent: `address`, which then is an IP address."""
+    """IP address of its data sockets; absent: the `address`."""
     python: str = "python3"
-    """Its Python with tcpsbed installed."""
-    options: list[str] = Field([])
-    """More options of ssh, such as ["-i", "key"]."""
+    """The Python on that computer in which tcpsbed is installed."""
+    options: Annotated[list[str], Called("list of texts")] = Field([])
+    """Further options of ssh, such as `["-i", "key"]`; absent: none."""
 
 
 class Real(Table):
     """Settings of the real driver."""
 
     waiting: Literal["blocking", "timer", "hybrid"] = "timer"
-    """How a loop waits."""
+    """How a loop waits for sockets and deadlines."""
     spin_ns: Duration = Field(50_000, alias="spin")
-    """Length of the spin at the end of a hybrid wait."""
+    """How long a `"hybrid"` wait spins at its end."""
     crowded: bool = False
-    """Spin even without a spare core."""
+    """Whether a loop may spin although no core is spare. By default such a run is refused."""
     realtime: bool = True
-    """Ask for SCHED_FIFO and locked memory."""
+    """Whether the run asks for SCHED_FIFO and locked memory."""
     ipv6: bool = False
-    """IPv6 in place of IPv4."""
+    """Whether IPv6 takes the place of IPv4."""
     network: Literal["gates", "namespaces"] = "gates"
-    """Nodes on loopback and UDP ports of the emulator, or (root) each node in a network namespace with a TUN device."""
+    """`"gates"`: nodes are on loopback, with UDP ports of the emulator between them. This is unrelated to the
+    queue discipline `gates`. `"namespaces"` (needs root): each node is in a network namespace with a TUN device
+    ([worlds](worlds.md)).
+    """
     background: Literal["events", "datagrams"] = "events"
-    """Background traffic as events of the network, or, where nodes are in namespaces, as datagrams of ends of its own."""
+    """How [background traffic](#background-traffic) is carried. `"events"`: as events of the network.
+    `"datagrams"`: as datagrams of [containers or namespaces of its own](containers.md#background-traffic).
+    """

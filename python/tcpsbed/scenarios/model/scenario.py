@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from tcpsbed import door
 from tcpsbed.errors import ConfigError
 from tcpsbed.nearest import close_match, meant, nearest
-from tcpsbed.scenarios.fields import BeforeValidator, Field, Refusal
+from tcpsbed.scenarios.fields import BeforeValidator, Called, Field, Refusal
 from tcpsbed.scenarios.model.code import HOOK_KINDS, Channel, Hook
 from tcpsbed.scenarios.model.entries import choices
 from tcpsbed.scenarios.model.flow import PRESETS, Flow
@@ -82,47 +82,55 @@ class Scenario(Table):
     """A scenario, as read from its file with includes and overrides applied."""
 
     name: str = "scenario"
-    """Its name in reports; absent: the name of the file."""
+    """Name of the scenario in reports; absent: the name of the file."""
     description: str = ""
-    """Its purpose."""
+    """Purpose of the scenario; absent: none."""
     duration_ns: PositiveDuration = Field(10_000_000_000, alias="duration")
-    """How long it runs."""
+    """Length of the run."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
-    """Seed of every random stream."""
+    """Seed of all random streams. Each random object has a stream of its own."""
     phases: Literal["aligned", "random"] = "aligned"
-    """Whether flows and periodic background traffic begin at their `start`, or each at a random moment of its period."""
+    """When sources begin. `"aligned"`: each source begins at its `start`, so sources of equal periods stay in
+    step. Without random objects the run is then the same for every seed. `"random"`: each flow and each entry
+    of background traffic begins later, at a random moment of its first period. Each of them draws from its own
+    random stream.
+    """
     warmup_ns: Duration = Field(0, alias="warmup")
-    """Start of the run, left out of statistics."""
-    base: str | None = None
-    """The folder that relative paths start from; absent: that of the file."""
-    calibration: str | None = None
-    """Costs measured by `tcpsbed calibrate`."""
+    """Time at the start of the run that statistics leave out."""
+    base: Annotated[str, Called("folder")] | None = None
+    """Folder from which relative paths start. The value itself is relative to the folder of the file; absent:
+    the folder of the file.
+    """
+    calibration: Annotated[str, Called("file")] | None = None
+    """Costs that `tcpsbed calibrate` measured. They apply to nodes, and to stages without a `cost` in the
+    scenario. A stage is a piece of work at a component, such as a hook.
+    """
     sessions: Annotated[list[Name], Field(min_length=1)] = Field(["main"])
-    """The sessions that share the network."""
+    """The [sessions](#sessions) that share the network."""
     nodes: dict[Name, Node] = Field({})
-    """Computers. Those that components name need no entry."""
-    components: Annotated[dict[Name, Component], _kinds(KINDS, "node", "component")]
-    """Components with the node of each, such as `srv = "edge"`."""
+    """[Nodes](#nodes) that differ from the default."""
+    components: Annotated[dict[Name, Component], _kinds(tuple(KINDS), "node", "component")]
+    """[Components](#components) with the node of each, such as `srv = "edge"`."""
     flows: Annotated[dict[Name, Flow], BeforeValidator(_presets)]
-    """Flows by name, such as `[flows.kinematic]`."""
+    """[Flows](#flows) by name, such as `[flows.kinematic]`."""
     channels: dict[Name, Channel] = Field({})
-    """Flows that share a transport."""
+    """[Channels](#channels-and-transports): flows that share a transport."""
     hooks: Annotated[dict[Name, Hook], _kinds(HOOK_KINDS, "run")] = Field({})
-    """Code in the path of samples."""
+    """[Hooks](#hooks): code on the path of samples."""
     topology: Topology = Field(default_factory=Topology)
-    """The shape of the network beside its links."""
+    """Shape of the network beside its links."""
     links: dict[str, Link] = Field({})
-    """Links by name."""
+    """[Links](#links) by name."""
     traffic: Annotated[dict[Name, Traffic], BeforeValidator(_traffic), _kinds(TRAFFIC_KINDS)] = Field({})
-    """Background traffic by name."""
+    """[Background traffic](#background-traffic) by name."""
     events: list[Event] = Field([])
-    """Changes during the run."""
+    """[Changes](#events) during the run."""
     measure: Measure = Field(default_factory=Measure)
     """What is measured."""
     real: Real = Field(default_factory=Real)
-    """Settings of the real driver."""
+    """Settings for a real clock."""
     hosts: dict[Name, Host] = Field({})
-    """Computers that `--world hosts` runs nodes on."""
+    """[Computers](#hosts) on which `--world hosts` runs nodes."""
     _origin = Origin()
 
     @property

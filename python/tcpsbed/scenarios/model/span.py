@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from tcpsbed.scenarios.fields import BeforeValidator, Discriminator, Tag
+from tcpsbed.scenarios.fields import BeforeValidator, Called, Discriminator, Tag
 from tcpsbed.scenarios.model.entries import Chosen, kinds, one_of
 from tcpsbed.scenarios.model.table import Table
 from tcpsbed.scenarios.units import refuse, shown
@@ -14,22 +14,24 @@ class TraceFile(Table):
     """A measured trace in a file, replayed in order and repeated."""
 
     kind: Literal["trace"] = "trace"
-    trace: str
-    """A csv file with a column of spans."""
-    column: str | int = 0
-    """The column, by name or by number from 0."""
+    trace: Annotated[str, Called("file")]
+    """A csv file whose spans are replayed in order and repeated."""
+    column: Annotated[str | int, Called("column")] = 0
+    """Column of the spans, by name or by number from 0."""
     unit: Literal["ns", "us", "ms", "s"] | None = None
-    """The unit of the values; absent: the end of the column's name (`_ns`, `_us`, `_ms`, `_s`)."""
+    """Unit of the spans; absent: the unit at the end of the column's name, as in `took_us`."""
 
 
 class HistogramFile(Table):
     """A measured histogram in a file, uniform within a bin."""
 
     kind: Literal["histogram"] = "histogram"
-    histogram: str
-    """A csv file with one line per bin: its start and its count; the last line, with count 0, ends the last bin."""
+    histogram: Annotated[str, Called("file")]
+    """A csv file. Each line has the start of a bin and its count. The last line has the end of the last bin and
+    the count 0.
+    """
     unit: Literal["ns", "us", "ms", "s"] | None = None
-    """The unit of the spans; absent: the end of the first column's name (`_ns`, `_us`, `_ms`, `_s`)."""
+    """Unit of the spans; absent: the unit at the end of the first column's name."""
 
 
 FILES = {"trace": TraceFile, "histogram": HistogramFile}
@@ -64,5 +66,10 @@ else:
             *(Annotated[table, Tag(f"{key} of a file")] for key, table in FILES.items()),
         ]
     )
-    Span = Annotated[_ALL, Discriminator(_which), BeforeValidator(_span, json_schema_input_type=str | _ALL)]
+    Span = Annotated[
+        _ALL,
+        Discriminator(_which),
+        BeforeValidator(_span, json_schema_input_type=str | _ALL),
+        Called("span"),
+    ]
 """A span of time: a constant, a distribution or a trace."""

@@ -16,6 +16,7 @@ from tcpsbed.scenarios.fields import (
     ABSENT,
     AfterValidator,
     BeforeValidator,
+    Called,
     Fault,
     Field,
     FieldInfo,
@@ -43,7 +44,7 @@ def _name(value: str) -> str:
     return value
 
 
-Name = Annotated[str, AfterValidator(_name)]
+Name = Annotated[str, AfterValidator(_name), Called("name")]
 """A name of something in a scenario."""
 
 
@@ -53,9 +54,15 @@ def _names(value: Any) -> Any:
 
 _NAMES_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 
-Names = Annotated[list[str], Field(min_length=1), BeforeValidator(_names), WithJsonSchema(_NAMES_SCHEMA)]
+Names = Annotated[
+    list[str],
+    Field(min_length=1),
+    BeforeValidator(_names),
+    WithJsonSchema(_NAMES_SCHEMA),
+    Called("names"),
+]
 """One name or a list of names."""
-AnyNames = Annotated[list[str], BeforeValidator(_names), WithJsonSchema(_NAMES_SCHEMA)]
+AnyNames = Annotated[list[str], BeforeValidator(_names), WithJsonSchema(_NAMES_SCHEMA), Called("names")]
 """One name, or a list of names that may be empty."""
 
 
@@ -224,13 +231,17 @@ class Table:
         return {field.alias or name: field for name, field in cls.model_fields.items()}
 
     @classmethod
-    def text(cls, field: str) -> str:
-        """What a field is: its own description, or the text below it, which is read when somebody asks."""
-        if described := cls.model_fields[field].description:
-            return described
+    def marked(cls, field: str) -> str:
+        """What a field is, as docs/scenario.md has it, with links: the text below it, read when somebody asks."""
         bases = (base for base in cls.__mro__ if issubclass(base, Table))
         texts = (_texts_of(base.__module__).get(base.__name__, {}) for base in bases)
-        return next((found[field] for found in texts if field in found), "")
+        return " ".join(next((found[field] for found in texts if field in found), "").split())
+
+    @classmethod
+    def text(cls, field: str) -> str:
+        """What a field is, without links."""
+        described = cls.model_fields[field].description or cls.marked(field)
+        return re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", described)
 
     @classmethod
     def _wanted(cls, field: str) -> str:
@@ -238,7 +249,7 @@ class Table:
         annotation = cls.model_fields[field].annotation
         if get_origin(annotation) is Literal:
             return ", ".join(f'"{choice}"' for choice in get_args(annotation))
-        text = (cls.text(field) or "a value").rstrip(".")
+        text = (cls.text(field) or "a value").partition(". ")[0].rstrip(".").replace("`", "")
         return text[:1].lower() + text[1:]
 
     @classmethod

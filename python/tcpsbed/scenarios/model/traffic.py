@@ -3,11 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from tcpsbed import _tcps
-from tcpsbed.scenarios.fields import (
-    BeforeValidator,
-    Field,
-    FiniteFloat,
-)
+from tcpsbed.scenarios.fields import BeforeValidator, Called, Field, FiniteFloat
 from tcpsbed.scenarios.model.entries import Chosen, OwnCode, entries, kinds, with_own
 from tcpsbed.scenarios.model.table import Names, Table
 from tcpsbed.scenarios.units import (
@@ -27,15 +23,18 @@ TRAFFIC_KINDS = (*entries("traffic"), "replay", "video", "web", "transfers", "bu
 
 class _Traffic(Table):
     on: Names
-    """Links ("l1": both directions, "l1.forward": one), pairs ("a->b") or "all-to-all"."""
-    among: list[str] = Field([])
-    """The places joined by "all-to-all"; absent: the graph's vertices, else the nodes."""
+    """Where the traffic passes: `"l1"` (both directions of a link), `"l1.forward"` (one direction), `"n1->n2"` (the
+    route between two nodes or routers) or `"all-to-all"` (the routes between all nodes or routers in `among`). If
+    links are parallel, only the one on the route carries this traffic.
+    """
+    among: Annotated[list[str], Called("list of nodes or routers")] = Field([])
+    """Nodes or routers that `"all-to-all"` joins; absent: the vertices of the graph, else the nodes."""
     start_ns: Duration = Field(0, alias="start")
-    """The first moment."""
+    """Time of the first packet."""
     stop_ns: PositiveDuration | None = Field(None, alias="stop")
-    """No packet at or after this moment."""
+    """No packet is sent at this time or later; absent: never."""
     dscp: Dscp = 0
-    """Code point: a number or a name such as "AF41"."""
+    """Code point of its packets: a number or a name such as `"AF41"`."""
 
 
 if TYPE_CHECKING:
@@ -80,10 +79,10 @@ class Capture(Table):
     """A recorded capture; a string names its file alone."""
 
     shorthand: ClassVar[str | None] = "file"
-    file: str
-    """A pcap, pcapng or csv (time, bytes) file."""
+    file: Annotated[str, Called("file")]
+    """A pcap, pcapng or csv file (`time in s, bytes`)."""
     offset_ns: Duration = Field(0, alias="offset")
-    """When it starts within the round."""
+    """Time in the round at which the recording starts."""
 
 
 def _captures(value: Any) -> Any:
@@ -94,6 +93,7 @@ Captures = Annotated[
     list[Capture],
     Field(min_length=1),
     BeforeValidator(_captures, json_schema_input_type=Capture | list[Capture]),
+    Called("file, table or list of them"),
 ]
 
 
@@ -102,47 +102,51 @@ class Replay(_Traffic):
 
     kind: Literal["replay"]
     file: Captures
-    """A pcap, pcapng or csv (time, bytes) file, or a list of them."""
+    """Recordings: pcap, pcapng or csv (`time in s, bytes`)."""
     speed: Annotated[FiniteFloat, Field(gt=0)] = 1.0
-    """How many times faster than recorded."""
+    """How many times faster than recorded the packets are sent."""
     rate_bps: PositiveRate | None = Field(None, alias="rate")
-    """Mean rate after scaling times (in place of `speed`)."""
+    """Mean rate, reached by scaling the times. It takes the place of `speed`."""
     loop: bool = True
-    """Whether it is repeated."""
+    """Whether the recording is repeated."""
 
 
 class Video(_Traffic):
     """Video from a trace of frame sizes."""
 
     kind: Literal["video"]
-    file: str
-    """A trace with one line per frame: time and size in bits, or a column named `bytes` or `bits`."""
+    file: Annotated[str, Called("file")]
+    """A file with one line per frame, `time bits`, or a table with a column named `bytes` or `bits`."""
     frame_rate_hz: Frequency = Field(25.0, alias="frame_rate")
     """Frames per second."""
     rate_bps: PositiveRate | None = Field(None, alias="rate")
-    """Mean rate on the wire after scaling frame sizes; absent: the recorded sizes."""
+    """Mean rate on the wire, reached by scaling the sizes of frames; absent: the recorded sizes."""
     packet_bytes: PacketSize = Field(1278, alias="packet")
-    """Largest packet on the wire, with 78 B of headers."""
+    """Largest packet on the wire, including 78 B of headers. The packets of a frame are sent back to back."""
     loop: bool = True
-    """Whether it is repeated."""
+    """Whether the recording is repeated."""
 
 
 class _Connected(_Traffic):
     transport: Literal["tcp", "quic"] = "tcp"
     """Transport of the connections."""
     congestion: Literal["cubic", "reno", "newreno", "none"] = "cubic"
-    """Congestion control: "reno" and "none" of TCP, "newreno" of QUIC, "cubic" of both."""
+    """Congestion control. `"reno"` and `"none"` need TCP, `"newreno"` needs QUIC."""
     mtu_bytes: PositiveSize = Field(1500, alias="mtu")
-    """Largest IP packet."""
+    """Largest IP packet, from 300 B (QUIC: 1228 B) to 65507 B."""
     buffer_bytes: PositiveSize = Field(65536, alias="buffer")
-    """Send buffer of the server and receive buffer of the client; of TCP."""
+    """Send buffer of a server and receive buffer of a client, from 4096 B to 100 MB. QUIC has windows of its
+    own and refuses this key.
+    """
 
 
 class _Users(_Connected):
     users: Annotated[int, Field(ge=1, le=_tcps.MOST_USERS)] = 32
-    """Number of users; each loads one thing at a time."""
+    """Number of users. Each loads one thing at a time."""
     utilisation: Share | None = None
-    """Target utilisation of a link by all its traffic; absent: users read at their own pace."""
+    """Target utilisation of the link in `on`, by all its traffic together. Users read faster or slower to reach
+    it. Without this key they read at their own pace.
+    """
 
 
 class Web(_Users):
@@ -150,7 +154,10 @@ class Web(_Users):
 
     kind: Literal["web"]
     pages: str = "builtin:web"
-    """Model of pages: "builtin:web", "builtin:3gpp-http", a JSON file of laws or a folder of Mah's files."""
+    """Model of pages. It is `"builtin:web"`, `"builtin:3gpp-http"`, or a JSON file of distributions. It may
+    also be a folder with `HttpRequestLength.cdf`, `HttpReplyLength.cdf`, `HttpConnections.cdf` and
+    `HttpThinkTime.cdf` (Mah 1997).
+    """
     connection: Literal["page", "object"] = "page"
     """One connection per page (HTTP/1.1) or per object (HTTP/1.0)."""
 
@@ -159,8 +166,10 @@ class Transfers(_Users):
     """Transfers over TCP or QUIC with sizes of a measured distribution."""
 
     kind: Literal["transfers"]
-    sizes: str
-    """A cumulative distribution of bytes: lines of value and probability, or a table with a column `cdf`."""
+    sizes: Annotated[str, Called("file")]
+    """Distribution of the bytes of a transfer. The file has lines of value and cumulative probability (the last
+    column), or is a table with a column `cdf`.
+    """
     pause_ns: Period = Field(1_000_000_000, alias="pause")
     """Mean of the exponential pause between a user's transfers."""
 
@@ -170,7 +179,7 @@ class Bulk(_Connected):
 
     kind: Literal["bulk"]
     connections: Annotated[int, Field(ge=1, le=_tcps.MOST_USERS)] = 1
-    """Number of transfers."""
+    """Number of endless transfers."""
 
 
 if TYPE_CHECKING:

@@ -55,7 +55,15 @@ def plugins(
     if kind is not None and kind not in kinds:
         raise ConfigError(f'found "{kind}"', key="--kind", allowed=close_match(kind, kinds))
     chosen = [row for one in kinds if kind in (None, one) for row in rows if row["kind"] == one]
-    print(json.dumps(chosen, indent=1) if as_json else _text(chosen))
+    if as_json:
+        print(json.dumps(chosen, indent=1))
+    else:
+        ours = [
+            row for row in chosen if kind is None and (row["kind"], row["source"]) == ("metric", BUILT_IN)
+        ]
+        print(_text([row for row in chosen if row not in ours]))
+        if ours:
+            print(f"and {len(ours)} built-in metrics: tcpsbed plugins --kind metric")
     for point in door.misnamed():
         allowed = close_match(point.group, [f"tcpsbed.{known}" for known in door.KINDS])
         package = f"package {point.dist.name}: " if point.dist else ""

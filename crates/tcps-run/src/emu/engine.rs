@@ -13,7 +13,7 @@ use tcps_core::{
     report::histogram,
     time::{Time, NEVER},
 };
-use tcps_net::{NetEvent, Packet, Passage};
+use tcps_net::{NetEvent, Packet, Passage, Spent};
 use tcps_plan::{
     report::{RealSelf, Spread},
     Waiting,
@@ -35,10 +35,23 @@ pub trait Host {
     fn act(&mut self, between: Between<'_>) -> bool;
     /// The network has dropped a packet.
     fn dropped(&mut self, _at: Time, _packet: &Packet, _link: LinkId, _reason: DropReason) {}
+    /// The network let a datagram out.
+    fn arrived(&mut self, _datagram: &Datagram, _transit: &Transit) {}
     /// A link took a packet.
     fn passed(&mut self, _passage: &Passage) {}
     /// The engine has stalled.
     fn gap(&mut self, _now: Time, _late: Time) {}
+}
+
+/// How a datagram passed the network.
+#[derive(Debug, Clone, Copy)]
+pub struct Transit {
+    /// When it entered.
+    pub entered: Time,
+    /// When the network let it out.
+    pub left: Time,
+    /// Where its time went, if the network says so.
+    pub spent: Spent,
 }
 
 /// An engine as its host may touch it.
@@ -294,8 +307,10 @@ impl Desk<'_> {
                 host.dropped(at, &packet, link, reason);
                 packet
             }
-            NetEvent::Arrived { at, packet, .. } => {
+            NetEvent::Arrived { at, packet, spent } => {
                 self.deliver(at, &packet);
+                let in_flight = &self.pool.all[packet.payload as usize];
+                host.arrived(&in_flight.datagram, &Transit { entered: in_flight.at, left: at, spent });
                 packet
             }
         };

@@ -91,7 +91,7 @@ impl RealHost {
             aside_senders: peers.aside_senders,
             unsent: 0,
             send: histogram(),
-            legs: Legs::default(),
+            legs: Legs::new(plan, id),
             received: None,
             spare: Spare::default(),
             stamp_to_loop: histogram(),
@@ -211,7 +211,7 @@ impl Host for RealHost {
         bytes: &[u8],
         datagram: &Transmit,
     ) -> Time {
-        self.legs.transmit(now, channel, datagram);
+        self.legs.transmit(now, channel, datagram, bytes);
         let (dscp, ecn) = (datagram.dscp.unwrap_or_default(), datagram.ecn);
         match self.routes[usize::from(channel)] {
             Some((s, peer, _)) => {

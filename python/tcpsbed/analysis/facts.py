@@ -141,8 +141,6 @@ def _ignored_on_sockets(plan: Mapping[str, Any], world: str) -> Iterator[str]:
     for flow in plan["flows"]:
         if flow.get("priority"):
             yield f"flows.{flow['name']}.priority = {flow['priority']}: a session takes samples in order of arrival"
-        if flow.get("blocking_send"):
-            yield f"flows.{flow['name']}.blocking_send = true: a send call returns when the kernel has the packet"
 
 
 # [design: same on every machine]

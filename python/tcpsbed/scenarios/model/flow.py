@@ -1,9 +1,10 @@
 """Flows: streams of samples in one direction, their sources and their sinks."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from tcpsbed.scenarios.fields import BeforeValidator, Discriminator, Field, FiniteFloat
 from tcpsbed.scenarios.model.code import Transport
+from tcpsbed.scenarios.model.entries import entries
 from tcpsbed.scenarios.model.media import Picture, Sound
 from tcpsbed.scenarios.model.table import AnyNames, Table
 from tcpsbed.scenarios.units import (
@@ -160,12 +161,18 @@ Source = Annotated[
 """Where samples come from."""
 
 
+if TYPE_CHECKING:
+    _Policy = str
+else:
+    _Policy = Literal[tuple(entries("playout"))]
+
+
 class Playout(Table):
     """When the last component shows arrived samples, with parameters; a string names it alone."""
 
     extra: ClassVar[bool] = True
     shorthand: ClassVar[str | None] = "kind"
-    kind: Literal["hold", "fixed", "ramjee", "moon", "queue", "overwrite", "updateable"]
+    kind: _Policy
     """The policy."""
 
     def _check(self) -> None:

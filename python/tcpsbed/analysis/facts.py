@@ -173,6 +173,8 @@ def codes(plan: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     queues = [link["queue"]["discipline"] for link in network.get("links", ()) if link.get("queue")]
     named += [("queue", discipline["kind"]) for discipline in queues]
     named += [("loss", link["loss"]["kind"]) for link in network.get("links", ()) if link.get("loss")]
+    jitters = [link["jitter"]["delay"] for link in network.get("links", ()) if link.get("jitter")]
+    named += [("delay", delay["kind"]) for delay in jitters]
     for kind, text in named:
         place, colon, symbol = text.rpartition(":")
         if colon:

@@ -2,9 +2,21 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+from tcpsbed import door
 from tcpsbed.nearest import meant
-from tcpsbed.scenarios.fields import BeforeValidator, Field, Refusal
-from tcpsbed.scenarios.model.entries import Chosen, OwnCode, is_code, keys, kinds, name_of, with_own
+from tcpsbed.scenarios.fields import BeforeValidator, Discriminator, Field, Refusal, Tag
+from tcpsbed.scenarios.model.entries import (
+    Chosen,
+    OwnCode,
+    choices,
+    entries,
+    is_code,
+    keys,
+    kind_of,
+    kinds,
+    name_of,
+    with_own,
+)
 from tcpsbed.scenarios.model.radio import Radio
 from tcpsbed.scenarios.model.span import FILES, Span
 from tcpsbed.scenarios.model.table import Table
@@ -91,16 +103,34 @@ else:
 """Loss: a share, the name of code of your own, or a table with a kind."""
 
 
+def _delay(value: Any) -> Any:
+    """Its kind may be the name that a package gave to code."""
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(kind, str) or kind in entries("delay") or is_code(kind):
+        return value
+    if not is_code(named := door.named("delay", kind)):
+        raise refuse(f'found the kind "{kind}"', choices("delay", list(entries("delay")), kind))
+    return value | {"kind": named}
+
+
+_WHICH = Discriminator(lambda value: "own" if is_code(kind_of(value)) else "built in")
+_Delay = Annotated[
+    Annotated[Span, Tag("built in")] | Annotated[OwnCode, Tag("own")], _WHICH, BeforeValidator(_delay)
+]
+
+
 class Jitter(Table):
     """Extra delay per packet."""
 
-    delay: Span
-    """Its distribution."""
+    delay: _Delay
+    """Its distribution, or a delay model of your own."""
     reorder: bool = False
     """Whether packets may overtake; if not, the mean delay grows."""
 
 
 def _jitter(value: Any) -> Any:
+    if isinstance(value, str) and (is_code(value) or is_code(door.named("delay", value))):
+        return {"delay": {"kind": value}}
     if isinstance(value, dict) and ({"kind"} | FILES.keys()) & value.keys():
         return {"delay": {k: v for k, v in value.items() if k != "reorder"}} | (
             {"reorder": value["reorder"]} if "reorder" in value else {}

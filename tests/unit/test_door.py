@@ -356,7 +356,7 @@ def test_new_writes_what_runs_and_passes_its_test(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("quue", "x"), 'KIND: found "quue"; allowed: component, controller, hook, '),
+        (("quue", "x"), 'KIND: found "quue"; allowed: component, controller, delay, hook, '),
         (("robot", "My-Robot"), 'NAME: found "My-Robot"; allowed: small letters'),
     ],
 )

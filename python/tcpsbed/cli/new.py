@@ -28,6 +28,7 @@ Nothing is overwritten.
 KINDS = {
     "component": ("own_component", "Smoother"),
     "controller": ("own_controller", "Patient"),
+    "delay": ("own_delay", "Steps"),
     "hook": ("own_hook", "Scaled"),
     "loss": ("own_loss", "Fading"),
     "metric": ("own_metric", "Late"),

@@ -24,7 +24,7 @@ use tcps_wire::pcapng::Seen;
 const BATCH: usize = 64;
 
 /// Who runs an engine, and acts between packets.
-pub trait Host {
+pub trait EngineHost {
     /// Whether to go on.
     fn goes_on(&mut self, now: Time, network: &Layers) -> bool;
     /// When it has something to do.
@@ -115,7 +115,7 @@ pub struct Ended<H> {
     pub refused: Vec<u64>,
 }
 
-impl<'a, H: Host> Engine<'a, H> {
+impl<'a, H: EngineHost> Engine<'a, H> {
     /// Between ports, with a network. Run time is 0 at `start` (CLOCK_MONOTONIC).
     pub fn new(
         host: H,
@@ -294,7 +294,7 @@ impl Desk<'_> {
     }
 
     /// Does what the network says.
-    fn take(&mut self, event: NetEvent, host: &mut impl Host) {
+    fn take(&mut self, event: NetEvent, host: &mut impl EngineHost) {
         let packet = match event {
             NetEvent::Duplicated { packet, .. } => {
                 let in_flight = &mut self.pool.all[packet.payload as usize];
@@ -394,7 +394,7 @@ mod tests {
 
     struct Short;
 
-    impl Host for Short {
+    impl EngineHost for Short {
         fn goes_on(&mut self, now: Time, _: &Layers) -> bool {
             now < 10 * MS
         }

@@ -27,7 +27,7 @@ mod wires;
 pub use account::{Account, Accounts, Delivery};
 pub use devices::{Across, Devices, Nodes};
 pub use doors::{unheard, DoorKind, DoorPlan, Row, FAR, NEAR};
-pub use engine::{Between, Ended, Engine, Host, Pace, Transit};
+pub use engine::{Between, Ended, Engine, EngineHost, Pace, Transit};
 pub use flows::Flows;
 pub use gates::{GateAddress, Gates, Listeners};
 pub use layers::Layers;

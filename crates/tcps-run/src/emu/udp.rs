@@ -95,7 +95,7 @@ impl UdpDoors {
             Socket::bind(from)
         });
         let socket = socket.ok()?;
-        socket.hear_refusals();
+        socket.report_refusals();
         let own = socket.address().ok()?;
         let id = self.next;
         self.next += 1;

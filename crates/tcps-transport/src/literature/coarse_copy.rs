@@ -94,7 +94,7 @@ impl CoarseCopy {
     }
 
     fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
-        let Heard::Data { class, whole, .. } = self.stream.hear(now, bytes, usize::from)? else {
+        let Heard::Data { class, whole, .. } = self.stream.receive(now, bytes, usize::from)? else {
             return Err(Error::Unknown);
         };
         let Some(meta) = whole else { return Ok(()) };

@@ -147,7 +147,7 @@ impl Irtp {
     }
 
     fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
-        match self.keyed.hear(now, bytes)? {
+        match self.keyed.receive(now, bytes)? {
             Heard::Data { class, sequence, whole } => {
                 self.count(now, sequence, class);
                 if let Some(meta) = whole {

@@ -74,7 +74,7 @@ impl Nack {
     }
 
     fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
-        match self.stream.hear(now, bytes, |_| 0)? {
+        match self.stream.receive(now, bytes, |_| 0)? {
             Heard::Data { sequence, whole, .. } => {
                 if let Some(meta) = whole {
                     self.stream.deliver(meta, received_ns);

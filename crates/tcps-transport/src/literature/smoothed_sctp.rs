@@ -92,7 +92,7 @@ impl SmoothedSctp {
     }
 
     fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
-        match self.keyed.hear(now, bytes)? {
+        match self.keyed.receive(now, bytes)? {
             Heard::Data { class, whole: Some(meta), .. } => self.take(now, meta, is_key(class), received_ns),
             Heard::Data { .. } | Heard::Ack { .. } => {}
             Heard::Report { .. } | Heard::Request { .. } => return Err(Error::Unknown),

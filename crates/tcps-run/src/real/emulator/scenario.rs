@@ -3,12 +3,11 @@
 use super::transits::Transits;
 use crate::{
     carrier::Carrier,
-    emu::{Between, Datagram, Ended, Host, Layers, Transit},
+    emu::{Between, Datagram, Ended, EngineHost, Layers, Transit},
     network_rows,
     os::ring::Producer,
     real::{
-        control::asked,
-        events::{Events, Steered},
+        events::{asked, Events, Steered},
         session::DRAIN_NS,
     },
 };
@@ -80,7 +79,7 @@ impl<'a> ScenarioHost<'a> {
     }
 }
 
-impl Host for ScenarioHost<'_> {
+impl EngineHost for ScenarioHost<'_> {
     fn goes_on(&mut self, now: Time, network: &Layers) -> bool {
         self.ring.beat();
         !self.stop.load(Ordering::Relaxed)

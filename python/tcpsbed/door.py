@@ -385,7 +385,7 @@ class DelayModel(_Own, ABC):
 
     @abstractmethod
     def delay(self, now_ns: int, packet: _tcps.Arriving) -> int:
-        """Returns the extra delay in ns of the packet that is wholly on the line now. `number` counts packets of this line."""
+        """Returns the extra delay in ns of the packet that is wholly on the line now. `number` counts those of this line."""
 
 
 class Source(_Own, ABC):

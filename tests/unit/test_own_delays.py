@@ -74,7 +74,9 @@ def late(file: Path, world: str = "virtual") -> int:
 
 
 def test_it_is_asked_of_every_packet_and_others_wait_or_overtake(scenario: Any) -> None:
-    assert late(scenario('{ kind = "./mine.py:Every", reorder = true }')) == 99, "the hundredth is in flight at the end"
+    assert late(scenario('{ kind = "./mine.py:Every", reorder = true }')) == 99, (
+        "the hundredth is in flight at the end"
+    )
     # The packet 1 ms behind a late one waits for it.
     assert late(scenario('"./mine.py:Every"')) == 2 * 99
     table = '{ kind = "./mine.py:Every", params = { n = 100, late = "3 ms" }, reorder = true }'
@@ -97,7 +99,9 @@ def test_one_in_c(world: str, scenario: Any, tmp_path: Path) -> None:
     assert late(scenario(table), world) == pytest.approx(99, abs=0 if world == "virtual" else 20)
     if world == "virtual":
         (error,) = tcpsbed.run(scenario('"./libown.so:bad"'), out=tmp_path / "bad").summary["errors"]
-        assert "delay" in error and "libown.so:bad of links.l.forward: returned -3; allowed: TCPS_EMIT" in error
+        assert (
+            "delay" in error and "libown.so:bad of links.l.forward: returned -3; allowed: TCPS_EMIT" in error
+        )
 
 
 def test_on_sockets_it_is_the_same_code(scenario: Any) -> None:
@@ -113,7 +117,9 @@ def test_on_sockets_it_is_the_same_code(scenario: Any) -> None:
         ("Early", "delay() returned -1; allowed: nanoseconds from 0 to 3600000000000"),
     ],
 )
-def test_a_packet_at_which_it_fails_is_not_late_and_it_is_named(scenario: Any, jitter: str, told: str) -> None:
+def test_a_packet_at_which_it_fails_is_not_late_and_it_is_named(
+    scenario: Any, jitter: str, told: str
+) -> None:
     file = scenario(f'"./mine.py:{jitter}"')
     run = tcpsbed.run(file, out=file.parent / "out")
     (error,) = run.summary["errors"]
@@ -125,7 +131,10 @@ def test_a_packet_at_which_it_fails_is_not_late_and_it_is_named(scenario: Any, j
 @pytest.mark.parametrize(
     ("jitter", "message"),
     [
-        ('"./mine.py:Silent"', "mine.py:Silent: has no method delay; allowed: def delay(self, now_ns, packet)"),
+        (
+            '"./mine.py:Silent"',
+            "mine.py:Silent: has no method delay; allowed: def delay(self, now_ns, packet)",
+        ),
         ('"./mine.py:Evry"', 'found "Evry"; allowed: a name in ./mine.py: '),
         (
             '{ kind = "./mine.py:Every", params = { n = 1 } }',

@@ -23,7 +23,9 @@ def draws(plan: Mapping[str, Any]) -> bool:
     """
     transports = entries("transport")
     for channel in plan.get("channels", ()):
-        if (entry := transports.get(channel["transport"])) and _entry_draws(entry, channel.get("params") or {}):
+        if (entry := transports.get(channel["transport"])) and _entry_draws(
+            entry, channel.get("params") or {}
+        ):
             return True
     if any(len(probe["points"]) > 1 for probe in plan.get("probes", ())):  # their order
         return True
@@ -48,11 +50,7 @@ def _draws(value: Any) -> bool:
     if isinstance(value, Mapping):
         kind = value.get("kind")
         entry = _by_kind().get(kind) if isinstance(kind, str) else None
-        if (
-            kind in MORE
-            or (entry and _entry_draws(entry, value))
-            or any(value.get(key) for key in SHARES)
-        ):
+        if kind in MORE or (entry and _entry_draws(entry, value)) or any(value.get(key) for key in SHARES):
             return True
         return any(_draws(part) for key, part in value.items() if key != "run")
     return isinstance(value, list) and any(map(_draws, value))

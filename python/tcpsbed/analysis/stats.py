@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tcpsbed._tcps import t975
 
+
 @dataclass(frozen=True)
 class Interval:
     """A mean and the half width of its 95 % interval (none for fewer than two values)."""

@@ -206,7 +206,9 @@ def refuse_on_clock(plan: Plan) -> None:
         if VIRTUAL in key.by and EMULATOR not in key.by:
             for place, found in key.find(plan):
                 allowed = f"{key.instead}, or {_elsewhere(key)}"
-                raise WorldError(f"found {found}, which has no effect on a real clock", key=place, allowed=allowed)
+                raise WorldError(
+                    f"found {found}, which has no effect on a real clock", key=place, allowed=allowed
+                )
 
 
 def table() -> str:

@@ -164,7 +164,6 @@ class Network:
             self.links.append(accepted(self.book.scenario, key, _tcps.check_link, link))
 
     def _settings(self, found: dict[str, Any], key: Key) -> dict[str, Any]:
-        scenario = self.book.scenario
         plan: dict[str, Any] = {
             k: found[k]
             for k in ("rate_bps", "delay_ns", "medium", "dscp", "duplicate", "corrupt")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tcpsbed._tcps import t975
+from tcpsbed._tcps import t975 as t975
 
 
 @dataclass(frozen=True)

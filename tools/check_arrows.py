@@ -76,7 +76,7 @@ MODULES = {
         "passage": ["packet"],
         "pipe": ["packet"],
         "access": ["turns"],
-        "jitter": [],
+        "jitter": ["own", "packet"],
         "loss": [],
         "opportunity": ["turns"],
         "queue": ["error", "own", "packet", "windows"],

@@ -98,10 +98,9 @@ def _refused(model: type[Table], key: str) -> str:
     found = ""
     for row in fit.KEYS:
         if row.key in places:
-            networks = " or ".join(n for n in fit.NETWORKS if n not in row.by).replace(
-                fit.BUILT_IN, "the built-in network"
-            )
-            found += f". Not with {networks}" + (f": {row.values}" if row.values else "")
+            others = " or ".join(n for n in fit.NETWORKS if n not in row.by)
+            said = "Only in virtual time" if row.by == (fit.VIRTUAL,) else f"Not with {others}"
+            found += f". {said}" + (f": {row.values}" if row.values else "")
     return found
 
 

@@ -126,7 +126,7 @@ impl Conversation {
         let (mut line, mut told) = (Vec::new(), Vec::new());
         c.dialogue.say(0, &hello, &mut line);
         let answer = c.firmware.acts(0, &line);
-        c.dialogue.hear(0, &answer, &mut told);
+        c.dialogue.receive(0, &answer, &mut told);
         assert!(matches!(told[..], [(_, LineEvent::Ready)]));
         c
     }
@@ -189,7 +189,7 @@ impl Conversation {
 
     fn hear(&mut self, line: &[u8]) {
         let mut told = Vec::new();
-        self.dialogue.hear(self.now, line, &mut told);
+        self.dialogue.receive(self.now, line, &mut told);
         self.take(told);
     }
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tcpsbed.analysis import Run
     from tcpsbed.door import (
         Component,
+        DelayModel,
         LossModel,
         Metric,
         Param,
@@ -40,6 +41,7 @@ __all__ = [
     "Component",
     "ConfigError",
     "DataError",
+    "DelayModel",
     "HookError",
     "LossModel",
     "Metric",
@@ -62,6 +64,7 @@ _HOMES = {
     "load": "tcpsbed.scenarios",
     "Run": "tcpsbed.analysis",
     "Component": "tcpsbed.door",
+    "DelayModel": "tcpsbed.door",
     "LossModel": "tcpsbed.door",
     "Metric": "tcpsbed.door",
     "Param": "tcpsbed.door",

@@ -39,7 +39,9 @@ def main() -> None:
         from tcpsbed import _tcps
 
         sys.exit(_tcps.run_isolated(sys.argv[2], sys.argv[3]))
-    gc.set_threshold(100_000, 50, 100)  # a scenario of thousands of operators is millions of objects that stay
+    gc.set_threshold(
+        100_000, 50, 100
+    )  # a scenario of thousands of operators is millions of objects that stay
     try:
         command_line = _command_line(sys.argv[1:])
     except KeyboardInterrupt:

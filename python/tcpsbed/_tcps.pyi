@@ -35,6 +35,8 @@ RECORD_BYTES: int
 """Length of a row."""
 HELD: int
 """Added to a component's number: its hold-until-done point."""
+PARTS: Sequence[str]
+"""What the time of a sample is spent on, in the order of its path."""
 LINK_BYTES: int
 """Bytes that links count around an IP packet: preamble, Ethernet header and check sequence."""
 BOARD_BYTES: int
@@ -149,6 +151,9 @@ def complete(table_json: str, given_json: str) -> str:
     Refused
         If a parameter is invalid.
     """
+
+def t975(freedom: int) -> float:
+    """The 0.975 quantile of Student's t: exact for 1 and 2 degrees of freedom, six digits beyond."""
 
 def version() -> str:
     """Version of the native module."""

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 KINDS = (
-    "component", "controller", "hook", "hosting", "loss", "metric", "network", "plant", "queue", "robot", "sink",
-    "traffic", "transport",
+    "component", "controller", "delay", "hook", "hosting", "loss", "metric", "network", "plant", "queue", "robot",
+    "sink", "traffic", "transport",
 )  # fmt: skip
 """Kinds of code that an installed package can add: entry points of the groups `tcpsbed.hook` and so on."""
 
@@ -378,6 +378,14 @@ class LossModel(_Own, ABC):
     @abstractmethod
     def lose(self, now_ns: int, packet: _tcps.Arriving) -> bool:
         """Returns whether the packet that starts on the line now is lost. `number` counts packets of this line."""
+
+
+class DelayModel(_Own, ABC):
+    """A delay model of your own, for the `jitter` of a link; `name` is that of the link, `seed` that of the scenario."""
+
+    @abstractmethod
+    def delay(self, now_ns: int, packet: _tcps.Arriving) -> int:
+        """Returns the extra delay in ns of the packet that is wholly on the line now. `number` counts those of this line."""
 
 
 class Source(_Own, ABC):

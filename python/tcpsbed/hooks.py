@@ -333,6 +333,13 @@ def load_loss(module: str, name: str, params: str, link: str, seed: int) -> Any:
     return loss
 
 
+def load_delay(module: str, name: str, params: str, link: str, seed: int) -> Any:
+    """A delay model of a link: an object with ``delay(now_ns, packet) -> ns``."""
+    delay = _instance(find(module, name), module, name, params, link, seed)
+    has(delay, f"delay {module}:{name}", "delay", "now_ns", "packet")
+    return delay
+
+
 def load_source(module: str, name: str, params: str, entry: str, seed: int) -> Any:
     """A background source of a traffic entry: an object with ``next() -> (time since its start in ns, bytes) or None``."""
     source = _instance(find(module, name), module, name, params, entry, seed)

@@ -47,14 +47,14 @@ scheduling = "priority"
 def test_calls_slower_than_their_cost_are_counted_and_keys_without_effect_listed(tmp_path: Path) -> None:
     (tmp_path / "spin.py").write_text(SPIN)
     text = chain("2 s", more=SLOW + CORES)
-    text = text.replace("[flows.kinematic]", '[flows.kinematic]\nrate = "100 Hz"\nblocking_send = true')
+    text = text.replace("[flows.kinematic]", '[flows.kinematic]\nrate = "100 Hz"')
     found, _ = whole(tmp_path, text)
     stage = next(stage for stage in found["stages"] if stage["kind"] == "kinematics")
     # Every tenth call is slower by itself; a slow machine makes no other one so, for processor time is what counts.
     assert stage["calls"] // 10 <= stage["overruns"] <= stage["calls"] // 2
     assert stage["calls"] > 50 and stage["cpu_ns"]["p50"] == pytest.approx(1e6, rel=0.2)
     keys = [text.split(" = ")[0] for text in found["ignored"]]
-    assert keys == ["nodes.edge.cores", "nodes.edge.scheduling", "flows.kinematic.blocking_send"]
+    assert keys == ["nodes.edge.cores", "nodes.edge.scheduling"]
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Without effect in this world" in page and "over cost" in page
     screen = shown(tmp_path / "out")

@@ -21,6 +21,7 @@ EXAMPLES = ROOT / "examples"
 BRINGS = {
     ("component", "smoother"): "own_component:Smoother",
     ("controller", "patient"): "own_controller:Patient",
+    ("delay", "steps"): "own_delay:Steps",
     ("hook", "scaled"): "hooks/own_hook:Scaled",
     ("loss", "fading"): "own_loss:Fading",
     ("metric", "late"): "own_metric:Late",
@@ -61,6 +62,7 @@ from = "desk"
 to = "edge"
 rate = "5 Mbit/s"
 delay = "2 ms"
+jitter = { kind = "steps", params = { most = "1 ms" } }
 queue = { limit = "60 kB", discipline = "shortest", params = { patience = "10 ms" } }
 [links.l2]
 from = "edge"

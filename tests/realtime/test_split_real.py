@@ -48,3 +48,22 @@ def test_what_waits_to_be_merged_is_split_on_sockets_too(tmp_path: Path) -> None
         for flow, split in run.summary["split"].items()
     }
     assert waited["haptic"] > 2 > 1 > waited["kinematic"]
+
+
+def test_flows_that_share_packets_share_what_is_known_of_them(tmp_path: Path) -> None:
+    scenario = Path(__file__).parents[2] / "scenarios" / "dumbbell-dpm.toml"
+    settings = ["duration='3 s'", "warmup='0.5 s'"]
+    run = tcpsbed.run(scenario, out=tmp_path / "out", world="real", set=settings)
+    for flow, split in run.summary["split"].items():
+        parts = {part["part"]: part["mean_ms"] for part in split["parts"]}
+        # Three links of 5 ms each, two of them without a rate.
+        assert parts["propagation"] == pytest.approx(15.0, abs=0.1), flow
+        assert parts["queueing"] > 0 and parts["serialisation"] > 0 and parts["merging"] > 0, flow
+        assert abs(parts["unsplit"]) < 0.1 * split["total_ms"], flow
+    # A picture leaves in pieces, one with each haptic sample.
+    assert parts_of(run, "video")["merging"] > 20 > parts_of(run, "kinematic")["merging"]
+
+
+def parts_of(run: tcpsbed.Run, flow: str) -> dict[str, float]:
+    """Mean of each part of a flow."""
+    return {part["part"]: part["mean_ms"] for part in run.summary["split"][flow]["parts"]}

@@ -169,14 +169,13 @@ def test_keys_that_sockets_do_not_heed_are_listed() -> None:
     made = plan()
     assert facts.scenario_info(made, world="real")["ignored"] == []
     made["nodes"][1] |= {"cores": 4, "scheduling": {"kind": "round_robin", "quantum_ns": 1}}
-    made["flows"][0] |= {"priority": 3, "blocking_send": True}
+    made["flows"][0] |= {"priority": 3}
     assert facts.scenario_info(made, world="virtual")["ignored"] == []
     told = facts.scenario_info(made, world="real")["ignored"]
     assert [text.split(":")[0] for text in told] == [
         "nodes.n1.cores = 4",
         'nodes.n1.scheduling = "round-robin"',
         "flows.kinematic.priority = 3",
-        "flows.kinematic.blocking_send = true",
     ]
 
 

@@ -27,6 +27,8 @@ POINTS = """
 gate = mine_door:Gate
 [tcpsbed.controller]
 calm = mine_door:Calm
+[tcpsbed.delay]
+later = mine_door:Later
 [tcpsbed.hook]
 stand = mine_door:Stand
 [tcpsbed.hosting]
@@ -103,6 +105,11 @@ class Last(tcpsbed.QueueDiscipline):
 class Never(tcpsbed.LossModel):
     def lose(self, now_ns, packet):
         return False
+
+
+class Later(tcpsbed.DelayModel):
+    def delay(self, now_ns, packet):
+        return 1_000_000
 
 
 class Slow(tcpsbed.Plant):
@@ -191,6 +198,7 @@ IN_SCENARIO = {
         'flows = ["kinematic", "haptic"]',
         'transport = { kind = "telehaptic", controller = "calm" }',
     ),
+    "delay": ("[links.l]", 'from = "a"', 'to = "b"', 'jitter = { kind = "later" }'),
     "hook": ("[hooks.feedback]", 'run = "stand"', 'flow = "haptic"'),
     "loss": ("[links.l]", 'from = "a"', 'to = "b"', 'loss = "never"'),
     "metric": ("[measure]", 'metrics = "share"'),
@@ -359,7 +367,7 @@ def test_new_writes_what_runs_and_passes_its_test(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("quue", "x"), 'KIND: found "quue"; allowed: component, controller, device, hook, '),
+        (("quue", "x"), 'KIND: found "quue"; allowed: component, controller, delay, device, hook, '),
         (("robot", "My-Robot"), 'NAME: found "My-Robot"; allowed: small letters'),
     ],
 )

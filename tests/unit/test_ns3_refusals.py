@@ -137,6 +137,14 @@ def test_a_network_refuses_what_the_table_says_that_it_does_not_honour(tmp_path,
     assert refusing == set(fit.NETWORKS) - set(key.by)
 
 
+def test_what_only_virtual_time_honours_is_refused_on_a_clock(tmp_path):
+    fit.refuse_on_clock(plan(tmp_path, BASE))
+    with pytest.raises(WorldError) as refused:
+        fit.refuse_on_clock(plan(tmp_path, BASE, "flows.kinematic.blocking_send=true"))
+    message = "flows.kinematic.blocking_send: found true, which has no effect on a real clock"
+    assert message in str(refused.value) and "allowed: false, or --world virtual" in str(refused.value)
+
+
 def test_lte_needs_ns3_and_says_so(shipped_scenarios, tmp_path):
     with pytest.raises(ConfigError, match=r"radio: found LTE; allowed: .*, or a run over ns-3"):
         session.execute(

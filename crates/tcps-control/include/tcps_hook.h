@@ -84,6 +84,18 @@ typedef struct {
     uint8_t reserved[5];
 } tcps_loss;
 
+/* Delay models: int NAME(void *state, tcps_delay *packet) writes the extra delay of a packet and returns TCPS_EMIT, named
+ * as jitter = "./libmine.so:NAME". */
+typedef struct {
+    int64_t now_ns;   /* when it is wholly on the line */
+    int64_t delay_ns; /* written: how much later it arrives, from 0 to an hour */
+    uint32_t packet;  /* its number on this line, from 0; a copy made by the link has one of its own */
+    uint32_t bytes;   /* its size on the wire */
+    uint16_t flow;    /* its flow, or 32768 plus the number of the traffic entry */
+    uint8_t dscp;     /* its code point */
+    uint8_t reserved[5];
+} tcps_delay;
+
 /* Background sources: int NAME(void *state, tcps_source *next) writes the next packet and returns TCPS_EMIT, or
  * TCPS_NOTHING after the last, named as kind = "./libmine.so:NAME". */
 typedef struct {
@@ -97,6 +109,7 @@ _Static_assert(sizeof(tcps_in) == 72 && offsetof(tcps_in, x) == 40 && offsetof(t
 _Static_assert(sizeof(tcps_out) == 32 && offsetof(tcps_out, y) == 16, "layout of tcps_out");
 _Static_assert(sizeof(tcps_queue) == 40 && offsetof(tcps_queue, drops) == 32, "layout of tcps_queue");
 _Static_assert(sizeof(tcps_loss) == 24 && offsetof(tcps_loss, flow) == 16, "layout of tcps_loss");
+_Static_assert(sizeof(tcps_delay) == 32 && offsetof(tcps_delay, flow) == 24, "layout of tcps_delay");
 _Static_assert(sizeof(tcps_source) == 16, "layout of tcps_source");
 #endif
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tcps_core::{
     hook::Hook,
     model::Predictor,
-    param::{self, Entry, Fault, Make, Params as _},
+    param::{self, Draws, Entry, Fault, Make, Params as _},
     robot::Robot,
 };
 
@@ -79,6 +79,7 @@ macro_rules! entries {
             name: $name,
             doc: $doc,
             params: &[$(<$params>::TABLE)?],
+            draws: Draws::No,
             make: |params| Ok(Box::new(<$member>::new(params)?) as Box<$kind>),
         }),+]
     };
@@ -137,8 +138,15 @@ const ROBOTS: &[&Entry<Make<dyn Robot>>] = entries!(dyn Robot,
 
 /// The hooks with their parameters, as JSON; predictors also have those of a predictor's hook.
 pub fn described_hooks() -> Value {
-    let common =
-        Entry { id: 0, name: "", doc: "", params: &[members::hook::Params::TABLE], make: () }.described();
+    let common = Entry {
+        id: 0,
+        name: "",
+        doc: "",
+        params: &[members::hook::Params::TABLE],
+        draws: Draws::No,
+        make: (),
+    }
+    .described();
     let predicting = |mut entry: Value| {
         let more = common["params"].as_array().into_iter().flatten().cloned();
         entry["params"].as_array_mut().into_iter().for_each(|own| own.extend(more.clone()));

@@ -8,14 +8,6 @@ pub trait LossModel: Send {
     fn lose(&mut self, now: Time) -> bool;
 }
 
-/// Adds to the propagation of each packet.
-pub trait DelayModel: Send {
-    /// The extra delay of the packet that starts at `now`.
-    fn delay(&mut self, now: Time) -> Time;
-    /// True if a packet may overtake an earlier one.
-    fn reorders(&self) -> bool;
-}
-
 /// Guesses a signal between and beyond its samples. Sender and receiver of a deadband codec run the same one.
 // [model: predictors]
 pub trait Predictor: Send {

@@ -50,14 +50,14 @@ impl Network {
         }
         if let Some(in_flight) = in_flight {
             if self.passages.is_some() {
-                self.tell_folded(id, &in_flight);
+                self.pass_folded(id, &in_flight);
             }
             self.enter(now, end, in_flight);
         }
     }
 
     /// A packet has passed the folded links of a pipe.
-    fn tell_folded(&mut self, id: usize, in_flight: &InFlight) {
+    fn pass_folded(&mut self, id: usize, in_flight: &InFlight) {
         let Self { passages: Some(passages), pipes, links, .. } = self else { return };
         let mut at = in_flight.at - pipes[id].extra;
         for &link in &pipes[id].path {

@@ -6,14 +6,9 @@ use crate::{
     jitter::Jitter,
     loss::{self, RandomLoss},
     own::{ForeignCode, OwnLoss},
-    packet::InFlight,
+    packet::{InFlight, Packet},
 };
-use tcps_core::{
-    model::{DelayModel, LossModel},
-    record::DropReason,
-    seed::Stream,
-    time::Time,
-};
+use tcps_core::{model::LossModel, record::DropReason, seed::Stream, time::Time};
 use tcps_plan::net::LinkSpec;
 
 /// What became of a packet that started.
@@ -58,11 +53,16 @@ impl LinkLine {
         let place = format!("links.{}", spec.name);
         let fault = |fault| NetError::of(&place, "loss", fault);
         let own = own.first().map(|l| Ok(OwnLoss::new(code.loss(l, &spec.name, seed)?, &l.kind, &spec.name)));
-        let unloaded = |e| NetError::code(&place, "loss", e);
+        let unloaded = |key: &'static str| {
+            let place = &place;
+            move |e| NetError::code(place, key, e)
+        };
+        let own = own.transpose().map_err(unloaded("loss"))?;
+        let jitter = spec.jitter.as_ref().map(|j| Jitter::new(j, &spec.name, seed, code));
         Ok(Self {
             loss: loss.transpose().map_err(fault)?,
-            own: own.transpose().map_err(unloaded)?,
-            jitter: spec.jitter.as_ref().map(|j| Jitter::new(j, seed, &name("jitter"))),
+            own,
+            jitter: jitter.transpose().map_err(unloaded("jitter"))?,
             harq: Harq::of(spec, seed),
             radio_ns: spec.radio.as_ref().and_then(|r| r.nr()).map_or(0, |nr| nr.slot_ns + nr.processing_ns),
             duplicate: (spec.duplicate, Stream::new(seed, &name("duplicate"))),
@@ -76,8 +76,9 @@ impl LinkLine {
     }
 
     /// What code of the user's did wrong.
-    pub fn failure(&self) -> Option<String> {
-        self.own.as_ref()?.failure()
+    pub fn failures(&self) -> impl Iterator<Item = String> + '_ {
+        let loss = self.own.as_ref().and_then(OwnLoss::failure);
+        loss.into_iter().chain(self.jitter.as_ref().and_then(Jitter::failure))
     }
 
     /// Replaces the loss by an independent one with a fresh stream.
@@ -126,15 +127,16 @@ impl LinkLine {
         if lost.is_none() {
             let copies = 1 + usize::from(self.duplicate.1.chance(self.duplicate.0));
             for arrival in &mut departure.arrivals[..copies] {
-                let at = self.arrive(end, delay_ns + self.radio_ns + again_ns.unwrap_or(0));
+                let delay_ns = delay_ns + self.radio_ns + again_ns.unwrap_or(0);
+                let at = self.arrive(end, delay_ns, &in_flight.packet);
                 *arrival = Some((at, self.corrupt.1.chance(self.corrupt.0)));
             }
         }
         departure
     }
 
-    fn arrive(&mut self, end: Time, delay_ns: Time) -> Time {
-        let extra = self.jitter.as_mut().map_or(0, |j| j.delay(end));
+    fn arrive(&mut self, end: Time, delay_ns: Time, packet: &Packet) -> Time {
+        let extra = self.jitter.as_mut().map_or(0, |j| j.delay(end, packet));
         let at = end.saturating_add(delay_ns).saturating_add(extra);
         if self.jitter.as_ref().is_some_and(Jitter::reorders) {
             return at;

@@ -101,12 +101,12 @@ impl Link {
     }
 
     /// What code of the user's did wrong in its queue and on its line.
-    pub fn failures(&self) -> impl Iterator<Item = String> {
-        let both = match &self.mode {
-            Mode::Served(s) => [s.queue.failure(), s.line.failure()],
-            _ => [None, None],
+    pub fn failures(&self) -> impl Iterator<Item = String> + '_ {
+        let served = match &self.mode {
+            Mode::Served(s) => Some(s),
+            _ => None,
         };
-        both.into_iter().flatten()
+        served.into_iter().flat_map(|s| s.queue.failure().into_iter().chain(s.line.failures()))
     }
 
     /// True if packets wait for the line.

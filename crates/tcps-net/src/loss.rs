@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tcps_core::{
     model::LossModel,
-    param::{Entry, Fault, Named, Params},
+    param::{Draws, Entry, Fault, Named, Params},
     params,
     seed::Stream,
     time::Time,
@@ -35,6 +35,7 @@ pub const LOSSES: &[&Entry<MakeLoss>] = &[
         name: "random",
         doc: "each packet is lost independently",
         params: &[Each::TABLE],
+        draws: Draws::Yes,
         make: |params, stream| Ok(Box::new(RandomLoss { p: Each::read(params)?.p, stream })),
     },
     &Entry {
@@ -42,6 +43,7 @@ pub const LOSSES: &[&Entry<MakeLoss>] = &[
         name: "gilbert-elliott",
         doc: "a good and a bad state, which may change at each packet",
         params: &[Bursts::TABLE],
+        draws: Draws::Yes,
         make: |params, stream| {
             let Bursts { p, r, loss_good, loss_bad } = Bursts::read(params)?;
             Ok(Box::new(GilbertElliott { p, r, loss: [loss_good, loss_bad], bad: false, stream }))

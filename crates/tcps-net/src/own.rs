@@ -1,12 +1,12 @@
-//! Code of the user's in the network: queue disciplines, loss models and background sources.
+//! Code of the user's in the network: queue disciplines, loss models, delay models and background sources.
 //!
 //! ```text
 //! link ─► queue/own (packets, limit, counts) ─► QueueCode: numbers come, leave and are dropped
-//!      └► line (OwnLoss)                     ─► LossCode: numbers start, and are lost
+//!      └► line (OwnLoss, OwnDelay)           ─► LossCode, DelayCode: numbers start, and are lost or late
 //! ```
 
 use crate::packet::Packet;
-use tcps_core::{param::Named, time::Time};
+use tcps_core::{dist::LONGEST, param::Named, time::Time};
 use tcps_plan::RunError;
 
 /// A packet that comes to a queue, or starts on a line.
@@ -36,6 +36,12 @@ pub trait LossCode: Send {
     fn lose(&mut self, now: Time, offer: &Offer) -> Result<bool, String>;
 }
 
+/// A delay model of the user's.
+pub trait DelayCode: Send {
+    /// How much later the packet arrives that is wholly on the line at `now`.
+    fn delay(&mut self, now: Time, offer: &Offer) -> Result<Time, String>;
+}
+
 /// A background source of the user's.
 pub trait SourceCode: Send {
     /// The next packet as (time since the start of the source, bytes), in order of time; `None` after the last.
@@ -48,6 +54,8 @@ pub trait ForeignCode {
     fn queue(&mut self, code: &Named, link: &str, seed: u64) -> Result<Box<dyn QueueCode>, RunError>;
     /// The loss model of a link.
     fn loss(&mut self, code: &Named, link: &str, seed: u64) -> Result<Box<dyn LossCode>, RunError>;
+    /// The delay model of a link.
+    fn delay(&mut self, code: &Named, link: &str, seed: u64) -> Result<Box<dyn DelayCode>, RunError>;
     /// The background source of a traffic entry.
     fn source(&mut self, code: &Named, entry: &str, seed: u64) -> Result<Box<dyn SourceCode>, RunError>;
 }
@@ -65,6 +73,10 @@ impl ForeignCode for NoCode {
     }
 
     fn loss(&mut self, code: &Named, _: &str, _: u64) -> Result<Box<dyn LossCode>, RunError> {
+        none(code)
+    }
+
+    fn delay(&mut self, code: &Named, _: &str, _: u64) -> Result<Box<dyn DelayCode>, RunError> {
         none(code)
     }
 
@@ -88,9 +100,7 @@ impl OwnLoss {
 
     pub fn lose(&mut self, now: Time, packet: &Packet) -> bool {
         let Some(code) = &mut self.code else { return false };
-        let number = self.next;
-        self.next = number.wrapping_add(1);
-        let offer = Offer { number, bytes: packet.wire_bytes, flow: packet.class, dscp: packet.dscp };
+        let offer = numbered(&mut self.next, packet);
         code.lose(now, &offer).unwrap_or_else(|what| {
             self.failures.note(what);
             false
@@ -104,6 +114,41 @@ impl OwnLoss {
     pub fn failure(&self) -> Option<String> {
         self.failures.told()
     }
+}
+
+/// A delay model that is code of the user's; a packet at which it fails has no extra delay.
+pub(crate) struct OwnDelay {
+    code: Box<dyn DelayCode>,
+    next: u32,
+    failures: Failures,
+}
+
+impl OwnDelay {
+    pub fn new(code: Box<dyn DelayCode>, name: &str, link: &str) -> Self {
+        Self { code, next: 0, failures: Failures::of(format!("delay {name} of links.{link}")) }
+    }
+
+    pub fn delay(&mut self, now: Time, packet: &Packet) -> Time {
+        let offer = numbered(&mut self.next, packet);
+        let said = self.code.delay(now, &offer).and_then(|span| match span {
+            0..=LONGEST => Ok(span),
+            _ => Err(format!("delay() returned {span}; allowed: nanoseconds from 0 to {LONGEST}, an hour")),
+        });
+        said.unwrap_or_else(|what| {
+            self.failures.note(what);
+            0
+        })
+    }
+
+    pub fn failure(&self) -> Option<String> {
+        self.failures.told()
+    }
+}
+
+fn numbered(next: &mut u32, packet: &Packet) -> Offer {
+    let number = *next;
+    *next = number.wrapping_add(1);
+    Offer { number, bytes: packet.wire_bytes, flow: packet.class, dscp: packet.dscp }
 }
 
 /// What went wrong first, and how often something did.

@@ -10,7 +10,7 @@ use tcps_net::{
     traffic::{poisson::Poisson, Arrivals, SOURCES},
     Network,
 };
-use tcps_plan::net::{JitterSpec, LinkSpec, QueueSpec};
+use tcps_plan::net::{DelaySpec, JitterSpec, LinkSpec, QueueSpec};
 
 const RATE_BPS: f64 = 8e6; // 1000 bytes take 1 ms
 const SERVICE_NS: f64 = 1e6;
@@ -91,7 +91,7 @@ const MEAN_JITTER_MS: f64 = 5.0;
 /// Delays in ms of packets every millisecond over a link with exponential jitter, and whether any overtook.
 fn jittered(reorder: bool) -> (Estimate, bool) {
     let delay = Dist::new("exponential", json!({"mean_ns": (MEAN_JITTER_MS * 1e6) as Time}));
-    let jitter = JitterSpec { delay: delay.expect("a delay"), reorder };
+    let jitter = JitterSpec { delay: DelaySpec::Model(delay.expect("a delay")), reorder };
     let spec = network(vec![LinkSpec { jitter: Some(jitter), ..link("l", 0, 1, None, 0) }]);
     let mut net = Network::new(&spec, &[], 1).expect("a valid network");
     let packets = (0..300_000).map(|n| packet(n, 1, 100, Time::from(n) * 1_000_000));

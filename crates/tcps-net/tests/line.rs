@@ -13,7 +13,7 @@ use tcps_core::{
 };
 use tcps_net::{NetEvent, Network, Packet, Spent};
 use tcps_plan::net::LinkChange;
-use tcps_plan::net::{JitterSpec, LinkSpec, NetworkSpec, TrafficModel, TrafficSpec};
+use tcps_plan::net::{DelaySpec, JitterSpec, LinkSpec, NetworkSpec, TrafficModel, TrafficSpec};
 
 fn one(spec: LinkSpec) -> Network {
     Network::new(&network(vec![spec]), &[], 1).expect("a valid network")
@@ -234,7 +234,7 @@ fn random_objects_do_not_disturb_each_other() {
     };
     let plain = lossy(None, None);
     let delay = Dist::new("exponential", json!({"mean_ns": 1_000_000})).expect("a delay");
-    let jitter = JitterSpec { delay, reorder: true };
+    let jitter = JitterSpec { delay: DelaySpec::Model(delay), reorder: true };
     assert!(!plain.is_empty());
     assert_eq!(plain, lossy(Some(jitter), None));
     let other = LinkSpec { loss: Some(Named::new("random", json!({"p": 0.5}))), ..link("m", 1, 0, None, 0) };

@@ -225,10 +225,12 @@ proptest! {
 
 /// Puts a wild value somewhere.
 fn spoil(spec: &mut NetworkSpec, what: u8, x: f64, t: Time, n: u32) {
-    use tcps_plan::net::{JitterSpec, Played, SlotSpec, TrafficModel};
+    use tcps_plan::net::{DelaySpec, JitterSpec, Played, SlotSpec, TrafficModel};
     // What no model takes is refused before there is a specification.
     let jitter = |kind: &str, params, reorder| {
-        tcps_core::dist::Dist::new(kind, params).ok().map(|delay| JitterSpec { delay, reorder })
+        tcps_core::dist::Dist::new(kind, params)
+            .ok()
+            .map(|delay| JitterSpec { delay: DelaySpec::Model(delay), reorder })
     };
     let l = &mut spec.links[0];
     match what {

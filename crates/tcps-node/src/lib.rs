@@ -194,8 +194,8 @@ impl Node {
                 }
             }
             Item::Board(i) => {
-                while let Some(news) = doors.boards.work(now, i) {
-                    if let Some(back) = doors.boards.hear(now, i, news, &mut doors.robots, cx) {
+                while let Some(event) = doors.boards.work(now, i) {
+                    if let Some(back) = doors.boards.handle(now, i, event, &mut doors.robots, cx) {
                         pipeline.came_back(now, back, doors, cx);
                         pipeline.run(now, doors, cx);
                     }
@@ -285,10 +285,10 @@ impl Node {
     }
 
     /// What a board tells.
-    pub fn hear<O: Host>(&mut self, now: Time, board: usize, news: BoardEvent, out: &mut O) {
+    pub fn handle_board<O: Host>(&mut self, now: Time, board: usize, event: BoardEvent, out: &mut O) {
         let Self { here, jobs, due, pipeline, doors, .. } = self;
         let cx = &mut Context { here, jobs, due, out };
-        if let Some(back) = doors.boards.hear(now, board, news, &mut doors.robots, cx) {
+        if let Some(back) = doors.boards.handle(now, board, event, &mut doors.robots, cx) {
             pipeline.came_back(now, back, doors, cx);
             pipeline.run(now, doors, cx);
         }

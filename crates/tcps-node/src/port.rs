@@ -287,7 +287,7 @@ fn carried(plan: &Plan, channel: ChannelId, numbers: &[FlowId]) -> Vec<ChannelFl
         for w in flow.path.windows(2).filter(|w| w[0].channel == Some(channel)) {
             let to = plan.components[w[1].component].node;
             let to = if to == plan.channels[channel].a { Side::A } else { Side::B };
-            let name = flow.name.rsplit('/').next().unwrap_or_default().to_string();
+            let name = flow.short_name().to_string();
             flows.push(ChannelFlow { flow: id, to, name, period_ns: flow.period_ns });
         }
     }

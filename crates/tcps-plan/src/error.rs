@@ -36,7 +36,7 @@ pub struct RunError {
 
 /// An error for who is told by JSON: the class that Python has for it, and its parts.
 #[derive(Debug, Serialize)]
-pub struct Told<'a> {
+pub struct ErrorReport<'a> {
     /// `config`, `hook`, `data` or `world`.
     pub kind: &'static str,
     /// What was found.
@@ -118,7 +118,7 @@ impl RunError {
     }
 
     /// Its parts, and the class that Python has for it.
-    pub fn told(&self) -> Told<'_> {
+    pub fn report(&self) -> ErrorReport<'_> {
         let (kind, errno) = match self.kind {
             ErrorKind::Config | ErrorKind::Parameter(_) => ("config", None),
             ErrorKind::Hook => ("hook", None),
@@ -127,7 +127,7 @@ impl RunError {
             ErrorKind::System(number) => ("world", Some(number)),
         };
         let fault = self.fault().map(|f| [f.key.as_str(), &f.found, &f.allowed]);
-        Told { kind, error: &self.found, allowed: self.allowed.as_deref(), errno, fault }
+        ErrorReport { kind, error: &self.found, allowed: self.allowed.as_deref(), errno, fault }
     }
 }
 

@@ -54,6 +54,18 @@ pub struct FlowPlan {
     pub path: Vec<VisitPlan>,
 }
 
+impl FlowPlan {
+    /// Its name without that of its session.
+    pub fn short_name(&self) -> &str {
+        self.name.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Whether it is sound (0) or picture (1) beside the haptic samples of a telehaptic channel.
+    pub fn medium(&self) -> Option<usize> {
+        ["audio", "video"].iter().position(|name| *name == self.short_name())
+    }
+}
+
 fn one() -> f64 {
     1.0
 }

@@ -41,7 +41,7 @@ use net::NetworkSpec;
 use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
-    ids::{ChannelId, FlowId},
+    ids::{ChannelId, FlowId, NodeId},
     split::Choice,
     time::Time,
 };
@@ -105,6 +105,19 @@ impl Plan {
     /// Which of them are followed, in the account of where their time goes: at the level `packets` all.
     pub fn followed(&self) -> Choice {
         Choice::of(if self.records >= Level::Packets { 0 } else { self.samples() })
+    }
+
+    /// The flows of a channel, and whether they leave this node by it.
+    pub fn flows_of(
+        &self,
+        channel: ChannelId,
+        from: NodeId,
+    ) -> impl Iterator<Item = (FlowId, &FlowPlan, bool)> {
+        FlowId::each(&self.flows).filter_map(move |(id, flow)| {
+            let mut by_it = flow.path.iter().filter(|v| v.channel == Some(channel)).peekable();
+            by_it.peek()?;
+            Some((id, flow, by_it.any(|v| self.components[v.component].node == from)))
+        })
     }
 
     /// What links account around the payload of a channel's datagrams, where the channel sets it. [model: wire size]

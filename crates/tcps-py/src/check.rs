@@ -57,13 +57,14 @@ pub fn check_robot(name: &str, params_json: &str) -> PyResult<()> {
     blamed(assets::robot(&CodePlan::named(name, params_of(params_json)?), &mut PythonHooks))
 }
 
-/// Refuses a `queue` discipline, `loss` model or background `source` of the user's that a run would refuse.
+/// Refuses a `queue` discipline, `loss` model, `delay` model or background `source` of the user's that a run would refuse.
 #[pyfunction]
 pub fn check_network_code(what: &str, name: &str, params_json: &str) -> PyResult<()> {
     let named = Named::new(name, params_of(params_json)?);
     match what {
         "queue" => blamed(PythonHooks.queue(&named, "links.check", 1)),
         "loss" => blamed(PythonHooks.loss(&named, "links.check", 1)),
+        "delay" => blamed(PythonHooks.delay(&named, "links.check", 1)),
         _ => blamed(PythonHooks.source(&named, "check", 1)),
     }
 }

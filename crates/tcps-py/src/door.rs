@@ -3,7 +3,7 @@
 use crate::errors::refused;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::Value;
-use tcps_core::param::{Entry, Param, Unit};
+use tcps_core::param::{Draws, Entry, Param, Unit};
 
 /// Parameters with defaults for what is absent, checked by a table: a list of `{key, unit, min, max, default, doc}`.
 #[pyfunction]
@@ -15,7 +15,7 @@ pub fn complete(table_json: &str, given_json: &str) -> PyResult<String> {
     let params: Option<Vec<Param>> = rows.iter().map(param).collect();
     let params = params.ok_or_else(|| bad(format!("a parameter that is none is in {table}")))?;
     let groups = leak(vec![leak(params)]);
-    let entry = Entry { id: 0, name: "", doc: "", params: groups, make: () };
+    let entry = Entry { id: 0, name: "", doc: "", params: groups, draws: Draws::No, make: () };
     let complete = entry.complete(&read(given_json)?).map_err(refused)?;
     Ok(complete.to_string())
 }

@@ -6,7 +6,7 @@ use tcps_plan::RunError;
 
 /// The error of a run.
 pub fn raised(e: RunError) -> PyErr {
-    let told = e.told();
+    let told = e.report();
     let parts = (told.kind, told.error, told.allowed, told.errno, told.fault);
     Python::attach(|py| {
         let error = PyModule::import(py, "tcpsbed.errors").and_then(|m| m.getattr("of_run")?.call1(parts));

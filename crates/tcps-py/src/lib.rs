@@ -168,6 +168,12 @@ fn builtins(py: Python<'_>) -> PyResult<Py<PyAny>> {
     Ok(names.into())
 }
 
+/// The 0.975 quantile of Student's t.
+#[pyfunction]
+fn t975(freedom: u64) -> f64 {
+    tcps_analysis::interval::t975(freedom)
+}
+
 /// Version of the native module.
 #[pyfunction]
 fn version() -> &'static str {
@@ -179,6 +185,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(run_virtual, m)?)?;
     m.add_function(wrap_pyfunction!(records::record_names, m)?)?;
     m.add("RECORD_BYTES", tcps_core::record::RECORD_BYTES)?;
+    m.add("PARTS", tcps_core::split::Part::ALL.map(tcps_core::split::Part::name))?;
     m.add("HELD", tcps_core::sample::HELD)?;
     m.add("LINK_BYTES", tcps_core::size::LINK_BYTES)?;
     m.add("BOARD_BYTES", tcps_wire::board::MAX_PAYLOAD)?;
@@ -204,6 +211,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check::check_playout, m)?)?;
     m.add_function(wrap_pyfunction!(tables::tables, m)?)?;
     m.add_function(wrap_pyfunction!(tables::completed, m)?)?;
+    m.add_function(wrap_pyfunction!(t975, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(check::time_hook, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_batch, m)?)?;

@@ -1,4 +1,4 @@
-//! Queue disciplines, loss models and background sources that are Python code.
+//! Queue disciplines, loss models, delay models and background sources that are Python code.
 
 use crate::{
     assets::PythonHooks,
@@ -14,7 +14,7 @@ use std::{
     },
 };
 use tcps_core::{param::Named, report::histogram, time::Time};
-use tcps_net::own::{ForeignCode, LossCode, Offer, QueueCode, SourceCode};
+use tcps_net::own::{DelayCode, ForeignCode, LossCode, Offer, QueueCode, SourceCode};
 use tcps_plan::{report::CodeCost, CodeKind, CodePlan, RunError};
 use tcps_run::{assets::Disk, crash, os::clock::monotonic_ns};
 
@@ -52,6 +52,14 @@ impl ForeignCode for PythonHooks {
         match code.kind {
             CodeKind::Python => made(&code, |py| PythonLoss::load(py, &code, link, seed)),
             _ => Disk.loss(named, link, seed),
+        }
+    }
+
+    fn delay(&mut self, named: &Named, link: &str, seed: u64) -> Result<Box<dyn DelayCode>, RunError> {
+        let code = CodePlan::named(&named.kind, named.params.clone());
+        match code.kind {
+            CodeKind::Python => made(&code, |py| PythonDelay::load(py, &code, link, seed)),
+            _ => Disk.delay(named, link, seed),
         }
     }
 
@@ -199,6 +207,28 @@ impl LossCode for PythonLoss {
             given(&said, "lose", "True or False")
         };
         self.caller.call(lost, false)
+    }
+}
+
+struct PythonDelay {
+    caller: Caller,
+    delay: Py<PyAny>,
+}
+
+impl PythonDelay {
+    fn load(py: Python<'_>, code: &CodePlan, link: &str, seed: u64) -> PyResult<Box<dyn DelayCode>> {
+        let (name, object) = load(py, "delay", code, link, seed)?;
+        Ok(Box::new(Self { caller: Caller::new(name), delay: object.getattr("delay")?.unbind() }))
+    }
+}
+
+impl DelayCode for PythonDelay {
+    fn delay(&mut self, now: Time, offer: &Offer) -> Result<Time, String> {
+        let span = |py: Python<'_>| {
+            let said = self.delay.bind(py).call1((now, Arriving::of(py, offer)?))?;
+            given(&said, "delay", "nanoseconds as a whole number, such as 2_000_000")
+        };
+        self.caller.call(span, 0)
     }
 }
 

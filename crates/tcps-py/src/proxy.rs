@@ -65,7 +65,7 @@ pub fn run_isolated(settings: PathBuf, report: PathBuf) -> PyResult<i32> {
     };
     let run = || match inside.run() {
         Ok(ended) => tell(json!({"outcome": ended.outcome}), ended.status),
-        Err(e) => tell(json!({"error": e.told()}), 2),
+        Err(e) => tell(json!({"error": e.report()}), 2),
     };
-    Ok(netns::isolated(run).unwrap_or_else(|e| tell(json!({"error": e.told()}), 2)))
+    Ok(netns::isolated(run).unwrap_or_else(|e| tell(json!({"error": e.report()}), 2)))
 }

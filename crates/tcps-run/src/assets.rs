@@ -9,7 +9,7 @@ use tcps_core::{
     rate::{RateController, Steers},
     robot::Robot,
 };
-use tcps_net::own::{ForeignCode, LossCode, QueueCode, SourceCode};
+use tcps_net::own::{DelayCode, ForeignCode, LossCode, QueueCode, SourceCode};
 use tcps_node::assets::{Assets, Shape};
 use tcps_plan::{CodeKind, CodePlan, RunError};
 use tcps_transport::{ChannelContext, Side};
@@ -65,6 +65,10 @@ impl ForeignCode for Disk {
 
     fn loss(&mut self, named: &Named, _: &str, _: u64) -> Result<Box<dyn LossCode>, RunError> {
         in_library(named, library::loss)
+    }
+
+    fn delay(&mut self, named: &Named, _: &str, _: u64) -> Result<Box<dyn DelayCode>, RunError> {
+        in_library(named, library::delay)
     }
 
     fn source(&mut self, named: &Named, _: &str, _: u64) -> Result<Box<dyn SourceCode>, RunError> {

@@ -147,7 +147,7 @@ fn mark() {
 /// Ends a process that code forked and did not end: the run goes on in the one that called the code, and only there.
 #[cold]
 fn end_of_fork(name: &CStr) -> ! {
-    tell_all([c"\ntcpsbed: a process that ", name, c" ", FORKED, FORKED_REMEDY]);
+    report_all([c"\ntcpsbed: a process that ", name, c" ", FORKED, FORKED_REMEDY]);
     // SAFETY: ends the process without its destructors, which are the business of the one that it was forked from.
     unsafe { libc::_exit(ENDED) }
 }
@@ -180,7 +180,7 @@ extern "C" fn exiting() {
         return;
     }
     // SAFETY: `named` was given a text that lives as long as the process.
-    tell_all([c"\ntcpsbed: ", unsafe { CStr::from_ptr(name) }, EXITED]);
+    report_all([c"\ntcpsbed: ", unsafe { CStr::from_ptr(name) }, EXITED]);
     // SAFETY: what the code printed is written.
     unsafe { libc::fflush(ptr::null_mut()) };
     leave(ENDED)
@@ -216,7 +216,7 @@ pub fn watch() {
             unsafe {
                 let mut old: libc::sigaction = std::mem::zeroed();
                 let mut new: libc::sigaction = std::mem::zeroed();
-                new.sa_sigaction = tell as *const () as usize;
+                new.sa_sigaction = report as *const () as usize;
                 new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
                 libc::sigaction(signal, &new, &mut old);
                 old
@@ -228,7 +228,7 @@ pub fn watch() {
             unsafe {
                 let mut old: libc::sigaction = std::mem::zeroed();
                 if libc::sigaction(signal, ptr::null(), &mut old) == 0 && old.sa_sigaction == libc::SIG_DFL {
-                    old.sa_sigaction = tell_asked as *const () as usize;
+                    old.sa_sigaction = report_asked as *const () as usize;
                     old.sa_flags = libc::SA_ONSTACK;
                     libc::sigaction(signal, &old, ptr::null_mut());
                 }
@@ -258,7 +258,7 @@ fn stack() {
 }
 
 /// Several parts as one line, which no other process writes into.
-fn tell_all<const N: usize>(parts: [&CStr; N]) {
+fn report_all<const N: usize>(parts: [&CStr; N]) {
     let part =
         |text: &CStr| libc::iovec { iov_base: text.as_ptr().cast_mut().cast(), iov_len: text.count_bytes() };
     let whole = parts.map(part);
@@ -266,13 +266,13 @@ fn tell_all<const N: usize>(parts: [&CStr; N]) {
     unsafe { libc::writev(libc::STDERR_FILENO, whole.as_ptr(), N as c_int) };
 }
 
-extern "C" fn tell(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
+extern "C" fn report(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
     let place = SIGNALS.iter().position(|(known, _)| *known == signal).unwrap_or(0);
     let name = CURRENT.get();
     if !name.is_null() {
         // SAFETY: as above.
         let name = unsafe { CStr::from_ptr(name) };
-        tell_all([c"\ntcpsbed: ", name, c" died of ", SIGNALS[place].1, REMEDY]);
+        report_all([c"\ntcpsbed: ", name, c" died of ", SIGNALS[place].1, REMEDY]);
     }
     // SAFETY: what was there before, or the default, takes over: on return the same instruction fails again.
     unsafe {
@@ -285,12 +285,12 @@ extern "C" fn tell(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_v
 }
 
 /// A signal that nothing of ours asks for: who did is named, and the process ends.
-extern "C" fn tell_asked(signal: c_int) {
+extern "C" fn report_asked(signal: c_int) {
     let sign = ASKED.iter().find(|(known, _)| *known == signal).map_or(c"a signal", |(_, name)| name);
     let within = CURRENT.get();
     let name = if within.is_null() { ONLY.load(Ordering::Relaxed) } else { within };
     // SAFETY: as above.
-    tell_all([c"\ntcpsbed: ", unsafe { CStr::from_ptr(name) }, c" ended the process by ", sign, LOST]);
+    report_all([c"\ntcpsbed: ", unsafe { CStr::from_ptr(name) }, c" ended the process by ", sign, LOST]);
     leave(ENDED)
 }
 
@@ -315,7 +315,7 @@ fn end() -> ! {
     // SAFETY: as above.
     let name = if name.is_null() { c"what ran" } else { unsafe { CStr::from_ptr(name) } };
     let kept = c" did not return. What was written until then is in the folder of the run\n";
-    tell_all([c"\ntcpsbed: stopped at once: ", name, kept]);
+    report_all([c"\ntcpsbed: stopped at once: ", name, kept]);
     for child in children() {
         // SAFETY: a process that this one started and has not waited for yet.
         unsafe { libc::kill(child, libc::SIGKILL) };

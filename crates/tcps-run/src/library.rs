@@ -7,7 +7,7 @@ use libloading::{Library, Symbol};
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use tcps_core::hook::{Hook, HookIn, HookOut, Verdict};
 use tcps_core::time::Time;
-use tcps_net::own::{LossCode, Offer, QueueCode, SourceCode};
+use tcps_net::own::{DelayCode, LossCode, Offer, QueueCode, SourceCode};
 use tcps_plan::{CodePlan, RunError};
 
 /// The one C interface of hooks (`tcps_hook.h`).
@@ -122,6 +122,18 @@ pub struct LossCall {
     reserved: [u8; 5],
 }
 
+/// A packet that is wholly on the line of a delay model in C, and the answer (`tcps_hook.h`).
+#[repr(C)]
+pub struct DelayCall {
+    now_ns: i64,
+    delay_ns: i64,
+    packet: u32,
+    bytes: u32,
+    flow: u16,
+    dscp: u8,
+    reserved: [u8; 5],
+}
+
 /// A packet of a background source in C (`tcps_hook.h`).
 #[repr(C)]
 pub struct SourceCall {
@@ -132,6 +144,7 @@ pub struct SourceCall {
 
 type QueueFn = unsafe extern "C" fn(*mut c_void, *mut QueueCall) -> c_int;
 type LossFn = unsafe extern "C" fn(*mut c_void, *const LossCall) -> c_int;
+type DelayFn = unsafe extern "C" fn(*mut c_void, *mut DelayCall) -> c_int;
 type SourceFn = unsafe extern "C" fn(*mut c_void, *mut SourceCall) -> c_int;
 
 const ARRIVES: u32 = 0;
@@ -195,6 +208,18 @@ impl LossCode for Loaded<LossFn> {
     }
 }
 
+impl DelayCode for Loaded<DelayFn> {
+    fn delay(&mut self, now_ns: Time, o: &Offer) -> Result<Time, String> {
+        let &Offer { number: packet, bytes, flow, dscp } = o;
+        let mut call = DelayCall { now_ns, delay_ns: 0, packet, bytes, flow, dscp, reserved: [0; 5] };
+        // SAFETY: the function follows tcps_hook.h, which the scenario's author vouches for.
+        match crash::named(self.name, || unsafe { (self.call)(self.state, &mut call) }) {
+            0 => Ok(call.delay_ns),
+            code => Err(format!("returned {code}; allowed: TCPS_EMIT")),
+        }
+    }
+}
+
 impl SourceCode for Loaded<SourceFn> {
     fn next(&mut self) -> Result<Option<(Time, u32)>, String> {
         let mut call = SourceCall { at_ns: 0, bytes: 0, reserved: 0 };
@@ -219,6 +244,11 @@ pub fn queue(code: &CodePlan) -> Result<Box<dyn QueueCode>, RunError> {
 /// The loss model `path:symbol`.
 pub fn loss(code: &CodePlan) -> Result<Box<dyn LossCode>, RunError> {
     Ok(Box::new(loaded::<LossFn>(code, name("loss", code))?))
+}
+
+/// The delay model `path:symbol`.
+pub fn delay(code: &CodePlan) -> Result<Box<dyn DelayCode>, RunError> {
+    Ok(Box::new(loaded::<DelayFn>(code, name("delay", code))?))
 }
 
 /// The background source `path:symbol`.

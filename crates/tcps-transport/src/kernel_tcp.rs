@@ -11,14 +11,14 @@ use crate::{
     channel::{ChannelContext, Side},
     framing::{frame, parse, whole_frame},
     outbox::Outbox,
-    params::{Make, Params, TransportError, ROOM},
+    params::{Params, Transport, TransportError, ROOM},
     udp::MAX_SAMPLE_BYTES,
 };
 use serde_json::Value;
 use tcps_core::{
     endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
     ids::FlowId,
-    param::{Entry, Params as _},
+    param::{Draws, Entry, Params as _},
     params,
     sample::Meta,
     size::LINK_BYTES,
@@ -64,12 +64,13 @@ params! {
 }
 
 /// In a scenario.
-pub(crate) const ENTRY: Entry<Make> = Entry {
+pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 11,
     name: NAME,
     doc: "the TCP of the machine's kernel",
     params: &[Given::TABLE],
-    make: |params, side, ctx| Ok(Box::new(KernelTcp::from_params(params, side, ctx)?)),
+    draws: Draws::No,
+    make: Transport::plain(|params, side, ctx| Ok(Box::new(KernelTcp::from_params(params, side, ctx)?))),
 };
 
 impl Settings {

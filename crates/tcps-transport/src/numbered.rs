@@ -35,7 +35,7 @@ pub(crate) struct Numbered {
     voice: FlowId,
     next: u16,
     scratch: Vec<u8>,
-    /// The sample that the datagram of the last `hear` completed.
+    /// The sample that the datagram of the last `receive` completed.
     pub(crate) sample: Vec<u8>,
     pub(crate) inbox: Inbox,
     pub(crate) outbox: Outbox,
@@ -130,7 +130,7 @@ impl Numbered {
         self.outbox.push(Output::Transmit(transmit), |out| out.extend_from_slice(bytes));
     }
 
-    /// Hands the sample of the last `hear` to the local side.
+    /// Hands the sample of the last `receive` to the local side.
     pub(crate) fn deliver(&mut self, meta: Meta, received_ns: Time) {
         deliver(&mut self.outbox, meta, received_ns, &self.sample);
     }
@@ -142,7 +142,7 @@ impl Numbered {
     }
 
     /// Reads a datagram; `extra_bytes` tells how much stands between prefix and header of data of a class.
-    pub(crate) fn hear(
+    pub(crate) fn receive(
         &mut self,
         now: Time,
         bytes: &[u8],

@@ -15,6 +15,28 @@ use tcps_wire::telehaptic::MOST_FRAGMENTS;
 /// Makes one side of a channel.
 pub(crate) type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
 
+/// What stands behind the name of a transport.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Transport {
+    pub(crate) make: Make,
+    /// Whether datagrams begin with the plain header, so that a packet's flow and sample can be read.
+    pub(crate) has_plain_header: bool,
+    /// Bytes of headers that are there on sockets only because the transport's own IP packets ride in UDP (design: streams).
+    pub(crate) encapsulation_bytes: u32,
+}
+
+impl Transport {
+    /// One with a header of its own.
+    pub(crate) const fn of(make: Make) -> Self {
+        Self { make, has_plain_header: false, encapsulation_bytes: 0 }
+    }
+
+    /// One with the plain header.
+    pub(crate) const fn plain(make: Make) -> Self {
+        Self { has_plain_header: true, ..Self::of(make) }
+    }
+}
+
 /// Bounds of the number of samples in a packet.
 pub(crate) const SAMPLES: RangeInclusive<f64> = 1.0..=MOST_FRAGMENTS as f64;
 /// Bounds of a span that may be none.

@@ -5,7 +5,7 @@ use crate::{
     congestion,
     fec::{parity, repeat},
     kernel_tcp, literature,
-    params::{Make, Params, TransportError},
+    params::{Params, Transport, TransportError},
     quic, rtp, tcp,
     telehaptic::Telehaptic,
     udp,
@@ -18,7 +18,7 @@ use tcps_core::{
 };
 
 /// The transports; those that merge are in `congestion::CONTROLLERS`.
-const TRANSPORTS: &[&Entry<Make>] = &[
+const TRANSPORTS: &[&Entry<Transport>] = &[
     &udp::ENTRY,
     &literature::alphan::ENTRY,
     &literature::coarse_copy::ENTRY,
@@ -48,17 +48,19 @@ pub fn described_controllers() -> Value {
     congestion::pacing().map(|(entry, _)| Entry { params: &[], ..*entry }.described()).collect()
 }
 
+/// What stands behind a name, unless it merges.
+fn known(name: &str) -> Option<&'static Transport> {
+    TRANSPORTS.iter().find(|t| t.name == name).map(|t| &t.make)
+}
+
 /// Whether the datagrams of a transport begin with the plain header, so that a packet's flow and sample can be read.
 pub fn has_plain_header(name: &str) -> bool {
-    matches!(name, "udp" | kernel_tcp::NAME)
+    known(name).is_some_and(|t| t.has_plain_header)
 }
 
 /// Bytes of headers that are there on sockets only because the transport's own IP packets ride in UDP (design: streams).
 pub fn encapsulation_bytes(name: &str) -> u32 {
-    match name {
-        "tcp" => 8 + 20,
-        _ => 0,
-    }
+    known(name).map_or(0, |t| t.encapsulation_bytes)
 }
 
 /// Names of the transports.
@@ -104,7 +106,7 @@ pub fn led(
     let Some(transport) = TRANSPORTS.iter().find(|known| known.name == name) else {
         return Err(TransportError::UnknownTransport { found: name.to_string(), known: names() });
     };
-    (transport.make)(&Params::new(transport.name, params).led(controller).known(transport)?, side, ctx)
+    (transport.make.make)(&Params::new(transport.name, params).led(controller).known(transport)?, side, ctx)
 }
 
 #[cfg(test)]

@@ -11,13 +11,13 @@ use crate::{
     channel::{ChannelContext, Side},
     had::Had,
     outbox::Outbox,
-    params::{Make, Mtu, Overhead, Params, TransportError},
+    params::{Mtu, Overhead, Params, Transport, TransportError},
     reassembly::{Outcome, Reassembly, PATIENCE_NS},
 };
 use tcps_core::{
     endpoint::{Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
     ids::FlowId,
-    param::{Entry, Params as _},
+    param::{Draws, Entry, Params as _},
     record::{Kind, Record},
     sample::{Echo, Meta},
     time::Time,
@@ -53,12 +53,13 @@ struct Inbound {
 }
 
 /// In a scenario.
-pub(crate) const ENTRY: Entry<Make> = Entry {
+pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 1,
     name: "udp",
     doc: "a sample is one datagram, or several if it is long; no retransmission",
     params: &[Mtu::TABLE, Overhead::TABLE],
-    make: |params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?)),
+    draws: Draws::No,
+    make: Transport::plain(|params, side, ctx| Ok(Box::new(Udp::from_params(params, side, ctx)?))),
 };
 
 impl Udp {

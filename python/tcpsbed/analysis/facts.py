@@ -141,8 +141,6 @@ def _ignored_on_sockets(plan: Mapping[str, Any], world: str) -> Iterator[str]:
     for flow in plan["flows"]:
         if flow.get("priority"):
             yield f"flows.{flow['name']}.priority = {flow['priority']}: a session takes samples in order of arrival"
-        if flow.get("blocking_send"):
-            yield f"flows.{flow['name']}.blocking_send = true: a send call returns when the kernel has the packet"
 
 
 # [design: same on every machine]
@@ -175,6 +173,8 @@ def codes(plan: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     queues = [link["queue"]["discipline"] for link in network.get("links", ()) if link.get("queue")]
     named += [("queue", discipline["kind"]) for discipline in queues]
     named += [("loss", link["loss"]["kind"]) for link in network.get("links", ()) if link.get("loss")]
+    jitters = [link["jitter"]["delay"] for link in network.get("links", ()) if link.get("jitter")]
+    named += [("delay", delay["kind"]) for delay in jitters]
     for kind, text in named:
         place, colon, symbol = text.rpartition(":")
         if colon:

@@ -28,6 +28,7 @@ Nothing is overwritten.
 KINDS = {
     "component": ("own_component", "Smoother"),
     "controller": ("own_controller", "Patient"),
+    "delay": ("own_delay", "Steps"),
     "device": ("own_device", "Pointer"),
     "hook": ("own_hook", "Scaled"),
     "hosting": ("own_hosting", "Pinned"),

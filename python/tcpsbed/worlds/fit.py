@@ -14,9 +14,10 @@ from tcpsbed.errors import WorldError
 Plan = Mapping[str, Any]
 Found = Iterator[tuple[str, str]]
 """Places in a scenario, and what was found there."""
-BUILT_IN, NS3, MININET = "virtual, emulator", "ns-3", "Mininet"
-NETWORKS = (BUILT_IN, NS3, MININET)
-"""What may carry packets: the built-in network, ns-3 or Mininet."""
+VIRTUAL, EMULATOR, NS3, MININET = "virtual", "emulator", "ns-3", "Mininet"
+BUILT_IN = (VIRTUAL, EMULATOR)
+NETWORKS = (*BUILT_IN, NS3, MININET)
+"""What may carry packets: the built-in network, in virtual time and on a real clock, ns-3 or Mininet."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Key:
     """What may stand there for the others."""
 
 
-def _link(key: str, by: tuple[str, ...] = (BUILT_IN, MININET), found: str = "", in_plan: str = "") -> Key:
+def _link(key: str, by: tuple[str, ...] = (*BUILT_IN, MININET), found: str = "", in_plan: str = "") -> Key:
     def find(plan: Plan) -> Found:
         for link in plan["network"]["links"]:
             value = link.get(in_plan or key)
@@ -112,60 +113,60 @@ KEYS = (
     _link("outages"),
     _link("slots"),
     _link("trace", found="a trace", in_plan="opportunities_ns"),
-    _link("dscp", (BUILT_IN,), "a link for one code point"),
-    Key("links.*.radio", "nr", (BUILT_IN, NS3), _radios("nr")),
+    _link("dscp", BUILT_IN, "a link for one code point"),
+    Key("links.*.radio", "nr", (*BUILT_IN, NS3), _radios("nr")),
     Key("links.*.radio", "lte, wifi", (NS3,), _radios("lte", "wifi")),
-    Key("links.*.duplex", "simplex", (BUILT_IN, NS3), _simplex, '"duplex"'),
+    Key("links.*.duplex", "simplex", (*BUILT_IN, NS3), _simplex, '"duplex"'),
     Key(
         "links.*.loss",
         "in bursts, or code of your own",
-        (BUILT_IN, MININET),
+        (*BUILT_IN, MININET),
         _losses,
         'a share, such as "1 %"',
     ),
     Key(
         "links.*.queue.discipline",
         "all but drop-tail",
-        (BUILT_IN, MININET),
+        (*BUILT_IN, MININET),
         _queues,
         'discipline = "drop-tail"',
     ),
     Key(
         "traffic.*.kind",
         "web, transfers, bulk",
-        (BUILT_IN,),
+        BUILT_IN,
         _users,
         _SOURCES,
     ),
     Key(
         "traffic.*.kind",
         "code of your own",
-        (BUILT_IN, MININET),
+        (*BUILT_IN, MININET),
         _sources("a source of your own", lambda kind: ":" in kind),
         _SOURCES,
     ),
     Key(
         "events.*.link",
         "",
-        (BUILT_IN, MININET),
+        (*BUILT_IN, MININET),
         _events("link", "a change of links"),
         "events of flows, components or nodes",
     ),
     Key(
         "events.*.reroute",
         "",
-        (BUILT_IN,),
+        BUILT_IN,
         _events("reroute", "another way"),
         "events of flows, components or nodes",
     ),
     Key(
         "events.*.traffic",
         "",
-        (BUILT_IN, NS3),
+        (*BUILT_IN, NS3),
         _events("traffic", "a change of traffic"),
         "events of flows, components or nodes",
     ),
-    Key("flows.*.blocking_send", "true", (BUILT_IN, MININET), _blocking, "false"),
+    Key("flows.*.blocking_send", "true", (VIRTUAL,), _blocking, "false"),
 )
 """The keys that not every network honours."""
 
@@ -185,8 +186,29 @@ def unhonoured(network: str, plan: Plan, elsewhere: str) -> Iterator[tuple[str, 
     for key in KEYS:
         if network not in key.by:
             for place, found in key.find(plan):
-                worlds = elsewhere if BUILT_IN in key.by else "--world ns3-virtual or ns3"
+                worlds = elsewhere if EMULATOR in key.by else _elsewhere(key)
                 yield place, found, f"{key.instead}, or {worlds}" if key.instead else worlds
+
+
+def _elsewhere(key: Key) -> str:
+    return f"--world {VIRTUAL}" if VIRTUAL in key.by else "--world ns3-virtual or ns3"
+
+
+def refuse_on_clock(plan: Plan) -> None:
+    """Refuses what only virtual time honours.
+
+    Raises
+    ------
+    WorldError
+        With place, found and allowed.
+    """
+    for key in KEYS:
+        if VIRTUAL in key.by and EMULATOR not in key.by:
+            for place, found in key.find(plan):
+                allowed = f"{key.instead}, or {_elsewhere(key)}"
+                raise WorldError(
+                    f"found {found}, which has no effect on a real clock", key=place, allowed=allowed
+                )
 
 
 def table() -> str:
@@ -195,7 +217,7 @@ def table() -> str:
     lines = [
         f"| {what} | {' | '.join('' if n in by else 'refused' for n in NETWORKS)} |" for what, by in rows
     ]
-    return "\n".join([f"| key | {' | '.join(NETWORKS)} |", "|---|---|---|---|", *lines]) + "\n"
+    return "\n".join([f"| key | {' | '.join(NETWORKS)} |", "|---" * (1 + len(NETWORKS)) + "|", *lines]) + "\n"
 
 
 def refuse(name: str, plan: Plan, unfit: Iterable[tuple[str, str, str]]) -> None:

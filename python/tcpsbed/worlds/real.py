@@ -22,7 +22,7 @@ from tcpsbed import _tcps, scenarios
 from tcpsbed.clocks import REAL
 from tcpsbed.errors import TcpsbedError, WorldError, needs_linux
 from tcpsbed.processes import cores
-from tcpsbed.worlds import background, firmware, memory, registry
+from tcpsbed.worlds import background, firmware, fit, memory, registry
 from tcpsbed.worlds import rows as rows_
 from tcpsbed.worlds.contract import Hosting, Job
 from tcpsbed.worlds.process import ControlChannel
@@ -148,6 +148,7 @@ def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Contro
     network = world.network(job, hosting)
     background.require(job.plan, hosting)
     _provide_boards(job.plan, hosting)
+    fit.refuse_on_clock(job.plan)
     for part in (hosting, network):
         part.refuse()
         stack.callback(part.teardown)

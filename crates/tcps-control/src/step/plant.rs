@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::{f64::consts::TAU, ops::RangeInclusive};
 use tcps_core::{
-    param::{Entry, Fault, Named, Params},
+    param::{Draws, Entry, Fault, Named, Params},
     params,
     time::Time,
 };
@@ -61,6 +61,7 @@ pub const PLANTS: &[&Entry<MakePlant>] = &[
         name: "static",
         doc: "answers a command with itself, at once",
         params: &[],
+        draws: Draws::No,
         make: |_| Ok(Linear { d: 1.0, ..Linear::default() }),
     },
     &Entry {
@@ -68,6 +69,7 @@ pub const PLANTS: &[&Entry<MakePlant>] = &[
         name: "lag",
         doc: "follows the command as a first-order lag",
         params: &[Lag::TABLE],
+        draws: Draws::No,
         make: |params| {
             let rate = 1e9 / Lag::read(params)?.time_constant_ns as f64;
             Ok(Linear { a: vec![vec![-rate]], b: vec![rate], c: vec![1.0], d: 0.0 })
@@ -78,6 +80,7 @@ pub const PLANTS: &[&Entry<MakePlant>] = &[
         name: "second-order",
         doc: "follows the command as a mass on a damped spring",
         params: &[SecondOrder::TABLE],
+        draws: Draws::No,
         make: |params| {
             let SecondOrder { frequency_hz, damping } = SecondOrder::read(params)?;
             let w = TAU * frequency_hz;
@@ -90,6 +93,7 @@ pub const PLANTS: &[&Entry<MakePlant>] = &[
         name: "mass",
         doc: "the height of a mass with friction; a command of 1 carries its weight (a double integrator)",
         params: &[Mass::TABLE],
+        draws: Draws::No,
         make: |params| {
             let Mass { acceleration, friction } = Mass::read(params)?;
             let a = vec![vec![0.0, 1.0], vec![0.0, -friction]];
@@ -101,6 +105,7 @@ pub const PLANTS: &[&Entry<MakePlant>] = &[
         name: "state-space",
         doc: "any linear plant with one command, x' = A x + B u, y = 1 + C x + D u, u = k - 1",
         params: &[StateSpace::TABLE],
+        draws: Draws::No,
         make: |params| {
             let StateSpace { a, b, c, d, .. } = StateSpace::read(params)?;
             let n = a.len();

@@ -2,7 +2,7 @@
 
 use super::spans::{Spans, LENGTHS};
 use crate::{
-    param::{Entry, Make, Params},
+    param::{Draws, Entry, Make, Params},
     params,
     seed::Stream,
     time::Time,
@@ -21,6 +21,7 @@ pub const ENTRY: Entry<Make<dyn Spans>> = Entry {
     name: "constant",
     doc: "always the same",
     params: &[Constant::TABLE],
+    draws: Draws::No,
     make: |params| Ok(Box::new(Constant::read(params)?)),
 };
 

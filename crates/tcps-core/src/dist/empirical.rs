@@ -2,7 +2,7 @@
 
 use super::spans::{Spans, LENGTHS};
 use crate::{
-    param::{Entry, Fault, Make, Params},
+    param::{Draws, Entry, Fault, Make, Params},
     params,
     seed::Stream,
     time::Time,
@@ -21,6 +21,7 @@ pub const ENTRY: Entry<Make<dyn Spans>> = Entry {
     name: "empirical",
     doc: "drawn from quantiles, with linear interpolation",
     params: &[Empirical::TABLE],
+    draws: Draws::Yes,
     make: |params| {
         let own = Empirical::read(params)?;
         let (q, key) = (&own.quantiles_ns, "quantiles_ns");

@@ -2,7 +2,7 @@
 
 use super::spans::{Spans, LENGTHS};
 use crate::{
-    param::{Entry, Fault, Make, Params},
+    param::{Draws, Entry, Fault, Make, Params},
     params,
     seed::Stream,
     time::Time,
@@ -27,6 +27,7 @@ pub const ENTRY: Entry<Make<dyn Spans>> = Entry {
     name: "histogram",
     doc: "drawn from a measured histogram, uniform within a bin",
     params: &[Edges::TABLE, Counts::TABLE],
+    draws: Draws::Yes,
     make: |params| {
         let (Edges { edges_ns }, Counts { counts }) = (Edges::read(params)?, Counts::read(params)?);
         let bins = edges_ns.len().saturating_sub(1);

@@ -35,7 +35,7 @@ pub const DELAYS: &[&Entry<Make<dyn Spans>>] = &[
 ];
 
 /// No stage or link takes longer than this.
-const LONGEST: Time = 3600 * SECOND;
+pub const LONGEST: Time = 3600 * SECOND;
 
 /// Where a span comes from, as a plan has it: `{"kind": "normal", "mean_ns": 3000000, "sd_ns": 1000000}`.
 #[derive(Debug, Clone, Deserialize)]
@@ -113,7 +113,6 @@ mod tests {
             let got = (0..100_000).map(|_| s.draw() as f64).sum::<f64>() / 1e5;
             assert!((got / mean - 1.0).abs() < 0.02, "{kind}: {got} for {mean}");
         }
-        assert_eq!(DELAYS.len(), 9, "each has its mean above");
     }
 
     #[test]

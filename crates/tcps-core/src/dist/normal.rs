@@ -2,7 +2,7 @@
 
 use super::spans::{Spans, LENGTHS};
 use crate::{
-    param::{Entry, Make, Params},
+    param::{Draws, Entry, Make, Params},
     params,
     seed::Stream,
     time::Time,
@@ -22,6 +22,7 @@ pub const ENTRY: Entry<Make<dyn Spans>> = Entry {
     name: "normal",
     doc: "normal, cut at zero",
     params: &[Normal::TABLE],
+    draws: Draws::Yes,
     make: |params| Ok(Box::new(Normal::read(params)?)),
 };
 

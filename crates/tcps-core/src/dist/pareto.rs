@@ -2,7 +2,7 @@
 
 use super::spans::Spans;
 use crate::{
-    param::{Entry, Make, Params},
+    param::{Draws, Entry, Make, Params},
     params,
     seed::Stream,
     time::Time,
@@ -22,6 +22,7 @@ pub const ENTRY: Entry<Make<dyn Spans>> = Entry {
     name: "pareto",
     doc: "Pareto with a smallest span and a tail index",
     params: &[Pareto::TABLE],
+    draws: Draws::Yes,
     make: |params| Ok(Box::new(Pareto::read(params)?)),
 };
 

@@ -2,7 +2,7 @@
 
 use super::spans::{Spans, LENGTHS};
 use crate::{
-    param::{Entry, Fault, Make, Params},
+    param::{Draws, Entry, Fault, Make, Params},
     params,
     seed::Stream,
     time::Time,
@@ -21,6 +21,7 @@ pub const ENTRY: Entry<Make<dyn Spans>> = Entry {
     name: "trace",
     doc: "measured spans, replayed in order and repeated",
     params: &[Given::TABLE],
+    draws: Draws::No,
     make: |params| {
         let Given { spans_ns } = Given::read(params)?;
         match spans_ns.is_empty() {

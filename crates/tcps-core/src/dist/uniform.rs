@@ -2,7 +2,7 @@
 
 use super::spans::{Spans, LENGTHS};
 use crate::{
-    param::{Entry, Fault, Make, Params},
+    param::{Draws, Entry, Fault, Make, Params},
     params,
     seed::Stream,
     time::Time,
@@ -22,6 +22,7 @@ pub const ENTRY: Entry<Make<dyn Spans>> = Entry {
     name: "uniform",
     doc: "uniform between two spans",
     params: &[Uniform::TABLE],
+    draws: Draws::Yes,
     make: |params| {
         let Uniform { low_ns, high_ns } = Uniform::read(params)?;
         match low_ns <= high_ns {

@@ -9,7 +9,7 @@ mod unit;
 
 pub use unit::{Unit, ABOVE_ZERO};
 
-use serde::{de::DeserializeOwned, Deserialize};
+use serde::{de::DeserializeOwned, Deserialize, Serialize, Serializer};
 use serde_json::{json, Map, Value};
 use std::{fmt, ops::RangeInclusive};
 
@@ -143,7 +143,8 @@ pub trait Params: DeserializeOwned {
 
     /// Read from what a plan gives, checked, with defaults for what is absent; null stands for none.
     fn of(given: &Value) -> Result<Self, Fault> {
-        let entry = Entry { id: 0, name: "", doc: "", params: const { &[Self::TABLE] }, make: () };
+        let entry =
+            Entry { id: 0, name: "", doc: "", params: const { &[Self::TABLE] }, draws: Draws::No, make: () };
         Self::read(&entry.complete(given)?)
     }
 
@@ -200,6 +201,28 @@ macro_rules! params {
 /// Makes a member from its parameters.
 pub type Make<T> = fn(&Value) -> Result<Box<T>, Fault>;
 
+/// Whether a member draws random numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Draws {
+    /// Never.
+    No,
+    /// Always.
+    Yes,
+    /// Unless a parameter has this value.
+    Unless(&'static str, &'static str),
+}
+
+impl Serialize for Draws {
+    /// False, true, or the parameter and its value.
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::No => false.serialize(to),
+            Self::Yes => true.serialize(to),
+            Self::Unless(key, value) => [key, value].serialize(to),
+        }
+    }
+}
+
 /// Something that a scenario can name, in the list of its room.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<M: 'static> {
@@ -211,6 +234,8 @@ pub struct Entry<M: 'static> {
     pub doc: &'static str,
     /// Its parameters, in groups that others may share.
     pub params: &'static [&'static [Param]],
+    /// Whether it draws from a stream of the scenario's seed.
+    pub draws: Draws,
     /// Makes it.
     pub make: M,
 }
@@ -243,7 +268,7 @@ impl<M> Entry<M> {
     /// It with its parameters, as JSON.
     pub fn described(&self) -> Value {
         let params: Vec<_> = self.params().map(Param::described).collect();
-        json!({"id": self.id, "name": self.name, "doc": self.doc, "params": params})
+        json!({"id": self.id, "name": self.name, "doc": self.doc, "draws": self.draws, "params": params})
     }
 }
 
@@ -312,8 +337,14 @@ mod tests {
         }
     }
 
-    const ENTRY: Entry<()> =
-        Entry { id: 1, name: "mine", doc: "", params: &[Control::TABLE, Rest::TABLE], make: () };
+    const ENTRY: Entry<()> = Entry {
+        id: 1,
+        name: "mine",
+        doc: "",
+        params: &[Control::TABLE, Rest::TABLE],
+        draws: Draws::No,
+        make: (),
+    };
 
     #[test]
     fn absent_parameters_have_their_defaults() {

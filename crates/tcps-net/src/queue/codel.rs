@@ -8,7 +8,7 @@ use super::{fifo::Fifo, Discipline, Limit, QueueDiscipline, Refused};
 use crate::packet::InFlight;
 use serde_json::Value;
 use tcps_core::{
-    param::{Entry, Fault, Params},
+    param::{Draws, Entry, Fault, Params},
     params,
     record::DropReason,
     size::LINK_BYTES,
@@ -30,6 +30,7 @@ pub const ENTRY: Entry<Discipline> = Entry {
     name: "codel",
     doc: "controlled delay (RFC 8289)",
     params: &[Settings::TABLE],
+    draws: Draws::No,
     make: Discipline::new(|params, x| Ok(Box::new(Codel::new(x.limit, Control::read(params)?)))),
 };
 

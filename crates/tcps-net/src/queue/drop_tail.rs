@@ -2,7 +2,10 @@
 
 use super::{fifo::Fifo, Discipline, Limit, QueueDiscipline, Refused};
 use crate::packet::InFlight;
-use tcps_core::{param::Entry, time::Time};
+use tcps_core::{
+    param::{Draws, Entry},
+    time::Time,
+};
 
 /// Its name, which links that name no discipline have.
 pub use tcps_plan::net::DROP_TAIL as NAME;
@@ -13,6 +16,7 @@ pub const ENTRY: Entry<Discipline> = Entry {
     name: NAME,
     doc: "first in, first out",
     params: &[],
+    draws: Draws::No,
     make: Discipline::new(|_, x| Ok(Box::new(DropTail::new(x.limit)))),
 };
 

@@ -14,7 +14,7 @@ use crate::packet::InFlight;
 use serde_json::Value;
 use std::collections::VecDeque;
 use tcps_core::{
-    param::{Entry, Fault, Params},
+    param::{Draws, Entry, Fault, Params},
     params,
     record::DropReason,
     time::Time,
@@ -33,6 +33,7 @@ pub const ENTRY: Entry<Discipline> = Entry {
     name: "fq-codel",
     doc: "flows are hashed to buckets, each with a queue and CoDel of its own (RFC 8290)",
     params: &[codel::Settings::TABLE, Turn::TABLE, Buckets::TABLE],
+    draws: Draws::Yes,
     make: Discipline::new(|params, x| Ok(Box::new(FqCodel::new(params, x)?))),
 };
 

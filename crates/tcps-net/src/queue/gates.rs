@@ -13,7 +13,7 @@ use super::{by_code_point, fifo::Fifo, priority::Classes, Discipline, Limit, Que
 use crate::{packet::InFlight, windows::Windows};
 use std::collections::BTreeSet;
 use tcps_core::{
-    param::{Entry, Fault, Params, SPAN},
+    param::{Draws, Entry, Fault, Params, SPAN},
     params,
     record::DropReason,
     time::{serialisation_ns, Time, NEVER},
@@ -39,6 +39,7 @@ pub const ENTRY: Entry<Discipline> = Entry {
           urgent sends. A packet starts only if its gate stays open until its last byte has left. Each class has a \
           queue of its own with the `limit`. A packet that fits into no window of its class is dropped as `managed`",
     params: &[Classes::TABLE, List::TABLE],
+    draws: Draws::No,
     make: Discipline::timed(|params, x| {
         let (classes, list) = (Classes::checked(params)?, List::read(params)?.gates);
         check(classes.len(), &list)?;

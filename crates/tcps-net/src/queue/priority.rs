@@ -8,7 +8,7 @@ use crate::packet::InFlight;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use tcps_core::{
-    param::{Entry, Fault, Params},
+    param::{Draws, Entry, Fault, Params},
     params,
     record::DropReason,
     time::Time,
@@ -46,6 +46,7 @@ pub const ENTRY: Entry<Discipline> = Entry {
     name: "priority",
     doc: "strict priority of classes, by code point",
     params: &[Classes::TABLE],
+    draws: Draws::No,
     make: Discipline::new(|params, x| Ok(Box::new(Priority::new(x.limit, &Classes::checked(params)?)))),
 };
 

@@ -11,7 +11,7 @@
 use super::{fifo::Fifo, Discipline, Limit, QueueDiscipline, Refused};
 use crate::packet::InFlight;
 use tcps_core::{
-    param::{Entry, Fault, Params},
+    param::{Draws, Entry, Fault, Params},
     params,
     record::DropReason,
     seed::Stream,
@@ -35,6 +35,7 @@ pub const ENTRY: Entry<Discipline> = Entry {
     name: "red",
     doc: "random early detection, in its gentle form",
     params: &[Settings::TABLE],
+    draws: Draws::Yes,
     make: Discipline::new(|params, x| {
         let Settings { min_bytes, max_bytes, max_p, weight, ecn } = Settings::read(params)?;
         if min_bytes >= max_bytes {

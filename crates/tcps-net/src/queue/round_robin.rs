@@ -10,7 +10,7 @@ use crate::packet::InFlight;
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
 use tcps_core::{
-    param::{Entry, Fault, Params},
+    param::{Draws, Entry, Fault, Params},
     params,
     time::Time,
 };
@@ -35,6 +35,7 @@ pub const ENTRY: Entry<Discipline> = Entry {
     name: "round-robin",
     doc: "deficit round robin, with one queue for each flow and each entry of background traffic",
     params: &[Turn::TABLE, Limits::TABLE],
+    draws: Draws::No,
     make: Discipline::new(|params, x| Ok(Box::new(RoundRobin::new(params, x)?))),
 };
 

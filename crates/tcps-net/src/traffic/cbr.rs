@@ -2,7 +2,7 @@
 
 use super::arrivals::{moment, spacing_ns, Arrivals, MakeSource, RATE};
 use tcps_core::{
-    param::{Entry, Params},
+    param::{Draws, Entry, Params},
     params,
     time::Time,
 };
@@ -21,6 +21,7 @@ pub const ENTRY: Entry<MakeSource> = Entry {
     name: "cbr",
     doc: "constant bit rate",
     params: &[Packets::TABLE],
+    draws: Draws::No,
     make: |params, _| {
         let Packets { rate_bps, packet_bytes } = Packets::read(params)?;
         Ok(Box::new(Cbr::new(rate_bps, packet_bytes)))

@@ -5,7 +5,7 @@ use super::{
     cbr::Packets,
 };
 use tcps_core::{
-    param::{Entry, Params},
+    param::{Draws, Entry, Params},
     params,
     seed::Stream,
     time::Time,
@@ -24,6 +24,7 @@ pub const ENTRY: Entry<MakeSource> = Entry {
     name: "poisson",
     doc: "Poisson arrivals",
     params: &[Packets::TABLE, Sizes::TABLE],
+    draws: Draws::Yes,
     make: |params, stream| {
         let Packets { rate_bps, packet_bytes } = Packets::read(params)?;
         let exponential = Sizes::read(params)?.size == "exponential";

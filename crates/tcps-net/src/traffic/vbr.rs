@@ -6,7 +6,7 @@ use super::{
 };
 use serde_json::Value;
 use tcps_core::{
-    param::{Entry, Fault, Params},
+    param::{Draws, Entry, Fault, Params},
     params,
     seed::Stream,
     time::Time,
@@ -29,6 +29,7 @@ pub const ENTRY: Entry<MakeSource> = Entry {
     name: "vbr",
     doc: "variable bit rate, uniform about a mean",
     params: &[Packets::TABLE, Vary::TABLE],
+    draws: Draws::Unless("vary", "constant"),
     make,
 };
 

@@ -15,8 +15,8 @@ use tcps_net::{
     NetEvent, Network, Packet,
 };
 use tcps_plan::net::{
-    JitterSpec, LinkChange, LinkSpec, NetworkSpec, Played, QueueSpec, Routing, SlotSpec, TrafficModel,
-    TrafficSpec, TRAFFIC_BASE,
+    DelaySpec, JitterSpec, LinkChange, LinkSpec, NetworkSpec, Played, QueueSpec, Routing, SlotSpec,
+    TrafficModel, TrafficSpec, TRAFFIC_BASE,
 };
 
 /// Names of the flows in random networks.
@@ -66,7 +66,7 @@ fn disturb(s: &mut Stream, l: &mut LinkSpec) {
         }
         2 => {
             let delay = Dist::new("uniform", json!({"low_ns": 0, "high_ns": 20 * MS})).expect("a delay");
-            l.jitter = Some(JitterSpec { delay, reorder: s.chance(0.5) });
+            l.jitter = Some(JitterSpec { delay: DelaySpec::Model(delay), reorder: s.chance(0.5) });
         }
         3 => l.duplicate = 0.2,
         4 => l.corrupt = 0.2,

@@ -197,16 +197,16 @@ impl Boards {
     }
 
     /// What a board tells; the sample that came back of it.
-    pub(super) fn hear<O: Host>(
+    pub(super) fn handle<O: Host>(
         &mut self,
         now: Time,
         board: usize,
-        news: BoardEvent,
+        event: BoardEvent,
         robots: &mut Robots,
         cx: &mut Context<'_, O>,
     ) -> Option<Back> {
         let b = &mut self.0[board];
-        match news {
+        match event {
             BoardEvent::Answered { job, entry_ns, exit_ns, bytes } => {
                 let mut job = cx.jobs.unpark(job)?;
                 b.counted.answered += 1;

@@ -88,7 +88,7 @@ impl Model {
         exit.min(come).min(self.barks_ns)
     }
 
-    /// The next news that is there by `now`. An exit comes before the watchdog that it feeds.
+    /// The next event that is there by `now`. An exit comes before the watchdog that it feeds.
     pub fn work(&mut self, now: Time) -> Option<BoardEvent> {
         while self.next() <= now {
             let at = self.next();
@@ -143,9 +143,9 @@ impl Model {
         self.say(at, self.driven + SAFE_OVERHEAD, BoardEvent::Safe(values));
     }
 
-    fn say(&mut self, at: Time, bytes: usize, news: BoardEvent) {
+    fn say(&mut self, at: Time, bytes: usize, event: BoardEvent) {
         self.up_free = self.table.through(at.max(self.up_free), bytes);
-        self.coming.push_back((self.up_free, news));
+        self.coming.push_back((self.up_free, event));
     }
 }
 
@@ -184,7 +184,7 @@ mod tests {
         let mut found = Vec::new();
         while model.next() <= until {
             let at = model.next();
-            found.extend(model.work(at).map(|news| (at, news)));
+            found.extend(model.work(at).map(|event| (at, event)));
         }
         found
     }
@@ -226,8 +226,8 @@ mod tests {
         ride(&mut model, 0, Role::Drive, &[1.0, 2.0]);
         let first_exit = 160 * MICRO + 3 * MS;
         ride(&mut model, first_exit + 4 * MS, Role::Drive, &[3.0, 4.0]); // still held when the watchdog looks
-        let news = come(&mut model, 20 * MS);
-        let safe: Vec<_> = news.iter().filter(|n| matches!(n.1, BoardEvent::Safe(_))).collect();
+        let events = come(&mut model, 20 * MS);
+        let safe: Vec<_> = events.iter().filter(|n| matches!(n.1, BoardEvent::Safe(_))).collect();
         let barked = first_exit + 5 * MS;
         let bytes = [0.5f32, 0.0].iter().flat_map(|v| v.to_be_bytes()).collect();
         assert_eq!(*safe[0], (barked + 200 * MICRO, BoardEvent::Safe(bytes)));
@@ -239,8 +239,8 @@ mod tests {
     fn a_board_that_holds_keeps_its_outputs() {
         let mut model = Model::new(&plan(5, 0, SafeOutput::Hold));
         ride(&mut model, 0, Role::Drive, &[1.0]);
-        let news = come(&mut model, 1_000 * MS);
-        assert_eq!(news.last().map(|n| &n.1), Some(&BoardEvent::Safe(1f32.to_be_bytes().to_vec())));
+        let events = come(&mut model, 1_000 * MS);
+        assert_eq!(events.last().map(|n| &n.1), Some(&BoardEvent::Safe(1f32.to_be_bytes().to_vec())));
     }
 
     #[test]
@@ -259,10 +259,10 @@ mod tests {
         ) {
             let plan = BoardPlan { rate_bps, ..plan(watchdog_ms, work_us, SafeOutput::Hold) };
             let mut model = Model::new(&plan);
-            let (mut now, mut sent, mut news) = (0, Vec::new(), Vec::new());
+            let (mut now, mut sent, mut events) = (0, Vec::new(), Vec::new());
             for (job, (pause, role, values, bits)) in samples.into_iter().enumerate() {
                 now += pause;
-                news.extend(come(&mut model, now));
+                events.extend(come(&mut model, now));
                 let bytes = bits.to_be_bytes().repeat(values);
                 let ride = BoardRequest { job: job as u32, channel: role as u8, bytes: &bytes };
                 if model.ride(now, &ride, ROLES[role]) {
@@ -270,12 +270,12 @@ mod tests {
                 }
                 prop_assert!(model.held.len() + model.coming.len() <= MOST_RIDING + 1);
             }
-            news.extend(come(&mut model, NEVER - 1));
-            prop_assert!(news.windows(2).all(|n| n[0].0 <= n[1].0));
-            let barks = news.iter().filter(|n| matches!(n.1, BoardEvent::Safe(_))).count() as Time;
+            events.extend(come(&mut model, NEVER - 1));
+            prop_assert!(events.windows(2).all(|n| n[0].0 <= n[1].0));
+            let barks = events.iter().filter(|n| matches!(n.1, BoardEvent::Safe(_))).count() as Time;
             prop_assert!(watchdog_ms > 0 || barks == 0);
             let safe_ns = barks * model.table.through(0, MAX_PAYLOAD + SAFE_OVERHEAD);
-            let answers = news.iter().filter_map(|(at, n)| match n {
+            let answers = events.iter().filter_map(|(at, n)| match n {
                 BoardEvent::Answered { job, entry_ns, exit_ns, bytes } => Some((*at, *job, *entry_ns, *exit_ns, bytes)),
                 _ => None,
             });

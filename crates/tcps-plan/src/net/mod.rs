@@ -13,7 +13,12 @@ pub use tcps_core::law::Law;
 
 use serde::Deserialize;
 use serde_json::Value;
-use tcps_core::{dist::Dist, ids::LinkId, param::Named, time::Time};
+use tcps_core::{
+    dist::Dist,
+    ids::LinkId,
+    param::{Fault, Named},
+    time::Time,
+};
 
 /// A graph of vertices and unidirectional links, its routing, and its background traffic.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -37,13 +42,16 @@ pub struct NetworkSpec {
 }
 
 impl NetworkSpec {
-    /// What it names of the user's code: queue disciplines, loss models and background sources.
+    /// What it names of the user's code: queue disciplines, loss and delay models, and background sources.
     pub fn codes(&self) -> impl Iterator<Item = &Named> {
         let sources = self.traffic.iter().filter_map(|t| match &t.model {
             TrafficModel::Source(source) => Some(source),
             TrafficModel::Played(_) => None,
         });
-        let links = self.links.iter().flat_map(|l| [Some(&l.queue.discipline), l.loss.as_ref()]).flatten();
+        let links = self.links.iter().flat_map(|l| {
+            let delay = l.jitter.as_ref().and_then(|jitter| jitter.delay.code());
+            [Some(&l.queue.discipline), l.loss.as_ref(), delay].into_iter().flatten()
+        });
         links.chain(sources).filter(|named| named.is_code())
     }
 }
@@ -205,11 +213,42 @@ impl Default for QueueSpec {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JitterSpec {
-    /// Its distribution.
-    pub delay: Dist,
+    /// Where it comes from.
+    pub delay: DelaySpec,
     /// Whether packets may overtake. If not, the order is kept, and the *mean* delay grows with it.
     #[serde(default)]
     pub reorder: bool,
+}
+
+/// A delay model: a built-in one, or code of the user's.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "Named")]
+pub enum DelaySpec {
+    /// Built in.
+    Model(Dist),
+    /// The user's.
+    Code(Named),
+}
+
+impl DelaySpec {
+    /// The code, if it is the user's.
+    pub fn code(&self) -> Option<&Named> {
+        match self {
+            Self::Model(_) => None,
+            Self::Code(code) => Some(code),
+        }
+    }
+}
+
+impl TryFrom<Named> for DelaySpec {
+    type Error = Fault;
+
+    fn try_from(model: Named) -> Result<Self, Fault> {
+        if model.is_code() {
+            return Ok(Self::Code(model));
+        }
+        model.try_into().map(Self::Model)
+    }
 }
 
 /// A background flow.

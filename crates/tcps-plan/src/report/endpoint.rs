@@ -27,21 +27,21 @@ pub struct Endpoint {
     retransmits: u64,
     unanswered: u64,
     #[serde(flatten)]
-    told: Option<PacketsTold>,
+    told: Option<PacketFeedback>,
     #[serde(flatten)]
     pub(super) connections: Option<Connections>,
 }
 
 /// What a peer has told of single packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-struct PacketsTold {
+struct PacketFeedback {
     told: u64,
     told_lost: u64,
     told_queue_ns: Option<Time>,
     allowed_bps: Option<u64>,
 }
 
-impl From<FeedbackStats> for PacketsTold {
+impl From<FeedbackStats> for PacketFeedback {
     fn from(told: FeedbackStats) -> Self {
         let FeedbackStats { packets, lost, queue_ns, allowed_bps } = told;
         Self { told: packets, told_lost: lost, told_queue_ns: queue_ns, allowed_bps }
@@ -83,7 +83,7 @@ impl Endpoint {
             refused: s.refused,
             retransmits: s.retransmits,
             unanswered: s.unanswered,
-            told: s.told.map(PacketsTold::from),
+            told: s.told.map(PacketFeedback::from),
             connections: None,
         }
     }

@@ -115,7 +115,7 @@ impl Ends {
 
 impl End {
     /// Tells the endpoint something, and takes what it has to say.
-    fn tell(&mut self, now: Time, input: Input<'_>) {
+    fn handle(&mut self, now: Time, input: Input<'_>) {
         self.endpoint.handle_input(now, input);
         while let Some(output) = self.endpoint.poll_output(&mut self.buffer) {
             match output {
@@ -132,7 +132,7 @@ impl End {
         self.poll(now);
         let refused = self.endpoint.stats().refused;
         let meta = Meta { flow: self.flow, index: self.index, origin_ns: now, echo: None };
-        self.tell(now, Input::Sample { meta, bytes: &FILLER[..bytes] });
+        self.handle(now, Input::Sample { meta, bytes: &FILLER[..bytes] });
         let took = self.endpoint.stats().refused == refused;
         self.index = self.index.wrapping_add(u32::from(took));
         took
@@ -140,7 +140,7 @@ impl End {
 
     fn poll(&mut self, now: Time) {
         if self.endpoint.poll_timeout().is_some_and(|t| t <= now) {
-            self.tell(now, Input::Timeout);
+            self.handle(now, Input::Timeout);
         }
     }
 }
@@ -191,7 +191,7 @@ impl Connection for Quic {
         if to_client {
             ends.heard_ns = now;
         }
-        ends.end(to_client).tell(now, Input::datagram(packet, now));
+        ends.end(to_client).handle(now, Input::datagram(packet, now));
     }
 
     fn poll(&mut self, now: Time) {

@@ -15,7 +15,7 @@ use tcps_control::step::{plant::Motion, Gains, Jump, Pi};
 use tcps_core::{dist::Sampler, seed::Stream, time::Time};
 
 /// One direction of the network.
-struct Way {
+struct Direction {
     delay_ns: Time,
     jitter: Option<Sampler>,
     reorder: bool,
@@ -25,7 +25,7 @@ struct Way {
     stream: Stream,
 }
 
-impl Way {
+impl Direction {
     fn new(spec: &Spec, cell: &Cell, run: u32, name: &str, delay_ms: f64) -> Self {
         let named = |what: &str| format!("step.run.{run}.{name}.{what}");
         Self {
@@ -85,12 +85,12 @@ impl Inbox {
 pub(super) fn run(spec: &Spec, cell: &Cell, run: u32) -> Response {
     let period = ns(cell.period_ms).max(1);
     let ticks = ticks_until(ns(spec.duration_ms), period);
-    let mut ways = [("there", cell.there_ms), ("back", cell.back_ms)]
-        .map(|(name, delay)| Way::new(spec, cell, run, name, delay));
+    let mut directions = [("there", cell.there_ms), ("back", cell.back_ms)]
+        .map(|(name, delay)| Direction::new(spec, cell, run, name, delay));
     let far = Inbox::new(period, phase_ns(spec, cell, run), ticks);
     let mut seen = match spec.answers {
-        Answers::Commands => on_commands(spec, cell, period, ticks, &mut ways),
-        Answers::Ticks => on_ticks(spec, cell, far, &mut ways),
+        Answers::Commands => on_commands(spec, cell, period, ticks, &mut directions),
+        Answers::Ticks => on_ticks(spec, cell, far, &mut directions),
     };
     // Packets that overtake others are seen in the order in which they arrive.
     seen.sort_by_key(|(at, _)| *at);
@@ -106,7 +106,7 @@ fn on_commands(
     cell: &Cell,
     period: Time,
     ticks: usize,
-    [there, back]: &mut [Way; 2],
+    [there, back]: &mut [Direction; 2],
 ) -> Vec<(Time, f64)> {
     let (jump, gains, mut motion) = (jump(spec), gains(cell), Motion::new(spec.plant.0.clone()));
     let (mut pi, mut h_rx, mut near) = (Pi::default(), 1.0, Inbox::new(period, 0, ticks));
@@ -127,7 +127,12 @@ fn on_commands(
 }
 
 /// h at each tick of the far side.
-fn on_ticks(spec: &Spec, cell: &Cell, mut far: Inbox, [there, back]: &mut [Way; 2]) -> Vec<(Time, f64)> {
+fn on_ticks(
+    spec: &Spec,
+    cell: &Cell,
+    mut far: Inbox,
+    [there, back]: &mut [Direction; 2],
+) -> Vec<(Time, f64)> {
     let (jump, gains, period, ticks) = (jump(spec), gains(cell), far.period_ns, far.slots.len());
     let mut motion = Motion::new(spec.plant.0.clone());
     let (mut pi, mut h_rx, mut k_rx) = (Pi::default(), 1.0, 1.0);

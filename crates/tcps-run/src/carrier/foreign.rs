@@ -83,9 +83,9 @@ impl Foreign {
             network["attach"]["nodes"] = addresses::ends(plan);
             network["attach"]["gateway"] = json!(addresses::gateway());
         }
-        self.program.tell(&json!({ "network": network }));
+        self.program.send(&json!({ "network": network }));
         self.program.flush();
-        let ready = self.program.hear(ANSWER).and_then(|line| line.ready);
+        let ready = self.program.receive(ANSWER).and_then(|line| line.ready);
         match (ready, self.program.failure()) {
             (Some(_), None) => Ok(()),
             (_, Some(why)) => Err(RunError::world(why)),
@@ -98,7 +98,7 @@ impl Foreign {
 
     /// Run time is 0 at `start_ns` (CLOCK_MONOTONIC).
     pub fn start(&mut self, start_ns: Time) {
-        self.program.tell(&json!({ "start_ns": start_ns }));
+        self.program.send(&json!({ "start_ns": start_ns }));
         self.program.flush();
     }
 
@@ -119,9 +119,9 @@ impl Foreign {
 
     /// Lets the program go to a moment, or to the first before it at which it has something to tell.
     fn go(&mut self, limit: Time) {
-        self.program.tell(&json!({ "until": limit }));
+        self.program.send(&json!({ "until": limit }));
         self.program.flush();
-        if let Some(line) = self.program.hear(ANSWER) {
+        if let Some(line) = self.program.receive(ANSWER) {
             self.reached = line.at;
             self.take(line);
         }
@@ -134,7 +134,7 @@ impl Foreign {
         }
         let Packet { payload, dst, wire_bytes, dscp, .. } = packet;
         self.under_way.insert(payload, packet);
-        self.program.tell(&json!({ "send": [payload, from, dst, wire_bytes, dscp, now] }));
+        self.program.send(&json!({ "send": [payload, from, dst, wire_bytes, dscp, now] }));
         if self.by_clock {
             self.program.flush();
         }
@@ -147,7 +147,7 @@ impl Foreign {
 
     /// Stops or starts a background entry.
     pub fn set_traffic(&mut self, traffic: u16, running: bool) {
-        self.program.tell(&json!({ "traffic": [traffic, running] }));
+        self.program.send(&json!({ "traffic": [traffic, running] }));
         if self.by_clock {
             self.program.flush();
         }
@@ -157,7 +157,7 @@ impl Foreign {
     pub fn queue(&mut self, now: Time, link: LinkId) -> QueueState {
         if self.queues.0 != now {
             self.run_to(now);
-            self.program.tell(&json!({ "queues": 1 }));
+            self.program.send(&json!({ "queues": 1 }));
             self.program.flush();
             let wait = if self.by_clock { PROMPT } else { ANSWER };
             self.queues = (now, self.answer(wait, |line| line.queues.take()).unwrap_or_default());
@@ -170,7 +170,7 @@ impl Foreign {
 
     /// Ends the program and returns its accounts of links and traffic.
     pub fn end(&mut self) -> (Vec<LinkStats>, Vec<TrafficStats>) {
-        self.program.tell(&json!({ "end": 1 }));
+        self.program.send(&json!({ "end": 1 }));
         self.program.flush();
         if let Some(done) = self.answer(ANSWER, |line| line.done.take()) {
             self.done = Some(ForeignSelf { name: self.program.name().into(), ..done });
@@ -199,7 +199,7 @@ impl Foreign {
     /// Reads what it has told, without waiting.
     pub fn listen(&mut self) {
         while self.program.failure().is_none() {
-            match self.program.hear(Duration::ZERO) {
+            match self.program.receive(Duration::ZERO) {
                 Some(line) => self.take(line),
                 None => return,
             }
@@ -209,7 +209,7 @@ impl Foreign {
     /// Reads lines until one holds what is asked for.
     fn answer<T>(&mut self, wait: Duration, of: impl Fn(&mut JsonLine) -> Option<T>) -> Option<T> {
         loop {
-            let mut line = self.program.hear(wait)?;
+            let mut line = self.program.receive(wait)?;
             let found = of(&mut line);
             self.take(line);
             if found.is_some() {

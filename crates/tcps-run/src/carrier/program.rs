@@ -87,7 +87,7 @@ impl Program {
     }
 
     /// Writes a line; a program that is gone is noticed by its silence.
-    pub fn tell(&mut self, line: &Value) {
+    pub fn send(&mut self, line: &Value) {
         let _ = writeln!(self.input, "{line}");
     }
 
@@ -97,7 +97,7 @@ impl Program {
     }
 
     /// The next line; nothing if none came in time, or if the program has failed.
-    pub fn hear(&mut self, wait: Duration) -> Option<JsonLine> {
+    pub fn receive(&mut self, wait: Duration) -> Option<JsonLine> {
         if self.failure.is_some() {
             return None;
         }

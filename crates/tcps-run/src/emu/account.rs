@@ -1,4 +1,4 @@
-//! Set against delivered, for packets that go one way: what the network said, and what was done.
+//! Set against delivered, for packets that go one path: what the network said, and what was done.
 
 use super::rates::Rates;
 use hdrhistogram::Histogram;
@@ -166,28 +166,28 @@ impl Live {
     }
 }
 
-/// A way of packets: its door, and the vertices that it leads from and to.
-pub type Way = (u16, u16, u16);
+/// A path of packets: its door, and the vertices that it leads from and to.
+pub type Path = (u16, u16, u16);
 
-/// The accounts of all ways.
+/// The accounts of all paths.
 pub struct Accounts {
-    numbers: BTreeMap<Way, u32>,
+    numbers: BTreeMap<Path, u32>,
     all: Vec<Account>,
     live: bool,
 }
 
 impl Accounts {
-    /// Of ways that there are from the start, so that nothing is made while packets wait; those of a `live` table have a
+    /// Of paths that there are from the start, so that nothing is made while packets wait; those of a `live` table have a
     /// window of the last second.
-    pub fn new(ways: impl IntoIterator<Item = Way>, live: bool) -> Self {
+    pub fn new(paths: impl IntoIterator<Item = Path>, live: bool) -> Self {
         let mut accounts = Self { numbers: BTreeMap::new(), all: Vec::new(), live };
-        ways.into_iter().for_each(|way| _ = accounts.number(way));
+        paths.into_iter().for_each(|path| _ = accounts.number(path));
         accounts
     }
 
-    /// The number of a way's account, which is made if there is none.
-    pub fn number(&mut self, way: Way) -> u32 {
-        *self.numbers.entry(way).or_insert_with(|| {
+    /// The number of a path's account, which is made if there is none.
+    pub fn number(&mut self, path: Path) -> u32 {
+        *self.numbers.entry(path).or_insert_with(|| {
             self.all.push(Account::new(self.live));
             self.all.len() as u32 - 1
         })
@@ -203,9 +203,9 @@ impl Accounts {
         self.all.iter_mut().for_each(|a| a.turn(now));
     }
 
-    /// All ways in order, with their accounts.
-    pub fn iter(&self) -> impl Iterator<Item = (Way, &Account)> {
-        self.numbers.iter().map(|(way, number)| (*way, &self.all[*number as usize]))
+    /// All paths in order, with their accounts.
+    pub fn iter(&self) -> impl Iterator<Item = (Path, &Account)> {
+        self.numbers.iter().map(|(path, number)| (*path, &self.all[*number as usize]))
     }
 
     /// Packets that the kernel would not take.
@@ -270,11 +270,11 @@ mod tests {
     }
 
     #[test]
-    fn ways_are_counted_apart() {
+    fn paths_are_counted_apart() {
         let mut accounts = Accounts::new([(0, 0, 1), (0, 1, 0)], false);
         let number = accounts.number((1, 1, 0));
         accounts.at(number).came(7);
-        let told: Vec<_> = accounts.iter().map(|(way, a)| (way, a.told(false).packets)).collect();
+        let told: Vec<_> = accounts.iter().map(|(path, a)| (path, a.told(false).packets)).collect();
         assert_eq!(told, [((0, 0, 1), 0), ((0, 1, 0), 0), ((1, 1, 0), 1)]);
     }
 }

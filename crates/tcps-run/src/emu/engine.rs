@@ -13,7 +13,7 @@ use tcps_core::{
     report::histogram,
     time::{Time, NEVER},
 };
-use tcps_net::{NetEvent, Packet, Passage};
+use tcps_net::{NetEvent, Packet, Passage, Spent};
 use tcps_plan::{
     report::{RealSelf, Spread},
     Waiting,
@@ -24,7 +24,7 @@ use tcps_wire::pcapng::Seen;
 const BATCH: usize = 64;
 
 /// Who runs an engine, and acts between packets.
-pub trait Host {
+pub trait EngineHost {
     /// Whether to go on.
     fn goes_on(&mut self, now: Time, network: &Layers) -> bool;
     /// When it has something to do.
@@ -35,10 +35,23 @@ pub trait Host {
     fn act(&mut self, between: Between<'_>) -> bool;
     /// The network has dropped a packet.
     fn dropped(&mut self, _at: Time, _packet: &Packet, _link: LinkId, _reason: DropReason) {}
+    /// The network let a datagram out.
+    fn arrived(&mut self, _datagram: &Datagram, _transit: &Transit) {}
     /// A link took a packet.
     fn passed(&mut self, _passage: &Passage) {}
     /// The engine has stalled.
     fn gap(&mut self, _now: Time, _late: Time) {}
+}
+
+/// How a datagram passed the network.
+#[derive(Debug, Clone, Copy)]
+pub struct Transit {
+    /// When it entered.
+    pub entered: Time,
+    /// When the network let it out.
+    pub left: Time,
+    /// Where its time went, if the network says so.
+    pub spent: Spent,
 }
 
 /// An engine as its host may touch it.
@@ -102,7 +115,7 @@ pub struct Ended<H> {
     pub refused: Vec<u64>,
 }
 
-impl<'a, H: Host> Engine<'a, H> {
+impl<'a, H: EngineHost> Engine<'a, H> {
     /// Between ports, with a network. Run time is 0 at `start` (CLOCK_MONOTONIC).
     pub fn new(
         host: H,
@@ -281,7 +294,7 @@ impl Desk<'_> {
     }
 
     /// Does what the network says.
-    fn take(&mut self, event: NetEvent, host: &mut impl Host) {
+    fn take(&mut self, event: NetEvent, host: &mut impl EngineHost) {
         let packet = match event {
             NetEvent::Duplicated { packet, .. } => {
                 let in_flight = &mut self.pool.all[packet.payload as usize];
@@ -294,8 +307,10 @@ impl Desk<'_> {
                 host.dropped(at, &packet, link, reason);
                 packet
             }
-            NetEvent::Arrived { at, packet, .. } => {
+            NetEvent::Arrived { at, packet, spent } => {
                 self.deliver(at, &packet);
+                let in_flight = &self.pool.all[packet.payload as usize];
+                host.arrived(&in_flight.datagram, &Transit { entered: in_flight.at, left: at, spent });
                 packet
             }
         };
@@ -379,7 +394,7 @@ mod tests {
 
     struct Short;
 
-    impl Host for Short {
+    impl EngineHost for Short {
         fn goes_on(&mut self, now: Time, _: &Layers) -> bool {
             now < 10 * MS
         }

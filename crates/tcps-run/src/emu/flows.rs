@@ -1,13 +1,13 @@
 //! Which flow and sample of a plan a packet is of, and how large it is for links.
 
-use super::Datagram;
+use super::{Carries, Datagram};
 use std::{
     collections::BTreeMap,
     net::{IpAddr, SocketAddr},
 };
 use tcps_core::ids::{ChannelId, NodeId};
 use tcps_plan::net::ASIDE_CLASS;
-use tcps_plan::{FlowPlan, Plan};
+use tcps_plan::Plan;
 use tcps_transport::encapsulation_bytes;
 use tcps_transport::kernel_tcp;
 use tcps_wire::{ip, telehaptic};
@@ -17,6 +17,8 @@ pub struct Flows<'a> {
     plan: &'a Plan,
     /// Channel per (node, whether by TCP, port).
     channels: BTreeMap<(NodeId, bool, u16), ChannelId>,
+    /// The flow that stands for datagrams that do not name their own, per channel and sender.
+    leading: BTreeMap<(ChannelId, NodeId), u16>,
     /// Packets whose port could not be read.
     pub unread: u64,
 }
@@ -30,7 +32,9 @@ impl<'a> Flows<'a> {
         let listens = |(&(node, channel), a): (&(NodeId, ChannelId), &SocketAddr)| {
             ((node, by_tcp(channel), a.port()), channel)
         };
-        Self { plan, channels: listeners.iter().map(listens).collect(), unread: 0 }
+        let ends = ChannelId::each(&plan.channels).flat_map(|(c, ends)| [(c, ends.a), (c, ends.b)]);
+        let leading = ends.map(|(c, from)| ((c, from), leading(plan, c, from))).collect();
+        Self { plan, channels: listeners.iter().map(listens).collect(), leading, unread: 0 }
     }
 
     /// The node that has an address of the plan.
@@ -67,45 +71,48 @@ impl<'a> Flows<'a> {
         datagram: &[u8],
         wire_bytes: u32,
     ) -> Datagram {
-        let (class, index, wire_bytes) = account(self.plan, channel, from, datagram, wire_bytes);
-        Datagram { class, index, wire_bytes, rated_bytes: wire_bytes, ..Datagram::default() }
+        let (class, index, wire_bytes, carries) = self.account(channel, from, datagram, wire_bytes);
+        Datagram { class, index, wire_bytes, rated_bytes: wire_bytes, carries, ..Datagram::default() }
     }
-}
 
-/// Flow, sample and accounted size of a UDP datagram of node `from` that takes `wire_bytes` on the wire.
-fn account(
-    plan: &Plan,
-    channel: Option<ChannelId>,
-    from: NodeId,
-    datagram: &[u8],
-    wire_bytes: u32,
-) -> (u16, u32, u32) {
-    let merged = channel.filter(|c| tcps_transport::is_telehaptic(&plan.channels[*c].transport));
-    if let (Some(c), Ok(packet)) = (merged, telehaptic::Packet::new_checked(datagram)) {
-        let oldest = packet.trailer().and_then(|t| t.position(0)).map_or(0, |p| p.index);
-        return (carried(plan, c, from), oldest, plan.accounted_telehaptic(c, &packet));
-    }
-    let overhead_bytes = channel.and_then(|c| plan.overhead_bytes(c));
-    match (channel, tcps_plan::accounted(datagram, wire_bytes, overhead_bytes)) {
-        (Some(_), Some((flow, index, bytes))) if flow.index() < plan.flows.len() => (flow.0, index, bytes),
-        (Some(c), None) => {
-            (carried(plan, c, from), 0, wire_bytes - encapsulation_bytes(&plan.channels[c].transport))
+    /// Flow, sample and accounted size of a UDP datagram of node `from` that takes `wire_bytes` on the wire, and what it has in it.
+    fn account(
+        &self,
+        channel: Option<ChannelId>,
+        from: NodeId,
+        datagram: &[u8],
+        wire_bytes: u32,
+    ) -> (u16, u32, u32, Carries) {
+        let aside = (ASIDE_CLASS, 0, wire_bytes, Carries::Nothing);
+        let Some(c) = channel else { return aside };
+        let transport = self.plan.channels[c].transport.as_str();
+        let leading = || self.leading.get(&(c, from)).copied().unwrap_or(ASIDE_CLASS);
+        let merges = tcps_transport::is_telehaptic(transport);
+        if let (true, Ok(packet)) = (merges, telehaptic::Packet::new_checked(datagram)) {
+            let oldest = packet.trailer().and_then(|t| t.position(0)).map_or(0, |p| p.index);
+            let media = [packet.audio_header(), packet.video_header()].map(|m| m.is_some());
+            let bytes = self.plan.accounted_telehaptic(c, &packet);
+            return (leading(), oldest, bytes, Carries::Channel(c, from, media));
         }
-        _ => (ASIDE_CLASS, 0, wire_bytes),
+        match tcps_plan::accounted(datagram, wire_bytes, self.plan.overhead_bytes(c)) {
+            Some((flow, index, bytes)) if flow.index() < self.plan.flows.len() => {
+                (flow.0, index, bytes, Carries::Flow(flow))
+            }
+            Some(_) => aside,
+            None => {
+                let carries = if merges { Carries::Nothing } else { Carries::Channel(c, from, [true; 2]) };
+                (leading(), 0, wire_bytes - encapsulation_bytes(transport), carries)
+            }
+        }
     }
 }
 
 /// The flow that stands for datagrams of a channel that do not name their own: the first from their node, of those that
 /// are neither sound nor picture if there are any; where none comes from there, the first of the channel.
-fn carried(plan: &Plan, channel: ChannelId, from: NodeId) -> u16 {
-    let rank = |f: &FlowPlan| {
-        let mut on = f.path.iter().filter(|v| v.channel == Some(channel)).peekable();
-        on.peek()?;
-        let leaves = on.any(|v| plan.components[v.component].node == from);
-        Some((!leaves, matches!(f.name.rsplit('/').next(), Some("audio" | "video"))))
-    };
-    let ranked = plan.flows.iter().zip(0..).filter_map(|(f, number)| Some((rank(f)?, number)));
-    ranked.min().map_or(ASIDE_CLASS, |(_, number)| number)
+fn leading(plan: &Plan, channel: ChannelId, from: NodeId) -> u16 {
+    let ranked =
+        plan.flows_of(channel, from).map(|(id, flow, leaves)| (!leaves, flow.medium().is_some(), id.0));
+    ranked.min().map_or(ASIDE_CLASS, |(.., number)| number)
 }
 
 #[cfg(test)]
@@ -114,7 +121,7 @@ mod tests {
     use serde_json::{json, Value};
     use tcps_wire::telehaptic::{
         trailer::{self, Position},
-        Repr,
+        Repr, SubHeader,
     };
 
     fn plan(transport: &str) -> Plan {
@@ -150,13 +157,39 @@ mod tests {
         head.emit(&mut packet);
         packet.extend_from_slice(&[0; 24]);
         trailer::emit(&[], &[Position { sample: 0, index: 515, origin_ns: 0 }], &[], &mut packet);
-        assert_eq!(
-            account(&plan, Some(ChannelId(0)), NodeId(1), &packet, 999),
-            (2, 515, 8 + 24 + 54),
-            "haptic, not video"
-        );
-        assert_eq!(account(&plan, Some(ChannelId(0)), NodeId(0), &packet, 999), (0, 515, 8 + 24 + 54));
-        assert_eq!(account(&plan, Some(ChannelId(0)), NodeId(1), b"a report", 99), (2, 0, 99));
-        assert_eq!(account(&plan, None, NodeId(1), &packet, 99), (ASIDE_CLASS, 0, 99));
+        let flows = Flows::new(&plan, &BTreeMap::new());
+        let of = |channel: Option<ChannelId>, from: u16, bytes: &[u8]| {
+            let (class, index, size, _) = flows.account(channel, NodeId(from), bytes, 99);
+            (class, index, size)
+        };
+        let c = Some(ChannelId(0));
+        assert_eq!(of(c, 1, &packet), (2, 515, 8 + 24 + 54), "haptic, not video");
+        assert_eq!(of(c, 0, &packet), (0, 515, 8 + 24 + 54));
+        assert_eq!(of(c, 1, b"a report"), (2, 0, 99));
+        assert_eq!(of(None, 1, &packet), (ASIDE_CLASS, 0, 99));
+    }
+
+    #[test]
+    fn a_datagram_has_samples_of_the_flows_that_it_names_and_of_all_where_it_names_none() {
+        let mut packet = Vec::new();
+        let video = Some(SubHeader { frame: 7, bytes: 3, part: 0 });
+        let head = Repr {
+            fragments: 1,
+            repeated: false,
+            delay_us: None,
+            timestamp_ms: 0,
+            audio: None,
+            video,
+            has_trailer: false,
+        };
+        head.emit(&mut packet);
+        packet.extend_from_slice(&[0; 12 + 3]);
+        let of = |transport: &str, bytes: &[u8]| {
+            let plan = plan(transport);
+            Flows::new(&plan, &BTreeMap::new()).account(Some(ChannelId(0)), NodeId(1), bytes, 999).3
+        };
+        assert_eq!(of("dpm", &packet), Carries::Channel(ChannelId(0), NodeId(1), [false, true]));
+        assert_eq!(of("dpm", b"a report"), Carries::Nothing);
+        assert_eq!(of("quic", b"sealed"), Carries::Channel(ChannelId(0), NodeId(1), [true; 2]));
     }
 }

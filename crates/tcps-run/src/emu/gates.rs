@@ -46,11 +46,11 @@ pub struct Gates<'a> {
 
 struct Gate {
     socket: Socket,
-    way: Way,
+    kind: GateKind,
 }
 
-/// A way into the network.
-enum Way {
+/// What a gate leads to.
+enum GateKind {
     /// What arrives here comes from a channel's side at `from`, which listens at `peer`, and goes to node `to`.
     Channel { channel: ChannelId, from: NodeId, to: NodeId, peer: Option<SocketAddr> },
     /// What arrives here is for a node, outside channels.
@@ -64,13 +64,13 @@ impl<'a> Gates<'a> {
         let mut gates = Vec::new();
         for (channel, c) in ChannelId::each(&plan.channels) {
             for (from, to) in [(c.a, c.b), (c.b, c.a)] {
-                let way = Way::Channel { channel, from, to, peer: None };
-                gates.push(Gate { socket: Socket::bind(ip(from))?, way });
+                let kind = GateKind::Channel { channel, from, to, peer: None };
+                gates.push(Gate { socket: Socket::bind(ip(from))?, kind });
             }
         }
         let first_node = gates.len();
         for (node, _) in NodeId::each(&plan.nodes) {
-            gates.push(Gate { socket: Socket::bind(ip(node))?, way: Way::Node(node) });
+            gates.push(Gate { socket: Socket::bind(ip(node))?, kind: GateKind::Node(node) });
         }
         let (flows, aside_senders) = (Flows::new(plan, &BTreeMap::new()), BTreeMap::new());
         Ok(Self { flows, gates, first_node, aside_senders, asides: Asides::default(), strangers: 0 })
@@ -79,9 +79,9 @@ impl<'a> Gates<'a> {
     /// Where nodes reach each other.
     pub fn addresses(&self) -> Result<Vec<GateAddress>, RunError> {
         let of = |g: &Gate| {
-            let (node, channel) = match g.way {
-                Way::Channel { channel, from, .. } => (from, Some(channel)),
-                Way::Node(node) => (node, None),
+            let (node, channel) = match g.kind {
+                GateKind::Channel { channel, from, .. } => (from, Some(channel)),
+                GateKind::Node(node) => (node, None),
             };
             Ok((node, channel, g.socket.address()?))
         };
@@ -91,7 +91,7 @@ impl<'a> Gates<'a> {
     /// With the addresses at which nodes listen.
     pub fn joined(mut self, plan: &Plan, listeners: &Listeners) -> Self {
         for g in &mut self.gates {
-            if let Way::Channel { channel, from, peer, .. } = &mut g.way {
+            if let GateKind::Channel { channel, from, peer, .. } = &mut g.kind {
                 *peer = listeners.channels.get(&(*from, *channel)).copied();
             }
         }
@@ -102,11 +102,11 @@ impl<'a> Gates<'a> {
 
     /// Sender, receiver, exit and channel of what an address sent to a gate; nothing if it is a stranger's.
     fn look(&self, port: usize, sender: SocketAddr) -> Option<(NodeId, NodeId, usize, Option<ChannelId>)> {
-        match self.gates[port].way {
-            Way::Channel { channel, from, to, peer } => {
+        match self.gates[port].kind {
+            GateKind::Channel { channel, from, to, peer } => {
                 (peer == Some(sender)).then_some((from, to, port ^ 1, Some(channel)))
             }
-            Way::Node(to) => {
+            GateKind::Node(to) => {
                 let from = self.aside_senders.get(&sender).copied().filter(|from| *from != to)?;
                 Some((from, to, self.first_node + from.index(), None))
             }
@@ -135,9 +135,9 @@ impl Ports for Gates<'_> {
 
     fn deliver(&mut self, e: &Datagram, bytes: &[u8]) -> bool {
         let g = &mut self.gates[e.exit as usize];
-        let target = match g.way {
-            Way::Channel { peer, .. } => peer,
-            Way::Node(_) => self.asides.of(NodeId(e.to), bytes),
+        let target = match g.kind {
+            GateKind::Channel { peer, .. } => peer,
+            GateKind::Node(_) => self.asides.of(NodeId(e.to), bytes),
         };
         target.is_some_and(|target| g.socket.send(bytes, target, e.ecn.tos(e.dscp)))
     }

@@ -27,7 +27,7 @@ mod wires;
 pub use account::{Account, Accounts, Delivery};
 pub use devices::{Across, Devices, Nodes};
 pub use doors::{unheard, DoorKind, DoorPlan, Row, FAR, NEAR};
-pub use engine::{Between, Ended, Engine, Host, Pace};
+pub use engine::{Between, Ended, Engine, EngineHost, Pace, Transit};
 pub use flows::Flows;
 pub use gates::{GateAddress, Gates, Listeners};
 pub use layers::Layers;
@@ -41,7 +41,11 @@ use std::{
     os::fd::RawFd,
     sync::{Mutex, MutexGuard, PoisonError},
 };
-use tcps_core::{endpoint::Ecn, time::Time};
+use tcps_core::{
+    endpoint::Ecn,
+    ids::{ChannelId, FlowId, NodeId},
+    time::Time,
+};
 use tcps_wire::pcapng::Seen;
 
 /// Where packets come in and go out. Ports are numbered as their descriptors.
@@ -80,6 +84,18 @@ pub enum Taken {
     Packet(Datagram),
 }
 
+/// The flows that a datagram has samples of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Carries {
+    /// None, as far as is known.
+    #[default]
+    Nothing,
+    /// One.
+    Flow(FlowId),
+    /// Those that a node sends through a channel; of sound and picture those that are in it.
+    Channel(ChannelId, NodeId, [bool; 2]),
+}
+
 /// A datagram that comes in, as ports read it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Datagram {
@@ -107,6 +123,8 @@ pub struct Datagram {
     pub wire_bytes: u32,
     /// Size that rates are told of.
     pub rated_bytes: u32,
+    /// The flows of a plan that it has samples of.
+    pub carries: Carries,
 }
 
 /// What ports count.

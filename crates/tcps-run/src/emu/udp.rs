@@ -5,7 +5,7 @@
 //!  client B ─►        "       ═ network ═► socket of B ─►   "
 //! ```
 
-use super::{unheard, Datagram, DoorPlan, Ports, Taken, Tape, Troubles, FAR, NEAR};
+use super::{unheard, Carries, Datagram, DoorPlan, Ports, Taken, Tape, Troubles, FAR, NEAR};
 use crate::os::{clock::RunClock, socket::Socket};
 use std::{
     collections::BTreeMap,
@@ -95,7 +95,7 @@ impl UdpDoors {
             Socket::bind(from)
         });
         let socket = socket.ok()?;
-        socket.hear_refusals();
+        socket.report_refusals();
         let own = socket.address().ok()?;
         let id = self.next;
         self.next += 1;
@@ -180,6 +180,7 @@ impl Ports for UdpDoors {
             ecn,
             wire_bytes,
             rated_bytes,
+            carries: Carries::Nothing,
         })
     }
 

@@ -92,8 +92,8 @@ impl Socket {
         self.socket.local_addr().map_err(|e| RunError::system("socket without address", e))
     }
 
-    /// Hears from now on of datagrams that come back because nobody listens where they went.
-    pub fn hear_refusals(&self) {
+    /// Errors tell from now on of datagrams that come back because nobody listens where they went.
+    pub fn report_refusals(&self) {
         match self.socket.local_addr() {
             Ok(SocketAddr::V4(_)) => self.set(libc::IPPROTO_IP, libc::IP_RECVERR, 1),
             _ => self.set(libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1),

@@ -5,7 +5,7 @@ use super::{
     shared::{Outcome, Settings, Shared, Snapshot},
 };
 use crate::{
-    emu::{lock, Accounts, Between, Ended, Engine, Host, Layers, Pace, Ports, Row, Tape, FAR, NEAR},
+    emu::{lock, Accounts, Between, Ended, Engine, EngineHost, Layers, Pace, Ports, Row, Tape, FAR, NEAR},
     os::clock::monotonic_ns,
 };
 use std::sync::Arc;
@@ -60,7 +60,7 @@ impl Passage {
     }
 }
 
-impl Host for Passage {
+impl EngineHost for Passage {
     fn goes_on(&mut self, _: Time, _: &Layers) -> bool {
         !self.shared.stopped()
     }

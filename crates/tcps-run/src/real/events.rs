@@ -1,12 +1,14 @@
 //! Events that concern nodes, of the scenario and of who steers the run, as a real loop lives through them.
 
 use crate::os::ring::Producer;
+use serde_json::Value;
 use tcps_core::{
+    ids::{ComponentId, NodeId},
     record::{Kind, Record},
     time::{Time, NEVER},
 };
 use tcps_node::Node;
-use tcps_plan::{Action, EventPlan, Plan};
+use tcps_plan::{Action, EventPlan, Plan, RunError};
 
 /// An event that was asked for while the run goes on.
 #[derive(Debug, Clone)]
@@ -76,6 +78,43 @@ impl Events {
             act(&s.event.action, now, node, s.noted.then_some((s.number, &mut *ring)));
         }
     }
+}
+
+/// An event that a node, or what lies between the nodes, is asked for while it runs, with its number in rows.
+pub fn asked(plan: &Plan, node: Option<NodeId>, line: &Value) -> Result<(u32, EventPlan), RunError> {
+    let mut table = line.as_object().cloned().unwrap_or_default();
+    table.remove("op");
+    let number = table.remove("number").and_then(|n| u32::try_from(n.as_u64()?).ok());
+    let Some(number) = number.filter(|n| *n as usize >= plan.events.len()) else {
+        return Err(RunError::config(format!(
+            "control: event: found \"number\": {}; allowed: {} and more, since the plan has those below, as in \
+             \"number\": {1}",
+            line["number"],
+            plan.events.len()
+        )));
+    };
+    table.entry("at_ns").or_insert(0.into());
+    let event: EventPlan =
+        serde_json::from_value(table.into()).map_err(|e| RunError::config(format!("control: event: {e}")))?;
+    plan.check_event(&event)?;
+    let of = |component: ComponentId| plan.components[component].node;
+    let whose = match event.action {
+        Action::Flow { flow, .. } => plan.flows[flow].path.first().map(|v| of(v.component)),
+        Action::Component { component, .. } => Some(of(component)),
+        Action::Clock { node, .. } => Some(node),
+        Action::Link { .. } | Action::Reroute | Action::Traffic { .. } => None,
+    };
+    if whose != node {
+        let name = |n: Option<NodeId>| n.map_or("the network", |n| plan.nodes[n].name.as_str());
+        return Err(RunError::config(format!(
+            "control: event {:?}: found an action of {} at {}; allowed: flow (at its first component), component, \
+             clock of a node there, link, reroute, traffic at the network",
+            event.name,
+            name(whose),
+            name(node)
+        )));
+    }
+    Ok((number, event))
 }
 
 fn act(action: &Action, now: Time, node: &mut Node, row: Option<(u32, &mut Producer)>) {

@@ -1,6 +1,6 @@
-//! Everything around the nodes of a virtual run: network, cores, recorder, and the datagrams on their way.
+//! Everything around the nodes of a virtual run: network, cores, recorder, and the datagrams in flight.
 
-use super::ledger::{Ledger, Way};
+use super::ledger::{Ledger, Transit};
 use crate::{
     boundary::Boundary,
     carrier::Carrier,
@@ -26,7 +26,7 @@ use tcps_node::{
 use tcps_plan::net::ASIDE_CLASS;
 use tcps_plan::{Level, Plan, RunError, OVERHEAD_BYTES};
 
-/// A datagram on its way.
+/// A datagram in flight.
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
     pub from: NodeId,
@@ -47,10 +47,10 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    /// Its way, if it had arrived in the socket and was taken at these moments.
-    pub fn way(&self, arrived: Time, taken: Time) -> Way {
+    /// Its transit, if it had arrived in the socket and was taken at these moments.
+    pub fn transit(&self, arrived: Time, taken: Time) -> Transit {
         let Self { sent, index, again, entered, spent, .. } = *self;
-        Way { sent, index, again, entered, arrived, taken, spent }
+        Transit { sent, index, again, entered, arrived, taken, spent }
     }
 }
 
@@ -163,14 +163,14 @@ impl SimHost {
     }
 
     /// Writes the rows of packets that links took, where packets have rows.
-    pub fn tell_hops(&mut self) {
+    pub fn record_hops(&mut self) {
         if self.tells_packets {
-            self.tell_passages();
+            self.record_passages();
         }
     }
 
     #[cold]
-    fn tell_passages(&mut self) {
+    fn record_passages(&mut self) {
         while let Some(passage) = self.network.poll_passage() {
             network_rows::hop(&passage).iter().for_each(|row| self.recorder.push(row));
         }
@@ -242,8 +242,8 @@ impl Host for SimHost {
         let received =
             self.received.filter(|_| at_once).map(|(l, arrived)| (&self.flights[l as usize], arrived));
         self.completed |= received.is_some_and(|(l, _)| (l.flow, l.index) == (meta.flow, meta.index));
-        let way = || received.map(|(flight, arrived)| flight.way(arrived, now));
-        self.ledger.take_over(now, channel, meta, way, parts);
+        let transit = || received.map(|(flight, arrived)| flight.transit(arrived, now));
+        self.ledger.take_over(now, channel, meta, transit, parts);
     }
 
     fn has_come(&mut self, flow: FlowId, parts: &Parts, clock: Time) {

@@ -1,8 +1,8 @@
 //! Where the time of samples went, kept while they are between nodes: what a datagram cannot carry.
 //!
 //! ```text
-//! node ── hand-over ──► entry ─────────────► taken over by the next node, with the way of the datagram that completed it
-//!                         ▲ the datagram's way, where it does not complete its sample at once
+//! node ── hand-over ──► entry ─────────────► taken over by the next node, with the transit of its last datagram
+//!                         ▲ the datagram's transit, where it does not complete its sample at once
 //! ```
 
 use std::collections::VecDeque;
@@ -18,9 +18,9 @@ use tcps_net::Spent;
 /// Samples behind the newest that has come out of a channel after which one is given up for lost.
 const MOST_BEHIND: u32 = 1 << 10;
 
-/// The way of a datagram from endpoint to endpoint.
+/// How a datagram passed from endpoint to endpoint.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Way {
+pub(super) struct Transit {
     /// When its endpoint gave it out.
     pub sent: Time,
     /// The (first) sample in it, and what of it was sent before.
@@ -36,7 +36,7 @@ pub(super) struct Way {
     pub spent: Option<Spent>,
 }
 
-impl Way {
+impl Transit {
     /// What the time of this sample went to that the datagram has completed; `first` is when it was sent in vain.
     fn attribute(&self, index: u32, first: Option<Time>, parts: &mut Parts) {
         // It was in flight when the sample was handed over: the sample waited for it.
@@ -81,8 +81,8 @@ struct Entry {
 #[derive(Debug)]
 struct More {
     parts: Parts,
-    /// The way of the last datagram with a part of it, if that did not complete it at once.
-    way: Option<Way>,
+    /// The transit of the last datagram with a part of it, if that did not complete it at once.
+    transit: Option<Transit>,
     /// When the first datagram with it was sent that was lost.
     lost: Option<Time>,
 }
@@ -100,7 +100,7 @@ impl Entry {
     /// What else is known of it, to be changed.
     fn more(&mut self) -> &mut More {
         let parts = self.parts();
-        self.more.get_or_insert_with(|| Box::new(More { parts, way: None, lost: None }))
+        self.more.get_or_insert_with(|| Box::new(More { parts, transit: None, lost: None }))
     }
 }
 
@@ -159,7 +159,7 @@ impl Ledger {
         let more = if parts.is_plain() {
             None
         } else {
-            Some(Box::new(More { parts: *parts, way: None, lost: None }))
+            Some(Box::new(More { parts: *parts, transit: None, lost: None }))
         };
         under.samples.push_back(Entry {
             index: meta.index,
@@ -170,10 +170,10 @@ impl Ledger {
     }
 
     /// A datagram with a part of a sample was received, and has not completed it.
-    pub fn pass(&mut self, channel: ChannelId, flow: FlowId, index: u32, way: &Way) {
+    pub fn pass(&mut self, channel: ChannelId, flow: FlowId, index: u32, transit: &Transit) {
         let Some(under) = self.under(channel, flow, index) else { return };
         if let Some(at) = under.find(index) {
-            under.samples[at].more().way = Some(*way);
+            under.samples[at].more().transit = Some(*transit);
         }
     }
 
@@ -185,14 +185,14 @@ impl Ledger {
         }
     }
 
-    /// A sample comes out of a channel: where its time went until now goes into `parts`, if that is known. `way` is that of
+    /// A sample comes out of a channel: where its time went until now goes into `parts`, if that is known. `transit` is that of
     /// the datagram that has completed it, if that was now.
     pub fn take_over(
         &mut self,
         now: Time,
         channel: ChannelId,
         meta: &Meta,
-        way: impl FnOnce() -> Option<Way>,
+        transit: impl FnOnce() -> Option<Transit>,
         parts: &mut Parts,
     ) {
         let under = self.under(channel, meta.flow, meta.index);
@@ -202,8 +202,8 @@ impl Ledger {
         let entry = &mut under.samples[entry];
         entry.over = true;
         *parts = entry.parts();
-        if let Some(way) = way().or(entry.more.as_ref().and_then(|more| more.way)) {
-            way.attribute(meta.index, entry.more.as_ref().and_then(|more| more.lost), parts);
+        if let Some(transit) = transit().or(entry.more.as_ref().and_then(|more| more.transit)) {
+            transit.attribute(meta.index, entry.more.as_ref().and_then(|more| more.lost), parts);
         }
         parts.spend(Part::Held, now);
         under.forget(meta.index);
@@ -264,8 +264,9 @@ mod tests {
             if lost {
                 ledger.lose(ChannelId(0), FlowId(0), 7, 15);
             }
-            let way = Way { sent: 40, index, again, entered: 40, arrived: 50, taken: 50, spent: None };
-            ledger.take_over(50, ChannelId(0), &meta, || Some(way), &mut parts);
+            let transit =
+                Transit { sent: 40, index, again, entered: 40, arrived: 50, taken: 50, spent: None };
+            ledger.take_over(50, ChannelId(0), &meta, || Some(transit), &mut parts);
             let found = [Part::Merging, Part::Retransmission].map(|p| parts.of(p));
             assert_eq!(found, [merging, retransmission], "{again:?} {index} {lost}");
             assert_eq!(parts.total(), 40);

@@ -265,7 +265,7 @@ impl<'p> Driver<'p> {
                 continue;
             }
             match self.world.network.poll_event() {
-                None => return self.world.tell_hops(),
+                None => return self.world.record_hops(),
                 Some(NetEvent::Arrived { packet, spent, .. }) => {
                     self.world.passed(&packet, spent);
                     self.deliver(NodeId(packet.dst), packet.payload);
@@ -313,7 +313,12 @@ impl<'p> Driver<'p> {
             self.world.received = None;
             if !self.world.completed {
                 let flight = &self.world.flights[flight as usize];
-                self.world.ledger.pass(channel, flight.flow, flight.index, &flight.way(arrived, self.now));
+                self.world.ledger.pass(
+                    channel,
+                    flight.flow,
+                    flight.index,
+                    &flight.transit(arrived, self.now),
+                );
             }
         }
         self.set_timer(to.index());
@@ -383,7 +388,7 @@ impl<'p> Driver<'p> {
         let end = if interrupted { self.now } else { self.plan.duration_ns };
         self.world.network.handle_timeout(end);
         self.world.network.settle_passages();
-        self.world.tell_hops();
+        self.world.record_hops();
         let (links, traffic) = self.world.network.accounts();
         if let Some(why) = self.world.network.failure() {
             return Err(RunError::world(why));

@@ -2,7 +2,7 @@
 
 use crate::params::{Params, TransportError};
 use tcps_core::{
-    param::{Entry, Param},
+    param::{Draws, Entry, Param},
     rate::RateController,
     time::Time,
 };
@@ -64,7 +64,8 @@ pub(crate) const fn merging(
     make: Make,
 ) -> Entry<Controller> {
     let merging = Some(Merging { hears, first_come: false, make });
-    Entry { id, name, doc, params, make: Controller { merging, pacing: None } }
+    let make = Controller { merging, pacing: None };
+    Entry { id, name, doc, params, draws: Draws::No, make }
 }
 
 /// The parameters that every telehaptic transport has, and some more.

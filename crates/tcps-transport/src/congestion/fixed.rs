@@ -3,7 +3,7 @@
 use super::control::{merging, with, Controller, Hears, Merging};
 use crate::params::{Params, TransportError, SAMPLES};
 use tcps_core::{
-    param::Entry,
+    param::{Draws, Entry},
     params,
     rate::{Feedback, RateController},
     time::{Time, MS},
@@ -87,6 +87,7 @@ pub(crate) const HOIP: Entry<Controller> = Entry {
     name: "hoip",
     doc: "sound and picture in order of arrival, one fragment per packet (after Gokhale 2013)",
     params: NO_MERGE.params,
+    draws: Draws::No,
     make: Controller {
         merging: Some(Merging { hears: Hears::Nothing, first_come: true, make: no_merge }),
         pacing: None,

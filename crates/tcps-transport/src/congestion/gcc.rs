@@ -11,7 +11,7 @@ use super::{
 };
 use crate::params::{Params, Telling, TransportError, PERIOD, SAMPLES};
 use tcps_core::{
-    param::{Entry, Params as _},
+    param::{Draws, Entry, Params as _},
     params,
     rate::{Feedback, RateController, Sent},
     time::Time,
@@ -108,6 +108,7 @@ pub(crate) const ENTRY: Entry<Controller> = Entry {
     name: "gcc",
     doc: "keeps the rate of Google congestion control (draft-ietf-rmcat-gcc-02)",
     params: with!(Given, Telling),
+    draws: Draws::No,
     make: Controller {
         merging: Some(Merging { hears: Hears::Arrivals, first_come: false, make: gcc }),
         pacing: Some(Pacing { params: Flows::TABLE, make: flows }),

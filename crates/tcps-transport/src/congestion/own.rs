@@ -5,7 +5,12 @@ use super::{
     fixed,
 };
 use crate::params::{Params, Probing, Telling, TransportError};
-use tcps_core::{param::Entry, params, rate::RateController, time::Time};
+use tcps_core::{
+    param::{Draws, Entry},
+    params,
+    rate::RateController,
+    time::Time,
+};
 
 params! {
     /// What a controller of the user's is.
@@ -35,6 +40,7 @@ pub(crate) const ENTRY: Entry<Controller> = Entry {
     name: "telehaptic",
     doc: "sets k by a rate controller of your own",
     params: with!(Code, Learning, Probing, Telling),
+    draws: Draws::No,
     make: Controller {
         merging: Some(Merging { hears: Hears::Nothing, first_come: false, make: own }),
         pacing: None,

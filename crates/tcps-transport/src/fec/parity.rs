@@ -13,13 +13,13 @@ use super::{
 use crate::{
     channel::{ChannelContext, Side},
     outbox::Outbox,
-    params::{Make, Mtu, Overhead, Params, TransportError},
+    params::{Mtu, Overhead, Params, Transport, TransportError},
     udp::{Udp, STACK_BYTES},
 };
 use tcps_core::{
     endpoint::{Again, Endpoint, EndpointStats, Input, Output, Transmit},
     ids::FlowId,
-    param::{Entry, Params as _},
+    param::{Draws, Entry, Params as _},
     params,
     time::Time,
 };
@@ -36,12 +36,13 @@ params! {
 }
 
 /// In a scenario.
-pub(crate) const ENTRY: Entry<Make> = Entry {
+pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 13,
     name: "parity",
     doc: "parity packets after each block",
     params: &[Given::TABLE, Mtu::TABLE, Overhead::TABLE],
-    make: |params, side, ctx| Ok(Box::new(Parity::from_params(params, side, ctx)?)),
+    draws: Draws::No,
+    make: Transport::of(|params, side, ctx| Ok(Box::new(Parity::from_params(params, side, ctx)?))),
 };
 
 /// An endpoint of the `parity` transport.

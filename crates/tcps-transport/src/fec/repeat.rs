@@ -9,14 +9,14 @@
 use super::inner;
 use crate::{
     channel::{ChannelContext, Side},
-    params::{Make, Mtu, Overhead, Params, TransportError},
+    params::{Mtu, Overhead, Params, Transport, TransportError},
     udp::Udp,
 };
 use std::{cmp::Reverse, collections::BinaryHeap};
 use tcps_core::{
     endpoint::{Again, Endpoint, EndpointStats, Input, Output, Transmit},
     ids::FlowId,
-    param::{Entry, Params as _},
+    param::{Draws, Entry, Params as _},
     params,
     time::Time,
 };
@@ -33,12 +33,13 @@ params! {
 }
 
 /// In a scenario.
-pub(crate) const ENTRY: Entry<Make> = Entry {
+pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 14,
     name: "repeat",
     doc: "every datagram repeated at fixed intervals",
     params: &[Given::TABLE, Mtu::TABLE, Overhead::TABLE],
-    make: |params, side, ctx| Ok(Box::new(Repeat::from_params(params, side, ctx)?)),
+    draws: Draws::No,
+    make: Transport::of(|params, side, ctx| Ok(Box::new(Repeat::from_params(params, side, ctx)?))),
 };
 
 /// An endpoint of the `repeat` transport.

@@ -11,14 +11,14 @@ use crate::{
     inbox::{Inbox, Taken},
     numbered::{emit_content, parts},
     outbox::Outbox,
-    params::{Make, Mtu, Overhead, Params, TransportError},
+    params::{Mtu, Overhead, Params, Transport, TransportError},
     udp::{deliver, repeated, MAX_SAMPLE_BYTES, STACK_BYTES},
 };
 use std::collections::VecDeque;
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output, Transmit},
     ids::FlowId,
-    param::{Entry, Params as _},
+    param::{Draws, Entry, Params as _},
     params,
     record::{DropReason, Kind, Record},
     sample::Meta,
@@ -41,12 +41,13 @@ params! {
 }
 
 /// In a scenario.
-pub(crate) const ENTRY: Entry<Make> = Entry {
+pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 2,
     name: "alphan",
     doc: "its own header, and a queue for each priority at the sender (after Al Osman 2007)",
     params: &[Mtu::TABLE, Overhead::TABLE, Given::TABLE],
-    make: |params, side, ctx| Ok(Box::new(Alphan::from_params(params, side, ctx)?)),
+    draws: Draws::No,
+    make: Transport::of(|params, side, ctx| Ok(Box::new(Alphan::from_params(params, side, ctx)?))),
 };
 
 /// An endpoint of the transport.

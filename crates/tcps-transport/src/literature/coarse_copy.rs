@@ -12,13 +12,13 @@ use crate::{
     channel::{ChannelContext, ChannelFlow, Side},
     inbox::Taken,
     numbered::{Heard, Numbered},
-    params::{Make, Mtu, Overhead, Params, TransportError},
+    params::{Mtu, Overhead, Params, Transport, TransportError},
 };
 use std::collections::VecDeque;
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output},
     ids::FlowId,
-    param::{Entry, Params as _},
+    param::{Draws, Entry, Params as _},
     params,
     sample::Meta,
     time::Time,
@@ -40,12 +40,13 @@ params! {
 }
 
 /// In a scenario.
-pub(crate) const ENTRY: Entry<Make> = Entry {
+pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 3,
     name: "coarse-copy",
     doc: "each packet also carries the upper halves of the 4-byte values of an earlier sample",
     params: &[Mtu::TABLE, Overhead::TABLE, Given::TABLE],
-    make: |params, side, ctx| Ok(Box::new(CoarseCopy::from_params(params, side, ctx)?)),
+    draws: Draws::No,
+    make: Transport::of(|params, side, ctx| Ok(Box::new(CoarseCopy::from_params(params, side, ctx)?))),
 };
 
 /// An endpoint of the transport.
@@ -93,7 +94,7 @@ impl CoarseCopy {
     }
 
     fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
-        let Heard::Data { class, whole, .. } = self.stream.hear(now, bytes, usize::from)? else {
+        let Heard::Data { class, whole, .. } = self.stream.receive(now, bytes, usize::from)? else {
             return Err(Error::Unknown);
         };
         let Some(meta) = whole else { return Ok(()) };

@@ -12,12 +12,12 @@ use super::keys::{Keyed, Keys, AGAIN};
 use crate::{
     channel::{ChannelContext, Side},
     numbered::Heard,
-    params::{Make, Mtu, Overhead, Params, TransportError, PERIOD},
+    params::{Mtu, Overhead, Params, Transport, TransportError, PERIOD},
 };
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output},
     ids::FlowId,
-    param::{Entry, Params as _},
+    param::{Draws, Entry, Params as _},
     params,
     record::Kind,
     sample::Meta,
@@ -40,12 +40,13 @@ params! {
 }
 
 /// In a scenario.
-pub(crate) const ENTRY: Entry<Make> = Entry {
+pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 4,
     name: "irtp",
     doc: "retransmits key samples; others leave at the rate window over round trip, which a loss halves (after Ping 2005)",
     params: &[Mtu::TABLE, Overhead::TABLE, Keys::TABLE, Given::TABLE],
-    make: |params, side, ctx| Ok(Box::new(Irtp::from_params(params, side, ctx)?)),
+    draws: Draws::No,
+    make: Transport::of(|params, side, ctx| Ok(Box::new(Irtp::from_params(params, side, ctx)?))),
 };
 
 /// An endpoint of the transport.
@@ -146,7 +147,7 @@ impl Irtp {
     }
 
     fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
-        match self.keyed.hear(now, bytes)? {
+        match self.keyed.receive(now, bytes)? {
             Heard::Data { class, sequence, whole } => {
                 self.count(now, sequence, class);
                 if let Some(meta) = whole {

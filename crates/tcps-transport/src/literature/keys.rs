@@ -84,8 +84,8 @@ impl Keyed {
 
     /// Reads a datagram: keys and what acknowledges them are seen to, and what is left for the transport is given back.
     // [Dodeller 2004]
-    pub(crate) fn hear(&mut self, now: Time, bytes: &[u8]) -> Result<Heard, Error> {
-        let heard = self.stream.hear(now, bytes, |_| 0)?;
+    pub(crate) fn receive(&mut self, now: Time, bytes: &[u8]) -> Result<Heard, Error> {
+        let heard = self.stream.receive(now, bytes, |_| 0)?;
         match heard {
             Heard::Data { class, sequence, .. } if is_key(class) => {
                 self.stream.say(Repr::Ack { sequence }, &[])

@@ -9,12 +9,12 @@
 use super::bundling::{Bundler, PART_BYTES};
 use crate::{
     channel::{ChannelContext, Side},
-    params::{Make, Overhead, Params, TransportError},
+    params::{Overhead, Params, Transport, TransportError},
     udp::MAX_SAMPLE_BYTES,
 };
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output},
-    param::{Entry, Params as _},
+    param::{Draws, Entry, Params as _},
     params,
     sample::Meta,
     time::{Time, MS},
@@ -31,12 +31,13 @@ params! {
 }
 
 /// In a scenario.
-pub(crate) const ENTRY: Entry<Make> = Entry {
+pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 5,
     name: "merge-span",
     doc: "puts the samples of a fixed span into one packet (after Fujimoto and Ishibashi 2005)",
     params: &[Overhead::TABLE, Given::TABLE],
-    make: |params, side, ctx| Ok(Box::new(MergeSpan::from_params(params, side, ctx)?)),
+    draws: Draws::No,
+    make: Transport::of(|params, side, ctx| Ok(Box::new(MergeSpan::from_params(params, side, ctx)?))),
 };
 
 /// An endpoint of the transport.

@@ -11,12 +11,12 @@
 use crate::{
     channel::{ChannelContext, Side},
     fec::inner,
-    params::{Make, Mtu, Overhead, Params, TransportError},
+    params::{Mtu, Overhead, Params, Transport, TransportError},
     udp::Udp,
 };
 use tcps_core::{
     endpoint::{Again, Endpoint, EndpointStats, Input, Output, Transmit},
-    param::{Entry, Params as _},
+    param::{Draws, Entry, Params as _},
     params,
     time::Time,
 };
@@ -42,12 +42,13 @@ params! {
 }
 
 /// In a scenario.
-pub(crate) const ENTRY: Entry<Make> = Entry {
+pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 6,
     name: "multipath",
     doc: "sends every datagram over two paths, or a share of them over the second",
     params: &[Given::TABLE, Mtu::TABLE, Overhead::TABLE],
-    make: |params, side, ctx| Ok(Box::new(Multipath::from_params(params, side, ctx)?)),
+    draws: Draws::No,
+    make: Transport::of(|params, side, ctx| Ok(Box::new(Multipath::from_params(params, side, ctx)?))),
 };
 
 /// An endpoint of the transport.

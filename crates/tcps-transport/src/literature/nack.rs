@@ -10,11 +10,11 @@ use crate::{
     channel::{ChannelContext, Side},
     missing::Missing,
     numbered::{Heard, Numbered},
-    params::{Make, Mtu, Overhead, Params, TransportError},
+    params::{Mtu, Overhead, Params, Transport, TransportError},
 };
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output, Transmit},
-    param::{Entry, Params as _},
+    param::{Draws, Entry, Params as _},
     params,
     time::Time,
 };
@@ -34,12 +34,13 @@ params! {
 }
 
 /// In a scenario.
-pub(crate) const ENTRY: Entry<Make> = Entry {
+pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 7,
     name: "nack",
     doc: "the receiver requests missing sequence numbers",
     params: &[Mtu::TABLE, Overhead::TABLE, Given::TABLE],
-    make: |params, side, ctx| Ok(Box::new(Nack::from_params(params, side, ctx)?)),
+    draws: Draws::No,
+    make: Transport::of(|params, side, ctx| Ok(Box::new(Nack::from_params(params, side, ctx)?))),
 };
 
 /// An endpoint of the transport.
@@ -73,7 +74,7 @@ impl Nack {
     }
 
     fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
-        match self.stream.hear(now, bytes, |_| 0)? {
+        match self.stream.receive(now, bytes, |_| 0)? {
             Heard::Data { sequence, whole, .. } => {
                 if let Some(meta) = whole {
                     self.stream.deliver(meta, received_ns);

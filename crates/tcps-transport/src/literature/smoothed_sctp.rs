@@ -13,13 +13,13 @@ use super::keys::{is_key, Keyed, Keys};
 use crate::{
     channel::{ChannelContext, Side},
     numbered::Heard,
-    params::{Make, Mtu, Overhead, Params, TransportError},
+    params::{Mtu, Overhead, Params, Transport, TransportError},
 };
 use std::collections::BTreeMap;
 use tcps_core::{
     endpoint::{Delivery, Endpoint, EndpointStats, Input, Output},
     ids::FlowId,
-    param::{Entry, Params as _},
+    param::{Draws, Entry, Params as _},
     params,
     record::Kind,
     sample::Meta,
@@ -42,12 +42,13 @@ params! {
 }
 
 /// In a scenario.
-pub(crate) const ENTRY: Entry<Make> = Entry {
+pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 8,
     name: "smoothed-sctp",
     doc: "retransmits key samples; the receiver plays out in order (after Dodeller and Georganas 2004)",
     params: &[Mtu::TABLE, Overhead::TABLE, Given::TABLE, Keys::TABLE],
-    make: |params, side, ctx| Ok(Box::new(SmoothedSctp::from_params(params, side, ctx)?)),
+    draws: Draws::No,
+    make: Transport::of(|params, side, ctx| Ok(Box::new(SmoothedSctp::from_params(params, side, ctx)?))),
 };
 
 /// An endpoint of the transport.
@@ -91,7 +92,7 @@ impl SmoothedSctp {
     }
 
     fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
-        match self.keyed.hear(now, bytes)? {
+        match self.keyed.receive(now, bytes)? {
             Heard::Data { class, whole: Some(meta), .. } => self.take(now, meta, is_key(class), received_ns),
             Heard::Data { .. } | Heard::Ack { .. } => {}
             Heard::Report { .. } | Heard::Request { .. } => return Err(Error::Unknown),

@@ -12,13 +12,13 @@ use super::bundling::{Bundler, MTU_BYTES, PART_BYTES};
 use crate::{
     channel::{ChannelContext, ChannelFlow, Side},
     meter::Meter,
-    params::{Make, Overhead, Params, TransportError},
+    params::{Overhead, Params, Transport, TransportError},
     telehaptic::multiplexer::{Medium, Multiplexer, Order, MOST_FRAME_BYTES},
 };
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output},
     ids::FlowId,
-    param::{Entry, Params as _},
+    param::{Draws, Entry, Params as _},
     params,
     sample::Meta,
     time::{Time, MS, SECOND},
@@ -47,12 +47,13 @@ params! {
 }
 
 /// In a scenario.
-pub(crate) const ENTRY: Entry<Make> = Entry {
+pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 9,
     name: "visual-haptic",
     doc: "force leaves at once; sound, then picture fill the rest of a known capacity (after Cizmeci 2014)",
     params: &[Overhead::TABLE, Given::TABLE],
-    make: |params, side, ctx| Ok(Box::new(VisualHaptic::from_params(params, side, ctx)?)),
+    draws: Draws::No,
+    make: Transport::of(|params, side, ctx| Ok(Box::new(VisualHaptic::from_params(params, side, ctx)?))),
 };
 
 /// An endpoint of the transport.

@@ -23,7 +23,7 @@ use crate::params::{Params, TransportError, PLAYOUT};
 use serde_json::Value;
 use std::ops::RangeInclusive;
 use tcps_core::{
-    param::{self, Entry, Param, Params as _},
+    param::{self, Draws, Entry, Param, Params as _},
     params,
     time::Time,
 };
@@ -88,7 +88,7 @@ const fn entry(
     params: &'static [&'static [Param]],
     make: Make,
 ) -> Entry<Make> {
-    Entry { id, name, doc, params, make }
+    Entry { id, name, doc, params, draws: Draws::No, make }
 }
 
 /// The policies.

@@ -17,7 +17,7 @@ use crate::{
     channel::{ChannelContext, Side},
     framing::Reader,
     outbox::Outbox,
-    params::{Make, Params, TransportError},
+    params::{Params, Transport, TransportError},
     udp::{Udp, STACK_BYTES},
 };
 use bytes::{Bytes, BytesMut};
@@ -36,7 +36,7 @@ use std::{
 use tcps_core::{
     endpoint::{Again, Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
     ids::FlowId,
-    param::{Entry, Params as _},
+    param::{Draws, Entry, Params as _},
     sample::Meta,
     time::{Time, SECOND},
 };
@@ -47,12 +47,13 @@ const RETRY_NS: Time = SECOND;
 const DATAGRAM_OVERHEAD_BYTES: usize = 1 + 8 + 4 + 16 + 9;
 
 /// In a scenario.
-pub(crate) const ENTRY: Entry<Make> = Entry {
+pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 12,
     name: "quic",
     doc: "one connection for all flows of the channel, in streams or datagrams",
     params: &[Given::TABLE],
-    make: |params, side, ctx| Ok(Box::new(Quic::from_params(params, side, ctx)?)),
+    draws: Draws::Yes,
+    make: Transport::of(|params, side, ctx| Ok(Box::new(Quic::from_params(params, side, ctx)?))),
 };
 
 /// An endpoint of the `quic` transport.

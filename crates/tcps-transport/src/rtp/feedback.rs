@@ -75,7 +75,7 @@ impl ArrivalFeedback {
         let blocks: Vec<Stream> = self
             .sources
             .iter_mut()
-            .flat_map(|(ssrc, heard)| blocks(*ssrc, heard.tell(), now, most))
+            .flat_map(|(ssrc, heard)| blocks(*ssrc, heard.next(), now, most))
             .collect();
         let timestamp = clock::middle(clock::ntp(now));
         let packets = packed(blocks, self.mtu_bytes - FRAME_BYTES);
@@ -95,7 +95,7 @@ impl Heard {
     /// that ranges meet and a feedback may be lost. A late packet takes the range back, and all that came behind it is told
     /// again; it is left out if that is not remembered.
     // [RFC 8888 §3.1]
-    fn tell(&mut self) -> Vec<(u16, Time)> {
+    fn next(&mut self) -> Vec<(u16, Time)> {
         self.leave_out();
         let old: usize = self.told.iter().sum();
         let new = self.arrivals.len() - old;
@@ -270,7 +270,7 @@ mod tests {
         let mut heard = Heard::default();
         let mut told = |numbers: &[u16]| {
             numbers.iter().for_each(|n| heard.add(*n, 0));
-            heard.tell().iter().map(|(number, _)| *number).collect::<Vec<_>>()
+            heard.next().iter().map(|(number, _)| *number).collect::<Vec<_>>()
         };
         (1000..1010).for_each(|n| drop(told(&[n])));
         assert!(told(&[900]).is_empty());
@@ -284,7 +284,7 @@ mod tests {
         let mut heard = Heard::default();
         for first in [0, 3000, 6000u16] {
             (first..first + 3000).for_each(|n| heard.add(n, 0));
-            let all = heard.tell();
+            let all = heard.next();
             assert!(all.len() <= MOST_ARRIVALS && all.last() == Some(&(first + 2999, 0)));
         }
         assert_eq!(heard.forgotten, Some(8999 - MOST_ARRIVALS as u16));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! packet leaves ─► entry ─┐
-//! feedback ───► arrivals ─┴─► news of each packet once, the oldest first
+//! feedback ───► arrivals ─┴─► feedback of each packet once, the oldest first
 //! ```
 //! A packet that two feedbacks of different times pass over is lost: the first may be older than its arrival. One that came
 //! late is told of again: what a later feedback says counts. Arrivals are on the receiver's clock from the first feedback on,
@@ -106,20 +106,20 @@ impl Ledger {
         let made_ns = self.made_ns(now, ccfb.timestamp)?;
         let made = Made { heard_ns: now, made_ns, timestamp: ccfb.timestamp };
         let blocks = || ccfb.streams.iter().take(MOST_BLOCKS);
-        let mut news = Vec::new();
+        let mut feedback = Vec::new();
         for (ssrc, sent) in &mut self.sources {
             let mut end = 0;
             for block in blocks().filter(|b| b.ssrc == *ssrc) {
-                end = end.max(heard(sent, block.begin, &block.arrivals, made, &mut news));
+                end = end.max(heard(sent, block.begin, &block.arrivals, made, &mut feedback));
             }
             let passed = sent.range_mut(..end).filter(|e| e.came.is_none());
-            news.extend(passed.filter_map(|e| e.missed(made.timestamp)));
+            feedback.extend(passed.filter_map(|e| e.missed(made.timestamp)));
             while sent.front().is_some_and(|e| e.is_done(now)) {
                 sent.pop_front();
             }
         }
-        news.sort_by_key(|n| (n.left.sent_ns, n.left.flow, n.left.index));
-        Some(news)
+        feedback.sort_by_key(|n| (n.left.sent_ns, n.left.flow, n.left.index));
+        Some(feedback)
     }
 
     /// The receiver's time at which feedback was made; none if its timestamp is not in step.
@@ -141,14 +141,14 @@ impl Ledger {
     }
 }
 
-/// A block of feedback tells of what was sent: news of each packet that it says has come. The place behind the last packet
+/// A block of feedback tells of what was sent: feedback of each packet that it says has come. The place behind the last packet
 /// that it covers. Numbers rise in the order of sending.
 fn heard(
     sent: &mut VecDeque<Entry>,
     begin: u16,
     arrivals: &[Option<ccfb::Arrival>],
     made: Made,
-    news: &mut Vec<PacketFeedback>,
+    feedback: &mut Vec<PacketFeedback>,
 ) -> usize {
     let Some(front) = sent.front().map(|e| e.sequence) else { return 0 };
     let ahead = |number: u16| i32::from(number.wrapping_sub(front) as i16);
@@ -158,7 +158,7 @@ fn heard(
     let start = place(sent, first);
     for entry in sent.range_mut(start..end).filter(|e| e.came != Some(true)) {
         let arrival = arrivals.get(usize::from(entry.sequence.wrapping_sub(begin)));
-        news.extend(arrival.copied().flatten().map(|arrival| entry.arrived(arrival, made)));
+        feedback.extend(arrival.copied().flatten().map(|arrival| entry.arrived(arrival, made)));
     }
     end
 }
@@ -175,15 +175,15 @@ impl Entry {
         let known = (arrival.offset < ccfb::OVER_RANGE).then(|| Time::from(arrival.offset) * SECOND / 1024);
         let arrived_ns = known.map(|ago_ns| made.made_ns.saturating_sub(ago_ns));
         let round_trip_ns = known.map_or(0, |ago_ns| since_ns.saturating_sub(ago_ns).max(0));
-        self.news(true, arrived_ns, round_trip_ns)
+        self.feedback(true, arrived_ns, round_trip_ns)
     }
 
     fn missed(&mut self, timestamp: u32) -> Option<PacketFeedback> {
         let before = *self.missed.get_or_insert(timestamp);
-        (before != timestamp).then(|| self.news(false, None, 0))
+        (before != timestamp).then(|| self.feedback(false, None, 0))
     }
 
-    fn news(&mut self, came: bool, arrived_ns: Option<Time>, round_trip_ns: Time) -> PacketFeedback {
+    fn feedback(&mut self, came: bool, arrived_ns: Option<Time>, round_trip_ns: Time) -> PacketFeedback {
         let corrects = self.came.replace(came).is_some();
         let Left { sent_ns, wire_bytes, .. } = self.left;
         let arrival = rate::Arrival { sent_ns, wire_bytes, arrived_ns, round_trip_ns };
@@ -215,8 +215,8 @@ mod tests {
         Ccfb { sender: 9, streams: vec![Stream { ssrc, begin, arrivals }], timestamp }
     }
 
-    fn indices(news: &[PacketFeedback]) -> Vec<(u32, bool)> {
-        news.iter().map(|n| (n.left.index, n.came)).collect()
+    fn indices(feedback: &[PacketFeedback]) -> Vec<(u32, bool)> {
+        feedback.iter().map(|n| (n.left.index, n.came)).collect()
     }
 
     // [RFC 8888 §3.1] [RFC 8888]
@@ -224,14 +224,14 @@ mod tests {
     fn each_packet_is_told_of_once_with_times_of_the_receiver() {
         let mut l = ledger([65_534, 65_535, 0, 1]);
         let all = [Some(512), Some(256), Some(0)];
-        let news = l.told(600 * MS, &ccfb(5 * SECOND_UNITS, 7, 65_534, &all)).unwrap();
-        assert_eq!(indices(&news), [(0, true), (1, true), (2, true)]);
-        let arrived: Vec<_> = news.iter().map(|n| n.arrival.arrived_ns.unwrap()).collect();
+        let feedback = l.told(600 * MS, &ccfb(5 * SECOND_UNITS, 7, 65_534, &all)).unwrap();
+        assert_eq!(indices(&feedback), [(0, true), (1, true), (2, true)]);
+        let arrived: Vec<_> = feedback.iter().map(|n| n.arrival.arrived_ns.unwrap()).collect();
         assert_eq!(arrived, [-500 * MS, -250 * MS, 0], "from the first feedback on");
-        assert_eq!(news[0].arrival.round_trip_ns, 100 * MS, "without what it waited there");
+        assert_eq!(feedback[0].arrival.round_trip_ns, 100 * MS, "without what it waited there");
         assert_eq!(l.told(600 * MS, &ccfb(5 * SECOND_UNITS, 7, 65_534, &all)), Some(vec![]));
-        let news = l.told(900 * MS, &ccfb(6 * SECOND_UNITS, 7, 1, &[Some(0)])).unwrap();
-        assert_eq!((indices(&news), news[0].arrival.arrived_ns), (vec![(3, true)], Some(SECOND)));
+        let feedback = l.told(900 * MS, &ccfb(6 * SECOND_UNITS, 7, 1, &[Some(0)])).unwrap();
+        assert_eq!((indices(&feedback), feedback[0].arrival.arrived_ns), (vec![(3, true)], Some(SECOND)));
     }
 
     // [RFC 8888 §3.1]
@@ -251,8 +251,8 @@ mod tests {
     fn a_later_feedback_corrects_what_an_earlier_one_called_lost() {
         let mut l = ledger(0..4);
         let mut told = |timestamp, begin, offsets: &[Option<u16>]| {
-            let news = l.told(0, &ccfb(timestamp, 7, begin, offsets)).unwrap();
-            news.iter().map(|n| (n.left.index, n.came, n.corrects)).collect::<Vec<_>>()
+            let feedback = l.told(0, &ccfb(timestamp, 7, begin, offsets)).unwrap();
+            feedback.iter().map(|n| (n.left.index, n.came, n.corrects)).collect::<Vec<_>>()
         };
         assert_eq!(told(10, 0, &[None, Some(0)]), [(1, true, false)]);
         assert_eq!(told(11, 0, &[None, Some(0), Some(0)]), [(0, false, false), (2, true, false)]);
@@ -288,8 +288,8 @@ mod tests {
     fn the_clock_begins_anew_when_nothing_is_in_step_for_a_second() {
         let mut l = ledger(0..3);
         let mut arrived = |now, timestamp, begin| {
-            let news = l.told(now, &ccfb(timestamp, 7, begin, &[Some(0)]))?;
-            news[0].arrival.arrived_ns
+            let feedback = l.told(now, &ccfb(timestamp, 7, begin, &[Some(0)]))?;
+            feedback[0].arrival.arrived_ns
         };
         assert_eq!(arrived(0, 7200 * SECOND_UNITS, 0), Some(0), "a forged one is the first");
         let told = [100, 600, 1099].map(|ms| arrived(ms * MS, ms as u32 * SECOND_UNITS / 1000, 1));
@@ -320,9 +320,10 @@ mod tests {
     #[test]
     fn a_packet_may_have_come_at_a_time_that_nobody_knows() {
         let mut l = ledger(0..2);
-        let news = l.told(0, &ccfb(10, 7, 0, &[Some(ccfb::OVER_RANGE), Some(ccfb::UNAVAILABLE)])).unwrap();
-        assert!(news.iter().all(|n| n.came && n.arrival.arrived_ns.is_none()));
-        assert_eq!(news.len(), 2);
+        let feedback =
+            l.told(0, &ccfb(10, 7, 0, &[Some(ccfb::OVER_RANGE), Some(ccfb::UNAVAILABLE)])).unwrap();
+        assert!(feedback.iter().all(|n| n.came && n.arrival.arrived_ns.is_none()));
+        assert_eq!(feedback.len(), 2);
     }
 
     #[test]

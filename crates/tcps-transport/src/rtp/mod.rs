@@ -32,7 +32,7 @@ mod waiting;
 
 use crate::{
     channel::{ChannelContext, Side},
-    params::{Make, Mtu, Overhead, Params, TransportError},
+    params::{Mtu, Overhead, Params, Transport, TransportError},
     reassembly::PATIENCE_NS,
     udp::MAX_SAMPLE_BYTES,
 };
@@ -46,7 +46,7 @@ use settings::Settings;
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output},
     ids::FlowId,
-    param::{Entry, Params as _},
+    param::{Draws, Entry, Params as _},
     sample::Meta,
     seed::Stream,
     time::Time,
@@ -58,7 +58,7 @@ use tcps_wire::{
 use waiting::Waiting;
 
 /// In a scenario.
-pub(crate) const ENTRY: Entry<Make> = Entry {
+pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 15,
     name: "rtp",
     doc: "one RTP source per flow, RTP and RTCP on one port",
@@ -68,7 +68,8 @@ pub(crate) const ENTRY: Entry<Make> = Entry {
         settings::Given::TABLE,
         settings::CONGESTION,
     ]),
-    make: |params, side, ctx| Ok(Box::new(Rtp::from_params(params, side, ctx)?)),
+    draws: Draws::Yes,
+    make: Transport::of(|params, side, ctx| Ok(Box::new(Rtp::from_params(params, side, ctx)?))),
 };
 
 /// An endpoint of the `rtp` transport.

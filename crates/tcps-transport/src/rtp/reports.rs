@@ -288,7 +288,7 @@ impl Reports {
             SR | RR => self.report(at, &Report::parse(packet)?, outbound, inbound),
             sdes::SDES => {
                 for chunk in sdes::parse(packet)?.iter().filter(|c| c.cname().is_some()) {
-                    self.hear(at, chunk.ssrc);
+                    self.note(at, chunk.ssrc);
                     inbound.iter_mut().for_each(|i| i.announce(chunk.ssrc));
                 }
             }
@@ -318,7 +318,7 @@ impl Reports {
         Ok(())
     }
 
-    fn hear(&mut self, at: Time, ssrc: u32) {
+    fn note(&mut self, at: Time, ssrc: u32) {
         if self.members.len() < 256 || self.members.contains_key(&ssrc) {
             self.members.insert(ssrc, at);
         }
@@ -326,7 +326,7 @@ impl Reports {
 
     // [RFC 3550 §6.4.1] [RFC 3550]
     fn report(&mut self, at: Time, report: &Report, outbound: &[Outbound], inbound: &mut [Inbound]) {
-        self.hear(at, report.ssrc);
+        self.note(at, report.ssrc);
         if let Some(info) = &report.sender {
             inbound.iter_mut().for_each(|i| i.reported(at, report.ssrc, info));
         }

@@ -25,7 +25,7 @@ pub(super) struct Ack<'a> {
 /// What an acknowledgement tells.
 #[derive(Debug)]
 pub(super) struct Found {
-    pub(super) news: AckSummary,
+    pub(super) summary: AckSummary,
     pub(super) has_advanced: bool,
     pub(super) is_duplicate: bool,
     /// A block told that a repeat arrived twice.

@@ -22,13 +22,13 @@ impl Sender {
         let grown = !is_old && self.take_window(ack);
         let is_duplicate = !is_old && !has_advanced && !ack.has_content && !grown;
         let (blocks, duplicated) = self.take_duplicate(ack);
-        let (news, delivered_then) = self.take_numbers(now, ack, blocks);
-        let found = Found { news, has_advanced, is_duplicate, duplicated };
-        self.take_round_trips(now, ack, &found.news);
+        let (summary, delivered_then) = self.take_numbers(now, ack, blocks);
+        let found = Found { summary, has_advanced, is_duplicate, duplicated };
+        self.take_round_trips(now, ack, &found.summary);
         self.rack.widen(delivered_then, self.delivered);
         self.judge_probe(ack, &found);
         let is_dubious = !found.has_advanced && !ack.has_content && !grown
-            || found.news.sacked
+            || found.summary.sacked
             || found.duplicated
             || ack.has_mark
             || self.recovery.phase() != Phase::Open;
@@ -63,7 +63,7 @@ impl Sender {
             Phase::Loss => self.recovery.high,
             _ => 0,
         };
-        let (mut news, mut delivered_then) = (AckSummary::default(), 0);
+        let (mut summary, mut delivered_then) = (AckSummary::default(), 0);
         let rack = &mut self.rack;
         // Behind a gap a stamp is not that of the segment which arrived.
         let mut arrived = |s: &Sent, echo_ns| {
@@ -72,22 +72,22 @@ impl Sender {
         };
         for &(start, end) in blocks {
             if start < end && start >= self.acked && end <= self.sent_to {
-                self.board.sack((start, end), before_timeout, &mut news, &mut |s| arrived(s, None));
+                self.board.sack((start, end), before_timeout, &mut summary, &mut |s| arrived(s, None));
             }
         }
         if ack.position > self.acked {
             let (position, echo_ns) = (ack.position, ack.echo_ns);
-            self.board.acknowledge(position, before_timeout, &mut news, &mut |s| arrived(s, echo_ns));
+            self.board.acknowledge(position, before_timeout, &mut summary, &mut |s| arrived(s, echo_ns));
             self.acked = ack.position;
             self.buffer.release(ack.position);
             self.recovery.advanced();
         }
-        self.delivered += u64::from(news.delivered);
-        if let Some(low) = news.reordered {
+        self.delivered += u64::from(summary.delivered);
+        if let Some(low) = summary.reordered {
             let by = self.board.highest().saturating_sub(low).div_ceil(self.limits.segment_bytes);
             self.rack.reordered(by as u32);
         }
-        (news, delivered_then)
+        (summary, delivered_then)
     }
 
     /// The blocks without the first, if that tells of a duplicate, and whether it is of a repeat.
@@ -107,16 +107,16 @@ impl Sender {
     }
 
     // RFC 6298 §3 RFC 7323 §4.1
-    fn take_round_trips(&mut self, now: Time, ack: &Ack<'_>, news: &AckSummary) {
-        let acked = news.acked_sent_ns.filter(|_| !news.repeated);
-        let oldest = acked.or(news.sacked_sent_ns).map(|s| now - s.0);
-        let newest = news.sacked_sent_ns.or(acked).map(|s| now - s.1);
-        let echoed = ack.echo_ns.filter(|_| news.acked).map(|t| now - t);
+    fn take_round_trips(&mut self, now: Time, ack: &Ack<'_>, summary: &AckSummary) {
+        let acked = summary.acked_sent_ns.filter(|_| !summary.repeated);
+        let oldest = acked.or(summary.sacked_sent_ns).map(|s| now - s.0);
+        let newest = summary.sacked_sent_ns.or(acked).map(|s| now - s.1);
+        let echoed = ack.echo_ns.filter(|_| summary.acked).map(|t| now - t);
         if let (Some(smoothed), Some(least)) = (oldest.or(echoed), newest.or(echoed)) {
             self.trips.note_least(now, least);
             self.trips.measured(smoothed, self.acked, self.sent_to);
         }
-        if news.delivered > 0 {
+        if summary.delivered > 0 {
             let (acked, sent_to) = (self.acked, self.sent_to);
             let told = window::Ack { now, rtt_ns: newest.or(echoed), acked, sent_to };
             if self.control.as_mut().is_some_and(|c| c.acknowledged(&told, &self.window)) {
@@ -127,10 +127,10 @@ impl Sender {
 
     fn take_timer(&mut self, now: Time, found: &Found) {
         let first_sent_ns = self.board.first().map(|s| s.sent_ns);
-        let is_later = found.news.sacked_sent_ns.is_some_and(|s| Some(s.0) > first_sent_ns);
+        let is_later = found.summary.sacked_sent_ns.is_some_and(|s| Some(s.0) > first_sent_ns);
         if self.board.is_empty() {
             self.timer = self.timer.filter(|t| matches!(t, Timer::Closed(_)));
-        } else if found.news.acked || found.news.sacked && is_later {
+        } else if found.summary.acked || found.summary.sacked && is_later {
             self.reschedule(now);
         }
     }
@@ -140,13 +140,13 @@ impl Sender {
     fn move_window(&mut self, now: Time, found: &Found, lost: u32) {
         let is_limited = self.is_limited();
         let Some(control) = &mut self.control else { return };
-        let delivered = found.news.delivered;
+        let delivered = found.summary.delivered;
         if self.recovery.is_reducing() {
             let is_good = found.has_advanced && lost == 0;
             self.recovery.proceed(&mut self.window, self.board.in_flight(), delivered, is_good);
             return;
         }
-        let may_grow = found.news.acked || self.rack.has_reordered_much() && delivered > 0;
+        let may_grow = found.summary.acked || self.rack.has_reordered_much() && delivered > 0;
         if !may_grow || !is_limited {
             return;
         }

@@ -35,7 +35,7 @@ impl Sender {
             self.recovery.finish_reduction(&mut self.window);
             self.recovery.end();
             self.recovery.settle(self.has_holes());
-        } else if found.is_duplicate && !found.news.sacked {
+        } else if found.is_duplicate && !found.summary.sacked {
             self.probe = None;
         }
     }
@@ -139,11 +139,11 @@ impl Sender {
             return self.take_back_timeout();
         }
         if self.recovery.is_testing {
-            if found.news.original {
+            if found.summary.original {
                 return self.take_back_timeout();
             }
             if self.sent_to > self.recovery.high {
-                self.recovery.is_testing &= !(found.news.sacked || found.is_duplicate);
+                self.recovery.is_testing &= !(found.summary.sacked || found.is_duplicate);
             } else if found.has_advanced && !is_over {
                 self.recovery.high = self.sent_to;
                 if self.has_new() && self.allowed_to > self.sent_to {

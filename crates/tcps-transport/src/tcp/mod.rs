@@ -34,12 +34,12 @@ use crate::{
     channel::{ChannelContext, ChannelFlow, Side},
     framing::Reader,
     outbox::Outbox,
-    params::{Make, Params, TransportError, MTU, ROOM},
+    params::{Params, Transport, TransportError, MTU, ROOM},
 };
 use tcps_core::{
     endpoint::{Delivery, Ecn, Endpoint, EndpointStats, Input, Output, Transmit},
     ids::FlowId,
-    param::{Entry, Params as _},
+    param::{Draws, Entry, Params as _},
     params,
     sample::Meta,
     seed::Stream,
@@ -80,12 +80,16 @@ params! {
 }
 
 /// In a scenario.
-pub(crate) const ENTRY: Entry<Make> = Entry {
+pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 10,
     name: "tcp",
     doc: "one connection for all flows of the channel",
     params: &[Given::TABLE],
-    make: |params, side, ctx| Ok(Box::new(Tcp::from_params(params, side, ctx)?)),
+    draws: Draws::Yes,
+    make: Transport {
+        encapsulation_bytes: 8 + 20,
+        ..Transport::of(|params, side, ctx| Ok(Box::new(Tcp::from_params(params, side, ctx)?)))
+    },
 };
 
 impl Tcp {

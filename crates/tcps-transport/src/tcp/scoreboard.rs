@@ -98,21 +98,21 @@ impl Scoreboard {
         &mut self,
         position: u64,
         before_timeout: u64,
-        news: &mut AckSummary,
+        summary: &mut AckSummary,
         arrived: Arrived<'_>,
     ) {
         while let Some(first) = self.all.front().copied().filter(|s| s.end <= position) {
             self.all.pop_front();
             self.count(&first, -1);
-            news.acked = true;
-            news.repeated |= first.ever_repeated;
+            summary.acked = true;
+            summary.repeated |= first.ever_repeated;
             if !first.sacked {
-                news.delivered += 1;
+                summary.delivered += 1;
                 arrived(&first);
                 if !first.ever_repeated {
-                    span(&mut news.acked_sent_ns, first.sent_ns);
-                    news.original |= first.end <= before_timeout;
-                    self.note_order(&first, news);
+                    span(&mut summary.acked_sent_ns, first.sent_ns);
+                    summary.original |= first.end <= before_timeout;
+                    self.note_order(&first, summary);
                 }
             }
         }
@@ -127,7 +127,7 @@ impl Scoreboard {
         &mut self,
         range: (u64, u64),
         before_timeout: u64,
-        news: &mut AckSummary,
+        summary: &mut AckSummary,
         arrived: Arrived<'_>,
     ) {
         let mut at = self.all.partition_point(|s| s.start < range.0);
@@ -141,21 +141,21 @@ impl Scoreboard {
             let known = Sent { sacked: true, lost: false, repeated: false, ..segment };
             self.all[at - 1] = known;
             self.count(&known, 1);
-            news.delivered += 1;
-            news.sacked = true;
+            summary.delivered += 1;
+            summary.sacked = true;
             arrived(&segment);
             if !segment.ever_repeated {
-                span(&mut news.sacked_sent_ns, segment.sent_ns);
-                news.original |= segment.end <= before_timeout;
-                self.note_order(&segment, news);
+                span(&mut summary.sacked_sent_ns, segment.sent_ns);
+                summary.original |= segment.end <= before_timeout;
+                self.note_order(&segment, summary);
             }
             self.highest = self.highest.max(segment.end);
         }
     }
 
-    fn note_order(&self, segment: &Sent, news: &mut AckSummary) {
+    fn note_order(&self, segment: &Sent, summary: &mut AckSummary) {
         if segment.start < self.highest {
-            news.reordered = Some(news.reordered.map_or(segment.start, |r| r.min(segment.start)));
+            summary.reordered = Some(summary.reordered.map_or(segment.start, |r| r.min(segment.start)));
         }
     }
 
@@ -307,26 +307,26 @@ mod tests {
     #[test]
     fn what_is_sacked_or_lost_is_not_in_flight_and_what_is_repeated_is() {
         let mut board = ten();
-        let mut news = AckSummary::default();
-        board.sack((31, 61), 0, &mut news, &mut |_| {});
-        assert_eq!((news.delivered, board.in_flight(), board.highest()), (3, 7, 61));
+        let mut summary = AckSummary::default();
+        board.sack((31, 61), 0, &mut summary, &mut |_| {});
+        assert_eq!((summary.delivered, board.in_flight(), board.highest()), (3, 7, 61));
         assert_eq!(board.mark_lost(u64::MAX, |_, s| s.end <= 21), 2);
         assert_eq!((board.in_flight(), board.next_lost()), (5, Some(0)));
         board.repeat(0, 100, 0);
         assert_eq!((board.in_flight(), board.next_lost()), (6, Some(1)));
-        let mut news = AckSummary::default();
-        board.acknowledge(21, 0, &mut news, &mut |_| {});
-        assert_eq!((news.delivered, news.repeated, news.reordered), (2, true, Some(11)));
+        let mut summary = AckSummary::default();
+        board.acknowledge(21, 0, &mut summary, &mut |_| {});
+        assert_eq!((summary.delivered, summary.repeated, summary.reordered), (2, true, Some(11)));
         assert_eq!((board.in_flight(), board.lost(), board.sacked(), board.len()), (5, 0, 3, 8));
     }
 
     #[test]
     fn only_whole_segments_are_sacked_and_a_part_that_is_acknowledged_goes() {
         let mut board = ten();
-        let mut news = AckSummary::default();
-        board.sack((12, 39), 0, &mut news, &mut |_| {});
-        assert_eq!(news.delivered, 1, "21 to 31");
-        board.acknowledge(16, 0, &mut news, &mut |_| {});
+        let mut summary = AckSummary::default();
+        board.sack((12, 39), 0, &mut summary, &mut |_| {});
+        assert_eq!(summary.delivered, 1, "21 to 31");
+        board.acknowledge(16, 0, &mut summary, &mut |_| {});
         assert_eq!(board.first().unwrap().start, 16);
     }
 

@@ -148,9 +148,9 @@ impl Ledger {
         }
         let Some(made_ns) = self.made_ns(ccfb.timestamp) else { return Ok(()) };
         for entry in self.sent.iter_mut().filter(|e| !e.told) {
-            let Some(news) = news(entry, stream, now, made_ns) else { continue };
+            let Some(found) = arrival(entry, stream, now, made_ns) else { continue };
             entry.told = true;
-            tell(news);
+            tell(found);
         }
         while self.sent.front().is_some_and(|e| e.told) {
             self.sent.pop_front();
@@ -177,7 +177,7 @@ fn lost(entry: &Entry) -> rate::Arrival {
 }
 
 /// What a report says of a packet; none if it leaves that open.
-fn news(entry: &mut Entry, stream: &Stream, now: Time, made_ns: Time) -> Option<rate::Arrival> {
+fn arrival(entry: &mut Entry, stream: &Stream, now: Time, made_ns: Time) -> Option<rate::Arrival> {
     let sent_ns = entry.sent_ns;
     let place = entry.number.wrapping_sub(stream.begin);
     let lost = lost(entry);

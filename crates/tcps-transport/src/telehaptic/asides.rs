@@ -128,7 +128,7 @@ impl Asides {
     }
 
     /// Reads a datagram for the controller; what is to be answered, if it is a probe.
-    pub(super) fn hear(
+    pub(super) fn receive(
         &mut self,
         now: Time,
         datagram: &[u8],

@@ -36,7 +36,7 @@ impl Notifier {
 
     /// What the next header says: the delay, and whether that has been told before.
     // [Gokhale 2017: notification]
-    pub(super) fn tell(&mut self) -> (Option<u32>, bool) {
+    pub(super) fn next(&mut self) -> (Option<u32>, bool) {
         let repeated = self.delay_us.is_some() && !self.fresh;
         self.fresh = false;
         (self.delay_us, repeated)
@@ -122,12 +122,12 @@ mod tests {
     #[test]
     fn only_the_newest_delay_is_told_and_once_as_new() {
         let mut n = Notifier::default();
-        assert_eq!(n.tell(), (None, false));
+        assert_eq!(n.next(), (None, false));
         n.measure(15 * MS);
         n.measure(16 * MS + 999);
-        assert_eq!((n.tell(), n.tell()), ((Some(16_000), false), (Some(16_000), true)));
+        assert_eq!((n.next(), n.next()), ((Some(16_000), false), (Some(16_000), true)));
         n.measure(17 * MS);
-        assert_eq!(n.tell(), (Some(17_000), false));
+        assert_eq!(n.next(), (Some(17_000), false));
     }
 
     #[test]

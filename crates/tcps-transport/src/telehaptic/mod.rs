@@ -187,7 +187,7 @@ impl Telehaptic {
         let Some(first) = pending.first() else { return };
         let payload_bytes = pending.payload_bytes();
         let wire_bytes = self.accounting.wire_bytes(payload_bytes, pending.sub_headers(), pending.echoes());
-        let notice = notifier.tell();
+        let notice = notifier.next();
         let output = Output::Transmit(Transmit::new(wire_bytes, first.flow, first.index));
         outbox.push(output, |out| pending.emit(notice, out));
         let packet = Sent {
@@ -212,7 +212,7 @@ impl Telehaptic {
 
     fn datagram(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Result<(), Error> {
         if is_aside(bytes) {
-            let answer = self.asides.hear(now, bytes, self.controller.as_mut())?;
+            let answer = self.asides.receive(now, bytes, self.controller.as_mut())?;
             answer.into_iter().for_each(|aside| self.say(&aside));
             return Ok(());
         }

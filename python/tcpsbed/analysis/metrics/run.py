@@ -149,8 +149,8 @@ TAIL = (
     Metric("assumed_free", "zero-cost stages: they run code, have no cost in the scenario, and so took no"
         " simulated time"),
     Metric("ignored", "keys of the scenario without effect in this world, each with the reason"
-        " (`cores`, `scheduling`, `priority` and `blocking_send` describe cores in"
-        " virtual time; `radio.lena` is for 5G-LENA)", label="Without effect in this world"),
+        " (`cores`, `scheduling` and `priority` describe cores in virtual time;"
+        " `radio.lena` is for 5G-LENA)", label="Without effect in this world"),
     Metric("untried", "sentences: features of this run that were never tested; also on standard error"
         " ([5G-LENA](ns3.md#5g-lena))", label="Never tried"),
     Metric("disturbances", "sentences: what to check before trusting the result. Stalls over 1 ms, skipped"

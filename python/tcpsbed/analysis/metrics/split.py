@@ -5,34 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tcpsbed import _tcps
 from tcpsbed.analysis.metrics.metric import LIST, Metric
 
-PARTS = (
-    "waiting",
-    "working",
-    "delay",
-    "board",
-    "merging",
-    "retransmission",
-    "system",
-    "queueing",
-    "serialisation",
-    "propagation",
-    "radio",
-    "unsplit",
-    "held",
-    "playout",
-)
+PARTS: tuple[str, ...] = tuple(_tcps.PARTS)
 """In the order of a sample's way."""
-
-
-OF_LINKS = {
-    "queueing": "queueing_ns",
-    "serialisation": "serialisation_ns",
-    "propagation": "propagation_ns",
-    "radio": "radio_ns",
-}
-"""Parts that links tell of."""
+OF_NETWORK = ("queueing", "serialisation", "propagation", "radio")
+"""Parts that an emulator reports, over the datagrams that carried the flow."""
 UNSPLIT = (
     ("retransmission", "a node does not know which of its datagrams came"),
     ("system", "of the kernel that sends: the next stamp is that of the kernel that receives"),
@@ -41,10 +20,7 @@ UNSPLIT = (
 )
 """On sockets: what no clock sees both ends of, and why."""
 NO_EMULATOR = (("queueing, serialisation, propagation", "the network between the nodes does not tell"),)
-EMULATOR = (
-    ("propagation", "of links without a rate that packets pass without stopping: they have no account"),
-    ("emulation error", "is in `emulator`, of all packets together"),
-)
+EMULATOR = (("emulation error", "is in `emulator`, of all packets together"),)
 
 
 def _parts(split: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -76,19 +52,19 @@ def _on_sockets(
     if not last or not delay_ns or delay_ns.get("mean") is None:
         return None
     parts = dict.fromkeys(PARTS, 0.0)
+    emulated = [leg for leg in legs if not leg["parts_ns"].keys().isdisjoint(OF_NETWORK)]
+    datagrams = max((leg["samples"] for leg in emulated), default=0)
     for leg in legs:
+        # Of several paths each is taken by some of the datagrams.
+        share = leg["samples"] / datagrams if leg in emulated else 1.0
         for part, span in leg["parts_ns"].items():
-            parts[part] += span["mean"]
-    hops = [hop for leg in legs for hop in leg["hops"]]
-    packets = max((hop["packets"] for hop in hops), default=0)
-    for hop in hops:
-        for part, key in OF_LINKS.items():
-            parts[part] += hop[key] * hop["packets"] / packets
+            parts[part] += span["mean"] * share
     samples = sum(leg["samples"] for leg in last)
     behind = sum(leg["total_ns"] * leg["samples"] for leg in last) / samples
     total = delay_ns["mean"] + behind
     parts["unsplit"] = total - sum(parts.values())
-    why = (*UNSPLIT, *(EMULATOR if hops else NO_EMULATOR))
+    hops = [hop for leg in legs for hop in leg["hops"]]
+    why = (*UNSPLIT, *(EMULATOR if emulated or hops else NO_EMULATOR))
     return {
         "samples": samples,
         "total_ns": total,
@@ -176,7 +152,7 @@ SPLIT = Metric(
         ),
         Metric(
             "hops",
-            "links; a link without a rate belongs to `propagation` and is not listed",
+            "links with a rate; packets that flows share are listed at the first flow of their channel",
             parts=HOP,
             each=LIST,
             label="True time by link",

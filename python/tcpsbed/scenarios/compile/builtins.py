@@ -30,6 +30,7 @@ _ALLOWED = {
     "hook": "code that can be loaded with these params (tcpsbed docs hooks)",
     "queue": "a queue discipline that can be made with these params (tcpsbed docs scenario)",
     "loss": "a loss model that can be made with these params (tcpsbed docs scenario)",
+    "delay": "a delay model that can be made with these params (tcpsbed docs scenario)",
     "source": "a background source that can be made with these params (tcpsbed docs scenario)",
     "robot": "a robot that can be made with these params (tcpsbed docs scenario)",
     "controller": "a rate controller that can be made with these params (tcpsbed docs transports)",
@@ -93,6 +94,7 @@ def rehearse(scenario: Scenario, key: Key, what: str, name: str, given: dict[str
             "controller": _controller,
             "queue": partial(_tcps.check_network_code, "queue"),
             "loss": partial(_tcps.check_network_code, "loss"),
+            "delay": partial(_tcps.check_network_code, "delay"),
             "source": partial(_tcps.check_network_code, "source"),
         }
         with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:

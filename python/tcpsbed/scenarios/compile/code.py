@@ -107,7 +107,7 @@ def code(
 
 
 def own(book: Book, key: Key, text: str, kind: str, params: dict[str, Any]) -> dict[str, Any]:
-    """A `queue` discipline, `loss` model or background `source` of the user's as the network of a plan names it."""
+    """A `queue` discipline, `loss` or `delay` model or background `source` of the user's, as a plan names it."""
     found = code(book, key, text, kind, params)
     params_plan: dict[str, Any] = found["params"]
     return {"kind": f"{found['name']}:{found['symbol']}"} | params_plan

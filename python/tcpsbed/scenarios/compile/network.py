@@ -15,7 +15,7 @@ from tcpsbed.scenarios.compile.radio import radio
 from tcpsbed.scenarios.compile.spans import dist
 from tcpsbed.scenarios.fields import WrongTable
 from tcpsbed.scenarios.model.entries import OwnCode, is_code
-from tcpsbed.scenarios.model.link import Link, LinkSettings, Loss, Queue
+from tcpsbed.scenarios.model.link import Jitter, Link, LinkSettings, Loss, Queue
 from tcpsbed.scenarios.origin import Key
 from tcpsbed.scenarios.units import shown
 
@@ -164,7 +164,6 @@ class Network:
             self.links.append(accepted(self.book.scenario, key, _tcps.check_link, link))
 
     def _settings(self, found: dict[str, Any], key: Key) -> dict[str, Any]:
-        scenario = self.book.scenario
         plan: dict[str, Any] = {
             k: found[k]
             for k in ("rate_bps", "delay_ns", "medium", "dscp", "duplicate", "corrupt")
@@ -175,8 +174,7 @@ class Network:
         if "loss" in found:
             plan["loss"] = self._loss(found["loss"], (*key, "loss"))
         if "jitter" in found:
-            span = dist(scenario, (*key, "jitter"), found["jitter"].delay)
-            plan["jitter"] = {"delay": span, "reorder": found["jitter"].reorder}
+            plan["jitter"] = self._jitter(found["jitter"], (*key, "jitter"))
         if "outages" in found:
             plan["outages"] = [list(span) for span in found["outages"]]
         if "slots" in found:
@@ -199,6 +197,14 @@ class Network:
         if isinstance(loss, OwnCode):
             return own(self.book, (*key, "kind"), loss.kind, "loss", loss.params)
         return loss.plan
+
+    def _jitter(self, jitter: Jitter, key: Key) -> dict[str, Any]:
+        delay = jitter.delay
+        if isinstance(delay, OwnCode):
+            span = own(self.book, (*key, "kind"), delay.kind, "delay", delay.params)
+        else:
+            span = dist(self.book.scenario, key, delay)
+        return {"delay": span, "reorder": jitter.reorder}
 
     def _opportunities(self, found: dict[str, Any], key: Key) -> list[int]:
         """Moments of delivery: a line is a millisecond, several opportunities in one are several lines (mahimahi)."""

@@ -1,10 +1,11 @@
 """Flows: streams of samples in one direction, their sources and their sinks."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from tcpsbed.nearest import meant
 from tcpsbed.scenarios.fields import BeforeValidator, Called, Discriminator, Field, FiniteFloat
 from tcpsbed.scenarios.model.code import Transport
+from tcpsbed.scenarios.model.entries import entries
 from tcpsbed.scenarios.model.media import Picture, Sound
 from tcpsbed.scenarios.model.table import AnyNames, Table
 from tcpsbed.scenarios.units import (
@@ -180,12 +181,18 @@ Source = Annotated[
 """Where samples come from."""
 
 
+if TYPE_CHECKING:
+    _Policy = str
+else:
+    _Policy = Literal[tuple(entries("playout"))]
+
+
 class Playout(Table):
     """When the last component shows arrived samples, with parameters; a string names it alone."""
 
     extra: ClassVar[bool] = True
     shorthand: ClassVar[str | None] = "kind"
-    kind: Literal["hold", "fixed", "ramjee", "moon", "queue", "overwrite", "updateable"]
+    kind: _Policy
     """The policy."""
 
     def _check(self) -> None:
@@ -243,7 +250,7 @@ class Flow(Table):
     """
     blocking_send: bool = False
     """Whether a sample waits at its component until the first link has taken the previous sample. This also
-    holds behind a `delay`. On a real clock the key has no effect.
+    holds behind a `delay`.
     """
     buffers: int | None = Field(None, ge=1, le=1_000_000)
     """How many samples may be between source and first link at once. The source skips a sample if no buffer is

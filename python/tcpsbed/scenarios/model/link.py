@@ -2,9 +2,21 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+from tcpsbed import door
 from tcpsbed.nearest import meant
-from tcpsbed.scenarios.fields import BeforeValidator, Called, Field, Refusal
-from tcpsbed.scenarios.model.entries import Chosen, OwnCode, is_code, keys, kinds, name_of, with_own
+from tcpsbed.scenarios.fields import BeforeValidator, Called, Discriminator, Field, Refusal, Tag
+from tcpsbed.scenarios.model.entries import (
+    Chosen,
+    OwnCode,
+    choices,
+    entries,
+    is_code,
+    keys,
+    kind_of,
+    kinds,
+    name_of,
+    with_own,
+)
 from tcpsbed.scenarios.model.radio import Radio
 from tcpsbed.scenarios.model.span import FILES, Span
 from tcpsbed.scenarios.model.table import Table
@@ -96,11 +108,27 @@ else:
 """Loss: a share, the name of code of your own, or a table with a kind."""
 
 
+def _delay(value: Any) -> Any:
+    """Its kind may be the name that a package gave to code."""
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(kind, str) or kind in entries("delay") or is_code(kind):
+        return value
+    if not is_code(named := door.named("delay", kind)):
+        raise refuse(f'found the kind "{kind}"', choices("delay", list(entries("delay")), kind))
+    return value | {"kind": named}
+
+
+_WHICH = Discriminator(lambda value: "own" if is_code(kind_of(value)) else "built in")
+_Delay = Annotated[
+    Annotated[Span, Tag("built in")] | Annotated[OwnCode, Tag("own")], _WHICH, BeforeValidator(_delay)
+]
+
+
 class Jitter(Table):
     """Extra delay per packet."""
 
-    delay: Span
-    """Distribution of the delay."""
+    delay: _Delay
+    """Distribution of the delay, or a delay model of your own."""
     reorder: bool = False
     """Whether packets may overtake each other. If not, a packet waits for the previous one, so the mean delay
     grows.
@@ -108,6 +136,8 @@ class Jitter(Table):
 
 
 def _jitter(value: Any) -> Any:
+    if isinstance(value, str) and (is_code(value) or is_code(door.named("delay", value))):
+        return {"delay": {"kind": value}}
     if isinstance(value, dict) and ({"kind"} | FILES.keys()) & value.keys():
         return {"delay": {k: v for k, v in value.items() if k != "reorder"}} | (
             {"reorder": value["reorder"]} if "reorder" in value else {}

@@ -1,9 +1,6 @@
-use super::{
-    attach::Attach,
-    words::{asked, say},
-};
+use super::{attach::Attach, words::say};
 use crate::real::{
-    events::Steered,
+    events::{asked, Steered},
     session::{Addresses, Files, SessionLoop},
 };
 use serde_json::{json, Value};

@@ -17,7 +17,7 @@
 //!   from a node; what the emulator refuses is among the errors of its report
 //! > {"op":"stop"}                                                          (or the end of input)
 //! < {"op":"done","reports":[…]}
-//! < {"op":"failed","kind":"world","error":"…"}                            as `RunError::told` has it
+//! < {"op":"failed","kind":"world","error":"…"}                            as `RunError::report` has it
 //! ```
 
 mod attach;
@@ -25,7 +25,6 @@ mod loops;
 mod words;
 
 pub use attach::Attach;
-pub use words::asked;
 
 use super::{emulator::Emulator, replayer::Replayer, session::Files};
 use crate::os::namespace;
@@ -58,7 +57,7 @@ pub fn serve(input: impl BufRead + Send + 'static, output: &mut dyn Write, attac
             say(output, &json!({"op": "done", "reports": reports}));
         }
         Err(e) => {
-            let mut failed = json!(e.told());
+            let mut failed = json!(e.report());
             failed["op"] = "failed".into();
             say(output, &failed);
             return false;

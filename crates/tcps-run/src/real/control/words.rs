@@ -17,8 +17,8 @@ use std::{
     path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
 };
-use tcps_core::ids::{ChannelId, ComponentId, NodeId};
-use tcps_plan::{Action, Background, EventPlan, Plan, RunError};
+use tcps_core::ids::{ChannelId, NodeId};
+use tcps_plan::{Background, Plan, RunError};
 
 /// What is to be prepared.
 #[derive(Deserialize)]
@@ -127,43 +127,6 @@ impl<I: BufRead + Send + 'static> Lines<I> {
             stop.store(true, Ordering::Relaxed);
         });
     }
-}
-
-/// An event that a node, or what lies between the nodes, is asked for while it runs, with its number in rows.
-pub fn asked(plan: &Plan, node: Option<NodeId>, line: &Value) -> Result<(u32, EventPlan), RunError> {
-    let mut table = line.as_object().cloned().unwrap_or_default();
-    table.remove("op");
-    let number = table.remove("number").and_then(|n| u32::try_from(n.as_u64()?).ok());
-    let Some(number) = number.filter(|n| *n as usize >= plan.events.len()) else {
-        return Err(RunError::config(format!(
-            "control: event: found \"number\": {}; allowed: {} and more, since the plan has those below, as in \
-             \"number\": {1}",
-            line["number"],
-            plan.events.len()
-        )));
-    };
-    table.entry("at_ns").or_insert(0.into());
-    let event: EventPlan =
-        serde_json::from_value(table.into()).map_err(|e| RunError::config(format!("control: event: {e}")))?;
-    plan.check_event(&event)?;
-    let of = |component: ComponentId| plan.components[component].node;
-    let whose = match event.action {
-        Action::Flow { flow, .. } => plan.flows[flow].path.first().map(|v| of(v.component)),
-        Action::Component { component, .. } => Some(of(component)),
-        Action::Clock { node, .. } => Some(node),
-        Action::Link { .. } | Action::Reroute | Action::Traffic { .. } => None,
-    };
-    if whose != node {
-        let name = |n: Option<NodeId>| n.map_or("the network", |n| plan.nodes[n].name.as_str());
-        return Err(RunError::config(format!(
-            "control: event {:?}: found an action of {} at {}; allowed: flow (at its first component), component, \
-             clock of a node there, link, reroute, traffic at the network",
-            event.name,
-            name(whose),
-            name(node)
-        )));
-    }
-    Ok((number, event))
 }
 
 /// Says a line.

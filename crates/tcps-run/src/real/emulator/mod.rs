@@ -8,8 +8,9 @@
 //! TAP devices that are the links between Mininet's switches, or none, where another program holds the devices: what
 //! is left then is to start that program, tell it of events, ask it for queues, and hear how it ends.
 
+mod scenario;
 mod taps;
-mod world;
+mod transits;
 
 use crate::{
     carrier::{Carrier, ForeignSpec},
@@ -20,6 +21,7 @@ use crate::{
     kernel_tcp,
     os::ring::Producer,
 };
+use scenario::{report, ScenarioHost};
 use serde_json::Value;
 use std::{
     fs::File,
@@ -29,7 +31,6 @@ use std::{
 use tcps_core::{ids::LinkId, time::Time};
 use tcps_net::ForeignCode;
 use tcps_plan::{report::Report, Isolation, Plan, RunError};
-use world::{report, World};
 
 const RING_ROWS: u64 = 1 << 15;
 
@@ -125,8 +126,8 @@ impl<'a> Emulator<'a> {
         let ways = plan.channels.iter().flat_map(|c| [(0, c.a.0, c.b.0), (0, c.b.0, c.a.0)]);
         let real = &plan.real;
         let pace = Pace { waiting: real.waiting, spin_ns: real.spin_ns, realtime: real.realtime };
-        let world = World::new(plan, self.ring, stop, steering);
-        let ended = Engine::new(world, ports, network, Accounts::new(ways, false), start, pace).run();
+        let host = ScenarioHost::new(plan, self.ring, stop, steering);
+        let ended = Engine::new(host, ports, network, Accounts::new(ways, false), start, pace).run();
         Ok(report(ended, &names, |link| wired.is_none_or(|w| w.carries(LinkId(link)))))
     }
 }

@@ -90,7 +90,7 @@ impl Dialogue {
     }
 
     /// Bytes that came at `now`. What they tell goes to `told`, each with the bytes that it took on the line.
-    pub fn hear(&mut self, now: Time, bytes: &[u8], told: &mut Vec<(usize, LineEvent)>) {
+    pub fn receive(&mut self, now: Time, bytes: &[u8], told: &mut Vec<(usize, LineEvent)>) {
         for &byte in bytes {
             let body = match self.reader.take(byte) {
                 None => continue,
@@ -122,8 +122,8 @@ impl Dialogue {
         match repr {
             Repr::Answer { of, entry_us, work_ns, payload, .. } => {
                 let stamps = (entry_us, Time::from(work_ns));
-                self.answer(now, of, stamps, payload, |news| {
-                    told.push((length, LineEvent::BoardEvent(news)))
+                self.answer(now, of, stamps, payload, |event| {
+                    told.push((length, LineEvent::BoardEvent(event)))
                 });
             }
             Repr::Safe { values, .. } => {

@@ -57,7 +57,7 @@ impl SerialLine {
         let mut bytes = [0; 512];
         while monotonic_ns() - begun < limit_ns {
             let n = self.port.read(&mut bytes).map_err(|e| self.closed(&e))?;
-            self.dialogue.hear(monotonic_ns(), &bytes[..n], &mut self.told);
+            self.dialogue.receive(monotonic_ns(), &bytes[..n], &mut self.told);
             if self.told.drain(..).any(|t| is_it(&t.1)) {
                 return Ok(true);
             }

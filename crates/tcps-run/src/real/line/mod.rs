@@ -110,11 +110,11 @@ impl Lines {
         programs.nth(place - ports).is_some_and(Firmware::listen)
     }
 
-    /// Does what is due, and puts what boards have told into `news`, with their numbers.
-    pub fn work(&mut self, now: Time, news: &mut Vec<(usize, BoardEvent)>) {
+    /// Does what is due, and puts the events of boards into `events`, with their numbers.
+    pub fn work(&mut self, now: Time, events: &mut Vec<(usize, BoardEvent)>) {
         for (number, line) in self.lines.iter_mut().enumerate() {
             if let Some(line) = line {
-                line.work(now, |n| news.push((number, n)));
+                line.work(now, |event| events.push((number, event)));
             }
         }
     }
@@ -205,7 +205,7 @@ impl SerialLine {
             match self.port.read(&mut bytes) {
                 Ok(0) => break,
                 Ok(n) => {
-                    self.dialogue.hear(monotonic_ns(), &bytes[..n], &mut self.told);
+                    self.dialogue.receive(monotonic_ns(), &bytes[..n], &mut self.told);
                     self.told.drain(..).for_each(|(bytes, told)| self.up.put(now, bytes, told));
                 }
                 Err(e) => {
@@ -226,14 +226,14 @@ impl SerialLine {
         self.told.drain(..).for_each(|(bytes, told)| self.up.put(now, bytes, told));
         while let Some(told) = self.up.take(now) {
             match told {
-                LineEvent::BoardEvent(news) => tell(self.in_run_time(news)),
+                LineEvent::BoardEvent(event) => tell(self.in_run_time(event)),
                 LineEvent::Counts(_) | LineEvent::Ready => {}
             }
         }
     }
 
-    fn in_run_time(&self, news: BoardEvent) -> BoardEvent {
-        match news {
+    fn in_run_time(&self, event: BoardEvent) -> BoardEvent {
+        match event {
             BoardEvent::Answered { job, entry_ns, exit_ns, bytes } => {
                 let (entry_ns, exit_ns) = (entry_ns - self.start, exit_ns - self.start);
                 BoardEvent::Answered { job, entry_ns, exit_ns, bytes }
@@ -331,9 +331,9 @@ mod tests {
     }
 
     fn told(line: &mut SerialLine, now: Time) -> Vec<BoardEvent> {
-        let mut news = Vec::new();
-        line.work(now, |n| news.push(n));
-        news
+        let mut events = Vec::new();
+        line.work(now, |event| events.push(event));
+        events
     }
 
     #[test]

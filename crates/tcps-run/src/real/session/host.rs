@@ -44,7 +44,7 @@ pub(super) struct RealHost {
     outcomes: Vec<Outcome>,
     pub lines: Lines,
     /// What boards have told, on its way to the node.
-    news: Vec<(usize, BoardEvent)>,
+    board_events: Vec<(usize, BoardEvent)>,
     pub sockets: Vec<Socket>,
     pub streams: Vec<Stream>,
     /// A frame of a stream.
@@ -82,7 +82,7 @@ impl RealHost {
             crew,
             outcomes: Vec::new(),
             lines,
-            news: Vec::new(),
+            board_events: Vec::new(),
             sockets: sockets.all,
             streams,
             frame: Vec::new(),
@@ -91,7 +91,7 @@ impl RealHost {
             aside_senders: peers.aside_senders,
             unsent: 0,
             send: histogram(),
-            legs: Legs::default(),
+            legs: Legs::new(plan, id),
             received: None,
             spare: Spare::default(),
             stamp_to_loop: histogram(),
@@ -166,12 +166,12 @@ impl RealHost {
             return;
         }
         let now = self.clock.now();
-        let mut news = std::mem::take(&mut self.news);
-        self.lines.work(now, &mut news);
-        for (board, news) in news.drain(..) {
-            node.hear(self.clock.now(), board, news, self);
+        let mut events = std::mem::take(&mut self.board_events);
+        self.lines.work(now, &mut events);
+        for (board, event) in events.drain(..) {
+            node.handle_board(self.clock.now(), board, event, self);
         }
-        self.news = news;
+        self.board_events = events;
     }
 
     /// Sends a datagram, and notes how long that took.
@@ -211,7 +211,7 @@ impl Host for RealHost {
         bytes: &[u8],
         datagram: &Transmit,
     ) -> Time {
-        self.legs.transmit(now, channel, datagram);
+        self.legs.transmit(now, channel, datagram, bytes);
         let (dscp, ecn) = (datagram.dscp.unwrap_or_default(), datagram.ecn);
         match self.routes[usize::from(channel)] {
             Some((s, peer, _)) => {

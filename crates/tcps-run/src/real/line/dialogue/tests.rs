@@ -22,12 +22,12 @@ fn answer(number: u16, of: u16, entry_ns: Time, work_ns: u32) -> Vec<u8> {
 
 fn heard(dialogue: &mut Dialogue, now: Time, line: &[u8]) -> Vec<BoardEvent> {
     let mut told = Vec::new();
-    dialogue.hear(now, line, &mut told);
-    let news = told.into_iter().filter_map(|t| match t.1 {
-        LineEvent::BoardEvent(news) => Some(news),
+    dialogue.receive(now, line, &mut told);
+    let events = told.into_iter().filter_map(|t| match t.1 {
+        LineEvent::BoardEvent(event) => Some(event),
         _ => None,
     });
-    news.collect()
+    events.collect()
 }
 
 #[test]
@@ -38,8 +38,10 @@ fn moments_of_the_board_are_told_in_our_time() {
         let of = ride(&mut dialogue, sent, i as u32);
         let (entry, work) = (sent + DELAY_NS, 50_000);
         let back = entry + Time::from(work) + DELAY_NS;
-        let news = heard(&mut dialogue, back, &answer(i as u16, of, entry, work));
-        let [BoardEvent::Answered { job, entry_ns, exit_ns, bytes }] = &news[..] else { panic!("{news:?}") };
+        let events = heard(&mut dialogue, back, &answer(i as u16, of, entry, work));
+        let [BoardEvent::Answered { job, entry_ns, exit_ns, bytes }] = &events[..] else {
+            panic!("{events:?}")
+        };
         assert_eq!((*job, &bytes[..]), (i as u32, &[9][..]));
         assert!((entry_ns - entry).abs() <= 2_000 && exit_ns - entry_ns == 50_000, "{i}: {entry_ns} {entry}");
     }
@@ -52,9 +54,9 @@ fn moments_of_the_board_are_told_in_our_time() {
 fn an_answer_tells_that_earlier_samples_are_lost() {
     let mut dialogue = Dialogue::default();
     let numbers: Vec<u16> = (0..3).map(|job| ride(&mut dialogue, 0, job)).collect();
-    let news = heard(&mut dialogue, MS, &answer(5, numbers[2], MS / 2, 0));
-    assert_eq!(news[..2], [BoardEvent::Lost { job: 0 }, BoardEvent::Lost { job: 1 }]);
-    assert!(matches!(news[2], BoardEvent::Answered { job: 2, .. }));
+    let events = heard(&mut dialogue, MS, &answer(5, numbers[2], MS / 2, 0));
+    assert_eq!(events[..2], [BoardEvent::Lost { job: 0 }, BoardEvent::Lost { job: 1 }]);
+    assert!(matches!(events[2], BoardEvent::Answered { job: 2, .. }));
     assert_eq!(heard(&mut dialogue, MS, &answer(6, numbers[0], MS / 2, 0)), [], "it is too late for that");
     assert_eq!(heard(&mut dialogue, MS, &answer(9, numbers[0], MS / 2, 0)), []);
     assert_eq!((dialogue.late(), dialogue.damage().missing, dialogue.damage().unknown), (2, 2, 0));
@@ -111,8 +113,8 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-fn answered(news: &BoardEvent) -> Option<u32> {
-    match news {
+fn answered(event: &BoardEvent) -> Option<u32> {
+    match event {
         BoardEvent::Answered { job, .. } => Some(*job),
         BoardEvent::Lost { .. } | BoardEvent::Safe(_) => None,
     }
@@ -128,7 +130,7 @@ struct Conversation {
     there: VecDeque<(u16, u32)>,
     last: Vec<u8>,
     jobs: u32,
-    news: Vec<BoardEvent>,
+    events: Vec<BoardEvent>,
     /// Jobs that were answered in time, and undamaged.
     answered: Vec<u32>,
 }
@@ -175,25 +177,25 @@ impl Conversation {
 
     /// Damaged bytes may have a right checksum: then they are an answer as any. The zero ends them where damage took theirs.
     fn hears_what_may_be_chance(&mut self, line: &[u8]) {
-        let before = self.news.len();
+        let before = self.events.len();
         self.hears(&[line, &[0]].concat());
-        let answered = self.news[before..].iter().filter_map(answered);
+        let answered = self.events[before..].iter().filter_map(answered);
         self.answered.extend(answered);
     }
 
     fn hears(&mut self, line: &[u8]) {
         let mut told = Vec::new();
-        self.dialogue.hear(self.now, line, &mut told);
+        self.dialogue.receive(self.now, line, &mut told);
         self.take(told);
     }
 
     fn take(&mut self, told: Vec<(usize, LineEvent)>) {
         for (_, told) in told {
-            if let LineEvent::BoardEvent(news) = told {
-                if let BoardEvent::Answered { entry_ns, exit_ns, .. } = news {
+            if let LineEvent::BoardEvent(event) = told {
+                if let BoardEvent::Answered { entry_ns, exit_ns, .. } = event {
                     assert!(0 <= entry_ns && entry_ns <= exit_ns && exit_ns <= self.now);
                 }
-                self.news.push(news);
+                self.events.push(event);
             }
         }
     }
@@ -209,13 +211,13 @@ proptest! {
         let mut told = Vec::new();
         conversation.dialogue.give_up(None, &mut told);
         conversation.take(told);
-        let Conversation { news, answered, jobs, .. } = conversation;
-        let told: Vec<u32> = news.iter().filter_map(|n| match n {
+        let Conversation { events, answered, jobs, .. } = conversation;
+        let told: Vec<u32> = events.iter().filter_map(|n| match n {
             BoardEvent::Answered { job, .. } | BoardEvent::Lost { job } => Some(*job),
             BoardEvent::Safe(_) => None,
         }).collect();
         prop_assert_eq!(told, (0..jobs).collect::<Vec<u32>>());
-        let arrived: Vec<u32> = news.iter().filter_map(self::answered).collect();
+        let arrived: Vec<u32> = events.iter().filter_map(self::answered).collect();
         prop_assert_eq!(arrived, answered);
     }
 

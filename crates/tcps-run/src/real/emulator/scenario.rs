@@ -1,13 +1,13 @@
 //! The network of a scenario as the host of an engine: its events, samples of its queues, and rows of what happens in it.
 
+use super::transits::Transits;
 use crate::{
     carrier::Carrier,
-    emu::{Between, Ended, Host, Layers},
+    emu::{Between, Datagram, Ended, EngineHost, Layers, Transit},
     network_rows,
     os::ring::Producer,
     real::{
-        control::asked,
-        events::{Events, Steered},
+        events::{asked, Events, Steered},
         session::DRAIN_NS,
     },
 };
@@ -28,8 +28,8 @@ use tcps_plan::{
     Action, EventPlan, Plan,
 };
 
-/// A scenario between its nodes, until its end or until it is stopped.
-pub(super) struct World<'a> {
+/// A scenario as the host of the engine between its nodes, until its end or until it is stopped.
+pub(super) struct ScenarioHost<'a> {
     plan: &'a Plan,
     ring: Producer,
     stop: &'a AtomicBool,
@@ -37,13 +37,15 @@ pub(super) struct World<'a> {
     events: Events,
     probe_at: Time,
     errors: Vec<String>,
+    transits: Transits,
 }
 
-impl<'a> World<'a> {
+impl<'a> ScenarioHost<'a> {
     /// Of a plan, with rows in a ring.
     pub fn new(plan: &'a Plan, ring: Producer, stop: &'a AtomicBool, steering: Receiver<Value>) -> Self {
         let probe_at = if plan.queue_probe_ns.is_some() { 0 } else { NEVER };
-        Self { plan, ring, stop, steering, events: Events::new(plan), probe_at, errors: Vec::new() }
+        let (events, transits) = (Events::new(plan), Transits::new(plan));
+        Self { plan, ring, stop, steering, events, probe_at, errors: Vec::new(), transits }
     }
 
     fn apply(&mut self, number: u32, event: &EventPlan, b: &mut Between<'_>) {
@@ -77,7 +79,7 @@ impl<'a> World<'a> {
     }
 }
 
-impl Host for World<'_> {
+impl EngineHost for ScenarioHost<'_> {
     fn goes_on(&mut self, now: Time, network: &Layers) -> bool {
         self.ring.beat();
         !self.stop.load(Ordering::Relaxed)
@@ -117,6 +119,10 @@ impl Host for World<'_> {
         row.iter().for_each(|row| self.ring.push(row));
     }
 
+    fn arrived(&mut self, datagram: &Datagram, transit: &Transit) {
+        self.transits.add(datagram, transit);
+    }
+
     fn passed(&mut self, passage: &Passage) {
         network_rows::hop(passage).iter().for_each(|row| self.ring.push(row));
     }
@@ -128,14 +134,23 @@ impl Host for World<'_> {
     }
 }
 
-/// What is told of a world at its end: of vertices by these names, and of those links that it carries.
-pub(super) fn report(ended: Ended<World<'_>>, names: &[String], carries: impl Fn(u16) -> bool) -> Report {
+/// What is told of a run at its end: of vertices by these names, and of those links that it carries.
+pub(super) fn report(
+    ended: Ended<ScenarioHost<'_>>,
+    names: &[String],
+    carries: impl Fn(u16) -> bool,
+) -> Report {
     let Ended { host, mut network, accounts, stamps, own, cpu_ns, .. } = ended;
     let mut report = Report { errors: host.errors, ..Report::default() };
     let (links, traffic) = network.accounts();
     let carried = (0..).zip(links).filter(|(number, _)| carries(*number));
     report.accounts(carried.map(|(_, link)| link).collect(), traffic);
-    report.hops(host.plan, &network.hops());
+    let hops = network.hops();
+    // A foreign network tells nothing.
+    if !hops.is_empty() {
+        report.hops(host.plan, &hops);
+        report.legs(host.plan, &host.transits.finish());
+    }
     report.errors.extend(network.failures());
     report.errors.extend(network.failure().map(str::to_owned));
     report.interrupted = network.failure().is_some();
@@ -163,7 +178,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use tcps_core::record::RECORD_BYTES;
 
-    /// What a world of one link, whose plan has these events, says after its first turn and these lines.
+    /// What the emulator of one link, whose plan has these events, says after its first turn and these lines.
     fn told(events: &Value, lines: &[Value]) -> (Vec<String>, Vec<Record>) {
         let plan: Plan = serde_json::from_value(json!({
             "name": "p", "seed": 1, "duration_ns": 1, "sessions": ["a"], "components": [], "flows": [],
@@ -172,21 +187,22 @@ mod tests {
             "events": events,
         }))
         .unwrap();
-        let place = std::env::temp_dir().join(format!("tcps-world-{}-{}", std::process::id(), lines.len()));
+        let place =
+            std::env::temp_dir().join(format!("tcps-scenario-{}-{}", std::process::id(), lines.len()));
         let stop = AtomicBool::new(false);
         let (steer, steering) = channel();
         lines.iter().for_each(|line| steer.send(line.clone()).unwrap());
-        let mut world = World::new(&plan, Producer::create(&place, 16).unwrap(), &stop, steering);
+        let mut host = ScenarioHost::new(&plan, Producer::create(&place, 16).unwrap(), &stop, steering);
         let mut network = Layers::new(Carrier::new(&plan, None, true, &mut Disk).unwrap());
         let mut accounts = Accounts::new([], false);
         let (network, accounts) = (&mut network, &mut accounts);
-        world.act(Between { now: 0, latest: 0, network, accounts, clients: 0 });
+        host.act(Between { now: 0, latest: 0, network, accounts, clients: 0 });
         let mut bytes = Vec::new();
         Consumer::open(&place).unwrap().drain(&mut bytes);
         std::fs::remove_file(&place).unwrap();
         let rows =
             bytes.chunks_exact(RECORD_BYTES).map(|b| Record::from_bytes(b.try_into().unwrap()).unwrap());
-        (world.errors, rows.collect())
+        (host.errors, rows.collect())
     }
 
     fn change(link: u16) -> Value {

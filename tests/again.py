@@ -88,8 +88,8 @@ class Witness:
 
 _WORDS = pytest.StashKey[list[str]]()
 """What the tries before failed with."""
-_SEEN = pytest.StashKey[bool]()
-"""Whether the loop was late in one of its tries."""
+_SEEN = pytest.StashKey[str]()
+"""What the loop last saw in one of its tries; "" where the machine was quiet in all."""
 _CALM = pytest.StashKey[bool]()
 """Whether it has failed while nothing disturbed it."""
 _LOAD = pytest.StashKey[str]()
@@ -142,7 +142,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     load, module = witness.load, _module(item)
     if module is not None:
         load = module.stash[_LOAD] = load or module.stash.get(_LOAD, "")
-    item.stash[_SEEN] = item.stash.get(_SEEN, False) or bool(load)
+    seen = item.stash[_SEEN] = load or item.stash.get(_SEEN, "")
     failed = next((report for report in reports if report.when != "teardown" and _failed(report)), None)
     if failed is not None and (why := _why(failed, load, item.stash)):
         told = item.config.stash.setdefault(_TOLD, [])
@@ -156,8 +156,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
             return bool(item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem))
         told.append(f"[again] {item.nodeid}: given up: {why}")
         reason = _words(failed) if failed.skipped else ""
-        if failed.failed and len(set(before)) > 1 and item.stash.get(_SEEN, False):
-            reason = f"Skipped: the machine was too loaded to measure on, {TRIES} times"
+        if failed.failed and len(set(before)) > 1 and seen:
+            reason = f"Skipped: the machine was too loaded to measure on, {TRIES} times: {seen}"
         if reason:
             failed.outcome, failed.longrepr = "skipped", (str(item.path), item.location[1], reason)
     for report in reports:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Looks for known vulnerabilities: of the crates in Cargo.lock (cargo-deny, RustSec), of the Python pins (pip-audit, PyPI).
 # Where an advisory database cannot be reached, or a tool is not there, it says so and goes on; what it finds fails.
+# Continuous integration runs it with cargo-deny (.github/workflows/ci.yml).
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PATH:$HOME/.cargo/bin"
@@ -8,7 +9,7 @@ status=0
 skipped() { printf '[audit] SKIPPED %s: %s\n' "$1" "$2"; }
 
 if ! command -v cargo-deny >/dev/null; then
-  skipped crates 'needs cargo-deny (cargo install cargo-deny --locked)'
+  skipped crates 'needs cargo-deny (cargo install cargo-deny --version 0.20.2 --locked), which .github/workflows/ci.yml installs'
 elif ! timeout 120 cargo deny --log-level error fetch db; then
   skipped crates 'the RustSec advisory database could not be fetched'
 else

@@ -8,6 +8,7 @@ one line: number, title, what was measured, and ok, FALSE, or why it was skipped
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -128,6 +129,38 @@ def check_in_shared_memory(folder: Path) -> str:
     holds(done.returncode == 0 and "Traceback" not in done.stderr, done.stderr[-160:])
     holds(not [p for p in memory.glob("tcpsbed*") if p.name not in before], "something was left in /dev/shm")
     return "console-arm checked, nothing left in /dev/shm"
+
+
+def each_part_once(_: Path) -> str:
+    """The steps of ``.ci/run`` differ, and every mix of marks is in one part of the Python tests."""
+    script = re.sub(r"^.*?\n\n", "", (ROOT / ".ci/run").read_text(), flags=re.S)
+    steps = re.findall(r"^tools/timed\.sh '[^']+' \d+ (.+)$", script, re.M)
+    holds(len(steps) == len(set(steps)) > 0, f"a step twice: {steps}")
+    holds(
+        {"make test", "tools/test_rest.sh"} <= set(steps) and "make test-all" not in steps, f"steps: {steps}"
+    )
+    text = (ROOT / "tools/python_tests.sh").read_text()
+    clock = re.search(r"^clock='(.+)'$", text, re.M)
+    parts = dict(re.findall(r"^(quick|long|alone)\)(.*?)(?=^\S+\)|\Z)", text, re.M | re.S))
+    holds(
+        clock is not None and set(parts) == {"quick", "long", "alone"},
+        "tools/python_tests.sh has other parts",
+    )
+    counts = dict.fromkeys(parts, 0)
+    for marks in itertools.product((False, True), repeat=4):
+        names = dict(zip(("realtime", "interop", "beside", "slow"), marks, strict=True))
+        if names["beside"] and not (names["realtime"] or names["interop"]):
+            continue  # tests/conftest.py refuses it
+        takers = [part for part, body in parts.items() if taken(body.replace("$clock", clock[1]), names)]
+        holds(len(takers) == 1, f"a test with {names} is in {takers}")
+        counts[takers[0]] += 1
+    return f"{len(steps)} steps, each once; mixes of marks in each part of the Python tests: {counts}"
+
+
+def taken(body: str, names: dict[str, bool]) -> bool:
+    """Whether one of the selections in a part of the script takes a test with these marks."""
+    selections = re.findall(r'(?:-m|^ *beside \w+) "([^"]+)"', body, re.M)
+    return any(eval(one, {"__builtins__": {}}, names) for one in selections)
 
 
 def lowest_rust(_: Path) -> str:

@@ -54,7 +54,7 @@ tcpsbed reproduce gokhale2017   # measures the rows of one work again
 
 [Published experiments](reproduce.md#what-a-verdict-means) explains verdicts, basis and reference, and [when
 tolerances were set](reproduce.md#when-tolerances-were-set). Results may be older than this version: `docs/results`
-has the commit of each. This page is generated: `tools/scoreboard.py --take reproduced` keeps new results and writes it.
+has the date of each. This page is generated: `tools/scoreboard.py --take reproduced` keeps new results and writes it.
 """
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,6 +46,22 @@ def one_line(text: str) -> str:
     return printable(text).replace("\n", "\\n")
 
 
+MOST_SHOWN = 80
+"""Letters that a message shows of a long text from the user."""
+# A word of 300 letters or more, without the quotes and marks at its end: no key and no value that was meant is so long.
+_ENDLESS = re.compile(rf"(\S{{{MOST_SHOWN}}})\S{{220,}}?([\"';:,)\]]*)(?!\S)")
+
+
+def brief(text: str) -> str:
+    """Text from the user within a message: the beginning of a long one."""
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+
+
+def cut(message: str) -> str:
+    """A message with the beginning of each endless word only."""
+    return _ENDLESS.sub(r"\1…\2", message)
+
+
 class TcpsbedError(Exception):
     """An error that the user can correct.
 
@@ -75,7 +92,7 @@ class TcpsbedError(Exception):
         self.line = line
         self.key = key
         self.allowed = allowed
-        super().__init__(printable(self.text + (f"; allowed: {allowed}" if allowed else "")))
+        super().__init__(printable(self.text + (f"; allowed: {cut(allowed)}" if allowed else "")))
 
     @property
     def text(self) -> str:
@@ -83,7 +100,7 @@ class TcpsbedError(Exception):
         place = self.file or ""
         if place and self.line is not None:
             place += f":{self.line}"
-        return ": ".join(part for part in (place, self.key, self.found) if part)
+        return ": ".join(part for part in (place, cut(self.key or ""), cut(self.found)) if part)
 
     @property
     def parts(self) -> tuple[str, str, str | None]:

@@ -92,7 +92,15 @@ class Fault:
                 return int(children[0])
         raise AssertionError("no process of a robot")
 
-    def run(self, act: Callable[[], None]) -> dict[str, Any]:
+    def change(self, *pairs: tuple[str, str]) -> None:
+        """Has another text in the scenario in place of each of these."""
+        text = self.file.read_text()
+        for old, new in pairs:
+            assert old in text, old
+            text = text.replace(old, new)
+        self.file.write_text(text)
+
+    def run(self, act: Callable[[], None], world: str = "real") -> dict[str, Any]:
         """The result of the run, also where it ends with an error."""
         begun = False
 
@@ -104,16 +112,20 @@ class Fault:
             return True
 
         try:
-            folder.run(scenarios.load(self.file), world="real", out=self.out, progress=progress)
+            folder.run(scenarios.load(self.file), world=world, out=self.out, progress=progress)
         except TcpsbedError as error:
             print(error)
         return json.loads((self.out / "result.json").read_text())
 
+    def rows(self, kind: str) -> np.ndarray:
+        """The rows of a kind."""
+        rows = open_records(self.out / "records.bin")
+        return np.asarray(rows[rows["kind"] == 1 + KINDS.index(kind)])
+
     def states(self) -> list[str]:
         """The states that the supervisor went through."""
-        rows = open_records(self.out / "records.bin")
         names = ["normal", "degraded", "hold", "safe stop", "recovering"]
-        return [names[row["detail"]] for row in rows[rows["kind"] == 1 + KINDS.index("state")]]
+        return [names[row["detail"]] for row in self.rows("state")]
 
     def steps(self) -> np.ndarray:
         """How far the follower was sent in each period."""
@@ -131,11 +143,11 @@ def test_a_node_that_was_stopped_for_a_while_judges_the_gap_before_it_acts(
         os.kill(fault.follower(), signal.SIGCONT)
 
     result = fault.run(stall)
-    rows = open_records(fault.out / "records.bin")
-    stops = rows[(rows["kind"] == 1 + KINDS.index("state")) & (rows["detail"] == 3)]
+    states = fault.rows("state")
+    stops = states[states["detail"] == 3]
     assert len(stops) == 1 and stops["value"][0] > 2.4e9, "the age at the stop is that of the gap"
-    states = fault.states()
-    assert states[states.index("safe stop") + 1] == "recovering", states
+    names = fault.states()
+    assert names[names.index("safe stop") + 1] == "recovering", names
     assert fault.steps().max() <= STEP
     assert not any("disk" in said or "capture" in said for said in result["errors"]), result["errors"]
     assert result["robots"][0]["watchdog"] >= 1, "the robot did not wait for its node"
@@ -169,8 +181,7 @@ def test_a_robot_that_dies_or_is_stopped_ends_the_run(
     assert time.monotonic() - at[0] < 20
     assert result["interrupted"] and any(said in error for error in result["errors"]), result["errors"]
     assert any("tactile-teleoperator failed at" in error for error in result["errors"])
-    rows = open_records(fault.out / "records.bin")
-    died, states = (rows[rows["kind"] == 1 + KINDS.index(kind)] for kind in ("died", "state"))
+    died, states = fault.rows("died"), fault.rows("state")
     assert len(died) == 1 and states["detail"][-1] == 2, "it holds"
     assert states["time"][-1] - died["time"][0] < 20e6, "at the next tick"
     assert fault.steps().max() <= STEP

@@ -276,6 +276,27 @@ def test_a_bad_override_has_one_message_that_names_it(tmp_path: Path, override: 
     )
 
 
+@pytest.mark.parametrize(
+    "override",
+    [
+        ".".join(["a"] * 50_000) + "=1",
+        "HUGE=1",
+        "HUGE",
+        "flows.HUGE.rate='1 Hz'",
+        "flows.kinematic.HUGE=1",
+        "flows.kinematic.rate=HUGE",
+        "flows.kinematic.transport={ kind = 'HUGE' }",
+        "components.HUGE='edge'",
+        "measure.echo=['HUGE']",
+    ],
+)
+def test_a_huge_override_is_named_by_its_beginning(tmp_path: Path, override: str) -> None:
+    override = override.replace("HUGE", "h" * 50_000)
+    message = refusal(tmp_path, FLOW, override)
+    assert message.startswith(f"--set {override[:80]}…: ") and "; allowed: " in message
+    assert len(message) < 700 and max(map(len, message.split())) <= 90
+
+
 def test_a_number_of_more_digits_than_python_writes_is_refused(tmp_path):
     file = tmp_path / "long.toml"
     file.write_text(f'include = "{shipped.find("quickstart")}"\n[links.access]\ndscp = 0x{"f" * 4500}\n')

@@ -12,10 +12,12 @@ from typer.testing import CliRunner
 from watch import until
 
 from tcpsbed import proxy
+from tcpsbed.analysis.delivered import Margin
 from tcpsbed.cli.app import app
 from tcpsbed.proxy import door, verdict
 
 PORT = "[ADDRESS:]PORT=HOST:PORT"
+UNREAD = "IPv6 extension headers, later fragments or encryption"
 PROXY = {
     "an unknown profile": (["--profile", "ltee", "0=127.0.0.1:9"], "did you mean lte"),
     "a profile that is a folder": (["--profile", "/", "0=127.0.0.1:9"], "/"),
@@ -104,6 +106,13 @@ def test_a_proxy_through_which_nothing_passed_proves_nothing() -> None:
     done = CliRunner().invoke(app, [*words, "--json"])
     end = json.loads(done.stdout.splitlines()[-1])
     assert (done.exit_code, end["good"], end["broken"]) == (3, None, [verdict.NOTHING])
+
+
+@pytest.mark.parametrize(("unread", "note"), [(0, None), (1, "1 packet"), (70, "70 packets")])
+def test_the_verdict_counts_packets_whose_port_cannot_be_read(unread: int, note: str | None) -> None:
+    outcome = {"doors": [], "own": {"unread": unread}, "errors": []}
+    last = verdict.told(outcome, Margin()).splitlines()[-1]
+    assert last == (f"not read: the port of {note}: {UNREAD}" if note else verdict.NOTHING)
 
 
 def test_packets_that_were_still_inside_are_counted() -> None:

@@ -19,7 +19,7 @@ from textwrap import shorten
 from typing import Any
 
 from tcpsbed import inputs, shipped
-from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.errors import ConfigError, DataError, brief
 from tcpsbed.nearest import close_match, meant
 from tcpsbed.scenarios.explain import explain
 from tcpsbed.scenarios.fields import WrongTable
@@ -277,7 +277,7 @@ def _assignment(text: str) -> dict[str, Any]:
             return inputs.toml(f"{key}={candidate}")
         except (ValueError, RecursionError):
             continue
-    raise ConfigError(f'found "{key}", which is not a key', file=place_of(text), allowed=allowed)
+    raise ConfigError(f'found "{brief(key)}", which is not a key', file=place_of(text), allowed=allowed)
 
 
 def _encodable(text: str) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import ConfigError, brief
 
 Key = tuple[str | int, ...]
 Place = tuple[str, int | None]
@@ -40,7 +40,7 @@ def option(name: str, key: str, value: object) -> Option:
 
 def place_of(override: str) -> str:
     """Where an override was written."""
-    return override.typed if isinstance(override, Option) else f"{OVERRIDE}{override}"
+    return override.typed if isinstance(override, Option) else f"{OVERRIDE}{brief(override)}"
 
 
 def dotted(key: Key) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal, Overflow
 from typing import Annotated, Any
 
+from tcpsbed.errors import brief
 from tcpsbed.nearest import meant
 from tcpsbed.scenarios.fields import AfterValidator, BeforeValidator, Called, Refusal, WithJsonSchema
 
@@ -29,7 +30,6 @@ SAMPLE_BYTES = 16_000_000
 """Largest sample or frame (`tcps_transport::udp::MAX_SAMPLE_BYTES`)."""
 DRIFT_PPB = 100_000_000
 """Largest drift of a clock: 10 %, what an uncalibrated RC oscillator of a microcontroller may have."""
-_SHOWN = 80
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def shown(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, str):
         text = value if value.isprintable() else json.dumps(value)[1:-1]
-        return f'"{text}"' if len(text) <= _SHOWN else f'"{text[:_SHOWN]}…"'
+        return f'"{brief(text)}"'
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list):
@@ -112,7 +112,7 @@ def shown(value: Any) -> str:
         text = str(value)
     except ValueError:  # a whole number of more digits than Python writes
         text = hex(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return brief(text)
 
 
 def plain_digits(value: Any) -> str:

@@ -280,9 +280,9 @@ def _apart(scenario: Scenario, world: str) -> None:
 
 
 def _report(folder: Path) -> Path:
-    from tcpsbed.views import html
+    from tcpsbed.studio import freeze
 
-    return html.write(folder)
+    return freeze.write(folder)
 
 
 def _tell(opened: RunFolder, place: Place, report: Path | None, *, as_json: bool, quiet: bool) -> None:

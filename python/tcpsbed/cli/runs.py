@@ -110,7 +110,7 @@ def compare(
 
 def report(folder: Folder, force: Force = False) -> None:
     """Writes report.html again; first recovers a run whose process died."""
-    from tcpsbed.views import html
+    from tcpsbed.studio import freeze
 
     if results.is_unfinished(folder):
         from tcpsbed.runs import recovery
@@ -119,7 +119,7 @@ def report(folder: Folder, force: Force = False) -> None:
         print(f"tcpsbed: {_recovered(folder)}", file=sys.stderr)
     opened(folder)
     with documents.trusted(folder), results.tended(folder, writes=["report.html"], force=force):
-        page = html.write(folder)
+        page = freeze.write(folder)
     print(page)
 
 

@@ -2,6 +2,7 @@
 
 ```text
 browser ── GET /report?token=… ──► report.html of the run, when it is over
+        ── GET /more.json?token=… ──► what that has and this page has not: tables, distributions
         ── GET /scenario.toml?token=… ──► the scenario with what was done by hand
         ── /live?token=… ──►  {"k": "plan" | "steered" | "bins" | "now" | "asked" | "over", …}     20 a second at most
            {"k": "event", "id": n, "event": {…}} ──► one line of JSON on standard output; answered by "asked"
@@ -25,13 +26,16 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tcpsbed.errors import TcpsbedError
+from tcpsbed.studio import freeze
 from tcpsbed.studio.collector import Collector
 from tcpsbed.studio.facts import FACTS
 from tcpsbed.studio.feed import HEADER, OVER, PLAN, ROWS, SCENARIO, SPLIT, TEXT
 from tcpsbed.studio.sinks.running import Sinks
 from tcpsbed.studio.site import EVERY_S, POLICY, Site
 from tcpsbed.studio.viewers import Viewers
-from tcpsbed.studio.whole import whole
+from tcpsbed.studio.whole import shown, whole
+from tcpsbed.views.folder import open_folder
+from tcpsbed.views.glance import glance
 
 NOW_EVERY_S = 0.25
 """Time between two analyses of the last seconds."""
@@ -108,7 +112,9 @@ class Studio(Site):
         assert self.collector is not None
         self.collector.bins += 1  # the last one is over, too
         self.over, self.numbered = True, self.numbered + 1
-        self.now = json.dumps(whole(summary, self.collector))
+        seen = self.collector
+        told = {"rows": seen.rows, "left_out": seen.left_out, "events": seen.events, "gaps": seen.gaps}
+        self.now = json.dumps(seen.health() | told | whole(summary, shown(seen.plan)))
         told = {key: summary.get(key, []) for key in ("errors", "disturbances", "emulator")}
         report = str(self.report) if self.report.is_file() else ""
         self.messages.append(json.dumps({"k": "over", "report": report} | told))
@@ -140,6 +146,8 @@ class Studio(Site):
         """The report, the scenario, and what the page asks about the scenario's kinds."""
         if path in FACTS:
             return FACTS[path](), "application/json", POLICY
+        if path == "/more.json" and self.over:
+            return json.dumps(freeze.more(*glance(open_folder(self.folder)))), "application/json", POLICY
         if path == "/report" and self.report.is_file():
             return self.report.read_text(encoding="utf-8"), "text/html", ""
         if path == "/scenario.toml":
@@ -197,22 +205,6 @@ class Studio(Site):
                     out.append(self.now)
                     seen = self.numbered
             yield out
-
-
-def shown(plan: dict[str, Any]) -> dict[str, Any]:
-    """What a page needs of a plan."""
-    keys = ("name", "seed", "duration_ns", "nodes", "components", "events")
-    network = {key: plan["network"][key] for key in ("vertices", "links", "traffic")}
-    flows = [
-        {
-            "name": flow["name"],
-            "direction": flow["direction"],
-            "period_ns": flow["period_ns"],
-            "path": [stop["component"] for stop in flow["path"]],
-        }
-        for flow in plan["flows"]
-    ]
-    return {key: plan[key] for key in keys} | {"network": network, "flows": flows}
 
 
 def saved(scenario: str, told: list[dict[str, Any]]) -> str:

@@ -6,6 +6,7 @@ import { $, button, colour, element, faded, paint, short, table } from "./dom.js
 import { bins, columns, middles, running } from "./bins.js";
 import { disturbed, marks, unseen } from "./events.js";
 import { on, run, tell } from "./run.js";
+import { saves } from "./save.js";
 import { follow, keys, look, view, zoom } from "./view.js";
 
 const HEIGHT = 176, EVERY_MS = 200, ROWS = 24;
@@ -52,6 +53,9 @@ function build() {
     });
   chart("Rate delivered (kbit/s)", of("rate_bps", each(1e-3)));
   chart("Packets dropped (1/s)", of("dropped", ({ values }) => values?.map((/** @type {any} */ v) => v / bins.width_s)));
+  chart("Samples lost, by time sent", of("lost", plain));
+  chart("Age of the newest data (ms)", of("age_ms", plain));
+  chart("Samples in a packet", of("fragments", plain));
   const queues = run.plan.network.links.flatMap((/** @type {any} */ link, /** @type {number} */ at) => (link.queue ? [{ label: link.name, at, of: () => columns.queued_bytes?.[at]?.map((/** @type {any} */ v) => v && v / 1e3) }] : []));
   if (queues.length) chart("Queue, longest (kB)", queues.map((/** @type {any} */ line, /** @type {number} */ n) => ({ ...line, at: n })));
 }
@@ -74,7 +78,7 @@ function chart(title, lines) {
   const readout = element("span", { className: "readout" }), place = element("div", { className: "place" });
   const rows = element("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": `${title}: table` });
   const details = element("details", { open: !drawable, ontoggle: draw }, element("summary", {}, "Table"), rows);
-  const figure = element("figure", { tabIndex: drawable ? 0 : -1, role: "group", onkeydown: keys, "aria-label": `${title}. Arrow keys move the window, plus and minus zoom, End follows the run. The values are in the table below.` }, element("figcaption", {}, element("b", {}, title), readout), place, details);
+  const figure = element("figure", { tabIndex: drawable ? 0 : -1, role: "group", onkeydown: keys, "aria-label": `${title}. Arrow keys move the window, plus and minus zoom, End follows the run. The values are in the table below.` }, element("figcaption", {}, element("b", {}, title), readout), place, element("div", { className: "under" }, details));
   $("charts").append(figure);
   const made = { lines, title, figure, readout, table: { details, rows }, plot: /** @type {any} */ (null) };
   charts.push(made);
@@ -93,6 +97,8 @@ function chart(title, lines) {
     bands: lines[0].soft ? [{ series: [1, 3], fill: () => faded(paint(lines[0].at), 0.17) }] : [],
     hooks: { setSelect: [select], setCursor: [() => read(made)], drawClear: [shade], draw: [mark] },
   }, [[], ...lines.map(() => [])], place);
+  figure.lastChild.append(saves(title, made.plot, lines.map((line) => line.label), "time (s)", (n) => 2 * (lines[n].period_s ?? 0) + 2 * bins.width_s));
+  figure.plot = made.plot; // for the browser's console, too
   made.plot.root.setAttribute("aria-hidden", "true");
   made.plot.over.addEventListener("dblclick", () => follow(null));
   made.plot.over.addEventListener("wheel", (/** @type {WheelEvent} */ event) => {
@@ -165,8 +171,9 @@ function read({ plot, lines, readout }) {
   $("at").textContent = at === null || !plot.data[0].length ? "" : `at ${plot.data[0][at].toFixed(2)} s`;
   readout.replaceChildren(...lines.flatMap((line, n) => {
     if (line.flow && hidden.has(line.at)) return [];
-    const value = at === null ? plot.data[n + 1].findLast((/** @type {any} */ v) => v != null) : near(plot.data[n + 1], at);
-    return [element("span", { title: line.label }, element("i", { className: `swatch flow${line.at % 8}${line.soft ? " soft" : ""}` }), line.soft || lines[0].soft || !line.flow ? `${line.label} ` : "", element("b", {}, short(value)))];
+    const known = plot.data[n + 1].findLast((/** @type {any} */ v) => v != null), value = at === null ? known : near(plot.data[n + 1], at);
+    if (known === undefined) return [];
+    return [element("span", { title: line.label }, element("i", { className: `swatch flow${line.at % 8}${line.soft ? " soft" : ""}` }), line.soft || lines[0].soft || !line.flow || (run.over && at === null) ? `${line.label} ` : "", element("b", {}, run.over && at === null ? "" : short(value)))];
   }));
 }
 
@@ -178,13 +185,16 @@ function draw() {
   if (!bins.count) return;
   const began = performance.now();
   for (const chart of charts) {
-    const { plot, lines, table: { details, rows }, title } = chart;
+    const { plot, lines, figure, table: { details, rows }, title } = chart;
     const data = [middles, ...lines.map((line) => line.of() ?? middles.map(() => null))];
+    figure.hidden = lines.every((line, n) => (line.flow && hidden.has(line.at)) || data[n + 1].every((v) => v === null));
+    if (figure.hidden) continue;
     if (details.open && (rows.dataset.shown !== `${view.from} ${view.to}`)) {
       rows.dataset.shown = `${view.from} ${view.to}`;
       rows.replaceChildren(sampled(title, lines, data));
     }
     if (!plot) continue;
+    if (lines[0].soft) plot.bands[0].series[1] = data[3].some((v) => v !== null) ? 3 : 2; // down to the least, or to the mean
     plot.setData(data, false);
     plot.setScale("x", { min: view.from, max: view.to });
     read(chart);

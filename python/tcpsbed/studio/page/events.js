@@ -84,7 +84,7 @@ function show() {
   const moment = (/** @type {Entry} */ entry) => entry.t ?? entry.asked_s ?? entry.told.at_ns / 1e9;
   const shown = entries.toSorted((a, b) => moment(b) - moment(a)).slice(0, 100);
   $("events").replaceChildren(...shown.map((entry) => item(entry, moment(entry), number.get(entry))));
-  if (!shown.length) $("events").append(element("li", { className: "soft" }, "None so far."));
+  if (!shown.length) $("events").append(element("li", { className: "soft" }, run.over ? "None." : "None so far."));
   tell({ k: "marks" });
 }
 

@@ -12,7 +12,7 @@ const STEP = 320, BOX = 152, LINE = 17;
 const FILLS = 0.05, FULL = 0.9;
 
 on("plan", draw);
-on("set", () => bothWays().forEach(({ at }) => ($(`set-${at[0]}`).textContent = bothInWords(at))));
+on("set", () => run.plan.network.vertices.length && bothWays().forEach(({ at }) => ($(`set-${at[0]}`).textContent = bothInWords(at))));
 on("now", fill);
 on("bins", () => run.now && fill());
 
@@ -35,6 +35,8 @@ function placed(heights) {
 
 function draw() {
   const { vertices } = run.plan.network;
+  $("path").parentElement.hidden = !vertices.length;
+  if (!vertices.length) return $("path").replaceChildren();
   const node = (/** @type {string} */ name) => run.plan.nodes.findIndex((/** @type {any} */ n) => n.name === name);
   const inside = vertices.map((/** @type {string} */ name) => run.plan.components.flatMap((/** @type {any} */ c, /** @type {number} */ at) => (node(name) >= 0 && c.node === node(name) ? [{ name: c.name, at }] : [])));
   const place = placed(inside.map((/** @type {any[]} */ list) => 34 + LINE * Math.max(list.length, 1)));
@@ -78,15 +80,16 @@ const shortened = (/** @type {string} */ name) => (name.length > 14 ? `${name.sl
 
 /** A queue that fills makes its link thick and orange, one that is full or cut red; components tell their share. */
 function fill() {
-  if (run.paused || !run.now) return;
+  if (run.paused || !run.now || !run.plan.network.vertices.length) return;
+  const { fullest } = run.now;
   for (const { at, link } of bothWays()) {
-    const limit = link.queue?.limit_bytes, waits = Math.max(0, ...at.map((l) => last(columns.queued_bytes?.[l]) ?? 0));
+    const limit = link.queue?.limit_bytes, waits = Math.max(0, ...at.map((l) => fullest?.[l] ?? last(columns.queued_bytes?.[l]) ?? 0));
     const share = limit ? Math.min(waits / limit, 1) : 0, drops = at.reduce((sum, l) => sum + (run.now.drops?.[l] ?? 0), 0);
     const cut = at.some((l) => !settings[l].up);
     const state = cut || share > FULL || drops ? "full" : share > FILLS ? "fills" : "free";
     $(`wire-${at[0]}`).setAttribute("class", `wire ${state}${cut ? " cut" : ""}`);
     $(`wire-${at[0]}`).style.strokeWidth = 3 + 7 * share;
-    $(`queue-${at[0]}`).textContent = [limit && `queue ${(waits / 1e3).toFixed(1)} of ${+(limit / 1e3).toPrecision(3)} kB`, drops && `${drops} dropped in 10 s`].filter(Boolean).join(", ");
+    $(`queue-${at[0]}`).textContent = [limit && `queue ${fullest ? "at most " : ""}${(waits / 1e3).toFixed(1)} of ${+(limit / 1e3).toPrecision(3)} kB`, drops && `${drops} dropped${run.now.whole ? "" : " in 10 s"}`].filter(Boolean).join(", ");
     $(`queue-${at[0]}`).setAttribute("class", state === "full" ? "s bad" : "s");
   }
   run.plan.components.forEach((/** @type {any} */ component, /** @type {number} */ at) => {

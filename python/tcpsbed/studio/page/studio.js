@@ -1,7 +1,7 @@
 // @ts-check
 // The page of a run that goes on: messages of server.py in, events out. Each panel is a module that asks for its messages (run.js).
 
-import { $, recolour } from "./dom.js";
+import { $ } from "./dom.js";
 import "./bins.js";
 import "./links.js";
 import "./path.js";
@@ -10,6 +10,8 @@ import "./events.js";
 import "./curves.js";
 import "./overview.js";
 import "./health.js";
+import "./plots.js";
+import "./theme.js";
 import { load as loadPresets } from "./steering.js";
 import { load as loadTerms } from "./terms.js";
 import { connect, on, run, tell } from "./run.js";
@@ -38,10 +40,16 @@ on("now", ({ t_s, whole }) => {
   $("clock").textContent = `${t_s.toFixed(1)} s of ${run.plan.duration_ns / 1e9} s`;
   $("progress").style.width = `${Math.min((100 * t_s * 1e9) / run.plan.duration_ns, 100)}%`;
 });
-on("over", ({ report = true }) => {
+on("over", async ({ report = true }) => {
   state("over");
   $("report").href = `/report${location.search}`;
   $("report").hidden = !report;
+  const told = await fetch(`more.json${location.search}`).catch(() => null);
+  if (!told?.ok) return;
+  const more = await told.json();
+  for (const [place, inside] of Object.entries(more.html)) $(place).innerHTML = inside; // made by this page's server, names escaped
+  document.documentElement.classList.add("over");
+  tell(more);
 });
 
 $("pause").onclick = () => {
@@ -50,21 +58,6 @@ $("pause").onclick = () => {
   $("pause").setAttribute("aria-pressed", `${run.paused}`);
   if (!run.paused && run.now) tell(run.now);
 };
-
-const schemes = ["light dark", "light", "dark"], names = ["Theme: system", "Theme: light", "Theme: dark"];
-function theme(/** @type {number} */ number) {
-  document.documentElement.style.colorScheme = schemes[number];
-  $("theme").textContent = names[number];
-  localStorage.setItem("theme", `${number}`);
-  recolour();
-  tell({ k: "theme" });
-}
-$("theme").onclick = () => theme((+(localStorage.getItem("theme") ?? 0) + 1) % 3);
-theme(+(localStorage.getItem("theme") ?? 0) % 3);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-  recolour();
-  tell({ k: "theme" });
-});
 
 if (!("WebSocket" in globalThis)) state("This browser has no WebSocket, which the live page needs. The run's report needs none: it is here when the run is over.");
 else loadTerms().then(connect).then(loadPresets);

@@ -77,13 +77,14 @@ export function sentence() {
   if (run.paused) return;
   const flows = run.now.flows.filter((/** @type {any} */ f) => f.mean_ms !== undefined);
   if (!flows.length) return $("sentence").replaceChildren("Nothing arrived in the last 2 s.");
+  $("big").replaceChildren(...flows.slice(0, 4).map((/** @type {any} */ f) => tile(ms(f.p99_ms), "ms", `${f.name}, p99`)));
+  if (run.now.sentence) return $("sentence").replaceChildren(...run.now.sentence.map((/** @type {[string, string]} */ [className, text]) => (className ? element("b", { className }, text) : text)));
   const worst = flows.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.p99_ms > a.p99_ms ? b : a));
   const split = worst.causes.length ? worst.causes : parts(worst);
   const part = split.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.ms > (a?.ms ?? 0) ? b : a), null);
   const lost = run.now.flows.filter((/** @type {any} */ f) => f.loss > 0.0005);
   const about = part ? [element("b", {}, `${((100 * part.ms) / worst.mean_ms).toFixed(0)} % of the delay of ${worst.name}`), " is ", term(arrow(part.name))] : [element("b", {}, `${worst.name} takes ${ms(worst.mean_ms)} ms`)];
   $("sentence").replaceChildren(...about, "; ", lost.length ? element("b", { className: "bad" }, lost.map((/** @type {any} */ f) => `${percent(f.loss)} of ${f.name} is lost`).join(", ")) : "nothing is lost", ".");
-  $("big").replaceChildren(...flows.slice(0, 4).map((/** @type {any} */ f) => tile(ms(f.p99_ms), "ms", `${f.name}, p99`)));
 }
 
 /** @param {string} value @param {string} unit @param {string} what */

@@ -86,13 +86,13 @@ def _sentence(found: Mapping[str, Sequence[Group]], axes: Sequence[Axis]) -> Sai
     _, flow, (low, first), (high, last) = max(spread, key=lambda one: one[0])
     change = last.against(first, late.name)
     if change is None or numbers.nothing(change.mean, change.half) or high == low:
-        return [("", f"{late.title} of {flow} is not different between these values.")]
+        return [("", f"The {late.title} of {flow} is not different between these values.")]
     where = [
         ", ".join(f"{a.key} = {v}" for a, v in zip(axes, group.values, strict=True))
         for group in (first, last)
     ]
     return [
-        ("much", f"{late.title} of {flow} goes from {late.shown(low)} to {late.shown(high)} {late.unit}"),
+        ("much", f"The {late.title} of {flow} goes from {late.shown(low)} to {late.shown(high)} {late.unit}"),
         ("", f", from {where[0]} to {where[1]}."),
     ]
 

@@ -114,7 +114,9 @@ class Studio(Site):
         self.over, self.numbered = True, self.numbered + 1
         seen = self.collector
         told = {"rows": seen.rows, "left_out": seen.left_out, "events": seen.events, "gaps": seen.gaps}
-        self.now = json.dumps(seen.health() | told | whole(summary, shown(seen.plan)))
+        now = seen.health() | told | whole(summary, shown(seen.plan))
+        now["unseen"] += seen.unseen
+        self.now = json.dumps(now)
         told = {key: summary.get(key, []) for key in ("errors", "disturbances", "emulator")}
         report = str(self.report) if self.report.is_file() else ""
         self.messages.append(json.dumps({"k": "over", "report": report} | told))

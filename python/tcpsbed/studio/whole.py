@@ -63,6 +63,7 @@ def whole(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]
         "t_s": summary.get("ran_s", summary["duration_s"]),
         "flows": [_flow(name, flow, summary) for name, flow in summary["flows"].items()],
         "sentence": sentence(summary),
+        "unseen": [(0, summary["warmup_s"])] if summary.get("warmup_s") else [],
         "drops": [
             links.get(link["name"], {}).get("dropped_packets") or 0 for link in plan["network"]["links"]
         ],
@@ -116,7 +117,6 @@ def messages(
     now = whole(summary, kept) | {
         "events": [{"t_s": one["t_s"], "number": number} for number, one in enumerate(happened)],
         "disturbed": [span for span in spans if None not in span],
-        "unseen": [(0, summary["warmup_s"])] if summary.get("warmup_s") else [],
     }
     return [
         {"k": "plan", "plan": kept},

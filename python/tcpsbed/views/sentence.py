@@ -11,6 +11,8 @@ Said = list[tuple[str, str]]
 """Pieces of a sentence, each with its emphasis: `much`, `bad` or none."""
 LEAST_LOSS = 0.0005
 """A smaller share is told as nothing."""
+MOST_NAMED = 4
+"""Flows whose losses are told one by one."""
 OF_LINKS = ("queueing", "serialisation", "propagation", "radio")
 """Causes that have a link."""
 
@@ -60,20 +62,13 @@ def _loss(summary: Mapping[str, Any]) -> Said:
     if not lost:
         return [("", "nothing is lost")]
     worst = max(lost, key=lambda name: lost[name])
+    shares = [
+        f"{grouped(100 * share, 1 if share >= 0.001 else 2)} % of {name}" for name, share in lost.items()
+    ]
+    if len(shares) > MOST_NAMED:
+        shares = [shares[list(lost).index(worst)], f"less of {len(lost) - 1} other flows"]
+    told = " and ".join(filter(None, (", ".join(shares[:-1]), shares[-1])))
     drops = summary["flows"][worst].get("drops") or {}
     most = max(drops, key=lambda name: drops[name], default="")
-    others = [name for name in lost if name != worst]
-    more = f", less of {_listed(others)}" if others else ""
     at = f", most at {most.partition(' ')[0].rsplit('.', 1)[0]}" if most else ""
-    share = grouped(100 * lost[worst], 1 if lost[worst] >= 0.001 else 2)
-    return [("bad", f"{share} % of {worst} is lost"), ("", f"{at}{more}")]
-
-
-def _listed(names: list[str]) -> str:
-    return (
-        names[0]
-        if len(names) == 1
-        else f"{', '.join(names[:-1])} and {names[-1]}"
-        if len(names) < 4
-        else f"{len(names)} others"
-    )
+    return [("bad", f"{told} {'is' if len(shares) == 1 else 'are'} lost"), ("", at)]

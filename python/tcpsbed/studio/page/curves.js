@@ -88,7 +88,7 @@ function chart(title, lines) {
   // @ts-ignore
   made.plot = new uPlot({
     ...size(),
-    padding: [14, 8, 0, 0],
+    padding: [14, 16, 0, 0],
     cursor: { sync: { key: "studio", setSeries: false, filters: { pub: (/** @type {string} */ type) => type === "mousemove" || type === "mouseleave" } }, drag: { x: true, y: false, setScale: false }, y: false, points: { size: 6 } },
     scales: { x: { time: false, range: () => [view.from, view.to] }, y: { range: (/** @type {any} */ _, /** @type {number} */ low, /** @type {number} */ high) => [Math.min(0, low ?? 0), high > 0 ? high * 1.08 : 1] } },
     axes: [{ ...axis, size: 26, space: 60, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((t) => `${+t.toFixed(3)} s`) }, { ...axis, size: 44, space: 34 }],

@@ -102,5 +102,6 @@ function draw(figure, chart) {
   read();
   figure.lastChild.append(saves(chart.title, plot, chart.labels, chart.xLabel));
   new ResizeObserver(() => plot.setSize(size())).observe(place);
+  figure.plot = plot;
   drawnPlots.push(plot);
 }

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 import sample_run
+from typer.testing import CliRunner
 
 from tcpsbed.analysis import machine
+from tcpsbed.cli.app import app
 from tcpsbed.cli.run import _tell
 from tcpsbed.errors import DataError
 from tcpsbed.results import Place
@@ -240,6 +242,38 @@ def test_compare_takes_the_flows_that_all_runs_have(tmp_path: Path) -> None:
     assert re.search(
         r"delay p50 \(ms\)\s+22\.970\s+25\.880\s+22\.000\s+\+2\.910\s+−0\.970\s+1\.127\s+0\.958", shown
     )
+
+
+def test_differences_within_the_intervals_are_said_to_be_none(tmp_path: Path) -> None:
+    folders = []
+    for name, mean, half in (("a", 3.0, 0.5), ("b", 3.4, 0.4), ("c", 5.0, 0.4)):
+        folders.append(sample_run.write(tmp_path / name))
+        summary = json.loads((folders[-1] / "summary.json").read_text())
+        spread = {"haptic": {"delay_mean_ms": {"n": 3, "mean": mean, "ci95": half}}}
+        summary["across_seeds"]["flows"] = spread
+        (folders[-1] / "summary.json").write_text(json.dumps(summary))
+    shown = compare(folders).split("haptic", 1)[1]
+    assert re.search(r"delay mean .*B: not different from 0\n", shown) and shown.count("not different") == 1
+
+
+def test_comparisons_and_verdicts_are_pages_too(tmp_path: Path) -> None:
+    for name, shift in (("a", 0.0), ("b", 3.0)):
+        sample_run.write(tmp_path / name, shift=shift)
+    page, a, b = (str(tmp_path / name) for name in ("page.html", "a", "b"))
+
+    def cli(*words: str) -> int:
+        return CliRunner().invoke(app, [*words, "--page", page]).exit_code
+
+    assert cli("compare", a, b) == 0
+    found = Path(page).read_text()
+    assert "The delay p99 of kinematic goes" in found and "+2.910" in found
+    assert data_of(found)["charts"][0]["title"] == "Delay of kinematic"
+    Path(page).unlink()
+    assert cli("check-qos", a, "--profile", "telehaptics") == 1
+    assert "limits are broken</b>" in Path(page).read_text() and "FAIL" in Path(page).read_text()
+    Path(page).write_text("mine")
+    assert cli("compare", a, b) == 2
+    assert Path(page).read_text() == "mine"
 
 
 def test_text_tables_are_aligned_and_leave_empty_columns_out() -> None:

@@ -25,6 +25,7 @@ from tcpsbed.views.glance import glance
 from tcpsbed.views.markup import Html, escaped
 from tcpsbed.views.numbers import finite, grouped, ms, seconds, statistic
 from tcpsbed.views.sentence import Said, sentence
+from tcpsbed.views.tables import Table
 
 PAGE = Path(__file__).parent / "page"
 VENDOR = Path(views.__file__).parent / "vendor"
@@ -97,6 +98,25 @@ def more(run: RunFolder, left_out: str = "") -> dict[str, Any]:
     return {"k": "more", "html": html, "charts": sheet.drawn}
 
 
+def table(found: Table, title: str = "") -> Html:
+    """A section with one table."""
+    name = title or found.title
+    anchor = re.sub(r"\W+", "-", name).strip("-").lower()
+    return markup.section(f"of-{anchor}", name, markup.block(markup.table(found.columns, found.rows)))
+
+
+def save(file: Path, content: str, *, force: bool = False) -> None:
+    """Writes a page where a command was told to.
+
+    Raises
+    ------
+    TcpsbedError
+        If the file is one that tcpsbed did not write, without `force`.
+    """
+    results.may_write(file, force=force)
+    results.write_whole(file, content)
+
+
 def page(
     title: str,
     opening: Said,
@@ -110,7 +130,7 @@ def page(
         f'<header><h1>{escaped(title)}</h1><button id="theme" type="button" class="push">Theme: system</button></header>'
         f'<main class="one"><section class="say" aria-label="In short"><p>{said(opening)}</p></section>'
         f'<nav id="contents" aria-label="Contents">{markup.contents(inside)}</nav>'
-        f"<section><h2>Conditions</h2>{markup.facts(facts)}</section>{inside}{markup.terms(inside)}</main>"
+        f"{markup.section('conditions', 'Conditions', markup.facts(facts))}{inside}{markup.terms(inside)}</main>"
     )
     return _document(title, "plain", shown, {"messages": [], "charts": sheet.drawn if sheet else []})
 

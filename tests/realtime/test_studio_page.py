@@ -370,7 +370,8 @@ def test_a_component_dies_lives_again_and_the_run_ends(
         becomes(page, "document.querySelector('#presets [data-preset=wifi-crowded]').ariaPressed === 'true'")
         becomes(page, "!document.querySelector('#report').hidden", 60)
         becomes(page, "/Emulation error .*p99/.test(document.querySelector('#health').textContent)")
-        assert page.is_disabled("#slide-delay")
+        becomes(page, "document.querySelectorAll('#more table').length > 10")
+        assert page.is_hidden("#steer") and page.locator("#spread canvas").count() == 4
         page.click("#report")
         page.wait_for_selector("h1")
         names = [one["name"] for one in json.loads((tmp_path / "out/summary.json").read_text())["events"]]

@@ -8,11 +8,12 @@ from typing import Any
 from tcpsbed.analysis import metrics
 from tcpsbed.analysis.metrics import Metric
 from tcpsbed.clocks import SIMULATED
+from tcpsbed.errors import counted
 from tcpsbed.views import echoes, flows, markup, media, spread, states, tables
 from tcpsbed.views.charts import Sheet
 from tcpsbed.views.folder import RunFolder
 from tcpsbed.views.markup import Html
-from tcpsbed.views.numbers import NONE, count, finite, ms, seconds
+from tcpsbed.views.numbers import NONE, count, finite, ms, place, seconds
 
 HEADER = ("name", "world", "duration_s", "seed", "machine", "promise", "errors", "disturbances")
 """Metrics that are told in words."""
@@ -136,23 +137,22 @@ def banners(summary: dict[str, Any]) -> Html:
 
 
 def health(summary: dict[str, Any]) -> Iterator[tuple[bool, str]]:
-    """Whether the numbers can be trusted, line by line: good or not, and why."""
-    found = [*(summary.get("errors") or ()), *(summary.get("disturbances") or ())]
-    yield from ((False, str(line)) for line in found)
-    if not found:
-        yield True, "Nothing disturbed this run."
-    for path in summary.get("emulator") or ():
-        error = path.get("error_ms") or {}
-        if finite(error.get("p99")) is not None:
-            yield (
-                True,
-                f"Emulation error of {path['path']}: {ms(error.get('p50'))} ms (p50), {ms(error['p99'])} ms (p99)",
-            )
+    """Whether the numbers can be trusted, line by line: good or not, and why; errors and disturbances stand above."""
+    amiss = [
+        counted(len(summary[key]), word)
+        for key, word in (("errors", "error"), ("disturbances", "disturbance"))
+        if summary.get(key)
+    ]
+    yield (False, f"{' and '.join(amiss)}: see above.") if amiss else (True, "Nothing disturbed this run.")
+    errors = {path["path"]: path.get("error_ms") or {} for path in summary.get("emulator") or ()}
+    known = [name for name, error in errors.items() if finite(error.get("p99")) is not None]
+    if known:
+        worst = max(known, key=lambda name: errors[name]["p99"])
+        p50, p99 = ms(errors[worst].get("p50")), ms(errors[worst]["p99"])
+        yield True, f"Emulation error at most {p50} ms (p50) and {p99} ms (p99), on {place(worst)}."
     for clock in summary.get("clocks") or ():
-        yield (
-            True,
-            f"Clock offset of {clock.get('node')}: {ms(clock.get('offset_ms'))} ± {ms(clock.get('bound_ms'))} ms",
-        )
+        offset, bound = ms(clock.get("offset_ms")), ms(clock.get("bound_ms"))
+        yield True, f"Clock offset of {clock.get('node')}: {offset} ± {bound} ms"
 
 
 def marks(summary: dict[str, Any]) -> list[dict[str, Any]]:

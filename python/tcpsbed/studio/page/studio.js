@@ -40,17 +40,22 @@ on("now", ({ t_s, whole }) => {
   $("clock").textContent = `${t_s.toFixed(1)} s of ${run.plan.duration_ns / 1e9} s`;
   $("progress").style.width = `${Math.min((100 * t_s * 1e9) / run.plan.duration_ns, 100)}%`;
 });
-on("over", async ({ report = true }) => {
+on("over", ({ report = true }) => {
   state("over");
   $("report").href = `/report${location.search}`;
   $("report").hidden = !report;
+  finish();
+});
+
+/** The page becomes its report: the tables and distributions come, the sliders go. */
+async function finish() {
   const told = await fetch(`more.json${location.search}`).catch(() => null);
   if (!told?.ok) return;
   const more = await told.json();
   for (const [place, inside] of Object.entries(more.html)) $(place).innerHTML = inside; // made by this page's server, names escaped
   document.documentElement.classList.add("over");
   tell(more);
-});
+}
 
 $("pause").onclick = () => {
   run.paused = !run.paused;
@@ -59,5 +64,8 @@ $("pause").onclick = () => {
   if (!run.paused && run.now) tell(run.now);
 };
 
-if (!("WebSocket" in globalThis)) state("This browser has no WebSocket, which the live page needs. The run's report needs none: it is here when the run is over.");
-else loadTerms().then(connect).then(loadPresets);
+if ("WebSocket" in globalThis) loadTerms().then(connect).then(loadPresets);
+else {
+  state("This browser has no WebSocket, which the live page needs. When the run is over, its tables are here.");
+  finish();
+}

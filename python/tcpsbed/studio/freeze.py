@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import documents, results, views
-from tcpsbed.studio.facts import terms
 from tcpsbed.studio.whole import messages
-from tcpsbed.views import markup, sections
+from tcpsbed.views import glossary, markup, sections
 from tcpsbed.views.charts import Sheet
 from tcpsbed.views.folder import RunFolder, open_folder
 from tcpsbed.views.glance import glance
@@ -175,7 +174,7 @@ def _document(title: str, entry: str, body: str, data: dict[str, Any]) -> str:
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
-    told = json.dumps(data | {"terms": json.loads(terms())}, separators=(",", ":"), allow_nan=False)
+    told = json.dumps(data | {"terms": glossary.meanings()}, separators=(",", ":"), allow_nan=False)
     return (
         '<!doctype html><html lang="en" class="frozen"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'

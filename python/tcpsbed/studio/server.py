@@ -28,6 +28,8 @@ from tcpsbed.errors import TcpsbedError
 from tcpsbed.studio.collector import Collector
 from tcpsbed.studio.facts import FACTS
 from tcpsbed.studio.feed import HEADER, OVER, PLAN, ROWS, SCENARIO, SPLIT, TEXT
+from tcpsbed.studio.ledger import Moments
+from tcpsbed.studio.motion import Motion
 from tcpsbed.studio.sinks.running import Sinks
 from tcpsbed.studio.site import EVERY_S, POLICY, Site
 from tcpsbed.studio.viewers import Viewers
@@ -89,7 +91,7 @@ class Studio(Site):
         with self.lock:
             if kind == PLAN:
                 plan = json.loads(body)
-                self.collector = Collector(plan)
+                self.collector = Collector(plan, Moments.of(self.scenario))
                 self.messages.append(json.dumps({"k": "plan", "plan": shown(plan)}))
             elif kind == ROWS and self.collector is not None:
                 self.zero_s = time.monotonic() - now_s
@@ -121,7 +123,7 @@ class Studio(Site):
     def _pass_on(self, kind: int, body: bytes, now_s: float) -> None:
         """To the sinks."""
         if kind == PLAN:
-            self.sinks.begin(json.loads(body))
+            self.sinks.begin(json.loads(body), self.scenario)
         elif kind == ROWS:
             self.sinks.rows(body[8:], now_s)
         elif kind == TEXT:
@@ -212,7 +214,8 @@ def shown(plan: dict[str, Any]) -> dict[str, Any]:
         }
         for flow in plan["flows"]
     ]
-    return {key: plan[key] for key in keys} | {"network": network, "flows": flows}
+    more = {"network": network, "flows": flows, "motion": Motion(plan).lines}
+    return {key: plan[key] for key in keys} | more
 
 
 def saved(scenario: str, told: list[dict[str, Any]]) -> str:

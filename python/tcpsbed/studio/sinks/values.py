@@ -13,7 +13,7 @@ from tcpsbed.analysis.records import HELD
 
 MOST_AT_ONCE = 5
 """Of the rows of values that come together, about 20 times a second, so many are passed on, evenly spaced."""
-SENSES = {"arm": 3, "tcpsbed.robots.arm": 5, "tcpsbed.robots.pottery": 3}
+SENSES = {"arm": 3, "tcpsbed.robots.arm": 5, "tcpsbed.robots.bench": 5, "tcpsbed.robots.pottery": 3}
 """Number of the first of the tool's x, y, z (m) in what a robot senses. All of these sense a force, x, y, z (N), first."""
 
 

@@ -132,7 +132,10 @@ class Collector:
         self.ticks.add(rows[(rows["kind"] == SENT) & (rows["flow"] < self.flows)])
 
     def _bins(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        return np.clip((rows["time"] / 1e9 / self.width_s).astype(int), 0, MOST_BINS - 1)
+        bins: np.ndarray[Any, Any] = np.clip(
+            (rows["time"] / 1e9 / self.width_s).astype(int), 0, MOST_BINS - 1
+        )
+        return bins
 
     def _reach_s(self) -> float:
         """How long before the last seconds a sample of theirs can have been made."""

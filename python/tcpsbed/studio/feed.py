@@ -220,7 +220,10 @@ class Feed:
         try:
             if self.steering is None:
                 raise WorldError(self.why, allowed="another run")
-            self.asked.append((answer, self.steering.event(**asked["event"])))
+            by = {} if asked.get("by") is None else {"by": f"viewer {asked['by']}"}
+            events = self.steering.event(**asked["event"] | by)
+            answer["event"] = asked["event"] | by | {"name": events[0]["name"]}
+            self.asked.append((answer, events))
         except (TcpsbedError, TypeError, KeyError) as error:
             self._tell(answer | {"refused": one_line(str(error))})
 

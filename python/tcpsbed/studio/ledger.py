@@ -245,7 +245,8 @@ class _Leg:
 
     def missing(self) -> Numbers:
         """By slot: sent with something new, and neither given up nor arrived (or used, where its leg ends)."""
-        return (self.marks & (IS_SENT | IS_GIVEN_UP | IS_REPEATED | self.done)) == IS_SENT
+        missing: Numbers = (self.marks & (IS_SENT | IS_GIVEN_UP | IS_REPEATED | self.done)) == IS_SENT
+        return missing
 
     def _grow(self, top: int) -> None:
         if top < self.head:
@@ -259,7 +260,8 @@ class _Leg:
         self.head = top + 1
 
     def _reached(self, index: Numbers) -> Numbers:
-        return index < self.head + self.size // 2
+        reached: Numbers = index < self.head + self.size // 2
+        return reached
 
     def _slots(self, index: Numbers, time_ns: Numbers) -> tuple[Numbers, Numbers]:
         """Which of the samples are in the window, and their slots."""

@@ -27,16 +27,17 @@ on("plan", ({ plan }) => {
  * @param {Record<string, any>} event @param {string} text @param {() => void} [done] when it was taken @returns {Promise<any>}
  */
 export function ask(event, text, done = () => {}) {
-  const id = crypto.randomUUID(), name = `${text} (viewer ${run.viewers?.you})`;
-  entries.push({ id, name, by: run.viewers?.you, numbers: [], asked_s: run.now?.t_s ?? 0, t: null, refused: "", told: null });
+  const id = crypto.randomUUID();
+  entries.push({ id, name: `${text} (viewer ${run.viewers?.you})`, by: run.viewers?.you, numbers: [], asked_s: run.now?.t_s ?? 0, t: null, refused: "", told: null });
   show();
-  send({ k: "event", id, event: { ...event, name } });
+  send({ k: "event", id, event: { ...event, name: text } });
   return new Promise((answer) => waiting.set(id, (told) => (told.refused || done(), answer(told))));
 }
 
 on("asked", (told) => {
   let entry = entries.find((one) => one.id === told.id);
   if (!entry) entries.push((entry = { id: told.id, name: String(told.event?.name ?? ""), by: told.by, numbers: [], asked_s: null, t: null, refused: "", told }));
+  entry.name = String(told.event?.name ?? entry.name);
   entry.asked_s = told.asked_s ?? entry.asked_s;
   if (told.refused) entry.refused = told.refused;
   else {

@@ -97,6 +97,12 @@ def test_what_a_supervisor_repeats_is_neither_delivered_nor_lost(held: Any) -> N
     assert max(value for value in oldest if value is not None) == pytest.approx(1060, abs=30)
     assert {line["kind"] for line in page.motion.lines} == {"way", "force"}
     assert all(any(value for value in line if value) for line in curves["moved"])
+    ways = [
+        values
+        for values, line in zip(curves["moved"], page.motion.lines, strict=True)
+        if line["kind"] == "way"
+    ]
+    assert max(value for values in ways for value in values if value) < 500, "mm: no force among the places"
 
 
 def test_rows_that_are_missing_make_no_losses(shipped_scenarios: Path, tmp_path: Path) -> None:
@@ -110,3 +116,21 @@ def test_rows_that_are_missing_make_no_losses(shipped_scenarios: Path, tmp_path:
         flow["total"]["lost"] <= run.summary["flows"][flow["name"]]["lost"] + 5
         for flow in made.lately()["flows"]
     )
+
+
+def test_bins_that_late_rows_change_are_told_again(shipped_scenarios: Path, tmp_path: Path) -> None:
+    run = tcpsbed.run(shipped_scenarios / "quickstart.toml", out=tmp_path / "run", set=['duration="3 s"'])
+    plan, moments = plan_of(run)
+    made, late = Collector(plan, moments), []
+    for number, rows in enumerate(blocks(run)):
+        if number == 10:
+            late = rows
+        else:
+            made.add(rows.tobytes(), (number + 1) * 0.05, 0)
+    step = made.steps
+    assert made.changed_since(step) == made.bins
+    before = made.curves_from(0)["delivered"][0]
+    made.add(late.tobytes(), 3.0, 0)
+    first = made.changed_since(step)
+    assert first == 5
+    assert made.curves_from(first)["delivered"][0][0] == pytest.approx(before[5] + 50, abs=2)

@@ -69,6 +69,10 @@ class Collector:
         self.width_s, self.bins = BIN_S, 0
         self.generation = 0
         """How often bins were joined; who has older ones takes all anew."""
+        self.steps = 0
+        """How often rows have come."""
+        self.touched = np.zeros(MOST_BINS, np.int64)
+        """The last of these steps that changed each bin."""
         self.curves = {name: np.zeros((MOST_BINS, self.flows)) for name in SUMS}
         self.curves[LEAST] = np.full((MOST_BINS, self.flows), np.inf)
         for name in (MOST, OLDEST, MERGED):
@@ -76,6 +80,8 @@ class Collector:
         self.moved = np.full((MOST_BINS, len(self.motion.lines)), np.nan)
         self.newest_ns = np.full(self.flows, -1, np.int64)
         """When the newest sample was made that each sink has; -1 before the first."""
+        self.least_bytes: dict[int, int] = {}
+        """The smallest sample of each flow that came."""
         self.merged = np.full(self.flows, -np.inf)
         """Samples that each sender merges into a packet now."""
         self.queued = np.full((MOST_BINS, self.links), np.nan)
@@ -105,13 +111,16 @@ class Collector:
             self.unseen = _joined([*self.unseen, (self.now_s, max(now_s, 0.0))], WINDOW_S)
             self.ticks.forget()
             self.ledger.forget()
-        self.now_s, self.left_out = max(now_s, 0.0), left_out
+        self.now_s, self.left_out, self.steps = max(now_s, 0.0), left_out, self.steps + 1
         rows = np.frombuffer(content, ROW)
         self.rows += len(rows)
         while self.now_s / self.width_s >= MOST_BINS - 1:
             self._join()
         self.bins = max(self.bins, int(self.now_s / self.width_s))
         arrivals = self.ledger.add(rows)
+        for flow in np.unique(arrivals.first["flow"]).tolist():
+            size = int(arrivals.first["size"][arrivals.first["flow"] == flow].min())
+            self.least_bytes[flow] = min(size, self.least_bytes.get(flow, size))
         came = np.bincount(arrivals.first["flow"], minlength=self.flows + 1).astype(float)
         came[self.flows] = arrivals.first["value"].max() / 1e9 if len(arrivals.first) else 0.0
         dropped = rows["point"][(rows["kind"] == DROPPED) & np.isin(rows["detail"], LINK_REASONS)]
@@ -126,6 +135,7 @@ class Collector:
                 queue.append((self.now_s, new))
             while queue[0][0] < self.now_s - kept_s:
                 queue.popleft()
+        self.touched[np.unique(self._bins(rows))] = self.steps
         self._count(rows, self._bins(rows), arrivals)
         self._age(arrivals.renewing)
         self._look(rows, self._bins(rows))
@@ -187,8 +197,9 @@ class Collector:
             ages = (of["time"] - np.maximum(before, self.newest_ns[flow]))[known] / 1e6
             np.maximum.at(self.curves[OLDEST], (self._bins(of[known]), flow), ages)
             self.newest_ns[flow] = max(self.newest_ns[flow], int(made[-1]))
-        here = int(np.clip(self.now_s / self.width_s, 0, MOST_BINS - 1))
-        age = np.where(self.newest_ns >= 0, self.now_s * 1e3 - self.newest_ns / 1e6, -np.inf)
+        last_ns = self.ledger.last_ns  # what came later than the newest row is not known yet
+        here = int(np.clip(last_ns / 1e9 / self.width_s, 0, MOST_BINS - 1))
+        age = np.where(self.newest_ns >= 0, (last_ns - self.newest_ns) / 1e6, -np.inf)
         self.curves[OLDEST][here] = np.maximum(self.curves[OLDEST][here], age)
 
     def _look(self, rows: np.ndarray[Any, Any], bins: np.ndarray[Any, Any]) -> None:
@@ -229,7 +240,13 @@ class Collector:
         for found in (self.queued, self.moved):
             pairs = found.reshape(half, 2, found.shape[1])
             found[:half], found[half:] = np.fmax(pairs[:, 0], pairs[:, 1]), np.nan
+        self.touched[:] = 0
         self.width_s, self.bins, self.generation = 2 * self.width_s, self.bins // 2, self.generation + 1
+
+    def changed_since(self, step: int) -> int:
+        """The first bin that rows have changed after this step: those of a simulated run come late, a block at a time."""
+        changed = np.flatnonzero(self.touched[: self.bins] > step)
+        return int(changed[0]) if len(changed) else self.bins
 
     def curves_from(self, first: int) -> dict[str, Any]:
         """Bins from this one on that are over; by flow and, for queues, by link. Empty ones have no numbers."""
@@ -271,6 +288,7 @@ class Collector:
             _flow(flow)
             | {
                 "rate_hz": float(rates[number]),
+                "least_bytes": self.least_bytes.get(number),
                 "loss": losses[number],
                 "causes": self._causes(flow["name"]),
                 "total": totals[number].told(),
@@ -384,6 +402,7 @@ def _flow(found: dict[str, Any]) -> dict[str, Any]:
         },
         "parts": [
             {"what": part["what"], "name": part["name"], "ms": part["mean_ns"] / 1e6}
+            | ({"least_ms": part["latency_ns"]["min"] / 1e6} if part["latency_ns"] else {})
             for part in segments
             if part["mean_ns"] is not None
         ],

@@ -83,6 +83,11 @@ class Gallery(Site):
             self.folders = {row["folder"] for row in rows if row["shown"]}
             self.told = messages
 
+    def all(self) -> list[str]:
+        """Cards and runs."""
+        with self.lock:
+            return list(self.told)
+
     def news(self, viewer: Any) -> Iterator[list[str]]:
         """Cards and runs, when they have changed."""
         seen = ["", ""]

@@ -3,7 +3,7 @@
 ```text
 browser ── GET /report?token=… ──► report.html of the run, when it is over
         ── GET /scenario.toml?token=… ──► the scenario with what was done by hand
-        ── /live?token=… ──►  {"k": "plan" | "steered" | "bins" | "now" | "asked" | "over", …}     20 a second at most
+        ── /live?token=… ──►  {"k": "plan" | "steered" | "bins" | "events" | "now" | "asked" | "over", …}
            {"k": "event", "id": n, "event": {…}} ──► one line of JSON on standard output; answered by "asked"
            {"k": "ask" | "give" | "keep"} ──► control, answered by "viewers" to all (viewers.py)
 ```
@@ -177,10 +177,19 @@ class Studio(Site):
         else:
             print(json.dumps(asked), flush=True)
 
+    def all(self) -> list[str]:
+        """Messages, bins and numbers."""
+        with self.lock:
+            if self.collector is None:
+                return list(self.messages)
+            events = {"k": "events", "events": self.collector.events}
+            now = [self.now] if self.now else []
+            return [*self.messages, json.dumps(self.collector.curves_from(0)), json.dumps(events), *now]
+
     def news(self, viewer: Any) -> Iterator[list[str]]:
         """Messages, bins that are over, and the newest numbers."""
         number, changes = self.numbers[viewer], -1
-        told, seen, first = 0, 0, 0
+        told, seen, first, step, events = 0, 0, 0, 0, 0
         drawn: tuple[Any, int] = (None, 0)
         while True:
             with self.lock:
@@ -190,8 +199,16 @@ class Studio(Site):
                     out.append(self.viewers.told(number))
                     changes = self.viewers.changes
                 if self.collector is not None:
+                    if drawn[0] is not self.collector:
+                        events = 0
                     if drawn != (self.collector, self.collector.generation):
-                        first, drawn = 0, (self.collector, self.collector.generation)
+                        first, step, drawn = 0, 0, (self.collector, self.collector.generation)
+                    if len(self.collector.events) > events:
+                        more = self.collector.events[events:]
+                        out.append(json.dumps({"k": "events", "events": more}))
+                        events += len(more)
+                    first = min(first, self.collector.changed_since(step))
+                    step = self.collector.steps
                     if self.collector.bins > first:
                         out.append(json.dumps(self.collector.curves_from(first)))
                         first = self.collector.bins
@@ -203,7 +220,7 @@ class Studio(Site):
 
 def shown(plan: dict[str, Any]) -> dict[str, Any]:
     """What a page needs of a plan."""
-    keys = ("name", "seed", "duration_ns", "nodes", "components", "events")
+    keys = ("name", "seed", "duration_ns", "nodes", "components", "events", "queue_probe_ns")
     network = {key: plan["network"][key] for key in ("vertices", "links", "traffic")}
     flows = [
         {

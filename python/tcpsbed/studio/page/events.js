@@ -12,13 +12,12 @@ import { look } from "./view.js";
  */
 /** @type {Entry[]} */ let entries = [];
 /** Answers that are awaited. @type {Map<string, (told: any) => void>} */ const waiting = new Map();
-/** Event rows that were seen. */ let seen = 0;
 /** Numbers that events by hand took. */ let byHand = 0;
 /** @type {{from: number, to: number}[]} */ let stalls = [], gone = [];
 
 on("plan", ({ plan }) => {
   entries = plan.events.map((/** @type {any} */ event, /** @type {number} */ number) => ({ id: "", name: event.name, by: null, numbers: [number], asked_s: null, t: null, refused: "", told: event }));
-  [seen, byHand] = [0, 0];
+  byHand = 0;
   show();
 });
 
@@ -49,12 +48,17 @@ on("asked", (told) => {
   show();
 });
 
+on("events", ({ events }) => happen(events));
 on("now", (told) => {
   stalls = (told.disturbed ?? []).map((/** @type {[number, number]} */ [from, to]) => ({ from, to }));
   gone = (told.unseen ?? []).map((/** @type {[number, number]} */ [from, to]) => ({ from, to }));
-  let more = told.events.length !== seen;
-  seen = told.events.length;
-  for (const { t_s, number } of told.events) {
+  happen(told.events);
+});
+
+/** Events that took place. @param {{t_s: number, number: number}[]} told */
+function happen(told) {
+  let more = false;
+  for (const { t_s, number } of told) {
     const entry = entries.find((one) => one.numbers.includes(number));
     if (!entry || entry.t !== null) continue;
     entry.t = t_s;
@@ -62,10 +66,10 @@ on("now", (told) => {
     if (entry.by === null) apply(entry.told.action);
   }
   if (more) show();
-});
+}
 
 on("over", (told) => {
-  for (const text of [...told.errors, ...told.disturbances]) entries.push({ id: text, name: text, by: null, numbers: [], asked_s: run.now?.t_s ?? 0, t: null, refused: " ", told: null });
+  for (const text of told.errors) entries.push({ id: text, name: text, by: null, numbers: [], asked_s: run.now?.t_s ?? 0, t: null, refused: " ", told: null });
   show();
 });
 

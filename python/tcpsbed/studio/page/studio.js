@@ -12,6 +12,7 @@ import "./overview.js";
 import "./health.js";
 import { load as loadPresets } from "./steering.js";
 import { load as loadTerms } from "./terms.js";
+import { poll, talks } from "./poll.js";
 import { connect, on, run, tell } from "./run.js";
 
 export { ask } from "./events.js"; // for what is shown beside the run
@@ -66,5 +67,12 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   tell({ k: "theme" });
 });
 
-if (!("WebSocket" in globalThis)) state("This browser has no WebSocket, which the live page needs. The run's report needs none: it is here when the run is over.");
-else loadTerms().then(connect).then(loadPresets);
+const MUTE = "This browser has no WebSocket: the page shows the run, with a new look every 2 s, and changes nothing.";
+
+/** As `connect`, for a browser without WebSocket. */
+function look() {
+  tell({ k: "open" });
+  poll((told) => tell(told.k === "steered" ? { ...told, by: false, why: MUTE } : told), () => tell({ k: "closed" }));
+}
+
+loadTerms().then(talks ? connect : look).then(loadPresets);

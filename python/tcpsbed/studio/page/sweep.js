@@ -2,6 +2,7 @@
 // The page of a sweep: a cell for each combination of values, filled as its runs end. Messages of sweep.py in.
 
 import { $, element } from "./dom.js";
+import { poll, talks } from "./poll.js";
 
 /**
  * @typedef {{title: string, unit: string}} Column
@@ -16,12 +17,12 @@ import { $, element } from "./dom.js";
 /** Columns of a line before its pairs of mean and interval. */
 const BEFORE = 2;
 
-const socket = new WebSocket(`ws://${location.host}/live${location.search}`);
-socket.onclose = () => state("no connection", false);
-socket.onmessage = (message) => {
-  sweep = JSON.parse(message.data);
-  draw();
-};
+const taken = (/** @type {any} */ told) => (sweep = told, draw()), gone = () => state("no connection", false);
+if (talks) {
+  const socket = new WebSocket(`ws://${location.host}/live${location.search}`);
+  socket.onclose = gone;
+  socket.onmessage = (message) => taken(JSON.parse(message.data));
+} else poll(taken, gone);
 $("flow").onchange = draw;
 $("metric").onchange = draw;
 

@@ -14,9 +14,9 @@ const BELOW = 92, BETWEEN = 26, LANE = 9;
 /**
  * Columns by the distance from the first place of each part, rows such that a chain stays in one.
  * @param {number} count @param {Pair[]} links @param {number[]} heights
- * @param {{box: number, step: number, port: number, below?: number, between?: number}} sizes
+ * @param {{box: number, step: number, port: number, top?: number, below?: number, between?: number}} sizes
  */
-export function laidOut(count, links, heights, { box, step, port, below = BELOW, between = BETWEEN }) {
+export function laidOut(count, links, heights, { box, step, port, top = 14, below = BELOW, between = BETWEEN }) {
   const near = Array.from({ length: count }, () => /** @type {number[]} */ ([]));
   for (const { from, to } of links) {
     if (!near[from].includes(to)) near[from].push(to);
@@ -27,8 +27,8 @@ export function laidOut(count, links, heights, { box, step, port, below = BELOW,
   for (const first of Array.from({ length: count }, (_, v) => v).sort((a, b) => Number(!near[a].length) - Number(!near[b].length)))
     if (!places[first]) next = part(first, next);
 
-  /** Places what is connected with a vertex below the rows that are taken; the next free row. @param {number} first @param {number} top */
-  function part(first, top) {
+  /** Places what is connected with a vertex below the rows that are taken; the next free row. @param {number} first @param {number} above */
+  function part(first, above) {
     const distance = new Map([[first, 0]]), order = [first], parent = new Map();
     for (const here of order)
       for (const there of near[here])
@@ -41,7 +41,7 @@ export function laidOut(count, links, heights, { box, step, port, below = BELOW,
     const depth = new Map();
     for (const v of order.toReversed()) depth.set(v, 1 + Math.max(0, ...near[v].filter((w) => parent.get(w) === v).map((w) => depth.get(w) ?? 0)));
     const taken = new Set();
-    let lowest = top;
+    let lowest = above;
     const put = (/** @type {number} */ v, /** @type {number} */ wish) => {
       const column = distance.get(v) ?? 0;
       let row = wish;
@@ -52,14 +52,14 @@ export function laidOut(count, links, heights, { box, step, port, below = BELOW,
       const children = near[v].filter((w) => parent.get(w) === v).sort((a, b) => (depth.get(b) ?? 0) - (depth.get(a) ?? 0) || a - b);
       for (const child of children) put(child, row);
     };
-    put(first, top);
+    put(first, above);
     return lowest + 1;
   }
 
   const tall = new Array(next).fill(0);
   places.forEach((place) => (tall[place.row] = Math.max(tall[place.row], place.height)));
   links.forEach(({ from, to }) => [from, to].forEach((v) => (tall[places[v].row] = Math.max(tall[places[v].row], below))));
-  const tops = tall.map((_, row) => 14 + tall.slice(0, row).reduce((sum, one) => sum + one + between, 0));
+  const tops = tall.map((_, row) => top + tall.slice(0, row).reduce((sum, one) => sum + one + between, 0));
   for (const place of places) place.y = tops[place.row];
   const width = Math.max(...places.map((p) => p.x)) + box + 2, height = Math.max(...places.map((p) => p.y + tall[p.row])) + 4;
 

@@ -47,7 +47,7 @@ function show() {
   $("health").replaceChildren(...found);
 }
 
-/** How much later than set the fastest sample of the last 2 s crossed the links: what is left is the emulator's and the sockets'. */
+/** By how much the fastest sample of the last 2 s exceeded what is set for the links: the part of the emulator and the sockets. */
 function emulated() {
   if (run.now.flows.some((/** @type {any} */ flow) => flow.causes.length)) return []; // a simulated network: it alone tells causes so soon
   const late = run.now.flows.flatMap((/** @type {any} */ flow) => flow.parts.flatMap((/** @type {any} */ part) => {

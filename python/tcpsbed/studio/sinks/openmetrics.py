@@ -229,7 +229,6 @@ class Tally:
     def add(self, rows: np.ndarray[Any, Any], now_s: float) -> None:
         """Counts new rows, seen at this moment of the run."""
         self.now_s = now_s
-        ours = rows["flow"] < len(self.flows)
         arrivals = self.ledger.add(rows)
         self.sent[:] = [flow.legs[0].sent if flow.legs else 0 for flow in self.ledger.flows]
         self.came[:] = [flow.delivered for flow in self.ledger.flows]
@@ -240,10 +239,11 @@ class Tally:
         _count(self.delay_ns, came["flow"], delay_ns)
         buckets = np.searchsorted(np.array(BOUNDS_S) * 1e9, delay_ns)
         np.add.at(self.delays, (came["flow"], buckets), 1)
-        _count(self.gaps, rows["node"][(rows["kind"] == GAP) & (rows["node"] < len(self.nodes))])
         for row in rows[(rows["kind"] == QUEUE) & (rows["point"] < len(self.links))]:
             self.queues[int(row["point"])] = row
-        self._count_drops(rows[(rows["kind"] == DROPPED) & ours])
+        rows = rows[rows["time"] >= self.ledger.moments.warmup_ns]
+        _count(self.gaps, rows["node"][(rows["kind"] == GAP) & (rows["node"] < len(self.nodes))])
+        self._count_drops(rows[(rows["kind"] == DROPPED) & (rows["flow"] < len(self.flows))])
 
     def _count_drops(self, rows: np.ndarray[Any, Any]) -> None:
         places = self.names.place_codes(rows)

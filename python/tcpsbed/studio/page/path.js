@@ -27,7 +27,7 @@ function draw() {
   const { places, edges, width, height } = laidOut(vertices.length, links.map(({ link }) => link), inside.map((/** @type {any[]} */ list) => 34 + LINE * Math.max(list.length, 1)), { box: BOX, step: STEP, port: PORT });
   crossing = crossed(links);
   const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Network of ${vertices.length} places and ${links.length} links` });
-  svg.style.cssText = `width:100%;max-width:${width}px;min-width:${Math.min(width, 720)}px`;
+  svg.style.cssText = `width:100%;max-width:${width}px;min-width:${Math.min(width, 1000)}px`;
   links.forEach(({ name, at }, n) => svg.append(edge(name, at, edges[n])));
   vertices.forEach((/** @type {string} */ name, /** @type {number} */ v) => svg.append(box(name, inside[v], places[v], node(name) >= 0)));
   $("path").replaceChildren(svg);

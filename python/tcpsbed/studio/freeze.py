@@ -61,6 +61,7 @@ def render(run: RunFolder) -> str:
     plan = documents.read(file) if (file := run.path / "plan.json").is_file() else None
     body = re.search(r"<body>(.*)</body>", _read("index.html"), re.S)[1]  # type: ignore[index]
     body = re.sub(r"<script.*</script>\n|<noscript>.*</noscript>\n", "", body)
+    body = body.replace("<main>", '<main class="over">')
     if summary.get("disturbances"):
         body = body.replace('class="pill" hidden', 'class="pill"')
     facts = f"{summary.get('world', '')} · {seconds(finite(summary.get('duration_s')))} · seed {summary.get('seed')}"

@@ -18,7 +18,7 @@ _CURVES = {
     "rate_bps": "rate_bps",
     "lost": "lost",
     "age_ms": "age_ms",
-    "fragments": "fragments",
+    "merged": "fragments",
 }
 """Curves of a flow in the message "bins", and in series.json."""
 
@@ -35,7 +35,7 @@ def shown(plan: Mapping[str, Any]) -> dict[str, Any]:
         for flow in plan["flows"]
     ]
     return (
-        {key: plan[key] for key in ("name", "seed", "duration_ns", "events")}
+        {key: plan[key] for key in ("name", "seed", "duration_ns", "events", "queue_probe_ns")}
         | _drawn(plan)
         | {"flows": flows}
     )
@@ -99,6 +99,7 @@ def messages(
     kept = _network(summary, series, plan) | {
         "name": summary["name"],
         "seed": summary["seed"],
+        "queue_probe_ns": len(series.get("queues") or ()),
         "duration_ns": (finite(summary["duration_s"]) or 0.0) * 1e9,
         "events": [
             {"name": str(one.get("name", "")), "at_ns": one["t_s"] * 1e9, "action": {}} for one in happened

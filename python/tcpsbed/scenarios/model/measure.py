@@ -14,6 +14,8 @@ class Event(Table):
     """A span of time from the start, such as "5 s"."""
     name: str | None = None
     """Its name in the report."""
+    by: str | None = None
+    """Who asked for it while a run went on, such as "viewer 2"; the name ends with it."""
     link: Names | None = None
     """Links to change ("l1": both directions)."""
     rate_bps: PositiveRate | None = Field(None, alias="rate")

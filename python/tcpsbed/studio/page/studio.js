@@ -14,6 +14,7 @@ import "./plots.js";
 import "./theme.js";
 import { load as loadPresets } from "./steering.js";
 import { load as loadTerms } from "./terms.js";
+import { poll, talks } from "./poll.js";
 import { connect, on, run, tell } from "./run.js";
 
 export { ask } from "./events.js"; // for what is shown beside the run
@@ -64,8 +65,12 @@ $("pause").onclick = () => {
   if (!run.paused && run.now) tell(run.now);
 };
 
-if ("WebSocket" in globalThis) loadTerms().then(connect).then(loadPresets);
-else {
-  state("This browser has no WebSocket, which the live page needs. When the run is over, its tables are here.");
-  finish();
+const MUTE = "This browser has no WebSocket: the page shows the run, with a new look every 2 s, and changes nothing.";
+
+/** As `connect`, for a browser without WebSocket. */
+function look() {
+  tell({ k: "open" });
+  poll((told) => tell(told.k === "steered" ? { ...told, by: false, why: MUTE } : told), () => tell({ k: "closed" }));
 }
+
+loadTerms().then(talks ? connect : look).then(loadPresets);

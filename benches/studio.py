@@ -1,6 +1,7 @@
 """What watching costs a run: the page's process stopped, many viewers, a viewer on a slow line; and the page's own cost.
 
-Pairs of runs without and with a page, in turn. The run with its nodes is on core 0; the page and its viewers are on core 1,
+Four flows at up to 1 kHz with coded pictures over nine links (`scenarios/watched.toml`). Pairs of runs without and with a
+page, in turn. The run with its nodes is on core 0; the page and its viewers are on core 1,
 and the viewers have a lower priority.
 """
 
@@ -24,10 +25,10 @@ from typing import Any
 from measure import PROGRAM, ROOT, CannotMeasureError, Result, Row, median, summary_of
 
 TITLE = "Watching a run"
-SCENARIO = ROOT / "scenarios" / "quickstart.toml"
+SCENARIO = ROOT / "benches" / "scenarios" / "watched.toml"
 RUN_CORE, PAGE_CORE = 0, 1
 STOP_AFTER_S, AFTER_STOP_S = 3, 5
-MOST_ADDED_US, MOST_ADDED_SHARE, MOST_ADDED_MB, MOST_MISSED, MOST_LOAD = 50.0, 0.1, 64.0, 1e-4, 0.08
+MOST_ADDED_US, MOST_ADDED_SHARE, MOST_ADDED_MB, MOST_LOAD = 50.0, 0.1, 64.0, 0.08
 SLOW_BYTES_PER_S = 2000
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
@@ -226,11 +227,14 @@ def watched(seconds: int, count: int, kind: str = "watch", sinks: tuple[str, ...
 
 
 def rows_of(what: str, pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> list[Row]:
-    """Ticks, lateness and memory with a viewer against without, and what was not shown."""
+    """Ticks, lateness and memory with a viewer against without, and what was not shown.
+
+    A tick is blocked if it is missed with the viewer and not without: the median over the pairs, because this machine
+    misses some of its own.
+    """
     plain, seen = [one for one, _ in pairs], [one for _, one in pairs]
-    missed = [
-        sum(one["missed"] for one in runs) / sum(one["ticks"] for one in runs) for runs in (plain, seen)
-    ]
+    missed = [sum(one["missed"] for one in runs) for runs in (plain, seen)]
+    blocked = median([b["missed"] - a["missed"] for a, b in pairs])
     late, base = (median([one["late_us"] for one in runs]) for runs in (seen, plain))
     added = median([b["late_us"] - a["late_us"] for a, b in pairs])
     bar_us = max(MOST_ADDED_US, MOST_ADDED_SHARE * base)
@@ -238,11 +242,11 @@ def rows_of(what: str, pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> li
     return [
         Row(
             f"{what}: ticks missed",
-            f"{1e6 * missed[1]:.0f} in a million, {sum(one['stalls'] for one in seen)} stalls over 1 ms",
-            f"{1e6 * missed[0]:.0f}, {sum(one['stalls'] for one in plain)} stalls",
-            "",
-            f"{1e6 * MOST_MISSED:.0f} in a million more",
-            missed[1] - missed[0] <= MOST_MISSED,
+            f"{missed[1]} of {sum(one['ticks'] for one in seen)}, {sum(one['stalls'] for one in seen)} stalls over 1 ms",
+            f"{missed[0]}, {sum(one['stalls'] for one in plain)} stalls",
+            f"{max(blocked, 0):.0f} blocked",
+            "0 blocked",
+            blocked <= 0,
         ),
         Row(
             f"{what}: p99 lateness of nodes",

@@ -149,13 +149,13 @@ PACKAGES = {
     "views": ["analysis"],
     "runs": ["views", "doctor", "interrupts"],
     "tcpsbed": ["runs"],
-    "campaign": ["tcpsbed"],
+    "campaign": ["tcpsbed", "studio"],
     "proxy": ["views"],
     "console": ["media", "robots"],
     "studio": ["console", "proxy"],
     "lab.control": ["tcpsbed"],
     "lab.qos": ["lab.control"],
-    "lab.reproduce": ["lab.control", "media"],
+    "lab.reproduce": ["lab.control", "studio"],
     "lab.study": ["tcpsbed", "console"],
     "lab": [],
     "cli": ["campaign", "lab.qos", "lab.reproduce", "lab.study", "proxy", "shadows", "studio"],
@@ -165,7 +165,7 @@ LAB_FACES = {
     "tcpsbed", "_tcps", "analysis", "analysis.metrics", "analysis.records", "analysis.signals", "analysis.stats", "clocks",
     "datasets.builtin", "datasets.recordings", "errors", "hooks", "inputs", "media.camera", "media.codecs", "nearest",
     "palette", "processes", "results", "robots", "runs.session", "scenarios", "scenarios.units", "shipped",
-    "views.markup", "views.numbers", "views.text", "worlds",
+    "studio.freeze", "views.markup", "views.numbers", "views.text", "worlds",
 }  # fmt: skip
 """What ``lab`` may import: what the testbed shows."""
 LAB_EXCEPT = {

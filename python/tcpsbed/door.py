@@ -305,6 +305,8 @@ class Sink(ABC):
 
     where: str = ""
     """What the user opens, such as an address; it is printed before the run."""
+    scenario: str = ""
+    """The scenario's text (TOML), from before `begin` on."""
 
     def __init__(self, target: str) -> None:
         self.target = target

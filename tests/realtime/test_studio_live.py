@@ -108,14 +108,16 @@ def test_a_change_by_hand_is_in_force_recorded_and_saved(watched: Watched, tmp_p
             watched.get("/", "wrong")
         summary = watched.ended()
         assert summary["errors"] == []
-        assert [one["name"] for one in summary["events"]] == [event["name"]]
+        (told,) = summary["events"]
+        assert (told["name"], told["by"]) == (f"{event['name']} (viewer 1)", "viewer 1")
         until(viewer, lambda told: told["k"] == "over")
         assert "<title>" in watched.get("/report")
     saved = tmp_path / "steered.toml"
     saved.write_text(watched.get("/scenario.toml"))
     again = tcpsbed.run(saved, out=tmp_path / "again", set=[f'duration="{SECONDS} s"'])
     told, repeated = summary["events"][0], again.summary["events"][0]
-    assert (repeated["name"], repeated["t_s"]) == (told["name"], pytest.approx(told["t_s"], abs=0.2))
+    assert (repeated["name"], repeated["by"]) == (told["name"], told["by"])
+    assert repeated["t_s"] == pytest.approx(told["t_s"], abs=0.2)
 
 
 def test_a_page_that_hangs_holds_nothing_up(watched: Watched) -> None:

@@ -6,8 +6,8 @@ import importlib.util
 import math
 import re
 import shutil
+import time
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import tcpsbed
 from tcpsbed import palette
 from tcpsbed.analysis import Run
 from tcpsbed.lab.control import figure
-from tcpsbed.views import charts, html
+from tcpsbed.studio import freeze
 
 BROWSER = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
@@ -79,7 +79,6 @@ def test_a_cumulative_curve_begins_at_0(run: Run) -> None:
 
 def test_one_palette_paints_page_and_figures(run: Run) -> None:
     package = Path(tcpsbed.__file__).parent
-    assert charts.colors(["a", "b"]) == dict(zip("ab", palette.PALETTE[:2], strict=True))
     assert run.plot.delay().lines[0].get_color() == palette.PALETTE[0]
     figure_, axes = figure.plot("")
     assert figure_ is not None and axes is not None
@@ -94,9 +93,15 @@ def test_one_palette_paints_page_and_figures(run: Run) -> None:
         for found in re.findall(r"#[0-9A-Fa-f]{6}\b", file.read_text(encoding="utf-8"))
     ]
     assert own == [], "colours come from tcpsbed.palette"
-    style = (html.HERE / "style.css").read_text(encoding="utf-8").upper()
-    assert f"--COMPONENT: {palette.COMPONENT}".upper() in style
-    assert f"--LINK: {palette.LINK}".upper() in style
+    style = (freeze.PAGE / "studio.css").read_text(encoding="utf-8").upper()
+    for name, colour in (
+        ("component", palette.COMPONENT),
+        ("link", palette.LINK),
+        ("lost", palette.LOST),
+        ("flow0", palette.PALETTE[0]),
+        ("flow1", palette.PALETTE[1]),
+    ):
+        assert f"--{name}: light-dark({colour}".upper() in style
 
 
 needs_browser = pytest.mark.skipif(
@@ -105,68 +110,137 @@ needs_browser = pytest.mark.skipif(
 )
 
 
+def becomes(page: Any, holds: str, seconds: float = 20) -> None:
+    """Waits until an expression is true; `wait_for_function` is what the page's own policy forbids."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(holds):
+        assert time.monotonic() < end, holds
+        time.sleep(0.05)
+
+
 @pytest.fixture
-def opened(run: Run) -> Iterator[Any]:
-    """Opens pages of a run in a browser."""
+def wrong() -> list[str]:
+    """What a page said on the console, threw or asked for."""
+    return []
+
+
+@pytest.fixture
+def opened(run: Run, wrong: list[str]) -> Iterator[Any]:
+    """Opens the report of a run from the disk, without a network; nothing may go wrong in it."""
     from playwright.sync_api import sync_playwright
 
-    html.write(run.folder)
+    freeze.write(run.folder)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
 
-        def open_(width: int) -> Any:
-            page = browser.new_page(viewport={"width": width, "height": 900})
+        def open_(width: int = 1280, **keys: Any) -> Any:
+            context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **keys)
+            page = context.new_page()
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+            page.on("console", lambda said: wrong.append(said.text))
+            page.on(
+                "request", lambda asked: None if asked.is_navigation_request() else wrong.append(asked.url)
+            )
             page.goto((run.folder / "report.html").as_uri())
+            if keys.get("java_script_enabled", True):
+                becomes(page, "document.querySelector('#charts figure')?.plot.data[0].length > 1")
             return page
 
         yield open_
+        assert wrong == []
         browser.close()
 
 
-def scale(page: Any) -> tuple[float, float]:
+def window(page: Any) -> tuple[float, float]:
     """Ends of the first chart's x axis."""
     low, high = page.evaluate(
-        "(() => { const x = document.querySelector('.chart').plot.scales.x; return [x.min, x.max]; })()"
+        "(() => { const x = document.querySelector('#charts figure').plot.scales.x; return [x.min, x.max]; })()"
     )
     return low, high
 
 
 @needs_browser
 def test_zooming_in_shows_the_part_that_was_marked(opened: Any) -> None:
-    page = opened(1200)
-    assert scale(page)[0] == 0
-    over = page.locator(".u-over").first
+    page = opened()
+    assert window(page) == (0, pytest.approx(2, abs=0.05))
+    over = page.locator("#charts .u-over").first
     over.scroll_into_view_if_needed()
     box = over.bounding_box()
     page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 50)
     page.mouse.down()
     page.mouse.move(box["x"] + 0.75 * box["width"], box["y"] + 50, steps=5)
     page.mouse.up()
-    low, high = scale(page)
-    assert (low, high) == (pytest.approx(1.0, abs=0.05), pytest.approx(1.5, abs=0.05))
-    page.mouse.dblclick(box["x"] + 0.5 * box["width"], box["y"] + 50)
-    assert scale(page)[0] == 0 and scale(page)[1] > 1.9
+    becomes(page, "document.querySelector('#charts figure').plot.scales.x.min > 0.5")
+    assert window(page) == (pytest.approx(1.0, abs=0.05), pytest.approx(1.5, abs=0.05))
+    page.locator("#charts figure").first.press("Escape")
+    becomes(page, "document.querySelector('#charts figure').plot.scales.x.min === 0")
 
 
 @needs_browser
 def test_gaps_are_drawn_for_outages_only(opened: Any) -> None:
-    found = opened(1200).evaluate(
-        "document.querySelector('.chart').plot.series.slice(1, 3).map((s) => s._paths.gaps.length)"
+    found = opened().evaluate(
+        "document.querySelector('#charts figure').plot.series.slice(1, 3).map((s) => s._paths.gaps.length)"
     )
     assert found == [1, 1]
 
 
 @needs_browser
-@pytest.mark.parametrize("width", [400, 700, 1200])
-def test_ticks_below_bars_leave_each_other_room(opened: Any, width: int) -> None:
-    places = """[...document.querySelectorAll('.axis')].map((axis) => [...axis.children].map((tick) => {
-        const range = document.createRange();
-        range.selectNodeContents(tick);
-        const box = range.getBoundingClientRect();
-        return [box.left, box.right];
-    }))"""
-    found = opened(width).evaluate(places)
-    assert found
-    for ticks in found:
-        for (_, right), (left, _) in pairwise(ticks):
-            assert right < left, ticks
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "light"), (2200, "dark")]
+)
+def test_a_report_is_whole_in_one_file(opened: Any, wrong: list[str], width: int, scheme: str) -> None:
+    page = opened(width, color_scheme=scheme)
+    assert re.match(r"\d+ % of the delay of kinematic is .* is lost", page.inner_text("#sentence"))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(14, 17, 22)") == (scheme == "dark")
+    assert page.locator("#fall .bar i").count() and page.locator("#path svg").count() == 1
+    leads = "(a) => document.querySelector(a.hash).checkVisibility()"
+    assert page.evaluate(f"[...document.querySelectorAll('#contents a')].every({leads})")
+    assert page.locator("#contents a").count() > 8
+    assert page.locator("text=Steer").is_hidden()
+    page.evaluate(
+        "document.body.append(Object.assign(document.createElement('script'), {textContent: 'found = 1'}))"
+    )
+    assert page.evaluate("typeof found") == "undefined"
+    assert "Content Security Policy" in wrong.pop()
+
+
+@needs_browser
+def test_a_distribution_answers_at_any_x(opened: Any) -> None:
+    page = opened()
+    box = page.locator("#spread .u-over").first.bounding_box()
+    page.locator("#spread .u-over").first.hover(position={"x": 2, "y": 20})
+    assert page.inner_text("#spread .readout b >> nth=0") == "0"
+    page.locator("#spread .u-over").first.hover(position={"x": box["width"] - 2, "y": 20})
+    assert float(page.inner_text("#spread .readout b >> nth=0")) > 0.9
+
+
+@needs_browser
+def test_charts_are_saved_as_pictures_and_numbers(opened: Any, tmp_path: Path) -> None:
+    page = opened()
+    for chart in ("#charts figure", "#spread figure"):
+        kept = {}
+        for kind in ("PNG", "SVG", "CSV"):
+            with page.expect_download() as download:
+                page.locator(chart).first.get_by_text(kind, exact=True).click()
+            kept[kind] = Path(download.value.path()).read_bytes()
+        assert kept["PNG"].startswith(b"\x89PNG") and kept["SVG"].count(b"<path") > 5
+        assert (b"clip-path" in kept["SVG"] and b"Delay" in kept["SVG"]) or b"delay" in kept["SVG"]
+        head, *rows = kept["CSV"].decode().splitlines()
+        assert "," in head and len(rows) > 10 and all(row.count(",") == head.count(",") for row in rows)
+
+
+@needs_browser
+def test_without_scripts_there_are_the_tables(opened: Any) -> None:
+    page = opened(java_script_enabled=False)
+    assert page.locator("table").count() > 5 and "of the delay of" in page.inner_text("#sentence")
+    assert page.locator("#fall").is_hidden() and page.locator("#strip").is_hidden()
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_a_report(opened: Any, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
+    found = axe.Axe().run(opened(color_scheme=scheme, bypass_csp=True))
+    assert found.violations_count == 0, found.generate_report()

@@ -13,7 +13,8 @@ from tcpsbed.analysis.records import KINDS, plan_of
 from tcpsbed.errors import ConfigError
 from tcpsbed.media import region
 from tcpsbed.runs import session
-from tcpsbed.views import html, text
+from tcpsbed.studio import freeze
+from tcpsbed.views import text
 from tcpsbed.views.folder import open_folder
 
 SCENARIO = """
@@ -102,7 +103,7 @@ def test_the_same_seed_gives_the_same_rows(run, tmp_path):
 
 def test_the_report_shows_pictures(run):
     folder = open_folder(run.folder)
-    assert "glass to glass" in html.render(folder)
+    assert "glass to glass" in freeze.render(folder)
     assert "age mean ms" in text.overview(folder)
 
 

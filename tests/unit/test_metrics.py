@@ -18,7 +18,8 @@ from tcpsbed.analysis.metrics import Metric
 from tcpsbed.analysis.metrics.page import drawn
 from tcpsbed.campaign.survey import numbers
 from tcpsbed.lab.qos import check, profile
-from tcpsbed.views import html, text
+from tcpsbed.studio import freeze
+from tcpsbed.views import text
 from tcpsbed.views.compare import compare
 from tcpsbed.views.folder import RunFolder, open_folder
 
@@ -94,7 +95,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 
 def test_every_metric_is_on_the_page(run: RunFolder) -> None:
-    page = html.render(run)
+    page = freeze.render(run)
     drawn = {"seeds", "unchanged", "failed", "disturbed", "causes"}  # in sentences
     for path, metric in every(metrics.SUMMARY):
         if metric.parts or not metric.shown or metric.key in drawn:
@@ -118,7 +119,7 @@ def test_one_entry_is_in_the_summary_the_documentation_the_terminal_the_page_and
     page = (Path(__file__).parents[2] / "docs" / "summary.md").read_text(encoding="utf-8")
     assert "| `half_lost` | count | half of the lost |\n" in drawn(page)
     assert "half the lost" in text.overview(run) and "half the lost" in text.everything(run)
-    assert 'title="half of the lost">half the lost</th>' in html.render(run)
+    assert 'title="half of the lost">half the lost</th>' in freeze.render(run)
     assert re.search(r"half the lost +20 +20 +0 +1\.000\n", compare([folder, folder]))
     assert numbers(run.summary["flows"]["kinematic"])["half_lost"] == 20
     limit = profile.read("[flows.kinematic]\nhalf_lost = { most = 19 }", tmp_path / "mine.toml")

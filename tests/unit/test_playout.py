@@ -12,7 +12,8 @@ from tcpsbed import scenarios
 from tcpsbed.analysis.playout import playout
 from tcpsbed.analysis.records import KINDS
 from tcpsbed.errors import ConfigError
-from tcpsbed.views import html, text
+from tcpsbed.studio import freeze
+from tcpsbed.views import text
 from tcpsbed.views.folder import open_folder
 
 SCENARIO = """
@@ -49,7 +50,7 @@ def test_what_was_shown_and_when_is_in_summary_report_and_rows(tmp_path: Path) -
     assert counts == {"played": shown["played"], "overdue": shown["late"]}
     folder = open_folder(done.folder)
     assert "starved" in text.everything(folder) and "8.000" in text.overview(folder)
-    assert "Playout" in html.render(folder)
+    assert "Playout" in freeze.render(folder)
 
 
 # [model: playout] [Ramjee 1994]

@@ -126,6 +126,7 @@ def test_a_map_is_kept_in_a_folder_that_is_asked_for(shipped_scenarios, tmp_path
     assert told.exit_code == 0 and told.output.endswith(f"results: {tmp_path / 'm'}\n")
     assert sorted(file.name for file in (tmp_path / "m").iterdir()) == [
         ".tcpsbed",
+        "map.html",
         "map.json",
         "scenario.toml",
     ]

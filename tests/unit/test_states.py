@@ -14,7 +14,8 @@ from tcpsbed import scenarios
 from tcpsbed.analysis import signals
 from tcpsbed.analysis.records import KINDS, open_records
 from tcpsbed.errors import ConfigError
-from tcpsbed.views import folder, html, text
+from tcpsbed.studio import freeze
+from tcpsbed.views import folder, text
 
 STATE = 1 + KINDS.index("state")
 AGENT = """
@@ -103,7 +104,7 @@ def test_every_change_is_a_row_and_a_line(outage: Path, tmp_path: Path) -> None:
 def test_changes_are_shown(outage: Path, tmp_path: Path) -> None:
     run = tcpsbed.run(outage, out=tmp_path / "out")
     opened = folder.open_folder(run.folder)
-    shown, page = text.everything(opened), html.render(opened)
+    shown, page = text.everything(opened), freeze.render(opened)
     for said in ("safe stop", "recovering", "ss-ei"):
         assert said in shown and said in page
     said = (

@@ -16,7 +16,7 @@ import pytest
 import tcpsbed
 from tcpsbed import analysis, scenarios
 from tcpsbed.runs import session
-from tcpsbed.studio import collector, feed, server
+from tcpsbed.studio import collector, feed, ledger, server
 from tcpsbed.studio.collector import ROW, Collector
 from tcpsbed.worlds import Steering
 
@@ -105,7 +105,7 @@ def test_a_page_that_missed_rows_has_all_of_them_when_the_run_is_over(run: Any) 
 
 def test_a_sample_that_does_not_come_in_time_is_lost(run: Any) -> None:
     rows = np.fromfile(run.folder / "records.bin", ROW)
-    gone = (rows["kind"] == collector.DELIVERED) & (rows["flow"] == 0) & (rows["index"] % 10 == 3)
+    gone = (rows["kind"] == ledger.DELIVERED) & (rows["flow"] == 0) & (rows["index"] % 10 == 3)
     made = Collector(json.loads((run.folder / "plan.json").read_text()))
     made.add(rows[~gone & (rows["time"] < 5e9)].tobytes(), 5.0, 0)
     assert made.lately()["flows"][0]["loss"] == pytest.approx(0.1, abs=0.01)
@@ -143,7 +143,10 @@ def test_what_was_done_by_hand_in_virtual_time_is_done_again_by_the_saved_scenar
 ) -> None:
     scenario = scenarios.load(shipped_scenarios / "quickstart.toml", ['duration="3 s"', 'warmup="0 s"'])
     steering = Steering(scenario, pace=None)
-    asked = [(1.0, {"link": "access", "delay": "41 ms"}), (2.0, {"flow": "video", "running": False})]
+    asked: list[tuple[float, dict[str, Any]]] = [
+        (1.0, {"link": "access", "delay": "41 ms", "by": "viewer 2", "name": "later"}),
+        (2.0, {"flow": "video", "running": False}),
+    ]
     seen: list[tuple[int, float]] = []
     done: list[dict[str, Any]] = []
 
@@ -159,6 +162,10 @@ def test_what_was_done_by_hand_in_virtual_time_is_done_again_by_the_saved_scenar
     assert sum(size for size, _ in seen) == (tmp_path / "run" / "records.bin").stat().st_size
     assert seen[-1][1] == 3.0 and len(seen) > 5
     assert [event["t_s"] for event in run.summary["events"]] == [event["as"]["at_ns"] / 1e9 for event in done]
+    who = [{"name": "later (viewer 2)", "by": "viewer 2"}, {"name": "flow video stops"}]
+    assert [{key: event[key] for key in event if key != "t_s"} for event in run.summary["events"]] == who
+    planned = json.loads((tmp_path / "run" / "plan.json").read_text())["events"]
+    assert [event["name"] for event in planned] == ["later (viewer 2)", "flow video stops"]
     assert run.summary["flows"]["kinematic"]["delay_ms"]["max"] > 40
     answers = [{"k": "asked", "at_ns": event.pop("as")["at_ns"], "event": event} for event in done]
     text = (tmp_path / "run" / "scenario.toml").read_text()
@@ -166,6 +173,8 @@ def test_what_was_done_by_hand_in_virtual_time_is_done_again_by_the_saved_scenar
     again = scenarios.load(tmp_path / "steered.toml")
     with session.place(again, tmp_path / "again") as place:
         session.record(again, place, world="virtual")
+    repeated = analysis.Run(tmp_path / "again").summary["events"]
+    assert repeated == run.summary["events"]
     assert (tmp_path / "again" / "records.bin").read_bytes() == (
         tmp_path / "run" / "records.bin"
     ).read_bytes()
@@ -205,3 +214,15 @@ def test_in_virtual_time_the_causes_of_a_delay_add_up(shipped_scenarios: Path, t
     for flow in made[0].lately()["flows"]:
         assert sum(cause["ms"] for cause in flow["causes"]) == pytest.approx(flow["mean_ms"], rel=0.02), flow
     assert {"queueing", "propagation"} <= {cause["name"] for cause in flow["causes"]}
+
+
+def test_who_asked_is_in_the_event_of_any_client(run: Any, shipped_scenarios: Path) -> None:
+    steering = Steering(scenarios.load(shipped_scenarios / "quickstart.toml"))
+    with feed.Feed(run.folder, run.folder, steering=steering) as made:
+        event = {"link": "l1", "delay": "5 ms", "by": "somebody else"}
+        made._ask({"id": "1", "by": 3, "event": event})
+        answer, events = made.asked[0]
+        assert steering.by == {events[0]["name"]: "viewer 3"}
+    assert events[0]["name"] == "link l1 delay 5 ms (viewer 3)" and "by" not in events[0]
+    assert answer["event"] == event | {"by": "viewer 3", "name": events[0]["name"]}
+    assert 'by = "viewer 3"' in server.saved("", [answer | {"at_ns": 1}])

@@ -225,7 +225,7 @@ def test_the_figure_has_the_first_axis_as_x_and_the_second_as_lines(swept: tuple
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     first = data["charts"][0]
     assert first["data"][0] == [1, 4]
-    assert [line["label"] for line in first["lines"]] == ['label = "a"', 'label = "b"']
+    assert first["labels"] == ['label = "a"', 'label = "b"']
     assert all(half > 0 for half in first["whiskers"][0])
     assert first["data"][1][1] - first["data"][1][0] == pytest.approx(3.0, abs=1e-3)
 

@@ -47,6 +47,7 @@ def summarise(folder: Path, scenario: Scenario | None = None) -> dict[str, Any]:
     )
     world = result.get("world", "virtual")
     info = facts.scenario_info(plan, world=world, warmup_ns=scenario.warmup_ns, phases=scenario.phases)
+    info["asked_by"] = scenarios.asked_by(scenario) | (result.get("asked_by") or {})
     info["media"] = media.media(folder, plan, scenario.warmup_ns)
     summary = build(folder, info, result, found)
     if scenario.measure.metrics:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tcpsbed import results
@@ -11,11 +11,12 @@ from tcpsbed.campaign.grid import Axis
 from tcpsbed.campaign.results import COLUMNS, Group, Row, cells_of, groups, headings, remark
 from tcpsbed.campaign.survey import Survey
 from tcpsbed.errors import counted
-from tcpsbed.palette import PALETTE
-from tcpsbed.views import charts, html, markup
-from tcpsbed.views.charts import Chart, Line, Sheet
+from tcpsbed.studio import freeze
+from tcpsbed.views import markup, numbers
+from tcpsbed.views.charts import Chart, Sheet
 from tcpsbed.views.markup import Html
 from tcpsbed.views.media import VARIANT
+from tcpsbed.views.sentence import Said
 from tcpsbed.views.tables import Field
 
 QUALITY = ("psnr_db", "ssim")
@@ -31,49 +32,69 @@ def write(survey: Survey, rows: Sequence[Row], failures: int) -> Path:
 
 def render(survey: Survey, rows: Sequence[Row], failures: int) -> str:
     """The page as text."""
-    sheet = Sheet()
-    sections = [_flow(flow, found, survey.axes, sheet) for flow, found in groups(rows, survey.axes).items()]
-    disturbed = len(
-        {
-            tuple(row[key] for key in ("seed", *(a.key for a in survey.axes)))
-            for row in rows
-            if row["disturbed"]
-        }
-    )
-    body = _header(survey, failures, disturbed, remark(rows, survey.axes)) + "".join(sections)
-    return html.document(
-        f"{survey.file.stem} sweep · tcpsbed", body, sheet, {"events": [], "windows": [], "warmup": None}
-    )
-
-
-def _header(survey: Survey, failures: int, disturbed: int, same: str) -> Html:
     from tcpsbed import __version__
 
+    sheet, found = Sheet(), groups(rows, survey.axes)
+    shown = [_flow(flow, of, survey.axes, sheet) for flow, of in found.items()]
+    keys = ("seed", *(axis.key for axis in survey.axes))
+    disturbed = len({tuple(row[key] for key in keys) for row in rows if row["disturbed"]})
+    same = remark(rows, survey.axes)
     count = len(survey.seeds)
-    seeds = f"{count}: {survey.seeds[0]} to {survey.seeds[-1]}" if count > 1 else str(survey.seeds[0])
-    shown = markup.facts(
-        [
-            ("scenario", str(survey.file)),
-            ("world", survey.world),
-            ("seeds, the same everywhere", seeds),
-            ("tcpsbed", __version__),
-        ]
-        + [(axis.key, ", ".join(axis.values)) for axis in survey.axes]
-        + [("set everywhere", ", ".join(survey.settings))]
+    facts = [
+        ("scenario", str(survey.file)),
+        ("world", survey.world),
+        (
+            "seeds, the same everywhere",
+            f"{count}: {survey.seeds[0]} to {survey.seeds[-1]}" if count > 1 else str(survey.seeds[0]),
+        ),
+        ("tcpsbed", __version__),
+        *((axis.key, ", ".join(axis.values)) for axis in survey.axes),
+        ("set everywhere", ", ".join(survey.settings)),
+    ]
+    above = [
+        markup.banner(
+            "bad",
+            f"{counted(failures, 'cell')} failed",
+            ["missing here; see the folder failed"] * bool(failures),
+        ),
+        markup.banner(
+            "doubt",
+            f"{counted(disturbed, 'run')} disturbed",
+            ["see the column; check before trusting the numbers"] * bool(disturbed),
+        ),
+        markup.note(
+            "Points are means over seeds; whiskers are 95 % confidence intervals (Student's t)."
+            + (f" Here {same}." if same else "")
+        ),
+    ]
+    return freeze.page(
+        f"{survey.file.stem} sweep", _sentence(found, survey.axes), facts, [*above, *shown], sheet
     )
-    banner = ""
-    if failures:
-        said = f"<strong>{counted(failures, 'cell')} failed</strong>, missing here; see the folder failed."
-        banner = f'<div class="banner error">{said}</div>'
-    if disturbed:
-        said = f"<strong>{counted(disturbed, 'run')} disturbed</strong>: see the column; check before trusting the numbers."
-        banner += f'<div class="banner warning">{said}</div>'
-    note = "Points are means over seeds; whiskers are 95 % confidence intervals (Student's t)."
-    note += f" Here {same}." if same else ""
-    return Html(
-        f'<header><p class="kind">sweep</p><h1>{markup.escaped(survey.file.stem)}</h1>{shown}{banner}'
-        f'<p class="note">{note}</p></header>'
-    )
+
+
+def _sentence(found: Mapping[str, Sequence[Group]], axes: Sequence[Axis]) -> Said:
+    """Between which combinations the 99th percentile of a flow's delay differs most, if it does at all."""
+    late = COLUMNS[1]
+    spread = []
+    for flow, of in found.items():
+        means = [(mean.mean, group) for group in of if (mean := group.mean(late.name)) is not None]
+        if len(means) > 1:
+            least, most = min(means, key=lambda pair: pair[0]), max(means, key=lambda pair: pair[0])
+            spread.append((most[0] - least[0], flow, least, most))
+    if not spread:
+        return [("", f"{counted(sum(map(len, found.values())), 'combination')} of values.")]
+    _, flow, (low, first), (high, last) = max(spread, key=lambda one: one[0])
+    change = last.against(first, late.name)
+    if change is None or numbers.nothing(change.mean, change.half) or high == low:
+        return [("", f"The {late.title} of {flow} is not different between these values.")]
+    where = [
+        ", ".join(f"{a.key} = {v}" for a, v in zip(axes, group.values, strict=True))
+        for group in (first, last)
+    ]
+    return [
+        ("much", f"The {late.title} of {flow} goes from {late.shown(low)} to {late.shown(high)} {late.unit}"),
+        ("", f", from {where[0]} to {where[1]}."),
+    ]
 
 
 def _flow(flow: str, found: Sequence[Group], axes: Sequence[Axis], sheet: Sheet) -> Html:
@@ -83,7 +104,7 @@ def _flow(flow: str, found: Sequence[Group], axes: Sequence[Axis], sheet: Sheet)
         + (markup.note(f"{VARIANT}.") if any(c.title.startswith("SSIM") for c in drawn) else "")
     )
     table = markup.table(headings(axes), [[*group.values, *cells_of(group, found[0])] for group in found])
-    return markup.section(f"flow-{flow}", flow, figures, table)
+    return markup.section(f"flow-{flow}", flow, figures, markup.block(table))
 
 
 def _quality(found: Sequence[Group]) -> list[Chart]:
@@ -99,10 +120,8 @@ def _quality(found: Sequence[Group]) -> list[Chart]:
         if not points:
             continue
         x, y, half = zip(*sorted(points, key=lambda point: point[0]), strict=True)
-        line = Line(metric.title, list(y), PALETTE[0])
         title = f"{metric.title} over bit rate"
-        shown = Chart(title, list(x), "Mbit/s", metric.axis, [line], over_time=False, whiskers=[half])
-        charts_.append(shown)
+        charts_.append(Chart(title, x, "Mbit/s", metric.axis, {metric.title: y}, whiskers=[half]))
     return charts_
 
 
@@ -110,29 +129,23 @@ def _figure(found: Sequence[Group], axes: Sequence[Axis], column: Field) -> Char
     first, others = axes[0], axes[1:]
     title = column.title[:1].upper() + column.title[1:]
     label, factor = (f"{title} (%)", 100.0) if column.metric.unit == "share" else (column.metric.axis, 1.0)
-    numbers = first.numbers()
-    x = dict(zip(first.values, numbers[0] if numbers else range(len(first.values)), strict=True))
+    along = first.numbers()
+    x = dict(zip(first.values, along[0] if along else range(len(first.values)), strict=True))
     order = sorted(first.values, key=lambda value: x[value])
-    lines, whiskers = [], []
-    names = list(dict.fromkeys(group.values[1:] for group in found))
-    paint = charts.colors(", ".join(name) for name in names)
-    for number, name in enumerate(names):
+    lines, whiskers = {}, []
+    for name in dict.fromkeys(group.values[1:] for group in found):
         by_x = {group.values[0]: group.mean(column.name) for group in found if group.values[1:] == name}
         means = [by_x.get(value) for value in order]
-        text = ", ".join(name)
         shown = ", ".join(f"{axis.key} = {value}" for axis, value in zip(others, name, strict=True)) or title
-        values = [None if mean is None else mean.mean * factor for mean in means]
-        lines.append(Line(shown, values, paint[text], dashed=number >= len(PALETTE)))
+        lines[shown] = [None if mean is None else mean.mean * factor for mean in means]
         whiskers.append([None if mean is None or mean.half is None else mean.half * factor for mean in means])
-    unit = f" ({numbers[1]})" if numbers and numbers[1] else ""
-    categories = () if numbers else tuple(order)
+    unit = f" ({along[1]})" if along and along[1] else ""
     return Chart(
         title,
         [x[value] for value in order],
         f"{first.key}{unit}",
         label,
         lines,
-        over_time=False,
         whiskers=whiskers,
-        categories=categories,
+        categories=() if along else tuple(order),
     )

@@ -13,12 +13,15 @@ import typer
 from tcpsbed.cli import complete
 from tcpsbed.cli.colour import tables
 from tcpsbed.cli.failures import DISTURBED, FAILED, guarded
-from tcpsbed.cli.options import Folder, Quiet
+from tcpsbed.cli.options import Folder, Force, OnPage, Quiet
 from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tcpsbed.lab.qos.check import Verdict
     from tcpsbed.lab.qos.profile import Profile
+    from tcpsbed.views.tables import Table
 
 HELP = """Compare a run with a profile of limits, flow by flow; ends with 1 if one is broken, 3 if disturbed or failed.
 
@@ -26,6 +29,7 @@ HELP = """Compare a run with a profile of limits, flow by flow; ends with 1 if o
 Examples:
   tcpsbed check-qos runs/latest --profile telehaptics
   tcpsbed check-qos runs/latest --profile mine.toml --json
+  tcpsbed check-qos runs/latest --profile mine.toml --page verdict.html
   tcpsbed check-qos runs/latest --profile list
 
 --profile list prints the profiles that ship with their limits. tcpsbed docs qos says how to write one, and how pytest
@@ -53,6 +57,8 @@ def check_qos(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the verdicts as JSON, and nothing else.")
     ] = False,
+    page: OnPage = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Checks a run; see HELP."""
@@ -73,6 +79,8 @@ def check_qos(
         errors, disturbed = list(summary.get("errors", ())), list(summary.get("disturbances", ()))
     amiss = " and ".join(word for word, said in (("ERROR", errors), ("DISTURBED", disturbed)) if said)
     passed = all(verdict.passed for verdict in verdicts)
+    if page is not None:
+        _write(page, chosen, verdicts, [*errors, *disturbed], folder, force=force)
     if as_json:
         print(_document(chosen, verdicts, errors, disturbed, absent))
     elif not quiet:
@@ -109,36 +117,59 @@ def _document(
     return json.dumps(found, indent=1)
 
 
+def _write(
+    file: Path, chosen: Profile, verdicts: list[Verdict], doubts: list[str], run: Path, *, force: bool
+) -> None:
+    """The verdicts as a page."""
+    from tcpsbed.studio import freeze
+    from tcpsbed.views import markup
+
+    broken = [one for one in verdicts if not one.passed]
+    opening = (
+        [
+            ("bad", f"{len(broken)} of {len(verdicts)} limits are broken"),
+            ("", f", first {broken[0].metric} of {broken[0].flow}."),
+        ]
+        if broken
+        else [("much", f"All {len(verdicts)} limits are kept"), ("", ".")]
+    )
+    facts = [("run", run), ("profile", chosen.name), ("source", chosen.source)]
+    above = markup.banner("doubt", "The numbers of this run prove nothing", doubts)
+    body = freeze.page(f"{run.name}: {chosen.name}", opening, facts, [above, freeze.table(_laid(verdicts))])
+    freeze.save(file, body, force=force)
+
+
 def _plain(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _table(chosen: Profile, verdicts: list[Verdict]) -> str:
     from tcpsbed.views import text
+
+    laid = _laid(verdicts)
+    head = f"{chosen.name}" + (f" · {chosen.source}" if chosen.source else "")
+    return f"{head}\n\n{text.table(laid.columns, laid.rows)}"
+
+
+def _laid(verdicts: list[Verdict]) -> Table:
+    """A line for each limit."""
     from tcpsbed.views.markup import Column, words
     from tcpsbed.views.numbers import NONE
+    from tcpsbed.views.tables import Table
 
     def number(value: float) -> str:
         return f"{value:g}" if math.isfinite(value) else NONE
 
-    columns = [
-        words("flow"),
-        words("number"),
-        words("unit"),
-        Column("found"),
-        Column("least"),
-        Column("most"),
-        Column("margin"),
-    ]
-    rows = [
-        [
+    numbers = (Column(title) for title in ("found", "least", "most", "margin"))
+    columns = (*map(words, ("flow", "number", "unit")), *numbers, words(""))
+    rows = (
+        (
             one.flow,
             one.metric,
             one.unit,
             *(number(value) for value in (one.found, one.least, one.most, one.margin)),
             "pass" if one.passed else "FAIL",
-        ]
+        )
         for one in verdicts
-    ]
-    head = f"{chosen.name}" + (f" · {chosen.source}" if chosen.source else "")
-    return f"{head}\n\n{text.table([*columns, words('')], rows)}"
+    )
+    return Table("Limits", columns, tuple(rows))

@@ -116,8 +116,8 @@ def _show(
     from tcpsbed.cli.run import refuse_errors
     from tcpsbed.interrupts import interrupts
     from tcpsbed.runs import session
+    from tcpsbed.studio import freeze
     from tcpsbed.studio.feed import Feed
-    from tcpsbed.views import html
 
     with ExitStack() as stays:
         with session.place(scenario, out) as place:
@@ -130,7 +130,7 @@ def _show(
             stopped = session.record(
                 scenario, place, world=world, live=live, steering=steering, samples=False
             )
-            page = html.write(place.path)
+            page = freeze.write(place.path)
         summary = session.summary_of(place.shown)
         feed.over(place.shown)
         print(f"report: {place.told(page)}", flush=True)

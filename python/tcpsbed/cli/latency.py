@@ -107,7 +107,8 @@ def latency(
     from tcpsbed import scenarios, worlds
     from tcpsbed.cli.run import refuse_errors
     from tcpsbed.runs import session
-    from tcpsbed.views import html, text
+    from tcpsbed.studio import freeze
+    from tcpsbed.views import text
     from tcpsbed.views.echoes import COST
     from tcpsbed.views.folder import open_folder
 
@@ -130,7 +131,7 @@ def latency(
     with _by_option(), session.place(first, out, "-latency") as place:
         reached = _rounds(file, sets_, first, rule, world, place, most_s, quiet=quiet or as_json)
         opened = open_folder(place.path)
-        page = html.write(place.path)
+        page = freeze.write(place.path)
     if as_json:
         print(json.dumps(opened.summary.get("echo", {}), indent=1))
     else:

@@ -81,6 +81,10 @@ Text = Annotated[
     ),
 ]
 """Where a text goes; none, or `-`: standard output."""
+OnPage = Annotated[
+    Path | None,
+    typer.Option("--page", metavar="FILE", help="Write it as a page (.html), too.", show_default=False),
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that tcpsbed did not write.")]
 Sinks = Annotated[
     list[str] | None,

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tcpsbed.worlds import Steering
 
 LOOK_S = 0.2
+SHORTEST_S = 1.0
+"""A run that takes less is not watched."""
 
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port on loopback; 0 takes a free one.")]
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Open no browser.")]
@@ -83,6 +85,24 @@ def stay(served: Served) -> None:
         print("studio: the page stays until Ctrl-C", file=sys.stderr, flush=True)
         while not stop.asked and served.alive:
             time.sleep(LOOK_S)
+
+
+def refuse_unwatchable(duration_s: float, speed: float | None) -> None:
+    """Refuses a page for a run that is over before anybody sees it.
+
+    Raises
+    ------
+    typer.BadParameter
+        If it takes less than `SHORTEST_S`.
+    """
+    seconds = duration_s / (speed or 1.0)
+    if seconds < SHORTEST_S:
+        raise typer.BadParameter(
+            f"found {seconds:g} s, too short to watch: the run would be over before a browser has opened its page; "
+            f'allowed: {SHORTEST_S:g} s and more, such as --duration "10 s"; in virtual time also --pace 0.01. Without '
+            "watching: tcpsbed run, then tcpsbed studio on the folder of the run",
+            param_hint="duration",
+        )
 
 
 def speed_of(pace: str, world: str) -> float | None:

@@ -27,7 +27,7 @@ from tcpsbed.cli.options import (
     agreed,
     overrides,
 )
-from tcpsbed.cli.page import PACE, OnPage, Page, speed_of, stay
+from tcpsbed.cli.page import PACE, OnPage, Page, refuse_unwatchable, speed_of, stay
 from tcpsbed.cli.progress import Progress
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import one_line
@@ -172,6 +172,8 @@ def perform(
     speed, given = speed_of(pace, world), overrides(sets, seed, duration)
     with _not_begun():
         scenario = scenarios.load(file, given)
+        if page is not None:
+            refuse_unwatchable(scenario.duration_ns / 1e9, speed)
         if not (yes and (quiet or as_json)):  # nobody wants to know
             found = forecast.ask(file, given, scenario, world, out or RUNS, runs=seeds)
             agreed(found, "a run" if seeds == 1 else f"{seeds} runs", yes)
@@ -280,9 +282,9 @@ def _apart(scenario: Scenario, world: str) -> None:
 
 
 def _report(folder: Path) -> Path:
-    from tcpsbed.views import html
+    from tcpsbed.studio import freeze
 
-    return html.write(folder)
+    return freeze.write(folder)
 
 
 def _tell(opened: RunFolder, place: Place, report: Path | None, *, as_json: bool, quiet: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,10 +13,13 @@ from tcpsbed import documents, results
 from tcpsbed.cli import complete
 from tcpsbed.cli.colour import tables
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Folder, Force
+from tcpsbed.cli.options import Folder, Force, OnPage
 from tcpsbed.errors import DataError
 from tcpsbed.views.folder import RunFolder, open_folder
 from tcpsbed.views.numbers import count, seconds
+
+if TYPE_CHECKING:
+    from tcpsbed.views.compare import Compared
 
 SHOW = """Print the tables of a run again.
 
@@ -28,10 +31,12 @@ Examples:
 COMPARE = """Put runs side by side, flow by flow.
 
 \b
-Example:
+Examples:
   tcpsbed compare runs/udp runs/dpm
+  tcpsbed compare runs/udp runs/dpm --page udp-dpm.html
 
-Every metric of every flow that all of them have, with difference and ratio to the first run.
+Every metric of every flow that all of them have, with difference and ratio to the first run. Runs with --seeds say where
+a difference is within their intervals.
 """
 REPORT = """Write report.html of a run again; recover a run whose process was killed.
 
@@ -99,18 +104,37 @@ def compare(
             autocompletion=complete.run_folders,
         ),
     ],
+    page: OnPage = None,
+    force: Force = False,
 ) -> None:
     """Prints runs side by side."""
-    from tcpsbed.views.compare import compare as table
+    from tcpsbed.views import compare as sides
 
     with documents.trusted(" or ".join(map(str, folders))):
-        told = table(folders)
+        told = sides.compare(folders)
+        if page is not None:
+            _beside(sides.compared(folders), page, force=force)
     print(tables(told), end="")
+    if page is not None:
+        print(f"page: {page}")
+
+
+def _beside(found: Compared, page: Path, *, force: bool) -> None:
+    """Writes a page of runs side by side."""
+    from tcpsbed.studio import freeze
+    from tcpsbed.views import compare, markup
+    from tcpsbed.views.charts import Sheet
+
+    sheet = Sheet()
+    drawn = markup.section("delays", "Delay", sheet.place(compare.delays(found)))
+    tables = (freeze.table(one) for one in found.flows)
+    body = [freeze.table(found.runs), drawn, *tables, *map(markup.note, found.left_out)]
+    freeze.save(page, freeze.page("Comparison", compare.sentence(found), [], body, sheet), force=force)
 
 
 def report(folder: Folder, force: Force = False) -> None:
     """Writes report.html again; first recovers a run whose process died."""
-    from tcpsbed.views import html
+    from tcpsbed.studio import freeze
 
     if results.is_unfinished(folder):
         from tcpsbed.runs import recovery
@@ -119,7 +143,7 @@ def report(folder: Folder, force: Force = False) -> None:
         print(f"tcpsbed: {_recovered(folder)}", file=sys.stderr)
     opened(folder)
     with documents.trusted(folder), results.tended(folder, writes=["report.html"], force=force):
-        page = html.write(folder)
+        page = freeze.write(folder)
     print(page)
 
 

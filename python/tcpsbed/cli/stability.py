@@ -34,7 +34,7 @@ Examples:
 Step, gains and period are those of the scenario; delay and loss are those of the grid, not of its network. The loop is
 computed from its difference equations, without packets: 10^9 ticks take seconds.
 
---out leaves a folder with scenario.toml and map.json, which holds what --json prints.
+--out leaves a folder with scenario.toml, map.json, which holds what --json prints, and a page, map.html.
 """
 KIND = "map"
 """Kind of result that the command leaves."""
@@ -93,7 +93,7 @@ Kept = Annotated[
     typer.Option(
         "--out",
         metavar="DIR",
-        help="Folder for scenario.toml and map.json [default: none].",
+        help="Folder for scenario.toml, map.json and map.html [default: none].",
         show_default=False,
     ),
 ]
@@ -159,6 +159,7 @@ def stability_map(
         if place is not None:
             (place.path / "scenario.toml").write_text(scenarios.dump(scenario), encoding="utf-8")
             (place.path / "map.json").write_text(f"{_json(found, sentences)}\n", encoding="utf-8")
+            (place.path / "map.html").write_text(_page(found, sentences, scenario.name), encoding="utf-8")
     if figure is not None:
         from tcpsbed.lab.control.figure import stability as draw
 
@@ -246,10 +247,40 @@ def _size(text: str) -> tuple[int, int]:
     return sizes[0], sizes[1]
 
 
+def _page(found: StabilityMap, sentences: list[str], name: str) -> str:
+    """`map.html`: the mean overshoot over the round trip, at some of the losses."""
+    from tcpsbed import __version__
+    from tcpsbed.studio import freeze
+    from tcpsbed.views import markup
+    from tcpsbed.views.charts import Chart, Sheet
+
+    sheet, grid = Sheet(), found.grid
+    lines = {f"loss {100 * grid.loss[row]:.3g} %": found.mean["overshoot"][row] for row in _rows(found)}
+    chart = Chart("Mean overshoot", grid.rtt_ms, "RTT (ms)", "overshoot (% of the step)", lines)
+    body = [
+        markup.section("overshoot", "Overshoot", sheet.place([chart])),
+        markup.section("limits", "Where the limit is", markup.listing(sentences)),
+    ]
+    facts = [
+        ("scenario", name),
+        ("runs per cell", found.bench.runs),
+        ("cells", f"{len(grid.rtt_ms)} x {len(grid.loss)}"),
+        ("good", found.bench.limits),
+        ("tcpsbed", __version__),
+    ]
+    return freeze.page(
+        f"{name} map", [("", f"{sentences[0][:1].upper()}{sentences[0][1:]}.")], facts, body, sheet
+    )
+
+
+def _rows(found: StabilityMap) -> list[int]:
+    """Five of its losses."""
+    return sorted({round(share * (len(found.grid.loss) - 1)) for share in (0, 0.25, 0.5, 0.75, 1)})
+
+
 def _sentences(found: StabilityMap, reliability: float | None) -> list[str]:
     """Sentences about the map at five of its losses."""
-    rows = sorted({round(share * (len(found.grid.loss) - 1)) for share in (0, 0.25, 0.5, 0.75, 1)})
-    return [found.sentence(row, reliability) for row in rows]
+    return [found.sentence(row, reliability) for row in _rows(found)]
 
 
 def _json(found: StabilityMap, sentences: list[str]) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tcpsbed import __version__
 from tcpsbed.cli.apart import apart
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import (
@@ -50,7 +51,7 @@ Examples:
 The scenario has a component with robot = "step". Every setting runs RUNS times, each with a seed of its own; --rtt,
 --loss and --gain change the scenario's link and its controller, and of several values every combination runs.
 
-Leaves a folder with scenario.toml and step.json, which holds what --json prints.
+Leaves a folder with scenario.toml, step.json, which holds what --json prints, and a page, step.html.
 """
 
 KIND = "step"
@@ -152,6 +153,7 @@ def step(
         told = json.dumps(table.plain(_figures(found, limits, first, world)), indent=1)
         (place.path / "scenario.toml").write_text(scenarios.dump(first), encoding="utf-8")
         (place.path / "step.json").write_text(told + "\n", encoding="utf-8")
+        (place.path / "step.html").write_text(_page(found, limits, first, world), encoding="utf-8")
     drawn = _draw(found, limits, first, world, figure)
     if as_json:
         print(told)
@@ -168,6 +170,48 @@ def _figures(
 
     head = {"scenario": scenario.name, "world": world, "seed": scenario.seed, "limits": asdict(limits)}
     return head | {"settings": [table.entry(*one, limits) for one in found]}
+
+
+def _page(found: Sequence[tuple[str, Experiment]], limits: Limits, scenario: Scenario, world: str) -> str:
+    """`step.html`: the table, and the median of each setting's curves with its extremes."""
+    import numpy as np
+
+    from tcpsbed.lab.control import table
+    from tcpsbed.lab.control.figure import resampled
+    from tcpsbed.lab.control.verdict import reliability
+    from tcpsbed.studio import freeze
+    from tcpsbed.views import markup
+    from tcpsbed.views.charts import Chart, Sheet
+
+    sheet, charts = Sheet(), []
+    for name, one in found:
+        t_ms, curves = resampled(one)
+        lines = dict(
+            zip(
+                ("least", "greatest", "median"),
+                np.percentile(curves, [0, 100, 50], axis=0).tolist(),
+                strict=True,
+            )
+        )
+        charts.append(
+            Chart(name or "Step response", t_ms.tolist(), "time from the step (ms)", "h", lines, steps=True)
+        )
+    drawn = markup.section("curves", "Curves", sheet.place(charts))
+    worst = min(found, key=lambda one: reliability(one[1].responses, limits).share)
+    good = reliability(worst[1].responses, limits)
+    opening = [
+        ("much", f"{good.good} of {good.runs} runs are good"),
+        ("", f" ({limits}){f' with {worst[0]}' * bool(worst[0])}."),
+    ]
+    notes = markup.note("; ".join(table.said(found, limits).splitlines()))
+    facts = [
+        ("world", world),
+        ("runs", len(found[0][1].curves)),
+        ("seed", scenario.seed),
+        ("tcpsbed", __version__),
+    ]
+    body = [freeze.table(table.laid(found, limits)), notes, drawn]
+    return freeze.page(f"{scenario.name} step", opening, facts, body, sheet)
 
 
 def _named(every: Sequence[Experiment], name: str) -> Iterator[tuple[str, Experiment]]:
@@ -248,6 +292,4 @@ def _draw(
 
 
 def _caption(scenario: Scenario, world: str, runs: int) -> str:
-    from tcpsbed import __version__
-
     return f"{scenario.name} · {world} · {runs} runs · seed {scenario.seed} · tcpsbed {__version__}"

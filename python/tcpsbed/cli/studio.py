@@ -149,15 +149,13 @@ def _show_run(folder: Path, page: Page) -> None:
     from tcpsbed import documents
     from tcpsbed.analysis.records import plan_of
     from tcpsbed.cli.runs import opened
-    from tcpsbed.studio.collector import Collector
     from tcpsbed.studio.feed import Feed
-    from tcpsbed.studio.server import shown
-    from tcpsbed.studio.whole import whole
+    from tcpsbed.studio.whole import shown, whole
 
     with documents.trusted(folder):
         run = opened(folder)
         plan = plan_of(run.path)
-        _ = shown(plan), whole(run.summary, Collector(plan))  # damage is said here, not by the page's process
+        _ = whole(run.summary, shown(plan))  # damage is said here, not by the page's process
     with Feed(run.path, folder, port=page.port, why=OVER) as feed:
         announce(feed.address, browser=page.browser)
         feed.over(run.path)

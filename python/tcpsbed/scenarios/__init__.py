@@ -9,6 +9,7 @@ TOML + includes + overrides ─► load ─► Scenario ─► compile_plan ─�
 from __future__ import annotations
 
 from tcpsbed.scenarios.compile import check, compile_events, compile_network, compile_plan
+from tcpsbed.scenarios.compile.events import asked_by
 from tcpsbed.scenarios.dump import dump
 from tcpsbed.scenarios.load import build, load, tables, with_event
 from tcpsbed.scenarios.model.scenario import Scenario
@@ -17,6 +18,7 @@ from tcpsbed.scenarios.template import init_template
 
 __all__ = [
     "Scenario",
+    "asked_by",
     "build",
     "check",
     "compile_events",

@@ -16,9 +16,11 @@ import numpy as np
 
 from tcpsbed import _tcps
 from tcpsbed.analysis.records import FIELDS, KINDS
+from tcpsbed.studio.ledger import Arrivals, Ledger, Moments
+from tcpsbed.studio.motion import Motion
 
-SENT, DELIVERED, DROPPED, QUEUE, EVENT, GAP = (
-    1 + KINDS.index(kind) for kind in ("sent", "delivered", "dropped", "queue", "event", "gap")
+SENT, DROPPED, QUEUE, EVENT, GAP, MERGING = (
+    1 + KINDS.index(kind) for kind in ("sent", "dropped", "queue", "event", "gap", "merging")
 )
 LINK_REASONS = [number for number, _, place in _tcps.record_names()[1] if place == "links"]
 """Reasons for a drop whose place is a link."""
@@ -32,7 +34,17 @@ LATE_S = 1.0
 """A sample that has not come after this is lost, until it comes."""
 LOSS_S = 10.0
 """Span over which losses are counted."""
-SUMS, LEAST, MOST = ("sent", "delivered", "dropped", "delay", "bytes"), "least", "most"
+LONGEST_S = 3.0
+"""Delay up to which the last seconds reach back far enough to hold all rows of a sample."""
+SUMS, LEAST, MOST, OLDEST, MERGED = (
+    ("sent", "delivered", "dropped", "delay", "bytes"),
+    "least",
+    "most",
+    "oldest",
+    "k",
+)
+MOST_EVENTS, LATEST_EVENTS = 10_000, 100
+"""Events that a page is told of in all, and again with the numbers of the last seconds."""
 MOST_SPANS = 400
 """Spans of stalls; beyond, near ones are joined."""
 SPAN_S = 0.001
@@ -46,21 +58,36 @@ class Collector:
     ----------
     plan : dict
         The compiled scenario.
+    moments : Moments, optional
+        From when on samples count; absent: from the start.
     """
 
-    def __init__(self, plan: dict[str, Any]) -> None:
+    def __init__(self, plan: dict[str, Any], moments: Moments | None = None) -> None:
         self.plan, self.text = plan, json.dumps(plan)
+        self.ledger, self.motion = Ledger(plan, moments), Motion(plan)
         self.flows, self.links = len(plan["flows"]), len(plan["network"]["links"])
         self.width_s, self.bins = BIN_S, 0
         self.generation = 0
         """How often bins were joined; who has older ones takes all anew."""
+        self.steps = 0
+        """How often rows have come."""
+        self.touched = np.zeros(MOST_BINS, np.int64)
+        """The last of these steps that changed each bin."""
         self.curves = {name: np.zeros((MOST_BINS, self.flows)) for name in SUMS}
         self.curves[LEAST] = np.full((MOST_BINS, self.flows), np.inf)
-        self.curves[MOST] = np.full((MOST_BINS, self.flows), -np.inf)
+        for name in (MOST, OLDEST, MERGED):
+            self.curves[name] = np.full((MOST_BINS, self.flows), -np.inf)
+        self.moved = np.full((MOST_BINS, len(self.motion.lines)), np.nan)
+        self.newest_ns = np.full(self.flows, -1, np.int64)
+        """When the newest sample was made that each sink has; -1 before the first."""
+        self.least_bytes: dict[int, int] = {}
+        """The smallest sample of each flow that came."""
+        self.merged = np.full(self.flows, -np.inf)
+        """Samples that each sender merges into a packet now."""
         self.queued = np.full((MOST_BINS, self.links), np.nan)
         self.recent: deque[tuple[float, np.ndarray[Any, Any]]] = deque()
-        self.fates: deque[tuple[float, np.ndarray[Any, Any]]] = deque()
-        """Samples that were sent (with their time, ns) or came (-1), as long as losses are counted: shape (2, samples)."""
+        self.came: deque[tuple[float, np.ndarray[Any, Any]]] = deque()
+        """Samples of each flow that came in the last seconds, and the longest delay among them, s: shape (flows + 1)."""
         self.drops: deque[tuple[float, np.ndarray[Any, Any]]] = deque()
         """Packets that each link dropped in the last seconds."""
         self.splits: deque[tuple[float, dict[str, Any]]] = deque([(0.0, {})])
@@ -83,29 +110,46 @@ class Collector:
         if left_out > self.left_out:
             self.unseen = _joined([*self.unseen, (self.now_s, max(now_s, 0.0))], WINDOW_S)
             self.ticks.forget()
-        self.now_s, self.left_out = max(now_s, 0.0), left_out
+            self.ledger.forget()
+        self.now_s, self.left_out, self.steps = max(now_s, 0.0), left_out, self.steps + 1
         rows = np.frombuffer(content, ROW)
         self.rows += len(rows)
         while self.now_s / self.width_s >= MOST_BINS - 1:
             self._join()
         self.bins = max(self.bins, int(self.now_s / self.width_s))
-        met = rows[((rows["kind"] == SENT) | (rows["kind"] == DELIVERED)) & (rows["flow"] < self.flows)]
-        sample = (met["flow"].astype(np.int64) << 32) | met["index"]
-        fates = np.stack([sample, np.where(met["kind"] == SENT, met["time"], -1)])
+        arrivals = self.ledger.add(rows)
+        for flow in np.unique(arrivals.first["flow"]).tolist():
+            size = int(arrivals.first["size"][arrivals.first["flow"] == flow].min())
+            self.least_bytes[flow] = min(size, self.least_bytes.get(flow, size))
+        came = np.bincount(arrivals.first["flow"], minlength=self.flows + 1).astype(float)
+        came[self.flows] = arrivals.first["value"].max() / 1e9 if len(arrivals.first) else 0.0
         dropped = rows["point"][(rows["kind"] == DROPPED) & np.isin(rows["detail"], LINK_REASONS)]
         drops = np.bincount(dropped[dropped < self.links], minlength=self.links)
+        self.came.append((self.now_s, came))
         for queue, new, kept_s in (
-            (self.recent, rows, WINDOW_S),
-            (self.fates, fates, LOSS_S + LATE_S),
+            (self.recent, rows, WINDOW_S + 2 * self._reach_s()),
+            (self.came, None, WINDOW_S + LONGEST_S),
             (self.drops, drops, LOSS_S),
         ):
-            queue.append((self.now_s, new))
+            if new is not None:
+                queue.append((self.now_s, new))
             while queue[0][0] < self.now_s - kept_s:
                 queue.popleft()
-        bins = np.clip((rows["time"] / 1e9 / self.width_s).astype(int), 0, MOST_BINS - 1)
-        self._count(rows, bins)
-        self._look(rows, bins)
+        self.touched[np.unique(self._bins(rows))] = self.steps
+        self._count(rows, self._bins(rows), arrivals)
+        self._age(arrivals.renewing)
+        self._look(rows, self._bins(rows))
         self.ticks.add(rows[(rows["kind"] == SENT) & (rows["flow"] < self.flows)])
+
+    def _bins(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        bins: np.ndarray[Any, Any] = np.clip(
+            (rows["time"] / 1e9 / self.width_s).astype(int), 0, MOST_BINS - 1
+        )
+        return bins
+
+    def _reach_s(self) -> float:
+        """How long before the last seconds a sample of theirs can have been made."""
+        return min(max((float(came[-1]) for _, came in self.came), default=0.0) + 0.1, LONGEST_S)
 
     def split(self, told: list[dict[str, Any]], now_s: float) -> None:
         """Takes where the time of samples went until now."""
@@ -125,24 +169,47 @@ class Collector:
         }
         return [{"name": part, "ms": ns / samples / 1e6} for part, ns in spent.items() if samples and ns]
 
-    def _count(self, rows: np.ndarray[Any, Any], bins: np.ndarray[Any, Any]) -> None:
+    def _count(self, rows: np.ndarray[Any, Any], bins: np.ndarray[Any, Any], arrivals: Arrivals) -> None:
         ours = rows["flow"] < self.flows
-        came = ours & (rows["kind"] == DELIVERED)
         for name, kind in (("sent", SENT), ("dropped", DROPPED)):
             of = ours & (rows["kind"] == kind)
             np.add.at(self.curves[name], (bins[of], rows["flow"][of]), 1)
-        at, delays = (bins[came], rows["flow"][came]), rows["value"][came] / 1e6
+        came, paid = arrivals.first, arrivals.paid
+        at, delays = (self._bins(came), came["flow"]), came["value"] / 1e6
         np.add.at(self.curves["delivered"], at, 1)
         np.add.at(self.curves["delay"], at, delays)
-        np.add.at(self.curves["bytes"], at, rows["size"][came])
+        np.add.at(self.curves["bytes"], (self._bins(paid), paid["flow"]), paid["size"])
         np.minimum.at(self.curves[LEAST], at, delays)
         np.maximum.at(self.curves[MOST], at, delays)
+        for row in rows[ours & (rows["kind"] == MERGING)]:
+            self.merged[row["flow"]] = row["value"]
+        here = int(np.clip(self.now_s / self.width_s, 0, MOST_BINS - 1))
+        self.curves[MERGED][here] = np.maximum(self.curves[MERGED][here], self.merged)
+
+    def _age(self, rows: np.ndarray[Any, Any]) -> None:
+        """How old what each sink has was at most, ms: just before a sample came, and now."""
+        rows = rows[np.argsort(rows["time"], kind="stable")]
+        for flow in np.unique(rows["flow"]).tolist():
+            of = rows[rows["flow"] == flow]
+            made = np.maximum.accumulate(of["time"] - of["value"])
+            before = np.concatenate([[self.newest_ns[flow]], made[:-1]])
+            known = before >= 0
+            ages = (of["time"] - np.maximum(before, self.newest_ns[flow]))[known] / 1e6
+            np.maximum.at(self.curves[OLDEST], (self._bins(of[known]), flow), ages)
+            self.newest_ns[flow] = max(self.newest_ns[flow], int(made[-1]))
+        last_ns = self.ledger.last_ns  # what came later than the newest row is not known yet
+        here = int(np.clip(last_ns / 1e9 / self.width_s, 0, MOST_BINS - 1))
+        age = np.where(self.newest_ns >= 0, (last_ns - self.newest_ns) / 1e6, -np.inf)
+        self.curves[OLDEST][here] = np.maximum(self.curves[OLDEST][here], age)
 
     def _look(self, rows: np.ndarray[Any, Any], bins: np.ndarray[Any, Any]) -> None:
         queues = (rows["kind"] == QUEUE) & (rows["point"] < self.links)
         at = (bins[queues], rows["point"][queues])
         np.fmax.at(self.queued, at, rows["size"][queues])
-        for row in rows[rows["kind"] == EVENT]:
+        for line, time_ns, value in self.motion.read(rows):
+            bin_ = int(np.clip(time_ns / 1e9 / self.width_s, 0, MOST_BINS - 1))
+            self.moved[bin_, line] = np.fmax(self.moved[bin_, line], value)
+        for row in rows[rows["kind"] == EVENT][: max(MOST_EVENTS - len(self.events), 0)]:
             self.events.append({"t_s": float(row["time"]) / 1e9, "number": int(row["index"])})
         gaps = rows[rows["kind"] == GAP]
         for row in gaps:
@@ -167,12 +234,19 @@ class Collector:
         half = MOST_BINS // 2
         for name, curve in self.curves.items():
             pairs = curve.reshape(half, 2, self.flows)
-            empty = {LEAST: np.inf, MOST: -np.inf}.get(name, 0.0)
-            join = {LEAST: np.min, MOST: np.max}.get(name, np.sum)
+            empty = np.inf if name == LEAST else 0.0 if name in SUMS else -np.inf
+            join = np.min if name == LEAST else np.sum if name in SUMS else np.max
             curve[:half], curve[half:] = join(pairs, axis=1), empty
-        pairs = self.queued.reshape(half, 2, self.links)
-        self.queued[:half], self.queued[half:] = np.fmax(pairs[:, 0], pairs[:, 1]), np.nan
+        for found in (self.queued, self.moved):
+            pairs = found.reshape(half, 2, found.shape[1])
+            found[:half], found[half:] = np.fmax(pairs[:, 0], pairs[:, 1]), np.nan
+        self.touched[:] = 0
         self.width_s, self.bins, self.generation = 2 * self.width_s, self.bins // 2, self.generation + 1
+
+    def changed_since(self, step: int) -> int:
+        """The first bin that rows have changed after this step: those of a simulated run come late, a block at a time."""
+        changed = np.flatnonzero(self.touched[: self.bins] > step)
+        return int(changed[0]) if len(changed) else self.bins
 
     def curves_from(self, first: int) -> dict[str, Any]:
         """Bins from this one on that are over; by flow and, for queues, by link. Empty ones have no numbers."""
@@ -192,18 +266,33 @@ class Collector:
             "sent": _numbers(self.curves["sent"][here]),
             "delivered": _numbers(delivered),
             "dropped": _numbers(self.curves["dropped"][here]),
+            "oldest_ms": _numbers(self.curves[OLDEST][here]),
+            "merged": _numbers(self.curves[MERGED][here]),
             "queued_bytes": _numbers(self.queued[here]),
+            "moved": _numbers(self.moved[here]),
         }
 
     def lately(self) -> dict[str, Any]:
-        """The last seconds: delay of each flow and where it went, loss, rate."""
+        """The last seconds: delay of each flow and where it went, loss, rate; and each flow since the warm-up."""
         parts = [rows for _, rows in self.recent]
         window = np.concatenate(parts) if parts else np.empty(0, ROW)
-        found = _analysed(window[np.argsort(window["time"], kind="stable")].tobytes(), self.text)
+        window = window[np.argsort(window["time"], kind="stable")]
+        # Samples count that were made in the last seconds, and as long before as the slowest of them took.
+        from_ns = max(round((self.now_s - WINDOW_S - self._reach_s()) * 1e9), 0)
+        found = _analysed(window.tobytes(), self.text, from_ns)
         span_s = max(min(WINDOW_S, self.now_s), 1e-3)
-        losses = self._losses()
+        came = [count for at_s, count in self.came if at_s > self.now_s - WINDOW_S]
+        rates = (np.sum(came, axis=0) if came else np.zeros(self.flows + 1)) / span_s
+        losses, totals = self._losses(), self.ledger.totals(round(self.now_s * 1e9))
         flows = [
-            _flow(flow, span_s) | {"loss": losses[number], "causes": self._causes(flow["name"])}
+            _flow(flow)
+            | {
+                "rate_hz": float(rates[number]),
+                "least_bytes": self.least_bytes.get(number),
+                "loss": losses[number],
+                "causes": self._causes(flow["name"]),
+                "total": totals[number].told(),
+            }
             for number, flow in enumerate(found["flows"])
         ]
         return {
@@ -212,7 +301,7 @@ class Collector:
             "flows": flows,
             "rows": self.rows,
             "left_out": self.left_out,
-            "events": self.events[-100:],
+            "events": self.events[-LATEST_EVENTS:],
             "gaps": self.gaps,
             "clocks": found["clocks"],
             **self.health(),
@@ -233,16 +322,10 @@ class Collector:
 
         Where rows of these seconds were not shown, nobody knows.
         """
-        if not self.fates or (self.unseen and self.unseen[-1][1] > self.now_s - LOSS_S - LATE_S):
+        if self.unseen and self.unseen[-1][1] > self.now_s - LOSS_S - LATE_S:
             return [None] * self.flows
-        sample, sent_ns = np.concatenate([fates for _, fates in self.fates], axis=1)
-        due = sample[(sent_ns >= 0) & (sent_ns < (self.now_s - LATE_S) * 1e9)]
-        lost = due[~np.isin(due, sample[sent_ns < 0])]
-        counts = (np.bincount(of >> 32, minlength=self.flows) for of in (due, lost))
-        return [
-            missing / sent if sent else None
-            for sent, missing in zip(*map(np.ndarray.tolist, counts), strict=True)
-        ]
+        until_s = self.now_s - LATE_S
+        return self.ledger.losses(round((until_s - LOSS_S) * 1e9), round(until_s * 1e9))
 
 
 class Ticks:
@@ -306,7 +389,7 @@ def _joined(spans: list[tuple[float, float]], apart_s: float) -> list[tuple[floa
     return found
 
 
-def _flow(found: dict[str, Any], span_s: float) -> dict[str, Any]:
+def _flow(found: dict[str, Any]) -> dict[str, Any]:
     delay = found["delay_ns"] or {}
     segments = found["path"]["segments"] if found["path"] else []
     return {
@@ -317,22 +400,22 @@ def _flow(found: dict[str, Any], span_s: float) -> dict[str, Any]:
             for key in ("mean", "p50", "p99", "max")
             if delay.get(key) is not None
         },
-        "rate_hz": delay.get("n", 0) / span_s,
         "parts": [
             {"what": part["what"], "name": part["name"], "ms": part["mean_ns"] / 1e6}
+            | ({"least_ms": part["latency_ns"]["min"] / 1e6} if part["latency_ns"] else {})
             for part in segments
             if part["mean_ns"] is not None
         ],
     }
 
 
-def _analysed(rows: bytes, plan: str) -> dict[str, Any]:
+def _analysed(rows: bytes, plan: str, from_ns: int) -> dict[str, Any]:
     with tempfile.TemporaryFile(
         dir=_memory()
     ) as file:  # without a name: a process that is killed leaves nothing
         file.write(rows)
         file.flush()
-        found: dict[str, Any] = json.loads(_tcps.analyse(f"/dev/fd/{file.fileno()}", plan, 0, 0))
+        found: dict[str, Any] = json.loads(_tcps.analyse(f"/dev/fd/{file.fileno()}", plan, from_ns, 0))
     return found
 
 

@@ -36,7 +36,7 @@ def _preset(name: str) -> dict[str, Any]:
 @cache
 def terms() -> str:
     """Each term of the glossary with its meaning, as JSON."""
-    return json.dumps({name.casefold(): text for name, (_, text) in glossary.entries().items()})
+    return json.dumps(glossary.meanings())
 
 
 FACTS = {"/presets.json": presets, "/terms.json": terms}

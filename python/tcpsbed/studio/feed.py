@@ -28,8 +28,8 @@ from tcpsbed.worlds import Steering
 HEADER = struct.Struct("<B3xId")
 """Kind, length of the body in bytes, moment of the run in seconds."""
 PLAN, SCENARIO, ROWS, SPLIT, TEXT, OVER = range(6)
-"""A plan; the scenario's text; rows and how many were not sent (8 bytes in front); where the time of samples went so far; a
-message for pages; the summary of the run, which is over."""
+"""A plan; the scenario's text, which comes first; rows and how many were not sent (8 bytes in front); where the time of
+samples went so far; a message for pages; the summary of the run, which is over."""
 MOST_WAITING = 4 << 20
 """Bytes that wait for the page's process; rows beyond are counted and not shown."""
 PIPE_BYTES = 1 << 20
@@ -117,8 +117,8 @@ class Feed:
     def _begin(self, folder: Path) -> None:
         """Sends the plan: what the page showed until now is forgotten."""
         self.begun = True
-        self._put(PLAN, 0.0, (folder / "plan.json").read_bytes())
         self._put(SCENARIO, 0.0, (folder / "scenario.toml").read_bytes())
+        self._put(PLAN, 0.0, (folder / "plan.json").read_bytes())
         self._tell({"k": "steered", "by": self.steering is not None, "why": self.why})
 
     def __call__(self, rows: bytes, now_s: float, split: str) -> None:
@@ -220,7 +220,10 @@ class Feed:
         try:
             if self.steering is None:
                 raise WorldError(self.why, allowed="another run")
-            self.asked.append((answer, self.steering.event(**asked["event"])))
+            by = {} if asked.get("by") is None else {"by": f"viewer {asked['by']}"}
+            events = self.steering.event(**asked["event"] | by)
+            answer["event"] = asked["event"] | by | {"name": events[0]["name"]}
+            self.asked.append((answer, events))
         except (TcpsbedError, TypeError, KeyError) as error:
             self._tell(answer | {"refused": one_line(str(error))})
 

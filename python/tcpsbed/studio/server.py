@@ -2,8 +2,9 @@
 
 ```text
 browser ── GET /report?token=… ──► report.html of the run, when it is over
+        ── GET /more.json?token=… ──► what that has and this page has not: tables, distributions
         ── GET /scenario.toml?token=… ──► the scenario with what was done by hand
-        ── /live?token=… ──►  {"k": "plan" | "steered" | "bins" | "now" | "asked" | "over", …}     20 a second at most
+        ── /live?token=… ──►  {"k": "plan" | "steered" | "bins" | "events" | "now" | "asked" | "over", …}
            {"k": "event", "id": n, "event": {…}} ──► one line of JSON on standard output; answered by "asked"
            {"k": "ask" | "give" | "keep"} ──► control, answered by "viewers" to all (viewers.py)
 ```
@@ -25,13 +26,18 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tcpsbed.errors import TcpsbedError
+from tcpsbed.studio import freeze
 from tcpsbed.studio.collector import Collector
 from tcpsbed.studio.facts import FACTS
 from tcpsbed.studio.feed import HEADER, OVER, PLAN, ROWS, SCENARIO, SPLIT, TEXT
+from tcpsbed.studio.ledger import Moments
+from tcpsbed.studio.motion import Motion
 from tcpsbed.studio.sinks.running import Sinks
 from tcpsbed.studio.site import EVERY_S, POLICY, Site
 from tcpsbed.studio.viewers import Viewers
-from tcpsbed.studio.whole import whole
+from tcpsbed.studio.whole import shown, whole
+from tcpsbed.views.folder import open_folder
+from tcpsbed.views.glance import glance
 
 NOW_EVERY_S = 0.25
 """Time between two analyses of the last seconds."""
@@ -89,8 +95,10 @@ class Studio(Site):
         with self.lock:
             if kind == PLAN:
                 plan = json.loads(body)
-                self.collector = Collector(plan)
-                self.messages.append(json.dumps({"k": "plan", "plan": shown(plan)}))
+                self.collector = Collector(plan, Moments.of(self.scenario))
+                self.messages.append(
+                    json.dumps({"k": "plan", "plan": shown(plan) | {"motion": Motion(plan).lines}})
+                )
             elif kind == ROWS and self.collector is not None:
                 self.zero_s = time.monotonic() - now_s
                 self.collector.add(body[8:], now_s, int.from_bytes(body[:8], "little"))
@@ -108,7 +116,11 @@ class Studio(Site):
         assert self.collector is not None
         self.collector.bins += 1  # the last one is over, too
         self.over, self.numbered = True, self.numbered + 1
-        self.now = json.dumps(whole(summary, self.collector))
+        seen = self.collector
+        told = {"rows": seen.rows, "left_out": seen.left_out, "events": seen.events, "gaps": seen.gaps}
+        now = seen.health() | told | whole(summary, shown(seen.plan))
+        now["unseen"] += seen.unseen
+        self.now = json.dumps(now)
         told = {key: summary.get(key, []) for key in ("errors", "disturbances", "emulator")}
         report = str(self.report) if self.report.is_file() else ""
         self.messages.append(json.dumps({"k": "over", "report": report} | told))
@@ -121,7 +133,7 @@ class Studio(Site):
     def _pass_on(self, kind: int, body: bytes, now_s: float) -> None:
         """To the sinks."""
         if kind == PLAN:
-            self.sinks.begin(json.loads(body))
+            self.sinks.begin(json.loads(body), self.scenario)
         elif kind == ROWS:
             self.sinks.rows(body[8:], now_s)
         elif kind == TEXT:
@@ -140,6 +152,8 @@ class Studio(Site):
         """The report, the scenario, and what the page asks about the scenario's kinds."""
         if path in FACTS:
             return FACTS[path](), "application/json", POLICY
+        if path == "/more.json" and self.over:
+            return json.dumps(freeze.more(*glance(open_folder(self.folder)))), "application/json", POLICY
         if path == "/report" and self.report.is_file():
             return self.report.read_text(encoding="utf-8"), "text/html", ""
         if path == "/scenario.toml":
@@ -175,10 +189,19 @@ class Studio(Site):
         else:
             print(json.dumps(asked), flush=True)
 
+    def all(self) -> list[str]:
+        """Messages, bins and numbers."""
+        with self.lock:
+            if self.collector is None:
+                return list(self.messages)
+            events = {"k": "events", "events": self.collector.events}
+            now = [self.now] if self.now else []
+            return [*self.messages, json.dumps(self.collector.curves_from(0)), json.dumps(events), *now]
+
     def news(self, viewer: Any) -> Iterator[list[str]]:
         """Messages, bins that are over, and the newest numbers."""
         number, changes = self.numbers[viewer], -1
-        told, seen, first = 0, 0, 0
+        told, seen, first, step, events = 0, 0, 0, 0, 0
         drawn: tuple[Any, int] = (None, 0)
         while True:
             with self.lock:
@@ -188,8 +211,16 @@ class Studio(Site):
                     out.append(self.viewers.told(number))
                     changes = self.viewers.changes
                 if self.collector is not None:
+                    if drawn[0] is not self.collector:
+                        events = 0
                     if drawn != (self.collector, self.collector.generation):
-                        first, drawn = 0, (self.collector, self.collector.generation)
+                        first, step, drawn = 0, 0, (self.collector, self.collector.generation)
+                    if len(self.collector.events) > events:
+                        more = self.collector.events[events:]
+                        out.append(json.dumps({"k": "events", "events": more}))
+                        events += len(more)
+                    first = min(first, self.collector.changed_since(step))
+                    step = self.collector.steps
                     if self.collector.bins > first:
                         out.append(json.dumps(self.collector.curves_from(first)))
                         first = self.collector.bins
@@ -197,22 +228,6 @@ class Studio(Site):
                     out.append(self.now)
                     seen = self.numbered
             yield out
-
-
-def shown(plan: dict[str, Any]) -> dict[str, Any]:
-    """What a page needs of a plan."""
-    keys = ("name", "seed", "duration_ns", "nodes", "components", "events")
-    network = {key: plan["network"][key] for key in ("vertices", "links", "traffic")}
-    flows = [
-        {
-            "name": flow["name"],
-            "direction": flow["direction"],
-            "period_ns": flow["period_ns"],
-            "path": [stop["component"] for stop in flow["path"]],
-        }
-        for flow in plan["flows"]
-    ]
-    return {key: plan[key] for key in keys} | {"network": network, "flows": flows}
 
 
 def saved(scenario: str, told: list[dict[str, Any]]) -> str:

@@ -3,6 +3,7 @@
 ```text
 browser ── GET /?token=… ──► page        /studio.js, /studio.css, …  ──► what the page loads, without a token
         ── /live?token=… ──►                                         ◄── JSON, what is new, 20 messages a second at most
+        ── GET /all.json?token=… ──►                                 ◄── all of it, for a browser without WebSocket
 ```
 Each viewer has a thread that sends what is new since its last message: a slow one gets fewer, larger messages.
 """
@@ -94,6 +95,10 @@ class Site:
     def text(self, path: str) -> tuple[str, str, str] | None:
         """Content, kind and policy of what this site has at a path for those with the token; `None`: nothing."""
 
+    def all(self) -> list[str]:
+        """All messages that a viewer who comes now would get."""
+        raise NotImplementedError
+
     def news(self, viewer: Any) -> Iterator[list[str]]:
         """What is new for a viewer since the last time, each time that it is asked."""
         raise NotImplementedError
@@ -122,6 +127,8 @@ class Site:
             return None
         if asked.path == "/":
             return _text(connection, self.page.read_text(encoding="utf-8"), "text/html", POLICY)
+        if asked.path == "/all.json":
+            return _text(connection, f"[{','.join(self.all())}]", "application/json", POLICY)
         found = self.text(asked.path)
         if found is None:
             return connection.respond(HTTPStatus.NOT_FOUND, "tcpsbed studio: no such page\n")

@@ -64,6 +64,10 @@ class SweepPage(Site):
             return self.report.read_text(encoding="utf-8"), "text/html", ""
         return None
 
+    def all(self) -> list[str]:
+        """The sweep."""
+        return [self.now]
+
     def news(self, viewer: Any) -> Iterator[list[str]]:
         """The sweep, when it has changed."""
         seen = ""

@@ -1,35 +1,75 @@
-"""Numbers of a run that is over, for its page: those of its summary."""
+"""Messages about a run that is over, for its page: the numbers are those of summary.json and series.json."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tcpsbed.studio.collector import Collector
+from tcpsbed.views.charts import plotted
+from tcpsbed.views.numbers import finite
+from tcpsbed.views.sections import marks
+from tcpsbed.views.sentence import sentence
 
 _DELAY = ("mean", "p50", "p99", "max")
+_CURVES = {
+    "mean_ms": "delay_mean_ms",
+    "least_ms": "delay_min_ms",
+    "most_ms": "delay_max_ms",
+    "rate_bps": "rate_bps",
+    "lost": "lost",
+    "age_ms": "age_ms",
+    "merged": "fragments",
+}
+"""Curves of a flow in the message "bins", and in series.json."""
 
 
-def whole(summary: Mapping[str, Any], seen: Collector) -> dict[str, Any]:
+def shown(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """What a page needs of a plan."""
+    flows = [
+        {
+            "name": flow["name"],
+            "direction": flow["direction"],
+            "period_ns": flow["period_ns"],
+            "path": [stop["component"] for stop in flow["path"]],
+        }
+        for flow in plan["flows"]
+    ]
+    return (
+        {key: plan[key] for key in ("name", "seed", "duration_ns", "events", "queue_probe_ns")}
+        | _drawn(plan)
+        | {"flows": flows}
+    )
+
+
+def _drawn(plan: Mapping[str, Any]) -> dict[str, Any]:
+    network = {key: plan["network"].get(key, []) for key in ("vertices", "links", "traffic")}
+    return {"nodes": plan["nodes"], "components": plan["components"], "network": network}
+
+
+def whole(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:
     """The message of `Collector.lately`, about the whole run.
 
     Parameters
     ----------
     summary
         The content of its summary.json.
-    seen
-        What has read its rows.
+    plan
+        What the page has of its plan.
     """
+    links = {link["name"]: link for link in summary.get("network") or ()}
     return {
         "k": "now",
         "whole": True,
         "t_s": summary.get("ran_s", summary["duration_s"]),
         "flows": [_flow(name, flow, summary) for name, flow in summary["flows"].items()],
-        "rows": seen.rows,
-        "left_out": seen.left_out,
-        "events": seen.events,
-        "gaps": seen.gaps,
-        **seen.health(),
+        "sentence": sentence(summary),
+        "unseen": [(0, summary["warmup_s"])] if summary.get("warmup_s") else [],
+        "drops": [
+            links.get(link["name"], {}).get("dropped_packets") or 0 for link in plan["network"]["links"]
+        ],
+        "fullest": [
+            links.get(link["name"], {}).get("max_queue_bytes") or 0 for link in plan["network"]["links"]
+        ],
     }
 
 
@@ -49,3 +89,82 @@ def _flow(name: str, flow: Mapping[str, Any], summary: Mapping[str, Any]) -> dic
         ],
         "causes": [{"name": part["part"], "ms": part["mean_ms"]} for part in split.get("parts") or ()],
     }
+
+
+def messages(
+    summary: Mapping[str, Any], series: Mapping[str, Any], plan: Mapping[str, Any] | None
+) -> list[dict[str, Any]]:
+    """All that a page is sent of a run, from its results alone; without its plan no network is drawn."""
+    happened = marks(dict(summary))
+    kept = _network(summary, series, plan) | {
+        "name": summary["name"],
+        "seed": summary["seed"],
+        "queue_probe_ns": len(series.get("queues") or ()),
+        "duration_ns": (finite(summary["duration_s"]) or 0.0) * 1e9,
+        "events": [
+            {"name": str(one.get("name", "")), "at_ns": one["t_s"] * 1e9, "action": {}} for one in happened
+        ],
+        "flows": [
+            {
+                "name": name,
+                "direction": flow.get("direction"),
+                "period_ns": _apart_ns(series, name),
+                "path": [],
+            }
+            for name, flow in summary["flows"].items()
+        ],
+    }
+    spans = [(span.get("from_s"), span.get("to_s")) for span in series.get("disturbed") or ()]
+    now = whole(summary, kept) | {
+        "events": [{"t_s": one["t_s"], "number": number} for number, one in enumerate(happened)],
+        "disturbed": [span for span in spans if None not in span],
+    }
+    return [
+        {"k": "plan", "plan": kept},
+        *_bins(series, kept),
+        now,
+        {"k": "over", "errors": [], "disturbances": []},
+    ]
+
+
+def _network(
+    summary: Mapping[str, Any], series: Mapping[str, Any], plan: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """What is drawn as the path; only the links with queues without a plan, and of a part of a large run."""
+    if plan is not None and len(plan["flows"]) == len(summary["flows"]):
+        return _drawn(plan)
+    links = [{"name": name, "from": 0, "to": 0, "queue": {}} for name in series.get("queues") or ()]
+    return {"nodes": [], "components": [], "network": {"vertices": [], "links": links, "traffic": []}}
+
+
+def _apart_ns(series: Mapping[str, Any], flow: str) -> float:
+    """Time between samples over which a curve goes on: twice that and two bins are what series.json bridges."""
+    bridge_s = finite((series.get("flows") or {}).get(flow, {}).get("bridge_s")) or 0.0
+    return max(bridge_s - 2 * (finite(series.get("bin_s")) or 0.0), 0.0) / 2 * 1e9
+
+
+def _bins(series: Mapping[str, Any], plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+    times: Sequence[float] = series.get("t_s") or ()
+    if not len(times):
+        return []
+    flows = [series["flows"].get(flow["name"], {}) for flow in plan["flows"]]
+    queues = [(series.get("queues") or {}).get(link["name"], {}) for link in plan["network"]["links"]]
+    bin_s = finite(series.get("bin_s")) or 2 * times[0]
+
+    def curves(key: str) -> list[list[float | None]]:
+        return [plotted(flow.get(key) or [None] * len(times)) for flow in flows]
+
+    told: dict[str, Any] = {
+        "k": "bins",
+        "first": 0,
+        "generation": 0,
+        "width_s": bin_s,
+        "smoothed": True,
+        "queued_bytes": [
+            plotted(one.get("bytes_max") or one.get("bytes") or [None] * len(times)) for one in queues
+        ],
+    }
+    told |= {key: curves(of) for key, of in _CURVES.items()}
+    if not any(value for curve in told["lost"] for value in curve):
+        del told["lost"]
+    return [told]

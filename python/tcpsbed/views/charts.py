@@ -1,4 +1,4 @@
-"""Descriptions of the page's line charts; `charts.js` draws them with uPlot."""
+"""Descriptions of line charts over anything but time; `page/plots.js` draws them with uPlot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tcpsbed.palette import PALETTE
 from tcpsbed.views.markup import Html, escaped
 from tcpsbed.views.numbers import finite
 
@@ -17,34 +16,17 @@ SIGNIFICANT = 6
 
 
 @dataclass(frozen=True)
-class Line:
-    """A line of a chart: label, values at the chart's x, colour; `fill_to` paints down to another line.
-
-    It goes on over gaps of at most `bridge` on the x axis: bins in which no sample was due.
-    """
-
-    label: str
-    values: Sequence[Any]
-    color: str
-    dashed: bool = False
-    thin: bool = False
-    fill_to: str | None = None
-    bridge: float = 0.0
-
-
-@dataclass(frozen=True)
 class Chart:
-    """A line chart over time, or over another quantity; with `categories` x counts through names.
+    """A chart with lines by label; with `categories` x counts through names.
 
-    With `steps` a value holds up to the next x.
+    With `steps` a value holds up to the next x. Whiskers are half-widths, by line.
     """
 
     title: str
     x: Sequence[Any]
     x_label: str
     y_label: str
-    lines: Sequence[Line]
-    over_time: bool = True
+    lines: Mapping[str, Sequence[Any]]
     steps: bool = False
     logarithmic: bool = False
     whiskers: Sequence[Sequence[Any]] = ()
@@ -52,28 +34,16 @@ class Chart:
 
     def described(self) -> dict[str, Any]:
         """What the drawing script needs."""
-        labels = [line.label for line in self.lines]
         return {
             "title": self.title,
             "xLabel": self.x_label,
             "yLabel": self.y_label,
-            "time": self.over_time,
             "steps": self.steps,
             "log": self.logarithmic,
             "categories": list(self.categories),
-            "data": [plotted(self.x), *(plotted(line.values) for line in self.lines)],
+            "data": [plotted(self.x), *map(plotted, self.lines.values())],
             "whiskers": [plotted(half) for half in self.whiskers],
-            "lines": [
-                {
-                    "label": line.label,
-                    "color": line.color,
-                    "dashed": line.dashed,
-                    "thin": line.thin,
-                    "bridge": line.bridge,
-                    "fillTo": None if line.fill_to is None else labels.index(line.fill_to) + 1,
-                }
-                for line in self.lines
-            ],
+            "labels": list(self.lines),
         }
 
 
@@ -87,14 +57,13 @@ class Sheet:
         """A grid of figures for these charts; empty where no chart has anything to show."""
         figures = []
         for chart in charts:
-            if not any(has_values(line.values) for line in chart.lines):
+            if not any(has_values(values) for values in chart.lines.values()):
                 continue
             figures.append(
-                f"<figure><figcaption>{escaped(chart.title)}</figcaption>"
-                f'<div class="chart" data-chart="{len(self.drawn)}"></div></figure>'
+                f'<figure data-chart="{len(self.drawn)}"><figcaption><b>{escaped(chart.title)}</b></figcaption></figure>'
             )
             self.drawn.append(chart.described())
-        return Html(f'<div class="grid">{"".join(figures)}</div>' if figures else "")
+        return Html(f'<div class="charts">{"".join(figures)}</div>' if figures else "")
 
 
 def has_values(values: Sequence[Any]) -> bool:
@@ -109,17 +78,6 @@ def plotted(values: Sequence[Any]) -> list[float | None]:
         number = finite(value)
         rounded.append(None if number is None else float(f"{number:.{SIGNIFICANT}g}"))
     return rounded
-
-
-def colors(names: Iterable[str]) -> dict[str, str]:
-    """A colour for each name, in order."""
-    return {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(names)}
-
-
-def scaled(values: Sequence[Any], factor: float) -> list[float | None]:
-    """The values times a factor, gaps kept."""
-    numbers = (finite(value) for value in values)
-    return [None if number is None else number * factor for number in numbers]
 
 
 def joined(
@@ -140,7 +98,7 @@ def joined(
     measured = sorted({x for found in points.values() for x, _ in found})
     if not measured:
         return [], {}
-    before = min(0.0, measured[0] - (measured[-1] - measured[0] or 1.0) * 0.05)
+    before = 0.0 if measured[0] > 0 else measured[0] - (measured[-1] - measured[0] or 1.0) * 0.05
     common = [before, *measured]
     return common, {name: [_share_up_to(x, found) for x in common] for name, found in points.items()}
 
@@ -162,28 +120,9 @@ def distribution(
     curves : mapping of str to pair of sequences
         Values in ascending order and their cumulative probabilities.
     """
-    paint = colors(curves)
     common, shares = joined(curves)
-    beyond: dict[str, list[float | None]] = {
-        name: [1 - p if p < 1 else None for p in ps] for name, ps in shares.items()
-    }
-    charts = []
-    drawings: tuple[tuple[str, str, Mapping[str, Sequence[Any]], bool], ...] = (
-        (title, "share at most this", shares, False),
-        (f"{title}: the tail", "share beyond this", beyond, True),
-    )
-    for heading, axis, lines, logarithmic in drawings:
-        drawn = [
-            Line(name, ys, paint[name], dashed=number >= len(PALETTE))
-            for number, (name, ys) in enumerate(lines.items())
-        ]
-        charts.append(
-            Chart(heading, common, label, axis, drawn, over_time=False, steps=True, logarithmic=logarithmic)
-        )
-    return charts
-
-
-def series_of(series: Mapping[str, Any], flow: str, key: str) -> Sequence[Any]:
-    """One of a flow's series over time; empty where the run left none."""
-    values = series.get("flows", {}).get(flow, {}).get(key, ())
-    return values if isinstance(values, Sequence) else ()
+    beyond = {name: [1 - p if p < 1 else None for p in ps] for name, ps in shares.items()}
+    return [
+        Chart(title, common, label, "share at most this", shares, steps=True),
+        Chart(f"{title}: the tail", common, label, "share beyond this", beyond, steps=True, logarithmic=True),
+    ]

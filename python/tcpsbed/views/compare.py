@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tcpsbed.analysis import metrics
 from tcpsbed.errors import DataError
-from tcpsbed.views import tables, text
+from tcpsbed.views import charts, tables, text
+from tcpsbed.views.charts import Chart
 from tcpsbed.views.folder import RunFolder, open_folder
 from tcpsbed.views.markup import Column, words
-from tcpsbed.views.numbers import NONE
+from tcpsbed.views.numbers import NONE, finite, nothing
+from tcpsbed.views.sentence import Said
+from tcpsbed.views.tables import Table
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Runs side by side.
+
+    Attributes
+    ----------
+    folders, runs
+        The runs, and a line for each with its letter.
+    flows
+        A table for each flow that all of them have.
+    left_out
+        Sentences about the other flows.
+    """
+
+    folders: tuple[RunFolder, ...]
+    runs: Table
+    flows: tuple[Table, ...]
+    left_out: tuple[str, ...]
 
 
 def compare(folders: Sequence[Path | str]) -> str:
+    """Tables of the flows that all of these runs have, for the terminal; see `compared`."""
+    found = compared(folders)
+    shown = (text.table(one.columns, one.rows) for one in (found.runs, *found.flows))
+    return "\n".join([*shown, *(f"{line}\n" for line in found.left_out)])
+
+
+def compared(folders: Sequence[Path | str]) -> Compared:
     """Tables of the flows that all of these runs have.
 
     Parameters
@@ -41,7 +73,39 @@ def compare(folders: Sequence[Path | str]) -> str:
         raise DataError(
             f"no flow is in all runs ({known})", key="compare", allowed="runs with a flow of the same name"
         )
-    return "\n".join([_legend(runs), *(_flow(name, runs) for name in names), *_left_out(runs, names)])
+    flows = tuple(_flow(name, runs) for name in names)
+    return Compared(tuple(runs), _legend(runs), flows, tuple(_left_out(runs, names)))
+
+
+def sentence(found: Compared) -> Said:
+    """The flow whose 99th percentile of the delay differs most from that of the first run."""
+    late = tables.field(metrics.section("flows").parts, "delay_ms.p99")
+    first, *others = found.folders
+    changes = [
+        (abs(math.log(value / before)), flow.title, before, value, letter)
+        for flow in found.flows
+        if (before := late.number(first.summary["flows"][flow.title]))
+        for run, letter in zip(others, _letters(found.folders)[1:], strict=True)
+        if (value := late.number(run.summary["flows"][flow.title]))
+    ]
+    if not changes:
+        return [("", "No flow has a delay in two of these runs.")]
+    _, flow, before, value, letter = max(changes)
+    if value == before:
+        return [("", f"The {late.title} of every flow is the same in all runs.")]
+    change = f"from {late.shown(before)} to {late.shown(value)} {late.unit}"
+    return [("much", f"The {late.title} of {flow} goes {change}"), ("", f", from A to {letter}.")]
+
+
+def delays(found: Compared) -> Iterator[Chart]:
+    """The distribution of the delay of each flow in every run."""
+    for flow in found.flows:
+        cdf = {
+            letter: (curve["delay_ms"], curve["p"])
+            for letter, run in zip(_letters(found.folders), found.folders, strict=True)
+            if (curve := run.series.get("cdf", {}).get(flow.title))
+        }
+        yield from charts.distribution(f"Delay of {flow.title}", "delay (ms)", cdf)[:1]
 
 
 def _check_versions(runs: Sequence[RunFolder]) -> None:
@@ -59,7 +123,7 @@ def _letters(runs: Sequence[RunFolder]) -> list[str]:
     return [chr(ord("A") + i) if i < 26 else f"R{i + 1}" for i in range(len(runs))]
 
 
-def _legend(runs: Sequence[RunFolder]) -> str:
+def _legend(runs: Sequence[RunFolder]) -> Table:
     rows = []
     for letter, run in zip(_letters(runs), runs, strict=True):
         summary = run.summary
@@ -67,7 +131,7 @@ def _legend(runs: Sequence[RunFolder]) -> str:
             word for word, key in (("errors", "errors"), ("disturbed", "disturbances")) if summary.get(key)
         ]
         rows.append(
-            [
+            (
                 letter,
                 str(run.path),
                 run.name,
@@ -75,9 +139,9 @@ def _legend(runs: Sequence[RunFolder]) -> str:
                 summary.get("seed"),
                 summary.get("duration_s"),
                 ", ".join(amiss),
-            ]
+            )
         )
-    columns = [
+    columns = (
         words("run"),
         words("folder"),
         words("scenario"),
@@ -85,16 +149,17 @@ def _legend(runs: Sequence[RunFolder]) -> str:
         Column("seed"),
         Column("duration", "s"),
         words(""),
-    ]
-    return text.table(columns, rows)
+    )
+    return Table("Runs", columns, tuple(rows))
 
 
-def _flow(name: str, runs: Sequence[RunFolder]) -> str:
+def _flow(name: str, runs: Sequence[RunFolder]) -> Table:
     letters = _letters(runs)
     columns = [words(name)] + [Column(letter) for letter in letters]
     columns += [Column(f"{letter} − A") for letter in letters[1:]] + [
         Column(f"{letter} / A") for letter in letters[1:]
     ]
+    columns.append(words(""))
     rows = []
     for metric in tables.fields(metrics.section("flows").parts):
         values = [metric.number(run.summary["flows"][name]) for run in runs]
@@ -107,9 +172,26 @@ def _flow(name: str, runs: Sequence[RunFolder]) -> str:
                 *map(metric.shown, values),
                 *(_difference(first, v, metric.shown) for v in others),
                 *(_ratio(first, v) for v in others),
+                _doubt(name, metric.name, runs),
             ]
         )
-    return text.table(columns, rows)
+    return Table(name, tuple(columns), tuple(map(tuple, rows)))
+
+
+def _doubt(flow: str, metric: str, runs: Sequence[RunFolder]) -> str:
+    """The runs whose difference from the first is within their intervals across seeds; empty without intervals."""
+    spread = [
+        ((run.summary.get("across_seeds") or {}).get("flows") or {}).get(flow, {}).get(metric) or {}
+        for run in runs
+    ]
+    means, halves = ([finite(one.get(key)) for one in spread] for key in ("mean", "ci95"))
+    letters = [
+        letter
+        for letter, mean, half in zip(_letters(runs)[1:], means[1:], halves[1:], strict=True)
+        if None not in (mean, means[0], half, halves[0])
+        and nothing(mean - means[0], math.hypot(half, halves[0]))  # type: ignore[operator,arg-type]
+    ]
+    return f"{', '.join(letters)}: not different from 0" if letters else ""
 
 
 def _difference(first: float | None, value: float | None, shown: Callable[[Any], str]) -> str:
@@ -125,4 +207,4 @@ def _ratio(first: float | None, value: float | None) -> str:
 def _left_out(runs: Sequence[RunFolder], names: Sequence[str]) -> Iterator[str]:
     for letter, run in zip(_letters(runs), runs, strict=True):
         if extra := [name for name in run.summary["flows"] if name not in names]:
-            yield f"only in some runs, left out: {letter}: {', '.join(extra)}\n"
+            yield f"only in some runs, left out: {letter}: {', '.join(extra)}"

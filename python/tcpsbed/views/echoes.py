@@ -7,7 +7,7 @@ from typing import Any
 
 from tcpsbed.analysis import metrics
 from tcpsbed.analysis.metrics import Metric
-from tcpsbed.views import bars, charts, markup, tables
+from tcpsbed.views import charts, markup, tables
 from tcpsbed.views.charts import Sheet
 from tcpsbed.views.folder import RunFolder
 from tcpsbed.views.markup import Html, bar, words
@@ -71,38 +71,43 @@ def _echo_curves(run: RunFolder, flow: str, sheet: Sheet) -> str:
 def _echo_flow(flow: str, result: Mapping[str, Any]) -> str:
     drawn = ""
     if laid := points(result):
-        entries = result["points"]
-        reach = [_reach(entry.get("round_trip_ms")) for entry in entries]
-        top = bars.axis_top(max(reach))
-        lines = [_bar(entry.get("round_trip_ms"), top, "plain") for entry in entries]
-        drawn = markup.heading(f"{flow}: round trip by point") + _waterfall(
-            laid.beside(1, bar("along the path"), lines), 1, top
+        lanes = _lanes([entry.get("round_trip_ms") for entry in result["points"]])
+        drawn = markup.block(
+            markup.heading(f"{flow}: round trip by point"), _with(laid, 1, "along the path", lanes)
         )
     if laid := differences(result):
         entries = stretches(result)
-        top = bars.axis_top(max(_reach(entry["latency_ms"]) for entry in entries))
-        lines = [_bar(entry["latency_ms"], top, bars.kind(entry.get("what", ""))) for entry in entries]
-        drawn += markup.heading(f"{flow}: components and links as differences") + _waterfall(
-            laid.beside(2, bar("mean and interval"), lines), 2, top
+        lanes = _lanes(
+            [entry["latency_ms"] for entry in entries], [entry.get("what", "") for entry in entries]
         )
-    drawn += "".join(map(markup.note, below_zero(result)))
+        drawn += markup.block(
+            markup.heading(f"{flow}: components and links as differences"),
+            _with(laid, 2, "mean and interval", lanes),
+            *map(markup.note, below_zero(result)),
+        )
     return drawn + "".join(map(tables.titled, others(flow, result)))
 
 
-def _reach(latency: Any) -> float:
-    return (statistic(latency) or 0.0) + (half_width((latency or {}).get("ci95")) or 0.0)
+def _lanes(latencies: Sequence[Any], what: Sequence[str] = ()) -> list[Html]:
+    """A bar for each mean, with its interval, on one axis."""
+    means = [statistic(latency) or 0.0 for latency in latencies]
+    halves = [half_width((latency or {}).get("ci95")) for latency in latencies]
+    top = max((mean + (half or 0.0) for mean, half in zip(means, halves, strict=True)), default=0.0)
+    paints = what or ["plain"] * len(means)
+    return [
+        markup.lane(mean, top, kind(paint), half=half)
+        for mean, half, paint in zip(means, halves, paints, strict=True)
+    ]
 
 
-def _bar(latency: Any, top: float, paint: str) -> str:
-    mean = statistic(latency)
-    return "" if mean is None else bars.with_interval(mean, half_width(latency.get("ci95")), top, paint)
+def kind(what: str) -> str:
+    """How a stretch of a path is painted: as a component, as a link, or plainly."""
+    return what if what in ("component", "link") else "plain"
 
 
-def _waterfall(laid: Table, place: int, top: float) -> str:
-    footer = ["" for _ in laid.columns]
-    return markup.table(
-        laid.columns, laid.rows, [*footer[:place], bars.axis(top), *footer[place + 1 :]], css="waterfall"
-    )
+def _with(laid: Table, place: int, title: str, lanes: Sequence[Html]) -> Html:
+    shown = laid.beside(place, bar(title), lanes)
+    return markup.table(shown.columns, shown.rows)
 
 
 def points(result: Mapping[str, Any], *, brief: bool = False) -> Table | None:
@@ -162,10 +167,7 @@ def ages(run: RunFolder) -> Html:
     for flow, found in run.summary.get("points", {}).items():
         if not found:
             continue
-        means = [statistic(point.get("age_ms")) or 0.0 for point in found]
-        top = bars.axis_top(max(means))
         laid = tables.laid(tables.fields(section.parts), found)
-        lines = [bars.with_interval(mean, None, top, "plain") for mean in means]
-        drawn = _waterfall(laid.beside(1, bar("mean age"), lines), 1, top)
+        drawn = _with(laid, 1, "mean age", _lanes([point.get("age_ms") for point in found]))
         parts.append(f"<details><summary>{markup.escaped(flow)}</summary>{drawn}</details>")
     return markup.section("ages", section.title, *parts)

@@ -19,6 +19,11 @@ def entries() -> dict[str, tuple[str, str]]:
     return {_plain(name): (anchor, _plain(_POINTER.sub("", text))) for anchor, name, text in found}
 
 
+def meanings() -> dict[str, str]:
+    """What each term means, by its name in small letters."""
+    return {name.casefold(): text for name, (_, text) in entries().items()}
+
+
 def _plain(text: str) -> str:
     return _MARKUP.sub(r"\1", " ".join(text.split()))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tcpsbed.analysis.metrics import LIST, Metric
-from tcpsbed.views import bars, markup, numbers
+from tcpsbed.views import markup, numbers
 from tcpsbed.views.markup import Column, Html, bar, words
 from tcpsbed.views.numbers import NONE, count, finite
 
@@ -162,7 +162,7 @@ def laid(
     table = Table(title, tuple(heads), cells)
     for number, one in reversed(list(enumerate(columns))):
         if drawn and one.metric.unit == "load":
-            table = table.beside(number, bar(""), (bars.share_bar(one.number(row)) for row in rows))
+            table = table.beside(number, bar(""), (markup.lane(one.number(row) or 0.0, 1.0) for row in rows))
     return table
 
 
@@ -183,16 +183,19 @@ def tables(part: Metric, found: Any, *, brief: bool = False) -> list[Table]:
 
 def on_page(part: Metric, found: Any) -> list[Html]:
     """All tables of a part of a summary, for the page; its own has no heading."""
-    return [titled(table) if table.title != part.title else _html(table) for table in tables(part, found)]
+    return [
+        titled(table) if table.title != part.title else markup.block(_html(table))
+        for table in tables(part, found)
+    ]
 
 
 def titled(table: Table) -> Html:
     """A table for the page, below its heading."""
-    return Html(markup.heading(table.title) + _html(table))
+    return markup.block(markup.heading(table.title), _html(table))
 
 
 def _html(table: Table) -> Html:
-    return markup.table(table.columns, table.rows, css="dense")
+    return markup.table(table.columns, table.rows)
 
 
 Named = tuple[tuple[str, ...], Any]

@@ -87,6 +87,7 @@ def record(
             raise _placed(error, scenario) from None
     if steering is not None:
         (out / "plan.json").write_text(_at_home(json.dumps(plan), out, home or out), encoding="utf-8")
+        result["asked_by"] = steering.by
     result["world"] = world
     result["total_s"] = time.perf_counter() - begun
     (out / "result.json").write_text(json.dumps(result), encoding="utf-8")

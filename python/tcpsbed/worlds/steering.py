@@ -40,6 +40,8 @@ class Steering:
         self.scenario, self.pace = scenario, pace
         self.asked: deque[dict[str, Any]] = deque()
         """Events as a plan has them, which the run has yet to take; their moment is then when it took them."""
+        self.by = scenarios.asked_by(scenario)
+        """Who asked for events, by their names."""
         self._asked = threading.Event()
         self.refusal = ""
         """Why what lies between the nodes takes no events; empty where it does. The run says it when it begins."""
@@ -68,6 +70,8 @@ class Steering:
             raise ConfigError("found a time after the run", key="at", allowed=allowed)
         if self.refusal and any(one["action"]["kind"] not in _AT_NODES for one in found):
             raise ConfigError(self.refusal, key="event", allowed="an event of a flow, a component or a clock")
+        if by := event.get("by"):
+            self.by |= {one["name"]: by for one in found}
         self.asked.extend(found)
         self._asked.set()
         return found

@@ -37,6 +37,12 @@ def _one_seed(source: Any) -> dict[str, Any]:
     return {"seeds": [source["seed"]], "unchanged": False, "failed": [], "disturbed": [], "flows": {}}
 
 
+def _events(source: Any) -> list[dict[str, Any]]:
+    """Events with who asked for them."""
+    asked = source.get("asked_by", {})
+    return [event | {"by": asked.get(event["name"])} for event in source["rows"]["events"]]
+
+
 def _states(source: Any) -> list[dict[str, Any]]:
     """States of a flow at a component, with their causes if exactly one hook reported them."""
     return [_watched(states, source["told"].get("stages", ())) for states in source["rows"].get("states", ())]
@@ -136,8 +142,13 @@ TAIL = (
     Metric(
         "events",
         "list of scenario events that occurred",
-        of=lambda source: source["rows"]["events"],
-        parts=(Metric("t_s", "when", "s"), Metric("name", "which")),
+        of=_events,
+        parts=(
+            Metric("t_s", "when", "s"),
+            Metric("name", "which"),
+            Metric("by", "who asked for it while the run went on, such as `viewer 2`; absent: the scenario",
+                of=lambda event: event.get("by") or ABSENT, shown=()),
+        ),
         each=LIST,
         label="Events",
     ),

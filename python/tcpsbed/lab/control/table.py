@@ -14,6 +14,7 @@ from tcpsbed.lab.control.verdict import Limits, reliability
 from tcpsbed.views import text as tables
 from tcpsbed.views.markup import Column, words
 from tcpsbed.views.numbers import NONE
+from tcpsbed.views.tables import Table
 
 if TYPE_CHECKING:
     from tcpsbed.lab.control.experiment import Experiment
@@ -80,21 +81,28 @@ def plain(value: Any) -> Any:
 
 
 def text(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
-    """The table for the terminal: means with their 95 % intervals over the runs, and the verdict."""
-    columns = [
-        words("setting"),
-        *(Column(*_COLUMNS[name]) for name in _FIGURES),
-        words("good"),
-        words("95 %"),
-    ]
-    columns += [Column("seen late by", "ms"), Column("off by", "")]
-    rows = [_row(name, experiment, limits) for name, experiment in experiments]
-    said = (
-        f"\n±: half the 95 % interval of the mean\ngood: {limits}\n"
+    """The table for the terminal, and what is said below it."""
+    found = laid(experiments, limits)
+    return f"{tables.table(found.columns, found.rows)}\n{said(experiments, limits)}"
+
+
+def laid(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> Table:
+    """Means with their 95 % intervals over the runs, and the verdict."""
+    figures = (Column(*_COLUMNS[name]) for name in _FIGURES)
+    seen = (Column("seen late by", "ms"), Column("off by", ""))
+    columns = (words("setting"), *figures, words("good"), words("95 %"), *seen)
+    rows = (tuple(_row(name, experiment, limits)) for name, experiment in experiments)
+    return Table("Settings", columns, tuple(rows))
+
+
+def said(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
+    """What the table means, and what to doubt in it."""
+    return (
+        f"±: half the 95 % interval of the mean\ngood: {limits}\n"
         + _critical(experiments, limits)
         + disturbed(experiments)
+        + unstable(experiments)
     )
-    return tables.table(columns, rows) + said + unstable(experiments)
 
 
 def unstable(experiments: Sequence[tuple[str, Experiment]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,9 +10,12 @@ from html import escape
 from pathlib import Path
 from textwrap import wrap
 
-from tcpsbed import palette, results
+from tcpsbed import __version__, palette, results
 from tcpsbed.lab.reproduce.rows import VERDICTS, Row
 from tcpsbed.lab.reproduce.study import Study
+from tcpsbed.studio import freeze
+from tcpsbed.views import markup
+from tcpsbed.views.markup import Column, Html, words
 
 TITLES = ("verdict", "item", "expected", "ours", "tolerance", "would fail", "how ours comes about", "reason")
 """Of the page."""
@@ -128,23 +132,25 @@ def _line(values: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join([values[0].ljust(widths[0]), *numbers, ""])
 
 
+def _picture(file: Path, title: str) -> Html:
+    """A figure inside the page; empty where it was not drawn."""
+    if not file.is_file():
+        return Html("")
+    inside = base64.b64encode(file.read_bytes()).decode()
+    return Html(f'<img src="data:image/png;base64,{inside}" alt="{escape(title)}">')
+
+
 def write(study: Study, reference: str, out: Path) -> Path:
     """Writes `OUT/index.html` with table and figures, and `OUT/rows.json` with what it shows; the path of the page."""
-    head = "".join(f"<th>{title}</th>" for title in TITLES)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells(row)) + "</tr>" for row in study.rows
-    )
-    figures = "".join(
-        f'<h2>{escape(title)}</h2><img src="{name}.png" alt="{escape(title)}">'
-        for name, title in study.figures
-    )
-    style = "body{font-family:sans-serif;margin:2em;max-width:75em}td,th{text-align:left;padding:.2em .8em}"
-    page = (
-        f"<!doctype html><meta charset=utf-8><title>{escape(study.work)}</title><style>{style}</style>"
-        f"<h1>{escape(study.work)}</h1><p>{escape(reference)}</p><p>{escape(figureless() + short(study))}</p>"
-        f"<p>{escape(counted(row.verdict for row in study.rows))}</p>"
-        f"<table><tr>{head}</tr>{body}</table>{figures}\n"
-    )
+    verdicts = counted(row.verdict for row in study.rows)
+    columns = [words(title) if title not in ("expected", "ours") else Column(title) for title in TITLES]
+    body = [
+        markup.note(figureless() + short(study)),
+        markup.section("rows", "Row by row", markup.block(markup.table(columns, map(cells, study.rows)))),
+        *(markup.section(name, title, _picture(out / f"{name}.png", title)) for name, title in study.figures),
+    ]
+    facts = [("after", reference), ("tcpsbed", __version__)]
+    page = freeze.page(study.work, [("much", verdicts), ("", ".")], facts, body)
     rows = json.dumps(study.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
     results.write_whole(out / "rows.json", rows + "\n")
     path = out / "index.html"

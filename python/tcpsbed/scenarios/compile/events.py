@@ -7,6 +7,7 @@ from typing import Any
 from tcpsbed.scenarios.compile.book import Book
 from tcpsbed.scenarios.compile.network import Network
 from tcpsbed.scenarios.model.measure import Event
+from tcpsbed.scenarios.model.scenario import Scenario
 from tcpsbed.scenarios.origin import Key
 
 _TARGETS = {
@@ -31,15 +32,26 @@ def events(book: Book, network: Network, traffic: list[dict[str, Any]]) -> list[
         if event.at_ns >= book.scenario.duration_ns:
             continue
         for action in _actions(book, network, traffic, event, target, key):
-            plans.append(
-                {"at_ns": event.at_ns, "name": event.name or _title(event, target), "action": action}
-            )
+            plans.append({"at_ns": event.at_ns, "name": _name(event, target), "action": action})
     return sorted(plans, key=lambda plan: plan["at_ns"])
+
+
+def asked_by(scenario: Scenario) -> dict[str, str]:
+    """Who asked for events while an earlier run went on, by their names in the plan."""
+    found = {}
+    for event in scenario.events:
+        if event.by and (targets := _targets(event)):
+            found[_name(event, targets[0])] = event.by
+    return found
+
+
+def _targets(event: Event) -> list[str]:
+    return [name for name in _TARGETS if getattr(event, name) is not None]
 
 
 def _target(book: Book, event: Event, key: Key) -> str:
     """The target of an event, checked for required and unknown keys."""
-    targets = [name for name in _TARGETS if getattr(event, name) is not None]
+    targets = _targets(event)
     if len(targets) != 1:
         raise book.scenario.error(
             key,
@@ -93,6 +105,11 @@ def _actions(
         numbers = [book.find(name, book.nodes, (*key, "node"), "a node") for name in event.node or []]
         return [{"kind": "clock", "node": number, "step_ns": event.step_ns} for number in numbers]
     return [{"kind": "reroute"}]
+
+
+def _name(event: Event, target: str) -> str:
+    name, by = event.name or _title(event, target), event.by
+    return name if by is None or name.endswith(f"({by})") else f"{name} ({by})"
 
 
 def _title(event: Event, target: str) -> str:

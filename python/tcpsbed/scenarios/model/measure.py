@@ -16,6 +16,10 @@ class Event(Table):
     """
     name: str | None = None
     """Name of the event in the report; absent: generated."""
+    by: str | None = None
+    """Who asked for it during an earlier run, such as `"viewer 2"`: *Save as scenario* of the studio writes it. The
+    name ends with it, and `summary.json` has it.
+    """
     link: Names | None = None
     """Links to change (`"l1"`: both directions)."""
     rate_bps: PositiveRate | None = Field(None, alias="rate")

@@ -2,19 +2,23 @@
 /* global uPlot */
 // Charts over time with one cursor, one window and one legend. They are drawn a few times a second at most, and not in a hidden tab.
 
-import { $, button, colour, element, faded, paint, short, table } from "./dom.js";
+import { $, bands, button, colour, element, faded, paint, short, table } from "./dom.js";
 import { bins, columns, middles, running } from "./bins.js";
 import { disturbed, marks, unseen } from "./events.js";
 import { on, run, tell } from "./run.js";
-import { follow, keys, look, view, zoom } from "./view.js";
+import { saves } from "./save.js";
+import { end_s, follow, keys, look, view, zoom } from "./view.js";
 
 const HEIGHT = 176, EVERY_MS = 200, ROWS = 24;
+/** Least width of a chart and the gap between two, px; stalls that are nearer than the last are one band. */
+const NARROW = 300, GAP = 24, JOINED = 6;
 /** More flows than these share a chart of delays: only means. */
 const MOST_CHARTS = 8;
 
 /**
- * @typedef {{label: string, at: number, of: () => (number | null)[] | undefined, period_s?: number, soft?: boolean, flow?: boolean}} Line
- * @typedef {{lines: Line[], title: string, plot: any, figure: any, readout: any, table: any}} Chart
+ * @typedef {{label: string, at: number, of: () => (number | null)[] | undefined, period_s?: number, soft?: boolean, flow?: boolean, fold?: Fold}} Line
+ * @typedef {(values: (number | null)[], line: Line, span: [number, number]) => number | null} Fold
+ * @typedef {{lines: Line[], title: string, folded: string, plot: any, figure: any, readout: any, table: any}} Chart
  */
 /** @type {Chart[]} */ const charts = [];
 /** Numbers of flows that the legend has switched off. @type {Set<number>} */ const hidden = new Set();
@@ -24,7 +28,7 @@ const BUSY = 0.1;
 let due = 0, took_ms = 0;
 
 on("plan", build);
-on("bins", soon);
+on("bins", () => (more(), soon()));
 on("view", soon);
 on("marks", soon);
 on("theme", () => charts.forEach((chart) => chart.plot?.redraw()));
@@ -40,43 +44,87 @@ function build() {
   $("charts").replaceChildren();
   charts.length = 0;
   const flows = run.plan.flows;
+  watched.clear();
   $("legend").replaceChildren(...flows.map(chip));
   const of = (/** @type {string} */ key, /** @type {(v: any) => any} */ as = (v) => v) => flows.map((/** @type {any} */ flow, /** @type {number} */ at) => ({ label: flow.name, at, flow: true, of: () => as({ values: columns[key]?.[at], period_s: flow.period_ns / 1e9 }), period_s: flow.period_ns / 1e9 }));
   const plain = (/** @type {any} */ { values }) => values;
   const each = (/** @type {number} */ factor) => (/** @type {any} */ { values, period_s }) => values && running(values, period_s).map((/** @type {any} */ v) => v && v * factor);
-  if (flows.length > MOST_CHARTS) chart("One-way delay, mean (ms)", of("mean_ms", plain));
+  if (flows.length > MOST_CHARTS) chart("One-way delay, mean", "ms", of("mean_ms", plain), { fold: delay("mean_ms", weighted) });
   else
     flows.forEach((/** @type {any} */ flow, /** @type {number} */ at) => {
       const line = (/** @type {string} */ label, /** @type {string} */ key, soft = false) => ({ label, at, soft, flow: true, of: () => columns[key]?.[at], period_s: flow.period_ns / 1e9 });
-      chart(`Delay of ${flow.name} (ms)`, [line("max", "most_ms", true), line("mean", "mean_ms"), line("min", "least_ms", true)]);
+      chart(`Delay of ${flow.name}`, "ms", [{ ...line("max", "most_ms", true), fold: delay("max_ms", most) }, { ...line("mean", "mean_ms"), fold: delay("mean_ms", weighted) }, { ...line("min", "least_ms", true), fold: least }]);
     });
-  chart("Rate delivered (kbit/s)", of("rate_bps", each(1e-3)));
-  chart("Packets dropped (1/s)", of("dropped", ({ values }) => values?.map((/** @type {any} */ v) => v / bins.width_s)));
+  chart("Rate delivered", "kbit/s", of("rate_bps", each(1e-3)), { fold: (_, { at }, [from, to]) => middle(columns.rate_bps?.[at].slice(from, to) ?? [], 1e-3), folded: "mean" });
+  chart("Packets dropped", "1/s", of("dropped", ({ values }) => values?.map((/** @type {any} */ v) => v / bins.width_s)), { fold: (values) => Math.round(values.reduce((/** @type {number} */ sum, v) => sum + (v ?? 0), 0) * bins.width_s), folded: "in all" });
+  chart("Samples lost, by time sent", "", of("lost", plain), { fold: (values) => known(values).reduce((sum, v) => sum + v, 0), folded: "in all" });
+  chart("Age of the newest data", "ms", of("age_ms", plain), { fold: mean, folded: "mean" });
   const queues = run.plan.network.links.flatMap((/** @type {any} */ link, /** @type {number} */ at) => (link.queue ? [{ label: link.name, at, of: () => columns.queued_bytes?.[at]?.map((/** @type {any} */ v) => v && v / 1e3) }] : []));
-  if (queues.length) chart("Queue, longest (kB)", queues.map((/** @type {any} */ line, /** @type {number} */ n) => ({ ...line, at: n })));
+  if (queues.length && run.plan.queue_probe_ns) chart("Queue, longest", "kB", queues.map((/** @type {any} */ line, /** @type {number} */ n) => ({ ...line, at: n })), { fold: most, folded: "longest" });
+  chart("Age of the newest sample at its sink", "ms", of("oldest_ms", plain), { fold: most, folded: "oldest" });
+  for (const [kind, title, unit] of [["way", "Way of hand and robot from the start", "mm"], ["force", "Force", "N"]]) {
+    const lines = (run.plan.motion ?? []).flatMap((/** @type {any} */ one, /** @type {number} */ number) => (one.kind === kind ? [{ label: one.name, number, of: () => columns.moved?.[number] }] : []));
+    if (lines.length) chart(title, unit, lines.map((/** @type {any} */ line, /** @type {number} */ at) => ({ ...line, at })), { fold: most, folded: "most" });
+  }
+  arrange();
 }
+
+/** Kinds of charts that came when there was something in them. @type {Set<string>} */ const watched = new Set();
+
+/** A chart of merging, once a sender merges. */
+function more() {
+  if (!run.plan || watched.has("k") || !columns.merged?.some((values) => values.some((v) => v !== null))) return;
+  watched.add("k");
+  const lines = run.plan.flows.flatMap((/** @type {any} */ flow, /** @type {number} */ at) => (columns.merged[at].some((v) => v !== null) ? [{ label: flow.name, at, flow: true, of: () => columns.merged?.[at] }] : []));
+  chart("Samples merged into a packet, k", "", lines, { fold: mean, folded: "mean" });
+  arrange();
+}
+
+/** Values of a window. */
+const known = (/** @type {(number | null)[]} */ values) => /** @type {number[]} */ (values.filter((v) => v !== null));
+/** @type {Fold} */ const most = (values) => known(values).reduce((/** @type {number | null} */ a, b) => (a === null || b > a ? b : a), null);
+/** @type {Fold} */ const least = (values) => known(values).reduce((/** @type {number | null} */ a, b) => (a === null || b < a ? b : a), null);
+const middle = (/** @type {(number | null)[]} */ values, factor = 1) => (known(values).length ? (known(values).reduce((sum, v) => sum + v, 0) * factor) / values.length : null);
+/** @type {Fold} */ const mean = (values) => middle(known(values));
+/** Of a delay: over the samples of the window, or what the summary says where that is the whole run. @param {string} key @param {Fold} fold @returns {Fold} */
+const delay = (key, fold) => (values, line, span) => (run.now?.whole && view.to - view.from >= 0.99 * end_s() ? (run.now.flows[line.at]?.[key] ?? null) : fold(values, line, span));
+/** @type {Fold} */
+function weighted(values, { at }, [from, to]) {
+  const weights = columns.delivered?.[at]?.slice(from, to) ?? values.map((v) => +(v !== null)), all = weights.reduce((/** @type {number} */ sum, n) => sum + (n ?? 0), 0);
+  return all ? values.reduce((/** @type {number} */ sum, v, n) => sum + (v ?? 0) * (weights[n] ?? 0), 0) / all : null;
+}
+
+/** As many columns as fill the last row best; the last chart takes what is left. */
+function arrange() {
+  const place = $("charts"), shown = charts.filter(({ figure }) => !figure.hidden), fit = Math.max(Math.floor((place.clientWidth + GAP) / (NARROW + GAP)), 1);
+  const rows = Math.ceil(shown.length / fit), across = Math.ceil(shown.length / Math.max(rows, 1)) || 1;
+  place.style.gridTemplateColumns = `repeat(${across}, minmax(0, 1fr))`;
+  const left = shown.length % across;
+  for (const chart of charts) chart.figure.style.gridColumn = chart === shown[shown.length - 1] && left ? `span ${across - left + 1}` : "";
+}
+new ResizeObserver(arrange).observe($("charts"));
 
 /** A flow in the legend: shows and hides it in all charts. @param {any} flow @param {number} at */
 function chip(flow, at) {
   const made = button(element("span", {}, element("i", { className: `swatch flow${at % 8}` }), flow.name), () => {
     hidden.has(at) ? hidden.delete(at) : hidden.add(at);
     made.setAttribute("aria-pressed", `${!hidden.has(at)}`);
-    for (const { plot, lines, figure } of charts) {
-      lines.forEach((line, n) => line.flow && plot?.setSeries(n + 1, { show: !hidden.has(line.at) }));
-      figure.hidden = lines.every((line) => line.flow && hidden.has(line.at));
-    }
+    for (const { plot, lines } of charts) lines.forEach((line, n) => line.flow && plot?.setSeries(n + 1, { show: !hidden.has(line.at) }));
+    reveal();
   }, { className: "chip", "aria-pressed": "true" });
   return made;
 }
 
-/** @param {string} title @param {Line[]} lines */
-function chart(title, lines) {
+/** @param {string} name @param {string} unit @param {Line[]} lines @param {{fold?: Fold, folded?: string}} [over] what stands for a window */
+function chart(name, unit, lines, { fold, folded = "" } = {}) {
+  const title = unit ? `${name} (${unit})` : name;
+  for (const line of lines) line.fold ??= fold;
   const readout = element("span", { className: "readout" }), place = element("div", { className: "place" });
   const rows = element("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": `${title}: table` });
   const details = element("details", { open: !drawable, ontoggle: draw }, element("summary", {}, "Table"), rows);
-  const figure = element("figure", { tabIndex: drawable ? 0 : -1, role: "group", onkeydown: keys, "aria-label": `${title}. Arrow keys move the window, plus and minus zoom, End follows the run. The values are in the table below.` }, element("figcaption", {}, element("b", {}, title), readout), place, details);
+  const figure = element("figure", { tabIndex: drawable ? 0 : -1, role: "group", onkeydown: keys, "aria-label": `${title}. Arrow keys move the window, plus and minus zoom, End follows the run. The values are in the table below.` }, element("figcaption", {}, element("b", {}, title), readout), place, element("div", { className: "under" }, details));
   $("charts").append(figure);
-  const made = { lines, title, figure, readout, table: { details, rows }, plot: /** @type {any} */ (null) };
+  const made = { lines, title, folded, figure, readout, table: { details, rows }, plot: /** @type {any} */ (null) };
   charts.push(made);
   if (!drawable) return;
   const axis = { stroke: () => colour("--soft"), grid: { stroke: () => colour("--faint"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
@@ -84,7 +132,7 @@ function chart(title, lines) {
   // @ts-ignore
   made.plot = new uPlot({
     ...size(),
-    padding: [14, 8, 0, 0],
+    padding: [14, 16, 0, 0],
     cursor: { sync: { key: "studio", setSeries: false, filters: { pub: (/** @type {string} */ type) => type === "mousemove" || type === "mouseleave" } }, drag: { x: true, y: false, setScale: false }, y: false, points: { size: 6 } },
     scales: { x: { time: false, range: () => [view.from, view.to] }, y: { range: (/** @type {any} */ _, /** @type {number} */ low, /** @type {number} */ high) => [Math.min(0, low ?? 0), high > 0 ? high * 1.08 : 1] } },
     axes: [{ ...axis, size: 26, space: 60, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((t) => `${+t.toFixed(3)} s`) }, { ...axis, size: 44, space: 34 }],
@@ -93,6 +141,8 @@ function chart(title, lines) {
     bands: lines[0].soft ? [{ series: [1, 3], fill: () => faded(paint(lines[0].at), 0.17) }] : [],
     hooks: { setSelect: [select], setCursor: [() => read(made)], drawClear: [shade], draw: [mark] },
   }, [[], ...lines.map(() => [])], place);
+  figure.lastChild.append(saves(title, made.plot, lines.map((line) => line.label), "time (s)", (n) => 2 * (lines[n].period_s ?? 0) + 2 * bins.width_s));
+  figure.plot = made.plot; // for the browser's console, too
   made.plot.root.setAttribute("aria-hidden", "true");
   made.plot.over.addEventListener("dblclick", () => follow(null));
   made.plot.over.addEventListener("wheel", (/** @type {WheelEvent} */ event) => {
@@ -127,11 +177,14 @@ function select(plot) {
 function shade(plot) {
   const { ctx, bbox } = plot, dots = devicePixelRatio || 1;
   ctx.save();
-  const spans = (/** @type {any[]} */ list, /** @type {string} */ of) => list.map((span) => ({ ...span, of }));
-  for (const { from, to, of } of [...spans(unseen(), "--wire"), ...spans(disturbed(), "--lost")]) {
-    ctx.fillStyle = faded(colour(of), 0.18);
-    const [left, right] = [Math.max(plot.valToPos(from, "x", true), bbox.left), Math.min(plot.valToPos(to, "x", true), bbox.left + bbox.width)];
-    if (right >= left) ctx.fillRect(left, bbox.top, Math.max(right - left, dots), bbox.height);
+  for (const [list, of] of /** @type {[any[], string][]} */ ([[unseen(), "--wire"], [disturbed(), "--lost"]])) {
+    const found = list.map(({ from, to }) => [Math.max(plot.valToPos(from, "x", true), bbox.left), Math.min(plot.valToPos(to, "x", true), bbox.left + bbox.width)]);
+    for (const [left, right] of bands(found.filter(([a, b]) => b >= a), JOINED * dots)) {
+      ctx.fillStyle = faded(colour(of), 0.11);
+      ctx.fillRect(left, bbox.top, Math.max(right - left, 2 * dots), bbox.height);
+      ctx.fillStyle = faded(colour(of), 0.8);
+      ctx.fillRect(left, bbox.top, Math.max(right - left, 2 * dots), 2 * dots);
+    }
   }
   ctx.restore();
 }
@@ -159,13 +212,15 @@ function mark(plot) {
   ctx.restore();
 }
 
-/** What a chart's lines are at the cursor, or were last. @param {Chart} chart */
-function read({ plot, lines, readout }) {
-  const at = plot.cursor.idx ?? null;
+/** What a chart's lines are at the cursor, or were last; of a run that is over, what stands for the window. @param {Chart} chart */
+function read({ plot, lines, readout, folded }) {
+  const at = plot.cursor.idx ?? null, folds = at === null && run.over && plot.data[0].length;
+  const first = folds ? Math.max(plot.data[0].findIndex((/** @type {number} */ t) => t >= view.from), 0) : 0, after = folds ? plot.data[0].findLastIndex((/** @type {number} */ t) => t <= view.to) + 1 : 0;
   $("at").textContent = at === null || !plot.data[0].length ? "" : `at ${plot.data[0][at].toFixed(2)} s`;
-  readout.replaceChildren(...lines.flatMap((line, n) => {
+  readout.replaceChildren(folds && folded ? element("small", {}, folded) : "", ...lines.flatMap((line, n) => {
     if (line.flow && hidden.has(line.at)) return [];
-    const value = at === null ? plot.data[n + 1].findLast((/** @type {any} */ v) => v != null) : near(plot.data[n + 1], at);
+    const value = folds && line.fold ? line.fold(plot.data[n + 1].slice(first, after), line, [first, after]) : at === null ? plot.data[n + 1].findLast((/** @type {any} */ v) => v != null) : near(plot.data[n + 1], at);
+    if (!plot.data[n + 1].some((/** @type {any} */ v) => v != null)) return [];
     return [element("span", { title: line.label }, element("i", { className: `swatch flow${line.at % 8}${line.soft ? " soft" : ""}` }), line.soft || lines[0].soft || !line.flow ? `${line.label} ` : "", element("b", {}, short(value)))];
   }));
 }
@@ -177,20 +232,30 @@ function draw() {
   due = 0;
   if (!bins.count) return;
   const began = performance.now();
+  reveal();
   for (const chart of charts) {
-    const { plot, lines, table: { details, rows }, title } = chart;
+    const { plot, lines, figure, table: { details, rows }, title } = chart;
     const data = [middles, ...lines.map((line) => line.of() ?? middles.map(() => null))];
+    if (figure.hidden) continue;
     if (details.open && (rows.dataset.shown !== `${view.from} ${view.to}`)) {
       rows.dataset.shown = `${view.from} ${view.to}`;
       rows.replaceChildren(sampled(title, lines, data));
     }
     if (!plot) continue;
+    if (lines[0].soft) plot.bands[0].series[1] = data[3].some((v) => v !== null) ? 3 : 2; // down to the least, or to the mean
     plot.setData(data, false);
     plot.setScale("x", { min: view.from, max: view.to });
     read(chart);
   }
   tell({ k: "drawn" });
   took_ms = performance.now() - began;
+}
+
+/** Shows charts with something in them, and not those of flows that are switched off. */
+function reveal() {
+  const before = charts.map(({ figure }) => figure.hidden).join();
+  for (const { figure, lines } of charts) figure.hidden = lines.every((line) => (line.flow && hidden.has(line.at)) || !line.of()?.some((v) => v !== null && v !== undefined));
+  if (charts.map(({ figure }) => figure.hidden).join() !== before) arrange();
 }
 
 /** The window's values at a few moments. @param {string} title @param {Line[]} lines @param {any[][]} data */

@@ -36,7 +36,7 @@ export function table(caption, head, rows) {
 }
 
 /** Milliseconds as wide as they need to be. @param {number | null | undefined} v */
-export const ms = (v) => (v == null ? "–" : v < 9.95 ? v.toFixed(2) : v < 99.5 ? v.toFixed(1) : v.toFixed(0));
+export const ms = (v) => (v == null ? "–" : v < 0.0005 ? "0" : v < 0.0995 ? v.toFixed(3) : v < 9.95 ? v.toFixed(2) : v < 99.5 ? v.toFixed(1) : v.toFixed(0));
 
 /** @param {number} bps */
 export const rate = (bps) => (bps >= 1e9 ? `${+(bps / 1e9).toPrecision(3)} Gbit/s` : bps >= 1e6 ? `${+(bps / 1e6).toPrecision(3)} Mbit/s` : `${+(bps / 1e3).toPrecision(3)} kbit/s`);
@@ -73,6 +73,17 @@ export const recolour = () => known.clear();
 
 /** The same colour, so far transparent. @param {string} of @param {number} alpha */
 export const faded = (of, alpha) => of.replace(/^rgba?\(([^,]+,[^,]+,[^,)]+).*$/, `rgba($1,${alpha})`);
+
+/** Spans along an axis, those that overlap or are nearer than this as one. @param {number[][]} spans @param {number} near */
+export function bands(spans, near) {
+  /** @type {number[][]} */ const found = [];
+  for (const [from, to] of spans.toSorted((a, b) => a[0] - b[0])) {
+    const before = found[found.length - 1];
+    if (before && from - before[1] <= near) before[1] = Math.max(before[1], to);
+    else found.push([from, to]);
+  }
+  return found;
+}
 
 /** @param {any[] | undefined} list @returns {any} */
 export const last = (list) => list?.findLast((v) => v !== null);

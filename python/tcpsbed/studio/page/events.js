@@ -12,13 +12,12 @@ import { look } from "./view.js";
  */
 /** @type {Entry[]} */ let entries = [];
 /** Answers that are awaited. @type {Map<string, (told: any) => void>} */ const waiting = new Map();
-/** Event rows that were seen. */ let seen = 0;
 /** Numbers that events by hand took. */ let byHand = 0;
 /** @type {{from: number, to: number}[]} */ let stalls = [], gone = [];
 
 on("plan", ({ plan }) => {
   entries = plan.events.map((/** @type {any} */ event, /** @type {number} */ number) => ({ id: "", name: event.name, by: null, numbers: [number], asked_s: null, t: null, refused: "", told: event }));
-  [seen, byHand] = [0, 0];
+  byHand = 0;
   show();
 });
 
@@ -27,16 +26,17 @@ on("plan", ({ plan }) => {
  * @param {Record<string, any>} event @param {string} text @param {() => void} [done] when it was taken @returns {Promise<any>}
  */
 export function ask(event, text, done = () => {}) {
-  const id = crypto.randomUUID(), name = `${text} (viewer ${run.viewers?.you})`;
-  entries.push({ id, name, by: run.viewers?.you, numbers: [], asked_s: run.now?.t_s ?? 0, t: null, refused: "", told: null });
+  const id = crypto.randomUUID();
+  entries.push({ id, name: `${text} (viewer ${run.viewers?.you})`, by: run.viewers?.you, numbers: [], asked_s: run.now?.t_s ?? 0, t: null, refused: "", told: null });
   show();
-  send({ k: "event", id, event: { ...event, name } });
+  send({ k: "event", id, event: { ...event, name: text } });
   return new Promise((answer) => waiting.set(id, (told) => (told.refused || done(), answer(told))));
 }
 
 on("asked", (told) => {
   let entry = entries.find((one) => one.id === told.id);
   if (!entry) entries.push((entry = { id: told.id, name: String(told.event?.name ?? ""), by: told.by, numbers: [], asked_s: null, t: null, refused: "", told }));
+  entry.name = String(told.event?.name ?? entry.name);
   entry.asked_s = told.asked_s ?? entry.asked_s;
   if (told.refused) entry.refused = told.refused;
   else {
@@ -48,12 +48,17 @@ on("asked", (told) => {
   show();
 });
 
+on("events", ({ events }) => happen(events));
 on("now", (told) => {
   stalls = (told.disturbed ?? []).map((/** @type {[number, number]} */ [from, to]) => ({ from, to }));
   gone = (told.unseen ?? []).map((/** @type {[number, number]} */ [from, to]) => ({ from, to }));
-  let more = told.events.length !== seen;
-  seen = told.events.length;
-  for (const { t_s, number } of told.events) {
+  happen(told.events);
+});
+
+/** Events that took place. @param {{t_s: number, number: number}[]} told */
+function happen(told) {
+  let more = false;
+  for (const { t_s, number } of told) {
     const entry = entries.find((one) => one.numbers.includes(number));
     if (!entry || entry.t !== null) continue;
     entry.t = t_s;
@@ -61,10 +66,10 @@ on("now", (told) => {
     if (entry.by === null) apply(entry.told.action);
   }
   if (more) show();
-});
+}
 
 on("over", (told) => {
-  for (const text of [...told.errors, ...told.disturbances]) entries.push({ id: text, name: text, by: null, numbers: [], asked_s: run.now?.t_s ?? 0, t: null, refused: " ", told: null });
+  for (const text of told.errors) entries.push({ id: text, name: text, by: null, numbers: [], asked_s: run.now?.t_s ?? 0, t: null, refused: " ", told: null });
   show();
 });
 
@@ -84,7 +89,7 @@ function show() {
   const moment = (/** @type {Entry} */ entry) => entry.t ?? entry.asked_s ?? entry.told.at_ns / 1e9;
   const shown = entries.toSorted((a, b) => moment(b) - moment(a)).slice(0, 100);
   $("events").replaceChildren(...shown.map((entry) => item(entry, moment(entry), number.get(entry))));
-  if (!shown.length) $("events").append(element("li", { className: "soft" }, "None so far."));
+  if (!shown.length) $("events").append(element("li", { className: "soft" }, run.over ? "None." : "None so far."));
   tell({ k: "marks" });
 }
 

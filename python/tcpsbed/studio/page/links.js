@@ -1,7 +1,7 @@
 // @ts-check
 // What is set at each link now: by the plan, by the scenario's events and by hand.
 
-import { ms, percent, rate } from "./dom.js";
+import { percent, rate } from "./dom.js";
 import { on, run, tell } from "./run.js";
 
 /** @typedef {{rate_bps: number | null, delay_ms: number, loss: number, up: boolean}} Settings */
@@ -39,32 +39,41 @@ export function apply(action) {
 }
 
 /** Delays set along the only way from one component to another, ms; null where there are several ways. @param {string} from @param {string} to */
-export function propagation(from, to) {
+export const propagation = (from, to) => way(from, to)?.reduce((sum, at) => sum + settings[at].delay_ms, 0) ?? null;
+
+/** Header of UDP and IP, bytes. */
+const HEADER = 28;
+
+/** Time that a sample takes at least to be put on the lines of the only way, ms. @param {string} from @param {string} to @param {number} bytes */
+export const lineTime = (from, to, bytes) => way(from, to)?.reduce((sum, at) => sum + (settings[at].rate_bps ? (8000 * (bytes + HEADER)) / /** @type {number} */ (settings[at].rate_bps) : 0), 0) ?? 0;
+
+/** Numbers of the links of the only way from one component to another; null where there are several ways. @param {string} from @param {string} to */
+function way(from, to) {
   const { vertices, links } = run.plan.network;
   const [start, end] = [from, to].map((name) => {
     const node = run.plan.components.find((/** @type {any} */ c) => c.name === name)?.node;
     return vertices.indexOf(run.plan.nodes[node]?.name);
   });
   if (start < 0 || end < 0) return null;
-  /** @type {number[]} */ const found = [];
-  const walk = (/** @type {number} */ here, /** @type {Set<number>} */ seen, /** @type {number} */ sum) => {
-    if (here === end) found.push(sum);
-    else if (found.length < 2) links.forEach((/** @type {any} */ link, /** @type {number} */ at) => link.from === here && !seen.has(link.to) && walk(link.to, new Set([...seen, link.to]), sum + settings[at].delay_ms));
+  /** @type {number[][]} */ const found = [];
+  const walk = (/** @type {number} */ here, /** @type {Set<number>} */ seen, /** @type {number[]} */ taken) => {
+    if (here === end) found.push(taken);
+    else if (found.length < 2) links.forEach((/** @type {any} */ link, /** @type {number} */ at) => link.from === here && !seen.has(link.to) && walk(link.to, new Set([...seen, link.to]), [...taken, at]));
   };
-  walk(start, new Set([start]), 0);
+  walk(start, new Set([start]), []);
   return found.length === 1 ? found[0] : null;
 }
 
 /** A link's settings in words. @param {Settings} one */
 export function inWords(one) {
   if (!one.up) return "cut";
-  return [one.rate_bps && rate(one.rate_bps), one.delay_ms && `${ms(one.delay_ms)} ms`, one.loss && `loses ${percent(one.loss)}`].filter(Boolean).join(", ") || "no delay, no limit";
+  return [one.rate_bps && rate(one.rate_bps), one.delay_ms && `${+one.delay_ms.toPrecision(3)} ms`, one.loss && `${percent(one.loss)} loss`].filter(Boolean).join(", ") || "no delay, no limit";
 }
 
-/** Both directions of a link in words: once where they are the same. @param {number[]} at */
-export function bothInWords(at) {
+/** Both directions of a link in words, a line each; one line where they are the same. @param {number[]} at */
+export function inLines(at) {
   const told = at.map((number) => inWords(settings[number]));
-  return told.every((text) => text === told[0]) ? told[0] : told.map((text, n) => `${n ? "←" : "→"} ${text}`).join(" ");
+  return told.every((text) => text === told[0]) ? [told[0]] : told.map((text, n) => `${n ? "←" : "→"} ${text}`);
 }
 
 /** The links' names as an event has them: both directions, or one. @param {string} name @param {number[]} at @param {string} way */

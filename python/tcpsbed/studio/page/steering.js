@@ -48,7 +48,10 @@ on("steered", (told) => {
 });
 on("viewers", control);
 on("set", values);
-on("over", control);
+on("over", () => {
+  $("steer").hidden = true;
+  document.querySelector("main")?.classList.add("over");
+});
 on("chosen", ({ name }) => {
   chosen = name;
   build();
@@ -138,10 +141,17 @@ function choice(preset) {
   const same = numbers(preset.forward) === numbers(preset.backward);
   const lines = same ? [`⇄\u00a0${numbers(preset.forward)}`] : [`→\u00a0${numbers(preset.forward)}`, `←\u00a0${numbers(preset.backward)}`];
   const left = preset.not_set.length ? ` An event cannot set its ${preset.not_set.join(", ")}.` : "";
-  const made = button(element("b", {}, preset.name), () => take(preset), { className: "preset", title: `${preset.about}${left}` });
-  made.append(...lines.map((line) => element("small", {}, line)));
+  const made = button(preset.name, () => take(preset), { className: "chip preset" });
+  made.append(element("span", { className: "unseen" }, ` ${lines.join("; ")}`));
   made.dataset.preset = preset.name;
+  const explain = () => explained(preset, lines, left);
+  Object.assign(made, { onmouseenter: explain, onfocus: explain });
   return made;
+}
+
+/** The numbers of a preset, and its source, below all of them. @param {Preset} preset @param {string[]} lines @param {string} left */
+function explained(preset, lines, left) {
+  $("told").replaceChildren(element("b", {}, preset.name), ...lines.map((line) => element("span", { className: "line" }, line)), element("small", {}, `${preset.about}${left}`));
 }
 
 /** @param {Preset} preset */
@@ -190,7 +200,11 @@ function values() {
       input.setAttribute("aria-valuetext", value === null ? "no limit" : `${number.value} ${scale.unit}`);
     }
     $("cut").textContent = set.up ? "Cut" : "Restore";
-    for (const made of document.querySelectorAll("#presets button")) made.setAttribute("aria-pressed", `${isSet(/** @type {any} */ (made).dataset.preset, link.at)}`);
+    for (const made of /** @type {NodeListOf<any>} */ (document.querySelectorAll("#presets button"))) {
+      const before = made.getAttribute("aria-pressed"), now = `${isSet(made.dataset.preset, link.at)}`;
+      made.setAttribute("aria-pressed", now);
+      if (now === "true" && before !== now) made.onfocus();
+    }
   }
   for (const made of document.querySelectorAll("[data-switch]")) made.setAttribute("aria-pressed", `${switches.get(/** @type {any} */ (made).dataset.switch) ?? true}`);
 }

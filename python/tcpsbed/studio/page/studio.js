@@ -1,7 +1,7 @@
 // @ts-check
 // The page of a run that goes on: messages of server.py in, events out. Each panel is a module that asks for its messages (run.js).
 
-import { $, recolour } from "./dom.js";
+import { $ } from "./dom.js";
 import "./bins.js";
 import "./links.js";
 import "./path.js";
@@ -10,8 +10,11 @@ import "./events.js";
 import "./curves.js";
 import "./overview.js";
 import "./health.js";
+import "./plots.js";
+import "./theme.js";
 import { load as loadPresets } from "./steering.js";
 import { load as loadTerms } from "./terms.js";
+import { poll, talks } from "./poll.js";
 import { connect, on, run, tell } from "./run.js";
 
 export { ask } from "./events.js"; // for what is shown beside the run
@@ -42,7 +45,18 @@ on("over", ({ report = true }) => {
   state("over");
   $("report").href = `/report${location.search}`;
   $("report").hidden = !report;
+  finish();
 });
+
+/** The page becomes its report: the tables and distributions come, the sliders go. */
+async function finish() {
+  const told = await fetch(`more.json${location.search}`).catch(() => null);
+  if (!told?.ok) return;
+  const more = await told.json();
+  for (const [place, inside] of Object.entries(more.html)) $(place).innerHTML = inside; // made by this page's server, names escaped
+  document.documentElement.classList.add("over");
+  tell(more);
+}
 
 $("pause").onclick = () => {
   run.paused = !run.paused;
@@ -51,20 +65,12 @@ $("pause").onclick = () => {
   if (!run.paused && run.now) tell(run.now);
 };
 
-const schemes = ["light dark", "light", "dark"], names = ["Theme: system", "Theme: light", "Theme: dark"];
-function theme(/** @type {number} */ number) {
-  document.documentElement.style.colorScheme = schemes[number];
-  $("theme").textContent = names[number];
-  localStorage.setItem("theme", `${number}`);
-  recolour();
-  tell({ k: "theme" });
-}
-$("theme").onclick = () => theme((+(localStorage.getItem("theme") ?? 0) + 1) % 3);
-theme(+(localStorage.getItem("theme") ?? 0) % 3);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-  recolour();
-  tell({ k: "theme" });
-});
+const MUTE = "This browser has no WebSocket: the page shows the run, with a new look every 2 s, and changes nothing.";
 
-if (!("WebSocket" in globalThis)) state("This browser has no WebSocket, which the live page needs. The run's report needs none: it is here when the run is over.");
-else loadTerms().then(connect).then(loadPresets);
+/** As `connect`, for a browser without WebSocket. */
+function look() {
+  tell({ k: "open" });
+  poll((told) => tell(told.k === "steered" ? { ...told, by: false, why: MUTE } : told), () => tell({ k: "closed" }));
+}
+
+loadTerms().then(talks ? connect : look).then(loadPresets);

@@ -9,10 +9,15 @@ const tip = document.body.appendChild(element("div", { id: "tip", role: "tooltip
 
 export async function load() {
   try {
-    meanings = await (await fetch(`terms.json${location.search}`)).json();
+    know(await (await fetch(`terms.json${location.search}`)).json());
   } catch {
-    meanings = {}; // the page is worth looking at without
+    know({}); // the page is worth looking at without
   }
+}
+
+/** Takes the glossary. @param {Record<string, string>} known */
+export function know(known) {
+  meanings = known;
   for (const place of document.querySelectorAll("[data-term]")) if (!meanings[name(place)]) place.removeAttribute("data-term");
     else ready(place);
 }

@@ -88,14 +88,7 @@ function make(/** @type {Step} */ step) {
 }
 
 function change(/** @type {Record<string, any>} */ event, /** @type {string} */ said) {
-  ask(event, said, () => {
-    if (!event.link) return;
-    show(`delay of ${event.link}`, parseFloat(event.delay));
-    show(`loss of ${event.link}`, parseFloat(event.loss));
-    const cut = [...document.querySelectorAll("#links button")].find((one) => one.hasAttribute("aria-pressed"));
-    cut?.setAttribute("aria-pressed", `${!event.up}`);
-    if (cut) cut.textContent = event.up ? "Cut" : "Restore";
-  });
+  ask(event, said);
 }
 
 /** Moves a slider to what holds now; it asks for nothing. */

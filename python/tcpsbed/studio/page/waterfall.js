@@ -27,36 +27,46 @@ function show() {
 }
 
 /** The parts of a delay by place, links without what is set as their propagation, and what no part explains. @param {any} flow */
-function parts(flow) {
-  const known = flow.parts.filter((/** @type {any} */ p) => p.ms > 0).flatMap(apart);
-  const rest = (flow.mean_ms ?? 0) - known.reduce((/** @type {number} */ sum, /** @type {any} */ p) => sum + p.ms, 0);
-  return rest > UNKNOWN * flow.mean_ms ? [...known, { name: "not split", what: "rest", ms: rest }] : known;
+const parts = (flow) => shared(flow.parts.flatMap(apart), flow.mean_ms ?? 0);
+
+/** The parts of a delay by cause. @param {any} flow */
+const causes = (flow) => shared(flow.causes.map((/** @type {any} */ c) => ({ ...c, what: CAUSES[c.name] ?? "component" })), flow.mean_ms ?? 0);
+
+/**
+ * Parts that add up to the mean: what is missing has a part of its own. Parts that are the means of other samples than the whole
+ * (near a stage that makes samples of its own) may come to more: then they are shares of their sum.
+ * @param {any[]} split @param {number} whole_ms
+ */
+function shared(split, whole_ms) {
+  const known = split.filter((p) => p.ms > 0), sum_ms = known.reduce((sum, p) => sum + p.ms, 0), rest_ms = whole_ms - sum_ms;
+  if (!known.length || rest_ms > UNKNOWN * whole_ms) return known.length ? [...known, { name: "not split", what: "rest", ms: rest_ms }] : [];
+  return rest_ms < 0 ? known.map((p) => ({ ...p, ms: (p.ms * whole_ms) / sum_ms })) : known;
 }
 
 /** A link's part as propagation and the rest, where only one way leads from one component to the other. @param {any} part */
 function apart(part) {
   const set_ms = part.what === "link" && !run.now.whole ? propagation(...part.name.split(" -> ")) : null;
-  if (set_ms === null) return [part];
+  if (set_ms === null) return [part.what === "link" ? { ...part, what: "hop" } : part];
   const wire = Math.min(set_ms, part.ms), rest = part.ms - wire;
   return [{ name: `${part.name}: propagation`, what: "wire", ms: wire }, { name: `${part.name}: queueing, serialisation`, what: "link", ms: rest }].filter((p) => p.ms > 0);
 }
 
 /** @param {any} flow @param {number} at @param {number} longest */
 function row(flow, at, longest) {
-  const places = parts(flow), causes = flow.causes.map((/** @type {any} */ c) => ({ ...c, what: CAUSES[c.name] ?? "component" }));
+  const places = parts(flow), why = causes(flow);
   const name = button(element("span", {}, element("i", { className: `swatch flow${at % 8}` }), flow.name), () => { open.has(flow.name) ? open.delete(flow.name) : open.add(flow.name); show(); }, { className: "plain", "aria-expanded": `${open.has(flow.name)}`, title: "List the parts" });
   name.dataset.flow = flow.name;
-  const bars = element("div", { className: "bars" }, bar(places, flow.mean_ms, longest), ...(causes.length ? [bar(causes, flow.mean_ms, longest, "causes")] : []));
+  const bars = element("div", { className: "bars" }, bar(places, flow.mean_ms, longest), ...(why.length ? [bar(why, flow.mean_ms, longest, "causes")] : []));
   const lost = flow.loss > 0.0005 ? element("small", { className: "bad" }, `${percent(flow.loss)} lost`) : "";
   const made = element("div", { className: "row" }, name, element("span", { className: "total" }, flow.mean_ms === undefined ? "–" : `${ms(flow.mean_ms)} ms`, lost), bars);
-  if (open.has(flow.name)) made.append(listed(flow, places, causes));
+  if (open.has(flow.name)) made.append(listed(flow, places, why));
   return made;
 }
 
 /** @param {any[]} split @param {number} whole_ms @param {number} longest @param {string} kind */
 function bar(split, whole_ms, longest, kind = "") {
   const made = element("div", { className: `bar ${kind}`, role: "presentation" }, ...split.map((part) => {
-    const share = part.ms / whole_ms, i = element("i", { className: part.what, title: `${arrow(part.name)}: ${ms(part.ms)} ms, ${percent(share)}` }, share * (whole_ms / longest) > NAMED ? arrow(part.name) : "");
+    const share = part.ms / whole_ms, i = element("i", { className: part.what, title: `${arrow(part.name)}: ${ms(part.ms)} ms, ${percent(share)}` }, part.what !== "rest" && share * (whole_ms / longest) > NAMED ? arrow(part.name) : "");
     i.style.width = `${(100 * share).toFixed(2)}%`;
     return i;
   }));
@@ -64,12 +74,13 @@ function bar(split, whole_ms, longest, kind = "") {
   return made;
 }
 
-/** The same as a table. @param {any} flow @param {any[]} places @param {any[]} causes */
-function listed(flow, places, causes) {
+/** The same as a table. @param {any} flow @param {any[]} places @param {any[]} why */
+function listed(flow, places, why) {
   const rows = (/** @type {any[]} */ split) => split.map((p) => [arrow(p.name), ms(p.ms), percent(p.ms / flow.mean_ms)]);
-  const tables = [table(`${flow.name} by place`, ["place", "ms", "share"], rows(places)), ...(causes.length ? [table(`${flow.name} by cause`, ["cause", "ms", "share"], rows(causes))] : [])];
-  const told = ["p50", "p99", "max"].map((key) => `${key} ${ms(flow[`${key}_ms`])} ms`).join(" · ");
-  return element("div", { className: "parts" }, element("p", { className: "soft" }, told), ...tables);
+  const tables = [table(`${flow.name} by place`, ["place", "ms", "share"], rows(places)), ...(why.length ? [table(`${flow.name} by cause`, ["cause", "ms", "share"], rows(why))] : [])];
+  const told = ["p50", "p99", "max"].map((key) => `${key} ${ms(flow[`${key}_ms`])} ms`).join(" · "), all = flow.total;
+  const since = all ? element("p", { className: "soft" }, `since the warm-up: ${all.delivered} of ${all.sent} delivered, ${all.lost} lost${all.loss ? ` (${percent(all.loss)})` : ""}, mean ${ms(all.mean_ms)} ms`) : "";
+  return element("div", { className: "parts" }, element("p", { className: "soft" }, told), since, ...tables);
 }
 
 /** The sentence over the page and its large numbers. */
@@ -77,13 +88,16 @@ export function sentence() {
   if (run.paused) return;
   const flows = run.now.flows.filter((/** @type {any} */ f) => f.mean_ms !== undefined);
   if (!flows.length) return $("sentence").replaceChildren("Nothing arrived in the last 2 s.");
+  $("big").replaceChildren(...flows.slice(0, 4).map((/** @type {any} */ f) => tile(ms(f.p99_ms), "ms", `${f.name}, p99`)));
+  if (run.now.sentence) return $("sentence").replaceChildren(...run.now.sentence.map((/** @type {[string, string]} */ [className, text]) => (className ? element("b", { className }, text) : text)));
   const worst = flows.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.p99_ms > a.p99_ms ? b : a));
-  const split = worst.causes.length ? worst.causes : parts(worst);
+  const split = worst.causes.length ? causes(worst) : parts(worst);
   const part = split.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.ms > (a?.ms ?? 0) ? b : a), null);
   const lost = run.now.flows.filter((/** @type {any} */ f) => f.loss > 0.0005);
   const about = part ? [element("b", {}, `${((100 * part.ms) / worst.mean_ms).toFixed(0)} % of the delay of ${worst.name}`), " is ", term(arrow(part.name))] : [element("b", {}, `${worst.name} takes ${ms(worst.mean_ms)} ms`)];
-  $("sentence").replaceChildren(...about, "; ", lost.length ? element("b", { className: "bad" }, lost.map((/** @type {any} */ f) => `${percent(f.loss)} of ${f.name} is lost`).join(", ")) : "nothing is lost", ".");
-  $("big").replaceChildren(...flows.slice(0, 4).map((/** @type {any} */ f) => tile(ms(f.p99_ms), "ms", `${f.name}, p99`)));
+  const most = lost.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.loss > (a?.loss ?? 0) ? b : a), null);
+  const others = lost.length > 1 ? `, less of ${lost.length === 2 ? "another flow" : `${lost.length - 1} others`}` : "";
+  $("sentence").replaceChildren(...about, "; ", most ? element("b", { className: "bad" }, `${percent(most.loss)} of ${most.name} is lost`) : "nothing is lost", `${others}.`);
 }
 
 /** @param {string} value @param {string} unit @param {string} what */

@@ -25,6 +25,7 @@ from tcpsbed.console.server import MOST_BYTES, MOST_GREETING_S, Door
 from tcpsbed.door import Sink
 from tcpsbed.errors import ConfigError
 from tcpsbed.media.packages import need
+from tcpsbed.studio.ledger import Ledger, Moments
 from tcpsbed.studio.sinks import port_of
 
 PORT = 9464
@@ -43,9 +44,7 @@ BOUNDS_S = tuple(
     float(f"{step * 10.0**power:.3g}") for power in range(-4, 1) for step in (1, 1.5, 2, 3, 5, 7)
 )
 """Upper bounds of the histogram of delays: 0.1 ms to 7 s."""
-SENT, DELIVERED, DROPPED, QUEUE, GAP = (
-    1 + KINDS.index(kind) for kind in ("sent", "delivered", "dropped", "queue", "gap")
-)
+SENT, DROPPED, QUEUE, GAP = (1 + KINDS.index(kind) for kind in ("sent", "dropped", "queue", "gap"))
 Labels = dict[str, str]
 Sample = tuple[str, Labels, float]
 """Suffix, labels, value."""
@@ -168,7 +167,7 @@ class OpenMetrics(Sink):
     def begin(self, plan: dict[str, Any]) -> None:
         """Counts from nought."""
         with self.lock:
-            self.tally = Tally(plan)
+            self.tally = Tally(plan, Moments.of(self.scenario))
 
     def rows(self, rows: np.ndarray[Any, Any], now_s: float) -> None:
         """Counts."""
@@ -213,13 +212,14 @@ class OpenMetrics(Sink):
 class Tally:
     """Counts of a run, from its rows as they come."""
 
-    def __init__(self, plan: dict[str, Any]) -> None:
+    def __init__(self, plan: dict[str, Any], moments: Moments | None = None) -> None:
+        self.ledger = Ledger(plan, moments)
         self.about = {"name": str(plan["name"]), "seed": str(plan["seed"])}
         self.names = Names.of(plan)
         self.flows, self.nodes = self.names.flows[:-1], self.names.nodes[:-1]
         self.links = [link["name"] for link in plan["network"]["links"]]
         flows = len(self.flows)
-        self.sent, self.came, self.payload, self.delay_ns = (np.zeros(flows) for _ in range(4))
+        self.sent, self.came, self.dated, self.payload, self.delay_ns = (np.zeros(flows) for _ in range(5))
         self.delays = np.zeros((flows, len(BOUNDS_S) + 1))
         self.drops: Counter[tuple[str, str, str, str]] = Counter()
         self.queues: dict[int, np.void] = {}
@@ -229,19 +229,21 @@ class Tally:
     def add(self, rows: np.ndarray[Any, Any], now_s: float) -> None:
         """Counts new rows, seen at this moment of the run."""
         self.now_s = now_s
-        ours = rows["flow"] < len(self.flows)
-        _count(self.sent, rows["flow"][ours & (rows["kind"] == SENT)])
-        came = rows[ours & (rows["kind"] == DELIVERED)]
-        _count(self.came, came["flow"])
-        _count(self.payload, came["flow"], came["size"])
+        arrivals = self.ledger.add(rows)
+        self.sent[:] = [flow.legs[0].sent if flow.legs else 0 for flow in self.ledger.flows]
+        self.came[:] = [flow.delivered for flow in self.ledger.flows]
+        came, charged = arrivals.first[arrivals.counted], arrivals.charged
+        _count(self.dated, came["flow"])
+        _count(self.payload, charged["flow"], charged["size"])
         delay_ns = np.maximum(came["value"], 0)  # clocks that differ; a sum of a histogram may not fall
         _count(self.delay_ns, came["flow"], delay_ns)
         buckets = np.searchsorted(np.array(BOUNDS_S) * 1e9, delay_ns)
         np.add.at(self.delays, (came["flow"], buckets), 1)
-        _count(self.gaps, rows["node"][(rows["kind"] == GAP) & (rows["node"] < len(self.nodes))])
         for row in rows[(rows["kind"] == QUEUE) & (rows["point"] < len(self.links))]:
             self.queues[int(row["point"])] = row
-        self._count_drops(rows[(rows["kind"] == DROPPED) & ours])
+        rows = rows[rows["time"] >= self.ledger.moments.warmup_ns]
+        _count(self.gaps, rows["node"][(rows["kind"] == GAP) & (rows["node"] < len(self.nodes))])
+        self._count_drops(rows[(rows["kind"] == DROPPED) & (rows["flow"] < len(self.flows))])
 
     def _count_drops(self, rows: np.ndarray[Any, Any]) -> None:
         places = self.names.place_codes(rows)
@@ -280,7 +282,7 @@ class Tally:
         of = {"flow": self.flows[number]}
         for bound, count in zip((*map(str, BOUNDS_S), "+Inf"), np.cumsum(self.delays[number]), strict=True):
             yield "_bucket", of | {"le": bound}, float(count)
-        yield "_count", of, float(self.came[number])
+        yield "_count", of, float(self.dated[number])
         yield "_sum", of, float(self.delay_ns[number]) / 1e6
 
 

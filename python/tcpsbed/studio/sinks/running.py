@@ -50,13 +50,15 @@ class Sinks:
         """What the user opens, by the name of the sink."""
         return [f"{one.name}: {one.sink.where}" for one in self.running if one.sink.where]
 
-    def begin(self, plan: dict[str, Any]) -> None:
+    def begin(self, plan: dict[str, Any], scenario: str = "") -> None:
         """The run begins. Once only: rows that are sent again, for the page, are not the sinks'."""
         if self.begun:
             self.end()
             return
         self.begun = True
         self.events = [event["name"] for event in plan["events"]]
+        for one in self.running:
+            one.sink.scenario = scenario
         self._put("begin", plan)
 
     def rows(self, content: bytes, now_s: float) -> None:

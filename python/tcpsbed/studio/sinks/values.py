@@ -13,7 +13,7 @@ from tcpsbed.analysis.records import HELD
 
 MOST_AT_ONCE = 5
 """Of the rows of values that come together, about 20 times a second, so many are passed on, evenly spaced."""
-SENSES = {"arm": 3, "tcpsbed.robots.arm": 5, "tcpsbed.robots.pottery": 3}
+SENSES = {"arm": 3, "tcpsbed.robots.arm": 5, "tcpsbed.robots.bench": 5, "tcpsbed.robots.pottery": 3}
 """Number of the first of the tool's x, y, z (m) in what a robot senses. All of these sense a force, x, y, z (N), first."""
 
 
@@ -29,12 +29,15 @@ class Point:
         Number of the first of x, y, z (m) among its values; `None` if they are no place.
     force
         Number of the first of a force, x, y, z (N); `None` if there is none.
+    flow
+        Number of the flow whose values these are; `None`: of all that pass.
     """
 
     number: int
     name: str
     at: int | None
     force: int | None
+    flow: int | None = None
 
 
 def points(plan: dict[str, Any]) -> list[Point]:
@@ -49,23 +52,25 @@ def points(plan: dict[str, Any]) -> list[Point]:
         else:
             end = "exit" if number % 2 else "entry"
             name = f"{plan['components'][number // 2]['name']}.{end}"
-            found.append(Point(number, name, 0 if number in poses else None, None))
+            found.append(Point(number, name, 0 if number in poses else None, None, poses.get(number)))
     return found
 
 
-def _poses(plan: dict[str, Any]) -> set[int]:
-    """Points at which commands begin with x, y, z (m): behind `kinematics`, if there is any, up to `inverse_kinematics`."""
-    found: set[int] = set()
-    for flow in plan["flows"]:
+def _poses(plan: dict[str, Any]) -> dict[int, int]:
+    """Points at which commands begin with x, y, z (m), each with the number of their flow: behind `kinematics`, if there is
+    any, up to `inverse_kinematics`.
+    """
+    found: dict[int, int] = {}
+    for number, flow in enumerate(plan["flows"]):
         steps = [[step["kind"] for step in stop["steps"]] for stop in flow["path"]]
         kinds = [kind for stop in steps for kind in stop]
         if flow["direction"] != "forward" or "inverse_kinematics" not in kinds:
             continue
         is_pose = "kinematics" not in kinds
         for stop, did in zip(flow["path"], steps, strict=True):
-            found |= {2 * stop["component"]} if is_pose else set()
+            found |= {2 * stop["component"]: number} if is_pose else {}
             is_pose = (is_pose or "kinematics" in did) and "inverse_kinematics" not in did
-            found |= {2 * stop["component"] + 1} if is_pose else set()
+            found |= {2 * stop["component"] + 1: number} if is_pose else {}
             if "inverse_kinematics" in did:
                 break
     return found
@@ -73,7 +78,8 @@ def _poses(plan: dict[str, Any]) -> set[int]:
 
 def of_point(rows: np.ndarray[Any, Any], point: Point) -> Iterator[tuple[int, list[float]]]:
     """Moments, ns, and values at a point among new rows, at most `MOST_AT_ONCE`, without torn rows of values."""
-    chosen = rows[(rows["kind"] == signals.SIGNAL) & (rows["point"] == point.number)]
+    is_here = (rows["kind"] == signals.SIGNAL) & (rows["point"] == point.number)
+    chosen = rows[is_here if point.flow is None else is_here & (rows["flow"] == point.flow)]
     begins = np.flatnonzero(chosen["detail"] == 0)
     if not len(begins):
         return

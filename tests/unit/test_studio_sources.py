@@ -18,10 +18,12 @@ from typing import Any
 import pytest
 from command import scenario, tcpsbed
 
+from tcpsbed import run as run_here
 from tcpsbed import shipped
 from tcpsbed.campaign import results
 from tcpsbed.campaign.filling import filling
 from tcpsbed.studio import shelves
+from tcpsbed.studio.gallery import compared, drawing
 
 client = pytest.importorskip("websockets.sync.client", reason="needs the package websockets")
 OVER = ("--over", "delay_ms=1,4", "--over", 'label="a","b"')
@@ -248,3 +250,42 @@ def test_a_run_with_a_page_ends_by_itself_where_no_terminal_is(
     assert re.match(r"studio: http://127\.0\.0\.1:\d+/\?token=\S+\n", done.stdout)
     assert "report: run/report.html" in done.stdout and "Ctrl-C" not in done.stderr
     assert "--live: found --studio too" in refused(tmp_path, "run", "x.toml", "--studio", "--live")
+
+
+def test_a_run_that_is_over_at_once_is_refused_with_the_reason(
+    tmp_path: Path, shipped_scenarios: Path
+) -> None:
+    quickstart = str(shipped_scenarios / "quickstart.toml")
+    short = ("--duration", "10 ms", "--set", 'warmup="0 s"', "--out", "out")
+    said = refused(tmp_path, "studio", quickstart, *short, "--no-browser")
+    assert "too short to watch" in said and '--duration "10 s"' in said
+    assert "too short to watch" in refused(tmp_path, "run", quickstart, *short, "--studio")
+    assert not (tmp_path / "out").exists()
+
+
+def test_two_runs_stand_side_by_side_and_cards_have_drawings(tmp_path: Path, shipped_scenarios: Path) -> None:
+    card = next(card for cards in shelves.shelves().values() for card in cards if card.name == "demo-network")
+    drawn = drawing(card)
+    assert (len(drawn["places"]), drawn["nodes"], len(drawn["pairs"])) == (8, 4, 12)
+    folders = []
+    for seed in (1, 2):
+        settings = ['duration="1 s"', 'warmup="0 s"', f"seed={seed}"]
+        run = run_here(shipped_scenarios / "quickstart.toml", out=tmp_path / str(seed), set=settings)
+        folders.append(run)
+    found = compared(*(str(run.folder) for run in folders))
+    assert [one["flow"] for one in found] == list(folders[0].summary["flows"])
+    for one in found:
+        flows = [run.summary["flows"][one["flow"]] for run in folders]
+        assert one["numbers"]["mean (ms)"] == [flow["delay_ms"]["mean"] for flow in flows]
+        assert one["numbers"]["loss"] == [flow["loss"] for flow in flows]
+
+
+def test_without_a_websocket_all_of_it_can_be_asked_for(swept: tuple[Path, str]) -> None:
+    made = Command(swept[0].parent, "out")
+    try:
+        (told,) = json.loads(made.get("/all.json" + made.token))
+        assert told["k"] == "sweep" and told["done"] == 8
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            made.get("/all.json")
+    finally:
+        assert made.end() == 0

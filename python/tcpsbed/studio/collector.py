@@ -197,7 +197,9 @@ class Collector:
             ages = (of["time"] - np.maximum(before, self.newest_ns[flow]))[known] / 1e6
             np.maximum.at(self.curves[OLDEST], (self._bins(of[known]), flow), ages)
             self.newest_ns[flow] = max(self.newest_ns[flow], int(made[-1]))
-        last_ns = self.ledger.last_ns  # what came later than the newest row is not known yet
+        last_ns = min(
+            self.ledger.last_ns, self.plan["duration_ns"]
+        )  # what came later than the newest row is not known yet
         here = int(np.clip(last_ns / 1e9 / self.width_s, 0, MOST_BINS - 1))
         age = np.where(self.newest_ns >= 0, (last_ns - self.newest_ns) / 1e6, -np.inf)
         self.curves[OLDEST][here] = np.maximum(self.curves[OLDEST][here], age)

@@ -11,7 +11,7 @@ import { end_s, follow, keys, look, view, zoom } from "./view.js";
 
 const HEIGHT = 176, EVERY_MS = 200, ROWS = 24;
 /** Least width of a chart and the gap between two, px; stalls that are nearer than the last are one band. */
-const NARROW = 300, GAP = 24, JOINED = 6;
+const NARROW = 300, GAP = 24, JOINED = 3;
 /** More flows than these share a chart of delays: only means. */
 const MOST_CHARTS = 8;
 

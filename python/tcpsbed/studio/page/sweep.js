@@ -88,8 +88,8 @@ function heat(sweep, table) {
     const paint = mean === null ? "" : `background: color-mix(in srgb, var(--component) ${Math.round(5 + 45 * share)}%, var(--panel))`;
     return element("td", { className: name, style: paint }, element("b", {}, line?.[at] ?? "–"), line && line[at + 1] !== "–" ? ` ± ${line[at + 1]}` : "", element("small", {}, about.filter(Boolean).join(" · ")));
   };
-  const head = element("tr", {}, element("th", {}, others.map((axis) => axis.key).join(", ")), ...across.map((value) => element("th", { scope: "col" }, value)));
-  const body = [...rows.values()].map((values) => element("tr", {}, element("th", { scope: "row" }, values.join(", ")), ...sweep.combinations.filter((one) => key(one.values.slice(1)) === key(values)).map(cell)));
+  const head = element("tr", {}, ...(others.length ? [element("th", { scope: "col" }, others.map((axis) => axis.key).join(", "))] : []), ...across.map((value) => element("th", { scope: "col" }, value)));
+  const body = [...rows.values()].map((values) => element("tr", {}, ...(others.length ? [element("th", { scope: "row" }, values.join(", "))] : []), ...sweep.combinations.filter((one) => key(one.values.slice(1)) === key(values)).map(cell)));
   return element("table", {}, element("caption", { className: "soft" }, first?.key ?? ""), element("thead", {}, head), element("tbody", {}, ...body));
 }
 

@@ -7,7 +7,7 @@ import { on, run } from "./run.js";
 import { term } from "./terms.js";
 
 /** Colours of causes by their name; all others are work of components. @type {Record<string, string>} */
-const CAUSES = { queueing: "queue", serialisation: "serial", propagation: "wire", merging: "merge", playout: "play", radio: "lost", retransmission: "lost", held: "lost" };
+const CAUSES = { queueing: "queue", serialisation: "serial", propagation: "wire", merging: "merge", playout: "play", radio: "lost", retransmission: "lost", held: "lost", unsplit: "rest" };
 /** Share of a bar below which a part has no room for its name. */
 const NAMED = 0.16;
 /** Share of the delay beyond which what no part explains is shown. */

@@ -134,7 +134,7 @@ def test_the_demonstration_in_virtual_time(tmp_path: Path, opened: Callable[...,
             page,
             "[...document.querySelectorAll('#charts figure')].some((f) => /packet, k/.test(f.textContent))",
         )
-        assert "cross traffic 1 Mbit/s" in page.text_content("#path")
+        assert "cross traffic 500 kbit/s" in page.text_content("#path")
         is_fit(page)
 
 

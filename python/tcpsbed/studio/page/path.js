@@ -11,7 +11,7 @@ const BOX = 176, STEP = 356, LINE = 17, PORT = 26, LETTERS = 21;
 
 /** Queues fuller than this are shown as filling, and as full. */
 const FILLS = 0.05, FULL = 0.9;
-/** Cross traffic by the number of the link's first direction: its name and the numbers of its sources. @type {Map<number, number[]>} */
+/** Cross traffic by the number of the link's first direction: its sources, each with the direction. @type {Map<number, {number: number, at: number}[]>} */
 let crossing = new Map();
 
 on("plan", draw);
@@ -45,7 +45,7 @@ function crossed(links) {
       run.plan.network.links.forEach((/** @type {any} */ link, /** @type {number} */ at) => link.from === here && !before.has(link.to) && (before.set(link.to, at), order.push(link.to)));
     for (let here = one.to, at = before.get(here) ?? -1; at >= 0; here = run.plan.network.links[at].from, at = before.get(here) ?? -1) {
       const first = links.find((link) => link.at.includes(at))?.at[0] ?? at;
-      found.set(first, [...(found.get(first) ?? []), number]);
+      found.set(first, [...(found.get(first) ?? []), { number, at }]);
     }
   });
   return found;
@@ -80,10 +80,11 @@ const shortened = (/** @type {string} */ name) => (name.length > LETTERS ? `${na
 function write(at, more = [], bad = false) {
   const place = $(`told-${at[0]}`);
   if (!place) return;
-  const sources = (crossing.get(at[0]) ?? []).filter((number) => switches.get(`traffic ${number}`) ?? true);
-  const bps = sources.reduce((sum, number) => sum + (run.plan.network.traffic[number].model?.rate_bps ?? NaN), 0);
+  const sources = (crossing.get(at[0]) ?? []).filter(({ number }) => switches.get(`traffic ${number}`) ?? true);
+  const bps = at.map((way) => sources.filter((one) => one.at === way).reduce((sum, { number }) => sum + (run.plan.network.traffic[number].model?.rate_bps ?? NaN), 0));
+  const words = bps.every((one) => one === bps[0]) ? rate(bps[0]) : bps.map((one, n) => `${n ? "←" : "→"} ${rate(one)}`).join(" ");
   $(`cross-${at[0]}`)?.setAttribute("class", sources.length ? "cross" : "cross off");
-  const cross = !crossing.has(at[0]) ? [] : [!sources.length ? "cross traffic stopped" : Number.isFinite(bps) ? `cross traffic ${rate(bps)}` : "cross traffic"];
+  const cross = !crossing.has(at[0]) ? [] : [!sources.length ? "cross traffic stopped" : bps.every(Number.isFinite) ? `cross traffic ${words}` : "cross traffic"];
   const lines = [...inLines(at), ...cross, ...more], x = place.getAttribute("x");
   place.replaceChildren(...lines.map((text, n) => drawn("tspan", { x, dy: n ? 14 : 0, class: bad && n >= lines.length - more.length ? "s bad" : "s" }, text)));
 }

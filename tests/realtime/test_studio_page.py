@@ -126,9 +126,7 @@ def test_every_panel_has_data(watched: Watched, opened: Callable[..., Any]) -> N
     )
     becomes(page, "/0\\.\\d+ ms/.test(document.querySelector('#path').textContent)")
     drawing = page.text_content("#path")
-    assert all(text in drawing for text in ("4 Mbit/s, 5 ms", "cross traffic", " of 15 kB")), (
-        drawing
-    )
+    assert all(text in drawing for text in ("4 Mbit/s, 5 ms", "cross traffic", " of 15 kB")), drawing
     becomes(page, "/Emulation error of the fastest/.test(document.querySelector('#health').textContent)")
     becomes(
         page,

@@ -87,7 +87,7 @@ class Collector:
         self.queued = np.full((MOST_BINS, self.links), np.nan)
         self.recent: deque[tuple[float, np.ndarray[Any, Any]]] = deque()
         self.came: deque[tuple[float, np.ndarray[Any, Any]]] = deque()
-        """Samples of each flow that came in the last seconds, and the longest delay among them, s: shape (flows + 1)."""
+        """Samples of each flow that came in the last seconds, the sums of their delays, ms, and the longest of all, s."""
         self.drops: deque[tuple[float, np.ndarray[Any, Any]]] = deque()
         """Packets that each link dropped in the last seconds."""
         self.splits: deque[tuple[float, dict[str, Any]]] = deque([(0.0, {})])
@@ -121,13 +121,15 @@ class Collector:
         for flow in np.unique(arrivals.first["flow"]).tolist():
             size = int(arrivals.first["size"][arrivals.first["flow"] == flow].min())
             self.least_bytes[flow] = min(size, self.least_bytes.get(flow, size))
-        came = np.bincount(arrivals.first["flow"], minlength=self.flows + 1).astype(float)
-        came[self.flows] = arrivals.first["value"].max() / 1e9 if len(arrivals.first) else 0.0
+        delays_s = arrivals.first["value"] / 1e9
+        of_flow = (arrivals.first["flow"], np.ones_like(delays_s)), (arrivals.first["flow"], delays_s * 1e3)
+        sums = [np.bincount(flow, each, self.flows) for flow, each in of_flow]
+        came = np.concatenate([*sums, [delays_s.max(initial=0.0)]])
         dropped = rows["point"][(rows["kind"] == DROPPED) & np.isin(rows["detail"], LINK_REASONS)]
         drops = np.bincount(dropped[dropped < self.links], minlength=self.links)
         self.came.append((self.now_s, came))
         for queue, new, kept_s in (
-            (self.recent, rows, WINDOW_S + 2 * self._reach_s()),
+            (self.recent, rows, self.now_s - self._since_s() + 2 * self._reach_s()),
             (self.came, None, WINDOW_S + LONGEST_S),
             (self.drops, drops, LOSS_S),
         ):
@@ -156,6 +158,10 @@ class Collector:
         self.splits.append((now_s, {flow["flow"]: flow for flow in told}))
         while len(self.splits) > 1 and self.splits[1][0] <= now_s - WINDOW_S:
             self.splits.popleft()
+
+    def _since_s(self) -> float:
+        """When the last seconds begin: where the time of samples went is told a block at a time."""
+        return self.splits[0][0] if len(self.splits) > 1 else max(self.now_s - WINDOW_S, 0.0)
 
     def _causes(self, name: str) -> list[dict[str, Any]]:
         """Means by cause over the samples of a flow that came in the last seconds, ms."""
@@ -280,16 +286,17 @@ class Collector:
         window = np.concatenate(parts) if parts else np.empty(0, ROW)
         window = window[np.argsort(window["time"], kind="stable")]
         # Samples count that were made in the last seconds, and as long before as the slowest of them took.
-        from_ns = max(round((self.now_s - WINDOW_S - self._reach_s()) * 1e9), 0)
+        from_ns = max(round((self._since_s() - self._reach_s()) * 1e9), 0)
         found = _analysed(window.tobytes(), self.text, from_ns)
-        span_s = max(min(WINDOW_S, self.now_s), 1e-3)
-        came = [count for at_s, count in self.came if at_s > self.now_s - WINDOW_S]
-        rates = (np.sum(came, axis=0) if came else np.zeros(self.flows + 1)) / span_s
+        span_s = max(self.now_s - self._since_s(), 1e-3)
+        came = [count for at_s, count in self.came if at_s > self._since_s()]
+        counts, sums = np.sum(came, axis=0)[:-1].reshape(2, -1) if came else np.zeros((2, self.flows))
         losses, totals = self._losses(), self.ledger.totals(round(self.now_s * 1e9))
         flows = [
             _flow(flow)
             | {
-                "rate_hz": float(rates[number]),
+                "rate_hz": float(counts[number] / span_s),
+                "arrived_ms": float(sums[number] / counts[number]) if counts[number] else 0.0,
                 "least_bytes": self.least_bytes.get(number),
                 "loss": losses[number],
                 "causes": self._causes(flow["name"]),

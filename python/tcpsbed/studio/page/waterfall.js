@@ -30,7 +30,7 @@ function show() {
 const parts = (flow) => shared(flow.parts.flatMap(apart), flow.mean_ms ?? 0);
 
 /** The parts of a delay by cause. @param {any} flow */
-const causes = (flow) => shared(flow.causes.map((/** @type {any} */ c) => ({ ...c, what: CAUSES[c.name] ?? "component" })), flow.mean_ms ?? 0);
+const causes = (flow) => shared(flow.causes.map((/** @type {any} */ c) => ({ ...c, what: CAUSES[c.name] ?? "component" })), flow.arrived_ms ?? flow.mean_ms ?? 0);
 
 /**
  * Parts that add up to the mean: what is missing has a part of its own. Parts that are the means of other samples than the whole
@@ -56,7 +56,7 @@ function row(flow, at, longest) {
   const places = parts(flow), why = causes(flow);
   const name = button(element("span", {}, element("i", { className: `swatch flow${at % 8}` }), flow.name), () => { open.has(flow.name) ? open.delete(flow.name) : open.add(flow.name); show(); }, { className: "plain", "aria-expanded": `${open.has(flow.name)}`, title: "List the parts" });
   name.dataset.flow = flow.name;
-  const bars = element("div", { className: "bars" }, bar(places, flow.mean_ms, longest), ...(why.length ? [bar(why, flow.mean_ms, longest, "causes")] : []));
+  const bars = element("div", { className: "bars" }, bar(places, flow.mean_ms, longest), ...(why.length ? [bar(why, flow.arrived_ms ?? flow.mean_ms, longest, "causes")] : []));
   const lost = flow.loss > 0.0005 ? element("small", { className: "bad" }, `${percent(flow.loss)} lost`) : "";
   const made = element("div", { className: "row" }, name, element("span", { className: "total" }, flow.mean_ms === undefined ? "–" : `${ms(flow.mean_ms)} ms`, lost), bars);
   if (open.has(flow.name)) made.append(listed(flow, places, why));

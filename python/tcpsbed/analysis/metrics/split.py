@@ -11,7 +11,7 @@ from tcpsbed.analysis.metrics.metric import LIST, Metric
 PARTS: tuple[str, ...] = tuple(_tcps.PARTS)
 """In the order of a sample's way."""
 OF_NETWORK = ("queueing", "serialisation", "propagation", "radio")
-"""Parts that an emulator reports, over the datagrams that carried the flow."""
+"""Parts that an emulator reports, over the datagrams that carried the flow, copies and repeats of them too."""
 UNSPLIT = (
     ("retransmission", "a node does not know which of its datagrams came"),
     ("system", "of the kernel that sends: the next stamp is that of the kernel that receives"),
@@ -53,12 +53,11 @@ def _on_sockets(
         return None
     parts = dict.fromkeys(PARTS, 0.0)
     emulated = [leg for leg in legs if not leg["parts_ns"].keys().isdisjoint(OF_NETWORK)]
-    datagrams = max((leg["samples"] for leg in emulated), default=0)
-    for leg in legs:
-        # Of several paths each is taken by some of the datagrams.
-        share = leg["samples"] / datagrams if leg in emulated else 1.0
+    for (
+        leg
+    ) in legs:  # one behind the other: each has the samples that passed it, at the rate that they have there
         for part, span in leg["parts_ns"].items():
-            parts[part] += span["mean"] * share
+            parts[part] += span["mean"]
     samples = sum(leg["samples"] for leg in last)
     behind = sum(leg["total_ns"] * leg["samples"] for leg in last) / samples
     total = delay_ns["mean"] + behind
@@ -118,7 +117,8 @@ HOP = (
 SPLIT = Metric(
     "split",
     "by flow: true time of delivered samples by cause, over the whole run; on"
-    " sockets their time by clocks, as far as nodes and emulator know it. Of more"
+    " sockets their time by clocks, as far as nodes and emulator know it, with the means"
+    " of all datagrams of the flow in the network, also of repeats. Of more"
     " than 65,536 samples one in 2, 4, 8 … is followed; at the level `packets` every"
     " one",
     of=_by_flow,

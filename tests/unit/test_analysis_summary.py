@@ -12,7 +12,8 @@ import pytest
 from analysis_run import plan, result, write
 
 from tcpsbed.analysis import disturbances, facts, machine
-from tcpsbed.views import html, text
+from tcpsbed.studio import freeze
+from tcpsbed.views import text
 from tcpsbed.views.folder import open_folder
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "summary.md"
@@ -125,7 +126,7 @@ def test_packets_whose_port_cannot_be_read_are_told_in_summary_terminal_and_page
     said = "node emulator could not read the port of 1234 packets: IPv6 extension headers, VLAN tags, later fragments"
     assert said in "\n".join(run.summary["disturbances"])
     assert f"DISTURBED: {said}" in " ".join(text.headline(run).split())
-    assert said in html.write(tmp_path).read_text()
+    assert said in freeze.write(tmp_path).read_text()
 
 
 def test_the_stages_of_a_component_add_up_to_a_share_of_a_core(tmp_path: Path) -> None:

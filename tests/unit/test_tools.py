@@ -59,7 +59,7 @@ def test_a_room_that_nobody_knows_is_named(arrows):
         ("import tcpsbed.views", "tcpsbed.views"),
         ("from tcpsbed import scenarios", "tcpsbed.scenarios"),
         ("from tcpsbed.scenarios.units import read", "tcpsbed.scenarios.units.read"),
-        ("from ..views import html", "tcpsbed.views.html"),
+        ("from ..views import text", "tcpsbed.views.text"),
         ("def late():\n    from tcpsbed.worlds import run", "tcpsbed.worlds.run"),
         ("importlib.import_module('tcpsbed.cli')", "tcpsbed.cli"),
         ("import numpy", None),

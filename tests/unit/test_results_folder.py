@@ -423,6 +423,31 @@ def test_locks_that_nobody_holds_are_swept(tmp_path: Path) -> None:
         assert [file.exists() for file in left] == [False, True, False]
 
 
+@pytest.mark.parametrize("kind", ["link", "text", "pipe", "folder"])
+def test_what_stands_where_the_lock_would_is_kept_and_named(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "mine").write_text("precious")
+    there = tmp_path / ".a.tcpsbed-lock"
+    make = {
+        "link": lambda: there.symlink_to("mine"),
+        "text": lambda: there.write_text("notes of 2019"),
+        "pipe": lambda: os.mkfifo(there),
+        "folder": there.mkdir,
+    }
+    make[kind]()
+    with refused(tmp_path, r"holds \.a\.tcpsbed-lock, which is not a lock of tcpsbed"):
+        written(tmp_path / "a", "one")
+    assert (tmp_path / "mine").read_text() == "precious" and there.lstat()
+    assert kind != "text" or there.read_text() == "notes of 2019"
+
+
+def test_a_link_in_place_of_a_marker_that_is_being_written_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("precious")
+    written(tmp_path / "a", "one")
+    (tmp_path / "a/.tcpsbed.part").symlink_to(tmp_path / "mine")
+    marker.note(tmp_path / "a", world="real")
+    assert (tmp_path / "mine").read_text() == "precious" and not (tmp_path / "a/.tcpsbed").is_symlink()
+
+
 def test_a_full_device_is_named_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(OSError) as error:
         results.write_whole(Path("/dev/full"), "text")

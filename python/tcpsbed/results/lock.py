@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,8 @@ from pathlib import Path
 from tcpsbed.errors import ConfigError
 
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""No link is followed, and no pipe waited for."""
 
 
 @contextmanager
@@ -36,7 +39,7 @@ def held(file: Path, what: Path) -> Iterator[None]:
 def is_held(file: Path) -> bool:
     """Whether a process holds a lock."""
     try:
-        descriptor = os.open(file, os.O_RDWR)
+        descriptor = os.open(file, _OPEN)
     except OSError:
         return False
     try:
@@ -51,14 +54,19 @@ def is_held(file: Path) -> bool:
 def _taken(file: Path, what: Path) -> int:
     while True:
         try:
-            descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = os.open(file, _OPEN | os.O_CREAT, 0o644)
         except OSError as error:
+            if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
+                raise _not_ours(file) from None
             if error.errno not in _REFUSED:
                 raise
             found = f"cannot be written ({error.strerror})"
             raise ConfigError(
                 found, file=what, allowed="a folder of your own, such as a copy of it"
             ) from None
+        if not _is_ours(descriptor):
+            os.close(descriptor)
+            raise _not_ours(file)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -71,6 +79,22 @@ def _taken(file: Path, what: Path) -> int:
         if _same(descriptor, file):
             return descriptor
         os.close(descriptor)  # its holder removed it between our two steps
+
+
+def _is_ours(descriptor: int) -> bool:
+    """Whether an open file can be a lock: a plain file with nothing or the number of a process in it."""
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        return False
+    return found.st_size == 0 or os.pread(descriptor, 32, 0).strip().isdigit()
+
+
+def _not_ours(file: Path) -> ConfigError:
+    return ConfigError(
+        f"holds {file.name}, which is not a lock of tcpsbed",
+        file=file.parent,
+        allowed=f"a folder without it: move {file.name} away",
+    )
 
 
 def _same(descriptor: int, file: Path) -> bool:

@@ -93,10 +93,12 @@ class Marker:
     version: int = VERSION
 
     def write(self, folder: Path) -> None:
-        """Puts it into a folder in one step."""
+        """Puts it into a folder in one step; a link that stands in its place is not followed."""
         part = folder / f"{NAME}.part"
         hashed = replace(self, hashes=dict(self._hashed(folder)))
-        part.write_text(json.dumps(asdict(hashed)), encoding="utf-8")
+        part.unlink(missing_ok=True)
+        with part.open("x", encoding="utf-8") as file:
+            json.dump(asdict(hashed), file)
         part.replace(folder / NAME)
 
     def owns(self, folder: Path, name: str) -> bool:

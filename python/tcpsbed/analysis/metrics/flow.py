@@ -66,7 +66,8 @@ FLOW = (
     Metric("lost", "samples sent at least the grace time (1 s) before the end that never arrived", "count"),
     Metric("loss", "`lost` over all samples sent by then (RFC 7680). It exceeds `lost` over"
         " `sent`, because later samples may still be in flight. A sample that lacks a"
-        " fragment is lost once", "share"),
+        " fragment is lost once. None where no sample was sent by then, as in a run no longer than warm-up and"
+        " grace time", "share", lambda flow: flow["loss"] if flow["judged"] else None),
     Metric("in_flight", "samples sent within the grace time and not delivered at the end. `sent` is"
         " `delivered` + `lost` + `superseded` + `suppressed` + `in_flight`: the fate of"
         " a sample counts if the sample was sent after the warm-up, also behind a"

@@ -16,6 +16,7 @@ from tcpsbed.studio.sinks import openmetrics
 
 EVERY_NS, WHOLE_NS = 50_000_000, 1 << 62
 PERIODIC = ("edge-placement", "predictive-display", "polachan-demo", "dumbbell-dpm", "lte-access", "two-ways")
+MOVES = ['duration="4 s"', "measure.signals=['tactile-teleoperator.sense']"]
 HERE = Path(__file__).parent
 
 
@@ -134,6 +135,19 @@ def test_rows_that_are_missing_make_no_losses(shipped_scenarios: Path, tmp_path:
         assert flow["total"]["lost"] <= summary["lost"] + 5
         for key in ("sent", "delivered"):
             assert flow["total"][key] >= 0.9 * summary[key], "one block of 20 is missing"
+
+
+def test_a_run_that_comes_at_once_moves_as_far(shipped_scenarios: Path, tmp_path: Path) -> None:
+    run = tcpsbed.run(shipped_scenarios / "quickstart.toml", out=tmp_path / "run", set=MOVES)
+    plan, moments = plan_of(run)
+    moved = []
+    for every_ns in (EVERY_NS, WHOLE_NS):
+        made = Collector(plan, moments)
+        for rows in blocks(run, every_ns):
+            made.add(rows.tobytes(), float(rows["time"].max()) / 1e9, 0)
+        moved.append(made.moved[: made.bins])
+    assert moved[0].size and np.isfinite(moved[0]).mean() > 0.9
+    np.testing.assert_array_equal(*moved)
 
 
 def test_bins_that_late_rows_change_are_told_again(shipped_scenarios: Path, tmp_path: Path) -> None:

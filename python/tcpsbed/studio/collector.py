@@ -144,9 +144,10 @@ class Collector:
         self.ticks.add(rows[(rows["kind"] == SENT) & (rows["flow"] < self.flows)])
 
     def _bins(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        bins: np.ndarray[Any, Any] = np.clip(
-            (rows["time"] / 1e9 / self.width_s).astype(int), 0, MOST_BINS - 1
-        )
+        return self._of_times(rows["time"])
+
+    def _of_times(self, times_ns: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        bins: np.ndarray[Any, Any] = np.clip((times_ns / 1e9 / self.width_s).astype(int), 0, MOST_BINS - 1)
         return bins
 
     def _reach_s(self) -> float:
@@ -214,9 +215,8 @@ class Collector:
         queues = (rows["kind"] == QUEUE) & (rows["point"] < self.links)
         at = (bins[queues], rows["point"][queues])
         np.fmax.at(self.queued, at, rows["size"][queues])
-        for line, time_ns, value in self.motion.read(rows):
-            bin_ = int(np.clip(time_ns / 1e9 / self.width_s, 0, MOST_BINS - 1))
-            self.moved[bin_, line] = np.fmax(self.moved[bin_, line], value)
+        for line, times_ns, found in self.motion.read(rows):
+            np.fmax.at(self.moved[:, line], self._of_times(times_ns), found)
         for row in rows[rows["kind"] == EVENT][: max(MOST_EVENTS - len(self.events), 0)]:
             self.events.append({"t_s": float(row["time"]) / 1e9, "number": int(row["index"])})
         gaps = rows[rows["kind"] == GAP]

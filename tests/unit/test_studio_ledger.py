@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tcpsbed
+from tcpsbed.studio import collector
 from tcpsbed.studio.collector import ROW, Collector
 from tcpsbed.studio.ledger import Ledger, Moments
 from tcpsbed.studio.sinks import openmetrics
@@ -148,6 +149,16 @@ def test_a_run_that_comes_at_once_moves_as_far(shipped_scenarios: Path, tmp_path
         moved.append(made.moved[: made.bins])
     assert moved[0].size and np.isfinite(moved[0]).mean() > 0.9
     np.testing.assert_array_equal(*moved)
+
+
+def test_spans_that_were_not_sent_stay_few(shipped_scenarios: Path, tmp_path: Path) -> None:
+    run = tcpsbed.run(shipped_scenarios / "quickstart.toml", out=tmp_path / "run", set=['duration="1 s"'])
+    made = Collector(*plan_of(run))
+    for number in range(1, 2001):
+        made.add(b"", 5.0 * number - 1, number - 1)
+        made.add(b"", 5.0 * number, number)
+    assert len(made.unseen) <= collector.MOST_SPANS
+    assert made.unseen[0][0] == 4 and made.unseen[-1][1] == 10_000
 
 
 def test_bins_that_late_rows_change_are_told_again(shipped_scenarios: Path, tmp_path: Path) -> None:

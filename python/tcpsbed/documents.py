@@ -61,12 +61,13 @@ def trusted(folder: Path | str) -> Iterator[None]:
         ) from error
 
 
-def strict(content: object) -> str:
-    """As JSON that a browser reads: what is no finite number is null."""
+def strict(content: object, *, dense: bool = False) -> str:
+    """As JSON that a browser reads: what is no finite number is null; `dense`: without spaces."""
+    separators = (",", ":") if dense else None
     try:
-        return json.dumps(content, allow_nan=False)
+        return json.dumps(content, separators=separators, allow_nan=False)
     except ValueError:
-        return json.dumps(_finite(content), allow_nan=False)
+        return json.dumps(_finite(content), separators=separators, allow_nan=False)
 
 
 def _finite(content: object) -> object:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -56,6 +55,7 @@ def write(folder: Path | str) -> Path:
 
 def render(run: RunFolder) -> str:
     """The page about a run as text."""
+    network = run.summary.get("network")
     run, left_out = glance(run)
     summary, parts = run.summary, more(run, left_out)
     plan = documents.read(file) if (file := run.path / "plan.json").is_file() else None
@@ -75,7 +75,7 @@ def render(run: RunFolder) -> str:
     filled |= {"sentence": said(sentence(summary)), "big": _tiles(summary), "events": _events(summary)}
     for place, inside in filled.items():
         body = _filled(body, place, inside)
-    data = {"messages": messages(summary, run.series, plan), "charts": parts["charts"]}
+    data = {"messages": messages(summary, run.series, plan, network), "charts": parts["charts"]}
     return _document(run.name, "report", body, data)
 
 
@@ -175,7 +175,7 @@ def _document(title: str, entry: str, body: str, data: dict[str, Any]) -> str:
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
-    told = json.dumps(data | {"terms": glossary.meanings()}, separators=(",", ":"), allow_nan=False)
+    told = documents.strict(data | {"terms": glossary.meanings()}, dense=True)
     return (
         '<!doctype html><html lang="en" class="frozen"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'

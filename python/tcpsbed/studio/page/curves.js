@@ -60,7 +60,7 @@ function build() {
   chart("Samples lost, by time sent", "", of("lost", plain), { fold: (values) => known(values).reduce((sum, v) => sum + v, 0), folded: "in all" });
   chart("Age of the newest data", "ms", of("age_ms", plain), { fold: mean, folded: "mean" });
   const queues = run.plan.network.links.flatMap((/** @type {any} */ link, /** @type {number} */ at) => (link.queue ? [{ label: link.name, at, of: () => columns.queued_bytes?.[at]?.map((/** @type {any} */ v) => v && v / 1e3) }] : []));
-  if (queues.length && run.plan.queue_probe_ns) chart("Queue, longest", "kB", queues.map((/** @type {any} */ line, /** @type {number} */ n) => ({ ...line, at: n })), { fold: most, folded: "longest" });
+  if (queues.length && run.plan.queues_probed) chart("Queue, longest", "kB", queues.map((/** @type {any} */ line, /** @type {number} */ n) => ({ ...line, at: n })), { fold: most, folded: "longest" });
   chart("Age of the newest sample at its sink", "ms", of("oldest_ms", plain), { fold: most, folded: "oldest" });
   for (const [kind, title, unit] of [["way", "Way of hand and robot from the start", "mm"], ["force", "Force", "N"]]) {
     const lines = (run.plan.motion ?? []).flatMap((/** @type {any} */ one, /** @type {number} */ number) => (one.kind === kind ? [{ label: one.name, number, of: () => columns.moved?.[number] }] : []));

@@ -163,6 +163,18 @@ def test_numbers_that_are_none_leave_gaps_not_errors(tmp_path: Path) -> None:
     assert curve[:3] == [None, None, None] and curve[3] is not None
 
 
+def test_a_place_of_the_page_that_is_not_there_is_an_error() -> None:
+    body = '<p id="a"></p><ul id="b">old</ul><h2 id="c">kept</h2><div id="d"><i></i></div>'
+    filled = freeze._filled(body, {"a": '<b id="c">x</b>', "b": r"\1"})
+    assert (
+        filled
+        == '<p id="a"><b id="c">x</b></p><ul id="b">\\1</ul><h2 id="c">kept</h2><div id="d"><i></i></div>'
+    )
+    for wrong, name in ((body, "gone"), (body, "d"), (body + body, "a")):
+        with pytest.raises(RuntimeError, match=f": {name}$"):
+            freeze._filled(wrong, {name: ""})
+
+
 def test_a_number_that_is_none_in_the_summary_is_no_number_in_the_page(tmp_path: Path) -> None:
     folder = sample_run.write(tmp_path / "run")
     summary = json.loads((folder / "summary.json").read_text())

@@ -253,6 +253,7 @@ def test_a_run_with_a_page_ends_by_itself_where_no_terminal_is(
     assert done.returncode == 0, done.stderr
     assert re.match(r"studio: http://127\.0\.0\.1:\d+/\?token=\S+\n", done.stdout)
     assert "report: run/report.html" in done.stdout and "Ctrl-C" not in done.stderr
+    assert "over at once" in done.stderr and "--pace 1 runs it" in done.stderr
     assert "--live: found --studio too" in refused(tmp_path, "run", "x.toml", "--studio", "--live")
 
 

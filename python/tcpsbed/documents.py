@@ -1,6 +1,8 @@
 """JSON files of a run folder; an error names the file and the remedy."""
 
-from collections.abc import Iterable, Iterator
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -57,3 +59,20 @@ def trusted(folder: Path | str) -> Iterator[None]:
         raise DataError(
             found, file=folder, allowed="a folder as tcpsbed run left it; run the scenario again"
         ) from error
+
+
+def strict(content: object, *, dense: bool = False) -> str:
+    """As JSON that a browser reads: what is no finite number is null; `dense`: without spaces."""
+    separators = (",", ":") if dense else None
+    try:
+        return json.dumps(content, separators=separators, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(content), separators=separators, allow_nan=False)
+
+
+def _finite(content: object) -> object:
+    if isinstance(content, Mapping):
+        return {key: _finite(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content

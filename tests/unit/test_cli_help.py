@@ -21,6 +21,7 @@ from tcpsbed.cli import colour, complete, progress, reproduce
 from tcpsbed.cli.app import COMMANDS, app
 from tcpsbed.cli.emulated import Screen
 from tcpsbed.cli.group import PANELS, Group
+from tcpsbed.results import marker
 from tcpsbed.worlds import registry
 
 
@@ -119,6 +120,8 @@ def test_runs_of_a_folder_are_listed_with_their_verdicts(
     Path("runs/torn/summary.json").write_text("{")
     Path("runs/mine.unfinished-4711").mkdir()
     Path("runs/mine.unfinished-4711/plan.json").touch()
+    written = sample_run.write(Path("runs/next.unfinished-4712"))
+    marker.Marker("run", target=str(tmp_path / "runs/next")).write(written)
     Path("runs/other").mkdir()
     Path("runs/latest").symlink_to("good")
     found = json.loads(CliRunner().invoke(app, ["runs", "--json"]).stdout)
@@ -129,6 +132,7 @@ def test_runs_of_a_folder_are_listed_with_their_verdicts(
         "bad": "ERROR",
         "torn": "unreadable",
         "mine.unfinished-4711": "unfinished",
+        "next.unfinished-4712": "unfinished",
     }
     said = CliRunner().invoke(app, ["runs", "runs/good"]).stdout.splitlines()
     assert len(said) == 3 and {"ok", "cut", "virtual", "7", "runs/good"} <= set(said[2].split())

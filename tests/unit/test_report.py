@@ -13,6 +13,7 @@ import pytest
 import sample_run
 from typer.testing import CliRunner
 
+from tcpsbed import documents
 from tcpsbed.analysis import machine
 from tcpsbed.cli.app import app
 from tcpsbed.cli.run import _tell
@@ -160,6 +161,49 @@ def test_numbers_that_are_none_leave_gaps_not_errors(tmp_path: Path) -> None:
     (folder / "series.json").write_text(json.dumps(series))
     curve = told(freeze.write(folder).read_text(), "bins")["mean_ms"][1]
     assert curve[:3] == [None, None, None] and curve[3] is not None
+
+
+def test_a_place_of_the_page_that_is_not_there_is_an_error() -> None:
+    body = '<p id="a"></p><ul id="b">old</ul><h2 id="c">kept</h2><div id="d"><i></i></div>'
+    filled = freeze._filled(body, {"a": '<b id="c">x</b>', "b": r"\1"})
+    assert (
+        filled
+        == '<p id="a"><b id="c">x</b></p><ul id="b">\\1</ul><h2 id="c">kept</h2><div id="d"><i></i></div>'
+    )
+    for wrong, name in ((body, "gone"), (body, "d"), (body + body, "a")):
+        with pytest.raises(RuntimeError, match=f": {name}$"):
+            freeze._filled(wrong, {name: ""})
+
+
+def test_a_number_that_is_none_in_the_summary_is_no_number_in_the_page(tmp_path: Path) -> None:
+    folder = sample_run.write(tmp_path / "run")
+    summary = json.loads((folder / "summary.json").read_text())
+    flow = summary["flows"]["kinematic"]
+    flow["loss"] = flow["delay_ms"]["p99"] = float("nan")
+    (folder / "summary.json").write_text(json.dumps(summary))
+    shown = told(freeze.write(folder).read_text(), "now")["flows"][0]
+    assert shown["name"] == "kinematic" and shown["loss"] is None and "p99_ms" not in shown
+    json.loads(documents.strict(freeze.more(open_folder(folder))), parse_constant=pytest.fail)
+    assert documents.strict({"a": [1.5, math.inf, {"b": math.nan}], "c": None}) == json.dumps(
+        {"a": [1.5, None, {"b": None}], "c": None}
+    )
+
+
+def test_every_link_of_a_large_network_tells_what_it_dropped(tmp_path: Path) -> None:
+    folder = sample_run.write(tmp_path / "run")
+    summary = json.loads((folder / "summary.json").read_text())
+    like = summary["network"][0]
+    names = [f"l{number}" for number in range(130)]
+    summary["network"] = [like | {"name": name, "dropped_packets": 7, "max_queue_bytes": 9} for name in names]
+    del summary["network"][120]["max_queue_bytes"]
+    (folder / "summary.json").write_text(json.dumps(summary))
+    links = [{"name": name, "from": 0, "to": 1} for name in [*names, "unknown"]]
+    network = {"vertices": ["a", "b"], "links": links, "traffic": []}
+    plan = {"flows": [{}] * len(summary["flows"]), "nodes": [], "components": [], "network": network}
+    (folder / "plan.json").write_text(json.dumps(plan))
+    now = told(freeze.write(folder).read_text(), "now")
+    assert now["drops"] == [7] * 130 + [None]
+    assert now["fullest"] == [9] * 120 + [None] + [9] * 9 + [None]
 
 
 def test_every_axis_has_a_label_and_time_and_delay_their_unit(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -92,6 +93,24 @@ def test_the_page_of_a_run_that_is_over_has_the_numbers_of_its_summary(run: Any)
         assert causes == {part["part"]: part["mean_ms"] for part in run.summary["split"][name]["parts"]}
     for number, flow in enumerate(run.summary["flows"].values()):
         assert sum(told["bins"]["sent"][number]) == pytest.approx(flow["sent"], abs=2)
+
+
+def test_tables_of_a_run_that_has_gone_are_refused_with_the_reason(run: Any, tmp_path: Path) -> None:
+    pytest.importorskip("websockets", reason="needs the package websockets")
+    folder = tmp_path / "run"
+    made = server.Studio(0, folder)
+    try:
+        assert made.text("/more.json") is None, "the run goes on"
+        made.over = True
+        refused = json.loads(made.text("/more.json")[0])  # type: ignore[index]
+        assert "html" not in refused and str(folder) in refused["refused"]
+        shutil.copytree(run.folder, folder)
+        found = made.text("/more.json")
+        assert json.loads(found[0])["html"]["more"]  # type: ignore[index]
+        shutil.rmtree(folder)
+        assert made.text("/more.json") == found, "it is read once"
+    finally:
+        made.server.socket.close()
 
 
 def test_a_page_that_missed_rows_has_all_of_them_when_the_run_is_over(run: Any) -> None:

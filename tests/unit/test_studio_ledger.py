@@ -10,19 +10,21 @@ import numpy as np
 import pytest
 
 import tcpsbed
+from tcpsbed.studio import collector
 from tcpsbed.studio.collector import ROW, Collector
 from tcpsbed.studio.ledger import Ledger, Moments
 from tcpsbed.studio.sinks import openmetrics
 
-EVERY_NS = 50_000_000
+EVERY_NS, WHOLE_NS = 50_000_000, 1 << 62
 PERIODIC = ("edge-placement", "predictive-display", "polachan-demo", "dumbbell-dpm", "lte-access", "two-ways")
+MOVES = ['duration="4 s"', "measure.signals=['tactile-teleoperator.sense']"]
 HERE = Path(__file__).parent
 
 
-def blocks(run: Any) -> list[np.ndarray[Any, Any]]:
-    """The rows of a run as a page gets them, 50 ms at a time."""
+def blocks(run: Any, every_ns: int = EVERY_NS) -> list[np.ndarray[Any, Any]]:
+    """The rows of a run as a page gets them, 50 ms at a time, or of a run that is over, all at once."""
     rows = np.fromfile(run.folder / "records.bin", ROW)
-    block = np.maximum.accumulate(rows["time"] // EVERY_NS)
+    block = np.maximum.accumulate(rows["time"] // every_ns)
     return np.split(rows, np.flatnonzero(np.diff(block)) + 1)
 
 
@@ -45,9 +47,26 @@ def test_at_the_end_the_totals_are_those_of_the_summary(
 ) -> None:
     run = tcpsbed.run(shipped_scenarios / f"{name}.toml", out=tmp_path / "run", set=['duration="3 s"'])
     plan, moments = plan_of(run)
+    for every_ns in (EVERY_NS, WHOLE_NS):
+        made = Ledger(plan, moments)
+        for rows in blocks(run, every_ns):
+            made.add(rows)
+        for totals, flow in zip(made.totals(plan["duration_ns"]), run.summary["flows"].values(), strict=True):
+            same(totals.told(), flow)
+
+
+@pytest.mark.parametrize("every_ns", [EVERY_NS, WHOLE_NS])
+def test_a_run_that_is_longer_than_the_window_loses_none(
+    shipped_scenarios: Path, tmp_path: Path, every_ns: int
+) -> None:
+    script = ['duration="80 s"', "flows.kinematic.rate='100 Hz'", "flows.haptic.rate='100 Hz'"]
+    run = tcpsbed.run(shipped_scenarios / "quickstart.toml", out=tmp_path / "run", set=script)
+    plan, moments = plan_of(run)
     made = Ledger(plan, moments)
-    for rows in blocks(run):
+    for rows in blocks(run, every_ns):
         made.add(rows)
+    for judged, flow in zip(made.flows, run.summary["flows"].values(), strict=True):
+        assert flow["sent"] > judged.legs[0].size, "the ring goes round"
     for totals, flow in zip(made.totals(plan["duration_ns"]), run.summary["flows"].values(), strict=True):
         same(totals.told(), flow)
 
@@ -112,10 +131,11 @@ def test_rows_that_are_missing_make_no_losses(shipped_scenarios: Path, tmp_path:
     for number, rows in enumerate(blocks(run)):
         if number % 20 != 10:
             made.add(rows.tobytes(), (number + 1) * 0.05, number // 20)
-    assert all(
-        flow["total"]["lost"] <= run.summary["flows"][flow["name"]]["lost"] + 5
-        for flow in made.lately()["flows"]
-    )
+    for flow in made.lately()["flows"]:
+        total, whole = flow["total"], run.summary["flows"][flow["name"]]
+        assert total["lost"] <= whole["lost"] + 5
+        for key in ("sent", "delivered"):
+            assert 0.9 * whole[key] <= total[key] <= whole[key], key
 
 
 def test_bins_that_late_rows_change_are_told_again(shipped_scenarios: Path, tmp_path: Path) -> None:
@@ -134,3 +154,26 @@ def test_bins_that_late_rows_change_are_told_again(shipped_scenarios: Path, tmp_
     first = made.changed_since(step)
     assert first == 5
     assert made.curves_from(first)["delivered"][0][0] == pytest.approx(before[5] + 50, abs=2)
+
+
+def test_a_run_that_comes_at_once_moves_as_far(shipped_scenarios: Path, tmp_path: Path) -> None:
+    run = tcpsbed.run(shipped_scenarios / "quickstart.toml", out=tmp_path / "run", set=MOVES)
+    plan, moments = plan_of(run)
+    moved = []
+    for every_ns in (EVERY_NS, WHOLE_NS):
+        made = Collector(plan, moments)
+        for rows in blocks(run, every_ns):
+            made.add(rows.tobytes(), float(rows["time"].max()) / 1e9, 0)
+        moved.append(made.moved[: made.bins])
+    assert moved[0].size and np.isfinite(moved[0]).mean() > 0.9
+    np.testing.assert_array_equal(*moved)
+
+
+def test_spans_that_were_not_sent_stay_few(shipped_scenarios: Path, tmp_path: Path) -> None:
+    run = tcpsbed.run(shipped_scenarios / "quickstart.toml", out=tmp_path / "run", set=['duration="1 s"'])
+    made = Collector(*plan_of(run))
+    for number in range(1, 2001):
+        made.add(b"", 5.0 * number - 1, number - 1)
+        made.add(b"", 5.0 * number, number)
+    assert len(made.unseen) <= collector.MOST_SPANS
+    assert made.unseen[0][0] == 4 and made.unseen[-1][1] == 10_000

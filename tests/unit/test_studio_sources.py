@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import queue
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +27,7 @@ from tcpsbed import shipped
 from tcpsbed.campaign import results
 from tcpsbed.campaign.filling import filling
 from tcpsbed.studio import shelves
-from tcpsbed.studio.gallery import compared, drawing
+from tcpsbed.studio.gallery import Gallery, compared, drawing
 
 client = pytest.importorskip("websockets.sync.client", reason="needs the package websockets")
 OVER = ("--over", "delay_ms=1,4", "--over", 'label="a","b"')
@@ -249,6 +253,7 @@ def test_a_run_with_a_page_ends_by_itself_where_no_terminal_is(
     assert done.returncode == 0, done.stderr
     assert re.match(r"studio: http://127\.0\.0\.1:\d+/\?token=\S+\n", done.stdout)
     assert "report: run/report.html" in done.stdout and "Ctrl-C" not in done.stderr
+    assert "over at once" in done.stderr and "--pace 1 runs it" in done.stderr
     assert "--live: found --studio too" in refused(tmp_path, "run", "x.toml", "--studio", "--live")
 
 
@@ -278,6 +283,70 @@ def test_two_runs_stand_side_by_side_and_cards_have_drawings(tmp_path: Path, shi
         flows = [run.summary["flows"][one["flow"]] for run in folders]
         assert one["numbers"]["mean (ms)"] == [flow["delay_ms"]["mean"] for flow in flows]
         assert one["numbers"]["loss"] == [flow["loss"] for flow in flows]
+
+
+class Asker:
+    """A viewer who keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: queue.Queue[dict[str, Any]] = queue.Queue()
+
+    def send(self, text: str) -> None:
+        self.told.put(json.loads(text, parse_constant=pytest.fail))
+
+
+def test_a_run_that_has_gone_refuses_a_comparison_and_holds_nobody_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flows: dict[str, Any] = {"a": {"delay_ms": {"mean": math.nan, "p50": 1.5}, "delivered": 7}}
+    summary = {"version": 1, "name": "x", "world": "virtual", "seed": 1, "duration_s": 1.0}
+    for name, found in (("one", flows), ("two", flows), ("odd", 7)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "summary.json").write_text(json.dumps(summary | {"flows": found}))
+    names = [str(tmp_path / name) for name in ("one", "two", "odd", "gone")]
+    monkeypatch.chdir(tmp_path)
+    made, asker = Gallery(0, lambda: [{"folder": name, "shown": True} for name in names], "runs"), Asker()
+    held = threading.Event()
+
+    def looked(first: str, second: str) -> list[dict[str, Any]]:
+        held.wait(10)
+        return compared(first, second)
+
+    monkeypatch.setattr("tcpsbed.studio.gallery.compared", looked)
+    with closing(made.server.socket):
+        made.hear(asker, {"k": "compare", "id": "1", "folders": names[:2]})
+        assert len(made.all()) == 2 and asker.told.empty(), "others are answered meanwhile"
+        held.set()
+        answer = asker.told.get(timeout=10)
+        assert (answer["k"], answer["id"], answer["folders"]) == ("compared", "1", names[:2])
+        numbers = answer["flows"][0]["numbers"]
+        assert numbers["mean (ms)"] == [None, None] and numbers["p50 (ms)"] == [1.5, 1.5]
+        for other in names[2:]:
+            made.hear(asker, {"k": "compare", "id": "2", "folders": [names[0], other]})
+            answer = asker.told.get(timeout=10)
+            assert answer["k"] == "compared" and other in answer["refused"]
+
+
+def test_a_scenario_that_cannot_be_drawn_ends_no_drawing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shipped_scenarios: Path
+) -> None:
+    def broken(file: Path) -> Any:
+        raise RecursionError
+
+    file = tmp_path / "mine.toml"
+    file.write_text((shipped_scenarios / "quickstart.toml").read_text())
+    monkeypatch.chdir(tmp_path)
+    made, asker = Gallery(0, list, "runs"), Asker()
+    with closing(made.server.socket):
+        threading.Thread(target=made._draw, daemon=True).start()
+        with monkeypatch.context() as patched:
+            patched.setattr("tcpsbed.scenarios.load", broken)
+            made.hear(asker, {"k": "draw", "card": "mine.toml"})
+            assert asker.told.get(timeout=10)["places"] == []
+        os.utime(file, ns=(0, 0))
+        made.hear(asker, {"k": "draw", "card": "mine.toml"})
+        assert len(asker.told.get(timeout=10)["places"]) == 5
+        made.ended.set()
 
 
 def test_without_a_websocket_all_of_it_can_be_asked_for(swept: tuple[Path, str]) -> None:

@@ -87,11 +87,9 @@ def _row(folder: Path) -> dict[str, Any] | None:
     from tcpsbed import results
 
     file = folder / "summary.json"
-    if file.is_file():
-        return _ended(folder, file.stat().st_mtime)
-    if not results.is_unfinished(folder):
-        return None
-    return _UNKNOWN | {"folder": str(folder), "ended": folder.stat().st_mtime, "verdict": "unfinished"}
+    if results.is_unfinished(folder):  # also one whose summary is there before its report
+        return _UNKNOWN | {"folder": str(folder), "ended": folder.stat().st_mtime, "verdict": "unfinished"}
+    return _ended(folder, file.stat().st_mtime) if file.is_file() else None
 
 
 @lru_cache(MOST_KNOWN)

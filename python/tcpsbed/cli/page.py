@@ -27,6 +27,11 @@ OnPage = Annotated[
     bool,
     typer.Option("--studio", help="Show it in the browser while it happens, at the address that is printed."),
 ]
+AT_ONCE = (
+    "tcpsbed: at --pace max a run in virtual time is over at once, and its page shows it afterwards; --pace 1 runs it as on "
+    "a clock"
+)
+"""Said of a page that nobody can watch, however long the scenario."""
 PACE = "Simulated seconds per second with --world virtual, such as 1 or 0.1, or max."
 
 

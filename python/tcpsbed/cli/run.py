@@ -27,7 +27,7 @@ from tcpsbed.cli.options import (
     agreed,
     overrides,
 )
-from tcpsbed.cli.page import PACE, OnPage, Page, refuse_unwatchable, speed_of, stay
+from tcpsbed.cli.page import AT_ONCE, PACE, OnPage, Page, refuse_unwatchable, speed_of, stay
 from tcpsbed.cli.progress import Progress
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import one_line
@@ -174,6 +174,8 @@ def perform(
         scenario = scenarios.load(file, given)
         if page is not None:
             refuse_unwatchable(scenario.duration_ns / 1e9, speed)
+            if speed is None and world in SIMULATED and not (quiet or as_json):
+                print(AT_ONCE, file=sys.stderr)
         if not (yes and (quiet or as_json)):  # nobody wants to know
             found = forecast.ask(file, given, scenario, world, out or RUNS, runs=seeds)
             agreed(found, "a run" if seeds == 1 else f"{seeds} runs", yes)

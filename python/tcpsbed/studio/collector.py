@@ -46,7 +46,7 @@ SUMS, LEAST, MOST, OLDEST, MERGED = (
 MOST_EVENTS, LATEST_EVENTS = 10_000, 100
 """Events that a page is told of in all, and again with the numbers of the last seconds."""
 MOST_SPANS = 400
-"""Spans of stalls; beyond, near ones are joined."""
+"""Spans of stalls, and of rows that were not sent; beyond, near ones are joined."""
 SPAN_S = 0.001
 """Distance of spans that are one at first; it doubles when there are too many of them."""
 
@@ -108,7 +108,7 @@ class Collector:
     def add(self, content: bytes, now_s: float, left_out: int) -> None:
         """Takes new rows, seen at this moment of the run; `left_out` so far were not sent."""
         if left_out > self.left_out:
-            self.unseen = _joined([*self.unseen, (self.now_s, max(now_s, 0.0))], WINDOW_S)
+            self.unseen = _few([*self.unseen, (self.now_s, max(now_s, 0.0))], WINDOW_S)[0]
             self.ticks.forget()
             self.ledger.forget()
         self.now_s, self.left_out, self.steps = max(now_s, 0.0), left_out, self.steps + 1
@@ -144,9 +144,10 @@ class Collector:
         self.ticks.add(rows[(rows["kind"] == SENT) & (rows["flow"] < self.flows)])
 
     def _bins(self, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        bins: np.ndarray[Any, Any] = np.clip(
-            (rows["time"] / 1e9 / self.width_s).astype(int), 0, MOST_BINS - 1
-        )
+        return self._of_times(rows["time"])
+
+    def _of_times(self, times_ns: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        bins: np.ndarray[Any, Any] = np.clip((times_ns / 1e9 / self.width_s).astype(int), 0, MOST_BINS - 1)
         return bins
 
     def _reach_s(self) -> float:
@@ -214,9 +215,8 @@ class Collector:
         queues = (rows["kind"] == QUEUE) & (rows["point"] < self.links)
         at = (bins[queues], rows["point"][queues])
         np.fmax.at(self.queued, at, rows["size"][queues])
-        for line, time_ns, value in self.motion.read(rows):
-            bin_ = int(np.clip(time_ns / 1e9 / self.width_s, 0, MOST_BINS - 1))
-            self.moved[bin_, line] = np.fmax(self.moved[bin_, line], value)
+        for line, times_ns, found in self.motion.read(rows):
+            np.fmax.at(self.moved[:, line], self._of_times(times_ns), found)
         for row in rows[rows["kind"] == EVENT][: max(MOST_EVENTS - len(self.events), 0)]:
             self.events.append({"t_s": float(row["time"]) / 1e9, "number": int(row["index"])})
         gaps = rows[rows["kind"] == GAP]
@@ -227,10 +227,7 @@ class Collector:
             count, longest = self.stalls.get(stalled, (0, 0.0))
             self.stalls[stalled] = [count + 1, max(longest, long_ms)]
         if len(gaps):
-            self.disturbed = _joined(self.disturbed, self.apart_s)
-            while len(self.disturbed) > MOST_SPANS:
-                self.apart_s *= 2
-                self.disturbed = _joined(self.disturbed, self.apart_s)
+            self.disturbed, self.apart_s = _few(self.disturbed, self.apart_s)
 
     def _node(self, number: int) -> str:
         """Who has this number in a row: the emulator comes after the nodes."""
@@ -385,6 +382,15 @@ class Ticks:
             }
             for flow, late in sorted(self.late_ns.items())
         ]
+
+
+def _few(spans: list[tuple[float, float]], apart_s: float) -> tuple[list[tuple[float, float]], float]:
+    """At most `MOST_SPANS` spans, and how near those are that are one: twice as much until there are so few."""
+    found = _joined(spans, apart_s)
+    while len(found) > MOST_SPANS:
+        apart_s *= 2
+        found = _joined(found, apart_s)
+    return found, apart_s
 
 
 def _joined(spans: list[tuple[float, float]], apart_s: float) -> list[tuple[float, float]]:

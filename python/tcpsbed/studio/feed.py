@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tcpsbed import documents
 from tcpsbed.analysis.records import ROW_BYTES, record_blocks
 from tcpsbed.errors import TcpsbedError, WorldError, one_line
 from tcpsbed.media.packages import need
@@ -156,7 +157,7 @@ class Feed:
         self.asked.clear()
         if self.left_out or not self.begun:
             self._replay(run)
-        self._put(OVER, summary.get("ran_s", summary["duration_s"]), json.dumps(summary).encode())
+        self._put(OVER, summary.get("ran_s", summary["duration_s"]), documents.strict(summary).encode())
         self._drained()
 
     def _replay(self, run: Path) -> None:
@@ -237,4 +238,4 @@ class Feed:
             self._tell(answer | done)
 
     def _tell(self, message: dict[str, Any]) -> None:
-        self._put(TEXT, 0.0, json.dumps(message).encode())
+        self._put(TEXT, 0.0, documents.strict(message).encode())

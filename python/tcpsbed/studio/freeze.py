@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ VENDOR = Path(views.__file__).parent / "vendor"
 IMPORT = re.compile(r'^import (?:\{([^}]*)\} from )?"\./(\w+)\.js";$', re.M)
 EXPORT = re.compile(r"^export (?=(?:const|let|async function|function) ([\w$]+))", re.M)
 COMMENT = re.compile(r"^\s*(?://|/\*\*.*\*/$).*\n", re.M)
+ELEMENT = re.compile(r'(<(\w+)[^>]* id="([\w-]+)"[^>]*>)([^<]*)(</\2>)')
+"""One that has an id and no elements in it: its beginning, name, id, text and end."""
 MOST_TILES = 4
 """Flows with a large number beside the sentence."""
 
@@ -56,6 +58,7 @@ def write(folder: Path | str) -> Path:
 
 def render(run: RunFolder) -> str:
     """The page about a run as text."""
+    network = run.summary.get("network")
     run, left_out = glance(run)
     summary, parts = run.summary, more(run, left_out)
     plan = documents.read(file) if (file := run.path / "plan.json").is_file() else None
@@ -73,16 +76,23 @@ def render(run: RunFolder) -> str:
         **parts["html"],
     }
     filled |= {"sentence": said(sentence(summary)), "big": _tiles(summary), "events": _events(summary)}
-    for place, inside in filled.items():
-        body = _filled(body, place, inside)
-    data = {"messages": messages(summary, run.series, plan), "charts": parts["charts"]}
+    body = _filled(body, filled)
+    data = {"messages": messages(summary, run.series, plan, network), "charts": parts["charts"]}
     return _document(run.name, "report", body, data)
 
 
-def _filled(body: str, place: str, inside: str) -> str:
-    """The page with something inside the element of this id, which had no other elements in it."""
-    at = re.compile(rf'(<(\w+)[^>]* id="{place}"[^>]*>)[^<]*(</\2>)')
-    return at.sub(lambda match: f"{match[1]}{inside}{match[3]}", body, count=1)
+def _filled(body: str, inside: Mapping[str, str]) -> str:
+    """The page with something inside the elements of these ids, each of which is there once and has no others in it.
+
+    Raises
+    ------
+    RuntimeError
+        If one is not.
+    """
+    seen = Counter(match[3] for match in ELEMENT.finditer(body))
+    if wrong := [place for place in inside if seen[place] != 1]:
+        raise RuntimeError(f"found no single element without others in it: {', '.join(wrong)}")
+    return ELEMENT.sub(lambda match: f"{match[1]}{inside.get(match[3], match[4])}{match[5]}", body)
 
 
 def more(run: RunFolder, left_out: str = "") -> dict[str, Any]:
@@ -175,7 +185,7 @@ def _document(title: str, entry: str, body: str, data: dict[str, Any]) -> str:
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
-    told = json.dumps(data | {"terms": glossary.meanings()}, separators=(",", ":"), allow_nan=False)
+    told = documents.strict(data | {"terms": glossary.meanings()}, dense=True)
     return (
         '<!doctype html><html lang="en" class="frozen"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'

@@ -12,7 +12,6 @@ A page names cards and folders that it was told of, never a path of its own.
 
 from __future__ import annotations
 
-import json
 import queue
 import tempfile
 import threading
@@ -21,10 +20,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tcpsbed import documents
 from tcpsbed.errors import TcpsbedError
 from tcpsbed.studio.pages import Pages
 from tcpsbed.studio.shelves import Card, beside, shelves
 from tcpsbed.studio.site import Site
+from tcpsbed.views.numbers import finite
 
 LOOK_S = 2.0
 """Time between two readings of the working folder and the folder of runs."""
@@ -60,7 +61,8 @@ class Gallery(Site):
         self.ended = threading.Event()
         self.wishes: queue.Queue[tuple[Any, Card]] = queue.Queue(MOST_WISHES)
         """Cards to draw, and for whom."""
-        self.drawn: dict[Card, str] = {}
+        self.drawn: dict[Card, tuple[int, str]] = {}
+        """Drawings, and when the file of each was changed, ns."""
         self.look()
 
     def start(self) -> None:
@@ -85,9 +87,11 @@ class Gallery(Site):
         while not self.ended.is_set():
             with suppress(queue.Empty):
                 viewer, card = self.wishes.get(timeout=LOOK_S)
-                if card not in self.drawn:
-                    self.drawn[card] = json.dumps({"k": "drawn", "card": card.name} | drawing(card))
-                _tell(viewer, self.drawn[card])
+                changed_ns = _changed_ns(card.file)
+                if self.drawn.get(card, (-1, ""))[0] != changed_ns:
+                    told = {"k": "drawn", "card": card.name} | drawing(card)
+                    self.drawn[card] = changed_ns, documents.strict(told)
+                _tell(viewer, self.drawn[card][1])
 
     def look(self) -> None:
         """Reads the folders."""
@@ -95,8 +99,8 @@ class Gallery(Site):
         rows = self.runs()
         told = [{"title": title, "cards": [card.told() for card in cards]} for title, cards in shown.items()]
         messages = [
-            json.dumps({"k": "shelves", "shelves": [shelf for shelf in told if shelf["cards"]]}),
-            json.dumps({"k": "runs", "folder": self.folder, "rows": rows}),
+            documents.strict({"k": "shelves", "shelves": [shelf for shelf in told if shelf["cards"]]}),
+            documents.strict({"k": "runs", "folder": self.folder, "rows": rows}),
         ]
         with self.lock:
             self.cards = {card.name: card for cards in shown.values() for card in cards}
@@ -118,14 +122,16 @@ class Gallery(Site):
             seen = now
 
     def hear(self, viewer: Any, said: dict[str, Any]) -> None:
-        """Starts a page, and tells its address to the viewer who asked."""
+        """Starts a page or reads two runs, and tells the viewer who asked."""
+        ask: Callable[[], dict[str, Any]]
+        answer = {"k": "started", "id": said["id"]} if said["k"] != "draw" else {}
         with self.lock:
             if said["k"] == "start":
                 card, world = self.cards[said["card"]], WORLDS[said["world"]]
                 if not card.startable:
                     return
-                words = (str(card.file), *world)
-                ask = lambda: self.pages.start(card.name, words, exclusive=said["world"] == "real")  # noqa: E731
+                words, alone = (str(card.file), *world), said["world"] == "real"
+                ask = lambda: {"address": self.pages.start(card.name, words, exclusive=alone)}  # noqa: E731
             elif said["k"] == "draw":
                 with suppress(queue.Full):
                     self.wishes.put_nowait((viewer, self.cards[said["card"]]))
@@ -135,14 +141,14 @@ class Gallery(Site):
                 and len(said["folders"]) == 2
                 and self.folders.issuperset(said["folders"])
             ):
-                answer = {"k": "compared", "id": said["id"], "folders": said["folders"]}
-                _tell(viewer, json.dumps(answer | {"flows": compared(*said["folders"])}))
-                return
+                first, second = said["folders"]
+                answer |= {"k": "compared", "folders": [first, second]}
+                ask = lambda: {"flows": compared(first, second)}  # noqa: E731
             elif said["k"] == "show" and said["folder"] in self.folders:
-                ask = lambda: self.pages.show(said["folder"], (said["folder"],))  # noqa: E731
+                ask = lambda: {"address": self.pages.show(said["folder"], (said["folder"],))}  # noqa: E731
             else:
                 return
-        threading.Thread(target=_answer, args=(viewer, said["id"], ask), daemon=True).start()
+        threading.Thread(target=_answer, args=(viewer, answer, ask), daemon=True).start()
 
 
 def drawing(card: Card) -> dict[str, Any]:
@@ -153,29 +159,40 @@ def drawing(card: Card) -> dict[str, Any]:
         scenario = scenarios.load(card.file)
         with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
             network = scenarios.compile_network(scenario, folder)
-    except (TcpsbedError, OSError):
+    except Exception:  # whatever somebody's file holds, the others are drawn
         return {"places": [], "pairs": [], "nodes": 0}
     nodes = len(dict.fromkeys(component.node for component in scenario.components.values()))
     pairs = [[link["from"], link["to"]] for link in network["links"]]
     return {"places": network["vertices"], "pairs": pairs, "nodes": nodes}
 
 
+def _changed_ns(file: Path) -> int:
+    """When a file was changed, ns; 0 where it is not there."""
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 def compared(first: str, second: str) -> list[dict[str, Any]]:
     """Numbers of the flows of two runs, those of the first run in front."""
     from tcpsbed.views.folder import RunFolder
 
-    runs = [RunFolder(Path(folder)).summary["flows"] for folder in (first, second)]
-    found = []
-    for name in dict.fromkeys([*runs[0], *runs[1]]):
-        of = [flows.get(name, {}) for flows in runs]
-        numbers: dict[str, list[Any]] = {
-            f"{key} (ms)": [(flow.get("delay_ms") or {}).get(key) for flow in of]
-            for key in ("mean", "p50", "p99")
-        }
-        numbers["loss"] = [flow.get("loss") for flow in of]
-        numbers["delivered"] = [flow.get("delivered") for flow in of]
-        found.append({"flow": name, "numbers": numbers})
-    return found
+    with documents.trusted(f"{first} or {second}"):
+        runs = [RunFolder(Path(folder)).summary["flows"] for folder in (first, second)]
+        return [
+            {"flow": name, "numbers": _numbers([flows.get(name, {}) for flows in runs])}
+            for name in dict.fromkeys([*runs[0], *runs[1]])
+        ]
+
+
+def _numbers(flows: list[dict[str, Any]]) -> dict[str, list[float | None]]:
+    """Numbers of a flow in each run."""
+    numbers = {
+        f"{key} (ms)": [finite((flow.get("delay_ms") or {}).get(key)) for flow in flows]
+        for key in ("mean", "p50", "p99")
+    }
+    return numbers | {key: [finite(flow.get(key)) for flow in flows] for key in ("loss", "delivered")}
 
 
 def _tell(viewer: Any, text: str) -> None:
@@ -185,9 +202,9 @@ def _tell(viewer: Any, text: str) -> None:
         viewer.send(text)
 
 
-def _answer(viewer: Any, asked: Any, ask: Callable[[], str]) -> None:
+def _answer(viewer: Any, answer: dict[str, Any], ask: Callable[[], dict[str, Any]]) -> None:
     try:
-        answer = {"address": ask()}
+        found = ask()
     except (TcpsbedError, OSError) as error:
-        answer = {"refused": str(error)}
-    _tell(viewer, json.dumps({"k": "started", "id": asked} | answer))
+        found = {"refused": str(error)}
+    _tell(viewer, documents.strict(answer | found))

@@ -27,6 +27,8 @@ IS_SENT, IS_DELIVERED, IS_GIVEN_UP, IS_COUNTED, IS_REPEATED, IS_USED, IS_MADE, I
 """What is known of a sample; the same marks as in `window.rs`."""
 SPAN_NS, FEWEST, MOST = 32_000_000_000, 1024, 1 << 17
 """Time and samples that a window covers."""
+PIECE = 4
+"""Rows are taken a fourth of a window at a time, so that none of them pushes another out before it has come."""
 CLOCKS_NS = 100_000_000
 """How far the clocks of nodes may differ beside what the plan says."""
 GRACE_NS = 1_000_000_000
@@ -83,6 +85,12 @@ class Arrivals:
         """Nothing came."""
         return Arrivals(rows[:0], rows[:0], rows[:0], np.zeros(0, bool), rows[:0])
 
+    @staticmethod
+    def joined(found: list[Arrivals]) -> Arrivals:
+        """All of these, in this order."""
+        names = ("first", "renewing", "paid", "counted", "charged")
+        return Arrivals(*(np.concatenate([getattr(one, name) for one in found]) for name in names))
+
 
 class Ledger:
     """Follows the samples of all flows.
@@ -120,12 +128,7 @@ class Ledger:
             self.flows[number].add(part)
             for number, part in zip(numbers.tolist(), np.split(ours, begins[1:]), strict=True)
         ]
-        return Arrivals(
-            *(
-                np.concatenate([getattr(one, name) for one in found])
-                for name in ("first", "renewing", "paid", "counted", "charged")
-            )
-        )
+        return Arrivals.joined(found)
 
     def totals(self, now_ns: int) -> list[Totals]:
         """By flow, as they would be if the run ended now."""
@@ -154,12 +157,22 @@ class _Flow:
         self.legs = [
             _Leg(part, size, moments.warmup_ns, apart_ns) for part, size in zip(parts, sizes, strict=False)
         ]
+        spans_ns = (leg.size * period or SPAN_NS for leg, period in zip(self.legs, periods, strict=False))
+        self.piece_ns = max(min([SPAN_NS, *spans_ns]) // PIECE, 1)
+        """Time of rows that are taken at once."""
         self.delivered, self.dated, self.delay_ns = 0, 0, 0.0
 
     def add(self, rows: Numbers) -> Arrivals:
-        kind = rows["kind"]
+        """However many rows come at once, and in whatever order within a piece."""
         if not self.legs:
             return Arrivals.none(rows)
+        piece = np.maximum.accumulate(rows["time"] // self.piece_ns)
+        return Arrivals.joined(
+            [self._add(part) for part in np.split(rows, np.flatnonzero(np.diff(piece)) + 1)]
+        )
+
+    def _add(self, rows: Numbers) -> Arrivals:
+        kind = rows["kind"]
         given_up = rows[(kind == SUPERSEDED) | (kind == SUPPRESSED)]
         passed = rows[(kind == ENTER) | (kind == EXIT)]
         renumbered = rows[kind == RENUMBERED]

@@ -9,6 +9,7 @@ import numpy as np
 
 from tcpsbed.studio.sinks import values
 
+Numbers = np.ndarray[Any, Any]
 WAY, FORCE = "way", "force"
 
 
@@ -32,16 +33,20 @@ class Motion:
         self.lines = [{"kind": kind, "name": point.name} for point, kind in kinds]
         """What each line shows: `way` (mm from the first place) or `force` (N), and of which point."""
         self._numbers = {(point.number, kind): number for number, (point, kind) in enumerate(kinds)}
-        self._begun: dict[int, np.ndarray[Any, Any]] = {}
+        self._begun: dict[int, Numbers] = {}
 
-    def read(self, rows: np.ndarray[Any, Any]) -> Iterator[tuple[int, int, float]]:
-        """Line, moment (ns) and value of some of the new rows."""
+    def read(self, rows: Numbers) -> Iterator[tuple[int, Numbers, Numbers]]:
+        """Lines, each with the moments (ns) and values of all its new rows."""
         for point in self.points if self.lines else ():
-            for t_ns, found in values.of_point(rows, point):
-                if point.at is not None and len(found) >= point.at + 3:
-                    here = np.array(found[point.at : point.at + 3])
-                    way = np.linalg.norm(here - self._begun.setdefault(point.number, here))
-                    yield self._numbers[point.number, WAY], t_ns, float(way) * 1e3
-                if point.force is not None and len(found) >= point.force + 3:
-                    size = np.linalg.norm(found[point.force : point.force + 3])
-                    yield self._numbers[point.number, FORCE], t_ns, float(size)
+            t_ns, found = values.all_of_point(rows, point)
+            whole = np.isfinite(found).all(axis=1)
+            t_ns, found = t_ns[whole], found[whole]
+            if not len(found):
+                continue
+            if point.at is not None and found.shape[1] >= point.at + 3:
+                places = found[:, point.at : point.at + 3]
+                begun = self._begun.setdefault(point.number, places[0])
+                yield self._numbers[point.number, WAY], t_ns, np.linalg.norm(places - begun, axis=1) * 1e3
+            if point.force is not None and found.shape[1] >= point.force + 3:
+                sizes = np.linalg.norm(found[:, point.force : point.force + 3], axis=1)
+                yield self._numbers[point.number, FORCE], t_ns, sizes

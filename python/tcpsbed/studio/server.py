@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tcpsbed import documents
 from tcpsbed.errors import TcpsbedError
 from tcpsbed.studio import freeze
 from tcpsbed.studio.collector import Collector
@@ -67,7 +68,8 @@ class Studio(Site):
         """What every viewer gets once, from the first on."""
         self.now, self.numbered = "", 0
         """The newest message about the last seconds, or about the whole run, and its number."""
-        self.over = False
+        self.over, self.more = False, ""
+        """Whether the run is over, and what `/more.json` has then."""
         self.ended = threading.Event()
         self.viewers = Viewers()
         self.numbers: dict[Any, int] = {}
@@ -97,7 +99,7 @@ class Studio(Site):
                 plan = json.loads(body)
                 self.collector = Collector(plan, Moments.of(self.scenario))
                 self.messages.append(
-                    json.dumps({"k": "plan", "plan": shown(plan) | {"motion": Motion(plan).lines}})
+                    documents.strict({"k": "plan", "plan": shown(plan) | {"motion": Motion(plan).lines}})
                 )
             elif kind == ROWS and self.collector is not None:
                 self.zero_s = time.monotonic() - now_s
@@ -120,10 +122,10 @@ class Studio(Site):
         told = {"rows": seen.rows, "left_out": seen.left_out, "events": seen.events, "gaps": seen.gaps}
         now = seen.health() | told | whole(summary, shown(seen.plan))
         now["unseen"] += seen.unseen
-        self.now = json.dumps(now)
+        self.now = documents.strict(now)
         told = {key: summary.get(key, []) for key in ("errors", "disturbances", "emulator")}
         report = str(self.report) if self.report.is_file() else ""
-        self.messages.append(json.dumps({"k": "over", "report": report} | told))
+        self.messages.append(documents.strict({"k": "over", "report": report} | told))
 
     @property
     def report(self) -> Path:
@@ -145,7 +147,7 @@ class Studio(Site):
                 if self.collector is None or not self.collector.rows or self.over:
                     continue
                 now = self.collector.lately()
-                self.now, self.numbered = json.dumps(now), self.numbered + 1
+                self.now, self.numbered = documents.strict(now), self.numbered + 1
             self.sinks.take(now)
 
     def text(self, path: str) -> tuple[str, str, str] | None:
@@ -153,7 +155,7 @@ class Studio(Site):
         if path in FACTS:
             return FACTS[path](), "application/json", POLICY
         if path == "/more.json" and self.over:
-            return json.dumps(freeze.more(*glance(open_folder(self.folder)))), "application/json", POLICY
+            return self._more(), "application/json", POLICY
         if path == "/report" and self.report.is_file():
             return self.report.read_text(encoding="utf-8"), "text/html", ""
         if path == "/scenario.toml":
@@ -161,6 +163,16 @@ class Studio(Site):
                 told = [json.loads(text) for text in self.messages]
             return saved(self.scenario, told), "application/toml", POLICY
         return None
+
+    def _more(self) -> str:
+        """Read once; of a folder that cannot be read, why."""
+        if not self.more:
+            try:
+                with documents.trusted(self.folder):
+                    self.more = documents.strict(freeze.more(*glance(open_folder(self.folder))))
+            except (TcpsbedError, OSError) as error:
+                return documents.strict({"k": "more", "refused": str(error)})
+        return self.more
 
     def came(self, viewer: Any) -> None:
         """It has the same number as before if it has only loaded the page again."""
@@ -185,7 +197,7 @@ class Studio(Site):
             asked |= {"asked_s": time.monotonic() - self.zero_s}
             refused = "" if self.viewers.may(number) else f"viewer {self.viewers.steers} steers"
         if refused:
-            viewer.send(json.dumps({"k": "asked", "refused": refused} | asked))
+            viewer.send(documents.strict({"k": "asked", "refused": refused} | asked))
         else:
             print(json.dumps(asked), flush=True)
 
@@ -196,7 +208,12 @@ class Studio(Site):
                 return list(self.messages)
             events = {"k": "events", "events": self.collector.events}
             now = [self.now] if self.now else []
-            return [*self.messages, json.dumps(self.collector.curves_from(0)), json.dumps(events), *now]
+            return [
+                *self.messages,
+                documents.strict(self.collector.curves_from(0)),
+                documents.strict(events),
+                *now,
+            ]
 
     def news(self, viewer: Any) -> Iterator[list[str]]:
         """Messages, bins that are over, and the newest numbers."""
@@ -217,12 +234,12 @@ class Studio(Site):
                         first, step, drawn = 0, 0, (self.collector, self.collector.generation)
                     if len(self.collector.events) > events:
                         more = self.collector.events[events:]
-                        out.append(json.dumps({"k": "events", "events": more}))
+                        out.append(documents.strict({"k": "events", "events": more}))
                         events += len(more)
                     first = min(first, self.collector.changed_since(step))
                     step = self.collector.steps
                     if self.collector.bins > first:
-                        out.append(json.dumps(self.collector.curves_from(first)))
+                        out.append(documents.strict(self.collector.curves_from(first)))
                         first = self.collector.bins
                 if seen != self.numbered:
                     out.append(self.now)

@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tcpsbed import documents
 from tcpsbed.studio.site import Site
 
 LOOK_S = 0.5
@@ -52,7 +52,7 @@ class SweepPage(Site):
         super().stop()
 
     def _told(self) -> str:
-        return json.dumps({"k": "sweep", "name": self.name} | self.look())
+        return documents.strict({"k": "sweep", "name": self.name} | self.look())
 
     def _watch(self) -> None:
         while not self.ended.wait(LOOK_S):

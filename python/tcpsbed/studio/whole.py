@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tcpsbed.views.charts import plotted
-from tcpsbed.views.numbers import finite
+from tcpsbed.views.numbers import finite, statistic
 from tcpsbed.views.sections import marks
 from tcpsbed.views.sentence import sentence
 
@@ -35,9 +35,9 @@ def shown(plan: Mapping[str, Any]) -> dict[str, Any]:
         for flow in plan["flows"]
     ]
     return (
-        {key: plan[key] for key in ("name", "seed", "duration_ns", "events", "queue_probe_ns")}
+        {key: plan[key] for key in ("name", "seed", "duration_ns", "events")}
         | _drawn(plan)
-        | {"flows": flows}
+        | {"flows": flows, "queues_probed": bool(plan["queue_probe_ns"])}
     )
 
 
@@ -46,7 +46,9 @@ def _drawn(plan: Mapping[str, Any]) -> dict[str, Any]:
     return {"nodes": plan["nodes"], "components": plan["components"], "network": network}
 
 
-def whole(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:
+def whole(
+    summary: Mapping[str, Any], plan: Mapping[str, Any], network: Sequence[Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
     """The message of `Collector.lately`, about the whole run.
 
     Parameters
@@ -55,8 +57,11 @@ def whole(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]
         The content of its summary.json.
     plan
         What the page has of its plan.
+    network
+        What became of every link, where the summary has the first of many only.
     """
-    links = {link["name"]: link for link in summary.get("network") or ()}
+    found = {link["name"]: link for link in network or summary.get("network") or ()}
+    links = [found.get(link["name"], {}) for link in plan["network"]["links"]]
     return {
         "k": "now",
         "whole": True,
@@ -64,12 +69,8 @@ def whole(summary: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]
         "flows": [_flow(name, flow, summary) for name, flow in summary["flows"].items()],
         "sentence": sentence(summary),
         "unseen": [(0, summary["warmup_s"])] if summary.get("warmup_s") else [],
-        "drops": [
-            links.get(link["name"], {}).get("dropped_packets") or 0 for link in plan["network"]["links"]
-        ],
-        "fullest": [
-            links.get(link["name"], {}).get("max_queue_bytes") or 0 for link in plan["network"]["links"]
-        ],
+        "drops": [finite(link.get("dropped_packets")) for link in links],
+        "fullest": [finite(link.get("max_queue_bytes")) for link in links],
     }
 
 
@@ -80,26 +81,33 @@ def _flow(name: str, flow: Mapping[str, Any], summary: Mapping[str, Any]) -> dic
     return {
         "name": name,
         "n": flow.get("delivered", 0),
-        **{f"{key}_ms": delay[key] for key in _DELAY if delay.get(key) is not None},
-        "loss": flow.get("loss"),
+        **{f"{key}_ms": value for key in _DELAY if (value := finite(delay.get(key))) is not None},
+        "loss": finite(flow.get("loss")),
         "parts": [
-            {"what": part["what"], "name": part["name"], "ms": part["latency_ms"]["mean"]}
+            {"what": part["what"], "name": part["name"], "ms": mean_ms}
             for part in path
-            if (part.get("latency_ms") or {}).get("mean") is not None
+            if (mean_ms := statistic(part.get("latency_ms"))) is not None
         ],
-        "causes": [{"name": part["part"], "ms": part["mean_ms"]} for part in split.get("parts") or ()],
+        "causes": [
+            {"name": part["part"], "ms": mean_ms}
+            for part in split.get("parts") or ()
+            if (mean_ms := finite(part["mean_ms"])) is not None
+        ],
     }
 
 
 def messages(
-    summary: Mapping[str, Any], series: Mapping[str, Any], plan: Mapping[str, Any] | None
+    summary: Mapping[str, Any],
+    series: Mapping[str, Any],
+    plan: Mapping[str, Any] | None,
+    network: Sequence[Mapping[str, Any]] | None = None,
 ) -> list[dict[str, Any]]:
     """All that a page is sent of a run, from its results alone; without its plan no network is drawn."""
     happened = marks(dict(summary))
     kept = _network(summary, series, plan) | {
         "name": summary["name"],
         "seed": summary["seed"],
-        "queue_probe_ns": len(series.get("queues") or ()),
+        "queues_probed": bool(series.get("queues")),
         "duration_ns": (finite(summary["duration_s"]) or 0.0) * 1e9,
         "events": [
             {"name": str(one.get("name", "")), "at_ns": one["t_s"] * 1e9, "action": {}} for one in happened
@@ -115,7 +123,7 @@ def messages(
         ],
     }
     spans = [(span.get("from_s"), span.get("to_s")) for span in series.get("disturbed") or ()]
-    now = whole(summary, kept) | {
+    now = whole(summary, kept, network) | {
         "events": [{"t_s": one["t_s"], "number": number} for number, one in enumerate(happened)],
         "disturbed": [span for span in spans if None not in span],
     }

@@ -58,10 +58,10 @@ function build() {
   chart("Rate delivered", "kbit/s", of("rate_bps", each(1e-3)), { fold: (_, { at }, [from, to]) => middle(columns.rate_bps?.[at].slice(from, to) ?? [], 1e-3), folded: "mean" });
   chart("Packets dropped", "1/s", of("dropped", ({ values }) => values?.map((/** @type {any} */ v) => v / bins.width_s)), { fold: (values) => Math.round(values.reduce((/** @type {number} */ sum, v) => sum + (v ?? 0), 0) * bins.width_s), folded: "in all" });
   chart("Samples lost, by time sent", "", of("lost", plain), { fold: (values) => known(values).reduce((sum, v) => sum + v, 0), folded: "in all" });
-  chart("Age of the newest data", "ms", of("age_ms", plain), { fold: mean, folded: "mean" });
+  chart("Age of the newest data, mean", "ms", of("age_ms", plain), { fold: mean, folded: "mean" });
   const queues = run.plan.network.links.flatMap((/** @type {any} */ link, /** @type {number} */ at) => (link.queue ? [{ label: link.name, at, of: () => columns.queued_bytes?.[at]?.map((/** @type {any} */ v) => v && v / 1e3) }] : []));
-  if (queues.length && run.plan.queue_probe_ns) chart("Queue, longest", "kB", queues.map((/** @type {any} */ line, /** @type {number} */ n) => ({ ...line, at: n })), { fold: most, folded: "longest" });
-  chart("Age of the newest sample at its sink", "ms", of("oldest_ms", plain), { fold: most, folded: "oldest" });
+  if (queues.length && run.plan.queues_probed) chart("Queue, longest", "kB", queues.map((/** @type {any} */ line, /** @type {number} */ n) => ({ ...line, at: n })), { fold: most, folded: "longest" });
+  chart("Age of the newest sample at its sink, max", "ms", of("oldest_ms", plain), { fold: most, folded: "oldest" });
   for (const [kind, title, unit] of [["way", "Way of hand and robot from the start", "mm"], ["force", "Force", "N"]]) {
     const lines = (run.plan.motion ?? []).flatMap((/** @type {any} */ one, /** @type {number} */ number) => (one.kind === kind ? [{ label: one.name, number, of: () => columns.moved?.[number] }] : []));
     if (lines.length) chart(title, unit, lines.map((/** @type {any} */ line, /** @type {number} */ at) => ({ ...line, at })), { fold: most, folded: "most" });

@@ -61,6 +61,9 @@ function small({ places, pairs, nodes }) {
 
 /** Two runs side by side: for each flow the numbers of both, and how much the second is above the first. @param {any} told */
 function pair(told) {
+  if (told.folders.join("\n") !== marked.join("\n")) return; // others are marked by now
+  refuse(told);
+  if (told.refused) return;
   const shown = (/** @type {string} */ key, /** @type {any} */ v) => (v === null || v === undefined ? "–" : key === "loss" ? percent(v) : key === "delivered" ? `${v}` : ms(v));
   const heads = told.folders.map((/** @type {string} */ folder) => element("th", { scope: "col" }, folder.split("/").at(-1)));
   const rows = told.flows.flatMap((/** @type {{flow: string, numbers: Record<string, any[]>}} */ { flow, numbers }) => [
@@ -74,7 +77,7 @@ function pair(told) {
 /** Marks a run, or no longer. @param {string} folder @param {boolean} on */
 function mark(folder, on) {
   marked = on ? [...marked, folder].slice(-2) : marked.filter((one) => one !== folder);
-  $("pair").hidden = true;
+  $("pair").hidden = $("wrong").hidden = true;
   if (marked.length === 2) socket?.send(JSON.stringify({ k: "compare", id: crypto.randomUUID(), folders: marked }));
   draw();
 }
@@ -84,9 +87,14 @@ function onStarted(told) {
   waiting.delete(told.id);
   $("state").textContent = "";
   if (told.address) location.href = told.address;
-  $("wrong").textContent = told.refused ?? "";
-  $("wrong").hidden = !told.refused;
-  if (told.refused) $("wrong").scrollIntoView({ block: "nearest" });
+  refuse(told);
+}
+
+/** Says why something was refused, or nothing. @param {{refused?: string}} told */
+function refuse({ refused }) {
+  $("wrong").textContent = refused ?? "";
+  $("wrong").hidden = !refused;
+  if (refused) $("wrong").scrollIntoView({ block: "nearest" });
 }
 
 /** @param {Record<string, string>} wish @param {string} what */

@@ -100,13 +100,13 @@ function fill() {
   if (run.paused || !run.now || !run.plan.network.vertices.length) return;
   const { fullest } = run.now;
   for (const { at, link } of bothWays()) {
-    const limit = link.queue?.limit_bytes, waits = Math.max(0, ...at.map((l) => fullest?.[l] ?? last(columns.queued_bytes?.[l]) ?? 0));
+    const isKnown = at.some((l) => typeof fullest?.[l] === "number"), limit = link.queue?.limit_bytes, waits = Math.max(0, ...at.map((l) => fullest?.[l] ?? last(columns.queued_bytes?.[l]) ?? 0));
     const isWatched = at.some((l) => columns.queued_bytes?.[l]?.some((v) => v !== null));
     const share = limit ? Math.min(waits / limit, 1) : 0, drops = at.reduce((sum, l) => sum + (run.now.drops?.[l] ?? 0), 0);
     const cut = at.some((l) => !settings[l].up), full = cut || share > FULL || (drops > 0 && !run.now.whole);
     $(`wire-${at[0]}`).setAttribute("class", `wire ${full ? "full" : share > FILLS ? "fills" : "free"}${cut ? " cut" : ""}`);
     $(`wire-${at[0]}`).style.strokeWidth = 3 + 7 * share;
-    const queue = limit ? `queue ${isWatched || fullest ? `${fullest ? "at most " : ""}${(waits / 1e3).toFixed(1)} of ` : "of "}${+(limit / 1e3).toPrecision(3)} kB` : "";
+    const queue = limit ? `queue ${isWatched || isKnown ? `${isKnown ? "at most " : ""}${(waits / 1e3).toFixed(1)} of ` : "of "}${+(limit / 1e3).toPrecision(3)} kB` : "";
     write(at, [queue, drops ? `${drops} dropped${run.now.whole ? "" : " in 10 s"}` : ""].filter(Boolean), full);
   }
   run.plan.components.forEach((/** @type {any} */ component, /** @type {number} */ at) => {

@@ -1,7 +1,7 @@
 // @ts-check
 // The page of a run that goes on: messages of server.py in, events out. Each panel is a module that asks for its messages (run.js).
 
-import { $ } from "./dom.js";
+import { $, element } from "./dom.js";
 import "./bins.js";
 import "./links.js";
 import "./path.js";
@@ -53,6 +53,7 @@ async function finish() {
   const told = await fetch(`more.json${location.search}`).catch(() => null);
   if (!told?.ok) return;
   const more = await told.json();
+  if (more.refused) return $("banners").replaceChildren(element("div", { className: "banner doubt" }, element("strong", {}, "The tables of this run cannot be read"), element("p", {}, more.refused)));
   for (const [place, inside] of Object.entries(more.html)) $(place).innerHTML = inside; // made by this page's server, names escaped
   document.documentElement.classList.add("over");
   tell(more);

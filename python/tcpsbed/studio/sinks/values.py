@@ -78,13 +78,21 @@ def _poses(plan: dict[str, Any]) -> dict[int, int]:
 
 def of_point(rows: np.ndarray[Any, Any], point: Point) -> Iterator[tuple[int, list[float]]]:
     """Moments, ns, and values at a point among new rows, at most `MOST_AT_ONCE`, without torn rows of values."""
+    t_ns, found = all_of_point(rows, point)
+    step = max(-(-len(t_ns) // MOST_AT_ONCE), 1)
+    for at_ns, values in zip(t_ns[::step], found[::step], strict=True):
+        if np.isfinite(values).all():
+            yield int(at_ns), values.tolist()
+
+
+def all_of_point(
+    rows: np.ndarray[Any, Any], point: Point
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """All moments, ns, and the values of each at a point among new rows; NaN where a row of values is torn."""
     is_here = (rows["kind"] == signals.SIGNAL) & (rows["point"] == point.number)
     chosen = rows[is_here if point.flow is None else is_here & (rows["flow"] == point.flow)]
     begins = np.flatnonzero(chosen["detail"] == 0)
     if not len(begins):
-        return
+        return np.zeros(0, np.int64), np.zeros((0, 0))
     found = signals.table(chosen[begins[0] :])
-    step = -(-len(found.t_ns) // MOST_AT_ONCE)
-    for t_ns, values in zip(found.t_ns[::step], found.values[::step], strict=True):
-        if np.isfinite(values).all():
-            yield int(t_ns), values.tolist()
+    return found.t_ns, found.values

@@ -276,6 +276,35 @@ def test_comparisons_and_verdicts_are_pages_too(tmp_path: Path) -> None:
     assert Path(page).read_text() == "mine"
 
 
+def test_no_page_takes_the_place_of_what_it_is_made_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever `--force` says, and before anything is read."""
+    a, b = (sample_run.write(tmp_path / name) for name in "ab")
+    profile = tmp_path / "mine.toml"
+    profile.write_text("[flows.haptic]\nloss = { most = 1 }\n")
+    check = ("check-qos", str(a), "--profile", str(profile))
+    kept = {file: file.read_bytes() for file in (profile, a / "summary.json", b / "series.json")}
+
+    def refused(*words: str, page: Path) -> str:
+        done = CliRunner().invoke(app, [*words, "--page", str(page), "--force"])
+        assert done.exit_code == 2 and done.stdout == ""
+        assert {file: file.read_bytes() for file in kept} == kept
+        return done.stderr
+
+    assert "mine.toml: is read by this command" in refused(*check, page=profile)
+    assert f"is a file of {a}, which this command reads" in refused(*check, page=a / "summary.json")
+    assert f"is a file of {b}, which this command reads" in refused(
+        "compare", str(a), str(b), page=b / "series.json"
+    )
+    (tmp_path / "mine.html").write_text("mine")
+    monkeypatch.setattr(
+        "tcpsbed.cli.runs.open_folder", lambda _: pytest.fail("read before the page was refused")
+    )
+    done = CliRunner().invoke(app, [*check, "--page", str(tmp_path / "mine.html")])
+    assert done.exit_code == 2 and "exists already" in done.stderr
+
+
 def test_text_tables_are_aligned_and_leave_empty_columns_out() -> None:
     shown = text.table(
         [markup.words("flow"), markup.Column("p99", "ms"), markup.Column("none")],

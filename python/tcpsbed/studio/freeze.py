@@ -107,18 +107,6 @@ def table(found: Table, title: str = "") -> Html:
     return markup.section(f"of-{anchor}", name, markup.block(markup.table(found.columns, found.rows)))
 
 
-def save(file: Path, content: str, *, force: bool = False) -> None:
-    """Writes a page where a command was told to.
-
-    Raises
-    ------
-    TcpsbedError
-        If the file is one that tcpsbed did not write, without `force`.
-    """
-    results.may_write(file, force=force)
-    results.write_whole(file, content)
-
-
 def page(
     title: str,
     opening: Said,

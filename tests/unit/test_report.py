@@ -19,7 +19,7 @@ from tcpsbed.cli.run import _tell
 from tcpsbed.errors import DataError
 from tcpsbed.results import Place
 from tcpsbed.studio import freeze
-from tcpsbed.views import charts, glossary, markup, numbers, text
+from tcpsbed.views import charts, glossary, markup, numbers, tables, text
 from tcpsbed.views.compare import compare
 from tcpsbed.views.folder import RunFolder, open_folder
 
@@ -274,6 +274,28 @@ def test_comparisons_and_verdicts_are_pages_too(tmp_path: Path) -> None:
     Path(page).write_text("mine")
     assert cli("compare", a, b) == 2
     assert Path(page).read_text() == "mine"
+
+
+def test_contents_link_to_every_section_whatever_its_name(tmp_path: Path) -> None:
+    names = [
+        "haptic",
+        "ann/haptic",
+        "ann-haptic",
+        "ann_haptic",
+        "Ann/haptic",
+        "a b",
+        'x" onclick="',
+        "ä<b>",
+        "/",
+        "_",
+    ]
+    found = tables.Table("", (markup.words("n"),), (("1",),))
+    inside = "".join(freeze.table(found, name) for name in names)
+    ids = re.findall(r'<section id="([^"]*)"><h2>', inside)
+    assert re.findall(r'<a href="#([^"]*)">', markup.contents(inside)) == ids
+    assert len(set(ids)) == len(names) and all(re.fullmatch(r"[\w-]+", one) for one in ids)
+    assert "<b>" not in inside and markup.contents(inside).count("ann/haptic</a>") == 1
+    assert markup.anchor("flow-haptic") == "flow-haptic"
 
 
 def test_no_page_takes_the_place_of_what_it_is_made_of(

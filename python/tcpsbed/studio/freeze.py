@@ -103,8 +103,7 @@ def more(run: RunFolder, left_out: str = "") -> dict[str, Any]:
 def table(found: Table, title: str = "") -> Html:
     """A section with one table."""
     name = title or found.title
-    anchor = re.sub(r"\W+", "-", name).strip("-").lower()
-    return markup.section(f"of-{anchor}", name, markup.block(markup.table(found.columns, found.rows)))
+    return markup.section(f"of-{name}", name, markup.block(markup.table(found.columns, found.rows)))
 
 
 def page(

@@ -120,13 +120,18 @@ def contents(body: str) -> Html:
     )
 
 
-def section(anchor: str, title: str, *content: str, remark: str = "") -> Html:
-    """A titled section; empty where there is nothing in it."""
+def anchor(text: str) -> str:
+    """The text as something to link to: letters, digits and hyphens, different for different texts."""
+    return re.sub(r"[^\w-]|_", lambda other: f"_{ord(other[0]):x}_", text)
+
+
+def section(name: str, title: str, *content: str, remark: str = "") -> Html:
+    """A titled section, which contents link to by its name; empty where there is nothing in it."""
     inside = "".join(content)
     if not inside:
         return Html("")
     return Html(
-        f'<section id="{anchor}"><h2>{escaped(title)}</h2>{note(remark)}<div class="blocks">{inside}</div></section>'
+        f'<section id="{anchor(name)}"><h2>{escaped(title)}</h2>{note(remark)}<div class="blocks">{inside}</div></section>'
     )
 
 

@@ -20,7 +20,7 @@ from tcpsbed.errors import DataError
 from tcpsbed.results import Place
 from tcpsbed.studio import freeze
 from tcpsbed.views import charts, glossary, markup, numbers, tables, text
-from tcpsbed.views.compare import compare
+from tcpsbed.views.compare import compare, compared, sentence
 from tcpsbed.views.folder import RunFolder, open_folder
 
 
@@ -274,6 +274,24 @@ def test_comparisons_and_verdicts_are_pages_too(tmp_path: Path) -> None:
     Path(page).write_text("mine")
     assert cli("compare", a, b) == 2
     assert Path(page).read_text() == "mine"
+
+
+@pytest.mark.parametrize("amiss", ["a", "b"])
+@pytest.mark.parametrize("delay", [-0.5, 0.0, None])
+def test_a_delay_without_a_ratio_makes_no_sentence_of_a_comparison(
+    tmp_path: Path, amiss: str, delay: float | None
+) -> None:
+    """Clocks that disagree by more than the delay make it less than 0."""
+    folders = [sample_run.write(tmp_path / "a"), sample_run.write(tmp_path / "b", shift=3.0)]
+    summary = json.loads((tmp_path / amiss / "summary.json").read_text())
+    summary["flows"]["kinematic"]["delay_ms"]["p99"] = delay
+    (tmp_path / amiss / "summary.json").write_text(json.dumps(summary))
+    said = "".join(words for _, words in sentence(compared(folders)))
+    assert "goes from" in said and "kinematic" not in said
+    for flow in summary["flows"].values():
+        flow["delay_ms"]["p99"] = delay
+    (tmp_path / amiss / "summary.json").write_text(json.dumps(summary))
+    assert "No flow has a delay above 0" in sentence(compared(folders))[0][1]
 
 
 def test_contents_link_to_every_section_whatever_its_name(tmp_path: Path) -> None:

@@ -261,16 +261,26 @@ def test_comparisons_and_verdicts_are_pages_too(tmp_path: Path) -> None:
         sample_run.write(tmp_path / name, shift=shift)
     page, a, b = (str(tmp_path / name) for name in ("page.html", "a", "b"))
 
-    def cli(*words: str) -> int:
-        return CliRunner().invoke(app, [*words, "--page", page]).exit_code
+    told = ""
 
-    assert cli("compare", a, b) == 0
+    def cli(*words: str) -> int:
+        nonlocal told
+        done = CliRunner().invoke(app, [*words, "--page", page])
+        told = done.stdout
+        return done.exit_code
+
+    assert cli("compare", a, b) == 0 and told.endswith(f"\npage: {page}\n")
     found = Path(page).read_text()
     assert "The delay p99 of kinematic goes" in found and "+2.910" in found
     assert data_of(found)["charts"][0]["title"] == "Delay of kinematic"
     Path(page).unlink()
-    assert cli("check-qos", a, "--profile", "telehaptics") == 1
+    assert cli("check-qos", a, "--profile", "telehaptics") == 1 and told.endswith(f"\npage: {page}\n")
     assert "limits are broken</b>" in Path(page).read_text() and "FAIL" in Path(page).read_text()
+    assert cli("check-qos", a, "--profile", "telehaptics", "--json") == 1 and json.loads(told)
+    assert cli("check-qos", a, "--profile", "telehaptics", "--quiet") == 1 and told == ""
+    sample_run.write(tmp_path / "a", world="real")
+    assert cli("check-qos", a, "--profile", "telehaptics") == 3
+    assert "<strong>Do not use these numbers: " in Path(page).read_text()
     Path(page).write_text("mine")
     assert cli("compare", a, b) == 2
     assert Path(page).read_text() == "mine"

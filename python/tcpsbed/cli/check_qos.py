@@ -90,6 +90,8 @@ def check_qos(
         print(tables(f"{_table(chosen, verdicts)}\n{'pass' if passed else 'FAIL'}{doubt}"))
         if absent:
             print(f"skipped, because the run has no such flow: {', '.join(absent)}")
+        if page is not None:
+            print(f"page: {page}")
     if amiss:
         print(
             "tcpsbed: the numbers of this run prove nothing:",
@@ -134,7 +136,7 @@ def _page(chosen: Profile, verdicts: list[Verdict], doubts: list[str], run: Path
         else [("much", f"All {len(verdicts)} limits are kept"), ("", ".")]
     )
     facts = [("run", run), ("profile", chosen.name), ("source", chosen.source)]
-    above = markup.banner("doubt", "The numbers of this run prove nothing", doubts)
+    above = markup.banner("doubt", "Do not use these numbers: the run had errors or was disturbed", doubts)
     return freeze.page(f"{run.name}: {chosen.name}", opening, facts, [above, freeze.table(_laid(verdicts))])
 
 

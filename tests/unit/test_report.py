@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
@@ -151,6 +152,32 @@ def test_names_are_escaped(tmp_path: Path) -> None:
     page = freeze.write(folder).read_text()
     assert "<script>alert" not in page and "</script><b>" not in page
     assert told(page, "plan")["plan"]["events"][0]["name"] == "</script><b>"
+
+
+def test_names_of_flows_disturbances_and_profiles_are_escaped(tmp_path: Path) -> None:
+    bad = "<script>alert(1)<b>\"'&"
+    for name in "ab":
+        folder = sample_run.write(tmp_path / name, world="real")
+        summary = json.loads((folder / "summary.json").read_text())
+        summary |= {"errors": [f"error {bad}"], "disturbances": [f"stalled {bad}"]}
+        for key in ("flows", "path"):
+            summary[key][bad] = summary[key]["haptic"]
+        (folder / "summary.json").write_text(json.dumps(summary))
+    profile = tmp_path / "mine.toml"
+    told = json.dumps(bad)
+    profile.write_text(f"name = {told}\nsource = {told}\n[flows.{told}]\n'delay_ms.p99' = {{ most = 1 }}\n")
+    a, b, page = (str(tmp_path / name) for name in ("a", "b", "page.html"))
+    pages = [freeze.write(tmp_path / "a").read_text()]
+    for words in (("compare", a, b), ("check-qos", a, "--profile", str(profile))):
+        CliRunner().invoke(app, [*words, "--page", page])
+        pages.append(Path(page).read_text())
+        Path(page).unlink()
+    for shown in pages:
+        assert "<script>alert" not in shown and '<b>"' not in shown
+        assert shown.count("<script") == 2 and html.escape(bad) in shown
+    assert html.escape(f"stalled {bad}") in pages[0] and html.escape(f"error {bad}") in pages[0]
+    assert f"<h2>{html.escape(bad)}</h2>" in pages[1]
+    assert html.escape(f"a: {bad}") in pages[2] and html.escape(f"stalled {bad}") in pages[2]
 
 
 def test_numbers_that_are_none_leave_gaps_not_errors(tmp_path: Path) -> None:

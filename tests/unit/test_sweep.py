@@ -194,7 +194,7 @@ def test_the_contents_of_the_page_have_the_flows_of_all_sessions(tmp_path: Path)
     ]
     found = Survey(tmp_path / "short.toml", (grid.axis("a=1"),), (4, 5), (), "virtual", tmp_path)
     text = page.render(found, rows, 0)
-    links = dict(re.findall(r'<a href="#([\w-]+)">([^<]*)</a>', text))
+    links = dict(re.findall(r'<a href="#([\w.-]+)">([^<]*)</a>', text))
     assert [flow for flow in links.values() if "haptic" in flow] == ["ann/haptic", "bob/haptic", "haptic"]
     assert all(f' id="{anchor}"' in text for anchor in links)
 

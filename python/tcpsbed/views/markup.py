@@ -114,15 +114,15 @@ def banner(kind: str, title: str, lines: Iterable[object] | None) -> Html:
 
 def contents(body: str) -> Html:
     """Links to the headings of a page that have an anchor."""
-    found = re.findall(r'<section id="([\w-]+)"><h2>(.*?)</h2>|<h2 id="([\w-]+)">([^<]*)', body)
+    found = re.findall(r'<section id="([\w.-]+)"><h2>(.*?)</h2>|<h2 id="([\w-]+)">([^<]*)', body)
     return Html(
         "".join(f'<a href="#{a or b}">{(title or heading).strip()}</a>' for a, title, b, heading in found)
     )
 
 
 def anchor(text: str) -> str:
-    """The text as something to link to: letters, digits and hyphens, different for different texts."""
-    return re.sub(r"[^\w-]|_", lambda other: f"_{ord(other[0]):x}_", text)
+    """The text as something to link to: all but letters, digits, _ and - by its number; other texts have another one."""
+    return re.sub(r"[^\w-]", lambda other: f".{ord(other[0]):x}.", text)
 
 
 def section(name: str, title: str, *content: str, remark: str = "") -> Html:

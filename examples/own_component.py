@@ -8,9 +8,8 @@ import tcpsbed
 class Smoother(tcpsbed.Component):
     """Takes the tremor out of a hand: each value follows the one that comes with a lag."""
 
-    after = (
-        "srv"  # behind the server, in both directions; {"forward": "srv"} would leave the forces as they are
-    )
+    # behind the server, in both directions; {"forward": "srv"} would leave the forces as they are
+    after = "srv"
     params = {
         "lag_ns": tcpsbed.Param("ns", 0, 1e10, "20 ms", "time constant of the low pass"),
     }

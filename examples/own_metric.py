@@ -15,9 +15,8 @@ class Late(tcpsbed.Metric):
     unit = "share"
 
     def of(self, run):
-        rows = (
-            run.records
-        )  # a row an event; run.samples has the same with names, run.summary what is known already
+        # a row an event; run.samples has the same with names, run.summary what is known already
+        rows = run.records
         rows = rows[rows["kind"] == DELIVERED]
         of_flow = {name: rows["value"][rows["flow"] == n] for n, name in enumerate(run.flows)}
         return {name: np.mean(delays_ns > LATE_NS) for name, delays_ns in of_flow.items() if len(delays_ns)}

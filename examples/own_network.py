@@ -12,9 +12,8 @@ class Alone(Emulator):
     what = "the emulator on one core"
 
     def impair(self):
-        emulator = (
-            super().impair()
-        )  # of your own: build the network, and return None if no process speaks for it
+        # of your own: build the network, and return None if no process speaks for it
+        emulator = super().impair()
         os.sched_setaffinity(emulator.child.pid, {max(os.sched_getaffinity(0))})
         return emulator
 

@@ -7,9 +7,8 @@ HEADER = struct.Struct("!HIqB")  # flow, number, origin time in ns, bytes of the
 
 class NoMerge:
     def __init__(self, channel, overhead_bytes=HEADER.size + 54):
-        self.overhead_bytes = (
-            overhead_bytes  # what links are charged beside the sample: with UDP, IPv4, Ethernet
-        )
+        # what links are charged beside the sample: with UDP, IPv4, Ethernet
+        self.overhead_bytes = overhead_bytes
 
     def on_input(self, now_ns, kind, data, out):
         if kind == "sample":

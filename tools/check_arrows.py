@@ -372,8 +372,11 @@ def python_file_arrows(base: Path) -> dict[Path, dict[Path, int]]:
 class _Used(ast.NodeTransformer):
     """Takes away what only a checker of types reads."""
 
-    def visit_If(self, node: ast.If) -> ast.AST | None:
-        return None if "TYPE_CHECKING" in ast.unparse(node.test) else self.generic_visit(node)
+    def visit_If(self, node: ast.If) -> ast.AST:
+        test = ast.unparse(node.test)
+        if "TYPE_CHECKING" in test and not test.startswith("not "):
+            node.body = []
+        return self.generic_visit(node)
 
 
 def python_circles(base: Path) -> list[str]:

@@ -155,7 +155,8 @@ def _type(annotation: Any, bounds: dict[str, Any]) -> str:
     if origin is list and _models(annotation):
         return "list of tables"
     if origin is list:
-        return f"list of {_type(inner[0], {}).replace('text', 'name')}s".replace("ss", "s")
+        one = _type(inner[0], {}).replace("text", "name")
+        return f"list of {one}" + ("" if one.endswith("s") else "s")
     if origin is dict:
         return "table" if inner[1] is Any else "tables by name"
     if _models(annotation):

@@ -123,6 +123,7 @@ def test_run_prints_tables_and_leaves_a_folder_linked_as_latest(tmp_path: Path) 
     assert page.is_file() and re.fullmatch(r"short-\d{8}-\d{6}", page.parent.name)
     assert (tmp_path / "runs/latest").resolve() == page.parent
     assert "bottleneck" in done.stdout and "end to end" in done.stdout
+    assert "\nGlossary: tcpsbed docs glossary\nreport: " in done.stdout
     assert done.stderr == "", "no progress bar where standard error is no terminal"
 
 

@@ -359,7 +359,11 @@ def test_new_writes_what_runs_and_passes_its_test(tmp_path, monkeypatch):
         assert (tmp_path / f"{name}.py").read_text() == kept
     environment = os.environ | {"PYTHONPATH": str(Path(tcpsbed.__file__).parents[1])}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    tried = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    tried = subprocess.run(
+        [*command, str(tmp_path)], cwd=elsewhere, env=environment, capture_output=True, text=True
+    )
     assert invoke("check", "my_queue.toml").stderr == "", "no warning of a queue that lets some go first"
     assert tried.returncode == 0 and f"{len(new.KINDS)} passed" in tried.stdout, tried.stdout
 

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import tcpsbed
 from tcpsbed import palette
 from tcpsbed.analysis import Run
+from tcpsbed.cli.app import app
 from tcpsbed.lab.control import figure
 from tcpsbed.studio import freeze
 
@@ -133,7 +135,7 @@ def opened(run: Run, wrong: list[str]) -> Iterator[Any]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
 
-        def open_(width: int = 1280, **keys: Any) -> Any:
+        def open_(width: int = 1280, file: Path | None = None, **keys: Any) -> Any:
             context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **keys)
             page = context.new_page()
             page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -141,8 +143,8 @@ def opened(run: Run, wrong: list[str]) -> Iterator[Any]:
             page.on(
                 "request", lambda asked: None if asked.is_navigation_request() else wrong.append(asked.url)
             )
-            page.goto((run.folder / "report.html").as_uri())
-            if keys.get("java_script_enabled", True):
+            page.goto((file or run.folder / "report.html").as_uri())
+            if file is None and keys.get("java_script_enabled", True):
                 becomes(page, "document.querySelector('#charts figure')?.plot.data[0].length > 1")
             return page
 
@@ -204,6 +206,40 @@ def test_a_report_is_whole_in_one_file(opened: Any, wrong: list[str], width: int
     )
     assert page.evaluate("typeof found") == "undefined"
     assert "Content Security Policy" in wrong.pop()
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("words", "charts"),
+    [
+        ("compare RUN RUN --page page.html", 1),
+        ("check-qos RUN --profile telehaptics --page page.html", 0),
+        ("step STEP --runs 1 --out out", 1),
+        ("map STEP --cells 2x2 --runs 1 --out out", 1),
+    ],
+)
+def test_pages_of_commands_are_drawn_under_their_policy(
+    run: Run,
+    shipped_scenarios: Path,
+    opened: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: str,
+    charts: int,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    named = {"RUN": str(run.folder), "STEP": str(shipped_scenarios / "step.toml")}
+    done = CliRunner().invoke(app, [named.get(word, word) for word in words.split()])
+    assert done.exit_code == 0, done.output
+    [file] = tmp_path.rglob("*.html")
+    page = opened(file=file)
+    becomes(page, "document.documentElement.classList.contains('drawn')")
+    becomes(page, f"[...document.querySelectorAll('figure')].filter((one) => one.plot).length === {charts}")
+    leads = "(a) => document.querySelector(a.hash).checkVisibility()"
+    assert page.evaluate(f"[...document.querySelectorAll('#contents a')].every({leads})")
+    assert page.locator("#contents a").count() >= 1 + charts
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ground not in ("rgba(0, 0, 0, 0)", ""), "its style was let in"
 
 
 @needs_browser

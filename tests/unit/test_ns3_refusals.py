@@ -6,12 +6,13 @@ import json
 
 import pytest
 
+import tcpsbed
 from tcpsbed import _tcps, scenarios
 from tcpsbed.clocks import NS3_VIRTUAL
 from tcpsbed.errors import ConfigError, WorldError
 from tcpsbed.runs import session
 from tcpsbed.runs.session import _loaded_text
-from tcpsbed.worlds import fit, ns3, ns3_devices, ns3_program, registry, virtual
+from tcpsbed.worlds import containers, firmware, fit, ns3, ns3_devices, ns3_program, registry, virtual
 from tcpsbed.worlds.contract import Job
 from tcpsbed.worlds.local import Namespaces
 
@@ -143,6 +144,29 @@ def test_what_only_virtual_time_honours_is_refused_on_a_clock(tmp_path):
         fit.refuse_on_clock(plan(tmp_path, BASE, "flows.kinematic.blocking_send=true"))
     message = "flows.kinematic.blocking_send: found true, which has no effect on a real clock"
     assert message in str(refused.value) and "allowed: false, or --world virtual" in str(refused.value)
+
+
+@pytest.mark.parametrize("world", ["real", "ns3", "containers"])
+def test_a_scenario_is_refused_before_anything_is_made_and_whatever_the_machine_lacks(
+    tmp_path, monkeypatch, world
+):
+    monkeypatch.setattr(firmware, "provide", lambda plan: pytest.fail("firmware was compiled"))
+    monkeypatch.setattr(ns3_program, "missing", lambda: "ns-3")
+    monkeypatch.setattr(containers.Containers, "missing", classmethod(lambda _: "Docker"))
+    file = tmp_path / "mine.toml"
+    file.write_text(BASE.replace("[flows.kinematic]\n", "[flows.kinematic]\nblocking_send = true\n"))
+    with pytest.raises(
+        WorldError, match=r"mine\.toml:6: flows\.kinematic\.blocking_send: found true, which has no"
+    ):
+        tcpsbed.run(file, out=tmp_path / "run", world=world)
+
+
+def test_what_a_network_does_not_honour_is_refused_before_firmware_is_compiled(tmp_path, monkeypatch):
+    monkeypatch.setattr(firmware, "provide", lambda plan: pytest.fail("firmware was compiled"))
+    monkeypatch.setattr(ns3_program, "missing", lambda: None)
+    text = BASE.replace('delay = "2 ms"', 'jitter = { kind = "uniform", low = "0 ms", high = "1 ms" }')
+    with pytest.raises(WorldError, match="found jitter, which ns-3 does not support"):
+        tcpsbed.run(text, out=tmp_path / "run", world="ns3")
 
 
 def test_lte_needs_ns3_and_says_so(shipped_scenarios, tmp_path):

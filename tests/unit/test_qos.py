@@ -69,6 +69,41 @@ def test_a_flow_of_which_nothing_was_measured_fails_and_the_profile_is_not_blame
 
 
 @pytest.mark.parametrize(
+    ("metric", "absent", "meant"),
+    [
+        ("delay_ms.p9x", "delay_ms", "delay_ms.p99"),
+        ("delay_ms", "delay_ms", "delay_ms.n"),
+        ("delay_ms.p99.max", "delay_ms", "delay_ms.p99"),
+        ("jitter_ms.step.mux", "jitter_ms", "jitter_ms.step.max"),
+        ("jitter_ms.rfc3500", "jitter_ms", "jitter_ms.rfc3550"),
+    ],
+)
+def test_a_misspelt_number_is_refused_though_nothing_was_measured(metric, absent, meant):
+    wrong = profile.read(f"[flows.haptic]\n'{metric}' = {{ most = 1 }}", Path("mine.toml"))
+    with pytest.raises(DataError, match=rf'mine\.toml:2: .*found "{metric}"; allowed: .*\b{meant}\b'):
+        check.check({"flows": {"haptic": flow(5) | {absent: None}}}, wrong)
+
+
+def test_every_number_of_a_shipped_run_may_have_a_limit(shipped_scenarios, tmp_path: Path):
+    """Also where another run has none of it."""
+    run = tcpsbed.run(shipped_scenarios / "step.toml", out=tmp_path / "run")
+
+    def numbers(part: dict, above: str = ""):
+        for key, value in part.items():
+            if isinstance(value, dict):
+                yield from numbers(value, f"{above}{key}.")
+            elif isinstance(value, int | float):
+                yield f"{above}{key}"
+
+    for name, found in run.summary["flows"].items():
+        for metric in numbers(found):
+            none = {metric.split(".")[0]: None}
+            text = f"[flows.{name}]\n'{metric}' = {{ most = 1 }}"
+            [verdict] = check.check({"flows": {name: none}}, profile.read(text, Path("mine.toml")))
+            assert not verdict.passed
+
+
+@pytest.mark.parametrize(
     ("text", "wanted"),
     [
         ("colour = 1", "colour"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
@@ -20,8 +21,8 @@ from tcpsbed.cli.run import _tell
 from tcpsbed.errors import DataError
 from tcpsbed.results import Place
 from tcpsbed.studio import freeze
-from tcpsbed.views import charts, glossary, markup, numbers, text
-from tcpsbed.views.compare import compare
+from tcpsbed.views import charts, glossary, markup, numbers, tables, text
+from tcpsbed.views.compare import compare, compared, sentence
 from tcpsbed.views.folder import RunFolder, open_folder
 
 
@@ -152,6 +153,32 @@ def test_names_are_escaped(tmp_path: Path) -> None:
     page = freeze.write(folder).read_text()
     assert "<script>alert" not in page and "</script><b>" not in page
     assert told(page, "plan")["plan"]["events"][0]["name"] == "</script><b>"
+
+
+def test_names_of_flows_disturbances_and_profiles_are_escaped(tmp_path: Path) -> None:
+    bad = "<script>alert(1)<b>\"'&"
+    for name in "ab":
+        folder = sample_run.write(tmp_path / name, world="real")
+        summary = json.loads((folder / "summary.json").read_text())
+        summary |= {"errors": [f"error {bad}"], "disturbances": [f"stalled {bad}"]}
+        for key in ("flows", "path"):
+            summary[key][bad] = summary[key]["haptic"]
+        (folder / "summary.json").write_text(json.dumps(summary))
+    profile = tmp_path / "mine.toml"
+    told = json.dumps(bad)
+    profile.write_text(f"name = {told}\nsource = {told}\n[flows.{told}]\n'delay_ms.p99' = {{ most = 1 }}\n")
+    a, b, page = (str(tmp_path / name) for name in ("a", "b", "page.html"))
+    pages = [freeze.write(tmp_path / "a").read_text()]
+    for words in (("compare", a, b), ("check-qos", a, "--profile", str(profile))):
+        CliRunner().invoke(app, [*words, "--page", page])
+        pages.append(Path(page).read_text())
+        Path(page).unlink()
+    for shown in pages:
+        assert "<script>alert" not in shown and '<b>"' not in shown
+        assert shown.count("<script") == 2 and html.escape(bad) in shown
+    assert html.escape(f"stalled {bad}") in pages[0] and html.escape(f"error {bad}") in pages[0]
+    assert f"<h2>{html.escape(bad)}</h2>" in pages[1]
+    assert html.escape(f"a: {bad}") in pages[2] and html.escape(f"stalled {bad}") in pages[2]
 
 
 def test_numbers_that_are_none_leave_gaps_not_errors(tmp_path: Path) -> None:
@@ -305,19 +332,98 @@ def test_comparisons_and_verdicts_are_pages_too(tmp_path: Path) -> None:
         sample_run.write(tmp_path / name, shift=shift)
     page, a, b = (str(tmp_path / name) for name in ("page.html", "a", "b"))
 
-    def cli(*words: str) -> int:
-        return CliRunner().invoke(app, [*words, "--page", page]).exit_code
+    told = ""
 
-    assert cli("compare", a, b) == 0
+    def cli(*words: str) -> int:
+        nonlocal told
+        done = CliRunner().invoke(app, [*words, "--page", page])
+        told = done.stdout
+        return done.exit_code
+
+    assert cli("compare", a, b) == 0 and told.endswith(f"\npage: {page}\n")
     found = Path(page).read_text()
     assert "The delay p99 of kinematic goes" in found and "+2.910" in found
     assert data_of(found)["charts"][0]["title"] == "Delay of kinematic"
     Path(page).unlink()
-    assert cli("check-qos", a, "--profile", "telehaptics") == 1
+    assert cli("check-qos", a, "--profile", "telehaptics") == 1 and told.endswith(f"\npage: {page}\n")
     assert "limits are broken</b>" in Path(page).read_text() and "FAIL" in Path(page).read_text()
+    assert cli("check-qos", a, "--profile", "telehaptics", "--json") == 1 and json.loads(told)
+    assert cli("check-qos", a, "--profile", "telehaptics", "--quiet") == 1 and told == ""
+    sample_run.write(tmp_path / "a", world="real")
+    assert cli("check-qos", a, "--profile", "telehaptics") == 3
+    assert "<strong>Do not use these numbers: " in Path(page).read_text()
     Path(page).write_text("mine")
     assert cli("compare", a, b) == 2
     assert Path(page).read_text() == "mine"
+
+
+@pytest.mark.parametrize("amiss", ["a", "b"])
+@pytest.mark.parametrize("delay", [-0.5, 0.0, None])
+def test_a_delay_without_a_ratio_makes_no_sentence_of_a_comparison(
+    tmp_path: Path, amiss: str, delay: float | None
+) -> None:
+    """Clocks that disagree by more than the delay make it less than 0."""
+    folders = [sample_run.write(tmp_path / "a"), sample_run.write(tmp_path / "b", shift=3.0)]
+    summary = json.loads((tmp_path / amiss / "summary.json").read_text())
+    summary["flows"]["kinematic"]["delay_ms"]["p99"] = delay
+    (tmp_path / amiss / "summary.json").write_text(json.dumps(summary))
+    said = "".join(words for _, words in sentence(compared(folders)))
+    assert "goes from" in said and "kinematic" not in said
+    for flow in summary["flows"].values():
+        flow["delay_ms"]["p99"] = delay
+    (tmp_path / amiss / "summary.json").write_text(json.dumps(summary))
+    assert "No flow has a delay above 0" in sentence(compared(folders))[0][1]
+
+
+def test_contents_link_to_every_section_whatever_its_name(tmp_path: Path) -> None:
+    names = [
+        "haptic",
+        "ann/haptic",
+        "ann-haptic",
+        "ann_haptic",
+        "Ann/haptic",
+        "a b",
+        'x" onclick="',
+        "ä<b>",
+        "/",
+        "_",
+    ]
+    found = tables.Table("", (markup.words("n"),), (("1",),))
+    inside = "".join(freeze.table(found, name) for name in names)
+    ids = re.findall(r'<section id="([^"]*)"><h2>', inside)
+    assert re.findall(r'<a href="#([^"]*)">', markup.contents(inside)) == ids
+    assert len(set(ids)) == len(names) and all(re.fullmatch(r"[\w.-]+", one) for one in ids)
+    assert "<b>" not in inside and markup.contents(inside).count("ann/haptic</a>") == 1
+    assert markup.anchor("flow-left_hand") == "flow-left_hand"
+
+
+def test_no_page_takes_the_place_of_what_it_is_made_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever `--force` says, and before anything is read."""
+    a, b = (sample_run.write(tmp_path / name) for name in "ab")
+    profile = tmp_path / "mine.toml"
+    profile.write_text("[flows.haptic]\nloss = { most = 1 }\n")
+    check = ("check-qos", str(a), "--profile", str(profile))
+    kept = {file: file.read_bytes() for file in (profile, a / "summary.json", b / "series.json")}
+
+    def refused(*words: str, page: Path) -> str:
+        done = CliRunner().invoke(app, [*words, "--page", str(page), "--force"])
+        assert done.exit_code == 2 and done.stdout == ""
+        assert {file: file.read_bytes() for file in kept} == kept
+        return done.stderr
+
+    assert "mine.toml: is read by this command" in refused(*check, page=profile)
+    assert f"is a file of {a}, which this command reads" in refused(*check, page=a / "summary.json")
+    assert f"is a file of {b}, which this command reads" in refused(
+        "compare", str(a), str(b), page=b / "series.json"
+    )
+    (tmp_path / "mine.html").write_text("mine")
+    monkeypatch.setattr(
+        "tcpsbed.cli.runs.open_folder", lambda _: pytest.fail("read before the page was refused")
+    )
+    done = CliRunner().invoke(app, [*check, "--page", str(tmp_path / "mine.html")])
+    assert done.exit_code == 2 and "exists already" in done.stderr
 
 
 def test_text_tables_are_aligned_and_leave_empty_columns_out() -> None:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +248,10 @@ def test_who_asked_is_in_the_event_of_any_client(run: Any, shipped_scenarios: Pa
     assert events[0]["name"] == "link l1 delay 5 ms (viewer 3)" and "by" not in events[0]
     assert answer["event"] == event | {"by": "viewer 3", "name": events[0]["name"]}
     assert 'by = "viewer 3"' in server.saved("", [answer | {"at_ns": 1}])
+
+
+@pytest.mark.parametrize("name", ["grüße", "😀", 'a "b" \\ c\n', "\x7f\x00", "# no remark"])
+def test_any_name_of_an_event_is_saved_as_toml(name: str) -> None:
+    event = {"link": "l1", "delay": "5 ms", "up": True, "name": name}
+    text = server.saved("seed = 1\n", [{"k": "asked", "at_ns": 1_500_000_000, "event": event}])
+    assert tomllib.loads(text) == {"seed": 1, "events": [{"at": "1.500000000 s"} | event]}

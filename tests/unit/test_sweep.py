@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import time
@@ -183,6 +184,19 @@ def test_disturbed_runs_are_marked_in_table_and_page(tmp_path: Path) -> None:
     found = Survey(tmp_path / "short.toml", axes, (4, 5), (), "real", tmp_path)
     assert "1 run disturbed" in page.render(found, rows, 0)
     assert "disturbed</strong>" not in page.render(found, [row | {"disturbed": False} for row in rows], 0)
+
+
+def test_the_contents_of_the_page_have_the_flows_of_all_sessions(tmp_path: Path) -> None:
+    rows = [
+        {"delay_mean_ms": 1.0, "loss": 0.0, "flow": flow, "a": "1", "seed": seed, "disturbed": False}
+        for flow in ("ann/haptic", "bob/haptic", "haptic")
+        for seed in (4, 5)
+    ]
+    found = Survey(tmp_path / "short.toml", (grid.axis("a=1"),), (4, 5), (), "virtual", tmp_path)
+    text = page.render(found, rows, 0)
+    links = dict(re.findall(r'<a href="#([\w.-]+)">([^<]*)</a>', text))
+    assert [flow for flow in links.values() if "haptic" in flow] == ["ann/haptic", "bob/haptic", "haptic"]
+    assert all(f' id="{anchor}"' in text for anchor in links)
 
 
 def test_the_quality_of_pictures_is_drawn_over_their_bit_rate(tmp_path: Path) -> None:

@@ -192,6 +192,9 @@ def test_an_arrow_with_a_reason_may_close_a_circle_while_it_does_and_there_are_f
         ("def f():\n    from tcpsbed import a", True),
         ("from .a import A", True),
         ("if TYPE_CHECKING:\n    from tcpsbed.a import A", False),
+        ("if TYPE_CHECKING:\n    import typing\nelse:\n    from tcpsbed.a import A", True),
+        ("if typing.TYPE_CHECKING:\n    from tcpsbed.a import A\nelif B:\n    import typing", False),
+        ("if not TYPE_CHECKING:\n    from tcpsbed.a import A", True),
         ("from tcpsbed import C", False),
     ],
 )

@@ -62,7 +62,7 @@ def check_qos(
     quiet: Quiet = False,
 ) -> None:
     """Checks a run; see HELP."""
-    from tcpsbed import documents
+    from tcpsbed import documents, results
     from tcpsbed.cli.runs import opened
     from tcpsbed.lab.qos import check
     from tcpsbed.lab.qos import profile as profiles
@@ -72,6 +72,8 @@ def check_qos(
         return
     if profile is None:
         raise ConfigError("found no profile", key="--profile", allowed=profiles.CHOICE + profiles.listing())
+    if page is not None:
+        results.may_write(page, force=force, reads=[folder, profile])
     chosen = profiles.load(profile)
     with documents.trusted(folder):
         summary = opened(folder).summary
@@ -80,7 +82,7 @@ def check_qos(
     amiss = " and ".join(word for word, said in (("ERROR", errors), ("DISTURBED", disturbed)) if said)
     passed = all(verdict.passed for verdict in verdicts)
     if page is not None:
-        _write(page, chosen, verdicts, [*errors, *disturbed], folder, force=force)
+        results.write_whole(page, _page(chosen, verdicts, [*errors, *disturbed], folder))
     if as_json:
         print(_document(chosen, verdicts, errors, disturbed, absent))
     elif not quiet:
@@ -88,6 +90,8 @@ def check_qos(
         print(tables(f"{_table(chosen, verdicts)}\n{'pass' if passed else 'FAIL'}{doubt}"))
         if absent:
             print(f"skipped, because the run has no such flow: {', '.join(absent)}")
+        if page is not None:
+            print(f"page: {page}")
     if amiss:
         print(
             "tcpsbed: the numbers of this run prove nothing:",
@@ -117,9 +121,7 @@ def _document(
     return json.dumps(found, indent=1)
 
 
-def _write(
-    file: Path, chosen: Profile, verdicts: list[Verdict], doubts: list[str], run: Path, *, force: bool
-) -> None:
+def _page(chosen: Profile, verdicts: list[Verdict], doubts: list[str], run: Path) -> str:
     """The verdicts as a page."""
     from tcpsbed.studio import freeze
     from tcpsbed.views import markup
@@ -134,9 +136,8 @@ def _write(
         else [("much", f"All {len(verdicts)} limits are kept"), ("", ".")]
     )
     facts = [("run", run), ("profile", chosen.name), ("source", chosen.source)]
-    above = markup.banner("doubt", "The numbers of this run prove nothing", doubts)
-    body = freeze.page(f"{run.name}: {chosen.name}", opening, facts, [above, freeze.table(_laid(verdicts))])
-    freeze.save(file, body, force=force)
+    above = markup.banner("doubt", "Do not use these numbers: the run had errors or was disturbed", doubts)
+    return freeze.page(f"{run.name}: {chosen.name}", opening, facts, [above, freeze.table(_laid(verdicts))])
 
 
 def _plain(value: object) -> object:

@@ -44,7 +44,7 @@ KINDS = {
     "transport": ("own_transport", "NoMerge"),
 }
 """The example that a file of each kind begins as, and its class."""
-WORLDS = {"hosting": "./{code}+emulator", "network": "process+./{code}"}
+WORLDS = {"hosting": "{code}+emulator", "network": "process+{code}"}
 """The world in which code that is no part of a scenario is used."""
 TEST = '''"""{name} runs, and samples come through it."""
 
@@ -55,7 +55,7 @@ import tcpsbed
 
 def test_samples_come(tmp_path):
     scenario = Path(__file__).with_name("{name}.toml")
-    run = tcpsbed.run(scenario, out=tmp_path / "run", world="{world}")
+    run = tcpsbed.run(scenario, out=tmp_path / "run", world={world})
     assert run.summary["errors"] == []
     assert all(flow["delivered"] > 0 for flow in run.flows.values())
 '''
@@ -104,7 +104,7 @@ def new(
     code = f"{name}.py:{_class(name)}"
     command = f"tcpsbed run {name}.toml"
     if kind in WORLDS:
-        command += f" --world {WORLDS[kind].format(code=code)}"
+        command += f" --world {WORLDS[kind].format(code=f'./{code}')}"
     if kind == "sink":
         command = f"tcpsbed studio {name}.toml --sink ./{code}"
     print(f"{', '.join(map(str, files))}: written. Next: {command}")
@@ -141,6 +141,7 @@ def _files(kind: str, name: str) -> dict[Path, str]:
 
     copies = shipped.copies(example, Path(f"{name}.toml"))
     files = {Path(renamed(str(file))): renamed(text) for file, text in copies.items()}
-    world = WORLDS.get(kind, "virtual").format(code=f"{name}.py:{own}")
+    beside = f"{{scenario.with_suffix('.py')}}:{own}"
+    world = f'f"{WORLDS[kind].format(code=beside)}"' if kind in WORLDS else '"virtual"'
     test = (SINK_TEST if kind == "sink" else TEST).format(name=name, own=own, world=world)
     return dict(sorted(files.items())) | {Path(f"test_{name}.py"): test}

@@ -296,7 +296,7 @@ def _tell(opened: RunFolder, place: Place, report: Path | None, *, as_json: bool
         print(json.dumps(opened.summary, indent=1))
     elif not quiet:
         print(tables(text.overview(opened)))
-        print("words of these tables: tcpsbed docs glossary")
+        print("Glossary: tcpsbed docs glossary")
         print(f"report: {place.told(report)}" if report else f"run: {place.shown}")
     for sentence in opened.summary.get("untried") or ():
         print(f"tcpsbed: {sentence}", file=sys.stderr)

@@ -110,17 +110,19 @@ def compare(
     """Prints runs side by side."""
     from tcpsbed.views import compare as sides
 
+    if page is not None:
+        results.may_write(page, force=force, reads=folders)
     with documents.trusted(" or ".join(map(str, folders))):
         told = sides.compare(folders)
         if page is not None:
-            _beside(sides.compared(folders), page, force=force)
+            results.write_whole(page, _beside(sides.compared(folders)))
     print(tables(told), end="")
     if page is not None:
         print(f"page: {page}")
 
 
-def _beside(found: Compared, page: Path, *, force: bool) -> None:
-    """Writes a page of runs side by side."""
+def _beside(found: Compared) -> str:
+    """A page of runs side by side."""
     from tcpsbed.studio import freeze
     from tcpsbed.views import compare, markup
     from tcpsbed.views.charts import Sheet
@@ -129,7 +131,7 @@ def _beside(found: Compared, page: Path, *, force: bool) -> None:
     drawn = markup.section("delays", "Delay", sheet.place(compare.delays(found)))
     tables = (freeze.table(one) for one in found.flows)
     body = [freeze.table(found.runs), drawn, *tables, *map(markup.note, found.left_out)]
-    freeze.save(page, freeze.page("Comparison", compare.sentence(found), [], body, sheet), force=force)
+    return freeze.page("Comparison", compare.sentence(found), [], body, sheet)
 
 
 def report(folder: Folder, force: Force = False) -> None:

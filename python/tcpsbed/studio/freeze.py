@@ -113,20 +113,7 @@ def more(run: RunFolder, left_out: str = "") -> dict[str, Any]:
 def table(found: Table, title: str = "") -> Html:
     """A section with one table."""
     name = title or found.title
-    anchor = re.sub(r"\W+", "-", name).strip("-").lower()
-    return markup.section(f"of-{anchor}", name, markup.block(markup.table(found.columns, found.rows)))
-
-
-def save(file: Path, content: str, *, force: bool = False) -> None:
-    """Writes a page where a command was told to.
-
-    Raises
-    ------
-    TcpsbedError
-        If the file is one that tcpsbed did not write, without `force`.
-    """
-    results.may_write(file, force=force)
-    results.write_whole(file, content)
+    return markup.section(f"of-{name}", name, markup.block(markup.table(found.columns, found.rows)))
 
 
 def page(

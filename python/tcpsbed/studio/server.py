@@ -254,8 +254,10 @@ def saved(scenario: str, told: list[dict[str, Any]]) -> str:
 
 
 def _table(event: dict[str, Any]) -> str:
-    """An event of a scenario as TOML; JSON writes its texts, numbers and truth values in the same way."""
-    return "".join(["\n[[events]]\n", *(f"{key} = {json.dumps(value)}\n" for key, value in event.items())])
+    """An event of a scenario as TOML; JSON writes its texts, numbers and truth values in the same way, but for DEL."""
+    values = {key: json.dumps(value, ensure_ascii=False) for key, value in event.items()}
+    lines = [f"{key} = {value}\n".replace("\x7f", "\\u007f") for key, value in values.items()]
+    return "".join(["\n[[events]]\n", *lines])
 
 
 def _read(length: int) -> bytes:

@@ -78,18 +78,21 @@ def compared(folders: Sequence[Path | str]) -> Compared:
 
 
 def sentence(found: Compared) -> Said:
-    """The flow whose 99th percentile of the delay differs most from that of the first run."""
+    """The flow whose 99th percentile of the delay differs most, as a ratio, from that of the first run.
+
+    A delay may be 0, or less than 0 by clocks that disagree: it has no ratio, and nothing is said of it.
+    """
     late = tables.field(metrics.section("flows").parts, "delay_ms.p99")
     first, *others = found.folders
     changes = [
         (abs(math.log(value / before)), flow.title, before, value, letter)
         for flow in found.flows
-        if (before := late.number(first.summary["flows"][flow.title]))
+        if (before := late.number(first.summary["flows"][flow.title]) or 0.0) > 0
         for run, letter in zip(others, _letters(found.folders)[1:], strict=True)
-        if (value := late.number(run.summary["flows"][flow.title]))
+        if (value := late.number(run.summary["flows"][flow.title]) or 0.0) > 0
     ]
     if not changes:
-        return [("", "No flow has a delay in two of these runs.")]
+        return [("", "No flow has a delay above 0 in two of these runs.")]
     _, flow, before, value, letter = max(changes)
     if value == before:
         return [("", f"The {late.title} of every flow is the same in all runs.")]

@@ -114,19 +114,24 @@ def banner(kind: str, title: str, lines: Iterable[object] | None) -> Html:
 
 def contents(body: str) -> Html:
     """Links to the headings of a page that have an anchor."""
-    found = re.findall(r'<section id="([\w-]+)"><h2>(.*?)</h2>|<h2 id="([\w-]+)">([^<]*)', body)
+    found = re.findall(r'<section id="([\w.-]+)"><h2>(.*?)</h2>|<h2 id="([\w-]+)">([^<]*)', body)
     return Html(
         "".join(f'<a href="#{a or b}">{(title or heading).strip()}</a>' for a, title, b, heading in found)
     )
 
 
-def section(anchor: str, title: str, *content: str, remark: str = "") -> Html:
-    """A titled section; empty where there is nothing in it."""
+def anchor(text: str) -> str:
+    """The text as something to link to: all but letters, digits, _ and - by its number; other texts have another one."""
+    return re.sub(r"[^\w-]", lambda other: f".{ord(other[0]):x}.", text)
+
+
+def section(name: str, title: str, *content: str, remark: str = "") -> Html:
+    """A titled section, which contents link to by its name; empty where there is nothing in it."""
     inside = "".join(content)
     if not inside:
         return Html("")
     return Html(
-        f'<section id="{anchor}"><h2>{escaped(title)}</h2>{note(remark)}<div class="blocks">{inside}</div></section>'
+        f'<section id="{anchor(name)}"><h2>{escaped(title)}</h2>{note(remark)}<div class="blocks">{inside}</div></section>'
     )
 
 

@@ -142,16 +142,16 @@ def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Contro
         allowed = f"at most {MOST_NODES}, or --world virtual"
         raise WorldError(f"found {count} nodes, each a process in world {name}", key="nodes", allowed=allowed)
     world = registry.resolve(name, job.plan)
+    fit.refuse_on_clock(job.plan)
     if lack := world.missing():
         raise registry.unready(world.name, lack)
     hosting = world.hosting(job)
     network = world.network(job, hosting)
     background.require(job.plan, hosting)
-    _provide_boards(job.plan, hosting)
-    fit.refuse_on_clock(job.plan)
     for part in (hosting, network):
         part.refuse()
         stack.callback(part.teardown)
+    _provide_boards(job.plan, hosting)
     processes = list(hosting.launch())
     between = network.impair()
     if addresses := hosting.addresses():

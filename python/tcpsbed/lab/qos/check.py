@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tcpsbed.analysis import metrics
+from tcpsbed.analysis.metrics import STATISTICS, Metric
 from tcpsbed.errors import DataError
 from tcpsbed.lab.qos.profile import Profile, Rule
 from tcpsbed.nearest import close_match, distance, nearest
 from tcpsbed.views.tables import field
+
+DISTRIBUTION = ("n", *STATISTICS, "sd")
+"""What a distribution has; an estimate has half widths, too."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,30 @@ def _verdicts(flows: Mapping[str, Any], rule: Rule) -> Iterator[Verdict]:
             yield Verdict(f"{name} - {other}", rule.metric, value - early, rule.least, rule.most, _unit(rule))
 
 
+def _refuse_misspelt(rule: Rule) -> None:
+    """Refuses a number that no flow can have, where the run has nothing beside it to tell."""
+    known = list(_names(metrics.section("flows").parts))
+    if any(rule.metric == name or (name.endswith(".") and rule.metric.startswith(name)) for name in known):
+        return
+    beside = [name for name in known if name.startswith(f"{rule.metric.split('.')[0]}.")]
+    allowed = close_match(rule.metric, beside)
+    raise DataError(f'found "{rule.metric}"', file=rule.file, line=rule.line, key=rule.key, allowed=allowed)
+
+
+def _names(parts: Sequence[Metric], above: str = "") -> Iterator[str]:
+    """The numbers of a flow by their dotted names; one that ends with a dot has any names below it."""
+    for metric in parts:
+        name = f"{above}{metric.key}"
+        if metric.each:
+            yield f"{name}."
+        elif metric.parts:
+            yield from _names(metric.parts, f"{name}.")
+        elif any(metric.shown):
+            yield from (f"{name}.{statistic}" for statistic in DISTRIBUTION)
+        else:
+            yield name
+
+
 def _unit(rule: Rule) -> str:
     return field(metrics.section("flows").parts, rule.metric).metric.unit
 
@@ -149,6 +177,7 @@ def _number(flow: Mapping[str, Any], rule: Rule) -> float:
             )
         value = value[key]
     if value is None:  # nothing was measured
+        _refuse_misspelt(rule)
         return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float):
         allowed = "a number of a flow, such as delay_ms.p99 (tcpsbed docs summary)"

@@ -69,7 +69,8 @@ def test_what_a_run_would_refuse_is_refused_with_its_key(file: Path, override: s
     with pytest.raises(ConfigError, match=REFUSED[override]) as refused:
         check(load(file, [override]))
     text = str(refused.value)
-    assert text.startswith(f"--set {override}: {override.partition('=')[0]}") and "\n" not in text
+    key = override.partition("=")[0]
+    assert text.startswith(f"--set {override[:60]}") and f": {key}" in text and "\n" not in text
     assert text.count("Error: ") <= 1, "an error is named once"
 
 

@@ -127,7 +127,7 @@ def test_the_command_asks_and_leaves_nothing(shipped_scenarios, tmp_path):
 
 
 def test_a_sweep_is_asked_about_as_a_whole(shipped_scenarios, tmp_path):
-    over = [f"--over=links.S0-S1.delay={','.join(f'{n} ms' for n in range(100))}", "--seeds", "10000"]
+    over = [f"--over=links.l1.delay={','.join(f'{n} ms' for n in range(100))}", "--seeds", "10000"]
     command = ("-m", "tcpsbed", "sweep", str(shipped_scenarios / "quickstart.toml"))
     done = limited(tmp_path, *command, *over, "--out", "x", timeout_s=60)
     assert done.returncode == 2 and "found a sweep of 1000000 runs that would take" in done.stderr, (

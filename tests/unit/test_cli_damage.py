@@ -14,8 +14,10 @@ import sample_run
 from analysis_run import write
 from command import scenario, tcpsbed
 
+from tcpsbed import results
 from tcpsbed.cli import runs
 from tcpsbed.cli.failures import guarded
+from tcpsbed.errors import ConfigError
 
 COMMANDS = {
     "show": lambda bad, _: runs.show(bad, as_json=False),
@@ -113,6 +115,15 @@ def test_show_prints_what_the_emulator_was_set_to_and_what_it_delivered(tmp_path
     emulated = json.loads((tmp_path / "a/summary.json").read_text())["emulator"][0]
     row = lines[lines.index(head) + 2]
     assert row.startswith("op → cloud") and f"{emulated['set_delay_ms']:.3f}" in row
+
+
+def test_a_pipe_that_nobody_reads_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(
+        ConfigError, match="is a pipe that nobody reads; allowed: a pipe with a reader, such as cat "
+    ):
+        results.may_write(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_an_export_into_a_pipe_or_a_device_leaves_it_in_its_place(tmp_path: Path) -> None:

@@ -84,7 +84,8 @@ def test_bursts_have_their_share_and_their_length():
 
 def drawn(overshoots: list[list[float]], good: list[list[float]]) -> stability.StabilityMap:
     grid = stability.Grid([0.0, 10.0, 20.0], [0.0, 0.5], 1, 0.2, 0.1)
-    return stability.StabilityMap(grid, Bench(), {"overshoot": np.array(overshoots)}, np.array(good))
+    mean = {"overshoot": np.array(overshoots), "rise_ms": np.ones((2, 3))}
+    return stability.StabilityMap(grid, Bench(), mean, np.array(good))
 
 
 def test_the_longest_round_trip_is_where_the_limit_is_first_crossed():
@@ -135,3 +136,10 @@ def test_a_map_is_kept_in_a_folder_that_is_asked_for(shipped_scenarios, tmp_path
     (tmp_path / "m/mine.txt").write_text("x")
     refused = CliRunner().invoke(app, command)
     assert refused.exit_code == 2 and "holds mine.txt" in refused.stderr
+
+
+@pytest.mark.parametrize("more", [("--gain", "0:0"), ("--loss", "50%..100%")])
+def test_a_loop_that_never_gets_there_tolerates_nothing(shipped_scenarios, more) -> None:
+    command = ["map", str(shipped_scenarios / "step.toml"), "--cells", "3x2", "--runs", "5", *more]
+    said = CliRunner().invoke(app, command).output
+    assert "this application does not tolerate an RTT of" in said.splitlines()[1], said

@@ -96,6 +96,7 @@ def test_the_working_folder_has_cards_of_its_scenarios_only(
     (tmp_path / "mine.toml").write_text('# A line about it\ninclude = "other.toml"\n')
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\n')
     (tmp_path / "broken.toml").write_text("[")
+    (tmp_path / "deep.toml").write_text(f"[flows]\na={'[' * 100_000}{']' * 100_000}")
     (card,) = shelves.beside()
     assert (card.name, card.line, card.command) == ("mine.toml", "A line about it", "tcpsbed run mine.toml")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import keyword
+import os
 import re
 import sys
 from pathlib import Path
@@ -96,7 +97,7 @@ def new(
         raise ConfigError(f'found "{name}", {taken}', key="NAME", allowed=f"another name, such as my_{name}")
     files = _files(kind, name)
     for file in files:
-        if file.exists():
+        if os.path.lexists(file):
             raise ConfigError("exists already", file=file, allowed="another name; nothing was written")
     for file, text in files.items():
         with file.open("x", encoding="utf-8") as out:

@@ -7,6 +7,7 @@ file system keeps no such attribute, a file that is there is not ours.
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Iterable, Iterator
@@ -38,7 +39,7 @@ def may_write(
     Parameters
     ----------
     file
-        What the user named. A device or a pipe is written to as it is.
+        What the user named. A device or a pipe is written to as it is, if somebody reads the pipe.
     force
         Whether a file that tcpsbed did not write may go.
     remedy
@@ -48,6 +49,7 @@ def may_write(
     """
     refuse_dash(file)
     refuse_link(file)
+    _refuse_unread(file)
     _refuse_read(file, reads)
     may_replace(file, force=force, remedy=remedy)
 
@@ -63,6 +65,18 @@ def refuse_link(file: Path) -> None:
     if file.is_symlink() and (file.is_file() or not file.exists()):
         allowed = "the file itself, or another name"
         raise ConfigError(f"is a link to {file.readlink()}", file=file, allowed=allowed)
+
+
+def _refuse_unread(file: Path) -> None:
+    """Raises `ConfigError` for a pipe without a reader, for which a write would wait for ever."""
+    if not file.is_fifo():
+        return
+    try:
+        os.close(os.open(file, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            allowed = f"a pipe with a reader, such as cat {file} &, or a file"
+            raise ConfigError("is a pipe that nobody reads", file=file, allowed=allowed) from None
 
 
 def _refuse_read(file: Path, reads: Iterable[Path | str]) -> None:

@@ -34,7 +34,7 @@ from tcpsbed.studio.feed import HEADER, OVER, PLAN, ROWS, SCENARIO, SPLIT, TEXT
 from tcpsbed.studio.ledger import Moments
 from tcpsbed.studio.motion import Motion
 from tcpsbed.studio.sinks.running import Sinks
-from tcpsbed.studio.site import EVERY_S, POLICY, Site
+from tcpsbed.studio.site import EVERY_S, OF_FILES, POLICY, Site
 from tcpsbed.studio.viewers import Viewers
 from tcpsbed.studio.whole import shown, whole
 from tcpsbed.views.folder import open_folder
@@ -157,7 +157,7 @@ class Studio(Site):
         if path == "/more.json" and self.over:
             return self._more(), "application/json", POLICY
         if path == "/report" and self.report.is_file():
-            return self.report.read_text(encoding="utf-8"), "text/html", ""
+            return self.report.read_text(encoding="utf-8"), "text/html", OF_FILES
         if path == "/scenario.toml":
             with self.lock:
                 told = [json.loads(text) for text in self.messages]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tcpsbed import shipped
+from tcpsbed import inputs, shipped
+from tcpsbed.errors import TcpsbedError
 
 HEADING = re.compile(r"^## (.+)$")
 LINE = re.compile(r"^\| (`[^|]+`) \| (.+) \|$")
@@ -83,8 +83,8 @@ def beside() -> list[Card]:
 
 def _is_scenario(file: Path) -> bool:
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        document = inputs.toml(inputs.text(file, "a scenario"))
+    except (TcpsbedError, ValueError, RecursionError):
         return False
     return any(key in document for key in NEEDED)
 

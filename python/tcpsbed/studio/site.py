@@ -37,6 +37,11 @@ FILES = {f"/{file.name}": file for file in PAGE.iterdir() if file.suffix in KIND
     "/uplot.css": VENDOR / "uPlot.min.css",
 }
 """What pages load."""
+OF_FILES = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+"""Of a page that stands in a folder, which may be a stranger's: it may draw, and send nothing."""
 POLICY = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; "
     "connect-src 'self' ws://127.0.0.1:*"

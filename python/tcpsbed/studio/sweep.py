@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import documents
-from tcpsbed.studio.site import Site
+from tcpsbed.studio.site import OF_FILES, Site
 
 LOOK_S = 0.5
 """Time between two readings of the folder."""
@@ -61,7 +61,7 @@ class SweepPage(Site):
     def text(self, path: str) -> tuple[str, str, str] | None:
         """The page that the sweep itself writes."""
         if path == "/report" and self.report.is_file():
-            return self.report.read_text(encoding="utf-8"), "text/html", ""
+            return self.report.read_text(encoding="utf-8"), "text/html", OF_FILES
         return None
 
     def all(self) -> list[str]:

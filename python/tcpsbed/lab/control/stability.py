@@ -83,7 +83,7 @@ class StabilityMap:
         row
             The loss, by its place in the grid.
         reliability
-            The share of runs that must be good; absent: the mean overshoot must keep its limit.
+            The share of runs that must be good; absent: the mean overshoot must keep its limit, and some run must rise.
 
         Returns
         -------
@@ -91,8 +91,12 @@ class StabilityMap:
             The last round trip before the first one that is too long, interpolated where the mean crosses the limit;
             not a number if the shortest is too long already.
         """
+        import numpy as np
+
         overshoot, limit = self.mean["overshoot"][row], self.bench.limits.overshoot
-        bad = self.good[row] < reliability if reliability is not None else ~(overshoot <= limit)
+        # A loop that never gets there does not overshoot either.
+        kept = (overshoot <= limit) & ~np.isnan(self.mean["rise_ms"][row])
+        bad = self.good[row] < reliability if reliability is not None else ~kept
         if not bad.any():
             return math.inf
         first = int(bad.argmax())

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TINY = 1e-12
-"""Keeps a signal at rest from being divided by nothing."""
+"""Least divisor: a signal at rest would otherwise be divided by zero."""
 OPSET = 17
 """Operators that the file asks for; any onnxruntime since 1.13 has them."""
 IR = 8

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tcpsbed.lab.reproduce.expected import Expected
 
 NOTHING = "no number came out: the runs measured nothing that it is made of"
-"""Why a row has no value of ours where a mean or a median had nothing to be of."""
+"""Why a row has no value of ours if there were no numbers to take a mean or a median of."""
 
 UNEXPLAINED = "missed, unexplained"
 """The verdict of a row that is not as expected: outside its tolerance, and off by what no reason is known for."""

@@ -53,7 +53,7 @@ class Rating:
     glass_ms: float | None = None
     """Median from camera to display."""
     disturbances: int = 0
-    """What ought to be checked before the run is trusted: entries in its summary."""
+    """Number of disturbances in the summary of the run, to be checked before its result is trusted."""
     away: int = 0
     """How often the browser went away meanwhile."""
 

@@ -19,7 +19,7 @@ Found = Mapping[str, Any]
 
 
 def warnings(plan: Found) -> list[str]:
-    """What a run would do other than its user may think, a sentence each."""
+    """What may surprise the user about the planned run, a sentence each."""
     return [*_queues(plan), *_lines(plan)] if plan["network"]["links"] else []
 
 

@@ -16,7 +16,8 @@ UNEXPLAINED = "missed, unexplained"
 VERDICTS = {
     "reproduced": "outcomes within the tolerance of a published value",
     "refuted": (
-        "outside its tolerance, and impossible as stated: by the work's own figures, or for every choice of ours"
+        "outside its tolerance, and impossible as stated: contradicted by the work itself, by arithmetic, or by a "
+        "measurement that depends on no choice of ours"
     ),
     "not reproduced": (
         "outside the tolerance of a published value: our model, machine or data differ, or the work says too little"

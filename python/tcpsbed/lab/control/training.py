@@ -29,7 +29,7 @@ GAPPED = 2
 """For each so many windows, one more is made with a gap in it, which is filled as the hook fills gaps."""
 BATCH, RATE, RIDGE = 512, 2e-3, 1e-6
 MOST_WINDOWS = 200_000
-"""Windows that are trained on at most; of longer recordings every n-th."""
+"""Most windows that are used for training; of longer recordings every n-th window is used."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ KEYS = {
 UNIT = re.compile(r"\(([^();]+)[^()]*\)$")
 """The unit of an item, such as `ms` or `% of samples`."""
 COMPARISONS = ("near", "above", "below", "at most")
-"""Ours within the tolerance of the published value; above it; below it; not above it."""
+"""What our value must be: within the tolerance of the published value; above it; below it; not above it."""
 REFERENCES = ("published", "derived", "theory", "aim", "own reference")
 """Where a reference value comes from: a number of the work; words or several numbers of the work, from which we made one
 number; arithmetic or a bound; a target of our own work; a simulation of our own."""

@@ -11,7 +11,7 @@ NOTHING = "no number came out: the runs measured nothing that it is made of"
 """Why a row has no value of ours if there were no numbers to take a mean or a median of."""
 
 UNEXPLAINED = "missed, unexplained"
-"""The verdict of a row that is not as expected: outside its tolerance, and off by what no reason is known for."""
+"""The verdict of a row that is outside its tolerance by an amount for which no reason is known."""
 
 VERDICTS = {
     "reproduced": "outcomes within the tolerance of a published value",

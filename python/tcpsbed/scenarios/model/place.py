@@ -171,7 +171,7 @@ class Node(Table):
     at: Annotated[str, Called("router")] | None = None
     """Router at the other end of its access link."""
     link: LinkSettings | None = None
-    """Settings of the access link. The name of this link is `NODE-ROUTER`; absent: infinitely fast."""
+    """Settings of the access link, which has the name `NODE-ROUTER`; absent: no limit of rate and no delay."""
 
 
 class Host(Table):

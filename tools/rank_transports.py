@@ -119,13 +119,15 @@ Each seed has its own losses and jitter, another part of the recorded force, and
 
 Contents: [calm](#calm-5-mbits-no-cross-traffic) ·
 [busy](#busy-15-mbits-with-600-kbits-of-noisy-cross-traffic-in-packets-of-540-b) ·
-[congested](#congested-15-mbits-with-800-kbits-of-cross-traffic) · [lossy](#lossy-5--of-packets-lost-in-bursts-of-two) ·
-[jitter](#jitter-up-to-10-ms-more-for-each-packet-in-order) ·
-[two paths](#two-paths-each-link-loses-5--of-packets-in-bursts-of-two)
+[congested](#congested-15-mbits-with-800-kbits-of-cross-traffic) ·
+[lossy](#lossy-5--of-packets-lost-in-bursts-of-two-on-average) ·
+[jitter](#jitter-up-to-10-ms-of-additional-delay-per-packet-without-reordering) ·
+[two paths](#two-paths-each-link-loses-5--of-packets-in-bursts-of-two-on-average)
 
 ## How to read the tables
 
-Numbers are means over the seeds. Behind ± is half of the 95 % interval of the mean (Student's t), unless it rounds to 0.
+Numbers are means over the seeds. The number behind ± is half of the 95 % interval of the mean (Student's t). It is left out
+if it rounds to 0.
 **If the intervals of two rows overlap, the table does not distinguish these transports.**
 
 | column | meaning |
@@ -140,8 +142,8 @@ with every sample delayed by the smallest delay of this run. `exact` means that 
 arrived |
 | rate | bit rate of the session on the return path, with all headers |
 
-A text behind the comma of a name is a setting. All other settings have their defaults. So `dpm-g` and `dpm-q` always
-assume a bottleneck of 1.5 Mbit/s, also in the calm scenario, whose bottleneck has 5 Mbit/s.
+In a name such as `fixed-k, k = 4`, the text behind the comma is a setting. All other settings have their defaults. So
+`dpm-g` and `dpm-q` always assume a bottleneck of 1.5 Mbit/s, also in the calm scenario, whose bottleneck has 5 Mbit/s.
 
 | text behind the comma | meaning |
 |---|---|
@@ -177,8 +179,8 @@ TITLES = {
     "calm": "Calm: 5 Mbit/s, no cross traffic",
     "busy": "Busy: 1.5 Mbit/s with 600 kbit/s of noisy cross traffic in packets of 540 B",
     "congested": "Congested: 1.5 Mbit/s with 800 kbit/s of cross traffic",
-    "lossy": "Lossy: 5 % of packets lost in bursts of two",
-    "jitter": "Jitter: up to 10 ms more for each packet, in order",
+    "lossy": "Lossy: 5 % of packets lost, in bursts of two on average",
+    "jitter": "Jitter: up to 10 ms of additional delay per packet, without reordering",
 }
 
 
@@ -186,7 +188,7 @@ STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """97.5 % points of Student's t for 1, 2, ... degrees of freedom."""
 
 
-TWO_WAYS = """## Two paths: each link loses 5 % of packets in bursts of two
+TWO_WAYS = """## Two paths: each link loses 5 % of packets, in bursts of two on average
 
 `scenarios/two-ways.toml` has the same session over two links. The second link carries only packets with the code point
 ([DSCP](glossary.md#dscp)) 3. The column "rate" counts the first link only.

@@ -44,9 +44,10 @@ NO_RESULT = "not run yet"
 SHOWN = VERDICTS | {NO_RESULT: "no complete run is kept"}
 HEAD = """# Scoreboard: which published results does the testbed reproduce?
 
-For readers of these works, and for anyone who wants to know how far to trust the testbed. Each row is one claim of a
-work: the published value, our value, the tolerance, the verdict and its reason. A row counts as *reproduced* only if
-it is an outcome: nothing in its scenario was set to make it so, and it is within the tolerance of a printed value.
+For readers of the works below, and for anyone who wants to know how far to trust the testbed. Each row is one claim: the
+expected value, our value, the tolerance, the verdict and its reason. The expected value is a number that the work prints,
+unless the brackets behind it say otherwise. A row counts as *reproduced* only if it is an outcome within the tolerance of
+a printed value. *Outcome* means that nothing in its scenario was set to make it so.
 
 ```sh
 tcpsbed reproduce gokhale2017   # measures the rows of one work again
@@ -171,9 +172,13 @@ def took(work: works.Work, run: Kept) -> str:
     """What a run was, in one line."""
     today = hashlib.sha256((FOLDER / f"{work.name}.toml").read_bytes()).hexdigest()
     then = run["expected_sha256"]
-    by = "judged by today's expected values" if then != today else None
-    said = (f"tcpsbed {run['version']}", run["machine"], run.get("note"), by)
-    return f"* Measured: {len(run['rows'])} rows; {', '.join(filter(None, said))}."
+    by = (
+        ""
+        if then == today
+        else " The file of expected values has changed since; rows are judged by today's expected values."
+    )
+    said = (f"tcpsbed {run['version']}", run["machine"], run.get("note"))
+    return f"* Measured: {len(run['rows'])} rows; {', '.join(filter(None, said))}.{by}"
 
 
 def sharpness(rows: list[Row]) -> str:
@@ -223,7 +228,7 @@ def drawn() -> str:
         lines.append(f"| [{work.name}](#{work.name}) | {' | '.join(map(str, counts))} |")
     whole = page.counted(verdict(row) for _, rows, _ in parts for row in rows)
     good = [row for _, rows, _ in parts for row in rows if verdict(row) == "reproduced"]
-    sharp = f"Tolerances of the {len(good)} reproduced rows: {sharpness(good)}.\n"
+    sharp = f"The {len(good)} reproduced rows have these tolerances (with the number of rows): {sharpness(good)}.\n"
     return "\n".join([HEAD, f"In all: {whole}.\n", sharp, *lines, "", *(text for _, _, text in parts)])
 
 

@@ -26,6 +26,7 @@ STAGE = {
     "flow": "kinematic",
     "cpu_ns": {"p99": 0.6 * MS},
 }
+HOST = {"name": "lab2", "lost": None, "clock_error_ns": 0.3 * MS, "clock_drift_ns": 0.01 * MS}
 
 
 def sentences():
@@ -39,6 +40,8 @@ def sentences():
         "robots": [ROBOT],
         "emulator": emulator,
         "stages": [STAGE],
+        "hosts": [HOST],
+        "fallback": "plain network namespaces",
     }
     flow = {"name": "kinematic", "beyond_window": 0, "undated": 5}
     analysis = {"end_ns": 3_200 * MS, "nodes": [GAP], "clocks": [], "flows": [flow]}
@@ -57,7 +60,7 @@ def test_sentences_are_those_of_the_analysis():
     found = sentences()
     for text in shown:
         assert any(bare(text) <= sentence for sentence in found), text
-    assert len(shown) == 14
+    assert len(shown) == 16
 
 
 def test_margins_are_those_of_the_analysis():

@@ -30,7 +30,7 @@ def check(file: Path, overrides: Sequence[str]) -> None:
 
 
 def plain(words: Sequence[str]) -> tuple[Path, list[str]] | None:
-    """File and overrides of the words behind `check`, if these are all that there is."""
+    """File and overrides of the words behind `check`; `None` if there is any other word."""
     files, overrides, rest = [], [], iter(words)
     for word in rest:
         if word == "--set":

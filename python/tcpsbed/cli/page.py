@@ -57,7 +57,7 @@ class Page:
     sinks: tuple[str, ...] = ()
 
     def feed(self, place: Place, steering: Steering, *, aside: bool = False) -> Feed:
-        """Starts the page of a run and prints its address: `aside` on standard error."""
+        """Starts the page of a run and prints its address, with `aside` on standard error."""
         from tcpsbed.studio.feed import Feed
 
         feed = Feed(place.path, place.shown, steering=steering, port=self.port, sinks=self.sinks)

@@ -96,7 +96,7 @@ def proxy(
 
 @contextmanager
 def _asked_to_end() -> Iterator[list[int]]:
-    """Notes Ctrl-C and a request to end: both are the usual end. A handler may take no lock, so it is a plain list."""
+    """Notes Ctrl-C and a request to end, the usual ends of a proxy, in a plain list: a signal handler may take no lock."""
     asked: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:

@@ -264,7 +264,7 @@ def watched(
     quiet: bool = False,
     samples: bool = True,
 ) -> bool:
-    """Runs a scenario with a progress bar or the live view, and its page; whether the user stopped it."""
+    """Runs a scenario with its page and a progress bar or the live view; returns whether the user stopped it."""
     from tcpsbed.cli.live import LiveView
     from tcpsbed.runs import session
 

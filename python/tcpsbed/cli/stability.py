@@ -173,7 +173,7 @@ def stability_map(
 
 
 def _share(reliability: str | None, rise: float | None) -> float | None:
-    """The share of runs that must be good, without which a rise time counts for nothing."""
+    """The share of runs that must be good; a limit of the rise time has an effect only with such a share."""
     from tcpsbed.lab.control import values
 
     if rise is not None and reliability is None:

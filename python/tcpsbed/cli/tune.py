@@ -38,7 +38,7 @@ The rise-time index is log10(1 ms / rise time).
 
 
 MOST_RTT_NS = 10_000_000_000
-"""Longest round trip: runs last many of them, and thousands are tried."""
+"""Longest round trip. A run lasts many round trips and thousands of runs are made, so a longer one would take too long."""
 
 
 class Goal(StrEnum):

@@ -198,7 +198,7 @@ def _length_ns(times: Times) -> float:
 
 
 def _speed_for(parts: Sequence[tuple[Times, Sizes]], target_rate_bps: float) -> float:
-    """Return the speed at which the captures together have a mean rate, each counted over its own length."""
+    """Return the speed of replay at which the mean rates of the captures, each over its own length, sum to the target."""
     rate_bps = sum(8e9 * float(sizes.sum()) / _length_ns(times) for times, sizes in parts)
     return target_rate_bps / rate_bps
 

@@ -92,7 +92,7 @@ def _equal_parts(path: Path, frame_bytes: Any) -> tuple[bytes, list[int]]:
 
 
 def _sound(path: Path, rate_hz: float) -> tuple[bytes, list[int]]:
-    """Return the samples of a wav file in frames of one period, each from the sample nearest to its time."""
+    """Return the samples of a wav file, cut into frames of one period; a frame begins at the sample nearest to its time."""
     sampling_hz, block, content, _ = wav.read(path)
     if rate_hz < 1.0 / LONGEST_SOUND_S or rate_hz > sampling_hz:
         raise DataError(

@@ -99,7 +99,7 @@ class _Entry:
     def get(self, key: str, example: Any, default: Any = None) -> Any:
         """The value of a key: of the kind of an example."""
         if not isinstance(self.table, dict):
-            allowed = "a table as in the list that ships, with what, licence, source, files"
+            allowed = "a table with the keys `what`, `licence`, `source` and `files`"
             raise self.error("", f"found {_said(self.table)}", allowed)
         value = self.table.get(key, default)
         if not isinstance(value, type(example)) or isinstance(value, bool):

@@ -68,7 +68,9 @@ class Microscope:
             doc="file to which each measurement is written, as one record of the numpy type `ROW` in "
             "`tcpsbed/robots/microscope.py`",
         ),
-        "seed": Param("count", 0, default="1", doc="seed of noise, jitter and the generated surface"),
+        "seed": Param(
+            "count", 0, default="1", doc="seed of the noise, of the durations and of the generated surface"
+        ),
     }
 
     own_process = True

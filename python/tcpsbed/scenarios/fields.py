@@ -410,7 +410,7 @@ def _schema_of(of: Any, rest: Iterable[Any], tables: dict[str, Any]) -> Schema:
 
 
 def with_bounds(found: Schema, bounds: Mapping[str, Any]) -> Schema:
-    """A JSON Schema with bounds, which are those of its value where there may be none."""
+    """A JSON Schema with bounds; if null is allowed, too (`anyOf`), they go to its first alternative, the value."""
     named = {_BOUNDS[name][2]: bound for name, bound in bounds.items() if _BOUNDS[name][2]}
     if not named:
         return found

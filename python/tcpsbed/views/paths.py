@@ -43,9 +43,9 @@ def renumbered(name: str, flow: Mapping[str, Any]) -> str:
     if not places:
         return ""
     return (
-        f"{name}: {places} sends samples of its own (a periodic stage). Delivered samples and delays count only samples "
-        f"with new input; {count(flow.get('repeated') or 0)} more repeated old input. Lost adds the losses before and "
-        "behind it."
+        f"{name}: {places} sends samples at its own period. Delivered samples and delays count only those that were made "
+        f"from new input; {count(flow.get('repeated') or 0)} more repeated old input. Lost is the sum of the losses before "
+        "and behind it."
     )
 
 

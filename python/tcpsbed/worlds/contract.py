@@ -63,7 +63,7 @@ class Hosting(ABC):
 
     @classmethod
     def missing(cls) -> str | None:
-        """What this machine lacks for it, with a line that mends it; `None` if nothing. Tried, not read from a list."""
+        """What this machine lacks for it, with the command that adds it; `None` if nothing. Found by trying it."""
         return None
 
     def refuse(self) -> None:  # noqa: B027 - nothing to do is a good answer
@@ -120,7 +120,7 @@ class Hosting(ABC):
         return None
 
     def addresses(self) -> list[str]:
-        """The IP address of each node's sockets; none at all where the plan's own rule holds (loopback, namespaces)."""
+        """The IP address of each node's sockets; an empty list where the plan sets them (loopback, namespaces)."""
         return []
 
     def taps(self) -> Path | None:
@@ -144,12 +144,12 @@ class Network(ABC):
 
     @classmethod
     def missing(cls) -> str | None:
-        """What this machine lacks for it, with a line that mends it; `None` if nothing. Tried, not read from a list."""
+        """What this machine lacks for it, with the command that adds it; `None` if nothing. Found by trying it."""
         return None
 
     @classmethod
     def unfit(cls, hosting: str) -> str | None:
-        """Why it cannot join nodes of a hosting, `; allowed: ` and the worlds that can; `None` if it can join them."""
+        """`None` if it can connect the nodes of a hosting, else the reason, `; allowed: ` and the worlds that can."""
         return None
 
     def refuse(self) -> None:  # noqa: B027 - nothing to do is a good answer

@@ -144,7 +144,7 @@ def stability(found: StabilityMap, caption: str, file: Path) -> Path:
 
 
 def nyquist(loop: LoopModel, caption: str, file: Path) -> Path:
-    """Draws the open loop in the complex plane, with the point -1 that a stable loop does not enclose."""
+    """Draws the open loop in the complex plane, and the point -1; the curve of a stable loop does not encircle it."""
     from tcpsbed.lab.control import theory
 
     figure, axes = plot(caption)

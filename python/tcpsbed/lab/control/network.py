@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TINY = 1e-12
-"""Keeps a signal at rest from being divided by nothing."""
+"""Least divisor: a signal at rest would otherwise be divided by zero."""
 OPSET = 17
-"""Operators that the file asks for; any onnxruntime since 1.13 has them."""
+"""Version of the set of ONNX operators that the file needs; onnxruntime has it since 1.13."""
 IR = 8
 """Version of the file's own format, as old as `OPSET` allows."""
 

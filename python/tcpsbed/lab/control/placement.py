@@ -222,7 +222,7 @@ class _Times:
 
     @classmethod
     def of(cls, rows: NDArray[np.void], numbers: NDArray[np.int64] | None = None) -> _Times:
-        """Of rows in the order of time; `numbers` in place of their own."""
+        """The times of rows, which are in the order of time; `numbers` replaces the numbers of the rows."""
         import numpy as np
 
         found, first = np.unique(

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 HELD_BACK = 0.2
 """Share of each recording, at its end, that only says when to stop."""
 GAPPED = 2
-"""Every so many windows there is one more with a gap in it, bridged as the hook bridges it."""
+"""For each so many windows, one more is made with a gap in it, which is filled as the hook fills gaps."""
 BATCH, RATE, RIDGE = 512, 2e-3, 1e-6
 MOST_WINDOWS = 200_000
-"""Windows that are trained on at most; of longer recordings every n-th."""
+"""Most windows that are used for training; of longer recordings every n-th window is used."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _examples(found: Recorded, plan: Plan, steps: Sequence[int], *, late: bool) 
 
 
 def _bridged(windows: NDArray[np.float64], draw: Any) -> NDArray[np.float64]:
-    """Windows in which some samples were lost: as the hook has them, with a line between the neighbours of a gap."""
+    """Windows with lost samples, as the hook sees them: a gap is filled by a line between its neighbours."""
     import numpy as np
 
     count, w = windows.shape

@@ -198,7 +198,7 @@ def twice(study: Study) -> None:
 
 
 def held_out(study: Study) -> None:
-    """The same aims on backgrounds that no constant was chosen on."""
+    """The same aims in cases that were not used to choose the constants."""
     sizes = (100, 200, 450, 900) if study.full else (200, 900)
     rates = (220.0, 310.0, 385.0) if study.full else (385.0,)
     seeds = (4, 5) if study.full else (4,)

@@ -39,10 +39,10 @@ KEYS = {
 UNIT = re.compile(r"\(([^();]+)[^()]*\)$")
 """The unit of an item, such as `ms` or `% of samples`."""
 COMPARISONS = ("near", "above", "below", "at most")
-"""Ours within the tolerance of the published value; above it; below it; not above it."""
+"""What our value must be: within the tolerance of the published value; above it; below it; not above it."""
 REFERENCES = ("published", "derived", "theory", "aim", "own reference")
-"""Where a value comes from: the work itself; what the work says in words or in parts, put into one number by us; arithmetic
-or a bound; what we ask of our own work; a simulation of our own."""
+"""Where a reference value comes from: a number of the work; words or several numbers of the work, from which we made one
+number; arithmetic or a bound; a target of our own work; a simulation of our own."""
 BASES = ("outcome", "fitted", "input", "theory", "unknown")
 """How our number comes about: it came out of the testbed, with nothing set to make it so; a parameter was chosen on it; it
 is read back from the scenario; it is a calculation in which no testbed runs; the work does not say enough to tell."""
@@ -88,8 +88,8 @@ class Expected:
     not_reproduced
         Where ours is not within because our model, machine or data differ, or the work says too little: why; else empty.
     ours
-        With `refuted` or `not_reproduced` the least and the largest of our values to which that reason applies: any other
-        is unexplained.
+        With `refuted` or `not_reproduced` the smallest and the largest of our values that the reason explains. A value
+        outside of this range is unexplained.
     hardware
         What is needed to try it at all and was never there, such as "a robot arm"; else empty.
     quotes
@@ -218,8 +218,8 @@ def _amiss(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if bool(reasons) != bool(ours) or (ours and not (len(ours) == 2 and ours[0] <= ours[1])):
         yield (
             f"found ours = {list(ours)} and {reasons[0] if reasons else 'no reason'}",
-            "with refuted and not_reproduced the least and the largest of our values to which it applies, "
-            "such as ours = [30.9, 40.7], and with nothing else",
+            "for an entry with refuted or not_reproduced, and no other: the smallest and the largest of our values that "
+            "the reason explains, such as ours = [30.9, 40.7]",
         )
     if compare != "near" and _tolerance(entry)[1]:
         yield f'found compare = "{compare}" with a tolerance', "none: the value itself is the bound"

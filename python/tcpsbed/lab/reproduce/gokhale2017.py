@@ -29,7 +29,7 @@ STREAMS = {"C1, 260": (0.5, 6.5, 260.0), "C2, 90": (2.5, 6.5, 90.0), "C3, 50": (
 LIMIT_MS = 30.0
 """Haptic delay that quality of service allows. (Gokhale 2017)"""
 FLUID = "10 B"
-"""Cross packets so small that together they are nearly a fluid, which is what the bounds are derived for."""
+"""Size of cross packets so small that the cross traffic is nearly a fluid; the bounds are derived for a fluid."""
 STILL = ("traffic.vbr.vary='constant'",)
 """Cross traffic whose variable part does not vary: that of the bounds and of the reference simulation."""
 MEDIA = ("haptic", "audio", "video")
@@ -206,7 +206,7 @@ def reports(study: Study) -> None:
 
 
 def phases(study: Study) -> None:
-    """Five phases of cross traffic: the published rule by its limit, the guarded one by the reference simulation."""
+    """Five phases of cross traffic: the published rule against its limit, the guarded one against the reference model."""
     cases = {
         name: Case(name, scenario="dumbbell-phases", duration_s=9.0, settings=settings)
         for name, settings in ((PUBLISHED, ()), (GUARDED, STILL))

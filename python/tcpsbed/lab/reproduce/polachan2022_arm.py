@@ -55,7 +55,7 @@ STALLED_N_M, SLOPE_STEPS, STEP_DEG = 1.2, 32, 0.29
 LEAST_MS = 1e-3
 """Left end of the bars of parts; differences of medians may be less than that."""
 PARTS = ("ms-com", "ms-com -> srv", "srv", "srv -> ss-com", "ss-com", UART, "ss-embsys")
-"""What lies between one point and the next; the arm comes behind them."""
+"""Components and links on the path of a command, in order; the arm follows the last."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ PERIOD_US = 851
 
 @dataclass(frozen=True)
 class Buffered:
-    """Mean delay in ms with its interval, and what was lost in percent of commands and kept of the background."""
+    """Commands: mean delay in ms with its interval, and loss in %. Background: share that was delivered, in %."""
 
     mean: Interval
     loss: float

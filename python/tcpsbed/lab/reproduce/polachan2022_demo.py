@@ -48,7 +48,7 @@ BELT_M_S = 0.05
 
 @dataclass(frozen=True)
 class Demonstration:
-    """Flows by name with delivered, lost and mean delay in ms; over time gripper, both wings, object and motor."""
+    """A run: per flow the samples delivered and lost and the mean delay in ms; over time gripper, wings, object, motor."""
 
     flows: dict[str, dict[str, Any]]
     t_s: Floats

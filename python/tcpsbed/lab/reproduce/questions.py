@@ -171,7 +171,7 @@ def asymmetric(study: Study) -> None:
 
 
 def lte(study: Study) -> None:
-    """The bottleneck as opportunities to deliver that were recorded on LTE."""
+    """The bottleneck follows delivery traces (times of transmission opportunities) that were recorded on LTE."""
     transports = ("no-merge", "fixed-k", "dpm-g", "dpm-q")
     up, down = (TRACES / f"Verizon-LTE-short.{way}" for way in ("up", "down"))
     if not (up.exists() and down.exists()):

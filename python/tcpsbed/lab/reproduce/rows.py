@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 from tcpsbed.lab.reproduce.expected import Expected
 
 NOTHING = "no number came out: the runs measured nothing that it is made of"
-"""Why a row has no value of ours where a mean or a median had nothing to be of."""
+"""Why a row has no value of ours if there were no numbers to take a mean or a median of."""
 
 UNEXPLAINED = "missed, unexplained"
-"""The verdict of a row that is not as expected: outside its tolerance, and off by what no reason is known for."""
+"""The verdict of a row that is outside its tolerance by an amount for which no reason is known."""
 
 VERDICTS = {
     "reproduced": "outcomes within the tolerance of a published value",
     "refuted": (
-        "outside its tolerance, and impossible as stated: by the work's own figures, or for every choice of ours"
+        "outside its tolerance, and impossible as stated: contradicted by the work itself, by arithmetic, or by a "
+        "measurement that depends on no choice of ours"
     ),
     "not reproduced": (
         "outside the tolerance of a published value: our model, machine or data differ, or the work says too little"

@@ -39,7 +39,7 @@ QUANTITY = re.compile(r"([\d.]+) ?([a-zA-Z/%]+)")
 
 
 def _quantities(value: Any, key: str) -> Iterator[tuple[tuple[float, str], str]]:
-    """Values that are not 0 and have units, in a tree of tables; with their keys."""
+    """The values above 0 with a unit in a tree of tables, each with its key."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _quantities(inner, f"{key}.{name}" if key else name)
@@ -51,7 +51,7 @@ def _quantities(value: Any, key: str) -> Iterator[tuple[tuple[float, str], str]]
 
 
 def named(case: object) -> str:
-    """A case in words: its values, without what Python writes around them."""
+    """A case in words: its values, without the names, brackets and quotes of Python."""
     if is_dataclass(case) and not isinstance(case, type):
         case = astuple(case)
     if isinstance(case, tuple | list):

@@ -22,7 +22,7 @@ SCALES = {
     "overall": "The experience as a whole: compared with the reference, the degradation is …",
 }
 """What is rated, with the question. [Gokhale 2017]"""
-# [Gokhale 2017] 5 imperceptible to 1 very annoying, as ITU-T P.800 and P.910 word it
+# [Gokhale 2017] 5 imperceptible to 1 very annoying, in the words of ITU-T P.910
 GRADES = {
     5: "imperceptible",
     4: "perceptible, but not annoying",
@@ -53,7 +53,7 @@ class Rating:
     glass_ms: float | None = None
     """Median from camera to display."""
     disturbances: int = 0
-    """What ought to be checked before the run is trusted: entries in its summary."""
+    """Number of disturbances in the summary of the run, to be checked before its result is trusted."""
     away: int = 0
     """How often the browser went away meanwhile."""
 

@@ -121,7 +121,9 @@ def _work_us(book: Book, instance: Instance) -> int:
 
 def _attached(book: Book, key: Key, model: Board) -> dict[str, Any]:
     if model.line is not None and model.firmware is not None:
-        found = "found both line (a connected board) and firmware (a started one)"
+        found = (
+            "found both line (a board that is already connected) and firmware (a board that tcpsbed starts)"
+        )
         raise book.scenario.error((*key, "firmware"), found, "line or firmware, not both")
     if model.line is not None:
         return {"kind": "port", "path": str((book.scenario.folder / model.line).resolve())}

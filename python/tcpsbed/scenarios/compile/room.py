@@ -19,12 +19,12 @@ Found = Mapping[str, Any]
 
 
 def warnings(plan: Found) -> list[str]:
-    """What a run would do other than its user may think, a sentence each."""
+    """What may surprise the user about the planned run, a sentence each."""
     return [*_queues(plan), *_lines(plan)] if plan["network"]["links"] else []
 
 
 def _lines(plan: Found) -> Iterator[str]:
-    """Links to whose rate cross traffic of a set rate is too much, alone and all at once."""
+    """Links whose rate is too low for their cross traffic of a set rate: for one entry alone, or for all together."""
     offered: dict[int, list[Found]] = {}
     sources = [one for one in plan["network"]["traffic"] if one["model"].get("rate_bps")]
     pairs = list(dict.fromkeys((one["from"], one["to"]) for one in sources))

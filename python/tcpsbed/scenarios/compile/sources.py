@@ -86,7 +86,7 @@ class Sources:
         return {"kind": "robot"}
 
     def _check_sensed(self, way: Way) -> None:
-        """Refuses a size of a sample that what the robot senses cannot have: it is the most that is taken of it."""
+        """Refuses a sample size that holds no whole number of sensed values; the size is the most of them that are sent."""
         size, unit = self._given(way), _BYTES.get(codec(way.model))
         if size is None or unit is None:
             return

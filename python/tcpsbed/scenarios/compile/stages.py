@@ -242,7 +242,7 @@ class Stages:
         }
 
     def _calibrated(self, instance: Instance, steps: list[Step]) -> list[Step]:
-        """The steps with measured costs where none are given; what else was measured at a component is work there."""
+        """The steps; those without a cost get the measured one. Other measured cost at the component is a step `work`."""
         costs = {kind: self.book.calibration.get(f"{instance.id}.{kind}") for kind in _ORDER}
         kinds = [step["kind"] for step in steps]
         if costs["work"] and "work" not in kinds:

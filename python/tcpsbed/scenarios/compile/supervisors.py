@@ -41,7 +41,7 @@ _WAITS = {"fixed": "delay_ns", "hold": "period_ns", "overwrite": "longest_ns", "
 
 
 def rank(hook: Hook, way: Way, order: Sequence[str]) -> float:
-    """When a hook runs at its component: by its kind, and a supervisor behind all that make values for what it guards."""
+    """When a hook runs at its component: in the order of kinds, and a supervisor after every hook that changes values."""
     return order.index(_LAST[way.model.direction]) + 0.5 if hook.run == SUPERVISOR else order.index(hook.kind)
 
 
@@ -104,7 +104,7 @@ class Guards:
         self._taken[way.number].append(spent)
 
     def refuse_late(self) -> None:
-        """The error of a supervisor whose robot could hold too late, because of the stages between the two."""
+        """Raises an error if the stages between a supervisor and its robot could make the robot hold too late."""
         for way in self._book.ways:
             for at in self._behind.get(way.number, ([], []))[1]:
                 if at.model.board is not None and isinstance(at.model.cost, Chosen):
@@ -242,7 +242,7 @@ def _hold_ms(hook: Hook) -> Any:
 
 
 def _waits(way: Way, period_ns: int) -> list[tuple[str, int | None, int | None]]:
-    """What a sample waits in the playout of a flow to which one comes every `period_ns`."""
+    """The longest time that a sample may wait in the playout of a flow whose samples arrive every `period_ns`."""
     policy = way.model.playout
     if policy is None:
         return []

@@ -165,13 +165,13 @@ class Node(Table):
     """Error of its clock, in virtual time and on a real clock; absent: no error."""
     interrupts: Interrupts | None = None
     """Interrupt coalescing of its network card (virtual time only), known as rx-frames and rx-usecs of `ethtool -C`.
-    Only at an interrupt does the kernel have the datagrams. Background traffic ends inside the network and interrupts
-    no node; absent: each arrival interrupts.
+    The kernel receives datagrams at interrupts only. Background traffic ends inside the network and causes no interrupt;
+    absent: each arrival causes an interrupt.
     """
     at: Annotated[str, Called("router")] | None = None
     """Router at the other end of its access link."""
     link: LinkSettings | None = None
-    """Settings of the access link. The name of this link is `NODE-ROUTER`; absent: infinitely fast."""
+    """Settings of the access link, which has the name `NODE-ROUTER`; absent: no limit of rate and no delay."""
 
 
 class Host(Table):

@@ -282,3 +282,12 @@ def test_slices_and_service_rows_have_a_budget_and_an_error_rate():
     for name, (budget_ms, loss) in at.items():
         assert passed(name, haptic=flow(budget_ms, loss=loss)) == [True, True], name
         assert passed(name, haptic=flow(1.01 * budget_ms, loss=1.01 * loss)) == [False, False], name
+
+
+def test_a_flow_of_which_nothing_comes_keeps_no_limit_of_loss_or_jitter(shipped_scenarios):
+    for seconds in (1, 2):
+        cut = [f'duration="{seconds} s"', 'links.l1.loss="100 %"', 'warmup="0 s"']
+        run = tcpsbed.run(shipped_scenarios / "quickstart.toml", set=cut, out=None)
+        assert run.flows["haptic"]["delivered"] == 0
+        verdicts = {one.metric: one for one in check.check(run.summary, profile.load("telehaptics"))}
+        assert not verdicts["jitter_ms.step.max"].passed and not verdicts["loss"].passed, seconds

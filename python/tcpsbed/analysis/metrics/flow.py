@@ -104,7 +104,8 @@ FLOW = (
     Metric("jitter_ms", "every quantity that the literature calls jitter, each under its own name."
         " Samples that arrive at one instant came in one packet, represented by the"
         " first of them",
-        of=lambda flow: {**flow["jitter"], "pdv_ns": flow["pdv_ns"]}, parts=JITTERS, table=JITTER),
+        of=lambda flow: {**flow["jitter"], "pdv_ns": flow["pdv_ns"]} if flow["delay_ns"] else None,
+        parts=JITTERS, table=JITTER),
     spread("ipdv_ms", "distribution of the delay of a sample minus that of the one sent before it, both"
         " delivered (RFC 3393)", label="IPDV", shown=("p50", "p99"), brief=(), table=JITTER),
     spread("interarrival_ms", "distribution of the time between packets", label="time between arrivals",

@@ -127,6 +127,15 @@ def test_what_was_whole_before_the_round_of_the_kill_stays_as_it_was(dead: Path,
     assert marker.foreign(made) is None and not (made / marker.AGAIN).exists()
 
 
+def test_a_run_that_was_killed_while_it_was_summed_up_is_summed_up(dead: Path, finished: Path) -> None:
+    memory.sweep()
+    (dead / "node0.0.ring.rows").unlink()
+    for name in ("records.bin", "result.json", "summary.json"):
+        shutil.copy(finished / name, dead)
+    made = recovery.recovered(dead)
+    assert (made / "series.json").is_file() and (made / "samples.parquet").is_file()
+
+
 def test_in_a_folder_without_a_marker_nothing_is_removed(dead: Path, finished: Path) -> None:
     memory.sweep()
     (dead / ".tcpsbed").unlink()

@@ -225,7 +225,7 @@ def test_a_run_of_its_own_scenario_into_its_own_folder_is_refused(tmp_path: Path
 
 
 def test_two_runs_in_one_folder(tmp_path: Path) -> None:
-    file = scenario(tmp_path, 'name = "short"\nduration = "10 s"\ntakes_s = 4.0\n')
+    file = scenario(tmp_path, 'name = "short"\nduration = "10 s"\ntakes_s = 8.0\n')
     first = start(tmp_path, "run", str(file), "--out", "a", "-q")
     while not list(tmp_path.glob("a.unfinished-*")):
         time.sleep(0.02)

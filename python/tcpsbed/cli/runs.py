@@ -151,11 +151,12 @@ def report(folder: Folder, force: Force = False) -> None:
 
 def _recovered(folder: Path) -> str:
     """What was made of an interrupted run."""
+    from tcpsbed.runs.recovery import WHY
+
     summary = open_folder(folder).summary
     rows, ran, asked = count(summary["records"]["rows"]), summary["ran_s"], summary["duration_s"]
-    return (
-        f"recovered {rows} rows, {seconds(ran)} of {seconds(asked)}, as {folder}; it is marked as incomplete"
-    )
+    marked = "; it is marked as incomplete" if WHY in summary["errors"] else ""
+    return f"recovered {rows} rows, {seconds(ran)} of {seconds(asked)}, as {folder}{marked}"
 
 
 def export(

@@ -61,7 +61,8 @@ def recover(run: Path) -> None:
 
     with memory.rescued(run):
         parts, captures = (sorted(found for name in names for found in run.glob(name)) for names in PARTS)
-        if not parts and (run / "result.json").is_file() and (run / "summary.json").is_file():
+        summed_up = (run / "result.json").is_file() and (run / "summary.json").is_file()
+        if not parts and summed_up and ((run / marker.AGAIN).is_dir() or (run / "series.json").is_file()):
             return  # it died after that, with the next one of several
         rows, sha256 = _rows(run, parts)
         if rows == 0:

@@ -17,6 +17,8 @@ from tcpsbed.studio.sinks import openmetrics
 
 EVERY_NS, WHOLE_NS = 50_000_000, 1 << 62
 PERIODIC = ("edge-placement", "predictive-display", "polachan-demo", "dumbbell-dpm", "lte-access", "two-ways")
+HEAVY = ("predictive-display", "polachan-demo")
+"""With pictures or physics, of which a second takes one."""
 MOVES = ['duration="4 s"', "measure.signals=['tactile-teleoperator.sense']"]
 HERE = Path(__file__).parent
 
@@ -41,7 +43,9 @@ def same(totals: dict[str, Any], summary: dict[str, Any]) -> None:
     assert totals["mean_ms"] == (None if mean_ms is None else pytest.approx(mean_ms, rel=1e-9))
 
 
-@pytest.mark.parametrize("name", PERIODIC)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in HEAVY else ()) for name in PERIODIC]
+)
 def test_at_the_end_the_totals_are_those_of_the_summary(
     shipped_scenarios: Path, tmp_path: Path, name: str
 ) -> None:
@@ -55,7 +59,7 @@ def test_at_the_end_the_totals_are_those_of_the_summary(
             same(totals.told(), flow)
 
 
-@pytest.mark.parametrize("every_ns", [EVERY_NS, WHOLE_NS])
+@pytest.mark.parametrize("every_ns", [pytest.param(EVERY_NS, marks=pytest.mark.slow), WHOLE_NS])
 def test_a_run_that_is_longer_than_the_window_loses_none(
     shipped_scenarios: Path, tmp_path: Path, every_ns: int
 ) -> None:

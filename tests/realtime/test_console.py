@@ -176,10 +176,11 @@ def lets_go(page: Any) -> None:
 
 NOTE_MARKS = """() => {
   window.marks = [];
-  const said = send;
-  send = (message) => {
+  const said = WebSocket.prototype.send;
+  WebSocket.prototype.send = function (text) {
+    const message = typeof text === "string" ? JSON.parse(text) : {};
     if (message.k === "mark") marks.push(message.p[0]);
-    said(message);
+    said.call(this, text);
   };
 }"""
 
@@ -207,12 +208,14 @@ def marks_nothing(page: Any) -> None:
     """A pointer that the system takes away, and another button with Shift, mark nothing."""
     page.keyboard.down("Shift")
     page.mouse.down()
-    page.wait_for_function("marking !== null && !$('mark').hidden", timeout=30_000)
-    page.evaluate("stage.dispatchEvent(new PointerEvent('pointercancel'))")
-    assert page.evaluate("marking === null && $('mark').hidden && hand.button === 0")
+    page.wait_for_function("seen.marking !== null && !document.getElementById('mark').hidden", timeout=30_000)
+    page.evaluate("document.getElementById('stage').dispatchEvent(new PointerEvent('pointercancel'))")
+    assert page.evaluate(
+        "seen.marking === null && document.getElementById('mark').hidden && hand.button === 0"
+    )
     page.mouse.up()
     page.mouse.down(button="right")
-    assert page.evaluate("marking === null && $('mark').hidden")
+    assert page.evaluate("seen.marking === null && document.getElementById('mark').hidden")
     page.mouse.up(button="right")
     page.keyboard.up("Shift")
     assert page.evaluate("marks.length") == 1

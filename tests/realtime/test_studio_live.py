@@ -60,7 +60,7 @@ class Watched:
 
     def ended(self) -> dict[str, Any]:
         assert self.process.stdout is not None
-        assert self.process.stdout.readline().startswith("report: ")
+        assert any(line.startswith("report: ") for line in self.process.stdout)  # behind the tables
         summary: dict[str, Any] = json.loads((self.out / "summary.json").read_text())
         return summary
 

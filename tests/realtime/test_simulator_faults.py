@@ -72,6 +72,8 @@ def test_ns3_that_ends_on_the_clock_ends_the_run_and_the_follower_holds(over_ns3
         "the run's end led to it, and no old command"
     )
     assert 0 < last["time"] - END_S * 1e9 < 1e9
+    [died] = over_ns3.rows("died")
+    assert 0 <= last["time"] - died["time"] < 1e9, "the row is there before the follower holds"
     assert over_ns3.steps().max() <= STEP
 
 

@@ -151,7 +151,7 @@ numbered! {
         Told = 43, "told" at Nowhere;
         /// Congestion control allows another rate from now on, of all flows of the sender. `value` bit/s.
         Allowed = 44, "allowed" at Nowhere;
-        /// What a component works with (its robot, a worker, another program) has died: the run ends. `point` the component.
+        /// What a component works with (its robot, a worker, another program) has died: the run ends. `point` the component, or `NONE` of the network simulator.
         Died = 45, "died" at Component;
         /// A packet of a sample came to a link, at `time`, which may lie before that of rows before it. `value` how long it waited
         /// for the line, `size` how many nanoseconds it took to be put on the line, `detail` 1 if these were more than fit there,

@@ -77,14 +77,14 @@ impl Plan {
         let stage = flow.path.iter().find(periodic).filter(|_| matches!(flow.sink, SinkPlan::Verify));
         stage.map_or(Ok(()), |v| {
             Err(RunError::config(format!(
-                "flows.{}.sink: verify compares with the source's samples, and the periodic stage at {} makes its \
-                 own; allowed: count, robot",
+                "flows.{}.sink: verify compares what arrives with the source's samples, but the periodic stage at {} \
+                 makes samples of its own; allowed: count, robot",
                 flow.name, self.components[v.component].name
             )))
         })
     }
 
-    /// A board stands between two components and runs its firmware, no code of ours.
+    /// A board is between two components and runs its firmware; it has no hooks.
     fn check_boards(&self, flow: &FlowPlan) -> Result<(), RunError> {
         let board = |v: &VisitPlan| self.components[v.component].board.is_some();
         let ends = [flow.path.first(), flow.path.last()];
@@ -94,7 +94,7 @@ impl Plan {
         };
         flow.path.iter().find(misplaced).map_or(Ok(()), |v| {
             Err(RunError::config(format!(
-                "flows.{}: the board {} must stand between two components and have no code",
+                "flows.{}: the board {} must be between two components and have no hooks",
                 flow.name, self.components[v.component].name
             )))
         })

@@ -55,7 +55,7 @@ const LAST: usize = 3;
 /// In what every process says that code forked and gave back.
 pub const FORKED: &CStr = c"forked returned";
 const FORKED_REMEDY: &CStr =
-    c" from the call, and ends here: end it in that code, as with os._exit(0); the run continues\n";
+    c" from the call and was stopped; end it in that code, for example with os._exit(0); the run continues\n";
 const EXITED: &CStr =
     c" ended the process with exit(): report a failure by the return value of the hook, or by an exception\n";
 const STACK_BYTES: usize = 1 << 16;

@@ -2,8 +2,8 @@
 //! predictive display.
 //!
 //! ```text
-//! in     decoded pictures, 3 bytes a pixel     other   where the tool is, as it is known here now, and the force
-//! live   as it came
+//! in     decoded pictures, 3 bytes a pixel     other   the newest known position of the tool, and the force
+//! live   as it arrived
 //! stale  the last picture, older than `stale_ms`, every period: moved by `pixels` for each unit that the tool has moved
 //!        since it was taken; or, with `tool`, as it was, with the tool drawn where it must be now (a ring) beside where
 //!        it was then
@@ -41,11 +41,11 @@ params! {
         width: usize = Count, "640", 1.0..=65_535.0, "pixels in a row of a picture, of one eye";
         height: usize = Count, "480", 1.0..=65_535.0, "rows of a picture";
         eyes: usize = Count, "1", 1.0..=2.0, "2 for pictures of two eyes side by side";
-        position: Vec<usize> = List(&Count), "[]", NOT_NEGATIVE, "which values of the other flows are the tool's position";
+        position: Vec<usize> = List(&Count), "[]", NOT_NEGATIVE, "numbers of the values of the other flows that are the tool's position";
         pixels: Vec<[f64; 2]> = List(&Array(2, &Number)), "[]", ANY, "for each of them, pixels to the right and down per unit, of the picture or the tool in it";
         tool: Option<[f64; 2]> = Array(2, &Number), ABSENT, ANY, "pixel of the tool at position zero; without it the picture moves";
-        force: Vec<usize> = List(&Count), "[]", NOT_NEGATIVE, "which values are the force, in N";
-        mark: Option<usize> = Count, ABSENT, NOT_NEGATIVE, "which value marks, above 0.5, predicted force and position";
+        force: Vec<usize> = List(&Count), "[]", NOT_NEGATIVE, "numbers of the values that are the force, in N";
+        mark: Option<usize> = Count, ABSENT, NOT_NEGATIVE, "number of the value that says, when above 0.5, that force and position are predicted";
         stale_ms: f64 = Number, "100", POSITIVE, "age from which a picture counts as stale, in ms";
     }
 }

@@ -25,7 +25,7 @@ params! {
     /// Of flows.
     pub struct Limits {
         flow_limits: BTreeMap<String, u64> = Table(&Packets), "{}", 0.0..=4_294_967_295.0,
-            "most packets that may wait, by flow, such as `kinematic` or `\"traffic.cbr\"`";
+            "largest number of waiting packets of each named flow, such as `kinematic` or, for background traffic, `\"traffic.cbr\"`";
     }
 }
 

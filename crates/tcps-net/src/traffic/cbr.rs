@@ -10,7 +10,7 @@ use tcps_core::{
 params! {
     /// Of packets of one size.
     pub struct Packets {
-        rate_bps: f64 = Bps, GIVEN, RATE, "rate on the wire, in each direction or between each pair (of `poisson` and `vbr` the mean)";
+        rate_bps: f64 = Bps, GIVEN, RATE, "rate on the wire, in each direction or between each pair (for `poisson` and `vbr` the mean rate)";
         packet_bytes: u32 = Bytes, "500 B", 1.0..=65535.0, "size of a packet on the wire (the mean if sizes vary)";
     }
 }

@@ -146,8 +146,8 @@ pub(super) fn check(spec: &Spec) -> Result<(), RunError> {
     }
     for cell in &spec.cells {
         if spec.answers == Answers::Commands && cell.jitter.is_some() && !spec.plant.0.is_static() {
-            let found = "a plant with a memory that answers commands, at delays that vary";
-            return fail(format!("{found}; allowed: answers at its own ticks, or no jitter"));
+            let found = "a plant with memory cannot answer commands whose delay varies";
+            return fail(format!("{found}; allowed: a plant that answers at its own ticks, or no jitter"));
         }
         if !positive(cell.period_ms) || spec.duration_ms / cell.period_ms > MOST_TICKS {
             return fail(format!("period {} ms in a run of {} ms", cell.period_ms, spec.duration_ms));

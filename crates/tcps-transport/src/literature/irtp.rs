@@ -43,7 +43,7 @@ params! {
 pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 4,
     name: "irtp",
-    doc: "retransmits key samples; others leave at the rate window over round trip, which a loss halves (after Ping 2005)",
+    doc: "retransmits key samples; sends the others at a rate of one window per round-trip time, and halves it after a loss (after Ping 2005)",
     params: &[Mtu::TABLE, Overhead::TABLE, Keys::TABLE, Given::TABLE],
     draws: Draws::No,
     make: Transport::of(|params, side, ctx| Ok(Box::new(Irtp::from_params(params, side, ctx)?))),

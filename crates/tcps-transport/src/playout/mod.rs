@@ -36,12 +36,12 @@ const LONG: RangeInclusive<f64> = 1e5..=60e9;
 params! {
     struct Held {
         period_ns: Time = Ns, "1 ms", PERIOD, "time between ticks";
-        display: String = Choice(&["replay", "burst"]), "replay", ANY, "what is shown of samples that arrived together: one per tick, or the newest";
+        display: String = Choice(&["replay", "burst"]), "replay", ANY, "samples that arrived together: `replay` shows one per tick, `burst` only the newest";
     }
 }
 params! {
     struct Late {
-        delay_ns: Time = Ns, "20 ms", 0.0..=10e9, "from a sample's origin to its display";
+        delay_ns: Time = Ns, "20 ms", 0.0..=10e9, "time from a sample's origin to its display";
     }
 }
 params! {
@@ -52,14 +52,14 @@ params! {
 params! {
     struct Measured {
         percentile: f64 = Number, "99", 0.0..=100.0, "percentile of delays, in percent";
-        window_ns: Time = Ns, "2 s", 1e6..=3.6e12, "time window of delays";
+        window_ns: Time = Ns, "2 s", 1e6..=3.6e12, "time over which delays count";
     }
 }
 params! {
     struct Monitored {
-        threshold: u32 = Count, "150", 1.0..=1e6, "periods after which a queue is shortened: T of QM(T, L)";
-        length: Option<u32> = Count, ABSENT, 1.0..=1000.0, "queue length from which it is shortened: L; default `2`, with `base` `3`";
-        base: Option<u32> = Count, ABSENT, 1.0..=1e6, "threshold of a queue of `length` samples, in periods; longer queues have lower ones (`factor`)";
+        threshold: u32 = Count, "150", 1.0..=1e6, "periods for which a queue must be long before it is shortened: T of QM(T, L)";
+        length: Option<u32> = Count, ABSENT, 1.0..=1000.0, "queue length, in samples, that counts as long: L; default `2`, or `3` if `base` is given";
+        base: Option<u32> = Count, ABSENT, 1.0..=1e6, "`threshold` of a queue of `length` samples, in periods; `factor` lowers it for longer queues";
         factor: f64 = Number, "2", 1.0..=1000.0, "with `base`: the threshold is divided by this for each further sample in the queue";
         drop: String = Choice(&["arriving", "oldest"]), "arriving", ANY, "which sample is dropped";
     }
@@ -72,12 +72,12 @@ params! {
 }
 params! {
     struct Taken {
-        period_ns: Time = Ns, "20 ms", LONG, "time of the device per sample";
+        period_ns: Time = Ns, "20 ms", LONG, "time that the device needs for a sample";
     }
 }
 params! {
     struct Key {
-        key: Option<usize> = Count, ABSENT, 0.0..=255.0, "number of the value, or byte, that identifies what a sample replaces";
+        key: Option<usize> = Count, ABSENT, 0.0..=255.0, "number of the value, or byte, by which samples are compared: a newer sample replaces a waiting one with the same value";
     }
 }
 
@@ -96,7 +96,7 @@ static POLICIES: [Entry<Make>; 7] = [
     entry(
         0,
         "hold",
-        "at each tick the newest sample, or the next of those that arrived together",
+        "a sample at each tick: the newest, or the next of several that arrived together",
         &[Held::TABLE],
         |p| {
             let Held { period_ns, display } = p.read()?;
@@ -107,7 +107,7 @@ static POLICIES: [Entry<Make>; 7] = [
         let Late { delay_ns } = p.read()?;
         Ok(Box::new(schedule::Schedule::new(schedule::Fixed { delay_ns }, 0)))
     }),
-    entry(2, "ramjee", "at a delay set by mean and variation (Ramjee 1994)", &[Updated::TABLE], |p| {
+    entry(2, "ramjee", "at a delay that follows the mean and the variation of delays (Ramjee 1994)", &[Updated::TABLE], |p| {
         let Updated { update_ns } = p.read()?;
         Ok(Box::new(schedule::Schedule::new(ramjee::Ramjee::default(), update_ns)))
     }),
@@ -124,20 +124,20 @@ static POLICIES: [Entry<Make>; 7] = [
     entry(
         4,
         "queue",
-        "one per period, from a queue that monitoring keeps short (Hudson 2001)",
+        "a sample per period, from a queue that monitoring keeps short (Hudson 2001)",
         &[Monitored::TABLE, Bounds::TABLE],
         |p| {
             let given: Monitored = p.read()?;
             Ok(Box::new(queue::Queue::new(table(&given), given.drop == "oldest", bounds(p)?)))
         },
     ),
-    entry(5, "overwrite", "one per period, from a queue of one", &[Bounds::TABLE], |p| {
+    entry(5, "overwrite", "a sample per period, from a queue of one sample", &[Bounds::TABLE], |p| {
         Ok(Box::new(queue::Queue::overwriting(bounds(p)?)))
     }),
     entry(
         6,
         "updateable",
-        "as fast as the device accepts; a newer sample replaces a waiting one with its key",
+        "as fast as the device accepts samples; a newer sample replaces a waiting one with the same key",
         &[Taken::TABLE, Key::TABLE],
         |p| {
             let (Taken { period_ns }, Key { .. }) = (p.read()?, p.read()?);

@@ -37,6 +37,8 @@ pub(super) struct ScenarioHost<'a> {
     events: Events,
     probe_at: Time,
     errors: Vec<String>,
+    /// Whether the row says that the network has died.
+    died: bool,
     transits: Transits,
 }
 
@@ -45,7 +47,7 @@ impl<'a> ScenarioHost<'a> {
     pub fn new(plan: &'a Plan, ring: Producer, stop: &'a AtomicBool, steering: Receiver<Value>) -> Self {
         let probe_at = if plan.queue_probe_ns.is_some() { 0 } else { NEVER };
         let (events, transits) = (Events::new(plan), Transits::new(plan));
-        Self { plan, ring, stop, steering, events, probe_at, errors: Vec::new(), transits }
+        Self { plan, ring, stop, steering, events, probe_at, errors: Vec::new(), died: false, transits }
     }
 
     fn apply(&mut self, number: u32, event: &EventPlan, b: &mut Between<'_>) {
@@ -69,6 +71,11 @@ impl<'a> ScenarioHost<'a> {
         self.ring.push(&Record { index: number, ..Record::new(b.now, Kind::Event) });
     }
 
+    /// The emulator's number comes after those of the nodes.
+    fn own_number(&self) -> NodeId {
+        NodeId(self.plan.nodes.len() as u16)
+    }
+
     fn probe_queues(&mut self, now: Time, network: &mut Carrier) {
         for link in network_rows::queued_links(self.plan) {
             let found = network.queue(now, link);
@@ -82,9 +89,13 @@ impl<'a> ScenarioHost<'a> {
 impl EngineHost for ScenarioHost<'_> {
     fn goes_on(&mut self, now: Time, network: &Layers) -> bool {
         self.ring.beat();
-        !self.stop.load(Ordering::Relaxed)
+        let died = network.failure().is_some();
+        if died && !std::mem::replace(&mut self.died, died) {
+            self.ring.push(&Record { node: self.own_number(), ..Record::new(now, Kind::Died) });
+        }
+        !died
+            && !self.stop.load(Ordering::Relaxed)
             && now < self.plan.duration_ns + DRAIN_NS
-            && network.failure().is_none()
     }
 
     fn next(&self) -> Time {
@@ -128,9 +139,7 @@ impl EngineHost for ScenarioHost<'_> {
     }
 
     fn gap(&mut self, now: Time, late: Time) {
-        // The emulator comes after the nodes.
-        let node = NodeId(self.plan.nodes.len() as u16);
-        self.ring.push(&Record { value: late, node, ..Record::new(now, Kind::Gap) });
+        self.ring.push(&Record { value: late, node: self.own_number(), ..Record::new(now, Kind::Gap) });
     }
 }
 

@@ -25,6 +25,8 @@ def test_events_change_links_flows_traffic_and_components(plan):
         '[[events]]\nat = "2 s"\ntraffic = "cbr"\nrunning = false\n'
         '[[events]]\nat = "4 s"\ncomponent = "ss-com"\nalive = false\nname = "crash"\n'
         '[[events]]\nat = "5 s"\nlink = "l1.backward"\nup = false\n'
+        '[[events]]\nat = "6 s"\nlink = "l1"\nqueue = "9 packets"\n'
+        'jitter = { kind = "exponential", mean = "2 ms" }\n'
     )
     found = plan(text)["events"]
     assert [event["name"] for event in found] == [
@@ -33,11 +35,15 @@ def test_events_change_links_flows_traffic_and_components(plan):
         "reroute",
         "crash",
         "link l1.backward down",
+        "link l1 jitter exponential queue 9 packets",
     ]
     assert found[0]["action"] == {"kind": "link", "links": [0, 1], "rate_bps": 1e6, "loss": 0.02}
     assert found[1]["action"] == {"kind": "traffic", "traffic": [0, 1], "running": False}
     assert found[3]["action"] == {"kind": "component", "component": 1, "alive": False}
     assert found[4]["action"]["links"] == [1]
+    law = {"kind": "exponential", "mean_ns": 2e6, "shift_ns": 0}
+    assert found[5]["action"]["jitter"] == {"delay": law, "reorder": False}
+    assert found[5]["action"]["limit_packets"] == 9
 
 
 def test_an_event_puts_clocks_forward_or_back(plan):

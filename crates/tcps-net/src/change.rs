@@ -11,6 +11,7 @@ use crate::{
     own::NoCode,
     packet::{InFlight, Spent},
     passage::Passage,
+    queue::Limit,
     topology::Routes,
 };
 use tcps_core::{ids::LinkId, time::Time};
@@ -22,7 +23,7 @@ impl Network {
     pub fn change_link(&mut self, now: Time, link: LinkId, change: &LinkChange) -> Result<(), NetError> {
         self.check_link(link, change)?;
         let l = link.index();
-        if *change == LinkChange::default() {
+        if change.is_none() {
             return Ok(());
         }
         let served = match self.links[l].mode {
@@ -33,9 +34,9 @@ impl Network {
         if let Some(served) = served {
             self.take_back(now, Some((l, served)));
         }
-        self.apply(l, change);
+        let applied = self.apply(l, change);
         self.serve_link(l, now);
-        Ok(())
+        applied
     }
 
     /// Whether [`change_link`](Self::change_link) would take a change; why not.
@@ -52,7 +53,7 @@ impl Network {
         self.take_back(now, None);
     }
 
-    fn apply(&mut self, l: usize, change: &LinkChange) {
+    fn apply(&mut self, l: usize, change: &LinkChange) -> Result<(), NetError> {
         let link = &mut self.links[l];
         link.rate_bps = change.rate_bps.unwrap_or(link.rate_bps);
         link.delay_ns = change.delay_ns.unwrap_or(link.delay_ns);
@@ -60,10 +61,17 @@ impl Network {
         let rate_bps = link.rate_bps;
         if let Some(served) = link.served() {
             served.queue.set_rate(rate_bps);
+            if change.has_limit() {
+                served.queue.set_limit(Limit::of(change.limit_bytes, change.limit_packets));
+            }
             if let Some(p) = change.loss {
                 served.line.set_loss(p);
             }
+            if let Some(jitter) = &change.jitter {
+                served.line.set_jitter(jitter)?;
+            }
         }
+        Ok(())
     }
 
     /// Undoes all folding and, if given, puts the served part of a changed link in its place; then folds what can be folded.

@@ -293,5 +293,7 @@ pub(crate) fn change(link: &LinkSpec, change: &LinkChange) -> Result<(), NetErro
         at.need(!traced, "rate_bps", Unit::Bps.shown(bps), allowed)?;
     }
     change.delay_ns.map_or(Ok(()), |d| at.span("delay_ns", d))?;
+    let code = change.jitter.as_ref().is_some_and(|j| j.delay.code().is_some());
+    at.need(!code, "jitter", "code of your own", "a built-in delay model: code is loaded at the start only")?;
     change.loss.map_or(Ok(()), |p| at.probability("loss", p))
 }

@@ -5,11 +5,11 @@ use crate::{
     error::NetError,
     jitter::Jitter,
     loss::{self, RandomLoss},
-    own::{ForeignCode, OwnLoss},
+    own::{ForeignCode, NoCode, OwnLoss},
     packet::{InFlight, Packet},
 };
 use tcps_core::{model::LossModel, record::DropReason, seed::Stream, time::Time};
-use tcps_plan::net::LinkSpec;
+use tcps_plan::net::{JitterSpec, LinkSpec};
 
 /// What became of a packet that started.
 pub(crate) struct Departure {
@@ -32,6 +32,8 @@ pub(crate) struct LinkLine {
     /// That of the user's, in place of it.
     own: Option<OwnLoss>,
     jitter: Option<Jitter>,
+    /// What code of the user's did wrong before another jitter took its place.
+    failed: Option<String>,
     /// Retransmissions of a radio link, and what a packet takes there besides its wait.
     harq: Option<Harq>,
     radio_ns: Time,
@@ -42,7 +44,7 @@ pub(crate) struct LinkLine {
     pub last_arrival: Time,
     name: String,
     seed: u64,
-    loss_changes: u32,
+    changes: u32,
 }
 
 impl LinkLine {
@@ -63,30 +65,43 @@ impl LinkLine {
             loss: loss.transpose().map_err(fault)?,
             own,
             jitter: jitter.transpose().map_err(unloaded("jitter"))?,
+            failed: None,
             harq: Harq::of(spec, seed),
             radio_ns: spec.radio.as_ref().and_then(|r| r.nr()).map_or(0, |nr| nr.slot_ns + nr.processing_ns),
             duplicate: (spec.duplicate, Stream::new(seed, &name("duplicate"))),
             corrupt: (spec.corrupt, Stream::new(seed, &name("corrupt"))),
             outages: spec.outages.clone(),
             last_arrival: Time::MIN,
-            name: name("loss"),
+            name: spec.name.clone(),
             seed,
-            loss_changes: 0,
+            changes: 0,
         })
     }
 
     /// What code of the user's did wrong.
     pub fn failures(&self) -> impl Iterator<Item = String> + '_ {
         let loss = self.own.as_ref().and_then(OwnLoss::failure);
-        loss.into_iter().chain(self.jitter.as_ref().and_then(Jitter::failure))
+        let jitter = self.jitter.as_ref().and_then(Jitter::failure);
+        loss.into_iter().chain(self.failed.clone()).chain(jitter)
     }
 
     /// Replaces the loss by an independent one with a fresh stream.
     pub fn set_loss(&mut self, p: f64) {
-        self.loss_changes += 1;
-        let name = format!("{}.{}", self.name, self.loss_changes);
+        self.changes += 1;
+        let name = format!("links.{}.loss.{}", self.name, self.changes);
         self.own.iter_mut().for_each(OwnLoss::end);
         self.loss = Some(Box::new(RandomLoss { p, stream: Stream::new(self.seed, &name) }));
+    }
+
+    /// Replaces the extra delay by one of a built-in model with a fresh stream.
+    pub fn set_jitter(&mut self, spec: &JitterSpec) -> Result<(), NetError> {
+        self.changes += 1;
+        let name = format!("{}.{}", self.name, self.changes);
+        let next = Jitter::new(spec, &name, self.seed, &mut NoCode);
+        let next = next.map_err(|e| NetError::code(format!("links.{}", self.name), "jitter", e))?;
+        self.failed = self.failed.take().or_else(|| self.jitter.as_ref().and_then(Jitter::failure));
+        self.jitter = Some(next);
+        Ok(())
     }
 
     /// Whether a scheduled outage covers `now`.

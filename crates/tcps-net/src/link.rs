@@ -62,7 +62,9 @@ impl Link {
             && spec.radio.is_none();
         let mode = match spec.queue.discipline.kind.as_str() {
             _ if calm && rate_bps.is_infinite() => Mode::Pure,
-            DROP_TAIL if calm => Mode::Ahead(Ahead::new(Limit::of(&spec.queue))),
+            DROP_TAIL if calm => {
+                Mode::Ahead(Ahead::new(Limit::of(spec.queue.limit_bytes, spec.queue.limit_packets)))
+            }
             _ => Mode::Served(Box::new(Served::new(spec, flows, seed, code)?)),
         };
         let stats = LinkStats { name: spec.name.clone(), ..LinkStats::default() };

@@ -13,7 +13,7 @@ use tcps_core::{
 };
 use tcps_net::{NetEvent, Network, Packet, Spent};
 use tcps_plan::net::LinkChange;
-use tcps_plan::net::{DelaySpec, JitterSpec, LinkSpec, NetworkSpec, TrafficModel, TrafficSpec};
+use tcps_plan::net::{DelaySpec, JitterSpec, LinkSpec, NetworkSpec, QueueSpec, TrafficModel, TrafficSpec};
 
 fn one(spec: LinkSpec) -> Network {
     Network::new(&network(vec![spec]), &[], 1).expect("a valid network")
@@ -112,6 +112,52 @@ fn a_new_rate_is_for_those_that_wait() {
     call_until(&mut net, SECOND, &mut events);
     assert_eq!(times(&events), [(0, 11 * MS), (1, 12 * MS), (2, 24 * MS), (3, 26 * MS)]);
     assert_eq!(net.link_stats()[0].busy_ns, 6 * MS);
+}
+
+/// What waits stays, also where it is more than the new limit; who comes later finds no room.
+#[test]
+fn a_new_limit_is_for_those_that_arrive() {
+    let classes = json!({"classes": [[46], []]});
+    for (kind, params) in
+        [("drop-tail", json!({})), ("codel", json!({})), ("priority", classes), ("round-robin", json!({}))]
+    {
+        let queue = QueueSpec { discipline: Named::new(kind, params), ..QueueSpec::default() };
+        let mut net = one(LinkSpec { queue, ..link("l", 0, 1, Some(8e6), 0) }); // 1000 bytes take 1 ms
+        for n in 0..4 {
+            net.send(0, 0, packet(n, 1, 1000, 0));
+        }
+        let change = LinkChange { limit_packets: Some(2), ..LinkChange::default() };
+        net.change_link(MS / 2, LinkId(0), &change).expect("valid");
+        net.send(MS - 1, 0, packet(4, 1, 1000, MS - 1));
+        net.send(3 * MS - 1, 0, packet(5, 1, 1000, 3 * MS - 1));
+        let mut events = Vec::new();
+        call_until(&mut net, SECOND, &mut events);
+        assert_eq!(drops(&events).len(), 1, "{kind}");
+        assert_eq!(arrivals(&events).len(), 5, "{kind}");
+    }
+}
+
+#[test]
+fn a_new_jitter_is_for_those_that_have_not_started() {
+    let mut net = one(link("l", 0, 1, Some(8e6), 10 * MS));
+    for n in 0..2 {
+        net.send(0, 0, packet(n, 1, 1000, 0));
+    }
+    let later = |ms| {
+        Some(JitterSpec {
+            delay: DelaySpec::Model(Dist::new("constant", json!({"span_ns": ms * MS})).unwrap()),
+            reorder: false,
+        })
+    };
+    net.change_link(MS / 2, LinkId(0), &LinkChange { jitter: later(3), ..LinkChange::default() })
+        .expect("valid");
+    let mut events = Vec::new();
+    call_until(&mut net, 30 * MS, &mut events);
+    net.change_link(30 * MS, LinkId(0), &LinkChange { jitter: later(0), ..LinkChange::default() })
+        .expect("valid");
+    net.send(30 * MS, 0, packet(2, 1, 1000, 30 * MS));
+    call_until(&mut net, SECOND, &mut events);
+    assert_eq!(times(&events), [(0, 11 * MS), (1, 15 * MS), (2, 41 * MS)]);
 }
 
 /// A shorter delay never lets a packet overtake on a link that keeps the order.

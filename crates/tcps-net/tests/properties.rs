@@ -196,6 +196,8 @@ proptest! {
                         delay_ns: (small % 3 == 0).then_some(Time::from(large) - 1000),
                         loss: (small % 5 == 0).then_some(x % 2.0),
                         up: (small % 7 == 0).then_some(small % 2 == 0),
+                        limit_packets: (small % 11 == 0).then_some(u64::from(large % 9)),
+                        ..LinkChange::default()
                     };
                     let _ = net.change_link(at, LinkId(small % 16), &change);
                 }

@@ -67,7 +67,7 @@ impl Plan {
             Action::Traffic { ref traffic, .. } => {
                 traffic.iter().try_for_each(|t| below(&of("traffic"), *t, self.network.traffic.len()))
             }
-            Action::Link { .. } | Action::Reroute => Ok(()),
+            Action::Link(_) | Action::Reroute => Ok(()),
         }
     }
 

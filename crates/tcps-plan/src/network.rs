@@ -1,9 +1,10 @@
 //! What lies between nodes, and what happens there: channels, events, echo commands, clock synchronisation.
 
+use crate::net::LinkChange;
 use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
-    ids::{ComponentId, FlowId, LinkId, NodeId, SessionId},
+    ids::{ComponentId, FlowId, NodeId, SessionId},
     time::Time,
 };
 
@@ -45,19 +46,8 @@ pub struct EventPlan {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
-    /// Changes links; absent keys stay as they are.
-    Link {
-        /// Numbers of the links.
-        links: Vec<LinkId>,
-        /// New rate.
-        rate_bps: Option<f64>,
-        /// New propagation.
-        delay_ns: Option<Time>,
-        /// New independent loss.
-        loss: Option<f64>,
-        /// Link down or up again.
-        up: Option<bool>,
-    },
+    /// Changes links.
+    Link(LinkChange),
     /// Chooses all paths again, over links that are up.
     Reroute,
     /// Stops or starts a flow's source.

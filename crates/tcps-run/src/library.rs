@@ -203,7 +203,9 @@ impl LossCode for Loaded<LossFn> {
         match crash::named(self.name, || unsafe { (self.call)(self.state, &call) }) {
             0 => Ok(false),
             1 => Ok(true),
-            code => Err(format!("returned {code}; allowed: TCPS_EMIT (the packet passes), TCPS_NOTHING (it is lost)")),
+            code => Err(format!(
+                "returned {code}; allowed: TCPS_EMIT (the packet passes), TCPS_NOTHING (it is lost)"
+            )),
         }
     }
 }

@@ -99,7 +99,7 @@ def listed(profile: str | None) -> bool:
     return True
 
 
-def _both(directions: tuple[dict[str, float | None], dict[str, float | None]]) -> list[str]:
+def _both(directions: tuple[dict[str, Any], dict[str, Any]]) -> list[str]:
     """Rate, delay, jitter and loss of both directions as words."""
     from tcpsbed.views import numbers
 

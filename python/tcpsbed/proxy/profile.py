@@ -68,8 +68,10 @@ class Profile:
         left = sorted(keys - {"name", "from", "to", "rate_bps", "delay_ns", "medium"})
         return [*left, *(["traffic"] if self.network["traffic"] else [])]
 
-    def directions(self) -> tuple[dict[str, float | None], dict[str, float | None]]:
-        """Least rate, delay, mean jitter (`None`: of another kind) and loss of the path from near to far, and back."""
+    def directions(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Of the path from near to far, and back: least rate, delay, mean jitter (`None`: of another kind), loss, and
+        the limit of its first queue as a scenario has it.
+        """
         return self._sums(0, 1), self._sums(1, 0)
 
     def outage(self) -> tuple[float, float] | None:
@@ -78,7 +80,7 @@ class Profile:
         closed = [(one["cycle_ns"] - sum(b - a for a, b in one["open"]), one["cycle_ns"]) for one in slots]
         return max(((span / 1e6, cycle / 1e6) for span, cycle in closed), default=None)
 
-    def _sums(self, here: int, end: int) -> dict[str, float | None]:
+    def _sums(self, here: int, end: int) -> dict[str, Any]:
         links, seen = [], {here}
         while here != end:
             link = next(one for one in self.network["links"] if one["from"] == here and one["to"] not in seen)
@@ -89,6 +91,7 @@ class Profile:
             "rate_bps": min((link["rate_bps"] for link in links if "rate_bps" in link), default=None),
             "delay_ms": sum(link.get("delay_ns", 0) for link in links) / 1e6,
             "jitter_ms": None if None in jitters else sum(filter(None, jitters)),
+            "queue": next((_limit(link["queue"]) for link in links if "queue" in link), None),
             "loss": 1 - math.prod(1 - _lost(link.get("loss", {})) for link in links),
         }
 
@@ -101,6 +104,13 @@ def _mean_ms(law: Mapping[str, Any]) -> float | None:
         "gumbel": lambda: law["mode_ns"] + EULER * law["scale_ns"],
     }
     return means[law["kind"]]() / 1e6 if law["kind"] in means else None
+
+
+def _limit(queue: Mapping[str, Any]) -> str | None:
+    """The limit of a queue as a scenario has it."""
+    if "limit_packets" in queue:
+        return f"{queue['limit_packets']} packets"
+    return f"{queue['limit_bytes']} B" if "limit_bytes" in queue else None
 
 
 def _lost(loss: Mapping[str, Any]) -> float:

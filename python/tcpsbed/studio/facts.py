@@ -9,7 +9,7 @@ from typing import Any
 from tcpsbed.proxy import profile
 from tcpsbed.views import glossary
 
-NOT_SET = ("jitter", "queue", "slots", "duplicate", "reorder", "medium")
+NOT_SET = ("slots", "duplicate", "medium")
 """What a profile's link may have and an event cannot change."""
 
 

@@ -164,6 +164,10 @@ impl QueueDiscipline for Codel {
         self.control.dequeue(&mut self.fifo, now, refused)
     }
 
+    fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
     fn packets(&self) -> u64 {
         self.fifo.packets()
     }

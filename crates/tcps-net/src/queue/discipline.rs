@@ -3,7 +3,7 @@
 use crate::packet::{InFlight, Packet};
 use serde_json::Value;
 use tcps_core::{param::Fault, record::DropReason, seed::Stream, time::Time};
-use tcps_plan::net::{QueueSpec, TRAFFIC_BASE};
+use tcps_plan::net::TRAFFIC_BASE;
 
 /// A packet that a discipline refused or threw out, and why.
 pub type Refused = (Packet, DropReason);
@@ -25,6 +25,8 @@ pub trait QueueDiscipline: Send {
     fn bytes(&self) -> u64;
     /// Tells the rate of the line, at the start and when it changes.
     fn set_rate(&mut self, _rate_bps: f64) {}
+    /// Sets most that may wait. What waits already stays.
+    fn set_limit(&mut self, limit: Limit);
     /// Packets that it marked in place of dropping them.
     fn marked(&self) -> u64 {
         0
@@ -45,13 +47,10 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// The limit of a queue.
-    pub fn of(spec: &QueueSpec) -> Self {
+    /// A limit in bytes, in packets, both or none.
+    pub fn of(bytes: Option<u64>, packets: Option<u64>) -> Self {
         let max = u64::MAX / 2;
-        Self {
-            bytes: spec.limit_bytes.unwrap_or(max).min(max),
-            packets: spec.limit_packets.unwrap_or(max).min(max),
-        }
+        Self { bytes: bytes.unwrap_or(max).min(max), packets: packets.unwrap_or(max).min(max) }
     }
 
     /// Whether a packet may join those that wait. A packet that would exceed the limit is dropped whole; the one in

@@ -42,6 +42,10 @@ impl QueueDiscipline for DropTail {
         self.fifo.pop()
     }
 
+    fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
     fn packets(&self) -> u64 {
         self.fifo.packets()
     }

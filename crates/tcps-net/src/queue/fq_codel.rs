@@ -152,6 +152,10 @@ impl QueueDiscipline for FqCodel {
         }
     }
 
+    fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
     fn packets(&self) -> u64 {
         self.packets
     }

@@ -139,6 +139,10 @@ impl QueueDiscipline for Gates {
         self.queues.iter().enumerate().filter_map(start).min().unwrap_or(NEVER)
     }
 
+    fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
     fn packets(&self) -> u64 {
         self.queues.iter().map(|q| q.0.packets()).sum()
     }

@@ -16,7 +16,7 @@ pub use discipline::{by_code_point, Context, Discipline, Flows, Limit, QueueDisc
 use crate::{error::NetError, own::ForeignCode};
 use serde_json::Value;
 use tcps_core::param::{named, Entry, Fault, Named};
-use tcps_plan::net::{LinkSpec, QueueSpec};
+use tcps_plan::net::LinkSpec;
 
 /// The disciplines by name.
 pub const QUEUES: &[&Entry<Discipline>] = &[
@@ -37,7 +37,7 @@ pub fn is_timed(discipline: &Named) -> bool {
 /// The parameters of a discipline, checked as a link would check them, and completed.
 pub fn checked(discipline: &Named) -> Result<Value, Fault> {
     let (entry, params) = discipline.of(QUEUES)?;
-    let limit = Limit::of(&QueueSpec::default());
+    let limit = Limit::of(None, None);
     (entry.make.make)(&params, &Context { limit, flows: None, seed: 0, link: "" })?;
     Ok(params)
 }
@@ -49,7 +49,12 @@ pub fn build(
     seed: u64,
     code: &mut dyn ForeignCode,
 ) -> Result<Box<dyn QueueDiscipline>, NetError> {
-    let context = Context { limit: Limit::of(&link.queue), flows: Some(flows), seed, link: &link.name };
+    let context = Context {
+        limit: Limit::of(link.queue.limit_bytes, link.queue.limit_packets),
+        flows: Some(flows),
+        seed,
+        link: &link.name,
+    };
     let (named, place) = (&link.queue.discipline, format!("links.{}", link.name));
     let mut queue: Box<dyn QueueDiscipline> = if named.is_code() {
         let queue = code.queue(named, &link.name, seed);

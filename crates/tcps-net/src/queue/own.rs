@@ -83,6 +83,10 @@ impl QueueDiscipline for OwnQueue {
         self.take(oldest)
     }
 
+    fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
     fn packets(&self) -> u64 {
         self.waiting.len() as u64
     }

@@ -111,6 +111,10 @@ impl QueueDiscipline for Priority {
         Some(in_flight)
     }
 
+    fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
     fn packets(&self) -> u64 {
         self.packets
     }

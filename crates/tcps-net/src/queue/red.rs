@@ -163,6 +163,10 @@ impl QueueDiscipline for Red {
         in_flight
     }
 
+    fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
     fn packets(&self) -> u64 {
         self.fifo.packets()
     }

@@ -41,7 +41,8 @@ pub const ENTRY: Entry<Discipline> = Entry {
 
 struct FlowQueue {
     fifo: Fifo,
-    limit: Limit,
+    /// Its own, in place of that of all.
+    own: Option<Limit>,
     deficit: u64,
     in_turn: bool,
 }
@@ -51,6 +52,7 @@ pub struct RoundRobin {
     flows: Flows,
     queues: Vec<FlowQueue>,
     active: VecDeque<usize>,
+    limit: Limit,
     quantum: u64,
     packets: u64,
     bytes: u64,
@@ -60,7 +62,7 @@ impl RoundRobin {
     /// Empty queues for all flows.
     fn new(params: &Value, x: &Context<'_>) -> Result<Self, Fault> {
         let flows = x.flows.cloned().unwrap_or_default();
-        let queue = |_| FlowQueue { fifo: Fifo::default(), limit: x.limit, deficit: 0, in_turn: false };
+        let queue = |_| FlowQueue { fifo: Fifo::default(), own: None, deficit: 0, in_turn: false };
         let mut queues: Vec<_> = (0..flows.count()).map(queue).collect();
         for (name, packets) in Limits::read(params)?.flow_limits {
             let places = flows.named(&name);
@@ -68,11 +70,11 @@ impl RoundRobin {
                 return Err(Fault::new("flow_limits", name, "a flow, or traffic as traffic.NAME"));
             }
             for place in places {
-                queues[place].limit = Limit { packets, bytes: u64::MAX / 2 };
+                queues[place].own = Some(Limit::of(None, Some(packets)));
             }
         }
         let quantum = u64::from(Turn::read(params)?.quantum_bytes);
-        Ok(Self { flows, queues, active: VecDeque::new(), quantum, packets: 0, bytes: 0 })
+        Ok(Self { flows, queues, active: VecDeque::new(), limit: x.limit, quantum, packets: 0, bytes: 0 })
     }
 }
 
@@ -80,7 +82,8 @@ impl QueueDiscipline for RoundRobin {
     fn enqueue(&mut self, in_flight: InFlight, line_idle: bool, refused: &mut Vec<Refused>) {
         let place = self.flows.place(in_flight.packet.class);
         let queue = &mut self.queues[place];
-        if !queue.fifo.offer(in_flight, line_idle, &queue.limit, refused) {
+        let limit = queue.own.as_ref().unwrap_or(&self.limit);
+        if !queue.fifo.offer(in_flight, line_idle, limit, refused) {
             return;
         }
         if queue.fifo.packets() == 1 {
@@ -113,6 +116,10 @@ impl QueueDiscipline for RoundRobin {
             self.bytes -= head;
             return Some(in_flight);
         }
+    }
+
+    fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
     }
 
     fn packets(&self) -> u64 {

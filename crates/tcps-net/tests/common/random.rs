@@ -64,10 +64,7 @@ fn disturb(s: &mut Stream, l: &mut LinkSpec) {
                 json!({"p": 0.1, "r": 0.3, "loss_good": 0.0, "loss_bad": 0.9}),
             ))
         }
-        2 => {
-            let delay = Dist::new("uniform", json!({"low_ns": 0, "high_ns": 20 * MS})).expect("a delay");
-            l.jitter = Some(JitterSpec { delay: DelaySpec::Model(delay), reorder: s.chance(0.5) });
-        }
+        2 => l.jitter = Some(random_jitter(s)),
         3 => l.duplicate = 0.2,
         4 => l.corrupt = 0.2,
         5 => l.outages = vec![(20 * MS, 40 * MS), (100 * MS, 101 * MS)],
@@ -195,12 +192,20 @@ fn random_packet(s: &mut Stream, n: u32, vertices: u64, at: Time) -> Packet {
     Packet { class, dscp, ..packet(n, s.below(vertices) as u16, between(s, 1, 3000) as u32, at) }
 }
 
+fn random_jitter(s: &mut Stream) -> JitterSpec {
+    let delay = Dist::new("uniform", json!({"low_ns": 0, "high_ns": 20 * MS})).expect("a delay");
+    JitterSpec { delay: DelaySpec::Model(delay), reorder: s.chance(0.5) }
+}
+
 fn random_change(s: &mut Stream) -> LinkChange {
     LinkChange {
         rate_bps: s.chance(0.4).then(|| s.uniform(2e5, 2e7)),
         delay_ns: s.chance(0.4).then(|| between(s, 0, 9_000_000) as Time),
         loss: s.chance(0.2).then(|| s.unit()),
         up: s.chance(0.4).then(|| s.chance(0.7)),
+        jitter: s.chance(0.1).then(|| random_jitter(s)),
+        limit_packets: s.chance(0.2).then(|| s.below(20)),
+        ..LinkChange::default()
     }
 }
 

@@ -404,15 +404,37 @@ pub enum CongestionSpec {
     None,
 }
 
-/// What changes on a link; absent keys stay as they are.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+/// What changes on links; absent keys stay as they are.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct LinkChange {
+    /// Numbers of the links.
+    pub links: Vec<LinkId>,
     /// New rate. Packets that have started keep their times; those that wait see the new rate.
     pub rate_bps: Option<f64>,
     /// New propagation, for packets that have not started.
     pub delay_ns: Option<Time>,
     /// New independent loss.
     pub loss: Option<f64>,
+    /// New extra delay, of a built-in model, for packets that have not started.
+    pub jitter: Option<JitterSpec>,
+    /// New limit of the queue, in place of the former one. What waits stays, also where it is more.
+    pub limit_bytes: Option<u64>,
+    /// The same in packets.
+    pub limit_packets: Option<u64>,
     /// Down: packets that would start are lost. Or up again.
     pub up: Option<bool>,
+}
+
+impl LinkChange {
+    /// Whether the queue has another limit.
+    pub fn has_limit(&self) -> bool {
+        self.limit_bytes.is_some() || self.limit_packets.is_some()
+    }
+
+    /// Whether everything stays as it is.
+    pub fn is_none(&self) -> bool {
+        let numbers = self.rate_bps.is_none() && self.delay_ns.is_none() && self.loss.is_none();
+        numbers && self.jitter.is_none() && !self.has_limit() && self.up.is_none()
+    }
 }

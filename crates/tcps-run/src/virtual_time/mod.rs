@@ -32,7 +32,6 @@ use tcps_core::{
 use tcps_net::ForeignCode;
 use tcps_net::NetEvent;
 use tcps_node::{assets::Assets, rounds::Rounds, Node, HALT_NS};
-use tcps_plan::net::LinkChange;
 use tcps_plan::{
     report::{self, Report, Split},
     Action, EventPlan, Places, Plan, RunError,
@@ -341,10 +340,9 @@ impl<'p> Driver<'p> {
         let now = self.now;
         let event = self.all_events[id].clone();
         match &event.action {
-            Action::Link { links, rate_bps, delay_ns, loss, up } => {
-                let change = LinkChange { rate_bps: *rate_bps, delay_ns: *delay_ns, loss: *loss, up: *up };
-                for link in links {
-                    if let Err(e) = self.world.network.change_link(now, *link, &change) {
+            Action::Link(change) => {
+                for link in &change.links {
+                    if let Err(e) = self.world.network.change_link(now, *link, change) {
                         self.errors.push(format!("events.{}: {e}", event.name));
                     }
                 }

@@ -107,10 +107,16 @@ static POLICIES: [Entry<Make>; 7] = [
         let Late { delay_ns } = p.read()?;
         Ok(Box::new(schedule::Schedule::new(schedule::Fixed { delay_ns }, 0)))
     }),
-    entry(2, "ramjee", "at a delay that follows the mean and the variation of delays (Ramjee 1994)", &[Updated::TABLE], |p| {
-        let Updated { update_ns } = p.read()?;
-        Ok(Box::new(schedule::Schedule::new(ramjee::Ramjee::default(), update_ns)))
-    }),
+    entry(
+        2,
+        "ramjee",
+        "at a delay that follows the mean and the variation of delays (Ramjee 1994)",
+        &[Updated::TABLE],
+        |p| {
+            let Updated { update_ns } = p.read()?;
+            Ok(Box::new(schedule::Schedule::new(ramjee::Ramjee::default(), update_ns)))
+        },
+    ),
     entry(
         3,
         "moon",

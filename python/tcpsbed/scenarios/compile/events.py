@@ -11,7 +11,7 @@ from tcpsbed.scenarios.model.scenario import Scenario
 from tcpsbed.scenarios.origin import Key
 
 _TARGETS = {
-    "link": ("rate_bps", "delay_ns", "loss", "up"),
+    "link": ("rate_bps", "delay_ns", "loss", "jitter", "queue", "up"),
     "reroute": (),
     "flow": ("running",),
     "traffic": ("running",),
@@ -83,10 +83,15 @@ def _actions(
             "opportunities_ns" in network.links[number] for number in links
         ):
             found = "found a new rate of a link that follows a trace"
-            raise book.scenario.error((*key, "rate"), found, "delay, loss, up")
+            raise book.scenario.error((*key, "rate"), found, "delay, loss, jitter, queue, up")
         changes = {
             name: getattr(event, name) for name in _TARGETS["link"] if getattr(event, name) is not None
         }
+        if event.jitter is not None:
+            changes["jitter"] = network.jitter(event.jitter, (*key, "jitter"))
+        if event.queue is not None:
+            unit, limit = changes.pop("queue")
+            changes[unit] = limit
         return [{"kind": "link", "links": links} | changes]
     if target == "flow":
         ways = book.flows(event.flow or [], (*key, "flow"))
@@ -127,6 +132,11 @@ def _title(event: Event, target: str) -> str:
         changes.append(f"delay {event.delay_ns / 1e6:g} ms")
     if event.loss is not None:
         changes.append(f"loss {event.loss * 100:g} %")
+    if event.jitter is not None:
+        changes.append(f"jitter {event.jitter.delay.kind}")
+    if event.queue is not None:
+        unit, limit = event.queue
+        changes.append(f"queue {limit} {'B' if unit == 'limit_bytes' else 'packets'}")
     if event.step_ns is not None:
         changes.append(f"clock {event.step_ns / 1e9:+g} s")
     return " ".join([f"{target}{what}", *changes])

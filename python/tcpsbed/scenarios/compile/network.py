@@ -174,7 +174,7 @@ class Network:
         if "loss" in found:
             plan["loss"] = self._loss(found["loss"], (*key, "loss"))
         if "jitter" in found:
-            plan["jitter"] = self._jitter(found["jitter"], (*key, "jitter"))
+            plan["jitter"] = self.jitter(found["jitter"], (*key, "jitter"))
         if "outages" in found:
             plan["outages"] = [list(span) for span in found["outages"]]
         if "slots" in found:
@@ -198,7 +198,8 @@ class Network:
             return own(self.book, (*key, "kind"), loss.kind, "loss", loss.params)
         return loss.plan
 
-    def _jitter(self, jitter: Jitter, key: Key) -> dict[str, Any]:
+    def jitter(self, jitter: Jitter, key: Key) -> dict[str, Any]:
+        """The extra delay of a link as the plan has it."""
         delay = jitter.delay
         if isinstance(delay, OwnCode):
             span = own(self.book, (*key, "kind"), delay.kind, "delay", delay.params)

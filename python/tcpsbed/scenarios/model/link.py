@@ -149,6 +149,9 @@ def _jitter(value: Any) -> Any:
     )
 
 
+AnyJitter = Annotated[Jitter, BeforeValidator(_jitter, json_schema_input_type=Jitter | dict[str, Any])]
+
+
 class Slots(Table):
     """Repeating time windows in which packets may start."""
 
@@ -169,9 +172,7 @@ class LinkSettings(Table):
     """Packets that wait for the link; absent: without limit."""
     loss: Loss | None = None
     """Random loss."""
-    jitter: (
-        Annotated[Jitter, BeforeValidator(_jitter, json_schema_input_type=Jitter | dict[str, Any])] | None
-    ) = None
+    jitter: AnyJitter | None = None
     """Extra delay of each packet."""
     duplicate: Share | None = None
     """Probability that a packet is delivered twice; absent: 0."""

@@ -3,6 +3,7 @@
 from typing import Annotated, Any, ClassVar, Literal
 
 from tcpsbed.scenarios.fields import BeforeValidator, Called, Field
+from tcpsbed.scenarios.model.link import AnyJitter, Limit
 from tcpsbed.scenarios.model.table import Names, Table
 from tcpsbed.scenarios.units import Duration, Offset, Period, PeriodOrNone, PositiveRate, Share, refuse, shown
 
@@ -28,6 +29,11 @@ class Event(Table):
     """With `link`: the new propagation delay."""
     loss: Share | None = None
     """With `link`: the new random loss."""
+    jitter: AnyJitter | None = None
+    """With `link`: the new extra delay per packet, of a built-in model."""
+    queue: Limit | None = None
+    """With `link`: the new limit of its queue. Packets that wait already stay.
+    """
     up: bool | None = None
     """With `link`: `false` takes the link down, `true` brings it back."""
     reroute: bool | None = None

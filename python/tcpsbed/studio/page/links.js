@@ -4,7 +4,8 @@
 import { percent, rate } from "./dom.js";
 import { on, run, tell } from "./run.js";
 
-/** @typedef {{rate_bps: number | null, delay_ms: number, loss: number, up: boolean}} Settings */
+/** `jitter_ms` is the mean, null of a kind whose mean the page does not know; without limits the queue has none.
+ * @typedef {{rate_bps: number | null, delay_ms: number, jitter_ms: number | null, loss: number, up: boolean, limit_bytes: number | null, limit_packets: number | null}} Settings */
 
 /** By the link's number in the plan. @type {Settings[]} */
 export const settings = [];
@@ -13,7 +14,7 @@ export const switches = new Map();
 
 on("plan", ({ plan }) => {
   settings.length = 0;
-  for (const link of plan.network.links) settings.push({ rate_bps: link.rate_bps ?? null, delay_ms: (link.delay_ns ?? 0) / 1e6, loss: meanLoss(link.loss), up: true });
+  for (const link of plan.network.links) settings.push({ rate_bps: link.rate_bps ?? null, delay_ms: (link.delay_ns ?? 0) / 1e6, jitter_ms: meanJitter(link.jitter), loss: meanLoss(link.loss), up: true, limit_bytes: link.queue?.limit_bytes ?? null, limit_packets: link.queue?.limit_packets ?? null });
 });
 
 /** The share that a loss model takes in the long run. @param {any} loss */
@@ -23,6 +24,21 @@ function meanLoss(loss) {
   return bad * (loss.loss_bad ?? 1) + (1 - bad) * (loss.loss_good ?? 0);
 }
 
+/** The mean of an extra delay, ms; null where the page does not know it. @param {any} jitter */
+export function meanJitter(jitter) {
+  const law = jitter?.delay;
+  /** @type {Record<string, () => number>} */
+  const means = {
+    constant: () => law.span_ns,
+    uniform: () => (law.low_ns + law.high_ns) / 2,
+    normal: () => law.mean_ns,
+    exponential: () => law.mean_ns + (law.shift_ns ?? 0),
+    gumbel: () => law.mode_ns + 0.5772156649 * law.scale_ns,
+  };
+  if (!law) return 0;
+  return law.kind in means ? means[law.kind]() / 1e6 : null;
+}
+
 /** An event's action has taken place. @param {any} action */
 export function apply(action) {
   for (const at of action.links ?? []) {
@@ -30,6 +46,8 @@ export function apply(action) {
     if (action.rate_bps != null) link.rate_bps = action.rate_bps;
     if (action.delay_ns != null) link.delay_ms = action.delay_ns / 1e6;
     if (action.loss != null) link.loss = action.loss;
+    if (action.jitter != null) link.jitter_ms = meanJitter(action.jitter);
+    if (action.limit_bytes != null || action.limit_packets != null) Object.assign(link, { limit_bytes: action.limit_bytes ?? null, limit_packets: action.limit_packets ?? null });
     if (action.up != null) link.up = action.up;
   }
   if (action.kind === "flow") switches.set(`flow ${action.flow}`, action.running);
@@ -67,7 +85,7 @@ function way(from, to) {
 /** A link's settings in words. @param {Settings} one */
 export function inWords(one) {
   if (!one.up) return "cut";
-  return [one.rate_bps && rate(one.rate_bps), one.delay_ms && `${+one.delay_ms.toPrecision(3)} ms`, one.loss && `${percent(one.loss)} loss`].filter(Boolean).join(", ") || "no delay, no limit";
+  return [one.rate_bps && rate(one.rate_bps), one.delay_ms && `${+one.delay_ms.toPrecision(3)} ms`, one.jitter_ms !== 0 && (one.jitter_ms ? `${+one.jitter_ms.toPrecision(3)} ms jitter` : "jitter"), one.loss && `${percent(one.loss)} loss`].filter(Boolean).join(", ") || "no delay, no limit";
 }
 
 /** Both directions of a link in words, a line each; one line where they are the same. @param {number[]} at */

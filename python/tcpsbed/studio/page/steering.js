@@ -3,11 +3,12 @@
 
 import { $, button, element, percent, rate, short } from "./dom.js";
 import { ask } from "./events.js";
-import { named, settings, switches } from "./links.js";
+import { meanJitter, named, settings, switches } from "./links.js";
 import { bothWays, on, run, send } from "./run.js";
 
 /**
- * @typedef {{rate_bps: number | null, delay_ms: number, jitter_ms: number | null, loss: number}} Way
+ * `queue` is a limit as a scenario has it; `jitter` a distribution, absent: exponential with the mean `jitter_ms`.
+ * @typedef {{rate_bps: number | null, delay_ms: number, jitter_ms: number | null, jitter?: any, loss: number, queue: string | null}} Way
  * @typedef {{name: string, about: string, forward: Way, backward: Way, not_set: string[]}} Preset
  */
 /** @type {Preset[]} */ let presets = [];
@@ -17,8 +18,18 @@ let steered = false, chosen = "";
 const SCALES = {
   delay: { least: 0.1, most: 1000, unit: "ms", of: (/** @type {any} */ s) => s.delay_ms, event: (/** @type {number} */ v) => `${v} ms`, zero: true },
   loss: { least: 0.01, most: 50, unit: "%", of: (/** @type {any} */ s) => 100 * s.loss, event: (/** @type {number} */ v) => `${v} %`, zero: true },
+  jitter: { least: 0.1, most: 1000, unit: "ms", of: (/** @type {any} */ s) => s.jitter_ms, event: (/** @type {number} */ v) => exponential(v), zero: true },
   rate: { least: 0.01, most: 1000, unit: "Mbit/s", of: (/** @type {any} */ s) => (s.rate_bps ? s.rate_bps / 1e6 : null), event: (/** @type {number} */ v) => `${Math.round(v * 1e6)} bit/s`, zero: false },
 };
+
+/** The limit of a queue, in the unit in which the link has it. */
+const LIMITS = {
+  limit_packets: { least: 1, most: 10000, unit: "packets", of: (/** @type {any} */ s) => s.limit_packets, event: (/** @type {number} */ v) => `${Math.max(Math.round(v), 1)} packets`, zero: false },
+  limit_bytes: { least: 1, most: 10000, unit: "kB", of: (/** @type {any} */ s) => (s.limit_bytes ? s.limit_bytes / 1e3 : null), event: (/** @type {number} */ v) => `${Math.max(Math.round(1e3 * v), 1)} B`, zero: false },
+};
+const scales = () => ({ ...SCALES, queue: LIMITS[settings[here()?.at[0] ?? 0]?.limit_bytes ? "limit_bytes" : "limit_packets"] });
+/** Extra delay of packets with this mean, as an event has it. @param {number} ms */
+const exponential = (ms) => ({ kind: "exponential", mean: `${ms} ms` });
 
 /** @param {any} scale @param {number | null} value */
 const position = (scale, value) => (value === null ? 100 : value < scale.least ? 0 : Math.min(100 * (Math.log(value / scale.least) / Math.log(scale.most / scale.least)), 100));
@@ -80,7 +91,7 @@ function build() {
   link.replaceChildren(...bothWays().map(({ name }) => element("option", { value: name, selected: name === chosen }, name)));
   link.onchange = () => { chosen = link.value; build(); };
   $("way").onchange = values;
-  $("sliders").replaceChildren(...(here() ? Object.entries(SCALES).map(([key, scale]) => slider(key, scale)) : []));
+  $("sliders").replaceChildren(...(here() ? Object.entries(scales()).map(([key, scale]) => slider(key, scale)) : []));
   $("acts").replaceChildren(...(here() ? [cut(), button("Cut for 1 s", briefly)] : []));
   $("presets").replaceChildren(...(here() ? [original(), ...presets].map(choice) : []));
   lives();
@@ -91,7 +102,7 @@ function build() {
 function slider(key, scale) {
   const input = element("input", { type: "range", min: 0, max: 100, step: 1, id: `slide-${key}`, "aria-label": `${key} of ${chosen}` });
   const number = element("input", { type: "number", min: 0, max: scale.most, step: "any", id: `number-${key}`, placeholder: "no limit", "aria-label": `${key} of ${chosen} in ${scale.unit}` });
-  const set = (/** @type {number} */ v) => change({ [key]: scale.event(v) }, `${key} ${v} ${scale.unit}`);
+  const set = (/** @type {number} */ v) => change({ [key]: scale.event(v) }, `${key === "jitter" ? "mean jitter" : key} ${v} ${scale.unit}`);
   input.oninput = () => {
     number.value = value_at(scale, +input.value);
     input.setAttribute("aria-valuetext", `${number.value} ${scale.unit}`);
@@ -126,10 +137,17 @@ async function briefly() {
 function original() {
   const way = (/** @type {number} */ at) => {
     const link = run.plan.network.links[at];
-    return { rate_bps: link.rate_bps ?? null, delay_ms: (link.delay_ns ?? 0) / 1e6, jitter_ms: 0, loss: link.loss?.p ?? 0 };
+    const { limit_bytes: bytes, limit_packets: packets } = link.queue ?? {};
+    return { rate_bps: link.rate_bps ?? null, delay_ms: (link.delay_ns ?? 0) / 1e6, jitter_ms: meanJitter(link.jitter), jitter: asGiven(link.jitter), loss: link.loss?.p ?? 0, queue: packets ? `${packets} packets` : bytes ? `${bytes} B` : null };
   };
   const [a, b] = here()?.at ?? [0];
   return { name: "scenario", about: "The numbers with which the run began.", forward: way(a), backward: way(b ?? a), not_set: [] };
+}
+
+/** A jitter of the plan as an event has it; undefined where it is none or from a file. @param {any} jitter */
+function asGiven(jitter) {
+  if (!jitter || Object.values(jitter.delay).some((one) => typeof one === "object")) return undefined;
+  return { ...Object.fromEntries(Object.entries(jitter.delay).map(([key, value]) => (key.endsWith("_ns") ? [key.slice(0, -3), `${value} ns`] : [key, value]))), reorder: jitter.reorder ?? false };
 }
 
 /** Where a link had no limit, it gets the largest rate that a slider has. */
@@ -160,7 +178,7 @@ function take(preset) {
   if (!link) return;
   [preset.forward, preset.backward].slice(0, link.at.length).forEach((way, n) => {
     const own = run.plan.network.links[link.at[n]], limited = way.rate_bps !== null || settings[link.at[n]].rate_bps !== null;
-    const event = { link: own.name, delay: `${+(way.delay_ms + (way.jitter_ms ?? 0)).toFixed(4)} ms`, loss: `${+(100 * way.loss).toFixed(4)} %`, ...(limited ? { rate: `${way.rate_bps ?? UNLIMITED_BPS} bit/s` } : {}) };
+    const event = { link: own.name, delay: `${+way.delay_ms.toFixed(4)} ms`, loss: `${+(100 * way.loss).toFixed(4)} %`, jitter: way.jitter ?? exponential(+(way.jitter_ms ?? 0).toFixed(4)), ...(limited ? { rate: `${way.rate_bps ?? UNLIMITED_BPS} bit/s` } : {}), ...(way.queue ? { queue: way.queue } : {}) };
     ask(event, `${own.name}: preset ${preset.name}`);
   });
 }
@@ -193,7 +211,7 @@ function values() {
   const link = here();
   if (link) {
     const set = settings[$("way").value === "backward" ? link.at.at(-1) ?? 0 : link.at[0]];
-    for (const [key, scale] of Object.entries(SCALES)) {
+    for (const [key, scale] of Object.entries(scales())) {
       const [input, number, value] = [$(`slide-${key}`), $(`number-${key}`), scale.of(set)];
       if (document.activeElement !== number) number.value = value === null ? "" : +value.toPrecision(4);
       input.value = Math.round(position(scale, value));
@@ -215,6 +233,6 @@ function isSet(name, at) {
   return preset && at.every((number, n) => {
     const [way, set] = [n ? preset.backward : preset.forward, settings[number]];
     const bps = set.rate_bps === UNLIMITED_BPS ? null : set.rate_bps;
-    return bps === way.rate_bps && Math.abs(set.delay_ms - way.delay_ms - (way.jitter_ms ?? 0)) < 1e-3 && Math.abs(set.loss - way.loss) < 1e-5;
+    return bps === way.rate_bps && Math.abs(set.delay_ms - way.delay_ms) < 1e-3 && Math.abs((set.jitter_ms ?? 0) - (way.jitter_ms ?? 0)) < 1e-3 && Math.abs(set.loss - way.loss) < 1e-5;
   });
 }

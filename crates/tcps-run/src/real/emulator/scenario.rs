@@ -22,7 +22,6 @@ use tcps_core::{
     time::{Time, NEVER},
 };
 use tcps_net::{Packet, Passage};
-use tcps_plan::net::LinkChange;
 use tcps_plan::{
     report::{EmulatedPath, NodeSelf, RealSelf, Report},
     Action, EventPlan, Plan,
@@ -54,10 +53,9 @@ impl<'a> ScenarioHost<'a> {
         let stopped = b.network.has_stopped();
         let network = b.network.present();
         match &event.action {
-            Action::Link { links, rate_bps, delay_ns, loss, up } => {
-                let change = LinkChange { rate_bps: *rate_bps, delay_ns: *delay_ns, loss: *loss, up: *up };
-                for link in links {
-                    if let Err(e) = network.change_link(b.latest, *link, &change) {
+            Action::Link(change) => {
+                for link in &change.links {
+                    if let Err(e) = network.change_link(b.latest, *link, change) {
                         self.errors.push(format!("events.{}: {e}", event.name));
                     }
                 }
@@ -93,9 +91,7 @@ impl EngineHost for ScenarioHost<'_> {
         if died && !std::mem::replace(&mut self.died, died) {
             self.ring.push(&Record { node: self.own_number(), ..Record::new(now, Kind::Died) });
         }
-        !died
-            && !self.stop.load(Ordering::Relaxed)
-            && now < self.plan.duration_ns + DRAIN_NS
+        !died && !self.stop.load(Ordering::Relaxed) && now < self.plan.duration_ns + DRAIN_NS
     }
 
     fn next(&self) -> Time {

@@ -81,7 +81,9 @@ pub struct FlowBin {
     pub delivered: u64,
     /// Sum of their delays.
     pub delay_sum: i128,
-    /// Largest of their delays.
+    /// Smallest of their delays.
+    pub delay_min: i64,
+    /// Largest of them.
     pub delay_max: i64,
     /// Their payload.
     pub bytes: u64,
@@ -99,10 +101,10 @@ pub struct FlowBin {
 
 impl FlowBin {
     fn merge(&mut self, other: Self) {
-        self.delay_max = match (self.delivered, other.delivered) {
-            (0, _) => other.delay_max,
-            (_, 0) => self.delay_max,
-            _ => self.delay_max.max(other.delay_max),
+        (self.delay_min, self.delay_max) = match (self.delivered, other.delivered) {
+            (0, _) => (other.delay_min, other.delay_max),
+            (_, 0) => (self.delay_min, self.delay_max),
+            _ => (self.delay_min.min(other.delay_min), self.delay_max.max(other.delay_max)),
         };
         self.delivered += other.delivered;
         self.delay_sum += other.delay_sum;
@@ -117,7 +119,10 @@ impl FlowBin {
     /// A sample arrived.
     #[inline]
     pub fn deliver(&mut self, delay_ns: i64, bytes: u32) {
-        self.delay_max = if self.delivered == 0 { delay_ns } else { self.delay_max.max(delay_ns) };
+        if self.delivered == 0 {
+            (self.delay_min, self.delay_max) = (delay_ns, delay_ns);
+        }
+        (self.delay_min, self.delay_max) = (self.delay_min.min(delay_ns), self.delay_max.max(delay_ns));
         self.delivered += 1;
         self.delay_sum += i128::from(delay_ns);
         self.bytes += u64::from(bytes);
@@ -285,7 +290,9 @@ pub struct FlowCurve {
     pub name: String,
     /// Mean delay of the samples delivered in a bin.
     pub delay_mean_ns: Vec<Option<f64>>,
-    /// Largest delay of the samples delivered in a bin.
+    /// Smallest delay of the samples delivered in a bin.
+    pub delay_min_ns: Vec<Option<i64>>,
+    /// Largest of them.
     pub delay_max_ns: Vec<Option<i64>>,
     /// Delivered payload rate.
     pub rate_bps: Vec<f64>,
@@ -305,6 +312,7 @@ impl FlowCurve {
             delay_mean_ns: per(&|b| {
                 (b.delivered > 0).then(|| super::tally::mean_of(b.delay_sum, b.delivered))
             }),
+            delay_min_ns: bins.iter().map(|b| (b.delivered > 0).then_some(b.delay_min)).collect(),
             delay_max_ns: bins.iter().map(|b| (b.delivered > 0).then_some(b.delay_max)).collect(),
             rate_bps: bins.iter().map(|b| b.bytes as f64 * 8e9 / width_ns as f64).collect(),
             lost: bins.iter().map(|b| b.lost).collect(),
@@ -369,6 +377,7 @@ mod tests {
         assert_eq!((curves.bin_s, curves.t_s.len()), (256e-9, 4));
         assert_eq!(series.flows[0].iter().map(|b| b.delivered).sum::<u64>(), 1000);
         assert_eq!(curves.flows[0].delay_mean_ns[1], Some(256.0 + 127.5));
+        assert_eq!(curves.flows[0].delay_min_ns, [Some(0), Some(256), Some(512), Some(768)]);
         assert_eq!(curves.flows[0].delay_max_ns, [Some(255), Some(511), Some(767), Some(999)]);
     }
 

@@ -17,6 +17,13 @@ pub fn step_batch(py: Python<'_>, spec_json: &str) -> PyResult<String> {
     text(&results.map_err(raised)?)
 }
 
+/// Of a step to `1/c` at `t0_ms`: rise time in ms, overshoot and undershoot in percent, settling time, error in percent.
+#[pyfunction]
+pub fn step_response(c: f64, t0_ms: f64, moments_ms: Vec<f64>, values: Vec<f64>) -> [f64; 5] {
+    let found = batch::response(c, t0_ms, &moments_ms, &values);
+    [found.rise_ms, found.overshoot, found.undershoot, found.settling_ms, found.error]
+}
+
 /// A plant of the step experiment from tick to tick, as JSON: `{a, b, c, d}`.
 #[pyfunction]
 pub fn held_plant(plant_json: &str, tick_ns: Time) -> PyResult<String> {

@@ -215,6 +215,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(check::time_hook, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_batch, m)?)?;
+    m.add_function(wrap_pyfunction!(batch::step_response, m)?)?;
     m.add_function(wrap_pyfunction!(batch::held_plant, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_phase, m)?)?;
     m.add_function(wrap_pyfunction!(bilateral::bilateral, m)?)?;

@@ -45,6 +45,7 @@ def _flow(curve: Found, flow: Found, bin_s: float) -> dict[str, Any]:
     between = flow["interarrival_ns"] or {"mean": 0.0, "p95": 0.0}
     return {
         "delay_mean_ms": curve_ms(curve["delay_mean_ns"]),
+        "delay_min_ms": curve_ms(curve["delay_min_ns"]),
         "delay_max_ms": curve_ms(curve["delay_max_ns"]),
         "rate_bps": _running(curve["rate_bps"], RATED * between["mean"] / 1e9 / bin_s),
         "lost": curve["lost"],

@@ -116,7 +116,7 @@ impl Shape {
             false => (ticks(cell.there_ms - phase_ms), ticks(cell.back_ms + phase_ms), phase_ms),
         };
         let n = ticks(spec.duration_ms);
-        let levels = Levels::new(spec, start_ms + n.saturating_sub(1) as f64 * t);
+        let levels = Levels::new(spec.c, spec.t0_ms, start_ms + n.saturating_sub(1) as f64 * t);
         let number = |ms: f64| ticks(ms - start_ms).min(n);
         let tcps_control::step::Gains { most, .. } = tcps_control::step::Gains::default();
         let shape = Self {

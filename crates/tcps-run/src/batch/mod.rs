@@ -21,7 +21,7 @@ use std::sync::{
 };
 use tcps_plan::RunError;
 
-pub use observer::Response;
+pub use observer::{response, Response};
 pub use spec::{phase, Answers, Cell, Limits, Loss, Spec};
 
 /// What a cell came to.

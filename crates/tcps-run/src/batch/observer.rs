@@ -1,14 +1,12 @@
-//! What is seen of h at the far side (the definitions of `python/tcpsbed/lab/control/response.py`).
+//! What is seen of h at the far side of a loop, in runs of the batch and of the testbed alike.
 
 use serde::Serialize;
-
-use super::spec::Spec;
 
 /// Share of the step within which a response counts as settled.
 const BAND: f64 = 0.05;
 /// Share of the time after the step, at its end, over which the error is averaged.
 const LAST: f64 = 0.1;
-/// A level counts as reached from this close.
+/// A level counts as reached from this close: rounding does not decide.
 const TOUCH: f64 = 1e-12;
 
 /// One response; what it does not have is not a number.
@@ -39,17 +37,30 @@ pub(super) struct Levels {
 
 impl Levels {
     /// Of a run whose last value of h is that of `end_ms`.
-    pub(super) fn new(spec: &Spec, end_ms: f64) -> Self {
-        let height = 1.0 - 1.0 / spec.c;
+    pub(super) fn new(c: f64, t0_ms: f64, end_ms: f64) -> Self {
+        let height = 1.0 - 1.0 / c;
         let (rise, band) = (1.0 - 0.1 * height - TOUCH, BAND * height);
-        let last_ms = spec.t0_ms + (1.0 - LAST) * (end_ms - spec.t0_ms);
-        Self { height, rise, band, t0_ms: spec.t0_ms, last_ms }
+        let last_ms = t0_ms + (1.0 - LAST) * (end_ms - t0_ms);
+        Self { height, rise, band, t0_ms, last_ms }
     }
 
     /// Percent of the step.
     pub(super) fn percent(&self, h: f64) -> f64 {
         100.0 * h / self.height
     }
+}
+
+/// The response of a run that has these values of h from these moments on; of one that ends before the step nothing is
+/// a number.
+pub fn response(c: f64, t0_ms: f64, moments_ms: &[f64], values: &[f64]) -> Response {
+    let end_ms = moments_ms.last().copied().unwrap_or(f64::NEG_INFINITY);
+    if end_ms < t0_ms {
+        let none = f64::NAN;
+        return Response { rise_ms: none, overshoot: none, undershoot: none, settling_ms: none, error: none };
+    }
+    let mut observer = Observer::new(Levels::new(c, t0_ms, end_ms));
+    moments_ms.iter().zip(values).for_each(|(ms, h)| observer.see(*ms, *h));
+    observer.response()
 }
 
 /// Sees one run.

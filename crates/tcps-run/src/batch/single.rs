@@ -95,7 +95,7 @@ pub(super) fn run(spec: &Spec, cell: &Cell, run: u32) -> Response {
     // Packets that overtake others are seen in the order in which they arrive.
     seen.sort_by_key(|(at, _)| *at);
     let end_ms = seen.last().map_or(0.0, |(at, _)| *at as f64 * 1e-6);
-    let mut observer = Observer::new(Levels::new(spec, end_ms));
+    let mut observer = Observer::new(Levels::new(spec.c, spec.t0_ms, end_ms));
     seen.iter().for_each(|(at, h)| observer.see(*at as f64 * 1e-6, *h));
     observer.response()
 }

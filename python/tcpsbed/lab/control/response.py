@@ -12,20 +12,14 @@ h 1.0 ┤━━━━━━┓           ╭──╮   overshoot        h falls
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from tcpsbed import _tcps
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-BAND = 0.05
-"""Share of the step within which a response counts as settled."""
-LAST = 0.1
-"""Share of the time after the step, at its end, over which the steady-state error is averaged."""
-TOUCH = 1e-12
-"""A level counts as reached from this close: rounding does not decide."""
 
 
 @dataclass(frozen=True)
@@ -89,23 +83,4 @@ def characterise(t_ms: NDArray[np.float64], h: NDArray[np.float64], step: Step) 
     >>> found.rise_ms, round(found.overshoot), round(found.undershoot)
     (3.0, 20, 2)
     """
-    import numpy as np
-
-    after = t_ms >= step.t0_ms
-    t, x = t_ms[after] - step.t0_ms, h[after]
-    if len(x) == 0:
-        return Response(math.nan, math.nan, math.nan, math.nan, math.nan)
-    crossed = np.flatnonzero(x >= 1)
-    outside = np.flatnonzero(np.abs(x - 1) > BAND * step.height)
-    settled = 0 if len(outside) == 0 else int(outside[-1]) + 1
-    return Response(
-        rise_ms=_first(t, x >= 1 - 0.1 * step.height - TOUCH),
-        overshoot=100 * max(0.0, float(x.max()) - 1) / step.height,
-        undershoot=100 * max(0.0, 1 - float(x[crossed[0] :].min())) / step.height if len(crossed) else 0.0,
-        settling_ms=float(t[settled]) if settled < len(t) else math.nan,
-        error=100 * (float(x[t >= (1 - LAST) * t[-1]].mean()) - 1) / step.height,
-    )
-
-
-def _first(t: NDArray[np.float64], holds: NDArray[np.bool_]) -> float:
-    return float(t[int(holds.argmax())]) if holds.any() else math.nan
+    return Response(*_tcps.step_response(step.c, step.t0_ms, t_ms.tolist(), h.tolist()))

@@ -167,6 +167,19 @@ def held_plant(plant_json: str, tick_ns: int) -> str:
 def step_batch(spec_json: str) -> str:
     """The step experiment in every cell of a grid, on all cores; returns the cells' figures as JSON."""
 
+class Ledger:
+    """What became of the samples of all flows of a run that goes on."""
+
+    def __init__(self, plan_json: str, warmup_ns: int, grace_ns: int) -> None: ...
+    @property
+    def last_ns(self) -> int: ...
+    def add(self, rows: bytes) -> bytes:
+        """Takes rows; a byte for each says whether it is an arrival and of what sort."""
+    def totals(self, now_ns: int) -> list[tuple[int, int, int, float, float | None]]: ...
+    def counts(self) -> list[tuple[int, int]]: ...
+    def losses(self, from_ns: int, to_ns: int) -> list[float | None]: ...
+    def forget(self) -> None: ...
+
 def step_response(
     c: float, t0_ms: float, moments_ms: Sequence[float], values: Sequence[float]
 ) -> list[float]:

@@ -17,8 +17,9 @@ import pytest
 
 import tcpsbed
 from tcpsbed import analysis, scenarios
+from tcpsbed.analysis.records import KINDS
 from tcpsbed.runs import session
-from tcpsbed.studio import collector, feed, ledger, server
+from tcpsbed.studio import collector, feed, server
 from tcpsbed.studio.collector import ROW, Collector
 from tcpsbed.worlds import Steering
 
@@ -125,7 +126,7 @@ def test_a_page_that_missed_rows_has_all_of_them_when_the_run_is_over(run: Any) 
 
 def test_a_sample_that_does_not_come_in_time_is_lost(run: Any) -> None:
     rows = np.fromfile(run.folder / "records.bin", ROW)
-    gone = (rows["kind"] == ledger.DELIVERED) & (rows["flow"] == 0) & (rows["index"] % 10 == 3)
+    gone = (rows["kind"] == 1 + KINDS.index("delivered")) & (rows["flow"] == 0) & (rows["index"] % 10 == 3)
     made = Collector(json.loads((run.folder / "plan.json").read_text()))
     made.add(rows[~gone & (rows["time"] < 5e9)].tobytes(), 5.0, 0)
     assert made.lately()["flows"][0]["loss"] == pytest.approx(0.1, abs=0.01)

@@ -63,14 +63,13 @@ def test_at_the_end_the_totals_are_those_of_the_summary(
 def test_a_run_that_is_longer_than_the_window_loses_none(
     shipped_scenarios: Path, tmp_path: Path, every_ns: int
 ) -> None:
+    # A window holds 32 s of samples, rounded up to a power of two.
     script = ['duration="80 s"', "flows.kinematic.rate='100 Hz'", "flows.haptic.rate='100 Hz'"]
     run = tcpsbed.run(shipped_scenarios / "quickstart.toml", out=tmp_path / "run", set=script)
     plan, moments = plan_of(run)
     made = Ledger(plan, moments)
     for rows in blocks(run, every_ns):
         made.add(rows)
-    for judged, flow in zip(made.flows, run.summary["flows"].values(), strict=True):
-        assert flow["sent"] > judged.legs[0].size, "the ring goes round"
     for totals, flow in zip(made.totals(plan["duration_ns"]), run.summary["flows"].values(), strict=True):
         same(totals.told(), flow)
 

@@ -60,6 +60,21 @@ struct Counts {
     verified: Verified,
 }
 
+/// What a flow has done so far.
+#[derive(Debug)]
+pub struct Totals {
+    /// Samples that count.
+    pub sent: u64,
+    /// Of these, arrived.
+    pub delivered: u64,
+    /// Of those that are judged, not arrived.
+    pub lost: u64,
+    /// The same as a share, over all legs.
+    pub loss: f64,
+    /// Mean delay.
+    pub delay_ns: Option<f64>,
+}
+
 /// What all rows of a flow need beside themselves.
 #[derive(Debug)]
 pub struct Around<'a> {
@@ -128,13 +143,14 @@ impl Flow {
         }
     }
 
-    /// A `Delivered` row; false if it names a sample that nobody can have sent.
+    /// A `Delivered` row; none where the flow leads nowhere.
     #[inline]
-    pub fn delivered(&mut self, row: &Record, bin: usize, around: Around) -> bool {
-        let Some(leg) = self.legs.last_mut() else { return true };
+    pub fn delivered(&mut self, row: &Record, bin: usize, around: Around) -> Option<Arrival> {
+        let leg = self.legs.last_mut()?;
         let Around { flow, options, series } = around;
-        match leg.arrive(row, flow, options, series) {
-            Arrival::Stray => return false,
+        let arrival = leg.arrive(row, flow, options, series);
+        match arrival {
+            Arrival::Stray => {}
             Arrival::Beyond => self.counts.beyond_window += 1,
             Arrival::Again(counts) => self.counts.delivered_again += u64::from(counts),
             Arrival::First(counts) => {
@@ -161,7 +177,7 @@ impl Flow {
                 }
             }
         }
-        true
+        Some(arrival)
     }
 
     /// The receiver has data as old as this row says.
@@ -355,11 +371,37 @@ impl Flow {
 
     /// Share of samples that do not make it over all legs.
     fn loss(&self) -> f64 {
-        let kept = |leg: &Leg| 1.0 - leg.counts.lost as f64 / leg.counts.judged.max(1) as f64;
-        match &self.legs[..] {
-            [leg] => leg.counts.lost as f64 / leg.counts.judged.max(1) as f64,
-            legs => 1.0 - legs.iter().map(kept).product::<f64>(),
+        loss_over(&self.legs.iter().map(|leg| [leg.counts.judged, leg.counts.lost]).collect::<Vec<_>>())
+    }
+
+    /// What it has done, with those judged that were sent until then.
+    pub fn totals(&self, until_ns: Time) -> Totals {
+        let judged: Vec<_> = self.legs.iter().map(|leg| leg.judged_until(until_ns)).collect();
+        let (sent, delivered) = self.sent_and_delivered();
+        let delay = self.legs.last().map(|leg| leg.join.at_end()).filter(|delay| delay.n() > 0);
+        Totals {
+            sent,
+            delivered,
+            lost: judged.iter().map(|[_, lost]| lost).sum(),
+            loss: loss_over(&judged),
+            delay_ns: delay.map(Tally::mean),
         }
+    }
+
+    /// Samples that count.
+    pub fn sent_and_delivered(&self) -> (u64, u64) {
+        (self.legs.first().map_or(0, |leg| leg.counts.sent), self.counts.delivered)
+    }
+
+    /// Share of the samples of a span that have not arrived; none where none was sent.
+    pub fn loss_between(&self, from_ns: Time, to_ns: Time) -> Option<f64> {
+        let judged: Vec<_> = self.legs.iter().map(|leg| leg.judged_between(from_ns, to_ns)).collect();
+        judged.iter().any(|[sent, _]| *sent > 0).then(|| loss_over(&judged))
+    }
+
+    /// Samples that are in flight are lost from sight.
+    pub fn forget(&mut self) {
+        self.legs.iter_mut().for_each(Leg::forget);
     }
 
     fn drops_by_place(&self, plan: &Plan) -> Vec<Drops> {
@@ -377,6 +419,15 @@ impl Flow {
         let shown = self.shown.as_ref().map_or(0, |shown| shown.heap_bytes());
         let tallies = self.ipdv.heap_bytes() + self.interarrival.heap_bytes() + shown;
         tallies + self.legs.iter().map(Leg::heap_bytes).sum::<usize>()
+    }
+}
+
+/// Share of samples that do not make it over legs with these numbers of judged and lost ones.
+fn loss_over(legs: &[[u64; 2]]) -> f64 {
+    let share = |[judged, lost]: &[u64; 2]| *lost as f64 / (*judged).max(1) as f64;
+    match legs {
+        [leg] => share(leg),
+        legs => 1.0 - legs.iter().map(|leg| 1.0 - share(leg)).product::<f64>(),
     }
 }
 

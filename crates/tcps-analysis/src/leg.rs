@@ -272,6 +272,27 @@ impl Leg {
         }
     }
 
+    /// Samples that count and were sent until then, and how many of them are lost.
+    pub fn judged_until(&self, until_ns: Time) -> [u64; 2] {
+        let [sent, lost] = self.judged(|slot| slot.is(COUNTED) && slot.sent_ns <= until_ns);
+        [self.counts.judged + sent, self.counts.lost + lost]
+    }
+
+    /// Samples with something new that were sent in a span, and how many of them have not come.
+    pub fn judged_between(&self, from_ns: Time, to_ns: Time) -> [u64; 2] {
+        self.judged(|slot| !slot.is(REPEATED) && (from_ns..to_ns).contains(&slot.sent_ns))
+    }
+
+    fn judged(&self, chosen: impl Fn(&Slot) -> bool) -> [u64; 2] {
+        let chosen = self.window.remaining().filter(|slot| chosen(slot));
+        chosen.fold([0, 0], |[sent, lost], slot| [sent + 1, lost + u64::from(slot.missing(self.done))])
+    }
+
+    /// Samples that have not come are no longer looked for.
+    pub fn forget(&mut self) {
+        self.window.forget(self.done);
+    }
+
     /// The component that starts the leg.
     pub fn owner(&self) -> ComponentId {
         owner(self.start)

@@ -21,6 +21,7 @@ pub mod histogram;
 pub mod interval;
 pub mod jitter;
 pub mod leg;
+pub mod live;
 pub mod names;
 pub mod node;
 mod options;
@@ -38,6 +39,7 @@ pub mod window;
 
 pub use options::Options;
 
+use leg::Arrival;
 use serde::Serialize;
 use std::io::{Read, Result};
 use tcps_core::{
@@ -185,7 +187,7 @@ impl<'a> Analyser<'a> {
         match row.kind {
             Kind::Enter | Kind::Exit => flow.pass(row, around),
             Kind::Sent => flow.sent(row, around),
-            _ => self.strange += u64::from(!flow.delivered(row, bin, around)),
+            _ => self.strange += u64::from(flow.delivered(row, bin, around) == Some(Arrival::Stray)),
         }
     }
 

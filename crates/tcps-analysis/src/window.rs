@@ -118,6 +118,11 @@ impl Window {
         (slot.index == index && u64::from(index) < self.head).then_some(slot)
     }
 
+    /// Takes out those that are missing.
+    pub fn forget(&mut self, done: u8) {
+        self.slots.iter_mut().filter(|slot| slot.missing(done)).for_each(|slot| slot.marks = 0);
+    }
+
     /// Samples sent that are still in the window.
     pub fn remaining(&self) -> impl Iterator<Item = &Slot> {
         self.slots.iter().filter(|slot| slot.is(SENT))

@@ -22,6 +22,7 @@ mod door;
 mod errors;
 mod hooks;
 mod json;
+mod live;
 mod loaded;
 mod network;
 mod playout;
@@ -214,6 +215,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(t975, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(check::time_hook, m)?)?;
+    m.add_class::<live::Ledger>()?;
     m.add_function(wrap_pyfunction!(batch::step_batch, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_response, m)?)?;
     m.add_function(wrap_pyfunction!(batch::held_plant, m)?)?;

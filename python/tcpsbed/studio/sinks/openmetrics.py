@@ -230,8 +230,7 @@ class Tally:
         """Counts new rows, seen at this moment of the run."""
         self.now_s = now_s
         arrivals = self.ledger.add(rows)
-        self.sent[:] = [flow.legs[0].sent if flow.legs else 0 for flow in self.ledger.flows]
-        self.came[:] = [flow.delivered for flow in self.ledger.flows]
+        self.sent[:], self.came[:] = np.array(self.ledger.counts()).reshape(-1, 2).T
         came, charged = arrivals.first[arrivals.counted], arrivals.charged
         _count(self.dated, came["flow"])
         _count(self.payload, charged["flow"], charged["size"])

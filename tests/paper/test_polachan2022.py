@@ -178,7 +178,8 @@ def test_an_arm_takes_the_published_time_with_the_gains_chosen_for_it_and_not_wi
     rows: dict[str, Row],
 ) -> None:
     skip_without_an_arm(rows)
-    assert rows["figure8-actuation"].verdict == "no evidence (fitted)" and rows["figure8-uart"].verdict == "no evidence (input)"
+    assert rows["figure8-actuation"].verdict == "no evidence (fitted)"
+    assert rows["figure8-uart"].verdict == "no evidence (input)"
     assert rows["figure8-actuation-factory"].verdict == "not reproduced"
 
 

@@ -209,7 +209,9 @@ def test_an_outcome_that_is_a_value_of_the_scenario_is_an_input(
     row = study.compare("delay", ours)
     assert row.verdict == verdict
     assert bool(re.fullmatch(r"links\.\w+\.delay", row.equals)) == (ours == 5.0)
-    assert page.basis(row) == (f"input: {row.equals} = 5 ms" if verdict == "no evidence (input)" else "outcome")
+    assert page.basis(row) == (
+        f"input: {row.equals} = 5 ms" if verdict == "no evidence (input)" else "outcome"
+    )
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,9 @@ NO_RESULT = "not run yet"
 SHOWN = VERDICTS | {NO_RESULT: "no complete run is kept"}
 HEAD = """# Scoreboard: which published results does the testbed reproduce?
 
-For readers of the works below, and for anyone who wants to know how far to trust the testbed. Each row is one claim: the
-expected value, our value, the tolerance, the verdict and its reason. The expected value is a number that the work prints,
-unless the brackets behind it say otherwise. A row counts as *reproduced* only if it is an outcome within the tolerance of
+For readers of the papers below, and for anyone who wants to know how far to trust the testbed. Each row is one claim: the
+expected value, our value, the tolerance, the verdict and its reason. The expected value is a number that the paper prints,
+unless the brackets after it say otherwise. A row counts as *reproduced* only if it is an outcome within the tolerance of
 a printed value. *Outcome* means that nothing in its scenario was set to make it so.
 
 ```sh

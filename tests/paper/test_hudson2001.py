@@ -37,8 +37,8 @@ def test_what_is_said_to_be_set_was_set(not_set: list[str]) -> None:
 
 def test_what_is_set_does_not_count_as_reproduced(rows: dict[str, Row]) -> None:
     read_back = ("loss-udp", "loss-fec-1", "loss-fec-3", "rate-udp", "rate-fec-1", "gap-qm150")
-    assert {rows[key].verdict for key in read_back} == {"input"}
-    assert rows["latency-udp"].verdict == rows["gap-none"].verdict == "fitted"
+    assert {rows[key].verdict for key in read_back} == {"no evidence (input)"}
+    assert rows["latency-udp"].verdict == rows["gap-none"].verdict == "no evidence (fitted)"
 
 
 # [Hudson 2001: results]

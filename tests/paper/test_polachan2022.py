@@ -48,13 +48,13 @@ def test_known_delays_are_found_under_other_traffic_and_are_inputs() -> None:
     polachan2022.known_delays(alone)
     rows = {row.key: row for row in alone.rows}
     table = rows["table2-error"]
-    assert len(rows) == 1 and len(table.beside) == 15 and table.verdict == "input"
+    assert len(rows) == 1 and len(table.beside) == 15 and table.verdict == "no evidence (input)"
     assert (table.ours or 0.0) < 2.0, "300 echoes under other traffic; a block takes what it is set to"
 
 
 # [Polachan 2022]
 def test_contention_for_a_host_gives_the_order_of_places_and_goes_with_it(rows: dict[str, Row]) -> None:
-    assert rows["figure17-order"].verdict == "fitted" and rows["figure17-alone"].within
+    assert rows["figure17-order"].verdict == "no evidence (fitted)" and rows["figure17-alone"].within
 
 
 # [Polachan 2022]
@@ -178,7 +178,8 @@ def test_an_arm_takes_the_published_time_with_the_gains_chosen_for_it_and_not_wi
     rows: dict[str, Row],
 ) -> None:
     skip_without_an_arm(rows)
-    assert rows["figure8-actuation"].verdict == "fitted" and rows["figure8-uart"].verdict == "input"
+    assert rows["figure8-actuation"].verdict == "no evidence (fitted)"
+    assert rows["figure8-uart"].verdict == "no evidence (input)"
     assert rows["figure8-actuation-factory"].verdict == "not reproduced"
 
 

@@ -127,10 +127,10 @@ def test_a_row_says_what_would_have_failed(compare: str, fails: str) -> None:
         ({"not_reproduced": "our model is another"}, 31.0, "not reproduced"),
         ({"not_reproduced": "out of reach", "reference": "aim"}, 31.0, "disagrees"),
         ({"reference": "theory"}, 30.1, "agrees"),
-        ({"basis": "fitted", "parameter": "links.l1.rate"}, 30.1, "fitted"),
-        ({"basis": "input", "parameter": "links.l1.rate"}, 30.1, "input"),
-        ({"basis": "theory"}, 30.1, "theory"),
-        ({"basis": "unknown", "because": "who knows"}, 30.1, "unknown"),
+        ({"basis": "fitted", "parameter": "links.l1.rate"}, 30.1, "no evidence (fitted)"),
+        ({"basis": "input", "parameter": "links.l1.rate"}, 30.1, "no evidence (input)"),
+        ({"basis": "theory"}, 30.1, "no evidence (theory)"),
+        ({"basis": "unknown", "because": "who knows"}, 30.1, "no evidence (unknown)"),
         ({"published": None}, 30.1, "nothing published"),
         ({"hardware": "a robot arm"}, None, "not tried with hardware"),
         ({}, None, "not reproducible here"),
@@ -194,7 +194,7 @@ def test_a_row_that_is_refuted_keeps_what_was_measured() -> None:
 
 @pytest.mark.parametrize(
     ("because", "ours", "verdict"),
-    [("", 5.0, "input"), ("it was measured", 5.0, "reproduced"), ("", 5.1, "reproduced")],
+    [("", 5.0, "no evidence (input)"), ("it was measured", 5.0, "reproduced"), ("", 5.1, "reproduced")],
 )
 def test_an_outcome_that_is_a_value_of_the_scenario_is_an_input(
     because: str, ours: float, verdict: str
@@ -209,7 +209,9 @@ def test_an_outcome_that_is_a_value_of_the_scenario_is_an_input(
     row = study.compare("delay", ours)
     assert row.verdict == verdict
     assert bool(re.fullmatch(r"links\.\w+\.delay", row.equals)) == (ours == 5.0)
-    assert page.basis(row) == (f"input: {row.equals} = 5 ms" if verdict == "input" else "outcome")
+    assert page.basis(row) == (
+        f"input: {row.equals} = 5 ms" if verdict == "no evidence (input)" else "outcome"
+    )
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_the_scoreboard_keeps_what_came_out_and_judges_it_anew(
     assert (row.verdict, row.reason) == ("not reproduced", study.rows[0].reason)
     read_back = dataclasses.replace(study.expected["web-loss-98"], published=3.6, because="")
     row = scoreboard.judged("web-loss-98", read_back, {"web-loss-98": kept | {"equals": "links.l.loss"}})
-    assert row.verdict == "input"
+    assert row.verdict == "no evidence (input)"
 
 
 def test_a_run_that_is_kept_is_not_edited_and_what_a_newer_one_left_out_stays(
@@ -153,7 +153,7 @@ def test_rows_of_the_same_value_to_all_digits_are_known_with_their_reason(
         for row in kept_scoreboard.section(work)[0]:
             if (
                 row.ours is None
-                or row.verdict == "input"
+                or row.verdict == "no evidence (input)"
                 or (row.ours == round(row.ours) and abs(row.ours) < 100)
             ):
                 continue

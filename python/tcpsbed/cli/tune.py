@@ -199,7 +199,7 @@ def _tell(
             *([f"step         c = {found.c:g}"] if compared else []),
             f"gains        params = {{ kp = {found.kp:.4g}, ki_per_ms = {found.ki_per_ms:.4g} }}",
             f"measured     rise time {found.rise_ms:.1f} ms, overshoot {found.overshoot:.1f} %, "
-            f"growing by {found.per_ms:.2f} % for each ms of RTT",
+            f"plus {found.per_ms:.2f} points for each ms of RTT",
             f"theory       gain margin {spare.gain:.2f}, delay margin {spare.delay_ms:.1f} ms without loss; "
             f"these losses act as {drops_ms:.2f} ms of delay",
             f"index        rise-time index {found.index:.2f}: log10(1 ms / rise time)",

@@ -41,11 +41,11 @@ UNIT = re.compile(r"\(([^();]+)[^()]*\)$")
 COMPARISONS = ("near", "above", "below", "at most")
 """What our value must be: within the tolerance of the published value; above it; below it; not above it."""
 REFERENCES = ("published", "derived", "theory", "aim", "own reference")
-"""Where a reference value comes from: a number of the work; words or several numbers of the work, from which we made one
+"""Where a reference value comes from: a number of the paper; words or several numbers of the paper, from which we made one
 number; arithmetic or a bound; a target of our own work; a simulation of our own."""
 BASES = ("outcome", "fitted", "input", "theory", "unknown")
 """How our number comes about: it came out of the testbed, with nothing set to make it so; a parameter was chosen on it; it
-is read back from the scenario; it is a calculation in which no testbed runs; the work does not say enough to tell."""
+is read back from the scenario; it is a calculation in which no testbed runs; the paper does not say enough to tell."""
 
 SOURCES = ("spread", "interval", "share")
 """What a tolerance is: the spread or the last digit that is published; an interval over seeds or phases of our own; a stated

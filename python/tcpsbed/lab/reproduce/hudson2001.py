@@ -123,7 +123,7 @@ def beside_web(study: Study) -> None:
         places = np.arange(len(seen))
         for axes, label, values in (
             (left, "mean latency (ms)", [flow["delay_ms"]["mean"] for flow in seen.values()]),
-            (middle, "mean step of latency (ms)", list(steps.values())),
+            (middle, "mean change of latency (ms)", list(steps.values())),
             (right, "lost (%)", [100.0 * flow["loss"] for flow in seen.values()]),
         ):
             axes.bar(places, values, 0.6)

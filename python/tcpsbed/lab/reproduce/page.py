@@ -17,9 +17,9 @@ from tcpsbed.studio import freeze
 from tcpsbed.views import markup
 from tcpsbed.views.markup import Column, Html, words
 
-TITLES = ("verdict", "item", "expected", "ours", "tolerance", "would fail", "how ours comes about", "reason")
+TITLES = ("verdict", "item", "expected", "ours", "tolerance", "would fail", "basis", "reason")
 """Of the page."""
-HEAD = ("verdict", "expected", "ours", "item, what would fail, how ours comes about, reason")
+HEAD = ("verdict", "expected", "ours", "item, tolerance, basis, reason")
 """Of the table for the terminal."""
 WIDTH = 100
 """Of that table, in characters."""
@@ -44,7 +44,7 @@ def basis(row: Row) -> str:
     e = row.expected
     if e.basis == "input":
         return f"input: {e.parameter} = {e.given}"
-    if row.verdict == "input":
+    if row.verdict == "no evidence (input)":
         return f"input: {row.equals} = {number(row.ours)} {e.unit}"
     return f"{e.basis}: {e.parameter}" if e.parameter else e.basis
 
@@ -113,14 +113,14 @@ def short(study: Study) -> str:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Rows as wide as a terminal: verdict and values, beside them the item, below that what would fail and the reason."""
+    """Rows as wide as a terminal: verdict and values, beside them the item, below that tolerance, basis and reason."""
     first = [(row.verdict, published(row), number(row.ours)) for row in rows]
     widths = [max(map(len, column)) for column in zip(HEAD[:3], *first, strict=True)]
     indent = " " * (sum(widths) + 6)
     lines = [_line(HEAD[:3], widths) + HEAD[3], "─" * WIDTH]
     for row, values in zip(rows, first, strict=True):
-        how = "; ".join(part for part in (judged_by(row), basis(row)) if part)
-        below = (how, row.reason if row.within is not True else "")
+        how = "; ".join(filter(None, (judged_by(row), f"basis: {basis(row).replace(': ', ', ', 1)}")))
+        below = (how, f"reason: {row.reason}" if row.within is not True else "")
         parts = [wrap(part, WIDTH - len(indent)) for part in (row.item, *below)]
         said = [line for part in parts for line in part]
         lines += [_line(values, widths) + said[0], *(indent + line for line in said[1:])]

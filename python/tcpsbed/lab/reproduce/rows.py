@@ -16,19 +16,19 @@ UNEXPLAINED = "missed, unexplained"
 VERDICTS = {
     "reproduced": "outcomes within the tolerance of a published value",
     "refuted": (
-        "outside its tolerance, and impossible as stated: contradicted by the work itself, by arithmetic, or by a "
+        "outside its tolerance, and impossible as stated: contradicted by the paper itself, by arithmetic, or by a "
         "measurement that depends on no choice of ours"
     ),
     "not reproduced": (
-        "outside the tolerance of a published value: our model, machine or data differ, or the work says too little"
+        "outside the tolerance of a published value: our model, machine or data differ, or the paper says too little"
     ),
     "disagrees": "outside the tolerance of a derived value, theory, an aim or an own reference, with a reason",
     UNEXPLAINED: "outside its tolerance, without a reason for such a value",
-    "fitted": "a parameter was chosen on the value",
-    "input": "set in the scenario and read back",
+    "no evidence (fitted)": "a parameter was chosen on the value",
+    "no evidence (input)": "set in the scenario and read back",
     "agrees": "outcomes within the tolerance of a derived value, theory, an aim or an own reference",
-    "theory": "calculated, no testbed ran",
-    "unknown": "the work does not say enough",
+    "no evidence (theory)": "calculated, no testbed ran",
+    "no evidence (unknown)": "the paper does not say enough",
     "nothing published": "ours alone",
     "not reproducible here": "a requirement was missing, or skipped",
     "not tried with hardware": "needs hardware that was never available",
@@ -93,9 +93,9 @@ class Row:
         if self.within is None:
             return "not reproducible here" if self.ours is None else "nothing published"
         if e.basis != "outcome":
-            return e.basis
+            return f"no evidence ({e.basis})"
         if self.equals and not e.because:
-            return "input"
+            return "no evidence (input)"
         return "reproduced" if e.reference == "published" else "agrees"
 
     def _missed(self) -> str:

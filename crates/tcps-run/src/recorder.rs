@@ -5,7 +5,7 @@ use std::{
     fs::File,
     io::Write,
     path::{Path, PathBuf},
-    sync::mpsc::{sync_channel, Receiver, SyncSender},
+    sync::mpsc::{channel, sync_channel, Receiver, Sender, SyncSender},
     thread::JoinHandle,
 };
 use tcps_core::record::{Record, RECORD_BYTES};
@@ -20,6 +20,7 @@ pub struct Recorder {
     chunk: Vec<u8>,
     full: SyncSender<Vec<u8>>,
     empty: Receiver<Vec<u8>>,
+    written: Receiver<()>,
     writer: JoinHandle<std::io::Result<[u8; 32]>>,
     rows: u64,
     failed: bool,
@@ -47,9 +48,10 @@ impl Recorder {
         };
         let (full, chunks) = sync_channel::<Vec<u8>>(IN_FLIGHT);
         let (back, empty) = sync_channel::<Vec<u8>>(IN_FLIGHT);
-        let writer = std::thread::spawn(move || write(file, &chunks, &back));
+        let (tell, written) = channel();
+        let writer = std::thread::spawn(move || write(file, &chunks, &back, &tell));
         let chunk = Vec::with_capacity(CHUNK);
-        Ok(Self { chunk, full, empty, writer, rows: 0, failed: false, path: path.map(Into::into) })
+        Ok(Self { chunk, full, empty, written, writer, rows: 0, failed: false, path: path.map(Into::into) })
     }
 
     /// Appends a row.
@@ -62,11 +64,13 @@ impl Recorder {
         }
     }
 
-    /// Hands what there is to the writer.
+    /// Returns when all rows so far are in the file.
     pub fn flush(&mut self) {
         if !self.chunk.is_empty() {
             self.hand_over();
         }
+        // A chunk without rows is answered. A writer that has gone answers nothing.
+        self.failed |= self.full.send(Vec::new()).is_err() || self.written.recv().is_err();
     }
 
     /// Whether rows cannot be written any more: `finish` says why.
@@ -101,10 +105,15 @@ fn write(
     file: Option<File>,
     chunks: &Receiver<Vec<u8>>,
     back: &SyncSender<Vec<u8>>,
+    written: &Sender<()>,
 ) -> std::io::Result<[u8; 32]> {
     let mut file = file;
     let mut hash = Sha256::new();
     while let Ok(mut chunk) = chunks.recv() {
+        if chunk.is_empty() {
+            let _ = written.send(());
+            continue;
+        }
         hash.update(&chunk);
         if let Some(f) = file.as_mut() {
             f.write_all(&chunk)?;
@@ -128,6 +137,8 @@ mod tests {
         for i in 0..100_000 {
             r.push(&Record::new(i, Kind::Sent));
         }
+        r.flush();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 100_000 * RECORD_BYTES as u64);
         let done = r.finish().unwrap();
         let bytes = std::fs::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();

@@ -371,8 +371,11 @@ def test_new_writes_what_runs_and_passes_its_test(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("quue", "x"), 'KIND: found "quue"; allowed: component, controller, delay, device, hook, '),
-        (("robot", "My-Robot"), 'NAME: found "My-Robot"; allowed: small letters'),
+        (
+            ("quue", "x"),
+            'new: KIND: found "quue" (did you mean queue?); allowed: component, controller, delay, device, hook, ',
+        ),
+        (("robot", "My-Robot"), 'NAME: found "My-Robot"; allowed: lowercase letters'),
     ],
 )
 def test_new_refuses_what_it_cannot_write(given, said, tmp_path, monkeypatch):
@@ -427,8 +430,9 @@ def test_a_group_that_nothing_looks_for_is_told(package):
     file.write_text(POINTS + "[tcpsbed.qeue]\nlost = mine_door:Last\n[tcpsbed]\nbare = mine_door:Last\n")
     told = invoke("plugins").stderr.splitlines()
     assert len(told) == 2 and "allowed: tcpsbed.component, " in told[1]
-    assert told[0].startswith('tcpsbed: package mine-door: found the entry point group "tcpsbed.qeue"')
-    assert told[0].endswith("(did you mean tcpsbed.queue?)")
+    assert told[0].startswith(
+        'tcpsbed: package mine-door: found the entry point group "tcpsbed.qeue" (did you mean tcpsbed.queue?); allowed: '
+    )
 
 
 def test_a_key_without_its_unit_is_told(tmp_path):

@@ -196,7 +196,8 @@ class Clip:
         av = need("av", f"the video file {path.name}", "av")
         if not path.is_file():
             raise HookError(
-                f'found "{path}", but there is no such file', allowed='"test", a video file, module:Class'
+                f'found "{path}", but there is no such file',
+                allowed='"test", a video file, or code such as "./mine.py:Mine"',
             )
         most = max(MOST_BYTES // (3 * width * height), 1)
         try:

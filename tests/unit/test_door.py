@@ -252,7 +252,7 @@ def test_documentation_and_architecture_name_every_kind(root):
     table = (
         (root / "ARCHITECTURE.md")
         .read_text()
-        .partition("## Where to add one")[2]
+        .partition("## Where to add a part")[2]
         .partition("\n## ")[0]
         .lower()
     )

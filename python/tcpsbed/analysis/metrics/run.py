@@ -64,7 +64,7 @@ CHANGE = (
     Metric("t_s", "when", "s", label="at"),
     Metric("from", "the state before"),
     Metric("to", "the state after"),
-    Metric("age_ms", "of the newest good sample", "ms", label="age of the newest"),
+    Metric("age_ms", "of the newest accepted sample", "ms", label="age of the newest"),
     Metric("cause", "cause, as text", label="cause"),
 )
 STATE = (

@@ -14,7 +14,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.errors import ConfigError, DataError, brief
 
 DOCUMENT_BYTES = 4 << 20
 """Largest text that people write: a scenario, a profile, a study."""
@@ -151,8 +151,9 @@ def in_toml(text: str, error: Exception) -> str:
         return 'TOML in place of JSON: duration = "10 s"'
     if re.fullmatch(r"\[+[^\]=]+", line):
         return f"TOML, with the bracket closed: {line}" + "]" * (len(line) - len(line.lstrip("[")))
-    if pair := re.match(r"([\w.-]+)\s*(==|:)", line):
-        return f'TOML, with = in place of {pair[2]}, such as {pair[1]} = "10 ms"'
+    if pair := re.match(r"([\w.-]+)\s*(==|:)\s*(.*)", line):
+        value = pair[3].strip("\"'") or "10 ms"
+        return f'TOML, with = in place of {pair[2]} in {pair[1]} = "{brief(value)}"'
     return 'TOML, with text in quotes: key = "15 ms"'
 
 

@@ -34,7 +34,7 @@ REFUSED = {
     ),
     "a step that the controller cannot follow": (
         ["tune", "--rtt", "10 ms", "--c", "2,20"],
-        '--c: found "2,20"; allowed: numbers from 1.01 to 8, separated by commas, such as 1.5,2,4',
+        '--c: found "2,20", with 20; allowed: numbers from 1.01 to 8, separated by commas, such as 1.5,2,4',
     ),
     "a duration without a unit": (
         ["step", "{step}", "--duration", "5", "--out", "never"],

@@ -19,8 +19,8 @@ CASES = {
     "unknown key": (
         FLOW + 'rte = "1 kHz"\n',
         "bad.toml:5: flows.kinematic.rte: unknown key (did you mean rate?); allowed: direction, rate, sample, source, "
-        "picture, sound, sink, playout, codec, transport, overhead, start, stop, dscp, priority, authority, blocking_send, buffers, session, "
-        "via, from, to, path",
+        "picture, sound, sink, playout, codec, transport, overhead, start, stop, dscp, priority, authority, "
+        "blocking_send, buffers, session, via, from, to, path",
     ),
     "unknown section": (
         'duraton = "5 s"\n' + FLOW,
@@ -81,7 +81,7 @@ CASES = {
         FLOW.replace('"a"', "3"),
         "bad.toml:2: components.tactile-operator: found 3; "
         'allowed: its node in quotes, such as "edge", or a table with some of the keys '
-        'kind, node, session, robot, board, params, cost, delay',
+        "kind, node, session, robot, board, params, cost, delay",
     ),
     "missing key": (
         FLOW + '[flows.texture]\nrate = "1 kHz"\n',
@@ -97,7 +97,7 @@ CASES = {
     "component whose name says no kind": (
         '[components]\nsvr = "a"\n[flows.kinematic]\n',
         'bad.toml:2: components.svr: found "svr", which is not a built-in component (did you mean srv?); allowed: '
-        'its name and its node, such as srv = "a"; or a name of your own with a kind, such as '
+        'a built-in name and its node, such as srv = "a"; or a name of your own with kind and node, such as '
         'svr = { kind = "srv", node = "a" }; kinds: '
         '"tactile-operator", "ms-embsys", "ms-embsys-app", "ms-com", "ms-ei", "srv", "ss-ei", "ss-com", "ss-embsys", '
         '"ss-embsys-app", "tactile-teleoperator", "emu", "test-pc", or code such as "./mine.py:Mine"',

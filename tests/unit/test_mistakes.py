@@ -97,7 +97,7 @@ MISTAKES = {
     "a duration without a unit": changed('"50 ms"', "10", '"10 ms" or "10 s"'),
     "a duration of nothing": changed('"50 ms"', '"0 s"', "which is zero; allowed: a span of time"),
     "a decimal comma": link('delay = "5,5 ms"', 'allowed: a decimal point ("5.5 ms")'),
-    "a range": link('delay = "1-10 ms"', 'such as "1 ms"; to sweep over several: --over KEY=1 ms,10 ms'),
+    "a range": link('delay = "1-10 ms"', 'such as "1 ms"; to sweep over several: --over '),
     "a seed in quotes": changed(
         'duration = "50 ms"', 'seed = "3"', "allowed: a whole number without quotes, such as 3"
     ),
@@ -182,8 +182,10 @@ MISTAKES = {
     ),
     # formats
     "a value without quotes": link("rate = 10 Mbit/s", 'text in quotes: key = "15 ms"'),
-    "a comparison": link('rate == "1 Mbit/s"', 'with = in place of ==, such as rate = "10 ms"'),
-    "YAML": changed(GOOD, "duration: 10 s\nlinks:\n  - a\n", "allowed: TOML, with = in place of :"),
+    "a comparison": link('rate == "1 Mbit/s"', 'with = in place of == in rate = "1 Mbit/s"'),
+    "YAML": changed(
+        GOOD, "duration: 10 s\nlinks:\n  - a\n", "allowed: TOML, with = in place of : in duration ="
+    ),
     "JSON": changed(GOOD, '{"duration": "10 s"}\n', "allowed: TOML in place of JSON"),
     "an empty file": changed(GOOD, "", "components with the node of each, such as"),
     # files and folders
@@ -218,7 +220,9 @@ MISTAKES = {
     "one seed too many": typed("sweep my.toml --seed 3", "did you mean --seeds?"),
     "output for out": typed("run my.toml --output here", "did you mean --out?"),
     "a key for an option": typed("run my.toml --rate 3", "allowed: a key of the scenario by --set KEY=VALUE"),
-    "an option without its value": typed("run my.toml --world", "--world needs a value; allowed: --world "),
+    "an option without its value": typed(
+        "run my.toml --world", "--world needs a value; allowed: --world real"
+    ),
     "no file": typed("run", "run: found no FILE (scenario, in TOML or .xlsx); allowed: tcpsbed run my.toml"),
     "no name": typed("new hook", "found no NAME (name of the files and, in Python, of the module)"),
     "nothing to run": typed("netns --profile lte", "found no COMMAND… (command to run, after --)"),
@@ -243,7 +247,9 @@ MISTAKES = {
     "a component set that is not there": typed(
         'run my.toml --set components.camera="home"', 'a new one in the file: camera = { kind = "'
     ),
-    "a sweep over a range": typed("sweep my.toml --over links.l1.delay=1-10ms", "--over KEY=1 ms,10 ms"),
+    "a sweep over a range": typed(
+        "sweep my.toml --over links.l1.delay=1-10ms", "to sweep over several: --over"
+    ),
     "a sweep over nothing": typed(
         "sweep my.toml", "allowed: tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s'"
     ),

@@ -80,7 +80,7 @@ def test_a_flow_of_which_nothing_was_measured_fails_and_the_profile_is_not_blame
 )
 def test_a_misspelt_number_is_refused_though_nothing_was_measured(metric, absent, meant):
     wrong = profile.read(f"[flows.haptic]\n'{metric}' = {{ most = 1 }}", Path("mine.toml"))
-    with pytest.raises(DataError, match=rf'mine\.toml:2: .*found "{metric}"; allowed: .*\b{meant}\b'):
+    with pytest.raises(DataError, match=rf'mine\.toml:2: .*found "{metric}" .*; allowed: .*\b{meant}\b'):
         check.check({"flows": {"haptic": flow(5) | {absent: None}}}, wrong)
 
 

@@ -231,7 +231,7 @@ def test_two_runs_in_one_folder(tmp_path: Path) -> None:
         time.sleep(0.02)
     done = tcpsbed(tmp_path, "run", str(file), "--out", "a", "-q")
     assert done.returncode == 2
-    assert f"--out: a is being written by another tcpsbed (process {first.pid})" in done.stderr
+    assert f"/a is being written by another tcpsbed (process {first.pid})" in done.stderr
     assert first.wait(60) == 0
     assert [name for name in names(tmp_path) if name != "site"] == ["a", "short.toml"]
 

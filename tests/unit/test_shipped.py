@@ -64,7 +64,7 @@ def test_nothing_that_is_there_is_overwritten(tmp_path: Path, monkeypatch: pytes
     assert sorted(file.name for file in tmp_path.iterdir()) == ["console.toml"]
     assert Path("console.toml").read_text(encoding="utf-8") == "mine"
     done = runner.invoke(app, ["init", "--from", "consule"])
-    assert done.exit_code == 2 and "console-arm" in done.stderr
+    assert done.exit_code == 2 and "did you mean console?" in done.stderr
     with pytest.raises(ConfigError, match="scenario"):
         shipped.page("scenary")
 

@@ -37,6 +37,18 @@ EXAMPLES = {
     "tune": "--rtt '20 ms'",
 }
 """What follows a command, for those that take more than one scenario or one folder of a run."""
+VALUES = {
+    "--delay": "'10 ms'",
+    "--duration": "'10 s'",
+    "--out": "runs/a",
+    "--over": "'links.l1.rate=1 Mbit/s,2 Mbit/s'",
+    "--profile": "lte",
+    "--seed": "3",
+    "--seeds": "20",
+    "--set": "links.l1.delay='10 ms'",
+    "--world": "real",
+}
+"""Examples of what follows an option."""
 _BOUNDS = {"ge": "of {} or more", "gt": "above {}", "le": "of {} or less", "lt": "below {}"}
 """How bounds of numbers are written, by the names that typer's types have for them."""
 UsageError: Any = typer.BadParameter.__mro__[1]
@@ -109,8 +121,8 @@ def _told(error: Any) -> ConfigError:
             allowed = f"{key}; or an option: {allowed}"
         return ConfigError(found, allowed=allowed)
     if kind == "BadOptionUsage":
-        value = next((p.metavar for p in ctx.command.params if error.option_name in p.opts), None) or "VALUE"
-        allowed = f"{error.option_name} {value}; tcpsbed {words} --help explains it"
+        value = VALUES.get(error.option_name, "VALUE")
+        allowed = f"{error.option_name} {value}; tcpsbed {words or 'COMMAND'} --help explains it"
         return ConfigError("needs a value", key=error.option_name, allowed=allowed)
     param: Any = getattr(error, "param", None)
     name = error.param_hint if getattr(error, "param_hint", None) else param and param.opts[0]

@@ -39,8 +39,9 @@ def _kinds(known: tuple[str, ...], shorthand: str | None = None, room: str | Non
                     near = nearest(name, every)
                     own = f'{name} = {{ kind = "{near or known[0]}", node = "{node}" }}'
                     found = f'found "{name}", which is not a built-in {room}{meant(name, every)}'
-                    plain = f'its name and its node, such as {near} = "{node}"; or ' if near else ""
-                    allowed = f"{plain}a name of your own with a kind, such as {own}; kinds: {choices(room, known, '')}"
+                    plain = f'a built-in name and its node, such as {near} = "{node}"; or ' if near else ""
+                    allowed = f"{plain}a name of your own with kind and node, such as {own}; kinds: "
+                    allowed += choices(room, known, "")
                     raise Refusal("refused", key=name, found=found, allowed=allowed)
             out[name] = entry
         return out

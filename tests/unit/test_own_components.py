@@ -186,7 +186,10 @@ def test_one_that_fails_is_told_with_file_and_line(folder: Path, monkeypatch: py
         (["kind='./mine.py:Last'"], "found after = {'forward': 'tactile-teleoperator'} in Last"),
         (["kind='./mine.py:Unsaid'"], "components.own.kind: found after = None in Unsaid; allowed: after = one of"),
         (["kind='./mine.py:Silent'"], "has no method __call__; allowed: def __call__(self, t_ns, index, x, other, y)"),
-        (["kind='./mine.py:Lost'"], 'found "./mine.py:Lost", at whose run: found "zooh" (did you mean zoh?); allowed: a built-in hook: '),
+        (
+            ["kind='./mine.py:Lost'"],
+            'found "./mine.py:Lost", at whose run: found "zooh" (did you mean zoh?); allowed: a built-in hook: ',
+        ),
         (["kind='./mine.py:Plain'"], 'which is not a kind of component; allowed: a class of Python such as class Plain('),
         (["kind='./broken.py:Twice'"], 'found "./broken.py:Twice": the module cannot be imported: ZeroDivisionError: '),
         (["kind='./a: b/broken.py:Twice'"], 'b/broken.py:Twice": the module cannot be imported: ZeroDivisionError: '),

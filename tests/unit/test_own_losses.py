@@ -138,7 +138,7 @@ def test_a_packet_at_which_it_fails_goes_on_and_it_is_named(scenario: Any, loss:
         ),
         (
             '{ kind = "gilbert" }',
-            'found the kind "gilbert" (did you mean gilbert-elliott?); allowed: "random", "gilbert-elliott", or code such as',
+            'found the kind "gilbert" (did you mean gilbert-elliott?); allowed: "random", "gilbert-elliott", or code',
         ),
     ],
 )

@@ -178,7 +178,7 @@ MISTAKES = {
         "allowed: flows in both directions, because delay is reported in packets of the return",
     ),
     "nothing but a flow": changed(
-        GOOD[: GOOD.index("[flows")], "", "components with the node of each, such as"
+        GOOD[: GOOD.index("[flows")], "", "a table [components] with the node of each component, such as"
     ),
     # formats
     "a value without quotes": link("rate = 10 Mbit/s", 'text in quotes: key = "15 ms"'),
@@ -187,7 +187,7 @@ MISTAKES = {
         GOOD, "duration: 10 s\nlinks:\n  - a\n", "allowed: TOML, with = in place of : in duration ="
     ),
     "JSON": changed(GOOD, '{"duration": "10 s"}\n', "allowed: TOML in place of JSON"),
-    "an empty file": changed(GOOD, "", "components with the node of each, such as"),
+    "an empty file": changed(GOOD, "", "a table [components] with the node of each component, such as"),
     # files and folders
     "a file that is not there": typed("run no.toml", "a scenario file in TOML, or a spreadsheet"),
     "a file misspelt": typed("run mi.toml", "did you mean my.toml?"),

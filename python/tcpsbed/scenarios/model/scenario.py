@@ -110,7 +110,7 @@ class Scenario(Table):
     nodes: dict[Name, Node] = Field({})
     """[Nodes](#nodes) that differ from the default."""
     components: Annotated[dict[Name, Component], _kinds(tuple(KINDS), "node", "component")]
-    """[Components](#components) with the node of each, such as `srv = "edge"`."""
+    """A table `[components]` with the node of each [component](#components), such as `srv = "edge"`."""
     flows: Annotated[dict[Name, Flow], BeforeValidator(_presets)]
     """[Flows](#flows) by name, such as `[flows.kinematic]`."""
     channels: dict[Name, Channel] = Field({})

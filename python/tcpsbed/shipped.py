@@ -128,7 +128,7 @@ def page(name: str) -> str:
     mistyped = len(wanted) > 5 and distance(wanted, near) == 1
     found = wanted if wanted in known else None if mistyped else _about(wanted)
     if found is None:
-        raise ConfigError(f'found "{name}"', key="PAGE", allowed=close_match(wanted, known))
+        raise ConfigError(f'found "{name}"', key="docs: PAGE", allowed=close_match(wanted, known))
     return _text(found)
 
 

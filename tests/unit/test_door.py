@@ -284,7 +284,7 @@ def test_a_package_that_cannot_be_read_is_named_once_and_passed_over(
     rows = [row for kind in door.KINDS for row in door.installed(kind)]
     assert done.exit_code == 0 and "stand" in rows and "lost" not in rows
     (told,) = [line for line in (done.stderr + capsys.readouterr().err).splitlines() if "broken-1" in line]
-    assert told.startswith(f"tcpsbed: {about}: cannot be read ('utf-8' codec")
+    assert told.startswith(f"tcpsbed: {about} cannot be read ('utf-8' codec")
     assert "; allowed: a package that is reinstalled or removed" in told
 
 
@@ -431,7 +431,8 @@ def test_a_group_that_nothing_looks_for_is_told(package):
     told = invoke("plugins").stderr.splitlines()
     assert len(told) == 2 and "allowed: tcpsbed.component, " in told[1]
     assert told[0].startswith(
-        'tcpsbed: package mine-door: found the entry point group "tcpsbed.qeue" (did you mean tcpsbed.queue?); allowed: '
+        'tcpsbed: package mine-door: found the entry point group "tcpsbed.qeue", which tcpsbed does not read (lost) '
+        "(did you mean tcpsbed.queue?); allowed: "
     )
 
 

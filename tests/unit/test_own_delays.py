@@ -133,7 +133,7 @@ def test_a_packet_at_which_it_fails_is_not_late_and_it_is_named(
     [
         (
             '"./mine.py:Silent"',
-            "mine.py:Silent: has no method delay; allowed: def delay(self, now_ns, packet)",
+            "mine.py:Silent has no method delay; allowed: def delay(self, now_ns, packet)",
         ),
         ('"./mine.py:Evry"', 'found "Evry" (did you mean Every?); allowed: a name in ./mine.py: '),
         (

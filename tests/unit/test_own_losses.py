@@ -126,7 +126,7 @@ def test_a_packet_at_which_it_fails_goes_on_and_it_is_named(scenario: Any, loss:
 @pytest.mark.parametrize(
     ("loss", "message"),
     [
-        ('"./mine.py:Silent"', "mine.py:Silent: has no method lose; allowed: def lose(self, now_ns, packet)"),
+        ('"./mine.py:Silent"', "mine.py:Silent has no method lose; allowed: def lose(self, now_ns, packet)"),
         ('"./mine.py:Evry"', 'found "Evry" (did you mean Every?); allowed: a name in ./mine.py: '),
         (
             '{ kind = "./mine.py:Every", params = { n = 1 } }',

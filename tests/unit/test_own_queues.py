@@ -141,12 +141,12 @@ def test_what_a_discipline_drops_is_accounted(scenario: Any) -> None:
         (
             '"30 kB"',
             'kind = "./mine.py:Silent"',
-            "mine.py:Silent: has no method next; allowed: def next(self)",
+            "mine.py:Silent has no method next; allowed: def next(self)",
         ),
         (
             QUEUE.replace("Mine", "Half"),
             CBR,
-            "mine.py:Half: has no method dequeue; allowed: def dequeue(self, now_ns, dropped)",
+            "mine.py:Half has no method dequeue; allowed: def dequeue(self, now_ns, dropped)",
         ),
     ],
 )

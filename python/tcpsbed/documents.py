@@ -55,10 +55,9 @@ def trusted(folder: Path | str) -> Iterator[None]:
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         if isinstance(error, UnicodeEncodeError) and not str(folder).isprintable():
             raise  # the name of the folder is none that a library takes: nothing is wrong with what it holds
-        found = f"is not in the format that tcpsbed writes ({type(error).__name__}: {error})"
-        raise DataError(
-            found, file=folder, allowed="a folder as tcpsbed run left it; run the scenario again"
-        ) from error
+        found = f"has a file that is damaged or was edited (detail: {error})"
+        allowed = "the files as tcpsbed wrote them: run the scenario again"
+        raise DataError(found, file=folder, allowed=allowed) from error
 
 
 def strict(content: object, *, dense: bool = False) -> str:

@@ -111,7 +111,7 @@ def _points() -> list[EntryPoint]:
 def _tell_unread(place: str, error: str) -> None:
     """Names a package with unreadable entry points, once."""
     allowed = "a package that is reinstalled or removed"
-    told = f"{place}: cannot be read ({error}), so its package adds nothing; allowed: {allowed}"
+    told = f"{place} cannot be read ({error}), so its package adds nothing; allowed: {allowed}"
     print(f"tcpsbed: {printable(told)}", file=sys.stderr)
 
 

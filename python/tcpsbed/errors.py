@@ -1,7 +1,9 @@
 """Errors that a user can correct: where, what was found, and what is allowed.
 
 ```text
-file:line: key: what was found; allowed: alternatives or a remedy
+file:line: key: what was found (did you mean …?); allowed: alternatives or a remedy
+file:line: key is missing; allowed: an example
+--option: file is a folder; allowed: alternatives
 ```
 The command line prints the text on standard error and ends with status 2.
 """
@@ -52,6 +54,12 @@ MOST_SHOWN = 80
 _ENDLESS = re.compile(rf"(\S{{{MOST_SHOWN}}})\S{{220,}}?([\"';:,)\]]*)(?!\S)")
 
 
+# The name that was probably meant, as `tcpsbed.nearest.meant` writes it behind alternatives.
+_MEANT = re.compile(r" \(did you mean [^()]*\)")
+_PREDICATE = re.compile(r"(is|was|has|had|holds|belongs|exists|cannot|does|needs) ")
+"""Begin of a phrase whose subject is the place before it."""
+
+
 def brief(text: str) -> str:
     """Text from the user within a message: the beginning of a long one."""
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
@@ -72,7 +80,8 @@ class TcpsbedError(Exception):
     file, line, key
         Where: a file, its line, and the dotted key in it.
     allowed
-        Alternatives, or a remedy.
+        Alternatives, or a remedy. The name probably meant, if it is in there, becomes the end of `found`: behind a long
+        list nobody sees it.
     """
 
     kind: ClassVar = ""
@@ -87,6 +96,8 @@ class TcpsbedError(Exception):
         key: str | None = None,
         allowed: str | None = None,
     ) -> None:
+        if allowed and (near := _MEANT.search(allowed)):
+            found, allowed = found + near[0], allowed.replace(near[0], "")
         self.found = found
         self.file = str(file) if file is not None else None
         self.line = line
@@ -97,10 +108,15 @@ class TcpsbedError(Exception):
     @property
     def text(self) -> str:
         """Place and problem, without `allowed`."""
-        place = self.file or ""
+        place = f'"{self.file}"' if self.file in (".", "..") else self.file or ""
         if place and self.line is not None:
             place += f":{self.line}"
-        return ": ".join(part for part in (place, cut(self.key or ""), cut(self.found)) if part)
+        parts = [place, cut(self.key or "")]
+        if (self.key or "").startswith("--") and self.line is None:
+            parts.reverse()
+        where = ": ".join(filter(None, parts))
+        joint = " " if _PREDICATE.match(self.found) and not (self.line is not None and not self.key) else ": "
+        return where + (joint if where else "") + cut(self.found)
 
     @property
     def parts(self) -> tuple[str, str, str | None]:

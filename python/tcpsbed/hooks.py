@@ -361,7 +361,7 @@ def has(code: Any, where: str, method: str, *takes: str) -> None:
     """Raises `HookError` where an object, or a class, has no method of this name, or one that cannot be called so."""
     call = getattr(code, method, None)
     if not callable(call):
-        raise HookError(f"{where}: has no method {method}", allowed=_written(method, *takes))
+        raise HookError(f"{where} has no method {method}", allowed=_written(method, *takes))
     try:
         signature = inspect.signature(call)
         signature.bind(*([code] if inspect.isclass(code) else ()), *takes)
@@ -389,7 +389,7 @@ def _instance(code: Any, module: str, name: str, params: str, *before: Any, **mo
     given = json.loads(params) or {}
     for method in sorted(getattr(code, "__abstractmethods__", ())):
         takes = [*inspect.signature(getattr(code, method)).parameters][1:]
-        raise HookError(f"{module}:{name}: has no method {method}", allowed=_written(method, *takes))
+        raise HookError(f"{module}:{name} has no method {method}", allowed=_written(method, *takes))
     try:
         with _shielded(f"{module}:{name}"):
             return safely(code, *before, **(more | door.complete(code, given)))

@@ -14,7 +14,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.errors import ConfigError, DataError, brief
 
 DOCUMENT_BYTES = 4 << 20
 """Largest text that people write: a scenario, a profile, a study."""
@@ -92,7 +92,9 @@ def text(file: Path, allowed: str, most_bytes: int = DOCUMENT_BYTES) -> str:
     try:
         return content(file, allowed, most_bytes).decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
-        raise DataError("cannot be read (not UTF-8)", file=file, allowed=allowed) from None
+        raise DataError(
+            "cannot be read as text (not UTF-8)", file=file, allowed=f"{allowed}; save a text as UTF-8"
+        ) from None
 
 
 def from_json(file: Path, allowed: str, most_bytes: int = DATA_BYTES) -> Any:
@@ -138,7 +140,21 @@ def tables(text: str, file: Path) -> dict[str, Any]:
         return toml(text)
     except (ValueError, RecursionError) as error:
         found = f"found invalid TOML ({error})"
-        raise DataError(found, file=file, allowed='TOML, with text in quotes: key = "15 ms"') from None
+        raise DataError(found, file=file, allowed=in_toml(text, error)) from None
+
+
+def in_toml(text: str, error: Exception) -> str:
+    """What was probably meant by a text that is no TOML."""
+    place, lines = re.search(r"at line (\d+)", str(error)), text.splitlines()
+    line = lines[min(int(place[1]), len(lines)) - 1].strip() if place and lines else ""
+    if text.lstrip().startswith("{"):
+        return 'TOML in place of JSON: duration = "10 s"'
+    if re.fullmatch(r"\[+[^\]=]+", line):
+        return f"TOML, with the bracket closed: {line}" + "]" * (len(line) - len(line.lstrip("[")))
+    if pair := re.match(r"([\w.-]+)\s*(==|:)\s*(.*)", line):
+        value = pair[3].strip("\"'") or "10 ms"
+        return f'TOML, with = in place of {pair[2]} in {pair[1]} = "{brief(value)}"'
+    return 'TOML, with text in quotes: key = "15 ms"'
 
 
 def _shallow(tables: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import shorten
 
 from tcpsbed.errors import ConfigError
-from tcpsbed.nearest import close_match, distance, nearest
+from tcpsbed.nearest import close_match, distance, meant, nearest
 
 DATA = Path(__file__).resolve().parent / "data"
 SCENARIOS, EXAMPLES, DOCS = DATA / "scenarios", DATA / "examples", DATA / "docs"
@@ -36,7 +36,8 @@ def find(name: str) -> Path:
     """
     files = listed()
     if name not in files:
-        raise ConfigError(f'found "{name}"', key="--from", allowed=close_match(name, files))
+        allowed = f"a name from tcpsbed init --list, such as quickstart{meant(name, files)}"
+        raise ConfigError(f'found "{name}"', key="--from", allowed=allowed)
     return files[name].resolve()
 
 
@@ -127,7 +128,7 @@ def page(name: str) -> str:
     mistyped = len(wanted) > 5 and distance(wanted, near) == 1
     found = wanted if wanted in known else None if mistyped else _about(wanted)
     if found is None:
-        raise ConfigError(f'found "{name}"', key="PAGE", allowed=close_match(wanted, known))
+        raise ConfigError(f'found "{name}"', key="docs: PAGE", allowed=close_match(wanted, known))
     return _text(found)
 
 

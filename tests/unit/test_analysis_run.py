@@ -136,7 +136,7 @@ def test_plots_without_matplotlib_name_the_extra(run: Run, monkeypatch: pytest.M
 
 
 def test_folders_that_are_no_runs_say_what_is_wrong(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"summary\.json: cannot be read \(no such file"):
+    with pytest.raises(DataError, match=r"summary\.json cannot be read \(no such file"):
         Run(tmp_path)
     (tmp_path / "summary.json").write_text("{")
     with pytest.raises(DataError, match="broken JSON"):

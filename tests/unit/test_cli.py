@@ -170,7 +170,7 @@ def test_named_options_win_over_set(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "absent.toml"], "absent.toml: cannot be read"),
+        (["run", "absent.toml"], "absent.toml cannot be read"),
         (["check", "short.toml", "--set", "delay_ms=-1"], "delay_ms: found -1; allowed: a positive number"),
         (["run", "short.toml", "--set", 'fault="world"'], "node cloud died"),
         (["show", "nowhere"], "nowhere: no such folder"),
@@ -179,7 +179,7 @@ def test_named_options_win_over_set(tmp_path: Path) -> None:
         (["run", "short.toml", "--live"], "--live"),
         (["latency", "short.toml", "--confidence", "five"], '--confidence: found "five"'),
         (["sweep", "short.toml", "--over", "delay_ms"], '--over: found "delay_ms"'),
-        (["init", "short.toml"], "short.toml: exists already"),
+        (["init", "short.toml"], "short.toml exists already"),
         (["run", "short.toml", "--out", "short.toml/x"], "short.toml"),
     ],
 )

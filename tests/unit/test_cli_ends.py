@@ -72,7 +72,7 @@ def test_a_name_that_is_no_text_is_told_with_its_option(
 ) -> None:
     done = shell(tmp_path, f"tcpsbed run {shipped_scenarios}/step.toml -q {words}", {**os.environ})
     assert done.stderr.startswith(
-        "tcpsbed: a\\udcff: --out: found the byte 0xFF, which is not UTF-8, in the path; allowed: "
+        "tcpsbed: --out: a\\udcff: found the byte 0xFF, which is not UTF-8, in the path; allowed: "
     )
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
 

@@ -26,15 +26,15 @@ REFUSED = {
     },
     "a rise time that nothing counts": (
         ["map", "{step}", "--rise", "50"],
-        "--rise: found 50 without --reliability; allowed: --rise 50 --reliability 95%",
+        "--rise: found 50 without --reliability; allowed: both, such as --rise 50 --reliability 95%",
     ),
     "a loop that is not there": (
         ["map", "{step}", "--loop", "left"],
-        '--loop: found "left"; allowed: tactile-teleoperator',
+        '--loop: found "left"; allowed: a component that closes a loop: tactile-teleoperator',
     ),
     "a step that the controller cannot follow": (
         ["tune", "--rtt", "10 ms", "--c", "2,20"],
-        '--c: found "2,20"; allowed: numbers from 1.01 to 8, such as 1.5,2,4 (',
+        '--c: found "2,20", with 20; allowed: numbers from 1.01 to 8, separated by commas, such as 1.5,2,4',
     ),
     "a duration without a unit": (
         ["step", "{step}", "--duration", "5", "--out", "never"],
@@ -45,7 +45,7 @@ REFUSED = {
     **{
         f"{command} with {option} {value}": (
             [*words, option, value],
-            f"{option}: found {value}; allowed: a number of 0 or more",
+            f"{option}: found {value}; allowed: a finite number of 0 or more, in % of the step, such as 20",
         )
         for command, *words in (("tune", "tune", "--rtt", "10 ms"), ("step", "step", "{step}"))
         for option, value in (("--overshoot", "nan"), ("--overshoot", "inf"), ("--undershoot", "-1"))
@@ -75,10 +75,13 @@ REFUSED = {
         )
         for words in (["step", "--out", "never"], ["map", "--rtt", "0 ms..2 ms"])
     },
-    "a negative rise time": (["step", "{step}", "--rise", "-1"], "--rise: found -1; allowed: a number"),
+    "a negative rise time": (
+        ["step", "{step}", "--rise", "-1"],
+        "--rise: found -1; allowed: a finite number of 0 or more, in ms",
+    ),
     "a rise time of a map that is no number": (
         ["map", "{step}", "--rise", "nan", "--reliability", "90 %"],
-        "--rise: found nan; allowed: a number",
+        "--rise: found nan; allowed: a finite number",
     ),
     "a cap below the floor": (
         ["latency", "{step}", "--floor", "50", "--cap", "20"],
@@ -169,7 +172,7 @@ def test_a_summary_that_is_no_summary_is_told_by_check_qos(shipped_scenarios: Pa
     summary = json.loads((tmp_path / "summary.json").read_text())
     (tmp_path / "summary.json").write_text(json.dumps(summary | {"flows": 3}))
     status, _, said = run(shipped_scenarios, ["check-qos", str(tmp_path), "--profile", "telehaptics"])
-    assert status == 2 and "is not in the format that tcpsbed writes" in said
+    assert status == 2 and "has a file that is damaged or was edited" in said
 
 
 def test_force_writes_over_nothing_that_the_command_reads(shipped_scenarios: Path, tmp_path: Path) -> None:
@@ -196,14 +199,14 @@ def test_force_writes_over_nothing_that_the_command_reads(shipped_scenarios: Pat
 def test_a_file_that_holds_no_records_is_named(tmp_path: Path) -> None:
     sample_run.write(tmp_path / "out")
     for content, said in (
-        (b"x" * 33, "found 33 bytes"),
-        (b"\xee" * 64, "found row 0 of the unknown kind 238"),
+        (b"x" * 33, "is damaged, or tcpsbed did not write it (33 bytes"),
+        (b"\xee" * 64, "is damaged, or tcpsbed did not write it (row 0 has the unknown kind 238)"),
     ):
         (tmp_path / "out/records.bin").write_bytes(content)
         for words in (["report"], ["show"], ["export", "--csv"]):
             status, printed, message = run(tmp_path, [words[0], str(tmp_path / "out"), *words[1:]])
             assert (status, printed) == (2, "")
-            assert message.startswith(f"tcpsbed: {tmp_path / 'out/records.bin'}: {said}"), message
+            assert message.startswith(f"tcpsbed: {tmp_path / 'out/records.bin'} {said}"), message
 
 
 def _numbers() -> list[tuple[str, Any]]:
@@ -267,5 +270,5 @@ def test_absurd_numbers_are_refused_in_a_sentence(tmp_path: Path, value: str) ->
 def test_no_file_and_no_folder_is_called_dash(shipped_scenarios, tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, [word.format(step=shipped_scenarios / "step.toml") for word in words])
-    assert done.exit_code == 2 and 'found "-", which is not a file name' in done.output, done.output
+    assert done.exit_code == 2 and ': found "-"; allowed: a' in done.output, done.output
     assert not list(tmp_path.iterdir())

@@ -18,15 +18,15 @@ FIVE = TIME.replace('"15 ms"', '"5 ms" or "5 s"')
 CASES = {
     "unknown key": (
         FLOW + 'rte = "1 kHz"\n',
-        "bad.toml:5: flows.kinematic.rte: unknown key; allowed: direction, rate, sample, source, picture, sound, sink, "
-        "playout, codec, transport, overhead, start, stop, dscp, priority, authority, blocking_send, buffers, session, "
-        "via, from, to, path (did you mean rate?)",
+        "bad.toml:5: flows.kinematic.rte: unknown key (did you mean rate?); allowed: direction, rate, sample, source, "
+        "picture, sound, sink, playout, codec, transport, overhead, start, stop, dscp, priority, authority, "
+        "blocking_send, buffers, session, via, from, to, path",
     ),
     "unknown section": (
         'duraton = "5 s"\n' + FLOW,
-        "bad.toml:1: duraton: unknown key; allowed: name, description, duration, seed, phases, warmup, base, calibration, "
-        "sessions, nodes, components, flows, channels, hooks, topology, links, traffic, events, measure, real, hosts "
-        "(did you mean duration?)",
+        "bad.toml:1: duraton: unknown key (did you mean duration?); allowed: name, description, duration, seed, phases, "
+        "warmup, base, calibration, sessions, nodes, components, flows, channels, hooks, topology, links, traffic, events, "
+        "measure, real, hosts",
     ),
     "a number of more digits than Python writes": (
         f"seed = 0x{'f' * 4000}\n" + FLOW,
@@ -67,7 +67,7 @@ CASES = {
     ),
     "wrong choice": (
         FLOW + 'direction = "foward"\n',
-        'bad.toml:5: flows.kinematic.direction: found "foward"; allowed: "forward", "backward" (did you mean forward?)',
+        'bad.toml:5: flows.kinematic.direction: found "foward" (did you mean forward?); allowed: "forward", "backward"',
     ),
     "wrong type": (
         '[real]\nrealtime = "yes"\n' + FLOW,
@@ -80,22 +80,25 @@ CASES = {
     "value for a table": (
         FLOW.replace('"a"', "3"),
         "bad.toml:2: components.tactile-operator: found 3; "
-        "allowed: node as a text, or a table with the keys kind, node, session, robot, board, params, cost, delay",
+        'allowed: its node in quotes, such as "edge", or a table with some of the keys '
+        "kind, node, session, robot, board, params, cost, delay",
     ),
     "missing key": (
         FLOW + '[flows.texture]\nrate = "1 kHz"\n',
-        'bad.toml:5: flows.texture.direction: is missing; allowed: "forward", "backward"',
+        'bad.toml:5: flows.texture.direction is missing; allowed: "forward", "backward"',
     ),
     "component of no kind": (
         '[components]\nserver = { kind = "sv", node = "a" }\n[flows.kinematic]\n',
-        'bad.toml:2: components.server.kind: found "sv"; allowed: "tactile-operator", "ms-embsys", "ms-embsys-app", '
+        'bad.toml:2: components.server.kind: found "sv" (did you mean srv?); allowed: '
+        '"tactile-operator", "ms-embsys", "ms-embsys-app", '
         '"ms-com", "ms-ei", "srv", "ss-ei", "ss-com", "ss-embsys", "ss-embsys-app", "tactile-teleoperator", "emu", '
-        '"test-pc", or code such as "./mine.py:Mine" (did you mean srv?)',
+        '"test-pc", or code such as "./mine.py:Mine"',
     ),
     "component whose name says no kind": (
         '[components]\nsvr = "a"\n[flows.kinematic]\n',
-        'bad.toml:2: components.svr: found "svr", which is no built-in component (did you mean srv?); allowed: '
-        'srv = "a", or svr = { kind = "srv", node = "a" } with one of the kinds '
+        'bad.toml:2: components.svr: found "svr", which is not a built-in component (did you mean srv?); allowed: '
+        'a built-in name and its node, such as srv = "a"; or a name of your own with kind and node, such as '
+        'svr = { kind = "srv", node = "a" }; kinds: '
         '"tactile-operator", "ms-embsys", "ms-embsys-app", "ms-com", "ms-ei", "srv", "ss-ei", "ss-com", "ss-embsys", '
         '"ss-embsys-app", "tactile-teleoperator", "emu", "test-pc", or code such as "./mine.py:Mine"',
     ),
@@ -260,8 +263,8 @@ def test_bad_input_has_one_message(tmp_path: Path, case: str) -> None:
 
 
 OVERRIDES = {
-    'flows.kinematc.rate="2 kHz"': 'flows.kinematc.rate: found "kinematc"; '
-    "allowed: kinematic, haptic (did you mean kinematic?)",
+    'flows.kinematc.rate="2 kHz"': 'flows.kinematc.rate: found "kinematc" (did you mean kinematic?); '
+    "allowed: kinematic, haptic",
     "flows.kinematic.rate=2 khz": 'flows.kinematic.rate: found "2 khz", with the unknown unit "khz" (did you mean kHz?); '
     'allowed: a frequency such as "1 kHz" (Hz, kHz, MHz, fps)',
     "duration": 'found no "=" after a key; allowed: KEY=VALUE on one line, such as --set \'duration="5 s"\'',
@@ -308,7 +311,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
         load(tmp_path / "none.toml")
     assert str(error.value) == (
-        f"{tmp_path}/none.toml: cannot be read (no such file); "
+        f"{tmp_path}/none.toml cannot be read (no such file); "
         "allowed: a scenario file in TOML, or a spreadsheet that ends in .xlsx"
     )
 

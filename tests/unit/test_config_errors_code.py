@@ -13,8 +13,8 @@ from tcpsbed.scenarios import load
 CASES = {
     "built-in hook that is not there": (
         HOOK + 'run = "zho"\n',
-        'bad.toml:7: hooks.predict.run: found "zho"; allowed: a built-in hook: arm3, zoh (did you mean zoh?); '
-        'or "./lib.so:function" or "module:name"',
+        'bad.toml:7: hooks.predict.run: found "zho" (did you mean zoh?); allowed: a built-in hook: arm3, zoh; '
+        'or code such as "./mine.py:Mine" or "./lib.so:function"',
     ),
     "library that is not there": (
         HOOK + 'run = "./no.so:f"\n',
@@ -33,7 +33,7 @@ CASES = {
     ),
     "name that a module lacks": (
         HOOK + 'run = "mod:Zho"\n',
-        'bad.toml:7: hooks.predict.run: found "Zho"; allowed: a name in mod: Zoh, Other (did you mean Zoh?)',
+        'bad.toml:7: hooks.predict.run: found "Zho" (did you mean Zoh?); allowed: a name in mod: Zoh, Other',
     ),
     "module that fails": (
         HOOK + 'run = "boom:Zoh"\n',
@@ -47,12 +47,13 @@ CASES = {
     ),
     "unknown robot": (
         FLOW.replace('"b"', '{ node = "b", robot = "arn" }'),
-        'bad.toml:3: components.tactile-teleoperator.robot: found "arn"; '
-        'allowed: a built-in robot: arm, wall_mass (did you mean arm?); or "./lib.so:function" or "module:name"',
+        'bad.toml:3: components.tactile-teleoperator.robot: found "arn" (did you mean arm?); '
+        'allowed: a built-in robot: arm, wall_mass; or code such as "./mine.py:Mine" or "./lib.so:function"',
     ),
     "unknown transport": (
         FLOW + 'transport = "dpm"\n',
-        'bad.toml:5: flows.kinematic.transport: found "dpm"; allowed: a built-in transport: udp; or "module:Class"',
+        'bad.toml:5: flows.kinematic.transport: found "dpm"; allowed: a built-in transport: udp; '
+        'or code such as "./mine.py:Mine"',
     ),
     "robot that is not there": (
         FLOW + 'source = "robot"\n',

@@ -32,12 +32,12 @@ CASES = {
     ),
     "link without an end": (
         LINK.replace('to = "b"\n', ""),
-        'bad.toml:5: links.l1.to: is missing; allowed: a node or a router, such as to = "a"',
+        'bad.toml:5: links.l1.to is missing; allowed: a node or a router, such as to = "a"',
     ),
     "traffic on no link": (
         CBR.replace('"l1"', '"l2"') + 'rate = "1 kbit/s"\n',
-        'bad.toml:9: traffic.cbr.on: found "l2"; allowed: "a->b", "all-to-all" or a link: l1, l1.forward, l1.backward '
-        "(did you mean l1?)",
+        'bad.toml:9: traffic.cbr.on: found "l2" (did you mean l1?); allowed: "a->b", "all-to-all" or a link: '
+        "l1, l1.forward, l1.backward",
     ),
     "traffic without a network": (
         FLOW + '[traffic.cbr]\non = "l1"\nrate = "1 kbit/s"\n',
@@ -46,8 +46,8 @@ CASES = {
     ),
     "traffic of no kind": (
         LINK + '[traffic.x]\nkind = "cb"\non = "l1"\nrate = "1 kbit/s"\n',
-        'bad.toml:8: traffic.x: found the kind "cb"; allowed: "cbr", "poisson", "vbr", "replay", '
-        '"video", "web", "transfers", "bulk", or code such as "./mine.py:Mine" (did you mean cbr?)',
+        'bad.toml:8: traffic.x: found the kind "cb" (did you mean cbr?); allowed: "cbr", "poisson", "vbr", "replay", '
+        '"video", "web", "transfers", "bulk", or code such as "./mine.py:Mine"',
     ),
     "queue without a unit": (
         LINK + "queue = 20\n",
@@ -81,8 +81,8 @@ CASES = {
     ),
     "unknown graph": (
         FLOW + '[topology]\ngraph = "usnet8"\n',
-        'bad.toml:6: topology.graph: found "usnet8", but there is no such file; '
-        "allowed: usnet9, usnet24 (did you mean usnet9?) or a GraphML file, looked for at {folder}/usnet8",
+        'bad.toml:6: topology.graph: found "usnet8", but there is no such file (did you mean usnet9?); '
+        "allowed: usnet9, usnet24 or a GraphML file, looked for at {folder}/usnet8",
     ),
     "capture that is not there": (
         LINK + '[traffic.x]\non = "l1"\nfile = "no.pcap"\n',

@@ -78,7 +78,7 @@ def test_a_file_is_no_folder_of_recordings(tmp_path: Path) -> None:
     place.touch()
     assert called("--to", place) == (
         2,
-        f"tcpsbed: {place}: is no folder; allowed: a folder, for --to or in TCPSBED_DATA\n",
+        f"tcpsbed: {place} is a file; allowed: a folder, such as recordings, for --to or in TCPSBED_DATA\n",
     )
 
 
@@ -116,7 +116,7 @@ def test_a_file_of_the_users_is_kept(tmp_path: Path, source: str) -> None:
         (("deep/in/it.csv", "../it.csv"), "leaves the folder"),
         (("deep/in/it.csv", "/it.csv"), "leaves the folder"),
         (("http://", "file://"), "not an http address"),
-        (("sha256 =", "sha1 ="), r"one.files.0.sha256: is missing; allowed: text, such as"),
+        (("sha256 =", "sha1 ="), r"one.files.0.sha256 is missing; allowed: text, such as"),
         (('sha256 = "', 'sha256 = "x'), "one.files.0.sha256: found .*64 digits"),
         (("[one]", "[one"), "mine.toml"),
         (
@@ -155,7 +155,7 @@ def test_a_list_is_a_regular_file_of_bounded_size_and_depth(
 ) -> None:
     make(tmp_path / "list.toml")
     status, told = called("--registry", tmp_path / "list.toml")
-    assert status == 2 and told.startswith(f"tcpsbed: {tmp_path / 'list.toml'}: ")
+    assert status == 2 and told.startswith(f"tcpsbed: {tmp_path / 'list.toml'}")
     assert said in told and "; allowed: " in told
 
 

@@ -62,7 +62,7 @@ def test_frame_sizes_in_bits_or_bytes(tmp_path, text):
         ("0 80\n1 x\n", "x:2: found 'x'"),
         (
             "0 80 # \udcb6\n",
-            r"x: cannot be read as text \(byte 0xb6 is not UTF-8\); allowed: a text file with rows",
+            r"x cannot be read as text \(byte 0xb6 is not UTF-8\); allowed: a text file with rows",
         ),
     ],
 )

@@ -442,7 +442,7 @@ def test_devices_are_named_in_scenarios_and_their_files_looked_for_beside_them(t
         ),
         (
             "{ path = 'hand.evdev', rech = 1 }",
-            r'params: found "rech", which is not a parameter of Evdev; .*did you mean reach',
+            r'params: found "rech", which is not a parameter of Evdev.*did you mean reach',
         ),
         ("{ reach = 1 }", r'params: found no parameter "path"; allowed: text in quotes'),
     ],

@@ -97,8 +97,10 @@ MISTAKES = {
     "a duration without a unit": changed('"50 ms"', "10", '"10 ms" or "10 s"'),
     "a duration of nothing": changed('"50 ms"', '"0 s"', "which is zero; allowed: a span of time"),
     "a decimal comma": link('delay = "5,5 ms"', 'allowed: a decimal point ("5.5 ms")'),
-    "a range": link('delay = "1-10 ms"', 'such as "1 ms"; several in --over: a list such as 1 ms,10 ms'),
-    "a seed in quotes": changed('duration = "50 ms"', 'seed = "3"', "allowed: a whole number"),
+    "a range": link('delay = "1-10 ms"', 'such as "1 ms"; to sweep over several: --over '),
+    "a seed in quotes": changed(
+        'duration = "50 ms"', 'seed = "3"', "allowed: a whole number without quotes, such as 3"
+    ),
     "a seed below zero": changed('duration = "50 ms"', "seed = -3", "a whole number of 0 or more"),
     # keys
     "latency for delay": link('latency = "10 ms"', "did you mean delay?"),
@@ -148,7 +150,7 @@ MISTAKES = {
     "a component without a kind": changed(
         "ms-com =",
         "camera =",
-        'allowed: camera = { kind = "tactile-operator", node = "a" } with one of the kinds',
+        'such as camera = { kind = "tactile-operator", node = "a" }; kinds: ',
     ),
     "a component misspelt": changed("ms-com =", "mscom =", "did you mean ms-com?"),
     "server for srv": changed("ms-com =", "server =", 'server = { kind = "srv", node = "a" }'),
@@ -160,12 +162,14 @@ MISTAKES = {
     ),
     "a source misspelt": changed('rate = "1 kHz"', 'source = "robto"', "did you mean robot?"),
     "a component on a list of nodes": changed(
-        'ms-com = "a"', 'ms-com = ["a"]', "node as a text, or a table with the keys"
+        'ms-com = "a"', 'ms-com = ["a"]', 'its node in quotes, such as "edge", or a table with'
     ),
     "a component on no node": changed(
         'ms-com = "a"', "ms-com = {}", 'the node on which the component runs, such as "edge"'
     ),
-    "a flow misspelt": changed("flows.kinematic", "flows.kinematics", "did you mean kinematic?"),
+    "a flow misspelt": changed(
+        "flows.kinematic", "flows.kinematics", "or rename the flow to kinematic, which has a direction"
+    ),
     "a link to nowhere": changed(
         'to = "b"', 'to = "c"', "allowed: a node or a router (topology.routers): a, b"
     ),
@@ -174,14 +178,16 @@ MISTAKES = {
         "allowed: flows in both directions, because delay is reported in packets of the return",
     ),
     "nothing but a flow": changed(
-        GOOD[: GOOD.index("[flows")], "", "components with the node of each, such as"
+        GOOD[: GOOD.index("[flows")], "", "a table [components] with the node of each component, such as"
     ),
     # formats
     "a value without quotes": link("rate = 10 Mbit/s", 'text in quotes: key = "15 ms"'),
-    "a comparison": link('rate == "1 Mbit/s"', 'text in quotes: key = "15 ms"'),
-    "YAML": changed(GOOD, "duration: 10 s\nlinks:\n  - a\n", "allowed: TOML"),
-    "JSON": changed(GOOD, '{"duration": "10 s"}\n', "allowed: TOML"),
-    "an empty file": changed(GOOD, "", "components with the node of each, such as"),
+    "a comparison": link('rate == "1 Mbit/s"', 'with = in place of == in rate = "1 Mbit/s"'),
+    "YAML": changed(
+        GOOD, "duration: 10 s\nlinks:\n  - a\n", "allowed: TOML, with = in place of : in duration ="
+    ),
+    "JSON": changed(GOOD, '{"duration": "10 s"}\n', "allowed: TOML in place of JSON"),
+    "an empty file": changed(GOOD, "", "a table [components] with the node of each component, such as"),
     # files and folders
     "a file that is not there": typed("run no.toml", "a scenario file in TOML, or a spreadsheet"),
     "a file misspelt": typed("run mi.toml", "did you mean my.toml?"),
@@ -189,15 +195,17 @@ MISTAKES = {
     "a scenario that ships, by its name": typed("run quickstart", "allowed: tcpsbed init --from quickstart"),
     "a folder for a file": typed("run .", "(it is a folder); allowed: a scenario file in TOML"),
     "a capture for a scenario": typed("run x.pcap", "allowed: a scenario file in TOML"),
-    "a run that is not there": typed("show runs/no", "tcpsbed runs lists them"),
+    "a run that is not there": typed("show runs/no", '"tcpsbed runs" lists all runs'),
     "a file for a run": typed("show my.toml", "is a file; allowed: the folder of a run, such as runs/latest"),
-    "the page for its run": typed("show done/report.html", "is a file; allowed: done"),
+    "the page for its run": typed("show done/report.html", "is a file; allowed: the folder of the run: done"),
     "a folder of no run": typed("show .", "the folder of a finished run, such as runs/latest"),
     "a run compared with nothing": typed(
         "compare done", "allowed: two run folders or more, such as runs/a runs/b"
     ),
     "runs in no folder": typed("runs no", "no such folder; allowed: a folder with runs in it"),
-    "a file for a folder": typed("run my.toml --out x.pcap", "is no folder; allowed: a folder, new or empty"),
+    "a file for a folder": typed(
+        "run my.toml --out x.pcap", "--out: x.pcap is a file; allowed: a folder, new or empty"
+    ),
     "a name that is taken": typed("init my.toml", "exists already; allowed: another name"),
     # commands and options
     "a command misspelt": typed("rnu my.toml", "did you mean run?"),
@@ -211,19 +219,22 @@ MISTAKES = {
     "an option between two": typed("run my.toml --sed 3", "did you mean --set or --seed?"),
     "one seed too many": typed("sweep my.toml --seed 3", "did you mean --seeds?"),
     "output for out": typed("run my.toml --output here", "did you mean --out?"),
-    "a key for an option": typed("run my.toml --rate 3", "keys of the scenario: --set KEY=VALUE"),
-    "an option without its value": typed("run my.toml --world", "allowed: --world VALUE"),
+    "a key for an option": typed("run my.toml --rate 3", "allowed: a key of the scenario by --set KEY=VALUE"),
+    "an option without its value": typed(
+        "run my.toml --world", "--world needs a value; allowed: --world real"
+    ),
     "no file": typed("run", "run: found no FILE (scenario, in TOML or .xlsx); allowed: tcpsbed run my.toml"),
     "no name": typed("new hook", "found no NAME (name of the files and, in Python, of the module)"),
     "nothing to run": typed("netns --profile lte", "found no COMMAND… (command to run, after --)"),
     "a file too many": typed(
-        "run my.toml other.toml", "found unexpected words (other.toml); allowed: tcpsbed run ["
+        "run my.toml other.toml", "found more arguments than it takes (other.toml); allowed: tcpsbed run ["
     ),
     "no seeds": typed("run my.toml --seeds 0", '--seeds: found "0"; allowed: a whole number of 1 or more'),
     "seeds in words": typed(
-        "run my.toml --seeds three", '--seeds: found "three"; allowed: a whole number, such as'
+        "run my.toml --seeds three",
+        '--seeds: found "three"; allowed: a whole number in the digits 0 to 9, such as',
     ),
-    "a virtual run live": typed("run my.toml --live", "--live: needs another --world, such as real"),
+    "a virtual run live": typed("run my.toml --live", "--live needs another --world, such as real"),
     "docker for containers": typed("run my.toml --world docker", "did you mean containers?"),
     "sim for virtual": typed("run my.toml --world sim", "did you mean virtual?"),
     "half a world misspelt": typed("run my.toml --world process+emulater", "did you mean process+emulator?"),
@@ -236,7 +247,9 @@ MISTAKES = {
     "a component set that is not there": typed(
         'run my.toml --set components.camera="home"', 'a new one in the file: camera = { kind = "'
     ),
-    "a sweep over a range": typed("sweep my.toml --over links.l1.delay=1-10ms", "a list such as 1 ms,10 ms"),
+    "a sweep over a range": typed(
+        "sweep my.toml --over links.l1.delay=1-10ms", "to sweep over several: --over"
+    ),
     "a sweep over nothing": typed(
         "sweep my.toml", "allowed: tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s'"
     ),
@@ -245,7 +258,7 @@ MISTAKES = {
     ),
     "a sweep over another link": typed("sweep my.toml --over links.l2.rate=1,2", 'found "l2"; allowed: l1'),
     "a work misspelt": typed("reproduce gokhale-2017", "did you mean gokhale2017?"),
-    "no work": typed("reproduce", "NAME is missing; allowed: all, gokhale2017"),
+    "no work": typed("reproduce", "reproduce: NAME is missing; allowed: all, gokhale2017"),
     "a page misspelt": typed("docs scenarioo", "did you mean scenario or scenarios?"),
     "a shipped scenario misspelt": typed("init --from quikstart", "did you mean quickstart?"),
     "a kind of code misspelt": typed("new controler mine", "did you mean controller?"),
@@ -256,7 +269,7 @@ MISTAKES = {
     "4g for lte": typed("proxy --profile 4g 7000=127.0.0.1:7100", "did you mean lte?"),
     "a port without a target": typed("proxy --profile lte 7000", "such as 7000=127.0.0.1:7100/udp"),
     "a proxy without ports": typed("proxy --profile lte", "one or more, such as 7000=127.0.0.1:7100/udp"),
-    "a proxy of nothing": typed("proxy 7000=127.0.0.1:7100", "a profile such as lte, or --delay"),
+    "a proxy of nothing": typed("proxy 7000=127.0.0.1:7100", "such as --profile lte, or one of --delay"),
     "a delay of a proxy without a unit": typed("proxy --delay 20 7000=127.0.0.1:7100", '"20 ms" or "20 s"'),
     "a namespace for nothing": typed(
         "netns --profile lte", "allowed: tcpsbed netns --profile lte -- ping 10.77.0.2"

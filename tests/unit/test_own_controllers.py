@@ -158,7 +158,7 @@ TABLE = '    params = {"k_max": tcpsbed.Param("count", 1, 8, "4"), "hold_ns": tc
         ('params = { hold = "2 s" }', 'params.hold: found "2 s"; allowed: a span of time from 0 ns to 1 s'),
         (
             "params = { kmax = 3 }",
-            'found "kmax", which is not a parameter of Mine; allowed: k_max, hold (did you mean k_max?)',
+            'found "kmax", which is not a parameter of Mine (did you mean k_max?); allowed: k_max, hold',
         ),
         ('params = { hold = "4 kB" }', 'params.hold: found "4 kB"; allowed: a span of time'),
         ('params = "4"', 'params: found "4"; allowed: a table'),

@@ -133,9 +133,9 @@ def test_a_packet_at_which_it_fails_is_not_late_and_it_is_named(
     [
         (
             '"./mine.py:Silent"',
-            "mine.py:Silent: has no method delay; allowed: def delay(self, now_ns, packet)",
+            "mine.py:Silent has no method delay; allowed: def delay(self, now_ns, packet)",
         ),
-        ('"./mine.py:Evry"', 'found "Evry"; allowed: a name in ./mine.py: '),
+        ('"./mine.py:Evry"', 'found "Evry" (did you mean Every?); allowed: a name in ./mine.py: '),
         (
             '{ kind = "./mine.py:Every", params = { n = 1 } }',
             "found 1; allowed: a whole number from 2 to 1000",

@@ -126,8 +126,8 @@ def test_a_packet_at_which_it_fails_goes_on_and_it_is_named(scenario: Any, loss:
 @pytest.mark.parametrize(
     ("loss", "message"),
     [
-        ('"./mine.py:Silent"', "mine.py:Silent: has no method lose; allowed: def lose(self, now_ns, packet)"),
-        ('"./mine.py:Evry"', 'found "Evry"; allowed: a name in ./mine.py: '),
+        ('"./mine.py:Silent"', "mine.py:Silent has no method lose; allowed: def lose(self, now_ns, packet)"),
+        ('"./mine.py:Evry"', 'found "Evry" (did you mean Every?); allowed: a name in ./mine.py: '),
         (
             '{ kind = "./mine.py:Every", params = { n = 1 } }',
             "found 1; allowed: a whole number from 2 to 1000",
@@ -138,7 +138,7 @@ def test_a_packet_at_which_it_fails_goes_on_and_it_is_named(scenario: Any, loss:
         ),
         (
             '{ kind = "gilbert" }',
-            'found the kind "gilbert"; allowed: "random", "gilbert-elliott", or code such as',
+            'found the kind "gilbert" (did you mean gilbert-elliott?); allowed: "random", "gilbert-elliott", or code',
         ),
     ],
 )

@@ -110,7 +110,7 @@ def test_one_that_cannot_be_made_costs_no_run(file: Path) -> None:
     [
         ("./mine.py:Half", 'found "Half", which is not a metric; allowed: class Half(tcpsbed.Metric) with of(self, run)'),
         ("./mine.py:Plain", 'measure.metrics: found "Plain", which is not a metric; allowed: class Plain(tcpsbed.Metric)'),
-        ("./mine.py:Send", 'found "Send"; allowed: a name in ./mine.py: tcpsbed, Sent, '),
+        ("./mine.py:Send", 'found "Send" (did you mean Sent?); allowed: a name in ./mine.py: tcpsbed, Sent, '),
         ("./broken.py:Late", 'measure.metrics: found "./broken.py:Late": the module cannot be imported: ZeroDivisionError'),
         ("late", 'measure.metrics: found "late"; allowed: code such as "./mine.py:Mine"'),
     ],

@@ -123,7 +123,7 @@ def test_what_a_discipline_drops_is_accounted(scenario: Any) -> None:
         (
             QUEUE.replace("Mine", "Mini"),
             CBR,
-            'found "Mini"; allowed: a name in ./mine.py: tcpsbed, Mine, Every, Silent, Half (did you mean',
+            'found "Mini" (did you mean Mine?); allowed: a name in ./mine.py: tcpsbed, Mine, Every, Silent, Half',
         ),
         (
             QUEUE[:-1] + ', target = "1 ms" }',
@@ -131,7 +131,7 @@ def test_what_a_discipline_drops_is_accounted(scenario: Any) -> None:
             "queue.target: unknown key beside code of your own; allowed: ",
         ),
         ('{ discipline = "codel", params = { most = 3 } }', CBR, "queue.params: found params of codel"),
-        ('{ discipline = "codl" }', CBR, 'or code such as "./mine.py:Mine" (did you mean codel?)'),
+        ('{ discipline = "codl" }', CBR, 'found "codl" (did you mean codel?); allowed: '),
         (
             '"30 kB"',
             'kind = "./mine.py:Every"\nparams = { period = "2 s" }',
@@ -141,12 +141,12 @@ def test_what_a_discipline_drops_is_accounted(scenario: Any) -> None:
         (
             '"30 kB"',
             'kind = "./mine.py:Silent"',
-            "mine.py:Silent: has no method next; allowed: def next(self)",
+            "mine.py:Silent has no method next; allowed: def next(self)",
         ),
         (
             QUEUE.replace("Mine", "Half"),
             CBR,
-            "mine.py:Half: has no method dequeue; allowed: def dequeue(self, now_ns, dropped)",
+            "mine.py:Half has no method dequeue; allowed: def dequeue(self, now_ns, dropped)",
         ),
     ],
 )

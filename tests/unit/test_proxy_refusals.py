@@ -38,14 +38,23 @@ PROXY = {
     "a port alone": (["--delay", "1 ms", "7000"], PORT),
     "a port that is none": (["--delay", "1 ms", "x=127.0.0.1:9"], PORT),
     "a target without a port": (["--delay", "1 ms", "7000=127.0.0.1"], PORT),
-    "an unknown kind": (["--delay", "1 ms", "7000=127.0.0.1:9/sctp"], PORT),
-    "a port beyond all": (["--delay", "1 ms", "70000=127.0.0.1:9"], "1 to 65535"),
+    "an unknown kind": (
+        ["--delay", "1 ms", "7000=127.0.0.1:9/sctp"],
+        'with the unknown protocol "sctp"; allowed: ',
+    ),
+    "a port beyond all": (
+        ["--delay", "1 ms", "70000=127.0.0.1:9"],
+        "with the port to listen on 70000; allowed: a port",
+    ),
     "a port of a thousand digits": (["--delay", "1 ms", f"{'7' * 5000}=127.0.0.1:9"], PORT),
-    "a target at port 0": (["--delay", "1 ms", "7000=127.0.0.1:0"], "1 to 65535"),
+    "a target at port 0": (
+        ["--delay", "1 ms", "7000=127.0.0.1:0"],
+        "with the target port 0; allowed: a target port from 1 to 65535",
+    ),
     "a host without an address": (["--delay", "1 ms", "0=no.such.host.invalid:9"], "no.such.host.invalid"),
     "a host that no name can be": (
         ["--delay", "1 ms", f"0={'a' * 70}.invalid:9"],
-        "an IP address or a known name",
+        "an IP address, or a host name that this computer can resolve",
     ),
     "an address of another computer": (["--delay", "1 ms", "192.0.2.1:0=127.0.0.1:9"], "192.0.2.1:0"),
     "a capture nowhere": (
@@ -60,13 +69,16 @@ PROXY = {
 NETNS = {
     "a delay without a unit": (["--delay", "5"], '--delay: found "5", a number without a unit'),
     "a margin that is none": (["--margin-ms", "inf"], "--margin-ms: found inf; allowed: a finite number"),
-    "a far command that is none": (["--far", ""], '--far: found ""; allowed: a command'),
-    "a far command of an empty name": (["--far", "''"], "--far: found \"''\"; allowed: a command"),
+    "a far command that is none": (["--far", ""], '--far: found "", an empty command; allowed: a command'),
+    "a far command of an empty name": (
+        ["--far", "''"],
+        "--far: found \"''\", an empty command; allowed: a command",
+    ),
     "a port without a name": (["--reach", ""], '--reach: found ""; allowed: a port'),
     "a profile without a name": (["--profile", ""], '--profile: found no profile ""'),
     "a far command that ends in a quotation": (["--far", "sh -c '"], "--far: found"),
     "an unknown kind": (["--reach", "7100/sctp"], PORT),
-    "a port beyond all": (["--reach", "70000"], "1 to 65535"),
+    "a port beyond all": (["--reach", "70000"], '--reach: found "70000=127.0.0.1:70000", with the port'),
     "a port that is none": (["--reach", "x"], PORT),
 }
 

@@ -179,5 +179,5 @@ def test_a_name_that_is_not_there_is_refused_with_what_is(tmp_path):
         scenarios.compile_plan(own(tmp_path, "Bufferd"), tmp_path)
     file = tmp_path / "scenario.toml"
     file.write_text(file.read_text().replace("./mine.py:Bufferd", "udb"))
-    with pytest.raises(ConfigError, match=r'udp.*"module:Class"'):
+    with pytest.raises(ConfigError, match=r'udp.*"./mine.py:Mine"'):
         scenarios.compile_plan(scenarios.load(file), tmp_path)

@@ -80,7 +80,7 @@ def test_a_flow_of_which_nothing_was_measured_fails_and_the_profile_is_not_blame
 )
 def test_a_misspelt_number_is_refused_though_nothing_was_measured(metric, absent, meant):
     wrong = profile.read(f"[flows.haptic]\n'{metric}' = {{ most = 1 }}", Path("mine.toml"))
-    with pytest.raises(DataError, match=rf'mine\.toml:2: .*found "{metric}"; allowed: .*\b{meant}\b'):
+    with pytest.raises(DataError, match=rf'mine\.toml:2: .*found "{metric}" .*; allowed: .*\b{meant}\b'):
         check.check({"flows": {"haptic": flow(5) | {absent: None}}}, wrong)
 
 
@@ -137,7 +137,7 @@ def test_what_is_no_profile_is_refused_with_its_place(text, wanted):
 
 def test_bytes_that_are_no_text_are_no_profile(tmp_path: Path):
     (tmp_path / "mine.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(DataError, match=r"mine\.toml: cannot be read \(not UTF-8\)"):
+    with pytest.raises(DataError, match=r"mine\.toml cannot be read as text \(not UTF-8\)"):
         profile.load(str(tmp_path / "mine.toml"))
 
 
@@ -152,7 +152,7 @@ def test_names_flows_and_numbers_that_are_not_there_are_refused():
     where, what = 'mine.toml:2: flows.haptic."delay_ms.p98"', 'found "delay_ms.p98"'
     assert (
         str(said.value)
-        == f"{where}: {what}; allowed: delay_ms.mean, delay_ms.p999, delay_ms.max (did you mean delay_ms.p999?)"
+        == f"{where}: {what} (did you mean delay_ms.p999?); allowed: delay_ms.mean, delay_ms.p999, delay_ms.max"
     )
 
 

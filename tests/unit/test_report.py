@@ -413,9 +413,9 @@ def test_no_page_takes_the_place_of_what_it_is_made_of(
         assert {file: file.read_bytes() for file in kept} == kept
         return done.stderr
 
-    assert "mine.toml: is read by this command" in refused(*check, page=profile)
-    assert f"is a file of {a}, which this command reads" in refused(*check, page=a / "summary.json")
-    assert f"is a file of {b}, which this command reads" in refused(
+    assert "mine.toml is an input of this command" in refused(*check, page=profile)
+    assert f'is in the folder "{a}", which this command reads' in refused(*check, page=a / "summary.json")
+    assert f'is in the folder "{b}", which this command reads' in refused(
         "compare", str(a), str(b), page=b / "series.json"
     )
     (tmp_path / "mine.html").write_text("mine")

@@ -60,11 +60,11 @@ def test_nothing_that_is_there_is_overwritten(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     Path("console.toml").write_text("mine", encoding="utf-8")
     done = runner.invoke(app, ["init", "--from", "console-arm"])
-    assert done.exit_code == 2 and "console.toml: exists already" in done.stderr
+    assert done.exit_code == 2 and "console.toml exists already" in done.stderr
     assert sorted(file.name for file in tmp_path.iterdir()) == ["console.toml"]
     assert Path("console.toml").read_text(encoding="utf-8") == "mine"
     done = runner.invoke(app, ["init", "--from", "consule"])
-    assert done.exit_code == 2 and "console-arm" in done.stderr
+    assert done.exit_code == 2 and "did you mean console?" in done.stderr
     with pytest.raises(ConfigError, match="scenario"):
         shipped.page("scenary")
 
@@ -106,5 +106,5 @@ def test_a_page_is_found_by_its_file_or_by_what_it_is_about(word: str, title: st
 
 
 def test_a_page_that_is_not_there_is_refused_with_the_nearest() -> None:
-    with pytest.raises(ConfigError, match=r"found \"scenaro\"; allowed: .*did you mean scenario"):
+    with pytest.raises(ConfigError, match=r"found \"scenaro\" \(did you mean scenario"):
         shipped.page("scenaro")

@@ -112,7 +112,7 @@ def test_changes_are_shown(outage: Path, tmp_path: Path) -> None:
         "safe stop because no command arrived (1)"
     )
     assert "ss-ei (kinematic)" in text.overview(opened) and said in text.overview(opened)
-    assert "→ normal, because it has reached the command, newest good" in text.overview(opened)
+    assert "→ normal, because it has reached the command, newest accepted" in text.overview(opened)
     assert "because" in page and "no command arrived" in page and "WARNING" not in shown
     assert "Safety and display" in page and "5 changes, the last at" in shown
 

@@ -146,7 +146,7 @@ def test_what_fails_to_start_is_told(gallery: Command, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('flows = 7\nname = "wrong"\n')
     with gallery.viewer() as viewer:
         viewer.send(json.dumps({"k": "start", "id": "1", "card": "mine.toml", "world": "virtual"}))
-        assert "mine.toml: components: is missing" in until(viewer, "started")["refused"]
+        assert "mine.toml: components is missing" in until(viewer, "started")["refused"]
 
 
 def test_the_start_page_needs_its_token(gallery: Command) -> None:
@@ -219,7 +219,7 @@ def test_the_page_of_a_sweep(swept: tuple[Path, str]) -> None:
         (("nothing-here",), "nothing-here: no such folder"),
         (("nothing.toml",), "nothing.toml"),
         (("quickstart",), "tcpsbed init --from quickstart"),
-        (("empty",), "no summary.json in it"),
+        (("empty",), "has no summary.json"),
         (("empty", "--pace", "2"), "--pace: found a folder: nothing runs"),
         (("--seed", "2"), "--seed: found no scenario: nothing runs"),
         (("old",), "the same tcpsbed sweep again"),

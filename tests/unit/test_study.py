@@ -179,7 +179,7 @@ def test_csv_json_and_figure(tmp_path):
 def test_a_figure_that_cannot_be_drawn_is_refused_before_the_study(tmp_path, ending):
     pytest.importorskip("matplotlib")
     figure.drawable(tmp_path / "o.pdf")
-    with pytest.raises(DataError, match=r"--figure: found the ending .*\.svg, \.png or \.pdf"):
+    with pytest.raises(DataError, match=r"--figure: .*: found the ending .*\.svg, \.png or \.pdf"):
         figure.drawable(tmp_path / f"o{ending}")
 
 

@@ -124,7 +124,7 @@ def scenario(
         ),
         (
             "leats_hz = 20",
-            r'found "leats_hz", which is not a parameter of supervisor; .*\(did you mean least_hz\?\)',
+            r'found "leats_hz", which is not a parameter of supervisor.*\(did you mean least_hz\?\)',
         ),
         ("speed = [1, 2]", r"speed: found \[1,2\]; allowed: a number from"),
         ("clock_ms = 1000", "found end_to_end_ms = 1000; allowed: above clock_ms = 1000"),
@@ -266,7 +266,7 @@ at = "tactile-teleoperator"
 flow = "kinematic"
 period = "1 ms"
 params = { start = [5.0, 5.0] }""",
-    r"hooks.safety.other: is missing where haptic, posture return": """[flows.posture]
+    r"hooks.safety.other is missing where haptic, posture return": """[flows.posture]
 direction = "backward"
 rate = "1 kHz"
 sample = "8 B"

@@ -288,7 +288,7 @@ def test_a_table_and_a_page_that_the_user_edited_are_not_written_over(
         before = (tmp_path / "out" / name).read_bytes()
         (tmp_path / "out" / name).write_bytes(b"what I think of it")
         status, _, said = sweep(tmp_path)
-        assert status == 2 and f"out: --out: holds {name}, which was changed since tcpsbed wrote it" in said
+        assert status == 2 and f"out holds {name}, which was changed since tcpsbed wrote it" in said
         assert (tmp_path / "out" / name).read_bytes() == b"what I think of it"
         (tmp_path / "out" / name).unlink()
         assert sweep(tmp_path)[0] == 0 and (tmp_path / "out" / name).read_bytes() != b"what I think of it"

@@ -185,7 +185,7 @@ def test_a_standard_output_that_a_hook_closes_is_told(tmp_path):
     written(tmp_path, code + "        sys.stdout.close()\n        return 0\n")
     done = called(tmp_path, "run", "mine.toml", "--out", "out", "--duration", "10 ms")
     assert done.returncode == 2 and (tmp_path / "out/summary.json").exists()
-    assert done.stderr.startswith("tcpsbed: standard output: was closed by code of the scenario"), done.stderr
+    assert done.stderr.startswith("tcpsbed: standard output was closed by code of the scenario"), done.stderr
 
 
 STAYS = "import multiprocessing, threading, time\n\n\nclass Mine:\n    def __init__(self):\n"

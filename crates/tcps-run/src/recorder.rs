@@ -42,7 +42,7 @@ impl Recorder {
         let file = match path {
             Some(p) => Some(
                 File::create(p)
-                    .map_err(|e| RunError::system(format!("{}: cannot be written", p.display()), e))?,
+                    .map_err(|e| RunError::system(format!("{} cannot be written", p.display()), e))?,
             ),
             None => None,
         };

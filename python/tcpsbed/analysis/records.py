@@ -65,14 +65,18 @@ def refuse_foreign(path: Path) -> None:
     """Raises `DataError` for an invalid `records.bin`, by its length or the kinds of its first rows."""
     import numpy as np
 
-    length, allowed = path.stat().st_size, "the file as tcpsbed run left it; run the scenario again"
+    length, allowed = path.stat().st_size, "the file as tcpsbed wrote it: run the scenario again"
     if length % ROW_BYTES:
-        found = f"found {length} bytes, which are no whole rows of {ROW_BYTES} bytes"
+        found = (
+            f"is damaged, or tcpsbed did not write it ({length} bytes are no whole rows of {ROW_BYTES} bytes)"
+        )
         raise DataError(found, file=path, allowed=allowed)
     kinds = np.fromfile(path, dtype=np.dtype(FIELDS), count=_FIRST_ROWS)["kind"].tolist()
     strange = next((row for row, kind in enumerate(kinds) if kind not in _BY_NUMBER), None)
     if strange is not None:
-        found = f"found row {strange} of the unknown kind {kinds[strange]}: this is no file of records"
+        found = (
+            f"is damaged, or tcpsbed did not write it (row {strange} has the unknown kind {kinds[strange]})"
+        )
         raise DataError(found, file=path, allowed=allowed)
 
 

@@ -110,7 +110,7 @@ def _table(found: Sequence[Measured]) -> str:
     from tcpsbed.views import text
     from tcpsbed.views.markup import Column, words
 
-    columns = [words("scheme"), Column("RTT", "ms"), words("at rest"), Column("swings", "mm/s")]
+    columns = [words("scheme"), Column("RTT", "ms"), words("at rest"), Column("residual speed", "mm/s")]
     columns += [Column("least energy", "mJ"), Column("messages", "%")]
     for hz in SHOWN_HZ:
         columns += [Column(f"felt {hz:g} Hz", "% of the wall"), Column(f"free {hz:g} Hz", "N s/m")]

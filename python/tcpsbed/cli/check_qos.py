@@ -162,7 +162,7 @@ def _laid(verdicts: list[Verdict]) -> Table:
         return f"{value:g}" if math.isfinite(value) else NONE
 
     numbers = (Column(title) for title in ("found", "least", "most", "margin"))
-    columns = (*map(words, ("flow", "number", "unit")), *numbers, words(""))
+    columns = (*map(words, ("flow", "metric", "unit")), *numbers, words(""))
     rows = (
         (
             one.flow,

@@ -55,9 +55,11 @@ def data(
 
     known = store.listed(registry or store.REGISTRY)
     place = to or store.folder()
-    refuse_dash(place, "a folder such as recordings")
+    refuse_dash(place, "a folder, such as recordings", "--to")
     if place.exists() and not place.is_dir():
-        raise ConfigError("is no folder", file=place, allowed="a folder, for --to or in TCPSBED_DATA")
+        raise ConfigError(
+            "is a file", file=place, allowed="a folder, such as recordings, for --to or in TCPSBED_DATA"
+        )
     if not names:
         _list(known, place, as_json=as_json)
         return
@@ -75,7 +77,7 @@ def _chosen(names: list[str], known: dict[str, store.Recording]) -> list[str]:
         return [name for name, recording in known.items() if not recording.ask]
     for name in names:
         if name not in known:
-            raise ConfigError(f'found "{name}"', key="NAME", allowed=close_match(name, ["all", *known]))
+            raise ConfigError(f'found "{name}"', key="data: NAME", allowed=close_match(name, ["all", *known]))
     return names
 
 

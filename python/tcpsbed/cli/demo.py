@@ -18,6 +18,7 @@ from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Duration, Out, overrides
 from tcpsbed.cli.page import LOOK_S, NoBrowser, Port
 from tcpsbed.clocks import REAL, VIRTUAL
+from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
     from tcpsbed.console.server import Console
@@ -63,9 +64,7 @@ def demo(
     from tcpsbed.worlds import Steering
 
     if what not in SCENARIOS:
-        raise typer.BadParameter(
-            f'found "{what}"; allowed: {close_match(what, SCENARIOS)}', param_hint="demo"
-        )
+        raise ConfigError(f'found "{what}"', key="demo", allowed=close_match(what, SCENARIOS))
     need("websockets.sync.server", "tcpsbed demo", "console" if what == "arm" else "studio")
     scenario = scenarios.load(shipped.find(SCENARIOS[what]), overrides(None, None, duration))
     if what == "network":

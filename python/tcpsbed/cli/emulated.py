@@ -77,7 +77,7 @@ def may_write(file: Path | None, key: str, *, force: bool, profile: str | None) 
     if not file.parent.is_dir():
         found = f"found {file}, whose folder does not exist"
         raise ConfigError(
-            found, key=key, allowed=f"a file in an existing folder, which mkdir -p {file.parent} makes"
+            found, key=key, allowed=f"a file in an existing folder; mkdir -p {file.parent} creates this one"
         )
 
 
@@ -137,7 +137,9 @@ def profile_of(name: str | None, overrides: list[str]) -> Profile:
 
     if name is None and not overrides:
         raise ConfigError(
-            "is missing", key="--profile", allowed="a profile such as lte, or --delay, --loss, --rate, --set"
+            "is missing",
+            key="--profile",
+            allowed="a profile, such as --profile lte, or one of --delay, --loss, --rate, --set",
         )
     return load(STRAIGHT if name is None else name, overrides)
 

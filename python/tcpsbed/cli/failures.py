@@ -48,7 +48,7 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
         except ValueError:
             if sys.stdout is None or not sys.stdout.closed:
                 raise
-            fail(f"{OUTPUT}: was closed by code of the scenario; its output is lost", WRONG_INPUT)
+            fail(f"{OUTPUT} was closed by code of the scenario; its output is lost", WRONG_INPUT)
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
             remedy = (REMEDIES | TOO_LONG).get(error.errno or 0)

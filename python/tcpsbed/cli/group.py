@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -36,6 +37,18 @@ EXAMPLES = {
     "tune": "--rtt '20 ms'",
 }
 """What follows a command, for those that take more than one scenario or one folder of a run."""
+VALUES = {
+    "--delay": "'10 ms'",
+    "--duration": "'10 s'",
+    "--out": "runs/a",
+    "--over": "'links.l1.rate=1 Mbit/s,2 Mbit/s'",
+    "--profile": "lte",
+    "--seed": "3",
+    "--seeds": "20",
+    "--set": "links.l1.delay='10 ms'",
+    "--world": "real",
+}
+"""Examples of what follows an option."""
 _BOUNDS = {"ge": "of {} or more", "gt": "above {}", "le": "of {} or less", "lt": "below {}"}
 """How bounds of numbers are written, by the names that typer's types have for them."""
 UsageError: Any = typer.BadParameter.__mro__[1]
@@ -104,11 +117,13 @@ def _told(error: Any) -> ConfigError:
         found = f'found "{error.option_name}", which is not an option of tcpsbed {words}'.rstrip()
         allowed = close_match(error.option_name, options)
         if "--set" in options:
-            allowed += "; keys of the scenario: --set KEY=VALUE"
+            key = "a key of the scenario by --set KEY=VALUE, such as --set links.l1.delay='10 ms'"
+            allowed = f"{key}; or an option: {allowed}"
         return ConfigError(found, allowed=allowed)
     if kind == "BadOptionUsage":
-        allowed = f"{error.option_name} VALUE, as tcpsbed COMMAND --help shows"
-        return ConfigError(f"{error.option_name} has no value", allowed=allowed)
+        value = VALUES.get(error.option_name, "VALUE")
+        allowed = f"{error.option_name} {value}; tcpsbed {words or 'COMMAND'} --help explains it"
+        return ConfigError("needs a value", key=error.option_name, allowed=allowed)
     param: Any = getattr(error, "param", None)
     name = error.param_hint if getattr(error, "param_hint", None) else param and param.opts[0]
     if getattr(param, "param_type_name", "") == "argument":
@@ -123,8 +138,9 @@ def _told(error: Any) -> ConfigError:
         return ConfigError(f"found no {name}{what}", key=words, allowed=allowed)
     if name and hasattr(error.__cause__, "errors"):
         return _number(name, error.__cause__.errors()[0])
-    found = printable(error.message.rstrip(".")).replace(
-        "Got unexpected extra argument(s) (", "found unexpected words ("
+    found = printable(error.message.rstrip("."))
+    found = re.sub(
+        r"^Got unexpected extra arguments?(\(s\))? \(", "found more arguments than it takes (", found
     )
     found = found[:1].lower() + found[1:]
     if name:
@@ -137,8 +153,10 @@ def _number(name: str, wrong: dict[str, Any]) -> ConfigError:
     bounds = wrong.get("ctx", {})
     whole = wrong["type"].startswith("int") or any(type(bounds.get(key)) is int for key in _BOUNDS)
     what = "a whole number" if whole else "a number"
+    wrong_digits = "parsing" in wrong["type"] and whole
     said = [
         words.format(str(bounds[key]).removesuffix(".0")) for key, words in _BOUNDS.items() if key in bounds
     ]
-    allowed = f"{what} {said[0]}" if said else f"{what}, such as {20 if whole else 0.5}"
+    such = f"such as {20 if whole else 0.5}"
+    allowed = f"{what} {said[0]}" if said else f"{what}{' in the digits 0 to 9' * wrong_digits}, {such}"
     return ConfigError(f'found "{printable(str(wrong["input"]))}"', key=name, allowed=allowed)

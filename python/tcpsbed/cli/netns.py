@@ -102,7 +102,7 @@ def netns(
     reaching = [namespaces.reach(text) for text in reach or ()]
     beyond = [] if far is None else _words(far)
     if not command[0]:
-        raise ConfigError('found ""', key="COMMAND", allowed=COMMANDS)
+        raise ConfigError('found "", an empty command', key="COMMAND", allowed=COMMANDS)
     margin = emulated.margin_of(margin_ms)
     with ExitStack() as stack:
         told = None if json is None else stack.enter_context(_written(json))
@@ -136,6 +136,7 @@ def _words(command: str) -> list[str]:
     except ValueError as error:
         words, wrong = [], f" ({error})"
     if not any(words[:1]):
+        wrong = wrong or ", an empty command"
         raise ConfigError(f'found "{command}"{wrong}', key="--far", allowed=COMMANDS)
     return words
 

@@ -89,12 +89,14 @@ def new(
 ) -> None:
     """Writes the files; see HELP."""
     if kind not in KINDS:
-        raise ConfigError(f'found "{kind}"', key="KIND", allowed=close_match(kind, KINDS))
+        raise ConfigError(f'found "{kind}"', key="new: KIND", allowed=close_match(kind, KINDS))
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        allowed = "small letters, digits and _, a letter first, such as my_rule"
-        raise ConfigError(f'found "{name}"', key="NAME", allowed=allowed)
+        allowed = "lowercase letters, digits and _, starting with a letter, such as my_rule"
+        raise ConfigError(f'found "{name}"', key="new: NAME", allowed=allowed)
     if taken := _taken(name):
-        raise ConfigError(f'found "{name}", {taken}', key="NAME", allowed=f"another name, such as my_{name}")
+        raise ConfigError(
+            f'found "{name}", {taken}', key="new: NAME", allowed=f"another name, such as my_{name}"
+        )
     files = _files(kind, name)
     for file in files:
         if os.path.lexists(file):

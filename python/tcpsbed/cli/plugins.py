@@ -13,7 +13,7 @@ import typer
 
 from tcpsbed import door
 from tcpsbed.cli.failures import guarded
-from tcpsbed.errors import ConfigError, printable
+from tcpsbed.errors import ConfigError
 from tcpsbed.nearest import close_match
 
 HELP = f"""List what a scenario can name: built in, of installed packages, and code of your own in a scenario.
@@ -68,7 +68,7 @@ def plugins(
         allowed = close_match(point.group, [f"tcpsbed.{known}" for known in door.KINDS])
         package = f"package {point.dist.name}: " if point.dist else ""
         found = f'{package}found the entry point group "{point.group}", which tcpsbed does not read ({point.name})'
-        print(f"tcpsbed: {printable(found)}; allowed: {allowed}", file=sys.stderr)
+        print(f"tcpsbed: {ConfigError(found, allowed=allowed)}", file=sys.stderr)
 
 
 def _built_in() -> list[Row]:

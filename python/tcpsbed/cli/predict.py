@@ -203,7 +203,9 @@ def _refuse_for_hand(recordings: Sequence[str], columns: str | None, rate: str |
         if given is not None and all(name == HAND for name in recordings):
             found = f'found "{given}" for the built-in recording, whose columns and rate are known'
             raise ConfigError(
-                found, key=option, allowed=f"no {option}, or a recording of your own, such as mine.csv"
+                found,
+                key=option,
+                allowed=f"no {option}; or {option} with a recording of your own, such as mine.csv",
             )
 
 

@@ -67,7 +67,7 @@ def reproduce(
         _list(as_json=as_json)
         return
     if name is None:
-        fail("NAME is missing; allowed: all, " + ", ".join(w.name for w in WORKS), WRONG_INPUT)
+        fail("reproduce: NAME is missing; allowed: all, " + ", ".join(w.name for w in WORKS), WRONG_INPUT)
     rows: dict[str, list[dict[str, object]]] = {}
     verdicts: list[str] = []
     failed = False

@@ -96,7 +96,7 @@ def init(
     from tcpsbed import shipped
 
     if file is not None:
-        results.refuse_dash(file, "a file such as my.toml")
+        results.refuse_dash(file, "a file name, such as my.toml")
     if listing:
         _list({name: shipped.summary(file) for name, file in shipped.listed().items()})
     elif xlsx:

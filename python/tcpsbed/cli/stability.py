@@ -177,7 +177,7 @@ def _share(reliability: str | None, rise: float | None) -> float | None:
     from tcpsbed.lab.control import values
 
     if rise is not None and reliability is None:
-        allowed = f"--rise {rise:g} --reliability 95%"
+        allowed = f"both, such as --rise {rise:g} --reliability 95% (a rise time of {rise:g} ms or less in 95 % of the runs)"
         raise ConfigError(f"found {rise:g} without --reliability", key="--rise", allowed=allowed)
     return values.share(reliability, "--reliability") if reliability else None
 
@@ -224,7 +224,9 @@ def loop_of(scenario: Any, which: str | None, key: str = "--loop") -> Loop:
     loop = found.get(only or "")
     if loop is None:
         named = f'found "{which}"' if which else f"found {len(found)} loops"
-        raise ConfigError(named, key=key, allowed=close_match(which or "", found))
+        raise ConfigError(
+            named, key=key, allowed=f"a component that closes a loop: {close_match(which or '', found)}"
+        )
     reached(plan, [loop])
     return loop
 

@@ -156,8 +156,10 @@ def _steps(text: str) -> list[float]:
     except ValueError:
         steps = []
     if not steps or not all(1.01 <= step <= tuning.MOST_C for step in steps):
-        allowed = f"numbers from 1.01 to {tuning.MOST_C:g}, such as 1.5,2,4 (the integral of the controller settles at c)"
-        raise ConfigError(f'found "{text}"', key="--c", allowed=allowed)
+        allowed = f"numbers from 1.01 to {tuning.MOST_C:g}, separated by commas, such as 1.5,2,4"
+        beyond = next((step for step in steps if not 1.01 <= step <= tuning.MOST_C), None)
+        which = "" if beyond is None else f", with {beyond:g}"
+        raise ConfigError(f'found "{text}"{which}', key="--c", allowed=allowed)
     return steps
 
 

@@ -196,7 +196,8 @@ class Clip:
         av = need("av", f"the video file {path.name}", "av")
         if not path.is_file():
             raise HookError(
-                f'found "{path}", but there is no such file', allowed='"test", a video file, module:Class'
+                f'found "{path}", but there is no such file',
+                allowed='"test", a video file, or code such as "./mine.py:Mine"',
             )
         most = max(MOST_BYTES // (3 * width * height), 1)
         try:
@@ -210,7 +211,7 @@ class Clip:
                 ]
                 cut = next(pictures, None) is not None
         except (av.error.FFmpegError, IndexError, ValueError) as error:
-            raise HookError(f"{path}: cannot be decoded ({error})", allowed="a file with pictures") from None
+            raise HookError(f"{path} cannot be decoded ({error})", allowed="a file with pictures") from None
         if not taken:
             raise HookError(f"{path}: found no picture", allowed="a file with pictures")
         if cut:
@@ -279,7 +280,7 @@ class UserCamera:
                 return picture
             except StopIteration:
                 raise HookError(
-                    f"camera {self.name}: has no more pictures",
+                    f"camera {self.name} has no more pictures",
                     allowed="an iterable that does not end in the run",
                 ) from None
         if hasattr(self.object, "frame"):

@@ -175,7 +175,7 @@ class Ffmpeg:
         try:
             frames = self.decoder.decode(self.av.Packet(data.tobytes()))
         except self.av.error.FFmpegError as error:
-            raise HookError(f"{self.name}: cannot be decoded ({error})") from None
+            raise HookError(f"{self.name} cannot be decoded ({error})") from None
         if not frames:
             return None
         if (frames[-1].width, frames[-1].height) != self.size:

@@ -266,7 +266,8 @@ class WavFile:
     def __init__(self, path: Path, sampling_hz: float, channels: int) -> None:
         if path.suffix != ".wav" or not path.parent.is_dir():
             raise HookError(
-                f'speaker: found "{path}"', allowed='"none", a .wav in an existing folder, module:Class'
+                f'speaker: found "{path}"',
+                allowed='"none", a .wav in an existing folder, or code such as "./mine.py:Mine"',
             )
         self.path, self.hz, self.channels = path, round(sampling_hz), channels
         self.file: Any = None

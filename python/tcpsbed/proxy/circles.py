@@ -31,7 +31,7 @@ def refuse(doors: Sequence[Door], others: Sequence[Door] | None = None) -> None:
                 over = " over another port" if door not in _next(door, known) else ""
                 raise ConfigError(
                     f"found {door.listen[1]}={door.target[0]}:{door.target[1]}, which leads back to itself{over}",
-                    key="PORT",
+                    key="PORT=TARGET",
                     allowed=f"the port of a server, such as {door.listen[1]}={door.target[0]}:{door.target[1] % 65535 + 1}",
                 )
             seen += reached

@@ -46,7 +46,7 @@ class Door:
         return {"name": self.name, "kind": self.kind, "listen": listen, "target": target}
 
 
-def parse(text: str, *, listen: str = LOOPBACK) -> Door:
+def parse(text: str, *, listen: str = LOOPBACK, key: str = "PORT=TARGET") -> Door:
     """A port as written on the command line; host names are resolved once.
 
     Parameters
@@ -55,6 +55,8 @@ def parse(text: str, *, listen: str = LOOPBACK) -> Door:
         `[ADDRESS:]PORT=HOST:PORT[/udp|/tcp]`; without `/tcp` it is UDP.
     listen : str
         Where clients come if no address is given.
+    key : str
+        The option or argument that errors name.
 
     Raises
     ------
@@ -63,15 +65,16 @@ def parse(text: str, *, listen: str = LOOPBACK) -> Door:
     """
     found = _DOOR.fullmatch(text)
     if found is None:
-        raise ConfigError(f"found {shown(text)}", key="PORT", allowed=ALLOWED)
+        raise ConfigError(f"found {shown(text)}, {_fault(text)}", key=key, allowed=ALLOWED)
     ports = [int(found["nearport"]), int(found["farport"])]
-    if max(ports) > 65535 or ports[1] == 0:
-        raise ConfigError(
-            f'found "{text}"', key="PORT", allowed="ports from 1 to 65535 (0 to listen on a free one)"
-        )
+    for port, which, least in ((ports[0], "port to listen on", 0), (ports[1], "target port", 1)):
+        if not least <= port <= 65535:
+            free = "" if least else " (0 takes a free one)"
+            allowed = f"a {which} from {least} to 65535{free}, such as 7000=127.0.0.1:7100"
+            raise ConfigError(f'found "{text}", with the {which} {port}', key=key, allowed=allowed)
     kind = found["kind"] or "udp"
-    near = _address(found["nearv6"] or found["nearhost"] or listen, kind)
-    far = _address(found["farv6"] or found["farhost"], kind)
+    near = _address(found["nearv6"] or found["nearhost"] or listen, kind, key)
+    far = _address(found["farv6"] or found["farhost"], kind, key)
     return Door(kind, (near, ports[0]), (far, ports[1]))
 
 
@@ -82,15 +85,27 @@ def once(doors: Iterable[Door], key: str) -> None:
         raise ConfigError("found a port twice", key=key, allowed="each port once")
 
 
-def _address(host: str, kind: str) -> str:
+def _fault(text: str) -> str:
+    """The part that is not of the form."""
+    near, equals, far = text.partition("=")
+    target, slash, kind = far.partition("/")
+    if not equals:
+        return "without a target (=HOST:PORT)"
+    if slash and kind not in ("udp", "tcp"):
+        return f"with the unknown protocol {shown(kind)}"
+    if not re.fullmatch(r"[0-9]{1,9}", near.rpartition(":")[2]):
+        return f"whose port to listen on is {shown(near.rpartition(':')[2])}"
+    return f"with the target {shown(target)}, which is not HOST:PORT"
+
+
+def _address(host: str, kind: str, key: str) -> str:
     wanted = socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM
     try:
         found = socket.getaddrinfo(host, None, type=wanted)
     except (OSError, UnicodeError) as error:  # a name may be one that no name can be
-        why = getattr(error, "strerror", None) or error
-        raise ConfigError(
-            f"found the host {shown(host)} ({why})", key="PORT", allowed="an IP address or a known name"
-        ) from None
+        why = getattr(error, "strerror", None) or "no valid host name"
+        allowed = "an IP address, or a host name that this computer can resolve, such as localhost"
+        raise ConfigError(f"found the host {shown(host)} ({why})", key=key, allowed=allowed) from None
     # IPv4 first: servers on "localhost" mostly listen there only.
     return str(min(found, key=lambda entry: entry[0] != socket.AF_INET)[4][0])
 

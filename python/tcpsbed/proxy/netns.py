@@ -49,7 +49,7 @@ def reach(text: str) -> Door:
         raise ConfigError(f'found "{text}"', key="--reach", allowed='a port, such as "7100/udp"')
     if "=" not in text:
         text = f"{port}={door.LOOPBACK}:{port}" + (f"/{kind}" if kind else "")
-    return door.parse(text, listen=FAR_IP)
+    return door.parse(text, listen=FAR_IP, key="--reach")
 
 
 class Behind:

@@ -55,9 +55,9 @@ class Proxy:
         needs_linux("the proxy")
         if not doors:
             raise ConfigError(
-                "found no port", key="PORT", allowed="one or more, such as 7000=127.0.0.1:7100/udp"
+                "found no port", key="PORT=TARGET", allowed="one or more, such as 7000=127.0.0.1:7100/udp"
             )
-        once(doors, "PORT")
+        once(doors, "PORT=TARGET")
         circles.refuse(doors)
         self.profile, self.doors = profile, tuple(doors)
         settings = {

@@ -54,10 +54,12 @@ def may_write(
     may_replace(file, force=force, remedy=remedy)
 
 
-def refuse_dash(file: Path, allowed: str = "a file such as ./result, or /dev/stdout") -> None:
+def refuse_dash(
+    file: Path, allowed: str = "a file name such as ./result, or /dev/stdout", key: str = "FILE"
+) -> None:
     """Raises `ConfigError` for `-`: commands that print what they make do so by themselves, and no file gets this name."""
     if str(file) == "-":
-        raise ConfigError('found "-", which is not a file name', allowed=allowed)
+        raise ConfigError('found "-"', key=key, allowed=allowed)
 
 
 def refuse_link(file: Path) -> None:
@@ -85,25 +87,27 @@ def _refuse_read(file: Path, reads: Iterable[Path | str]) -> None:
         return
     for one in map(Path, reads):
         if one.is_file() and one.samefile(file):
-            raise ConfigError("is read by this command", file=file, allowed="another name")
+            found = "is an input of this command and would be overwritten"
+            raise ConfigError(found, file=file, allowed=f"another name, such as new-{file.name}")
         if one.is_dir() and file.resolve().is_relative_to(one.resolve()):
-            found = f"is a file of {one}, which this command reads"
-            raise ConfigError(found, file=file, allowed="a new name, or a file elsewhere")
+            found = f'is in the folder "{one}", which this command reads, and would be overwritten'
+            raise ConfigError(found, file=file, allowed=f"another name, such as new-{file.name}")
     at = file.resolve()
     for folder in at.parents:
         made = marker.read(folder)
         name = str(at.relative_to(folder))
         if made is not None and (name in made.files or made.owns(folder, name)):
-            raise ConfigError(f"is a file of the {made.kind} in {folder}", file=file, allowed="another name")
+            found = f'belongs to the {made.kind} in the folder "{folder}" and would be overwritten'
+            raise ConfigError(found, file=file, allowed=f"another name, such as new-{file.name}")
 
 
 def may_replace(file: Path, *, force: bool, remedy: str = "--force to write over it") -> None:
     """Raises `ConfigError` if there is no place for a file, or one that tcpsbed did not write without `force`."""
     refuse_link(file)
     if file.is_dir():
-        raise ConfigError("is a folder", file=file, allowed="a file")
+        raise ConfigError("is a folder", file=file, allowed=f"a file, such as {file / 'result'}")
     if file.parent.exists() and not file.parent.is_dir():
-        raise ConfigError("is below a file", file=file, allowed="a file in a folder")
+        raise ConfigError(f"is below {file.parent}, which is a file", file=file, allowed="a file in a folder")
     if file.is_file() and not force and not _is_ours(file):
         found = "exists already, and tcpsbed did not write it, or it was changed since"
         raise ConfigError(found, file=file, allowed=remedy)

@@ -189,7 +189,7 @@ def target_of(out: Path) -> Path:
     ConfigError
         If it is a link or no folder.
     """
-    refuse_dash(out, "a folder such as runs/a")
+    refuse_dash(out, "a folder, such as runs/a", "--out")
     refuse_unseen(out, "--out")
     if out.is_symlink():
         raise ConfigError(
@@ -199,7 +199,8 @@ def target_of(out: Path) -> Path:
             allowed="a folder that is no link, such as runs/a",
         )
     if out.exists() and not out.is_dir():
-        raise ConfigError("is no folder", file=out, key="--out", allowed="a folder, new or empty")
+        allowed = "a folder, new or empty, such as runs/a"
+        raise ConfigError("is a file", file=out, key="--out", allowed=allowed)
     return out.resolve()
 
 

@@ -290,7 +290,8 @@ def _named(text: str) -> tuple[str, str]:
         return module, name
     if text not in ROBOTS:
         raise HookError(
-            f'found "{text}", which is not a robot', allowed=f"{', '.join(ROBOTS)} or module:Class"
+            f'found "{text}", which is not a robot',
+            allowed=f"{', '.join(ROBOTS)}, or code such as ./mine.py:Mine",
         )
     return ROBOTS[text]
 

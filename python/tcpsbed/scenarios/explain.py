@@ -7,7 +7,7 @@ from typing import Any
 
 from tcpsbed.errors import ConfigError, counted
 from tcpsbed.nearest import meant
-from tcpsbed.scenarios.fields import Fault, WrongTable
+from tcpsbed.scenarios.fields import TEXTS, Fault, WrongTable
 from tcpsbed.scenarios.origin import Key, Origin, dotted
 from tcpsbed.scenarios.units import shown
 
@@ -31,20 +31,6 @@ _PATTERNS = {
     "^operator:": '"operator:FILE.csv", a recording of an operator',
 }
 """What text of a pattern is."""
-_TEXTS = {
-    "at": "ss-com",
-    "component": "srv",
-    "flow": "kinematic",
-    "flows": "kinematic",
-    "from": "home",
-    "link": "wan",
-    "node": "edge",
-    "on": "wan",
-    "points": "srv.entry",
-    "run": "./mine.py:Mine",
-    "to": "edge",
-}
-"""Examples of texts, by their key."""
 
 
 def explain(error: WrongTable, origin: Origin) -> ConfigError:
@@ -88,6 +74,8 @@ def _sentences(fault: Fault) -> tuple[str, str]:
         return found, _list(fault)
     if kind == "string_type":
         return found, _text(fault)
+    if kind == "int_type" and isinstance(fault.value, str):
+        return found, "a whole number without quotes, such as 3"
     return found, _TYPES.get(kind) or _limit(kind, context)
 
 
@@ -97,7 +85,7 @@ def _list(fault: Fault) -> str:
 
 def _text(fault: Fault) -> str:
     key = next((part for part in reversed(fault.place) if isinstance(part, str)), "")
-    return "text in quotes" + (f', such as "{_TEXTS[key]}"' if key in _TEXTS else "")
+    return "text in quotes" + (f', such as "{TEXTS[key]}"' if key in TEXTS else "")
 
 
 def _table(fault: Fault) -> str:

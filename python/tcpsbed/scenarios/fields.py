@@ -21,6 +21,20 @@ Place = tuple[str | int, ...]
 Schema = dict[str, Any]
 ABSENT: Any = object()
 """What stands where no default is."""
+TEXTS = {
+    "at": "ss-com",
+    "component": "srv",
+    "flow": "kinematic",
+    "flows": "kinematic",
+    "from": "home",
+    "link": "wan",
+    "node": "edge",
+    "on": "wan",
+    "points": "srv.entry",
+    "run": "./mine.py:Mine",
+    "to": "edge",
+}
+"""Examples of texts, by their key."""
 
 
 class Refusal(ValueError):

@@ -166,7 +166,7 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
             key, found, allowed = (
                 None,
                 f"found invalid TOML ({message}){_shown(text, line, place)}",
-                'TOML, with text in quotes: key = "15 ms"',
+                inputs.in_toml(text, error),
             )
         raise ConfigError(found, file=file, line=line, key=key, allowed=allowed) from None
     except (ValueError, RecursionError) as error:

@@ -174,7 +174,7 @@ def _refuse_notation(value: str, dimension: Dimension) -> None:
         raise refuse(f"found {shown(value)}, with a comma", allowed)
     if (ends := _RANGE.fullmatch(value)) and ends[3] in dimension.units:
         first, last = f"{ends[1]} {ends[3]}", f"{ends[2]} {ends[3]}"
-        allowed = f'{dimension.name} such as "{first}"; several in --over: a list such as {first},{last}'
+        allowed = f"{dimension.name} such as \"{first}\"; to sweep over several: --over 'KEY={first},{last}'"
         raise refuse(f"found {shown(value)}, a range", allowed)
 
 

@@ -15,6 +15,8 @@ SUMMARY_VERSION = 1
 """Version of summary.json that this program reads."""
 NEEDED = ("name", "world", "seed", "duration_s", "flows")
 """Keys without which there is nothing to tell."""
+LISTED = '"tcpsbed runs" lists all runs'
+"""Where to find the names of folders."""
 
 
 @dataclass(frozen=True)
@@ -76,19 +78,23 @@ def open_folder(path: Path | str) -> RunFolder:
     folder = RunFolder(Path(path))
     if folder.path.is_file():
         inside = (folder.path.parent / "summary.json").is_file()
-        allowed = str(folder.path.parent) if inside else "the folder of a run, such as runs/latest"
+        allowed = (
+            f"the folder of the run: {folder.path.parent}"
+            if inside
+            else "the folder of a run, such as runs/latest"
+        )
         raise DataError("is a file", file=folder.path, allowed=allowed)
     if not folder.path.is_dir():
         found = results.interrupted(folder.path)
         if folder.path.name == "latest":
             found += results.interrupted_after(folder.path.resolve())
-        remedy = "; ".join(found) or "the folder that `tcpsbed run` named; tcpsbed runs lists them"
+        remedy = "; ".join(found) or f"the folder of a run, such as runs/latest; {LISTED}"
         raise DataError("no such folder", file=folder.path, allowed=remedy)
     if not (folder.path / "summary.json").is_file():
-        allowed = "the folder of a finished run, such as runs/latest; tcpsbed runs lists them"
+        allowed = f"the folder of a finished run, such as runs/latest; {LISTED}"
         if results.is_unfinished(folder.path):
             allowed += f"; to recover an unfinished one: tcpsbed report {folder.path}"
-        raise DataError("no summary.json in it", file=folder.path, allowed=allowed)
+        raise DataError("has no summary.json", file=folder.path, allowed=allowed)
     _ = folder.summary
     if (folder.path / "records.bin").is_file():
         refuse_foreign(folder.path / "records.bin")

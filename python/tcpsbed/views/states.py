@@ -56,7 +56,9 @@ def _last(watched: Mapping[str, Any]) -> str:
     last = watched["changes"][-1]
     why = f", because {last['cause']}" if last.get("cause") else ""
     age = (
-        f", newest good sample {ms(last['age_ms'])} ms old" if finite(last.get("age_ms")) is not None else ""
+        f", newest accepted command {ms(last['age_ms'])} ms old"
+        if finite(last.get("age_ms")) is not None
+        else ""
     )
     return f", the last at {finite(last['t_s']) or 0:.3f} s: {last['from']} → {last['to']}{why}{age}"
 

@@ -182,10 +182,10 @@ def _pair(name: str) -> tuple[str, str]:
     if not plus and name in PAIRS:
         return PAIRS[name]
     if not plus:
-        allowed = f"{close_match(name, names())}, or HOSTING+NETWORK ({_choices()})"
+        allowed = f"{close_match(name, names())}, or HOSTING+NETWORK, such as hosts+emulator ({_choices()})"
         raise WorldError(f'found "{name}"', key="--world", allowed=allowed)
     if not (_place(HOSTINGS, "hosting", hosting) and _place(NETWORKS, "network", network)):
-        allowed = f"HOSTING+NETWORK: {_choices()}{meant(name, pairs())}"
+        allowed = f"HOSTING+NETWORK, such as hosts+emulator ({_choices()}){meant(name, pairs())}"
         raise WorldError(f'found "{name}"', key="--world", allowed=allowed)
     return hosting, network
 
@@ -197,7 +197,7 @@ def _place(table: dict[str, str], kind: str, name: str) -> str:
 
 
 def _choices() -> str:
-    return f"{', '.join(HOSTINGS)} and {', '.join(NETWORKS)}, or code such as ./mine.py:Mine"
+    return f"HOSTING: {', '.join(HOSTINGS)}; NETWORK: {', '.join(NETWORKS)}; both: or code such as ./mine.py:Mine"
 
 
 def _own(code: str, base: Any) -> Any:

@@ -49,7 +49,7 @@ impl Shared {
         let map = MmapRaw::map_raw(&file).map_err(fail)?;
         let capacity = (map.len().saturating_sub(ROWS) / RECORD_BYTES) as u64;
         if capacity == 0 {
-            return Err(RunError::data(format!("{}: is no ring of rows", path.display())));
+            return Err(RunError::data(format!("{} is no ring of rows", path.display())));
         }
         Ok(Self { map, capacity })
     }

@@ -16,7 +16,7 @@ POINT = (
     Metric("superseded", "commands superseded by a newer sample at a periodic stage or a newer command at"
         " the robot (not lost)", "count", rare=True),
     spread("round_trip_ms", "estimate of the time from the command to its answer", shown=TRIP),
-    spread("forward_ms", "estimate of the outbound delay, by the stamps of the nodes' clocks", label="outbound",
+    spread("forward_ms", "estimate of the outbound delay, by the timestamps of the nodes' clocks", label="outbound",
         shown=("mean",)),
     spread("return_ms", "estimate of the return delay, by the same; the outbound delay is measured, never"
         " taken as half a round trip",
@@ -36,8 +36,8 @@ STRETCH = (
     Metric("to", "the second point", brief=()),
     spread("latency_ms", "estimate: the difference of the outbound delays, or of the round trips without"
         " stamps", label="latency", shown=SPREAD[:3]),
-    Metric("ci95", "half width of its 95 % interval, repeated", "ms", _half_width("ci95"), label="±"),
-    Metric("ci95_batch", "the same from batches, repeated", "ms", _half_width("ci95_batch"),
+    Metric("ci95", "the same number as `latency_ms.ci95`", "ms", _half_width("ci95"), label="±"),
+    Metric("ci95_batch", "the same number as `latency_ms.ci95_batch`", "ms", _half_width("ci95_batch"),
         label="± in batches"),
     Metric("source", "`one_way` or `round_trip`"),
     Metric("halved", "true only for a link whose latency is half the difference of the round trips,"
@@ -62,9 +62,9 @@ def _if_corrected(key: str) -> Any:
 
 CLOCKS = (
     Metric("from", "node of the source, which sends the commands"),
-    Metric("to", "node of the test-pc"),
+    Metric("to", "node of the component that receives the answers (`test-pc`)"),
     Metric("corrected", "whether stamps are corrected by the estimated offsets (`measure.sync`)"),
-    Metric("unknown", "answers received before both clocks were known; no figure counts them", "count",
+    Metric("unknown", "answers received before both clocks were known; no result counts them", "count",
         label="before clocks were known", rare=True),
     Metric("correction_ms", "mean correction, null if there was none", "ms",
         _if_corrected("correction_ns"), label="correction"),
@@ -74,16 +74,16 @@ CLOCKS = (
 PROBE = (
     Metric("commands", "echo commands whose fate is known", "count"),
     Metric("points", "list, in the order of the path", parts=POINT, each=LIST, label="Echo points"),
-    Metric("components", "list of segments between consecutive points, measured within one round of"
-        " interleaved commands", of=_stretches("component"), parts=STRETCH, each=LIST,
+    Metric("components", "list of components, each the segment between two consecutive points, measured within"
+        " one round of interleaved commands", of=_stretches("component"), parts=STRETCH, each=LIST,
         label="Components as differences"),
-    Metric("links", "list of the same", of=_stretches("link"), parts=STRETCH, each=LIST,
-        label="Links as differences"),
-    Metric("spans", "list of the same for segments that are neither a component nor a link, because"
+    Metric("links", "list of segments that are links, with the keys of `components`",
+        of=_stretches("link"), parts=STRETCH, each=LIST, label="Links as differences"),
+    Metric("spans", "list of segments, with the keys of `components`, that are neither a component nor a link, because"
         " points in between were not measured", of=_stretches("span"),
         parts=STRETCH, each=LIST, label="Spans as differences"),
-    spread("actuation_ms", "estimate of the point `held` minus the point before it on the path, the exit or"
-        " entry of the robot's component: the time until the robot arrived", of=_actuation,
+    spread("actuation_ms", "estimate of the time from the robot's component (exit or entry) to the point `held`, at which"
+        " the robot has reached the command", of=_actuation,
         label="actuation (held until done)", shown=("mean", "ci95", "p50", "p99")),
     Metric("clocks", "the two clocks of the round trips; null if commands are sent and answered at"
         " one node", of=lambda probe: probe.get("clocks"), parts=CLOCKS,

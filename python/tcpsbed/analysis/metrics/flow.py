@@ -12,17 +12,17 @@ TAIL = ("mean", "p99", "max")
 
 REORDERING = (
     Metric("ratio", "reordered over delivered", "share", label="out of order", rare=True),
-    Metric("mean_extent", "mean arrivals between a sample and the earliest larger one", label="extent",
-        rare=True),
-    Metric("max_extent", "largest number of them", "count", label="largest extent", rare=True),
-    Metric("max_late_ms", "longest time between them", "ms", label="latest", rare=True),
+    Metric("mean_extent", "mean number of arrivals from the first sample with a larger number to the late sample",
+        label="extent", rare=True),
+    Metric("max_extent", "the largest such number", "count", label="largest extent", rare=True),
+    Metric("max_late_ms", "longest time between these two arrivals", "ms", label="latest", rare=True),
 )  # fmt: skip
 # [RFC 5481]
 JITTERS = (
     spread("step", "`mean`, `max` of the difference between the delays of one packet and the next",
         shown=("mean", "max")),
     spread("displayed", "`mean`, `max` of the difference between the instant at which a 1 kHz display"
-        " shows a packet and the instant expected if the previous display delay is held",
+        " shows a packet and the instant at which it would show it if the display delay had not changed",
         shown=("mean", "max")),
     Metric("rfc3550", "the smoothed interarrival jitter of RFC 3550 at the end", "ms", label="RFC 3550"),
     Metric("rfc3550_max", "its largest value", "ms", label="RFC 3550 max", brief=()),
@@ -30,8 +30,8 @@ JITTERS = (
         shown=TAIL[:2]),
 )  # fmt: skip
 LAW = (
-    Metric("location", "mean; mode", "ms", lambda fit: ms(fit["location"])),
-    Metric("scale", "deviation; scale", "ms", lambda fit: ms(fit["scale"])),
+    Metric("location", "of `gaussian` the mean, of `gumbel` the mode", "ms", lambda fit: ms(fit["location"])),
+    Metric("scale", "of `gaussian` the standard deviation, of `gumbel` the scale", "ms", lambda fit: ms(fit["scale"])),
     Metric("distance", "the largest difference between the law and the measured share (Kolmogorov), 0 to 1"),
 )  # fmt: skip
 # [Ramjee 1994]
@@ -55,23 +55,21 @@ FLOW = (
     Metric("session", "session of the flow", brief=()),
     Metric("direction", "direction in the scenario; `forward` is operator to robot"),
     Metric("sent", "samples that the source made", "count"),
-    Metric("delivered", "of these, samples that reached the sink, each counted once", "count"),
+    Metric("delivered", "of these, samples that arrived at the entry of the last component (the *delivery*),"
+        " each counted once", "count"),
     Metric("undated", "of these, samples with an impossible origin: before the run or after their arrival, by more"
         " than 100 ms plus the clock offsets of the scenario. They do not count for delay, jitter, age and"
         " the path",
         "count", label="impossible origin", brief=(), rare=True),
-    Metric("repeated", "samples of a periodic stage (a supervisor, an edge predictor) that reached the"
-        " sink without a new input sample: they count for `age_ms` and rates, not for"
+    Metric("repeated", "samples of a periodic stage (a supervisor, an edge predictor) that were"
+        " delivered without a new input sample: they count for `age_ms` and rates, not for"
         " `delivered`, delays, jitter and the path", "count", label="repeated", brief=(), rare=True),
     Metric("lost", "samples sent at least the grace time (1 s) before the end that never arrived", "count"),
     Metric("loss", "`lost` over all samples sent by then (RFC 7680). It exceeds `lost` over"
         " `sent`, because later samples may still be in flight. A sample that lacks a"
         " fragment is lost once. None where no sample was sent by then, as in a run no longer than warm-up and"
         " grace time", "share", lambda flow: flow["loss"] if flow["judged"] else None),
-    Metric("in_flight", "samples sent within the grace time and not delivered at the end. `sent` is"
-        " `delivered` + `lost` + `superseded` + `suppressed` + `in_flight`: the fate of"
-        " a sample counts if the sample was sent after the warm-up, also behind a"
-        " periodic stage (except `beyond_window`)", "count"),
+    Metric("in_flight", "samples sent within the grace time and not delivered at the end", "count"),
     Metric("duplicated", "copies: delivered again, or recognised by an endpoint (RFC 5560)", "count",
         label="duplicates", brief=(), rare=True),
     Metric("duplicates_dropped", "of these, those that an endpoint recognised", "count", label="recognised duplicates",
@@ -83,14 +81,14 @@ FLOW = (
         rare=True),
     Metric("suppressed", "samples that a sampler (a hook without output, periodic ones too) or a"
         " transport suppressed on purpose; not lost", "count", rare=True),
-    Metric("snr_db", "with `measure.snr`: signal-to-noise ratio of the signal that a zero-order hold"
-        " displays once a period, relative to a network with the smallest observed delay"
-        " and no losses; `null` if nothing differs", "dB", label="SNR", brief=()),
+    Metric("snr_db", "with `measure.snr`: signal-to-noise ratio of what a zero-order hold displays once a period."
+        " The noise is the difference to what it would display without losses, at the smallest"
+        " observed delay; `null` if nothing differs", "dB", label="SNR", brief=()),
     Metric("rate_reduction", "`suppressed` over `sent`", "share",
         lambda flow: flow["suppressed"] / flow["sent"] if flow["sent"] else 0.0, brief=(), rare=True),
     Metric("resampled_at", "components whose periodic stage (an edge predictor) renumbers samples: `lost`"
-        " then adds the losses before and behind them, and `loss` is the share that does"
-        " not pass all parts", brief=()),
+        " is then the sum of the losses before and after these components, and `loss` the share of samples"
+        " lost on any of these segments", brief=()),
     Metric("drops", 'dropped packets by place and reason (`"l1.forward full"`): a sample of three'
         ' fragments may count three times. Reasons: `full`, `managed` (active queue'
         ' management, or too long for every slot or gate), `loss`, `outage`, `no route`,'
@@ -142,7 +140,7 @@ PATH = (
     spread("latency_ms", "distribution of the time spent there; only `mean` at a component of"
         " `resampled_at`, where samples cannot be followed", brief=("mean", "p99"),
         of=lambda part: ms(part["latency_ns"]) or {"mean": ms(part["mean_ns"])}),
-    Metric("where_from", "`samples`: joined sample by sample", of=lambda _: "samples", shown=()),
+    Metric("where_from", "always `samples`: computed sample by sample", of=lambda _: "samples", shown=()),
     Metric("share", "of the mean delay", "share",
         lambda part: part["mean_ns"] / part["of_ns"] if part["of_ns"] else None),
 )  # fmt: skip
@@ -160,7 +158,7 @@ def _by_name(source: Any) -> dict[str, Any]:
 
 SECTIONS = (
     Metric("flows", "what each flow did", of=_by_name, parts=FLOW, each="flow", label="Flows"),
-    Metric("path", "by flow, a list in the order of the path: where the time went",
+    Metric("path", "by flow, a list in the order of the path: the delay by place",
         of=lambda source: {flow["name"]: _way(flow) for flow in source["rows"]["flows"]}, parts=PATH,
         each="flow", label="Where the time went"),
     Metric("points", "by flow, a list: age of samples at the echo points",

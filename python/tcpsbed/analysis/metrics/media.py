@@ -15,11 +15,11 @@ MEDIA = (
         " second, by the clocks of the two nodes, including the reported delay of a"
         " loudspeaker of this machine; null without marks", label="sound age"),
     Metric("loudness_db", "of sound: mean level in dB of full scale", "dB", label="loudness"),
-    Metric("unread", "pictures whose code could not be read", "count", rare=True),
+    Metric("unread", "pictures whose time blocks could not be read", "count", rare=True),
     Metric("repeated", "pictures whose number had been shown before", "count", rare=True),
     spread("glass_to_glass_ms", "distribution of the age of pictures when shown, from the capture time drawn"
-        " into each, by the clocks of the two nodes; without compared pictures, because"
-        " comparing takes time, unless all were compared", label="age"),
+        " into each, by the clocks of the two nodes. Pictures that were compared are left out, because comparing"
+        " delays them; if all were compared, all count", label="age"),
     Metric("psnr_db", "mean over the compared frames; null if nothing differs", "dB",
         label="PSNR"),
     Metric("ssim", "mean over the compared frames", label="SSIM"),

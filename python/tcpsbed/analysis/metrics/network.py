@@ -63,13 +63,13 @@ EMULATED = (
     Metric("inside", "packets in flight at the end", "count", rare=True),
     Metric("set_delay_ms", "mean delay that the network chose", "ms",
         lambda path: ms(one_of("set_delay_ns", "mean")(path)), label="delay set"),
-    spread("delivered_delay_ms", "from the stamp of entry to the end of the send call",
+    spread("delivered_delay_ms", "from the timestamp of entry to the end of the send call",
         label="delivered", shown=("mean", *ENDS)),
     spread("error_ms", "emulation error: delivered delay minus set delay", shown=ENDS),
-    Metric("set_rate_bps", "bytes on the wire after the first packet over the time from the first to the"
+    Metric("set_rate_bps", "bytes of all packets but the first, divided by the time from the first packet to the"
         " last, as the network released them; null below 1 s", "bit/s", label="rate set"),
-    Metric("delivered_rate_bps", "the same as passed to the kernel: without refused packets, over a time longer"
-        " by the growth of lateness", "bit/s", label="delivered"),
+    Metric("delivered_rate_bps", "the rate passed to the kernel: `set_rate_bps` times the share of packets that the kernel"
+        " accepted, lower if the lateness grew", "bit/s", label="delivered"),
     Metric("set_loss", "share of packets that the network dropped", "share", label="loss set"),
     Metric("delivered_loss", "share of packets that did not leave", "share", label="delivered"),
     Metric("stamps", "source of the time of entry: `kernel`, or `after the read` in network"
@@ -100,14 +100,15 @@ ENDPOINT = (
     Metric("retransmits", "retransmissions: TCP segments sent before, QUIC packets declared lost, `rtp`"
         " packets that the peer requested; of `kernel-tcp` as reported by the kernel", "count",
         label="retransmitted", rare=True),
-    Metric("unanswered", "given up without an acknowledgement (`rtp` one at a time: samples; `irtp`,"
-        " `smoothed-sctp`: key datagrams)", "count", rare=True),
+    Metric("unanswered", "given up without an acknowledgement: samples (`rtp` that sends one sample at a time) or key"
+        " datagrams (`irtp`, `smoothed-sctp`)", "count", rare=True),
     Metric("told", "of `rtp` with `feedback`: packets whose arrival or loss the peer reported",
         "count", label="reported packets", rare=True),
     Metric("told_lost", "packets reported as lost; a later report of arrival corrects the count."
         " Feedback that is older than the last, or whose clock runs ahead, is"
         " `malformed`", "count", label="reported lost", rare=True),
-    Metric("told_queue_ns", "mean of their delays above the minimum of 60 s", "ns", label="reported queueing"),
+    Metric("told_queue_ns", "mean excess of their delays over the smallest delay of the last 60 s", "ns",
+        label="reported queueing"),
     Metric("allowed_bps", "rate that `congestion` allows at the end, null without", "bit/s",
         label="allowed"),
     Metric("connections", "of `kernel-tcp`: connections established", "count"),
@@ -116,7 +117,7 @@ ENDPOINT = (
         " to the end", "count", rare=True),
     Metric("longest_stall_ns", "the longest of these stalls", "ns", rare=True),
     Metric("silent_at_end_ns", "stall that lasts to the end, 0 if there is none", "ns", rare=True),
-    Metric("strangers", "connection requests from others than the peer", "count", rare=True),
+    Metric("strangers", "connection requests from senders other than the peer", "count", rare=True),
 )  # fmt: skip
 
 
@@ -138,7 +139,9 @@ SECTIONS = (
         parts=LINK, each=LIST, label="Network"),
     _list("queues", "rows", "list of sampled queues (`measure.queues`)", QUEUE, "Queues"),
     _list("traffic", "told", "list of background traffic", TRAFFIC, "Background traffic"),
-    _list("channels", "rows", "list, at level `packets`", CHANNEL, "Channels"),
+    _list("channels", "rows", 'list, with `measure.records = "packets"`', CHANNEL, "Channels"),
 )  # fmt: skip
-EMULATOR = _list("emulator", "told", "list, real world", EMULATED, "Emulator: set against delivered")
+EMULATOR = _list(
+    "emulator", "told", "list, on the machine's clock", EMULATED, "Emulator: set against delivered"
+)
 ENDPOINTS = _list("endpoints", "told", "list of transport endpoints", ENDPOINT, "Counted by transports")

@@ -33,7 +33,8 @@ def listed() -> Iterator[tuple[str, Metric]]:
 
 def _table(table: Sequence[Metric]) -> str:
     rows = "".join(
-        f"| `{key}` | {metric.unit} | {metric.meaning} |\n" for key, metric in _rows(table, "", {})
+        f"| `{key}` | {'share' if metric.unit == 'load' else metric.unit} | {metric.meaning} |\n"
+        for key, metric in _rows(table, "", {})
     )
     return f"| key | unit | meaning |\n|---|---|---|\n{rows}"
 

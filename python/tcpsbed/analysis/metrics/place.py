@@ -28,7 +28,7 @@ STAGE = (
     Metric("failures", "calls that failed", "count", rare=True),
     Metric("not_finite", "calls whose output was not finite", "count", label="not finite",
         rare=True),
-    Metric("overruns", "real world: calls longer than the cost set in the scenario",
+    Metric("overruns", "on the machine's clock: calls longer than the cost set in the scenario",
         "count", label="over cost", rare=True),
     spread("cpu_ns", "`mean`, `p50`, `p99`, `p999`, `max` of the processor time of a call", "ns",
         label="per call"),
@@ -44,7 +44,8 @@ NODE = (
     Metric("cores", "of the node", "count"),
     Metric("busy_s", "processor time of its stages", "s", label="busy"),
     Metric("missed_ticks", "ticks skipped because the loop did not run in time", "count", label="missed"),
-    Metric("asides_refused", "datagrams outside channels that were refused", "count", rare=True),
+    Metric("asides_refused", "datagrams for no channel of the node, and echo answers or clock exchanges that"
+        " cannot be parsed", "count", rare=True),
     Metric("sessions", "session of the loop, if the node has several loops, else empty"),
     Metric("ticks", "of the loop", "count"),
     spread("late_ns", "lateness of its loop at a wake-up", "ns", label="late", shown=("p50", "p99", "p999", "max"),
@@ -52,12 +53,12 @@ NODE = (
     Metric("gaps_over_1ms", "stalls of the loop for over 1 ms", "count", label="stalls over 1 ms"),
     Metric("ring_overflows", "rows lost because the ring was full", "count", label="records lost"),
     Metric("socket_drops", "datagrams that the kernel dropped", "count"),
-    spread("stamp_to_loop_ns", "from the kernel's receive stamp to the loop", "ns", label="stamp to loop",
+    spread("stamp_to_loop_ns", "from the kernel's receive timestamp to the loop", "ns", label="stamp to loop",
         shown=LATE, brief=()),
     spread("send_ns", "duration of a send call", "ns", label="send call", shown=LATE, brief=()),
     spread("interpreter_wait_ns", "time until the loop got Python's interpreter (GIL) after a wait", "ns",
         label="GIL wait", shown=LATE, brief=()),
-    Metric("strangers", "datagrams from senders that are not peers", "count", rare=True),
+    Metric("strangers", "datagrams from senders that are no node of the run", "count", rare=True),
     Metric("unread", "packets whose port cannot be read: behind extension headers, in a VLAN, in a"
         " later fragment", "count", rare=True),
     Metric("unsent", "datagrams that the kernel refused to send", "count", rare=True),
@@ -113,10 +114,10 @@ BOARD = (
     Metric("damaged", "damaged data from the board; null for a modelled one", parts=_damage("")),
     Metric(
         "damaged_there",
-        "damaged data at the board, as reported at the end; null if it is gone or modelled",
+        "data that arrived damaged at the board, as it reports at the end; null if the board is gone or modelled",
         parts=(
             *_damage(" at board"),
-            Metric("overflown", "bytes for which its port had no room", "B", label="overflown at board",
+            Metric("overflown", "bytes for which its port had no room", "B", label="overflow at board",
                 rare=True),
         ),
     ),
@@ -195,7 +196,7 @@ def _told(key: str) -> Any:
 
 
 STAGES = Metric(
-    "stages", "list of hooks", of=_stages, parts=STAGE, each=LIST, label="Processor time per call"
+    "stages", "list of stages", of=_stages, parts=STAGE, each=LIST, label="Processor time per call"
 )
 COMPONENTS = Metric(
     "components",
@@ -207,7 +208,7 @@ COMPONENTS = Metric(
 )
 NODES = Metric(
     "nodes",
-    "list; in the real world one row per loop, with more keys",
+    "list; on the machine's clock one row per loop, with the keys from `sessions` on",
     of=_told("nodes"),
     parts=NODE,
     each=LIST,
@@ -215,7 +216,7 @@ NODES = Metric(
 )
 ROBOTS = Metric(
     "robots",
-    "list, real world, of robots with a loop of their own"
+    "list, on the machine's clock, of robots with a loop of their own"
     " ([robots](robots.md#where-its-physics-runs)); for a restarted robot, since its"
     " restart",
     of=_told("robots"),

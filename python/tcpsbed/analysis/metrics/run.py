@@ -64,7 +64,7 @@ CHANGE = (
     Metric("t_s", "when", "s", label="at"),
     Metric("from", "the state before"),
     Metric("to", "the state after"),
-    Metric("age_ms", "of the newest good sample", "ms", label="age of the newest"),
+    Metric("age_ms", "of the newest accepted sample", "ms", label="age of the newest"),
     Metric("cause", "cause, as text", label="cause"),
 )
 STATE = (
@@ -73,7 +73,10 @@ STATE = (
     Metric(
         "first",
         "the initial state",
-        parts=(Metric("t_s", "time of the report", "s", shown=()), Metric("state", "which", label="first")),
+        parts=(
+            Metric("t_s", "time at which the component first reported it", "s", shown=()),
+            Metric("state", "name of the state", label="first"),
+        ),
     ),
     Metric("count", "of changes", "count", label="changes"),
     Metric("changes", "the first 1000", parts=CHANGE, each=LIST, label="Changes of state"),
@@ -102,10 +105,10 @@ HEAD = (
         of=lambda _: machine.machine()),
     Metric("promise", "reproducibility: a repetition gives the same records on any machine (only"
         " built-in code ran), on this machine with these versions (Python or library"
-        " code ran), or similar ones (real time)",
+        " code ran), or similar ones (on the machine's clock)",
         label="reproducibility"),
     Metric("random", "`false` if nothing is drawn from the seed, so that other seeds give the same"
-        " records; `true` if something is or may be (your own code, real time)"),
+        " records; `true` if something is or may be (your own code, the machine's clock)"),
     Metric(
         "wall",
         "wall-clock time",
@@ -120,7 +123,8 @@ HEAD = (
         "the recorded rows",
         parts=(
             Metric("rows", "number of rows", "count", one_of("rows", "rows")),
-            Metric("level", "`samples`, `packets` or `events`"),
+            Metric("level", 'value of `measure.records`: `samples` (every sample at every point), `packets` (also every'
+            " packet and hop) or `events` (also every call of a stage)"),
             Metric("digits", "significant digits of percentiles", "count", one_of("rows", "digits")),
         ),
         of=lambda source: source,
@@ -144,8 +148,8 @@ TAIL = (
         "list of scenario events that occurred",
         of=_events,
         parts=(
-            Metric("t_s", "when", "s"),
-            Metric("name", "which"),
+            Metric("t_s", "time of the event", "s"),
+            Metric("name", "name of the event"),
             Metric("by", "who asked for it while the run went on, such as `viewer 2`; absent: the scenario",
                 of=lambda event: event.get("by") or ABSENT, shown=()),
         ),
@@ -167,7 +171,7 @@ TAIL = (
     Metric("disturbances", "sentences: what to check before trusting the result. Stalls over 1 ms, skipped"
         " ticks and lateness over 1 ms (p99) of nodes and of robots' own loops; full"
         " rings; dropped datagrams; steps of clocks; the emulator beyond its margins (50"
-        " µs at the median, 0.3 ms at p99, 1 % of the rate, 0.5 % loss); hooks slower"
+        " µs at the median, 0.3 ms at p99, 1 % of the rate, 0.5 percentage points of loss); hooks slower"
         " than half their period; your own code in the network slower than 50 µs (p99);"
         " unreadable or unordered rows; another world than requested; a stop before the"
         " end",

@@ -77,15 +77,7 @@ def _on_sockets(
 PART = (
     Metric(
         "part",
-        "`waiting` at a component: for a turn, a core, the tick of a stage, a blocking"
-        " send · `working`: core time of stages · `delay` of stages · `board`: to a"
-        " board and back · `merging`: in the endpoint until first sent, to merge, to"
-        " pace, or for lack of room · `retransmission`: from then (or from hand-over, if"
-        " unknown) until the datagram was sent that repeated or repaired the sample or"
-        " an earlier one · `system`: `send` and `receive` of nodes · `queueing` ·"
-        " `serialisation` · `propagation` with jitter · `radio`: retransmissions on"
-        " radio links · `unsplit`: in a network that does not report · `held` by the"
-        " receiving endpoint, for earlier samples · `playout`",
+        "name of the part, see above",
     ),
     Metric("mean_ms", "over all samples", "ms"),
     Metric("p99_ms", "over all samples, within 2 %, in virtual time", "ms"),
@@ -116,11 +108,8 @@ HOP = (
 )
 SPLIT = Metric(
     "split",
-    "by flow: true time of delivered samples by cause, over the whole run; on"
-    " sockets their time by clocks, as far as nodes and emulator know it, with the means"
-    " of all datagrams of the flow in the network, also of repeats. Of more"
-    " than 65,536 samples one in 2, 4, 8 … is followed; at the level `packets` every"
-    " one",
+    "by flow: true time of delivered samples by cause. Of more than 65,536 samples one in 2, 4, 8 … is followed;"
+    ' with `measure.records = "packets"` every one',
     of=_by_flow,
     parts=(
         Metric("samples", "delivered samples that were followed", "count"),
@@ -132,7 +121,7 @@ SPLIT = Metric(
         ),
         Metric(
             "clock_error_ms",
-            "in virtual time, mean excess of ages stamped by the clocks of nodes",
+            "in virtual time: mean difference between age by the clocks of nodes and true age",
             "ms",
         ),
         Metric(

@@ -79,7 +79,9 @@ def limits(rise_ms: float, overshoot: float, undershoot: float = math.inf) -> Li
     given = {"--rise": rise_ms, "--overshoot": overshoot, "--undershoot": undershoot}
     for key, value in given.items():
         if not value >= 0 or (key == "--overshoot" and math.isinf(value)):
-            raise ConfigError(f"found {value:g}", key=key, allowed="a number of 0 or more, such as 20")
+            unit = "ms" if key == "--rise" else "% of the step"
+            allowed = f"a finite number of 0 or more, in {unit}, such as 20"
+            raise ConfigError(f"found {value:g}", key=key, allowed=allowed)
     return Limits(rise_ms, overshoot, undershoot)
 
 

@@ -130,4 +130,6 @@ def find(name: str) -> Work:
     for work in WORKS:
         if work.name == name:
             return work
-    raise ConfigError(f'found "{name}"', key="NAME", allowed=close_match(name, [work.name for work in WORKS]))
+    raise ConfigError(
+        f'found "{name}"', key="reproduce: NAME", allowed=close_match(name, [work.name for work in WORKS])
+    )

@@ -126,13 +126,15 @@ class Channels:
         """A built-in transport, or a class in Python with its module resolved."""
         scenario = self.book.scenario
         if ":" not in text:
-            builtins.check(scenario, key, text, "transport", '; or "module:Class"')
+            builtins.check(scenario, key, text, "transport", '; or code such as "./mine.py:Mine"')
             if self.book.rehearsal or not isinstance(given.get(_CONTROLLERS.get(text, "")), dict):
                 builtins.rehearse(scenario, key, "transport", text, given, "")
             return text
         found = code(self.book, key, text, "transport", given)
         if found["kind"] == "library":
-            raise scenario.error(key, f'found "{text}", a library', 'a built-in transport or "module:Class"')
+            raise scenario.error(
+                key, f'found "{text}", a library', 'a built-in transport, or code such as "./mine.py:Mine"'
+            )
         return f"{found['name']}:{found['symbol']}"
 
     def _refuse_unheard(self, way: Way, group: str | None, key: Key, rule: Any) -> None:

@@ -57,7 +57,7 @@ os._exit(0)
 """
 """Loads a library and says of a symbol: a function, data (the types of ELF), not exported, or what is wrong, after whatever
 the library prints."""
-_FORMS = '"./lib.so:function" or "module:name"'
+_FORMS = 'code such as "./mine.py:Mine" or "./lib.so:function"'
 SUPERVISOR = "supervisor"
 """The hook whose parameters may name further code: its emergency agent."""
 _IN_PYTHON = {"robot": ROBOTS, "hook": DEVICES}

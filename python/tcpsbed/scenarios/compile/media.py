@@ -29,7 +29,7 @@ _DEVICES = "/dev/"
 """Where cameras of the machine are."""
 MARK = "tcpsbed.media.region:Mark"
 """The hook that takes the marks of a region."""
-_CAMERAS = f'"{FILM}", "test", "/dev/video0", a video file or "module:Class"'
+_CAMERAS = f'"{FILM}", "test", "/dev/video0", a video file, or code such as "./mine.py:Mine"'
 _MICROPHONES = ("builtin:speech", "builtin:sound")
 _NO_FILES = ("test", "device")
 """Microphones that are no files, though their names have no colon."""
@@ -108,7 +108,7 @@ def _check_camera(book: Book, key: Key, picture: Picture) -> None:
         raise book.scenario.error((*key, "camera"), f'found "{camera}"', _CAMERAS)
     if picture.params and not _is_code(camera):
         found = f'found parameters of "{camera}", which is not code'
-        raise book.scenario.error((*key, "params"), found, 'none; or camera = "module:Class"')
+        raise book.scenario.error((*key, "params"), found, 'none; or camera = "./mine.py:Mine"')
 
 
 def _check_microphone(book: Book, key: Key, sound: Sound) -> None:

@@ -145,7 +145,8 @@ def _jitter(value: Any) -> Any:
     if isinstance(value, dict) and "delay" in value:
         return value
     raise refuse(
-        f"found {shown(value)}", '{ kind = "uniform", low = "0 ms", high = "2 ms" } or another distribution'
+        f"found {shown(value)}",
+        f'{{ kind = "uniform", low = "0 ms", high = "2 ms" }} or another table with a kind: {", ".join(kinds("delay"))}',
     )
 
 

@@ -210,8 +210,8 @@ class Real(Table):
     """Whether IPv6 takes the place of IPv4."""
     network: Literal["gates", "namespaces"] = "gates"
     """`"gates"`: nodes are on loopback, with UDP ports of the emulator between them. This is unrelated to the
-    queue discipline `gates`. `"namespaces"` (needs root): each node is in a network namespace with a TUN device
-    ([worlds](worlds.md)).
+    queue discipline `gates`. `"namespaces"` (needs root or a user namespace): each node is in a network namespace with
+    a TUN device ([worlds](worlds.md)).
     """
     background: Literal["events", "datagrams"] = "events"
     """How [background traffic](#background-traffic) is carried. `"events"`: as events of the network.

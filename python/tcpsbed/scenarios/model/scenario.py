@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from tcpsbed import door
 from tcpsbed.errors import ConfigError
-from tcpsbed.nearest import close_match, meant, nearest
+from tcpsbed.nearest import meant, nearest
 from tcpsbed.scenarios.fields import BeforeValidator, Called, Field, Refusal
 from tcpsbed.scenarios.model.code import HOOK_KINDS, Channel, Hook
 from tcpsbed.scenarios.model.entries import choices
@@ -38,10 +38,10 @@ def _kinds(known: tuple[str, ...], shorthand: str | None = None, room: str | Non
                     every = [*known, *door.installed(room)]
                     near = nearest(name, every)
                     own = f'{name} = {{ kind = "{near or known[0]}", node = "{node}" }}'
-                    found = f'found "{name}", which is no built-in {room}{meant(name, every)}'
-                    allowed = (
-                        f'{near} = "{node}", or ' if near else ""
-                    ) + f"{own} with one of the kinds {choices(room, known, '')}"
+                    found = f'found "{name}", which is not a built-in {room}{meant(name, every)}'
+                    plain = f'a built-in name and its node, such as {near} = "{node}"; or ' if near else ""
+                    allowed = f"{plain}a name of your own with kind and node, such as {own}; kinds: "
+                    allowed += choices(room, known, "")
                     raise Refusal("refused", key=name, found=found, allowed=allowed)
             out[name] = entry
         return out
@@ -73,7 +73,7 @@ def _presets(value: Any) -> Any:
             and "direction" not in flow
             and nearest(name, usual)
         ):
-            allowed = f'"forward", "backward"; or the name of a usual flow: {close_match(name, usual)}'
+            allowed = f'"forward" or "backward"; or rename the flow to {nearest(name, usual)}, which has a direction'
             raise Refusal("absent", key="direction", at=(name,), found="is missing", allowed=allowed)
     return {n: PRESETS.get(n, {}) | flow if isinstance(flow, dict) else flow for n, flow in value.items()}
 
@@ -110,7 +110,7 @@ class Scenario(Table):
     nodes: dict[Name, Node] = Field({})
     """[Nodes](#nodes) that differ from the default."""
     components: Annotated[dict[Name, Component], _kinds(tuple(KINDS), "node", "component")]
-    """[Components](#components) with the node of each, such as `srv = "edge"`."""
+    """A table `[components]` with the node of each [component](#components), such as `srv = "edge"`."""
     flows: Annotated[dict[Name, Flow], BeforeValidator(_presets)]
     """[Flows](#flows) by name, such as `[flows.kinematic]`."""
     channels: dict[Name, Channel] = Field({})

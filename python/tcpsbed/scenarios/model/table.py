@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 from tcpsbed.nearest import close_match
 from tcpsbed.scenarios.fields import (
     ABSENT,
+    TEXTS,
     AfterValidator,
     BeforeValidator,
     Called,
@@ -260,8 +261,9 @@ class Table:
             found = {cls.shorthand: found}
         known = cls.keys()
         if not isinstance(found, dict):
-            alone = f"{cls.shorthand} as a text, or " if cls.shorthand else ""
-            raise refuse(f"found {shown(found)}", f"{alone}a table with the keys {', '.join(known)}")
+            such = f', such as "{TEXTS[cls.shorthand]}"' if cls.shorthand in TEXTS else ""
+            alone = f"its {cls.shorthand} in quotes{such}, or " if cls.shorthand else ""
+            raise refuse(f"found {shown(found)}", f"{alone}a table with some of the keys {', '.join(known)}")
         for key in found:
             if key not in known and not cls.extra:
                 raise Refusal("unknown", key=key, found="unknown key", allowed=close_match(key, list(known)))

@@ -62,7 +62,7 @@ function told(/** @type {any} */ message, /** @type {HTMLElement} */ pane) {
   if (message.k === "near" && $("robot-now").hidden) {
     $("robot-now").hidden = false;
     pane.classList.add("two");
-    $("curve").height = 120;
+    $("curve").height = 150;
     $("near").style.height = `${100 * CROP}%`;
     besides($("near"));
   }

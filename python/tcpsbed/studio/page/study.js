@@ -28,7 +28,7 @@ function studied(told) {
   studying = told;
   $("study").hidden = told.phase === "run";
   $("pane").hidden = told.phase !== "run";
-  $("progress").textContent = told.place ? `presentation ${told.place} of ${told.of}` : "";
+  $("presentation").textContent = told.place ? `presentation ${told.place} of ${told.of}` : "";
   /** @type {Record<string, (told: any) => any[]>} */
   const asks = { go: askReady, rate: askGrades, wait: () => [element("p", {}, "One moment …")], done: tellDone, run: () => [] };
   $("study").replaceChildren(...asks[told.phase](told));

@@ -176,6 +176,16 @@ def test_an_operator_at_the_browser(region: Any) -> None:
     moved(out)
 
 
+def fits(page: Any) -> None:
+    """The page is as wide as its window, and axe has no complaint."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        found = axe.Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="needs chromium")
 def test_the_page_of_the_operator_becomes_the_report(tmp_path: Path, shipped_scenarios: Path) -> None:
@@ -183,7 +193,7 @@ def test_the_page_of_the_operator_becomes_the_report(tmp_path: Path, shipped_sce
     api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
     shown, ours = pty.openpty()
     command = [sys.executable, "-m", "tcpsbed", "console", str(shipped_scenarios / "console-network.toml")]
-    command += ["--out", str(tmp_path / "out"), "--duration", "12 s", "--no-browser", "--quiet"]
+    command += ["--out", str(tmp_path / "out"), "--duration", "25 s", "--no-browser", "--quiet"]
     process = subprocess.Popen(command, stdout=ours, stderr=subprocess.DEVNULL)
     try:
         found = re.match(rb"console: (\S+)", os.read(shown, 1000))
@@ -197,6 +207,7 @@ def test_the_page_of_the_operator_becomes_the_report(tmp_path: Path, shipped_sce
             page.wait_for_function("document.getElementById('robot')?.textContent !== '–'", timeout=30_000)
             for absent in ("#robot-now", "#mark", "#wear", ".tour"):
                 assert not page.locator(absent).is_visible()
+            fits(page)
             page.locator("#number-delay").fill("60")
             page.locator("#number-delay").press("Enter")
             page.wait_for_function("/in force/.test(document.getElementById('events').textContent)")
@@ -204,6 +215,7 @@ def test_the_page_of_the_operator_becomes_the_report(tmp_path: Path, shipped_sce
             assert page.locator("#pane").count() == 0 and not page.locator("#steer").is_visible()
             page.locator("#charts").scroll_into_view_if_needed()
             page.wait_for_function("/\\d/.test(document.querySelector('#charts .readout').textContent)")
+            page.wait_for_timeout(1500)
             browser.close()
         assert wrong == []
         process.send_signal(signal.SIGINT)

@@ -44,8 +44,8 @@ set = ['links.way.rate="100 Mbit/s"', 'links.way.delay="150 ms"']
 """
 """A delay that no grade can miss, beside hardly any."""
 SECRETS = (
-    "birch", "larch", "delays", "console-network", "a browser moves an arm", "links", "100 mbit", "0.1 ms", "0.2 ms", "150 ms",
-    "10.2", "haptic", "kinematic", "tactile", "ss-embsys", "wifi-crowded", "5g-edge",
+    "birch", "larch", "delays", "console-network", "a browser moves an arm", "links", "100 mbit", "0.1 ms", "0.2 ms",
+    "150 ms", "10.2", "haptic", "kinematic", "tactile", "ss-embsys", "wifi-crowded", "5g-edge",
 )  # fmt: skip
 """Names of conditions, study and scenario, links and their values, flows, components, presets: lower case."""
 

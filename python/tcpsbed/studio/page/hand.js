@@ -56,6 +56,7 @@ export function send(message) {
 }
 
 function heard(message) {
+  if (over) return;
   if (message.k === "force") onForce(message.f, message.p);
   else if (message.k === "held") seen.held = message.p;
   else if (message.k === "pong") onPong(message);

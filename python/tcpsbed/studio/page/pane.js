@@ -3,11 +3,9 @@
 // some scenarios have (video, the robot's own side, force, a supervisor) appears where the scenario has it.
 
 import { $ } from "./dom.js";
-import { besides, hand, seen } from "./hand.js";
+import { besides, close as leave, hand, seen } from "./hand.js";
 import { on } from "./run.js";
 import { alarm, made, stand, write } from "./stage.js";
-
-export { close } from "./hand.js";
 
 const STATES = { degraded: "commands come late or get lost: the robot follows slowly", hold: "no commands: the supervisor stops the robot", "safe stop": "no commands: the robot stays stopped", recovering: "commands are back: the robot goes to the hand, slowly" };
 const CROP = 384 / 357; // of the robot's own side: the code takes 24 rows along the upper edge, and blurs some more
@@ -16,6 +14,7 @@ const SHORT = 0.9; // share of the frame rate below which the page says so
 const LATE_MS = 250; // age of the picture from which it is red
 
 /** @type {number|null} */ let begun = null;
+let timer = 0;
 
 const READINGS = `
 <div class="side">
@@ -49,8 +48,15 @@ export function open(section, { fps, supervisor, marks }) {
   });
   $("caption").append(made("<b>What the operator sees</b> after the network. Ring: the hand. Dot: the pointer."));
   on("now", ({ states }) => { if (supervisor !== null && states?.[supervisor]) supervised(states[supervisor]); });
-  setInterval(() => paced(fps ?? 0), 1000);
+  timer = setInterval(() => paced(fps ?? 0), 1000);
   Object.assign(window, { seen, hand }); // for whoever looks at the page from outside
+}
+
+/** Ends it: the run is over. */
+export function close() {
+  clearInterval(timer);
+  leave();
+  document.documentElement.classList.remove("operated");
 }
 
 /** Shows what the scenario has, and hides what it has not. */

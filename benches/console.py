@@ -34,19 +34,23 @@ EVENT_S = 0.016
 LONGEST_S = 600
 """Longest run; it is ended when all events have been sent."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-LISTEN = """() => {
-  window.ago = [];
-  window.trips = [];
-  const [said, heard] = [send, told];
-  send = (message) => {
-    if (message.k === "hand") for (const point of message.p) ago.push(point[0]);
-    said(message);
-  };
-  told = (message) => {
-    if (message.k === "pong") trips.push(performance.now() - message.t);
-    heard(message);
-  };
-}"""
+LISTEN = """
+window.ago = [];
+window.trips = [];
+const said = WebSocket.prototype.send;
+WebSocket.prototype.send = function (text) {
+  const message = JSON.parse(text);
+  if (message.k === "hand") for (const point of message.p) ago.push(point[0]);
+  if (message.k === "ping" && !this.heard) {
+    this.heard = true;
+    this.addEventListener("message", ({ data }) => {
+      const told = JSON.parse(data);
+      if (told.k === "pong") trips.push(performance.now() - told.t);
+    });
+  }
+  said.call(this, text);
+};
+"""
 """Notes how long an event took to the page's handler, and round trips to the console."""
 
 
@@ -83,7 +87,7 @@ def one(first: list[str], browser: str, events: int) -> dict[str, np.ndarray]:
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "out"
         command = [sys.executable, "-m", "tcpsbed", "console", ROOT / "scenarios" / "console.toml", "--quiet"]
-        command += ["--out", out, "--duration", f"{LONGEST_S} s"]
+        command += ["--no-browser", "--out", out, "--duration", f"{LONGEST_S} s"]
         words = [*first, *map(str, command)]
         run = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         try:
@@ -116,13 +120,14 @@ def moved(first: list[str], browser: str, address: str, events: int) -> dict[str
         starter.chmod(0o755)
         with sync_playwright() as playwright:
             opened = playwright.chromium.launch(executable_path=starter, args=["--no-sandbox"])
-            page = opened.new_page(viewport={"width": 1000, "height": 600}, bypass_csp=True)
+            page = opened.new_page(viewport={"width": 1280, "height": 800}, bypass_csp=True)
+            page.add_init_script(LISTEN)
             page.goto(address)
             page.wait_for_function(
                 "window.seen && seen.pictures.length > 30 && seen.trip !== null", timeout=60_000
             )
             time.sleep(2.0)  # the offset of the clocks settles
-            page.evaluate(LISTEN)
+            page.evaluate("ago.length = trips.length = 0")
             box = page.locator("#stage").bounding_box()
             assert box
             for i in range(events):

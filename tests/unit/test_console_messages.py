@@ -20,9 +20,11 @@ from hypothesis import strategies as st
 pytest.importorskip("websockets", reason="needs the extra console")
 
 from tcpsbed.console.hooks import PER_FORCE, Feel
-from tcpsbed.console.server import MOST_CONNECTIONS, MOST_GREETING_S, MOST_POINTS, POINT, Console
+from tcpsbed.console.server import MOST_POINTS, POINT, Console
 from tcpsbed.errors import HookError
 from tcpsbed.media.line import FELT, HEAD, VARIABLE
+from tcpsbed.studio.site import MOST_CONNECTIONS, MOST_GREETING_S
+from tcpsbed.studio.subject import Subject
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
 VALUES = st.recursive(
@@ -42,8 +44,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     """A console that serves nobody."""
     made = Console(tmp_path_factory.mktemp("console"))
     yield made
-    made.server.socket.close()
-    made._close()
+    made.stop()
 
 
 @given(
@@ -91,8 +92,7 @@ def felt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Console]:
     made = Console(tmp_path)
     made.line.settimeout(5)
     yield made
-    made.server.socket.close()
-    made._close()
+    made.stop()
 
 
 def test_a_force_says_what_it_was_predicted_from(felt: Console) -> None:
@@ -115,20 +115,20 @@ def test_numbers_of_values_that_cannot_be_are_refused(given: dict[str, Any]) -> 
 
 
 def test_a_crowd_that_says_nothing_takes_few_threads_and_makes_room_soon(tmp_path: Path) -> None:
-    console = Console(tmp_path)
-    console.start()
+    page = Subject(0, Console(tmp_path))
+    page.start()
     before, crowd = threading.active_count(), []
     try:
         for _ in range(300):
-            crowd.append(socket.create_connection(("127.0.0.1", console.port), timeout=5))
+            crowd.append(socket.create_connection(("127.0.0.1", page.port), timeout=5))
             with suppress(OSError):  # hung up on
                 crowd[-1].send(b"GET / HT")
         time.sleep(0.5)
         assert threading.active_count() - before <= 3 * MOST_CONNECTIONS
         time.sleep(MOST_GREETING_S)
-        with urlopen(console.address, timeout=5) as page:
-            assert page.status == 200
+        with urlopen(page.address, timeout=5) as got:
+            assert got.status == 200
     finally:
         for one in crowd:
             one.close()
-        console.stop()
+        page.stop()

@@ -26,9 +26,9 @@ def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Console
     """A console that a run finds."""
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     made = Console(tmp_path)
+    made.address = "http://127.0.0.1:4711/?token=a"
     yield made
-    made.server.socket.close()
-    made._close()
+    made.stop()
 
 
 def called(hook: Hand | Head | Mark) -> list[float]:

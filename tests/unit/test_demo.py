@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import webbrowser
 from pathlib import Path
@@ -15,11 +14,12 @@ from typer.testing import CliRunner
 import tcpsbed
 from tcpsbed.analysis import signals
 from tcpsbed.analysis.records import FIELDS, KINDS
-from tcpsbed.cli import demo
 from tcpsbed.cli.app import app
+from tcpsbed.cli.page import Page
 from tcpsbed.console.hooks import Hand
 from tcpsbed.console.model import Answered, Model
 from tcpsbed.errors import HookError
+from tcpsbed.studio.collector import Collector
 
 HERE = Path(__file__).parent
 ROBOT = pytest.mark.needs("python:mujoco", "python:simplejpeg")
@@ -96,33 +96,33 @@ def test_force_moves_the_hand_and_a_wrong_list_is_refused() -> None:
             Hand(yields=wrong)
 
 
-def test_the_page_hears_of_every_state_of_the_supervisor(tmp_path: Path) -> None:
-    (tmp_path / "plan.json").write_text(json.dumps({"components": [{"name": "desk"}, {"name": "ss"}]}))
-    rows = np.zeros(3, np.dtype(FIELDS))
-    rows["kind"] = [1 + KINDS.index("sent"), 1 + KINDS.index("state"), 1 + KINDS.index("state")]
-    rows["point"], rows["detail"], rows["time"] = 1, [0, 2, 3], [1e9, 2e9, 3e9]
-    told: list[dict[str, Any]] = []
-    fed: list[bytes] = []
-    live = demo.watching(lambda content, now_s, split: fed.append(content), tmp_path, told.append)
-    live(rows.tobytes(), 3.0, "")
-    assert fed == [rows.tobytes()]
-    assert [(one["of"], one["is"], one["t_s"]) for one in told] == [
-        ("ss", "hold", 2.0),
-        ("ss", "safe stop", 3.0),
-    ]
+def test_the_page_is_told_in_which_state_the_supervisor_is() -> None:
+    network = {"links": [], "vertices": [], "traffic": []}
+    plan: dict[str, Any] = {key: [] for key in ("flows", "nodes", "hooks", "signals")} | {
+        "network": network,
+        "duration_ns": 10**10,
+    }
+    made = Collector(plan | {"components": [{"name": "desk"}, {"name": "ss"}]})
+    for state, name in ((0, "normal"), (2, "hold"), (6, "hold")):  # 6: a predictive display
+        row = np.zeros(1, np.dtype(FIELDS))
+        row["kind"], row["point"], row["detail"] = 1 + KINDS.index("state"), 1, state
+        made.add(row.tobytes(), 1.0, 0)
+        assert made.states == {"ss": name}
 
 
 def test_without_a_screen_the_address_is_explained(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    page = Page(browser=True, label="demo")
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
-    demo.open_browser("http://127.0.0.1:4711/?token=a#tour=demo&console=127.0.0.1:4712&key=b")
-    said = capsys.readouterr().err
-    assert "DISPLAY is not set" in said and "ssh -L 4711:127.0.0.1:4711 -L 4712:127.0.0.1:4712" in said
+    page.announce("http://127.0.0.1:4711/?token=a")
+    said = capsys.readouterr()
+    assert said.out == "demo: http://127.0.0.1:4711/?token=a\n"
+    assert "DISPLAY is not set" in said.err and "ssh -L 4711:127.0.0.1:4711 " in said.err
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr(webbrowser, "get", lambda: (_ for _ in ()).throw(webbrowser.Error("none")))
-    demo.open_browser("http://127.0.0.1:4711/?token=a#tour=demo")
+    page.announce("http://127.0.0.1:4711/?token=a")
     assert "no browser found" in capsys.readouterr().err
 
 

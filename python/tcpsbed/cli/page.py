@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 import time
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from urllib.parse import urlsplit
 
 import typer
 
@@ -14,6 +20,7 @@ from tcpsbed.clocks import SIMULATED
 
 if TYPE_CHECKING:
     from tcpsbed.results import Place
+    from tcpsbed.scenarios import Scenario
     from tcpsbed.studio.feed import Feed
     from tcpsbed.worlds import Steering
 
@@ -49,22 +56,87 @@ class Page:
         Whether it is there after the run, until Ctrl-C.
     sinks
         Where the live data goes besides, `NAME` or `NAME=TARGET` each.
+    label
+        The command, in front of what it prints.
+    operator
+        Whether the page has a pane for the run's operator.
+    tour
+        The guided tour beside it.
     """
 
     port: int = 0
     browser: bool = False
     stays: bool = True
     sinks: tuple[str, ...] = ()
+    label: str = "studio"
+    operator: bool = False
+    tour: str = ""
 
     def feed(self, place: Place, steering: Steering, *, aside: bool = False) -> Feed:
         """Starts the page of a run and prints its address, with `aside` on standard error."""
         from tcpsbed.studio.feed import Feed
 
-        feed = Feed(place.path, place.shown, steering=steering, port=self.port, sinks=self.sinks)
-        announce(feed.address, browser=self.browser, aside=aside)
+        shows: dict[str, Any] = {"tour": self.tour} if self.tour else {}
+        if self.operator:
+            shows["operator"] = _seen(steering.scenario)
+        feed = Feed(place.path, place.shown, steering=steering, port=self.port, sinks=self.sinks, shows=shows)
+        self.announce(feed.address, aside=aside)
         for opened in feed.sinks:
             print(opened, file=sys.stderr if aside else sys.stdout, flush=True)
         return feed
+
+    def announce(self, address: str, *, aside: bool = False) -> None:
+        """Prints the address of a page, and opens it where there is a screen and a browser, else says what to do."""
+        print(f"{self.label}: {address}", file=sys.stderr if aside else sys.stdout, flush=True)
+        if not self.browser:
+            return
+        screen = sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+        try:
+            if screen and webbrowser.get().open(address):
+                return
+            why = "no browser could be opened" if screen else "no screen found (DISPLAY is not set)"
+        except webbrowser.Error:
+            why = "no browser found (Debian: apt-get install chromium)"
+        port = urlsplit(address).port
+        print(
+            f"{self.label}: {why}; open the address above in a browser on this machine, or on yours after: "
+            f"ssh -L {port}:127.0.0.1:{port} THIS-MACHINE",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def stay(self, served: Served) -> None:
+        """Keeps a page until Ctrl-C."""
+        from tcpsbed.interrupts import interrupts
+
+        with interrupts() as stop:
+            print(f"{self.label}: the page stays until Ctrl-C", file=sys.stderr, flush=True)
+            while not stop.asked and served.alive:
+                time.sleep(LOOK_S)
+
+
+def _seen(scenario: Scenario) -> dict[str, Any]:
+    """What the operator's pane cannot know by itself: frame rate, whose supervisor, whether regions can be marked."""
+    rates = [
+        flow.rate_hz for flow in scenario.flows.values() if flow.picture and flow.picture.display == "console"
+    ]
+    hooks = scenario.hooks.values()
+    watched = [hook.at for hook in hooks if hook.run == "supervisor"]
+    marks = any(hook.run == "tcpsbed.console.hooks:Mark" for hook in hooks)
+    return {"fps": next(iter(rates), None), "supervisor": next(iter(watched), None), "marks": marks}
+
+
+@contextmanager
+def operated(label: str) -> Iterator[Path]:
+    """The folder in which the nodes of a run find their console."""
+    from tcpsbed.media.line import VARIABLE
+
+    with tempfile.TemporaryDirectory(prefix=f"tcpsbed-{label}-") as folder:
+        os.environ[VARIABLE] = folder
+        try:
+            yield Path(folder)
+        finally:
+            del os.environ[VARIABLE]
 
 
 class Served(Protocol):
@@ -73,23 +145,6 @@ class Served(Protocol):
     @property
     def alive(self) -> bool:
         """Whether it is there."""
-
-
-def announce(address: str, *, browser: bool, aside: bool = False) -> None:
-    """Prints the address of a page, and opens it in a browser."""
-    print(f"studio: {address}", file=sys.stderr if aside else sys.stdout, flush=True)
-    if browser:
-        webbrowser.open(address)
-
-
-def stay(served: Served) -> None:
-    """Keeps a page until Ctrl-C."""
-    from tcpsbed.interrupts import interrupts
-
-    with interrupts() as stop:
-        print("studio: the page stays until Ctrl-C", file=sys.stderr, flush=True)
-        while not stop.asked and served.alive:
-            time.sleep(LOOK_S)
 
 
 def refuse_unwatchable(duration_s: float, speed: float | None) -> None:

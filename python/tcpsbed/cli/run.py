@@ -27,7 +27,7 @@ from tcpsbed.cli.options import (
     agreed,
     overrides,
 )
-from tcpsbed.cli.page import AT_ONCE, PACE, OnPage, Page, refuse_unwatchable, speed_of, stay
+from tcpsbed.cli.page import AT_ONCE, PACE, OnPage, Page, refuse_unwatchable, speed_of
 from tcpsbed.cli.progress import Progress
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import one_line
@@ -203,7 +203,7 @@ def perform(
             feed.over(place.shown)
         _tell(opened, place, written, as_json=as_json, quiet=quiet)
         if feed is not None and page is not None and page.stays:
-            stay(feed)
+            page.stay(feed)
     if stopped:
         raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {place.shown}")
     refuse_errors(opened.summary)

@@ -10,7 +10,7 @@ import typer
 from tcpsbed.cli import complete
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import AnyWhere, Duration, Out, Seed, Sets, Sinks
-from tcpsbed.cli.page import PACE, NoBrowser, Page, Port, announce, stay
+from tcpsbed.cli.page import PACE, NoBrowser, Page, Port
 from tcpsbed.clocks import SIMULATED
 
 if TYPE_CHECKING:
@@ -130,8 +130,8 @@ def _serve(site: Gallery | SweepPage, page: Page) -> None:
     """Serves until Ctrl-C."""
     site.start()
     try:
-        announce(site.address, browser=page.browser)
-        stay(site)
+        page.announce(site.address)
+        page.stay(site)
     finally:
         site.stop()
 
@@ -157,6 +157,6 @@ def _show_run(folder: Path, page: Page) -> None:
         plan = plan_of(run.path)
         _ = whole(run.summary, shown(plan))  # damage is said here, not by the page's process
     with Feed(run.path, folder, port=page.port, why=OVER) as feed:
-        announce(feed.address, browser=page.browser)
+        page.announce(feed.address)
         feed.over(run.path)
-        stay(feed)
+        page.stay(feed)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +12,7 @@ import typer
 
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import MOST_RUNS, Force, may_draw
+from tcpsbed.cli.page import Port, operated
 
 if TYPE_CHECKING:
     from tcpsbed.console.server import Console
@@ -61,9 +59,7 @@ def study(
             show_default=False,
         ),
     ] = None,
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port on loopback; 0 takes a free one.")
-    ] = 0,
+    port: Port = 0,
     scripted: Annotated[
         int, typer.Option("--scripted", min=0, max=1000, help="Let so many scripts take part.")
     ] = 0,
@@ -100,29 +96,21 @@ def study(
 
 def _lead_all(loaded: Study, store: Store, port: int, subjects: Sequence[int], *, scripted: bool) -> None:
     """Leads subjects, and writes the table whatever happens."""
+    from tcpsbed.console.server import Console
+    from tcpsbed.studio.subject import Subject
+
     try:
-        with _console(port) as served:
-            for number in subjects:
-                _lead(loaded, store, served, number, scripted=scripted)
+        with operated("study") as folder:
+            served = Console(folder)
+            page = Subject(port, served)
+            page.start()
+            try:
+                for number in subjects:
+                    _lead(loaded, store, served, number, scripted=scripted)
+            finally:
+                page.stop()
     finally:
         _write(loaded, store, scripted=scripted)
-
-
-@contextmanager
-def _console(port: int) -> Iterator[Console]:
-    """A console that serves, and whose folder the runs find."""
-    from tcpsbed.console.server import Console
-    from tcpsbed.media.line import VARIABLE
-
-    with tempfile.TemporaryDirectory(prefix="tcpsbed-study-") as folder:
-        os.environ[VARIABLE] = folder  # for the node processes of the runs
-        served = Console(Path(folder), port)
-        served.start()
-        try:
-            yield served
-        finally:
-            served.stop()
-            del os.environ[VARIABLE]
 
 
 def _lead(loaded: Study, store: Store, served: Console, number: int, *, scripted: bool) -> None:

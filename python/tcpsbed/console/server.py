@@ -1,9 +1,9 @@
-"""The server of the console: a page on loopback, and two WebSockets for everything that moves.
+"""The console's end of two kinds of WebSocket, for everything that moves; `studio.site` serves them with a page.
 
 ```text
-browser ── GET /?token=… ──► page
-        ── /ws?token=… ──►                           ◄── {"k": "force", "f": […], "p": …}  50 a second
+browser ── /ws?token=… ──►                           ◄── {"k": "force", "f": […], "p": …}  50 a second
                                                      ◄── {"k": "held", "p": [x, y, z]}     where force has moved the hand
+                                                     ◄── {"k": "near"}                     there are pictures at /near
            {"k": "hand", "s": ms, "p": [[ago, x, y, z, button, wheel], …]}   coalesced events, oldest first
            {"k": "head", "s": ms, "p": [[ago, x, y, z, qx, qy, qz, qw]]}     pose of a headset
            {"k": "mark", "s": ms, "p": [[ago, x, y, width, height]]}     a region of the picture, in shares of it
@@ -13,18 +13,16 @@ browser ── GET /?token=… ──► page
         ── /near?token=… ──►                         ◄── 4 | number | offset | JPEG        of the robot's own side
 ```
 `p` is the age in ms of what a force was predicted from, or null where it came. `s` is the server's clock when the browser
-sent, as far as it knows it; `ago` is ms before that. Every WebSocket has a
-thread that listens and one that sends. Pictures have one of their own, because a line that is busy with a picture does
-not listen. A slow browser gets fewer pictures, never old ones. While no browser is there any more, the run is told so, and
-has no commands of the hand; one that comes back finds the hand where it was, with its button up.
+sent, as far as it knows it; `ago` is ms before that. The subject of a study is told no latency: `p` is null, `took` empty.
+Every WebSocket has a thread that listens and one that sends. Pictures have one of their own, because a line that is busy
+with a picture does not listen. A slow browser gets fewer pictures, never old ones. While no browser is there any more, the
+run is told so, and has no commands of the hand; one that comes back finds the hand where it was, with its button up.
 """
 
 from __future__ import annotations
 
-import hmac
 import json
 import math
-import secrets
 import socket
 import struct
 import sys
@@ -34,37 +32,21 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from tcpsbed.console.presence import Presence
-from tcpsbed.errors import WorldError
-from tcpsbed.media.line import AWAY, FELT, FORCE, HEAD, HELD, MARK, NEAR, PICTURE, PLACE, POSE, STATE, TOOK
-from tcpsbed.media.packages import need
+from tcpsbed.media.line import FELT, FORCE, HEAD, HELD, MARK, NEAR, PICTURE, PLACE, POSE, STATE, TOOK, leave
 
-HERE = Path(__file__).parent
-FILES = {
-    "/": ("page.html", "text/html"),
-    "/page.js": ("page.js", "text/javascript"),
-    "/hand.js": ("hand.js", "text/javascript"),
-    "/pictures.js": ("pictures.js", "text/javascript"),
-    "/study.js": ("study.js", "text/javascript"),
-    "/xr.js": ("xr.js", "text/javascript"),
-}
 NOTICE, FACT = 0, -1
-"""Kinds of what a study shows and of what else the page is told, beside those that stages send."""
+"""Kinds of what a study shows, and of the news that there is a picture of the robot's own side."""
 KINDS = {"/ws": (FORCE, NOTICE, HELD, FACT), "/pictures": (PICTURE,), "/near": (NEAR,)}
 """What each WebSocket sends."""
 POINT, HEAD_POINT, MARK_POINT = 6, 8, 5
 """Numbers of an event of the hand, a pose of the head, a mark; the first is when (ms before it was sent)."""
 MOST_POINTS = 256
 """Most events in one message."""
-MOST_BYTES = 1 << 16
-"""Longest message of a browser."""
-MOST_CONNECTIONS, MOST_GREETING_S = 32, 2.0
-"""Connections at a time, each with a thread or two, and how long one may take to say what it wants."""
 MOST_AGO_NS = 10_000_000_000
 """Oldest event, and farthest that a browser's idea of the clock may be off."""
 LOOK_S = 0.2
@@ -110,59 +92,25 @@ def _floats(content: bytes) -> tuple[float, ...]:
     return struct.unpack(f"<{len(content) // 8}d", content[: len(content) // 8 * 8])
 
 
-class Door(socket.socket):
-    """Listens on a port of loopback, and hangs up on those who come while `MOST_CONNECTIONS` are in."""
-
-    def __init__(self, port: int) -> None:
-        super().__init__(socket.AF_INET, socket.SOCK_STREAM)
-        self._within: list[socket.socket] = []
-        self.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            self.bind(("127.0.0.1", port))
-        except OSError:
-            self.close()
-            raise
-        self.listen(MOST_CONNECTIONS)
-
-    def accept(self) -> tuple[socket.socket, Any]:
-        """As of any socket."""
-        connection, address = super().accept()
-        self._within = [one for one in self._within if one.fileno() >= 0]
-        if len(self._within) < MOST_CONNECTIONS:
-            self._within.append(connection)
-        else:
-            connection.close()
-        return connection, address
-
-
 class Console:
-    """Serves runs on loopback, one after the other.
+    """Between browsers and runs, one after the other.
 
     Parameters
     ----------
     folder
         Where the sockets to the run are made; the run finds it by `TCPSBED_CONSOLE`.
-    port
-        A port of 127.0.0.1; 0 takes a free one.
-
-    Raises
-    ------
-    WorldError
-        If the port is taken.
     """
 
-    def __init__(self, folder: Path, port: int = 0) -> None:
-        sync: Any = need("websockets.sync.server", "the console", "console")
-        self.folder, self.token = folder, secrets.token_urlsafe(16)
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.address = folder, ""
+        """`address` is what a browser opens; whoever serves the page says it."""
         self.newest = Newest()
         self.refused = 0
         """Messages of browsers that were not what they should be."""
         self.gone = 0
         """Browsers that have gone away."""
         self.answer: Callable[[dict[str, Any]], None] | None = None
-        """Takes what a subject of a study answers."""
-        self.guests: set[str] = set()
-        """Origins of other pages that are ours, such as that of the studio."""
+        """Takes what the subject of a study answers; there is one only while a study runs."""
         self.presence = Presence(self._changed, self._leave)
         self.told: Callable[[str], None] = lambda _: None
         """Hears when the operator goes away and comes back."""
@@ -175,54 +123,26 @@ class Console:
         self.line.bind(str(folder / "console"))
         self.to_run = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.to_run.setblocking(False)
-        try:
-            self.server = sync.serve(
-                self._talk,
-                sock=Door(port),
-                process_request=self._answer,
-                compression=None,
-                max_size=MOST_BYTES,
-                open_timeout=MOST_GREETING_S,
-            )
-        except OSError as error:
-            self._close()
-            raise WorldError(
-                f"console: port {port}: {error}", allowed="another --port, or 0 for a free one"
-            ) from None
-        self.port: int = self.server.socket.getsockname()[1]
-
-    @property
-    def address(self) -> str:
-        """What a browser opens."""
-        return f"http://127.0.0.1:{self.port}/?token={self.token}"
 
     def start(self) -> None:
-        """Begins to serve, in threads of its own."""
+        """Takes what the run sends, and looks who is there, in threads of its own."""
         sys.setswitchinterval(SWITCH_S)
-        for body in (self.server.serve_forever, self._listen, self._look):
+        for body in (self._listen, self._look):
             threading.Thread(target=body, daemon=True).start()
 
     def stop(self) -> None:
-        """Ends all conversations."""
+        """Closes the sockets to the run."""
         self.stopped.set()
-        self.server.shutdown()
-        self._close()
+        self.line.close()
+        self.to_run.close()
 
     def notify(self, told: dict[str, Any]) -> None:
         """Shows something on the page, also on one that is opened later."""
         self.newest.put(NOTICE, told)
 
-    def state(self, told: dict[str, Any]) -> None:
-        """Tells the page the newest of something, apart from what a study shows."""
-        self.newest.put(FACT, told)
-
     def forget(self) -> None:
         """Shows what was shown last to no page that is opened from now on."""
         self.newest.drop(NOTICE)
-
-    def _close(self) -> None:
-        self.line.close()
-        self.to_run.close()
 
     def _listen(self) -> None:
         """Takes what the run sends."""
@@ -232,6 +152,8 @@ class Console:
                 if len(content) < HEAD.size:
                     continue
                 if content[0] in (PICTURE, NEAR):
+                    if content[0] == NEAR and NEAR not in self.newest.content:
+                        self.newest.put(FACT, {"k": "near"})
                     self.newest.put(content[0], content)
                 elif content[0] == HELD and len(content) == HEAD.size + PLACE.size:
                     held = PLACE.unpack_from(content, HEAD.size)
@@ -241,36 +163,8 @@ class Console:
                 elif content[0] == TOOK:
                     self.took_ms.extend(_floats(content[HEAD.size :])[:1])
 
-    def _answer(self, connection: Any, request: Any) -> Any:
-        """The page, and the check for WebSockets: the token, and a request from our own page."""
-        asked = urlsplit(request.path)
-        if asked.path in FILES and asked.path != "/":
-            return self._file(connection, *FILES[asked.path])
-        given = parse_qs(asked.query).get("token", [""])[0]
-        if not hmac.compare_digest(given.encode(), self.token.encode()):
-            return connection.respond(HTTPStatus.FORBIDDEN, "tcpsbed console: the address lacks its token\n")
-        if asked.path in KINDS:
-            origin = request.headers.get("Origin")
-            ours = {f"http://127.0.0.1:{self.port}", f"http://localhost:{self.port}"} | self.guests
-            if origin is not None and origin not in ours:
-                return connection.respond(HTTPStatus.FORBIDDEN, "tcpsbed console: another page's request\n")
-            return None
-        if asked.path == "/":
-            return self._file(connection, *FILES["/"])
-        return connection.respond(HTTPStatus.NOT_FOUND, "tcpsbed console: no such page\n")
-
-    def _file(self, connection: Any, name: str, kind: str) -> Any:
-        response = connection.respond(HTTPStatus.OK, (HERE / name).read_text(encoding="utf-8"))
-        del response.headers["Content-Type"]
-        response.headers["Content-Type"] = f"{kind}; charset=utf-8"
-        response.headers["Cache-Control"] = "no-store"
-        response.headers["Content-Security-Policy"] = (
-            "default-src 'self'; img-src 'self' blob:; style-src 'unsafe-inline'"
-        )
-        return response
-
-    def _talk(self, connection: Any) -> None:
-        """Listens to a browser, while a second thread sends to it."""
+    def talk(self, connection: Any) -> None:
+        """Listens to a browser at one of `KINDS`, while a second thread sends to it."""
         from websockets.exceptions import ConnectionClosed
 
         path = urlsplit(connection.request.path).path
@@ -302,7 +196,8 @@ class Console:
                     if kind == FORCE:
                         *force, age_ms = content
                         finite = [value if math.isfinite(value) else 0.0 for value in force]
-                        content = {"k": "force", "f": finite, "p": age_ms if math.isfinite(age_ms) else None}
+                        known = math.isfinite(age_ms) and self.answer is None
+                        content = {"k": "force", "f": finite, "p": age_ms if known else None}
                     connection.send(json.dumps(content) if isinstance(content, dict) else content)
 
     def _hear(self, message: str | bytes) -> dict[str, Any] | None:
@@ -334,8 +229,8 @@ class Console:
         return None
 
     def _took(self) -> list[float]:
-        """Median and 95th percentile in ms of the time that events took to the run; empty before the first."""
-        known = sorted(self.took_ms)
+        """Median and 95th percentile in ms of what events took to the run; empty before the first, none for subjects."""
+        known = sorted(self.took_ms) if self.answer is None else []
         return [known[int(share * (len(known) - 1))] for share in (0.5, 0.95)] if known else []
 
     def _move(self, points: Any, sent_ns: int) -> None:
@@ -372,8 +267,7 @@ class Console:
             self.told(said)
 
     def _leave(self) -> None:
-        for hook in ("hand", "head"):
-            self._tell(hook, AWAY)
+        leave(self.folder)
 
     def _tell(self, hook: str, content: bytes) -> None:
         with suppress(OSError):  # no such hook in this run, or it has not read the last ones

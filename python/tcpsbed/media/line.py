@@ -56,6 +56,13 @@ def folder() -> Path | None:
     return Path(named) if named else None
 
 
+def leave(place: Path) -> None:
+    """Tells hand and head of the run in this folder that nobody is at the console any more."""
+    for hook in ("hand", "head"):
+        with _open() as line, suppress(OSError):  # no such hook in this run, or it has not read the last ones
+            line.sendto(AWAY, str(place / hook))
+
+
 def _open() -> socket.socket:
     line = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     line.setblocking(False)

@@ -19,12 +19,14 @@ from tcpsbed.analysis.records import FIELDS, KINDS
 from tcpsbed.studio.ledger import Arrivals, Ledger, Moments
 from tcpsbed.studio.motion import Motion
 
-SENT, DROPPED, QUEUE, EVENT, GAP, MERGING = (
-    1 + KINDS.index(kind) for kind in ("sent", "dropped", "queue", "event", "gap", "merging")
+SENT, DROPPED, QUEUE, EVENT, GAP, MERGING, STATE = (
+    1 + KINDS.index(kind) for kind in ("sent", "dropped", "queue", "event", "gap", "merging", "state")
 )
 LINK_REASONS = [number for number, _, place in _tcps.record_names()[1] if place == "links"]
 """Reasons for a drop whose place is a link."""
 ROW = np.dtype(FIELDS)
+STATES = ("normal", "degraded", "hold", "safe stop", "recovering")
+"""States of a supervisor by their number in a row."""
 BIN_S = 0.1
 """Width of a bin at first; it doubles when there are too many of them."""
 MOST_BINS = 3000
@@ -102,6 +104,8 @@ class Collector:
         """Spans of which rows were not sent, s."""
         self.stalls: dict[str, list[float]] = {}
         """By loop: how many stalls, and the longest, ms."""
+        self.states: dict[str, str] = {}
+        """In which state a supervisor is, by its component."""
         self.ticks = Ticks([flow["period_ns"] for flow in plan["flows"]])
         self.now_s, self.rows, self.left_out = 0.0, 0, 0
 
@@ -219,6 +223,8 @@ class Collector:
             np.fmax.at(self.moved[:, line], self._of_times(times_ns), found)
         for row in rows[rows["kind"] == EVENT][: max(MOST_EVENTS - len(self.events), 0)]:
             self.events.append({"t_s": float(row["time"]) / 1e9, "number": int(row["index"])})
+        for row in rows[(rows["kind"] == STATE) & (rows["detail"] < len(STATES))]:
+            self.states[self.plan["components"][row["point"]]["name"]] = STATES[row["detail"]]
         gaps = rows[rows["kind"] == GAP]
         for row in gaps:
             stalled, t_s, long_ms = self._node(row["node"]), row["time"] / 1e9, round(row["value"] / 1e6, 3)
@@ -310,6 +316,7 @@ class Collector:
             "events": self.events[-LATEST_EVENTS:],
             "gaps": self.gaps,
             "clocks": found["clocks"],
+            "states": self.states,
             **self.health(),
         }
 

@@ -12,7 +12,7 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +21,8 @@ from typing import Any
 from tcpsbed import documents
 from tcpsbed.analysis.records import ROW_BYTES, record_blocks
 from tcpsbed.errors import TcpsbedError, WorldError, one_line
+from tcpsbed.media.line import folder as console_folder
+from tcpsbed.media.line import leave
 from tcpsbed.media.packages import need
 from tcpsbed.processes import PYTHON
 from tcpsbed.views.folder import open_folder
@@ -60,6 +62,8 @@ class Feed:
         Why the page changes nothing, where it does not.
     sinks : sequence of str
         Where the data goes besides the page, `NAME` or `NAME=TARGET` each.
+    shows : mapping, optional
+        What the page shows beside the run: `operator` (its pane) and `tour`.
 
     Raises
     ------
@@ -76,6 +80,7 @@ class Feed:
         port: int = 0,
         why: str = "",
         sinks: Sequence[str] = (),
+        shows: Mapping[str, Any] | None = None,
     ) -> None:
         need("websockets.sync.server", "the studio", "studio")
         self.folder, self.steering, self.why = folder, steering, why
@@ -106,6 +111,8 @@ class Feed:
         self.sinks: list[str] = told.get("sinks", [])
         """What else the user opens, by the name of the sink."""
         threading.Thread(target=self._listen, daemon=True).start()
+        if shows:
+            self._tell({"k": "shows", **shows})
 
     def __enter__(self) -> Feed:
         return self
@@ -207,8 +214,10 @@ class Feed:
                 del self.waiting[: os.write(self.pipe, self.waiting)]
         except BlockingIOError:
             pass
-        except OSError:  # a page's process that died ends no run
+        except OSError:  # a page's process that died ends no run, but the commands of its operator
             self.waiting.clear()
+            if place := console_folder():
+                leave(place)
 
     def _listen(self) -> None:
         """Takes events that a page asks for."""

@@ -24,7 +24,7 @@ from tcpsbed import documents
 from tcpsbed.errors import TcpsbedError
 from tcpsbed.studio.pages import Pages
 from tcpsbed.studio.shelves import Card, beside, shelves
-from tcpsbed.studio.site import Site
+from tcpsbed.studio.site import Live
 from tcpsbed.views.numbers import finite
 
 LOOK_S = 2.0
@@ -35,7 +35,7 @@ HERE = "In this folder"
 WORLDS = {"virtual": ("--world", "virtual", "--pace", "1"), "real": ("--world", "real")}
 
 
-class Gallery(Site):
+class Gallery(Live):
     """Serves the start page.
 
     Parameters

@@ -4,7 +4,8 @@
 browser ── GET /report?token=… ──► report.html of the run, when it is over
         ── GET /more.json?token=… ──► what that has and this page has not: tables, distributions
         ── GET /scenario.toml?token=… ──► the scenario with what was done by hand
-        ── /live?token=… ──►  {"k": "plan" | "steered" | "bins" | "events" | "now" | "asked" | "over", …}
+        ── /ws, /pictures, /near ──► the operator of a run that has one (console.server)
+        ── /live?token=… ──►  {"k": "shows" | "plan" | "steered" | "bins" | "events" | "now" | "asked" | "over", …}
            {"k": "event", "id": n, "event": {…}} ──► one line of JSON on standard output; answered by "asked"
            {"k": "ask" | "give" | "keep"} ──► control, answered by "viewers" to all (viewers.py)
 ```
@@ -26,7 +27,9 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tcpsbed import documents
+from tcpsbed.console.server import Console
 from tcpsbed.errors import TcpsbedError
+from tcpsbed.media.line import folder as console_folder
 from tcpsbed.studio import freeze
 from tcpsbed.studio.collector import Collector
 from tcpsbed.studio.facts import FACTS
@@ -34,7 +37,7 @@ from tcpsbed.studio.feed import HEADER, OVER, PLAN, ROWS, SCENARIO, SPLIT, TEXT
 from tcpsbed.studio.ledger import Moments
 from tcpsbed.studio.motion import Motion
 from tcpsbed.studio.sinks.running import Sinks
-from tcpsbed.studio.site import EVERY_S, OF_FILES, POLICY, Site
+from tcpsbed.studio.site import EVERY_S, OF_FILES, POLICY, Live
 from tcpsbed.studio.viewers import Viewers
 from tcpsbed.studio.whole import shown, whole
 from tcpsbed.views.folder import open_folder
@@ -46,7 +49,7 @@ LAST_S = 4 * EVERY_S
 """Time that viewers have for the last messages."""
 
 
-class Studio(Site):
+class Studio(Live):
     """Serves one run.
 
     Parameters
@@ -57,10 +60,14 @@ class Studio(Site):
         The run's folder, as the user knows it.
     sinks : sequence of str
         Where its data goes besides, as `--sink` names it.
+    console : Console, optional
+        What the run's operator talks to.
     """
 
-    def __init__(self, port: int, folder: Path, sinks: Sequence[str] = ()) -> None:
-        super().__init__(port, "index.html")
+    def __init__(
+        self, port: int, folder: Path, sinks: Sequence[str] = (), console: Console | None = None
+    ) -> None:
+        super().__init__(port, "index.html", console)
         self.folder = folder
         self.collector: Collector | None = None
         self.scenario = ""
@@ -162,7 +169,7 @@ class Studio(Site):
             with self.lock:
                 told = [json.loads(text) for text in self.messages]
             return saved(self.scenario, told), "application/toml", POLICY
-        return None
+        return super().text(path)
 
     def _more(self) -> str:
         """Read once; of a folder that cannot be read, why."""
@@ -270,9 +277,14 @@ def _read(length: int) -> bytes:
 def main(port: int, folder: Path, sinks: Sequence[str]) -> None:
     """Says its address on standard output, and serves until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run decides when it is over
-    os.nice(5)
+    place = console_folder()
+    console = Console(place) if place else None
+    if console is None:
+        os.nice(5)  # an operator's hand waits for nobody
+    else:
+        console.told = lambda what: print(f"console: {what}", file=sys.stderr, flush=True)
     try:
-        studio = Studio(port, folder, sinks)
+        studio = Studio(port, folder, sinks, console)
     except TcpsbedError as error:
         print(json.dumps({"error": error.text, "allowed": error.allowed}), flush=True)
         return

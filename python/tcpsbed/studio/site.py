@@ -1,7 +1,8 @@
-"""Pages on loopback behind a token, and a WebSocket for each viewer; `server`, `gallery` and `sweep` say what they show.
+"""Pages on loopback behind a token, and their WebSockets; `server`, `gallery`, `sweep` and `subject` say what they show.
 
 ```text
 browser ── GET /?token=… ──► page        /studio.js, /studio.css, …  ──► what the page loads, without a token
+        ── /ws, /pictures, /near ──►                                 ◄── hand, force, pictures (console.server)
         ── /live?token=… ──►                                         ◄── JSON, what is new, 20 messages a second at most
         ── GET /all.json?token=… ──►                                 ◄── all of it, for a browser without WebSocket
 ```
@@ -13,26 +14,25 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
+import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tcpsbed import console, views
-from tcpsbed.console.server import MOST_BYTES, MOST_GREETING_S, Door
+from tcpsbed import views
+from tcpsbed.console.server import KINDS as OF_CONSOLE
+from tcpsbed.console.server import Console
 from tcpsbed.errors import WorldError
 from tcpsbed.media.packages import need
 
 PAGE = Path(__file__).parent / "page"
 VENDOR = Path(views.__file__).parent / "vendor"
 KINDS = {".js": "text/javascript", ".css": "text/css"}
-CONSOLE = Path(console.__file__).parent
 FILES = {f"/{file.name}": file for file in PAGE.iterdir() if file.suffix in KINDS} | {
-    "/hand.js": CONSOLE / "hand.js",
-    "/pictures.js": CONSOLE / "pictures.js",
     "/uplot.js": VENDOR / "uPlot.iife.min.js",
     "/uplot.css": VENDOR / "uPlot.min.css",
 }
@@ -42,13 +42,39 @@ OF_FILES = (
     "form-action 'none'; frame-ancestors 'none'"
 )
 """Of a page that stands in a folder, which may be a stranger's: it may draw, and send nothing."""
-POLICY = (
-    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; "
-    "connect-src 'self' ws://127.0.0.1:*"
-)
-"""uPlot sets styles of its elements; a demonstration's console has a port of its own."""
-EVERY_S = 0.05
-"""Time between two messages to a viewer."""
+POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:"
+"""uPlot sets styles of its elements."""
+MOST_BYTES = 1 << 16
+"""Longest message of a browser."""
+MOST_CONNECTIONS, MOST_GREETING_S = 32, 2.0
+"""Connections at a time, each with a thread or two, and how long one may take to say what it wants."""
+EVERY_S, BESIDE_S = 0.05, 0.25
+"""Time between two messages to a viewer; and beside an operator, whose hand the work for them would hold up."""
+
+
+class Door(socket.socket):
+    """Listens on a port of loopback, and hangs up on those who come while `MOST_CONNECTIONS` are in."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(socket.AF_INET, socket.SOCK_STREAM)
+        self._within: list[socket.socket] = []
+        self.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self.bind(("127.0.0.1", port))
+        except OSError:
+            self.close()
+            raise
+        self.listen(MOST_CONNECTIONS)
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """As of any socket."""
+        connection, address = super().accept()
+        self._within = [one for one in self._within if one.fileno() >= 0]
+        if len(self._within) < MOST_CONNECTIONS:
+            self._within.append(connection)
+        else:
+            connection.close()
+        return connection, address
 
 
 class Site:
@@ -60,6 +86,8 @@ class Site:
         A port of 127.0.0.1; 0 takes a free one.
     page : str
         The file in `page/` that a browser opens.
+    console : Console, optional
+        What the page's operator talks to; it starts and stops with the page.
 
     Raises
     ------
@@ -67,22 +95,32 @@ class Site:
         If `websockets` is not installed or the port is taken.
     """
 
-    def __init__(self, port: int, page: str) -> None:
+    files = FILES
+    """What the page loads, without a token, by path."""
+
+    def __init__(self, port: int, page: str, console: Console | None = None) -> None:
         sync: Any = need("websockets.sync.server", "the studio", "studio")
         self.page, self.token, self.lock = PAGE / page, secrets.token_urlsafe(16), threading.Lock()
+        self.console = console
+        self.sockets: dict[str, Callable[[Any], None]] = {}
+        """What talks to a browser, by the path of its WebSocket."""
         try:
             door = Door(port)
         except OSError as error:
             allowed = "another --port, or 0 for a free one"
             raise WorldError(f"studio: port {port}: {error.strerror}", allowed=allowed) from None
         self.server = sync.serve(
-            self._talk,
+            lambda browser: self.sockets[urlsplit(browser.request.path).path](browser),
             sock=door,
             process_request=self._answer,
+            compression=None,
             max_size=MOST_BYTES,
             open_timeout=MOST_GREETING_S,
         )
         self.port: int = self.server.socket.getsockname()[1]
+        if console is not None:
+            console.address = self.address
+            self.sockets |= dict.fromkeys(OF_CONSOLE, console.talk)
 
     @property
     def address(self) -> str:
@@ -92,13 +130,49 @@ class Site:
     def start(self) -> None:
         """Serves in a thread."""
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        if self.console is not None:
+            self.console.start()
 
     def stop(self) -> None:
-        """Takes no further viewers."""
+        """Takes no further browsers."""
         self.server.shutdown()
+        if self.console is not None:
+            self.console.stop()
 
     def text(self, path: str) -> tuple[str, str, str] | None:
         """Content, kind and policy of what this site has at a path for those with the token; `None`: nothing."""
+
+    def _answer(self, connection: Any, request: Any) -> Any:
+        """Files, and the check for WebSockets: the token, and a request from our own page."""
+        asked = urlsplit(request.path)
+        if asked.path in self.files:
+            return _file(connection, self.files[asked.path])
+        given = parse_qs(asked.query).get("token", [""])[0]
+        if not hmac.compare_digest(given.encode(), self.token.encode()):
+            return connection.respond(HTTPStatus.FORBIDDEN, "tcpsbed studio: the address lacks its token\n")
+        if asked.path in self.sockets:
+            origin = request.headers.get("Origin")
+            if origin not in (None, f"http://127.0.0.1:{self.port}", f"http://localhost:{self.port}"):
+                return connection.respond(HTTPStatus.FORBIDDEN, "tcpsbed studio: another page's request\n")
+            return None
+        if asked.path == "/":
+            return _text(connection, self.page.read_text(encoding="utf-8"), "text/html", POLICY)
+        found = self.text(asked.path)
+        if found is None:
+            return connection.respond(HTTPStatus.NOT_FOUND, "tcpsbed studio: no such page\n")
+        return _text(connection, *found)
+
+
+class Live(Site):
+    """A page whose viewers are told what is new. Parameters as of `Site`."""
+
+    def __init__(self, port: int, page: str, console: Console | None = None) -> None:
+        super().__init__(port, page, console)
+        self.sockets["/live"] = self._talk
+
+    def text(self, path: str) -> tuple[str, str, str] | None:
+        """All messages."""
+        return (f"[{','.join(self.all())}]", "application/json", POLICY) if path == "/all.json" else None
 
     def all(self) -> list[str]:
         """All messages that a viewer who comes now would get."""
@@ -116,28 +190,6 @@ class Site:
 
     def gone(self, viewer: Any) -> None:
         """A viewer has left."""
-
-    def _answer(self, connection: Any, request: Any) -> Any:
-        """Files, and the check for WebSockets: the token, and a request from our own page."""
-        asked = urlsplit(request.path)
-        if asked.path in FILES:
-            return _file(connection, FILES[asked.path])
-        given = parse_qs(asked.query).get("token", [""])[0]
-        if not hmac.compare_digest(given.encode(), self.token.encode()):
-            return connection.respond(HTTPStatus.FORBIDDEN, "tcpsbed studio: the address lacks its token\n")
-        if asked.path == "/live":
-            origin = request.headers.get("Origin")
-            if origin not in (None, f"http://127.0.0.1:{self.port}", f"http://localhost:{self.port}"):
-                return connection.respond(HTTPStatus.FORBIDDEN, "tcpsbed studio: another page's request\n")
-            return None
-        if asked.path == "/":
-            return _text(connection, self.page.read_text(encoding="utf-8"), "text/html", POLICY)
-        if asked.path == "/all.json":
-            return _text(connection, f"[{','.join(self.all())}]", "application/json", POLICY)
-        found = self.text(asked.path)
-        if found is None:
-            return connection.respond(HTTPStatus.NOT_FOUND, "tcpsbed studio: no such page\n")
-        return _text(connection, *found)
 
     def _talk(self, viewer: Any) -> None:
         from websockets.exceptions import ConnectionClosed
@@ -158,7 +210,7 @@ class Site:
 
         news = self.news(viewer)
         with suppress(ConnectionClosed):
-            while not over.wait(EVERY_S):
+            while not over.wait(EVERY_S if self.console is None else BESIDE_S):
                 for text in next(news):
                     viewer.send(text)
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import documents
-from tcpsbed.studio.site import OF_FILES, Site
+from tcpsbed.studio.site import OF_FILES, Live
 
 LOOK_S = 0.5
 """Time between two readings of the folder."""
 
 
-class SweepPage(Site):
+class SweepPage(Live):
     """Serves a sweep.
 
     Parameters
@@ -62,7 +62,7 @@ class SweepPage(Site):
         """The page that the sweep itself writes."""
         if path == "/report" and self.report.is_file():
             return self.report.read_text(encoding="utf-8"), "text/html", OF_FILES
-        return None
+        return super().text(path)
 
     def all(self) -> list[str]:
         """The sweep."""

@@ -26,6 +26,9 @@ const drawable = "uPlot" in globalThis && !!document.createElement("canvas").get
 /** No more than this share of the time goes into drawing: on a slow machine charts move less often. */
 const BUSY = 0.1;
 let due = 0, took_ms = 0;
+/** Whether anybody can see them: beside an operator, whose hand waits for nobody, others are not drawn. */
+let seen = true;
+on("shows", ({ operator }) => operator && new IntersectionObserver(([now]) => { seen = now.isIntersecting; soon(); }).observe($("charts")));
 
 on("plan", build);
 on("bins", () => (more(), soon()));
@@ -36,7 +39,7 @@ document.addEventListener("visibilitychange", soon);
 
 /** Draws with the next picture, if it is time. */
 function soon() {
-  if (due || document.hidden || !run.plan) return;
+  if (due || document.hidden || !seen || !run.plan) return;
   due = setTimeout(() => requestAnimationFrame(draw), Math.max(EVERY_MS, took_ms / BUSY));
 }
 

@@ -12,12 +12,11 @@ import "./overview.js";
 import "./health.js";
 import "./plots.js";
 import "./theme.js";
+import "./beside.js";
 import { load as loadPresets } from "./steering.js";
 import { load as loadTerms } from "./terms.js";
 import { poll, talks } from "./poll.js";
 import { connect, on, run, tell } from "./run.js";
-
-export { ask } from "./events.js"; // for what is shown beside the run
 
 /** @param {string} text @param {boolean} live */
 function state(text, live = false) {

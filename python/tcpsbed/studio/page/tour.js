@@ -1,7 +1,7 @@
 // The guided tour beside a demonstration: each step makes its change by an event of the run, as the sliders do.
 // @ts-check
 
-import { ask } from "./studio.js";
+import { ask } from "./events.js";
 
 /** @typedef {{title: string, say: string, act: string, watch: string, change: () => [Record<string, any>, string][], sets?: Record<string, number>, up?: boolean, back?: string}} Step */
 
@@ -48,7 +48,6 @@ export function begin(/** @type {HTMLElement} */ section, /** @type {string} */ 
   aside.append(text("h2", "Guided tour"), list);
   if (name === "demo-network") aside.prepend(text("h2", "Cross traffic"), slider());
   section.append(aside);
-  section.classList.toggle("alone", !document.getElementById("pane"));
   choose(list, 0);
 }
 

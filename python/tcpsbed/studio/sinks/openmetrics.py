@@ -21,12 +21,12 @@ from tcpsbed import shipped
 from tcpsbed.analysis.metrics import flow, network, place, split
 from tcpsbed.analysis.metrics.metric import Metric
 from tcpsbed.analysis.records import KINDS, REASONS, Names
-from tcpsbed.console.server import MOST_BYTES, MOST_GREETING_S, Door
 from tcpsbed.door import Sink
 from tcpsbed.errors import ConfigError
 from tcpsbed.media.packages import need
 from tcpsbed.studio.ledger import Ledger, Moments
 from tcpsbed.studio.sinks import port_of
+from tcpsbed.studio.site import MOST_BYTES, MOST_GREETING_S, Door
 
 PORT = 9464
 """As exporters for Prometheus have it by default (OpenTelemetry)."""

@@ -1,41 +1,50 @@
-// The operator in a browser: the line to the console, pictures, and the hand by pointer, wheel, keys and gamepad. The
-// console's page and the pane of the studio load it; each says by `operate` which elements it has.
-"use strict";
+// The operator in a browser: the line to the console, pictures, and the hand by pointer, wheel, keys and gamepad.
 
 export const hand = { x: 0, y: 0, z: 0, button: 0, wheel: 0 };
 export const seen = {
   pictures: [], near: [], forces: [], glass: null, side: null, trip: null, offset: null, took: null, events: 0, force: 0,
   vector: [0, 0, 0], made: null, predicted: null, held: null, gone: 0, marking: null, runOffset: null,
 };
-export const shown = { width: 640, height: 480 }; // the picture's size
-/** What the page is: `host` and `token` of the console, elements `stage` and `mark`, and functions: `state(text, gone)`,
+export const shown = { width: 640, height: 480, top: 0 }; // size of the picture, and how much of it is the code
+/** What the page is: elements `stage` and `mark` (where regions can be marked), and functions: `state(text, gone)`,
     `told(message)`, `felt(force)`, `pad(name)`, `wear(bitmap, eyes)`, `draw()` once a frame. */
 const page = { state() {}, told() {}, felt() {}, pad() {}, wear() {}, draw() {} };
+const workers = [];
 let socket = null;
-let pictures = null;
+let over = false;
 
-/** Begins; `picture` and, for the robot's own side, `near` are canvases. */
-export function operate({ picture, near, ...given }) {
+/** Begins; `picture` is a canvas. */
+export function operate({ picture, ...given }) {
   Object.assign(page, given);
-  pictures = watch(picture, "pictures", onPicture);
-  if (near) watch(near, "near", onNear);
+  watch(picture, "pictures", onPicture);
   listen(page.stage);
   setInterval(() => send({ k: "ping", t: performance.now() }), 250);
   connect();
   requestAnimationFrame(tick);
 }
 
+/** Shows the robot's own side on a canvas. */
+export const besides = (canvas) => watch(canvas, "near", onNear);
+
+/** Ends: the run is over. */
+export function close() {
+  over = true;
+  socket.close();
+  workers.forEach((worker) => worker.terminate());
+}
+
 /** Whether the page wants the pictures themselves. */
-export const want = (wanted) => pictures.postMessage({ wanted });
+export const want = (wanted) => workers[0].postMessage({ wanted });
 
 // --- the line to the console ---------------------------------------------------------------------------------------
 
-const address = (path) => `ws://${page.host}/${path}?token=${encodeURIComponent(page.token)}`;
+const address = (path) => `ws://${location.host}/${path}${location.search}`;
 
 function connect() {
   socket = new WebSocket(address("ws"));
   socket.onopen = () => page.state("connected", false);
   socket.onclose = () => {
+    if (over) return;
     page.state("connection to the console lost; reconnecting …", true);
     setTimeout(connect, 1000);
   };
@@ -47,6 +56,7 @@ export function send(message) {
 }
 
 function heard(message) {
+  if (over) return;
   if (message.k === "force") onForce(message.f, message.p);
   else if (message.k === "held") seen.held = message.p;
   else if (message.k === "pong") onPong(message);
@@ -73,7 +83,7 @@ function watch(canvas, path, act) {
   const drawn = canvas.transferControlToOffscreen();
   worker.postMessage({ canvas: drawn, address: address(path) }, [drawn]);
   worker.onmessage = ({ data }) => act(data, data.at - performance.timeOrigin);
-  return worker;
+  workers.push(worker);
 }
 
 function kept(times, at) {
@@ -82,7 +92,7 @@ function kept(times, at) {
 }
 
 function onPicture(data, at) {
-  Object.assign(shown, { width: data.width, height: data.height });
+  Object.assign(shown, { width: data.width, height: data.height, top: Math.max(shown.top, data.top) });
   kept(seen.pictures, at);
   seen.runOffset = data.runOffsetMs;
   if (data.taken !== null && seen.offset !== null) {
@@ -196,7 +206,10 @@ function listen(stage) {
     sendPoints([point(e.timeStamp)]);
   }, { passive: false });
   addEventListener("keydown", (e) => {
-    if (!e.target.matches?.(e.code === "Space" ? "input, button, a" : "input")) keys.add(e.code); // those have their own use
+    const own = e.code === "Space" ? "input, select, button, a, summary" : "input, select"; // those have their own use
+    if (over || e.ctrlKey || e.metaKey || e.altKey || e.target.matches?.(own)) return;
+    keys.add(e.code);
+    if (e.code === "Space") e.preventDefault(); // it would scroll
   });
   addEventListener("keyup", (e) => keys.delete(e.code));
   addEventListener("blur", () => {
@@ -209,11 +222,10 @@ function listen(stage) {
 // `seen.marking` is where it began, in shares of the picture.
 
 function inPicture(event) {
-  const box = page.stage.getBoundingClientRect();
-  const scale = Math.min(box.width / shown.width, box.height / shown.height);
-  const [wide, high] = [shown.width * scale, shown.height * scale];
-  const share = (at, from, whole, part) => Math.min(1, Math.max(0, (at - from - (whole - part) / 2) / part));
-  return [share(event.clientX, box.left, box.width, wide), share(event.clientY, box.top, box.height, high)];
+  const box = page.stage.getBoundingClientRect(); // it is as high as what is below the code
+  const share = (at, from, whole) => Math.min(1, Math.max(0, (at - from) / whole));
+  const hidden = shown.top / shown.height;
+  return [share(event.clientX, box.left, box.width), hidden + (1 - hidden) * share(event.clientY, box.top, box.height)];
 }
 
 function mark(event, done) {
@@ -254,6 +266,7 @@ function gamepad() {
 const quiet = (v) => (Math.abs(v) < 0.1 ? 0 : v);
 let before = performance.now();
 function tick(now) {
+  if (over) return;
   const step = Math.min(now - before, 100) / 1000;
   before = now;
   const pad = gamepad();

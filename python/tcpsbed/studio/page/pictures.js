@@ -1,6 +1,5 @@
 // Pictures, in a thread of their own: received, decoded, drawn, and the code in them read, so that the page is free for
 // the hand. Says to the page when each one was shown; gives it the picture too while a headset wants it.
-"use strict";
 
 let canvas = null;
 let drawn = null;
@@ -48,10 +47,12 @@ async function show(data) {
     canvas.height = bitmap.height;
   }
   drawn.drawImage(bitmap, 0, 0);
+  const taken = readCode();
   const told = {
     at: performance.timeOrigin + performance.now(),
     runOffsetMs: Number(head.getBigInt64(8, true)) / 1e6,
-    taken: readCode(),
+    taken,
+    top: taken ? Math.ceil(2.25 * Math.floor(canvas.width / 40)) : 0, // the code's rows, and what coders blur of them
     eyes: head.getUint8(1),
     width: canvas.width,
     height: canvas.height,

@@ -1,8 +1,7 @@
 // A headset by WebXR: the picture stands before the wearer, a half of it for each eye where it is a pair; the pose of the
 // head goes back. Where the head steers the camera, the picture goes with the head. Feature-detected: without navigator.xr
 // nothing of this shows. Not tried with a headset.
-"use strict";
-
+import { $ } from "./dom.js";
 import { clock, send, want } from "./hand.js";
 
 const SCREEN_M = { distance: 2, width: 2.4 }; // where the picture stands, and how wide
@@ -22,9 +21,9 @@ void main() { colour = texture(picture, at); }`;
 
 export async function offerHeadset(say) {
   if (!navigator.xr || !(await navigator.xr.isSessionSupported("immersive-vr").catch(() => false))) return;
-  const button = document.getElementById("wear");
+  const button = $("wear");
   button.hidden = false;
-  document.getElementById("follows").hidden = false;
+  $("follows").hidden = false;
   button.onclick = () => (xr.session ? xr.session.end() : enter(button).catch((error) => say(`headset: ${error.message}`, true)));
 }
 
@@ -88,7 +87,7 @@ export function wear(bitmap, eyes) {
 // the head.
 function placed(view, pose) {
   const room = view.transform.inverse.matrix;
-  return document.getElementById("follow").checked ? product(room, pose.transform.matrix) : room;
+  return $("with-head").checked ? product(room, pose.transform.matrix) : room;
 }
 
 // Of two matrices of 4 x 4, column by column.

@@ -100,7 +100,7 @@ def test_the_example_comes_back_to_one(world: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("plant", "body", "message"),
     [
-        ('"leg"', "", 'found "leg"; allowed: "static", "lag", '),
+        ('"leg"', "", 'found "leg" (did you mean lag?); allowed: "static", "lag", '),
         ("7", "", 'found 7; allowed: "lag", { kind = "lag"'),
         ('{ kind = "lag", time_constant = 3 }', "", "found 3, a number without a unit"),
         ('{ kind = "lag", frequency = "3 Hz" }', "", "not a parameter of lag; allowed: time_constant"),

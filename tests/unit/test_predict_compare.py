@@ -65,8 +65,8 @@ def test_what_cannot_be_compared_is_a_message():
     with pytest.raises(ConfigError) as refused:
         prediction.compare(prediction.Recorded("x", np.zeros((9000, 1)), 1.0), [5.0], ["linear", "linaer"])
     assert str(refused.value) == (
-        '--predictors: found "linaer"; allowed: ar, kalman_acceleration, kalman_velocity, linear, operator, zoh (did you '
-        "mean linear?), or a learned model such as hand.onnx"
+        '--predictors: found "linaer" (did you mean linear?); allowed: ar, kalman_acceleration, kalman_velocity, '
+        "linear, operator, zoh, or a learned model such as hand.onnx"
     )
 
 

@@ -158,7 +158,7 @@ def test_a_process_that_a_hook_forks_and_gives_back_ends_and_the_run_goes_on(tmp
     written(tmp_path, FORKS)
     done = called(tmp_path, "run", "mine.toml", "--out", "out", "--duration", "0.2 s", "--world", world)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("mine.py:Mine forked returned from the call, and ends here") == times
+    assert done.stderr.count("mine.py:Mine forked returned from the call and was stopped") == times
     assert done.stdout.count("report: ") == 1 and (tmp_path / "out/report.html").exists()
     sent = json.loads((tmp_path / "out/summary.json").read_text())["flows"]["kinematic"]["sent"]
     assert sent == 200 if world == "virtual" else sent > 100, "a fork takes more than a period"

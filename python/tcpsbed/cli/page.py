@@ -56,11 +56,11 @@ class Page:
     stays: bool = True
     sinks: tuple[str, ...] = ()
 
-    def feed(self, place: Place, steering: Steering, *, aside: bool = False) -> Feed:
+    def feed(self, place: Place, steering: Steering, *, aside: bool = False, saves: str = "scenario") -> Feed:
         """Starts the page of a run and prints its address, with `aside` on standard error."""
         from tcpsbed.studio.feed import Feed
 
-        feed = Feed(place.path, place.shown, steering=steering, port=self.port, sinks=self.sinks)
+        feed = Feed(place.path, place.shown, steering=steering, port=self.port, saves=saves, sinks=self.sinks)
         announce(feed.address, browser=self.browser, aside=aside)
         for opened in feed.sinks:
             print(opened, file=sys.stderr if aside else sys.stdout, flush=True)

@@ -108,7 +108,9 @@ MODULES = {
         "carrier": ["addresses", "background"],
         "os": ["addresses", "pcapng"],
         "emu": ["assets", "carrier", "os"],
-        "real": ["assets", "emu", "kernel_tcp", "network_rows"],
+        "events": ["os"],
+        "recording": ["emu", "events", "network_rows"],
+        "real": ["assets", "kernel_tcp", "recording"],
         "virtual_time": [
             "assets",
             "boundary",
@@ -119,7 +121,7 @@ MODULES = {
             "pcapng",
             "recorder",
         ],
-        "proxy": ["emu"],
+        "proxy": ["recording"],
     },
 }
 PACKAGES = {

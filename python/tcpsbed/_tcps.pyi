@@ -319,8 +319,14 @@ class Proxy:
     def snapshot(self) -> str:
         """Counts so far and delays of the last second, as JSON."""
 
-    def change(self, network_json: str) -> None:
-        """Replaces the network."""
+    def start_ns(self) -> int:
+        """When its time was 0 (CLOCK_MONOTONIC)."""
+
+    def change(self, network_json: str, event: int | None = None) -> None:
+        """Replaces the network; a record has it as the event of this number."""
+
+    def event(self, line_json: str, network_json: str) -> None:
+        """Asks for an event of the record's plan, which leads to this network."""
 
     def ended(self) -> bool:
         """Whether it has ended unexpectedly."""

@@ -31,9 +31,21 @@ impl Proxy {
         text(&self.open()?.snapshot())
     }
 
-    /// Puts another network in the place of the present one.
-    fn change(&self, network_json: &str) -> PyResult<()> {
-        self.open()?.change(read("proxy", network_json)?).map_err(raised)
+    /// When run time was 0 (CLOCK_MONOTONIC).
+    fn start_ns(&self) -> PyResult<i64> {
+        Ok(self.open()?.start_ns())
+    }
+
+    /// Puts another network in the place of the present one; where it is recorded, the row has the number of this event.
+    #[pyo3(signature = (network_json, event=None))]
+    fn change(&self, network_json: &str, event: Option<u32>) -> PyResult<()> {
+        self.open()?.change(read("proxy", network_json)?, event).map_err(raised)
+    }
+
+    /// Asks for an event of the record's plan, which leads to this network.
+    fn event(&self, line_json: &str, network_json: &str) -> PyResult<()> {
+        let (line, network) = (read("proxy", line_json)?, read("proxy", network_json)?);
+        self.open()?.event(line, network).map_err(raised)
     }
 
     /// Whether it has ended by itself.

@@ -17,6 +17,8 @@ pub mod cpu;
 pub mod crash;
 #[cfg(target_os = "linux")]
 mod emu;
+#[cfg(target_os = "linux")]
+mod events;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for the machine's clock"))]
 mod kernel_tcp;
 pub mod library;
@@ -28,5 +30,7 @@ pub mod proxy;
 #[cfg(target_os = "linux")]
 pub mod real;
 pub mod recorder;
+#[cfg(target_os = "linux")]
+mod recording;
 pub mod replay;
 pub mod virtual_time;

@@ -129,6 +129,10 @@ def _connections(result: Found) -> Iterator[str]:
 
 
 def _emulator(result: Found) -> Iterator[str]:
+    """What is beyond the margin; of a user's own programs the verdict says so, by the margin that they chose."""
+    if "broken" in result:
+        yield from result["broken"]
+        return
     for path in result.get("emulator", ()):
         yield from beyond(f"emulator {path['path']}", path, Margin())
 

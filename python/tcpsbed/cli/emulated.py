@@ -6,24 +6,31 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from tcpsbed import results
+from tcpsbed import results, scenarios
 from tcpsbed.cli import complete
 from tcpsbed.cli.colour import tables
+from tcpsbed.cli.page import Page, stay
 from tcpsbed.cli.progress import LINE_S
 from tcpsbed.errors import ConfigError, TcpsbedError
 
 if TYPE_CHECKING:
     from tcpsbed.analysis.delivered import Margin
     from tcpsbed.proxy import Profile
+    from tcpsbed.proxy.recorded import Recorder
+    from tcpsbed.results import Place
+    from tcpsbed.studio.feed import Feed
 
 LOOK_S = 0.25
 """Polling interval of the profile, and interval of drawings."""
+DRAIN_S = 0.05
+"""Polling interval of rows."""
 TOLD_S = 1.0
 """Time between two lines of `--json`."""
 
@@ -52,6 +59,15 @@ Rate = Annotated[
 Pcapng = Annotated[
     Path | None,
     typer.Option("--pcapng", metavar="FILE", help="Capture packets at entry and exit.", show_default=False),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Leave a run folder [default: none; with --studio runs/NAME-DATE-TIME].",
+        show_default=False,
+    ),
 ]
 LateMs = Annotated[
     float, typer.Option("--margin-ms", min=0, help="Fail if the p99 emulation error exceeds this many ms.")
@@ -152,8 +168,93 @@ class Running(Protocol):
     def snapshot(self) -> dict[str, Any]:
         """Counts so far, rates and delays of the last second."""
 
-    def change(self, profile: Profile) -> None:
+    def start_ns(self) -> int | None:
+        """When its time was 0 (CLOCK_MONOTONIC); `None` before that."""
+
+    def event(self, line: dict[str, Any], network: dict[str, Any]) -> None:
+        """Asks for an event, after which the network is this one."""
+
+    def change(self, profile: Profile, event: int | None = None) -> None:
         """Puts another profile in the place of the present one."""
+
+
+def page_of(studio: bool, port: int, no_browser: bool) -> Page | None:
+    """The page that is asked for.
+
+    Raises
+    ------
+    typer.BadParameter
+        If there is none, but something is said of it.
+    """
+    if not studio:
+        for key, given in (("--port", port), ("--no-browser", no_browser)):
+            if given:
+                raise typer.BadParameter("found no page; allowed: with --studio", param_hint=key)
+        return None
+    return Page(port=port, browser=not no_browser, stays=sys.stdout.isatty())
+
+
+class Record:
+    """The run folder of an emulated network, and its page, where there are any; see `kept`."""
+
+    def __init__(self) -> None:
+        self.place: Place | None = None
+        self.recorder: Recorder | None = None
+        self.feed: Feed | None = None
+
+    @property
+    def settings(self) -> dict[str, Any] | None:
+        """What the native module is to record."""
+        return None if self.recorder is None else self.recorder.settings
+
+    def finish(self, outcome: dict[str, Any], broken: Sequence[str]) -> Path | None:
+        """Analyses what was recorded; the report, as the user knows it."""
+        if self.recorder is None or self.place is None:
+            return None
+        from tcpsbed.runs import session
+        from tcpsbed.studio import freeze
+
+        session.sum_up(self.place.path, self.recorder.finish(outcome, broken))
+        self.place.keep = True
+        return self.place.told(freeze.write(self.place.path))
+
+
+@contextmanager
+def kept(
+    out: Path | None,
+    page: Page | None,
+    profile: Profile,
+    doors: Sequence[tuple[str, str]],
+    world: str,
+    *,
+    end_s: float = math.inf,
+    aside: bool = False,
+) -> Iterator[Record]:
+    """The record of an emulated network while it is at work: a folder with `--out` and always with a page, else none.
+
+    The page stays after the folder is whole.
+    """
+    record = Record()
+    if out is None and page is None:
+        yield record
+        return
+    from tcpsbed.proxy.recorded import recording
+    from tcpsbed.runs import session
+
+    with ExitStack() as stays:
+        with (
+            session.named_place(f"{world}-{profile.file.stem}", out, [profile.file]) as record.place,
+            recording(record.place, profile, doors, world, end_s) as record.recorder,
+        ):
+            if page is not None:
+                steering = record.recorder.steering
+                feed = page.feed(record.place, steering, aside=aside, saves="profile")
+                record.feed = stays.enter_context(feed)
+            yield record
+        if record.feed is not None and page is not None:
+            record.feed.over(record.place.shown)
+            if page.stays:
+                stay(record.feed)
 
 
 class Session:
@@ -169,12 +270,35 @@ class Session:
         Where events go, one JSON object a line.
     talks : bool
         Whether changes of the profile are said on standard error.
+    record : Record
+        What is kept of it.
     """
 
-    def __init__(self, running: Running, overrides: list[str], *, told: IO[str] | None, talks: bool) -> None:
+    def __init__(
+        self,
+        running: Running,
+        overrides: list[str],
+        *,
+        told: IO[str] | None,
+        talks: bool,
+        record: Record,
+    ) -> None:
         self.running, self.overrides, self.told, self.talks = running, overrides, told, talks
+        self.record = record
         self.stamp = self._stamp()
         self.last = time.monotonic()
+
+    def rest(self, idle: Callable[[float], None]) -> None:
+        """Waits until the next look, by `idle` where nothing is recorded: else events and rows are passed on meanwhile."""
+        recorder = self.record.recorder
+        if recorder is None:
+            idle(LOOK_S)
+            return
+        end = time.monotonic() + LOOK_S
+        while time.monotonic() < end:
+            recorder.steering.wait(DRAIN_S)
+            idle(0.0)
+            recorder.turn(self.running, self.record.feed)
 
     def look(self, screen: Screen) -> None:
         """One look at profile and network."""
@@ -193,13 +317,22 @@ class Session:
             return
         self.stamp = stamp
         try:
-            self.running.change(load(self.running.profile.file, self.overrides))
+            self._change(load(self.running.profile.file, self.overrides))
         except TcpsbedError as error:
             self.tell("profile", error=str(error))
             print(f"tcpsbed: the profile stays as it was: {error}", file=sys.stderr)
             return
         self.tell("profile", name=self.running.profile.name)
         self.say(f"profile {self.running.profile.name} read again")
+
+    def _change(self, profile: Profile) -> None:
+        recorder, feed = self.record.recorder, self.record.feed
+        if recorder is None:
+            self.running.change(profile)
+            return
+        told = recorder.change(self.running, profile)
+        if feed is not None:
+            feed.happened(told, scenarios.dump(recorder.scenario))
 
     def _stamp(self) -> tuple[int, int] | None:
         try:

@@ -13,9 +13,11 @@ import typer
 
 from tcpsbed import results
 from tcpsbed.cli import emulated
-from tcpsbed.cli.emulated import LOOK_S, Delay, LateMs, Loss, Pcapng, ProfileName, Rate, Screen, Session
+from tcpsbed.cli.emulated import Delay, LateMs, Loss, Out, Pcapng, ProfileName, Rate, Screen, Session
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Force, Quiet, Sets
+from tcpsbed.cli.page import NoBrowser, OnPage, Port
+from tcpsbed.clocks import NETNS
 from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,7 +34,8 @@ Examples:
 The command is at 10.77.0.1 (TCPSBED_NEAR), the far side at 10.77.0.2 (TCPSBED_FAR): there another command runs (--far), or
 ports forward to this computer (--reach). Every IP packet crosses the network, multicast too. Without root it happens in a
 user namespace, where the kernel allows them. A profile file is read again when it changes. Nothing is left behind, however
-it ends.
+it ends, but what --out, --studio, --json and --pcapng ask for: --out the folder of a run, as tcpsbed run leaves one, and
+--studio also a page with sliders in the browser.
 """
 
 
@@ -88,6 +91,10 @@ def netns(
     margin_ms: LateMs = 0.3,
     live: Live = False,
     json: JsonLines = None,
+    out: Out = None,
+    studio: OnPage = False,
+    port: Port = 0,
+    no_browser: NoBrowser = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -104,22 +111,34 @@ def netns(
     if not command[0]:
         raise ConfigError('found "", an empty command', key="COMMAND", allowed=COMMANDS)
     margin = emulated.margin_of(margin_ms)
-    with ExitStack() as stack:
-        told = None if json is None else stack.enter_context(_written(json))
-        screen = stack.enter_context(Screen(live and sys.stderr.isatty(), lambda _: ""))
-        say = screen.above if screen.live is not None else None
-        behind = stack.enter_context(
-            namespaces.Behind(chosen, command, far=beyond, reaching=reaching, capture=pcapng, say=say)
-        )
-        session = Session(behind, overrides, told=told, talks=not quiet)
-        ended = _watched(session, behind, screen)
-        good, broken = verdict.judged(ended.outcome, margin)
-        session.tell("end", good=good, broken=broken, **ended.outcome)
-    for file in (json, pcapng):
-        if file is not None:
-            results.mark(file)
-    if not quiet:
-        print(verdict.told(ended.outcome, margin), file=sys.stderr)
+    page = emulated.page_of(studio, port, no_browser)
+    with emulated.kept(out, page, chosen, [("ip", "ip")], NETNS, aside=True) as record:
+        with ExitStack() as stack:
+            told = None if json is None else stack.enter_context(_written(json))
+            screen = stack.enter_context(Screen(live and sys.stderr.isatty(), lambda _: ""))
+            say = screen.above if screen.live is not None else None
+            behind = stack.enter_context(
+                namespaces.Behind(
+                    chosen,
+                    command,
+                    far=beyond,
+                    reaching=reaching,
+                    capture=pcapng,
+                    say=say,
+                    record=record.settings,
+                )
+            )
+            session = Session(behind, overrides, told=told, talks=not quiet, record=record)
+            ended = _watched(session, behind, screen)
+            good, broken = verdict.judged(ended.outcome, margin)
+            session.tell("end", good=good, broken=broken, **verdict.shown(ended.outcome))
+        for file in (json, pcapng):
+            if file is not None:
+                results.mark(file)
+        report = record.finish(ended.outcome, broken)
+        session.say(verdict.told(ended.outcome, margin))
+        if report is not None:
+            session.say(f"report: {report}")
     raise typer.Exit(ended.status)
 
 
@@ -145,6 +164,6 @@ def _watched(session: Session, behind: Behind, screen: Screen) -> Ended:
     """Until the command has ended."""
     session.tell("ready", profile=behind.profile.name)
     while not behind.ended():
-        behind.wait(LOOK_S)
+        session.rest(behind.wait)
         session.look(screen)
     return behind.close()

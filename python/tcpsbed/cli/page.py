@@ -72,14 +72,14 @@ class Page:
     operator: bool = False
     tour: str = ""
 
-    def feed(self, place: Place, steering: Steering, *, aside: bool = False) -> Feed:
+    def feed(self, place: Place, steering: Steering, *, aside: bool = False, saves: str = "scenario") -> Feed:
         """Starts the page of a run and prints its address, with `aside` on standard error."""
         from tcpsbed.studio.feed import Feed
 
         shows: dict[str, Any] = {"tour": self.tour} if self.tour else {}
         if self.operator:
             shows["operator"] = _seen(steering.scenario)
-        feed = Feed(place.path, place.shown, steering=steering, port=self.port, sinks=self.sinks, shows=shows)
+        feed = Feed(place.path, place.shown, steering=steering, port=self.port, saves=saves, sinks=self.sinks, shows=shows)
         self.announce(feed.address, aside=aside)
         for opened in feed.sinks:
             print(opened, file=sys.stderr if aside else sys.stdout, flush=True)

@@ -7,16 +7,19 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tcpsbed import interrupts, results
 from tcpsbed.cli import emulated
-from tcpsbed.cli.emulated import LOOK_S, Delay, LateMs, Loss, Pcapng, ProfileName, Rate, Screen, Session
+from tcpsbed.cli.emulated import Delay, LateMs, Loss, Out, Pcapng, ProfileName, Rate, Screen, Session
 from tcpsbed.cli.failures import DISTURBED, FAILED, guarded
 from tcpsbed.cli.options import Force, Quiet, Sets, span_s
+from tcpsbed.cli.page import NoBrowser, OnPage, Port
+from tcpsbed.clocks import PROXY
 
 if TYPE_CHECKING:
     from tcpsbed.analysis.delivered import Margin
@@ -29,6 +32,8 @@ Examples:
   tcpsbed proxy --profile lte 7000=127.0.0.1:7100/udp
   tcpsbed proxy --delay "20 ms" --loss "1 %" 7000=127.0.0.1:7100
   tcpsbed proxy --profile mine.toml 7000=robot:7100/udp 7001=robot:7101/tcp --pcapng both.pcapng
+  tcpsbed proxy --profile lte 7000=127.0.0.1:7100 --studio
+  tcpsbed proxy --profile lte 7000=127.0.0.1:7100 --out runs/lte --duration "1 min"
   tcpsbed proxy --profile list
 
 Clients connect to port 7000 here in place of 7100 there; each finds its own answers back. UDP gets everything that links
@@ -36,6 +41,9 @@ of a scenario can do; a TCP connection ends here and gets delay and rate (for th
 A profile file is read again when it changes. Ctrl-C ends the proxy and compares the delay delivered with the delay set. The
 exit status is 1 if they differ by more than the margin, 3 if nothing passed. tcpsbed docs proxy has recipes for ROS 2,
 WebRTC and LeRobot.
+
+--out leaves the folder of a run, as tcpsbed run does, with a row for each packet. --studio also shows the network in the
+browser, with sliders that change it.
 """
 
 
@@ -57,6 +65,10 @@ def proxy(
     rate: Rate = None,
     sets: Sets = None,
     pcapng: Pcapng = None,
+    out: Out = None,
+    studio: OnPage = False,
+    port: Port = 0,
+    no_browser: NoBrowser = False,
     force: Force = False,
     duration: Annotated[
         str | None,
@@ -70,8 +82,9 @@ def proxy(
     quiet: Quiet = False,
 ) -> None:
     """Runs a proxy; see PROXY_HELP."""
-    from tcpsbed.proxy import Proxy
+    from tcpsbed.proxy import Proxy, verdict
     from tcpsbed.proxy.door import parse
+    from tcpsbed.proxy.proxy import check
 
     if emulated.listed(profile):
         return
@@ -81,13 +94,20 @@ def proxy(
     end_s = float("inf") if duration is None else span_s(duration, "--duration")
     margin = emulated.margin_of(margin_ms)
     emulated.may_write(pcapng, "--pcapng", force=force, profile=profile)
-    with _asked_to_end() as asked:
-        running = Proxy(chosen, doors, capture=pcapng)
-        talks = not quiet and not as_json
-        session = Session(running, overrides, told=sys.stdout if as_json else None, talks=talks)
-        _begin(session, running)
-        _watch(session, running, asked, end_s)
-        good = _finish(session, running, margin)
+    page = emulated.page_of(studio, port, no_browser)
+    check(doors)
+    told, talks = sys.stdout if as_json else None, not quiet and not as_json
+    named = [(door.name, door.kind) for kind in ("udp", "tcp") for door in doors if door.kind == kind]
+    with emulated.kept(out, page, chosen, named, PROXY, end_s=end_s, aside=as_json) as record:
+        with _asked_to_end() as asked:
+            running = Proxy(chosen, doors, capture=pcapng, record=record.settings)
+            session = Session(running, overrides, told=told, talks=talks, record=record)
+            _begin(session, running)
+            _watch(session, running, asked, end_s)
+            outcome = running.close()
+        good, broken = verdict.judged(outcome, margin)
+        report = record.finish(outcome, broken)
+        _tell(session, outcome, margin, report)
     if pcapng is not None:
         results.mark(pcapng)
     if not good:
@@ -138,17 +158,17 @@ def _watch(session: Session, running: Proxy, asked: list[int], end_s: float) -> 
     note = lambda snapshot: f", clients: {snapshot['clients']}  (Ctrl-C ends it)"  # noqa: E731
     with Screen(session.talks and sys.stderr.isatty(), note, lines=session.talks) as screen:
         while not asked and time.monotonic() - begun < end_s and not running.ended():
-            time.sleep(LOOK_S)
+            session.rest(time.sleep)
             session.look(screen)
 
 
-def _finish(session: Session, running: Proxy, margin: Margin) -> bool | None:
-    """Stops the proxy and prints the outcome; whether it was good, `None` if nothing passed."""
+def _tell(session: Session, outcome: dict[str, Any], margin: Margin, report: Path | None) -> None:
+    """Prints the outcome, and where it is kept."""
     from tcpsbed.proxy import verdict
 
-    outcome = running.close()
     good, broken = verdict.judged(outcome, margin)
-    session.tell("end", good=good, broken=broken, **outcome)
+    session.tell("end", good=good, broken=broken, **verdict.shown(outcome))
     if session.talks:
         print(verdict.told(outcome, margin))
-    return good
+        if report is not None:
+            print(f"report: {report}", flush=True)

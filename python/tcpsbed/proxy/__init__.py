@@ -1,8 +1,8 @@
 """The emulator, with its self-check, for the user's own programs.
 
 ```text
- profile (links of a scenario) ─► Proxy   ports that forward packets through the network
-                               └► netns   a command in a network namespace behind the network
+ profile (links of a scenario) ─► Proxy   ports that forward packets through the network ───────┐
+                               └► netns   a command in a network namespace behind the network ┴► recorded   a run folder
 ```
 """
 

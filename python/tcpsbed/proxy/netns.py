@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +67,8 @@ class Behind:
         Where packets are captured (pcapng).
     say : callable, optional
         Hears the lines that the commands write to a terminal, in its place.
+    record : mapping, optional
+        Where rows go, from `Recorder.settings`.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Behind:
         reaching: Sequence[Door] = (),
         capture: Path | None = None,
         say: Callable[[str], None] | None = None,
+        record: Mapping[str, Any] | None = None,
     ) -> None:
         needs_linux("netns")
         door.once(reaching, "--reach")
@@ -89,6 +92,7 @@ class Behind:
                     "network": profile.network,
                     "seed": profile.seed,
                     "capture": None if capture is None else str(capture.absolute()),
+                    "record": record,
                 }
                 | waiting(),
                 "near": list(near),
@@ -116,7 +120,23 @@ class Behind:
         found: dict[str, Any] = answer.get("snapshot", {"t_s": 0.0, "doors": [], "clients": 0})
         return found
 
-    def change(self, profile: Profile) -> None:
+    def start_ns(self) -> int | None:
+        """When the network's time was 0 (CLOCK_MONOTONIC); `None` before its start and after its end."""
+        answer = self._ask(op="start") or {}
+        found: int | None = answer.get("start_ns")
+        return found
+
+    def event(self, line: dict[str, Any], network: dict[str, Any]) -> None:
+        """Asks for an event of the record's plan, as `Proxy.event` does.
+
+        Raises
+        ------
+        WorldError
+            As of `change`.
+        """
+        self._order(op="event", line=line, network=network)
+
+    def change(self, profile: Profile, event: int | None = None) -> None:
         """Puts another profile in the place of the present one, as `Proxy.change` does.
 
         Raises
@@ -124,10 +144,13 @@ class Behind:
         WorldError
             If no way leads through it, or the network does not stand; then nothing has changed.
         """
-        answer = self._ask(op="change", network=profile.network)
+        self._order(op="change", network=profile.network, event=event)
+        self.profile = profile
+
+    def _order(self, **request: Any) -> None:
+        answer = self._ask(**request)
         if answer is None or "refused" in answer:
             raise WorldError("the network does not answer" if answer is None else answer["refused"])
-        self.profile = profile
 
     def _ask(self, **request: Any) -> dict[str, Any] | None:
         return self._line.ask(self._folder / "control", request)

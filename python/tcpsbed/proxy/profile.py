@@ -27,7 +27,7 @@ from typing import Any
 from tcpsbed import scenarios
 from tcpsbed.errors import ConfigError, DataError
 from tcpsbed.nearest import close_match
-from tcpsbed.scenarios.origin import Option, place_of
+from tcpsbed.scenarios.origin import Option, Origin, place_of
 
 NEAR, FAR = "near", "far"
 KEYS = ("name", "description", "base", "seed", "links", "topology", "traffic")
@@ -54,6 +54,8 @@ class Profile:
         As the native module takes it; vertex 0 is `near`, vertex 1 is `far`.
     seed : int
         Seed of everything random in it.
+    origin : Origin
+        Its tables as a scenario has them, with two nodes and nothing on them.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Profile:
     file: Path
     network: dict[str, Any]
     seed: int
+    origin: Origin
 
     def left_out_of_streams(self) -> list[str]:
         """Settings that a TCP port cannot have: what ends here has delay and rate only. [design: kernel's TCP]"""
@@ -168,7 +171,7 @@ def _read(path: Path, overrides: Sequence[str]) -> Profile:
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
         network = scenarios.compile_network(scenario, folder)
     name = _named(scenario.name, overrides, nothing=_is_nothing(bare))
-    return Profile(name, scenario.description, path, network, scenario.seed)
+    return Profile(name, scenario.description, path, network, scenario.seed, origin)
 
 
 def _is_nothing(document: dict[str, Any]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -26,6 +26,15 @@ def waiting() -> dict[str, Any]:
     return {"waiting": "hybrid" if spare else "timer", "spin_ns": SPIN_NS, "realtime": os.geteuid() == 0}
 
 
+def check(doors: Sequence[Door]) -> None:
+    """Raises `ConfigError` or `WorldError` if these ports cannot be, as far as that is known without opening them."""
+    needs_linux("the proxy")
+    if not doors:
+        raise ConfigError("found no port", key="PORT=TARGET", allowed="one or more, such as 7000=127.0.0.1:7100/udp")
+    once(doors, "PORT=TARGET")
+    circles.refuse(doors)
+
+
 class Proxy:
     """Ports with an emulated network between them and their targets, running until closed.
 
@@ -37,6 +46,8 @@ class Proxy:
         The ports.
     capture : Path, optional
         File for a capture (pcapng) of each packet at entry and exit.
+    record : mapping, optional
+        Where rows go, from `Recorder.settings`.
 
     Raises
     ------
@@ -51,20 +62,22 @@ class Proxy:
     ...     port = proxy.ports[0]
     """
 
-    def __init__(self, profile: Profile, doors: Sequence[Door], *, capture: Path | None = None) -> None:
-        needs_linux("the proxy")
-        if not doors:
-            raise ConfigError(
-                "found no port", key="PORT=TARGET", allowed="one or more, such as 7000=127.0.0.1:7100/udp"
-            )
-        once(doors, "PORT=TARGET")
-        circles.refuse(doors)
+    def __init__(
+        self,
+        profile: Profile,
+        doors: Sequence[Door],
+        *,
+        capture: Path | None = None,
+        record: Mapping[str, Any] | None = None,
+    ) -> None:
+        check(doors)
         self.profile, self.doors = profile, tuple(doors)
         settings = {
             "network": profile.network,
             "seed": profile.seed,
             "doors": [door.settings() for door in doors],
             "capture": None if capture is None else str(capture),
+            "record": record,
         }
         self._native = _tcps.Proxy(json.dumps(settings | waiting()))
         self.outcome: dict[str, Any] | None = None
@@ -79,16 +92,24 @@ class Proxy:
         found: dict[str, Any] = json.loads(self._native.snapshot())
         return found
 
-    def change(self, profile: Profile) -> None:
+    def start_ns(self) -> int:
+        """When its time was 0 (CLOCK_MONOTONIC)."""
+        return self._native.start_ns()
+
+    def event(self, line: dict[str, Any], network: dict[str, Any]) -> None:
+        """Asks for an event of the record's plan, after which the network is this one; see `Recorder`."""
+        self._native.event(json.dumps(line), json.dumps(network))
+
+    def change(self, profile: Profile, event: int | None = None) -> None:
         """Replaces the profile. If only rates, delays and independent losses differ, waiting packets see the change;
-        otherwise packets in flight finish under the old profile.
+        otherwise packets in flight finish under the old profile. A record has it as the event of this number.
 
         Raises
         ------
         ConfigError
             If it has no path between the two sides; then nothing has changed.
         """
-        self._native.change(json.dumps(profile.network))
+        self._native.change(json.dumps(profile.network), event)
         self.profile = profile
 
     def ended(self) -> bool:

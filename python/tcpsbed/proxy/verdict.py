@@ -46,6 +46,11 @@ def _row(row: Mapping[str, Any], margin: Margin) -> Iterator[str]:
         yield f"{name}: closed {row['refused']} connections: too many at the same time"
 
 
+def shown(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """An outcome without what only its record needs."""
+    return {key: value for key, value in outcome.items() if key != "report"}
+
+
 def table(outcome: Mapping[str, Any]) -> str:
     """Every door and direction: packets in, out, inside, set and delivered."""
     columns = [

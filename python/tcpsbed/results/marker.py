@@ -40,7 +40,10 @@ MOST_HASHED = 16 << 20
 """Bytes of the largest file whose content the marker knows."""
 _PART = re.compile(r"(^|/)\.[^/]+\.\d+\.part(\.[^/.]*)?$")
 """What a kill leaves of a file that was being written whole (`files.whole`)."""
-PARTS = (("node[0-9]*.[0-9]*.ring.rows", "emulator.rows"), ("node[0-9]*.[0-9]*.pcapng",))
+PARTS = (
+    ("node[0-9]*.[0-9]*.ring.rows", "emulator.rows", "streams.rows"),
+    ("node[0-9]*.[0-9]*.pcapng",),
+)
 """Rows and packets of the loops of a run on the machine's clock, until they are merged."""
 _SWEEP = (
     *("sweep.json", "sweep.parquet", "sweep.html", "sweep.part"),

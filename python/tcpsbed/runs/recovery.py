@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 from tcpsbed import _tcps, documents, results
-from tcpsbed.clocks import VIRTUAL
+from tcpsbed.analysis.records import open_records
+from tcpsbed.clocks import BETWEEN, VIRTUAL
 from tcpsbed.errors import DataError
 from tcpsbed.results import folder as folders
 from tcpsbed.results import lock, marker
@@ -71,7 +73,10 @@ def recover(run: Path) -> None:
         if begun and not (run / "packets.pcapng").exists():
             with results.whole(run / "packets.pcapng") as part:
                 _tcps.merge_captures(begun, part)
-        results.write_whole(run / "result.json", json.dumps(_result(run, rows, sha256)))
+        result = _result(run, rows, sha256)
+        if result["world"] in BETWEEN:
+            _end_at_last_row(run)
+        results.write_whole(run / "result.json", json.dumps(result))
         session.analyse(run, samples=True)
         for part in [*parts, *captures] if marker.read(run) is not None else []:
             part.unlink()
@@ -104,6 +109,16 @@ def _whole_rows(run: Path) -> tuple[int, str]:
         os.truncate(records, rows * _tcps.RECORD_BYTES)
     with records.open("rb") as file:
         return rows, hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _end_at_last_row(run: Path) -> None:
+    """A network between the user's own programs had no end in its plan: it is as long as its rows."""
+    plan, text = documents.read(run / "plan.json"), (run / "scenario.toml").read_text(encoding="utf-8")
+    rows = open_records(run / memory.RECORDS)
+    plan["duration_ns"] = min(plan["duration_ns"], int(rows["time"].max()) + 1)
+    text = re.sub(r'(?m)^duration = ".*"$', f'duration = "{plan["duration_ns"]} ns"', text, count=1)
+    results.write_whole(run / "plan.json", json.dumps(plan))
+    results.write_whole(run / "scenario.toml", text)
 
 
 def _result(run: Path, rows: int, sha256: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import json
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -125,11 +125,19 @@ def _base(text: str) -> list[str]:
 
 @contextmanager
 def place(scenario: Scenario, out: Path | None, suffix: str = "", kind: str = results.RUN) -> Iterator[Place]:
+    """The folder of a result of a scenario while it is written; see `named_place`."""
+    with named_place(f"{scenario.name}{suffix}", out, scenario.files, kind) as made:
+        yield made
+
+
+@contextmanager
+def named_place(
+    name: str, out: Path | None, inputs: Iterable[Path], kind: str = results.RUN
+) -> Iterator[Place]:
     """The folder of a result while it is written: `out`, or a new one under `runs/` (see `results.writing`)."""
     if out is None:
         results.tend_all(results.RUNS)
-    folder = results.fresh(f"{scenario.name}{suffix}") if out is None else out
-    with results.writing(folder, kind, inputs=scenario.files) as made:
+    with results.writing(results.fresh(name) if out is None else out, kind, inputs=inputs) as made:
         yield made
 
 
@@ -207,10 +215,15 @@ def record(
             live=live,
             steering=steering,
         )
-        _glance(path)
-        analyse(path, scenario, samples=samples)
+        sum_up(path, scenario, samples=samples)
     made.keep = True
     return stop.asked
+
+
+def sum_up(folder: Path, scenario: Scenario, *, samples: bool = True) -> None:
+    """Adds what the machine can do, summary and samples to what a run left."""
+    _glance(folder)
+    analyse(folder, scenario, samples=samples)
 
 
 def _glance(folder: Path) -> None:

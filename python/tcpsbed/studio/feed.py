@@ -60,6 +60,9 @@ class Feed:
         A port of 127.0.0.1; 0 takes a free one.
     why : str
         Why the page changes nothing, where it does not.
+    saves : str
+        What the page saves with the changes made by hand: `scenario`, or the `profile` of a network between programs of
+        the user, which no page stops or kills.
     sinks : sequence of str
         Where the data goes besides the page, `NAME` or `NAME=TARGET` each.
     shows : mapping, optional
@@ -79,11 +82,12 @@ class Feed:
         steering: Steering | None = None,
         port: int = 0,
         why: str = "",
+        saves: str = "scenario",
         sinks: Sequence[str] = (),
         shows: Mapping[str, Any] | None = None,
     ) -> None:
         need("websockets.sync.server", "the studio", "studio")
-        self.folder, self.steering, self.why = folder, steering, why
+        self.folder, self.steering, self.why, self.saves = folder, steering, why, saves
         self.begun = False
         """Whether the page has the plan."""
         self.asked: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
@@ -127,7 +131,8 @@ class Feed:
         self.begun = True
         self._put(SCENARIO, 0.0, (folder / "scenario.toml").read_bytes())
         self._put(PLAN, 0.0, (folder / "plan.json").read_bytes())
-        self._tell({"k": "steered", "by": self.steering is not None, "why": self.why})
+        steered = {"k": "steered", "by": self.steering is not None, "why": self.why, "saves": self.saves}
+        self._tell(steered)
 
     def __call__(self, rows: bytes, now_s: float, split: str) -> None:
         """Sends what can be sent at once."""
@@ -143,6 +148,11 @@ class Feed:
             if split and len(self.waiting) < PIPE_BYTES:
                 self._append(SPLIT, now_s, split.encode())
             self._write()
+
+    def happened(self, told: dict[str, Any], profile: str) -> None:
+        """An event that nobody on the page asked for: another profile is in force from now on."""
+        self._tell({"k": "profile", "text": profile})
+        self._tell({"k": "asked", "id": f"profile {told['at_ns']}", "by": None} | told)
 
     @property
     def alive(self) -> bool:

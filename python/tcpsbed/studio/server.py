@@ -3,7 +3,7 @@
 ```text
 browser ── GET /report?token=… ──► report.html of the run, when it is over
         ── GET /more.json?token=… ──► what that has and this page has not: tables, distributions
-        ── GET /scenario.toml?token=… ──► the scenario with what was done by hand
+        ── GET /scenario.toml?token=… ──► the scenario with what was done by hand; /profile.toml its network
         ── /ws, /pictures, /near ──► the operator of a run that has one (console.server)
         ── /live?token=… ──►  {"k": "shows" | "plan" | "steered" | "bins" | "events" | "now" | "asked" | "over", …}
            {"k": "event", "id": n, "event": {…}} ──► one line of JSON on standard output; answered by "asked"
@@ -30,6 +30,7 @@ from tcpsbed import documents
 from tcpsbed.console.server import Console
 from tcpsbed.errors import TcpsbedError
 from tcpsbed.media.line import folder as console_folder
+from tcpsbed.proxy import saved as profiles
 from tcpsbed.studio import freeze
 from tcpsbed.studio.collector import Collector
 from tcpsbed.studio.facts import FACTS
@@ -169,6 +170,11 @@ class Studio(Live):
             with self.lock:
                 told = [json.loads(text) for text in self.messages]
             return saved(self.scenario, told), "application/toml", POLICY
+        if path == "/profile.toml" and self.collector is not None:
+            with self.lock:
+                told = [json.loads(text) for text in self.messages]
+            text = profiles.profile(self.scenario, told, self.collector.plan["network"])
+            return text, "application/toml", POLICY
         return super().text(path)
 
     def _more(self) -> str:

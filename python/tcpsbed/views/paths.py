@@ -10,8 +10,8 @@ from tcpsbed.views.numbers import count, statistic
 Part = Mapping[str, Any]
 
 LOSS = (
-    "Loss: share of the samples sent until 1 s (measure.grace) before the end; later ones that have not arrived are in "
-    "flight, not lost."
+    "Loss: share of the samples sent until measure.grace (1 s unless set) before the end; later ones that have not arrived "
+    "are in flight, not lost."
 )
 """Why `loss` is not `lost` over `sent`."""
 

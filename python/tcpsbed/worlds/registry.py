@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import door, hooks
-from tcpsbed.clocks import NS3_VIRTUAL, REAL, SIMULATED, VIRTUAL
+from tcpsbed.clocks import BETWEEN, NS3_VIRTUAL, REAL, SIMULATED, VIRTUAL
 from tcpsbed.errors import WorldError
 from tcpsbed.nearest import close_match, meant
 from tcpsbed.worlds.contract import Hosting, Network
@@ -125,13 +125,15 @@ def unready(name: str, lack: str) -> WorldError:
 
 def parts(name: str, plan: Mapping[str, Any]) -> tuple[str, str]:
     """Hosting and network of a world for a plan: `real` is processes, or namespaces with `real.network`, and the
-    emulator if the scenario has links.
+    emulator if the scenario has links. A user's own programs have no hosting.
 
     Raises
     ------
     WorldError
         If there is no such world.
     """
+    if name in BETWEEN:
+        return "", "emulator"
     if name != REAL:
         return _pair(name)
     if plan["real"]["network"] == "namespaces":

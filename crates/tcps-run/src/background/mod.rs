@@ -38,9 +38,21 @@ impl BusyNetwork {
     /// The network of a plan with its users.
     pub fn new(plan: &Plan, code: &mut dyn ForeignCode) -> Result<Self, RunError> {
         let names: Vec<String> = plan.flows.iter().map(|f| f.name.clone()).collect();
-        let mut busy = Self::of(&plan.network, &names, plan.seed, code)?;
+        let mut busy = Self::recorded(&plan.network, &names, plan.seed, plan.records, code)?;
         busy.network.follow(plan.followed());
-        if plan.records >= Level::Packets {
+        Ok(busy)
+    }
+
+    /// As `of`; what becomes of single packets is kept if that is recorded.
+    pub fn recorded(
+        spec: &NetworkSpec,
+        names: &[String],
+        seed: u64,
+        level: Level,
+        code: &mut dyn ForeignCode,
+    ) -> Result<Self, RunError> {
+        let mut busy = Self::of(spec, names, seed, code)?;
+        if level >= Level::Packets {
             busy.network.keep_passages();
         }
         Ok(busy)

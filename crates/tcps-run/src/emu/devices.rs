@@ -4,14 +4,18 @@
 //! at the moment right after it was read, so the time in which the engine wakes up adds to its delay and is not part of
 //! set against delivered.
 
-use super::{Datagram, Flows, Ports, Taken, Tape, Troubles, NEAR};
+use super::{flow, Carries, Datagram, Flows, Ports, Taken, Tape, Troubles, NEAR};
 use crate::{addresses, os::clock::RunClock};
 use std::{
     fs::File,
     io::{Read, Write},
     os::fd::{AsRawFd, RawFd},
 };
-use tcps_core::{ids::NodeId, size::LINK_BYTES, time::Time};
+use tcps_core::{
+    ids::{FlowId, NodeId},
+    size::LINK_BYTES,
+    time::Time,
+};
 use tcps_wire::{ip, pcapng::Seen};
 
 /// What packets of devices are, and which device each goes to.
@@ -112,6 +116,8 @@ impl Sort for Nodes<'_> {
 #[derive(Default)]
 pub struct Across {
     unread: u64,
+    /// Packets that came from each side.
+    came: [u32; 2],
 }
 
 impl Sort for Across {
@@ -120,11 +126,16 @@ impl Sort for Across {
         self.unread += u64::from(packet.hides_port());
         let (from, to) = (device as u16, u16::from(device == usize::from(NEAR)));
         let (dscp, ecn, rated_bytes) = (packet.dscp(), packet.ecn(), bytes.len() as u32);
-        let wire_bytes = rated_bytes + LINK_BYTES;
+        let (wire_bytes, class) = (rated_bytes + LINK_BYTES, flow(0, from));
+        let came = &mut self.came[usize::from(from)];
+        let index = std::mem::replace(came, came.wrapping_add(1));
         Some(Datagram {
             from,
             to,
             exit: to.into(),
+            class,
+            index,
+            carries: Carries::Flow(FlowId(class)),
             dscp,
             ecn,
             wire_bytes,

@@ -15,6 +15,11 @@ pub const FAR: u16 = 1;
 /// Names of the directions: away from the clients, and back.
 pub const WAYS: [&str; 2] = ["near -> far", "far -> near"];
 
+/// Number of a door's flow from a side: a door has two, that of the clients first.
+pub fn flow(door: u16, from: u16) -> u16 {
+    2 * door + from
+}
+
 /// A port that hands on to a target.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

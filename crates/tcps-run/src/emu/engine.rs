@@ -33,9 +33,11 @@ pub trait EngineHost {
     }
     /// Does what is due, each time that the engine has been awake; whether it touched the network.
     fn act(&mut self, between: Between<'_>) -> bool;
+    /// A datagram is about to enter the network.
+    fn entered(&mut self, _datagram: &Datagram) {}
     /// The network has dropped a packet.
     fn dropped(&mut self, _at: Time, _packet: &Packet, _link: LinkId, _reason: DropReason) {}
-    /// The network let a datagram out.
+    /// The network let a datagram out, and it was handed on or refused.
     fn arrived(&mut self, _datagram: &Datagram, _transit: &Transit) {}
     /// A link took a packet.
     fn passed(&mut self, _passage: &Passage) {}
@@ -50,6 +52,8 @@ pub struct Transit {
     pub entered: Time,
     /// When the network let it out.
     pub left: Time,
+    /// When it had gone out; absent: the kernel would not take it.
+    pub sent: Option<Time>,
     /// Where its time went, if the network says so.
     pub spent: Spent,
 }
@@ -226,6 +230,7 @@ impl<'a, H: EngineHost> Engine<'a, H> {
             self.advance(arrived);
             let in_flight = &mut self.desk.pool.all[payload as usize];
             in_flight.at = self.latest;
+            self.host.entered(&in_flight.datagram);
             let Datagram { from, to: dst, class, index, dscp, ecn, wire_bytes, .. } = in_flight.datagram;
             let packet = Packet { payload, class, index, dst, dscp, ecn, wire_bytes, sent_ns: arrived };
             self.network.send(self.latest, from, packet);
@@ -308,16 +313,17 @@ impl Desk<'_> {
                 packet
             }
             NetEvent::Arrived { at, packet, spent } => {
-                self.deliver(at, &packet);
+                let sent = self.deliver(at, &packet);
                 let in_flight = &self.pool.all[packet.payload as usize];
-                host.arrived(&in_flight.datagram, &Transit { entered: in_flight.at, left: at, spent });
+                host.arrived(&in_flight.datagram, &Transit { entered: in_flight.at, left: at, sent, spent });
                 packet
             }
         };
         self.pool.let_go(packet.payload);
     }
 
-    fn deliver(&mut self, at: Time, packet: &Packet) {
+    /// Hands a packet on; when it had gone out, if the kernel took it.
+    fn deliver(&mut self, at: Time, packet: &Packet) -> Option<Time> {
         let in_flight = &mut self.pool.all[packet.payload as usize];
         if in_flight.datagram.ecn != packet.ecn {
             in_flight.datagram.ecn = packet.ecn;
@@ -336,6 +342,7 @@ impl Desk<'_> {
         if let (Some(sent), Some(tape)) = (sent, &mut self.tape) {
             self.ports.tape(tape, self.start + sent, e, &in_flight.bytes, Seen::Leaving);
         }
+        sent
     }
 }
 

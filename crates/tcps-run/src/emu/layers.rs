@@ -20,12 +20,20 @@ pub struct Layers {
     stopping: Option<(u16, Time)>,
     /// Whether they have been.
     stopped: bool,
+    /// What the links of networks that are empty by now have counted.
+    gone: Vec<LinkStats>,
 }
 
 impl Layers {
     /// With one network.
     pub fn new(network: Carrier) -> Self {
-        Self { present: Layer { network, open: 0 }, before: Vec::new(), stopping: None, stopped: false }
+        Self {
+            present: Layer { network, open: 0 },
+            before: Vec::new(),
+            stopping: None,
+            stopped: false,
+            gone: Vec::new(),
+        }
     }
 
     /// With so many entries of background traffic that stop at a moment.
@@ -80,9 +88,12 @@ impl Layers {
         self.present.network.failures()
     }
 
-    /// See [`Carrier::accounts`].
+    /// See [`Carrier::accounts`]; a link has counted what those of its name before it have, too.
     pub fn accounts(&mut self) -> (Vec<LinkStats>, Vec<TrafficStats>) {
-        self.present.network.accounts()
+        let (mut links, traffic) = self.present.network.accounts();
+        let before = self.before.iter_mut().flat_map(|l| l.network.accounts().0);
+        self.gone.iter().cloned().chain(before).for_each(|gone| add(&mut links, &gone));
+        (links, traffic)
     }
 
     /// See [`Carrier::hops`].
@@ -125,8 +136,30 @@ impl Layers {
     fn reach(&mut self, until: Time, take: &mut impl FnMut(NetEvent)) {
         self.before.iter_mut().for_each(|l| l.reach(until, take));
         self.present.reach(until, take);
-        self.before.retain(|l| l.open > 0);
+        let Self { before, gone, .. } = self;
+        before.retain_mut(|l| {
+            if l.open == 0 {
+                gone.extend(l.network.accounts().0);
+            }
+            l.open > 0
+        });
     }
+}
+
+/// Adds what a link has counted to that of its name.
+fn add(links: &mut [LinkStats], gone: &LinkStats) {
+    let Some(link) = links.iter_mut().find(|link| link.name == gone.name) else { return };
+    link.packets += gone.packets;
+    link.bytes += gone.bytes;
+    link.dropped_packets += gone.dropped_packets;
+    link.dropped_bytes += gone.dropped_bytes;
+    link.drops.iter_mut().zip(gone.drops).for_each(|(all, more)| *all += more);
+    link.max_queue_bytes = link.max_queue_bytes.max(gone.max_queue_bytes);
+    link.max_queue_packets = link.max_queue_packets.max(gone.max_queue_packets);
+    link.busy_ns += gone.busy_ns;
+    link.duplicated += gone.duplicated;
+    link.corrupted += gone.corrupted;
+    link.marked += gone.marked;
 }
 
 impl Layer {

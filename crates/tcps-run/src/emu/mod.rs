@@ -26,13 +26,13 @@ mod wires;
 
 pub use account::{Account, Accounts, Delivery};
 pub use devices::{Across, Devices, Nodes};
-pub use doors::{unheard, DoorKind, DoorPlan, Row, FAR, NEAR};
+pub use doors::{flow, unheard, DoorKind, DoorPlan, Row, FAR, NEAR};
 pub use engine::{Between, Ended, Engine, EngineHost, Pace, Transit};
 pub use flows::Flows;
 pub use gates::{GateAddress, Gates, Listeners};
 pub use layers::Layers;
 pub use tape::Tape;
-pub use tcp::{Lines, TcpDoor};
+pub use tcp::{Lines, Note, Segment, TcpDoor};
 pub use udp::UdpDoors;
 pub use wires::{Leads, WireSpec, Wires};
 

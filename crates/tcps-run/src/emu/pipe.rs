@@ -16,6 +16,8 @@ pub struct Part {
     pub came: Time,
     /// When it is to leave (CLOCK_MONOTONIC).
     pub due: Time,
+    /// Its number, of all in its direction of a door.
+    pub index: u32,
     pub bytes: Vec<u8>,
 }
 
@@ -96,7 +98,7 @@ mod tests {
     use tcps_core::time::MS;
 
     fn part(due: Time, bytes: &[u8]) -> Part {
-        Part { came: 0, due, bytes: bytes.to_vec() }
+        Part { came: 0, due, index: 0, bytes: bytes.to_vec() }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use std::{
     io::{Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
         Arc, Mutex,
     },
     thread::{self, Builder, JoinHandle},
@@ -96,6 +96,24 @@ impl Lines {
     }
 }
 
+/// A segment of a connection: it came in, or, if it was `sent`, went on.
+#[derive(Debug, Clone, Copy)]
+pub struct Segment {
+    /// Side that it comes from.
+    pub from: u16,
+    /// Its number, of all from there.
+    pub index: u32,
+    /// Its bytes.
+    pub bytes: u32,
+    /// When it came (CLOCK_MONOTONIC).
+    pub came: Time,
+    /// When it went on.
+    pub sent: Option<Time>,
+}
+
+/// Hears of the segments of a door.
+pub type Note = Box<dyn Fn(Segment) + Send + Sync>;
+
 /// A port whose connections are handed on.
 pub struct TcpDoor {
     common: Arc<Common>,
@@ -108,6 +126,9 @@ struct Common {
     lines: Lines,
     name: String,
     accounts: [Mutex<Account>; 2],
+    /// Segments that came from each side.
+    came: [AtomicU32; 2],
+    note: Option<Note>,
     refused: AtomicU64,
     unreached: AtomicU64,
     streams: Mutex<Vec<(TcpStream, Arc<AtomicBool>)>>,
@@ -123,14 +144,21 @@ impl TcpDoor {
         TcpListener::bind(plan.listen).map_err(|e| unheard("TCP", plan.listen, &e))
     }
 
-    /// Begins to accept.
-    pub fn over(listener: TcpListener, plan: &DoorPlan, lines: &Lines) -> Result<Self, RunError> {
+    /// Begins to accept; somebody may `note` its segments.
+    pub fn over(
+        listener: TcpListener,
+        plan: &DoorPlan,
+        lines: &Lines,
+        note: Option<Note>,
+    ) -> Result<Self, RunError> {
         let fail = |e: std::io::Error| RunError::system(format!("no TCP socket on {}", plan.listen), e);
         let address = listener.local_addr().map_err(fail)?;
         let common = Arc::new(Common {
             lines: lines.clone(),
             name: plan.name.clone(),
             accounts: [(); 2].map(|()| Mutex::new(Account::new(true))),
+            came: Default::default(),
+            note,
             refused: AtomicU64::new(0),
             unreached: AtomicU64::new(0),
             streams: Mutex::default(),
@@ -188,6 +216,30 @@ impl TcpDoor {
 }
 
 impl Common {
+    /// A part came from a side.
+    fn came(&self, from: u16, part: &Part) {
+        lock(&self.accounts[usize::from(from)]).came(part.bytes.len());
+        self.noted(from, part, None);
+    }
+
+    /// A part went on, or the kernel did not take it.
+    fn left(&self, from: u16, part: &Part, sent: Option<Time>) {
+        let Part { came, due, bytes, .. } = part;
+        let (bytes, rated_bytes) = (bytes.len(), bytes.len() as u32);
+        let delivery = Delivery { arrived: *came, entered: *came, set: *due, sent, bytes, rated_bytes };
+        lock(&self.accounts[usize::from(from)]).left(delivery);
+        if sent.is_some() {
+            self.noted(from, part, sent);
+        }
+    }
+
+    fn noted(&self, from: u16, part: &Part, sent: Option<Time>) {
+        if let Some(note) = &self.note {
+            let (index, bytes, came) = (part.index, part.bytes.len() as u32, part.came);
+            note(Segment { from, index, bytes, came, sent });
+        }
+    }
+
     fn rows(&self, whole: bool) -> Vec<Row> {
         let row = |(side, account): (u16, &Mutex<Account>)| Row::of(&self.name, side, &lock(account), whole);
         let mut rows: Vec<Row> = (NEAR..).zip(&self.accounts).map(row).collect();
@@ -262,17 +314,16 @@ fn serve(client: &TcpStream, target: SocketAddr, common: &Common) {
 
 /// One direction of a connection.
 fn pump(from: &TcpStream, to: &TcpStream, side: u16, common: &Common) {
-    let (line, account) = (&common.lines.0[usize::from(side)], &common.accounts[usize::from(side)]);
     let pipe = Pipe::new();
     thread::scope(|scope| {
         let reading = Builder::new().spawn_scoped(scope, || {
-            read(from, &pipe, line, account);
+            read(from, &pipe, side, common);
             pipe.end();
         });
         if reading.is_err() {
             return break_off(from, to);
         }
-        write(to, &pipe, account);
+        write(to, &pipe, side, common);
         pipe.break_off();
         let _ = to.shutdown(Shutdown::Write);
         let _ = from.shutdown(Shutdown::Read);
@@ -286,30 +337,32 @@ fn break_off(one: &TcpStream, other: &TcpStream) {
     }
 }
 
-fn read(mut from: &TcpStream, pipe: &Pipe, line: &Mutex<TcpLine>, account: &Mutex<Account>) {
+fn read(mut from: &TcpStream, pipe: &Pipe, side: u16, common: &Common) {
+    let (line, numbers) = (&common.lines.0[usize::from(side)], &common.came[usize::from(side)]);
     let (mut buffer, mut last) = ([0; 16 << 10], 0);
     while let Ok(got @ 1..) = from.read(&mut buffer) {
         let came = monotonic_ns();
         for bytes in buffer[..got].chunks(SEGMENT) {
-            lock(account).came(bytes.len());
             let (due, room) = {
                 let mut line = lock(line);
                 // None overtakes another of its connection, also where the delay has become smaller meanwhile.
                 last = line.carry(came, bytes.len()).max(last);
                 (last, line.room())
             };
-            if !pipe.put(Part { came, due, bytes: bytes.to_vec() }, room) {
+            let index = numbers.fetch_add(1, Ordering::Relaxed);
+            let part = Part { came, due, index, bytes: bytes.to_vec() };
+            common.came(side, &part);
+            if !pipe.put(part, room) {
                 return;
             }
         }
     }
 }
 
-fn write(mut to: &TcpStream, pipe: &Pipe, account: &Mutex<Account>) {
-    while let Some(Part { came, due, bytes }) = pipe.take() {
-        let sent = to.write_all(&bytes).is_ok().then(monotonic_ns);
-        let (bytes, rated_bytes) = (bytes.len(), bytes.len() as u32);
-        lock(account).left(Delivery { arrived: came, entered: came, set: due, sent, bytes, rated_bytes });
+fn write(mut to: &TcpStream, pipe: &Pipe, side: u16, common: &Common) {
+    while let Some(part) = pipe.take() {
+        let sent = to.write_all(&part.bytes).is_ok().then(monotonic_ns);
+        common.left(side, &part, sent);
         if sent.is_none() {
             return;
         }
@@ -335,7 +388,7 @@ mod tests {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let (listen, target) = ("127.0.0.1:0".parse().unwrap(), server.local_addr().unwrap());
         let plan = DoorPlan { name: "a".into(), kind: crate::emu::DoorKind::Tcp, listen, target };
-        let door = TcpDoor::over(TcpDoor::listen(&plan).unwrap(), &plan, &Lines::direct()).unwrap();
+        let door = TcpDoor::over(TcpDoor::listen(&plan).unwrap(), &plan, &Lines::direct(), None).unwrap();
         door.common.open.store(MOST, Ordering::Relaxed);
         let mut client = TcpStream::connect(door.address()).unwrap();
         client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -362,7 +415,7 @@ mod tests {
         let (listen, target) = ("127.0.0.1:0".parse().unwrap(), server.local_addr().unwrap());
         let plan = DoorPlan { name: "a".into(), kind: crate::emu::DoorKind::Tcp, listen, target };
         let lines = Lines::of(&network(SECOND), 1).unwrap();
-        let door = TcpDoor::over(TcpDoor::listen(&plan).unwrap(), &plan, &lines).unwrap();
+        let door = TcpDoor::over(TcpDoor::listen(&plan).unwrap(), &plan, &lines, None).unwrap();
         let mut client = TcpStream::connect(door.address()).unwrap();
         client.write_all(b"a").unwrap();
         while door.rows()[0].told.packets == 0 {

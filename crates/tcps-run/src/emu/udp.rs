@@ -5,14 +5,17 @@
 //!  client B ─►        "       ═ network ═► socket of B ─►   "
 //! ```
 
-use super::{unheard, Carries, Datagram, DoorPlan, Ports, Taken, Tape, Troubles, FAR, NEAR};
+use super::{flow, unheard, Carries, Datagram, DoorPlan, Ports, Taken, Tape, Troubles, FAR, NEAR};
 use crate::os::{clock::RunClock, socket::Socket};
 use std::{
     collections::BTreeMap,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
     os::fd::RawFd,
 };
-use tcps_core::time::{Time, SECOND};
+use tcps_core::{
+    ids::FlowId,
+    time::{Time, SECOND},
+};
 use tcps_plan::{RunError, OVERHEAD_BYTES};
 use tcps_wire::pcapng::Seen;
 
@@ -42,6 +45,8 @@ struct Door {
     socket: Socket,
     listen: SocketAddr,
     target: SocketAddr,
+    /// Datagrams that came from each side.
+    came: [u32; 2],
 }
 
 struct Client {
@@ -58,7 +63,7 @@ impl UdpDoors {
         let open = |p: &&DoorPlan| {
             let bound = UdpSocket::bind(p.listen).and_then(Socket::over);
             let socket = bound.map_err(|e| unheard("UDP", p.listen, &e))?;
-            Ok(Door { listen: socket.address()?, socket, target: p.target })
+            Ok(Door { listen: socket.address()?, socket, target: p.target, came: [0; 2] })
         };
         Ok(Self {
             doors: plans.iter().map(open).collect::<Result<_, RunError>>()?,
@@ -165,8 +170,9 @@ impl Ports for UdpDoors {
             return Taken::Stranger;
         };
         let (len, dscp, ecn, size) = (got.len, got.dscp, got.ecn, got.len as u32);
-        let (class, wire_bytes, rated_bytes) = (door, size + OVERHEAD_BYTES, size);
-        let to = NEAR + FAR - from;
+        let (class, wire_bytes, rated_bytes) = (flow(door, from), size + OVERHEAD_BYTES, size);
+        let (to, came) = (NEAR + FAR - from, &mut self.doors[usize::from(door)].came[usize::from(from)]);
+        let index = std::mem::replace(came, came.wrapping_add(1));
         Taken::Packet(Datagram {
             door,
             from,
@@ -175,12 +181,12 @@ impl Ports for UdpDoors {
             arrived,
             len,
             class,
-            index: 0,
+            index,
             dscp,
             ecn,
             wire_bytes,
             rated_bytes,
-            carries: Carries::Nothing,
+            carries: Carries::Flow(FlowId(class)),
         })
     }
 

@@ -6,25 +6,38 @@ use serde_json::Value;
 use tcps_core::{ids::LinkId, time::Time};
 use tcps_plan::net::LinkChange;
 use tcps_plan::net::NetworkSpec;
-use tcps_plan::RunError;
+use tcps_plan::{Level, RunError};
 
 /// The network of a proxy as it was last told.
 pub(super) struct Changing {
     text: Value,
     names: Vec<String>,
     seed: u64,
+    /// What is recorded of it.
+    level: Option<Level>,
 }
 
 impl Changing {
-    /// Its first network, for doors of these names.
+    /// Its first network, for flows of these names.
     pub fn begin(
         spec: &NetworkSpec,
         text: Value,
         names: Vec<String>,
         seed: u64,
+        level: Option<Level>,
     ) -> Result<(Self, Layers), RunError> {
-        let network = BusyNetwork::of(spec, &names, seed, &mut Disk)?;
-        Ok((Self { text, names, seed }, Layers::new(Carrier::Built(Box::new(network)))))
+        let changing = Self { text, names, seed, level };
+        let network = changing.built(spec)?;
+        Ok((changing, Layers::new(Carrier::Built(Box::new(network)))))
+    }
+
+    fn built(&self, spec: &NetworkSpec) -> Result<BusyNetwork, RunError> {
+        BusyNetwork::recorded(spec, &self.names, self.seed, self.level.unwrap_or_default(), &mut Disk)
+    }
+
+    /// What the network is after an event.
+    pub fn note(&mut self, text: Value) {
+        self.text = text;
     }
 
     /// Another network from `now` on. Where only rates, delays and independent losses differ, the links of the present
@@ -37,7 +50,7 @@ impl Changing {
         text: Value,
     ) -> Result<(), RunError> {
         if !steps(&self.text, &text).is_some_and(|steps| applied(layers, now, &steps)) {
-            let mut network = BusyNetwork::of(spec, &self.names, self.seed, &mut Disk)?;
+            let mut network = self.built(spec)?;
             join(&mut network, spec, now);
             layers.push(Carrier::Built(Box::new(network)));
         }
@@ -127,7 +140,7 @@ mod tests {
 
     fn begun(text: &Value) -> (Changing, Layers) {
         let spec = serde_json::from_value(text.clone()).unwrap();
-        Changing::begin(&spec, text.clone(), Vec::new(), 1).unwrap()
+        Changing::begin(&spec, text.clone(), Vec::new(), 1, None).unwrap()
     }
 
     fn change((changing, layers): &mut (Changing, Layers), now: Time, text: &Value) {
@@ -169,6 +182,7 @@ mod tests {
         let found = arrivals(&mut begun.1, 20 * MS);
         assert_eq!(found, [(1, 10 * MS), (2, 3 * MS + 800)]);
         assert_eq!(begun.1.depth(), 1);
+        assert_eq!(begun.1.accounts().0[0].packets, 2, "one before, one after");
     }
 
     #[test]
@@ -204,7 +218,7 @@ mod tests {
             let text = json!({"vertices": ["near", "far"], "links": [link("there", 0), link("back", 1)],
                               "traffic": [{"name": "t", "from": 0, "to": 1, "model": users}]});
             let (spec, _) = crate::proxy::network(&text, 1).unwrap();
-            let (_, mut layers) = Changing::begin(&spec, text, Vec::new(), 1).unwrap();
+            let (_, mut layers) = Changing::begin(&spec, text, Vec::new(), 1, None).unwrap();
             arrivals(&mut layers, 1000 * MS);
             let stats = layers.accounts().1.remove(0);
             (stats.packets, stats.bytes)

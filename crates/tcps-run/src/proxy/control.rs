@@ -3,9 +3,10 @@
 //! ```text
 //! > {"op":"snapshot"}                  < {"snapshot":{"t_s":3.1,"doors":[…],"clients":1}}
 //! > {"op":"change","network":{…}}      < {"changed":true}   or   {"refused":"…"}
+//! > {"op":"event","line":{…},"network":{…}}   <   the same
 //! ```
 
-use super::{change, shared::Shared};
+use super::{change, shared::Shared, steer};
 use crate::emu::lock;
 use serde::Deserialize;
 use serde_json::{json, Value};
@@ -29,10 +30,14 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 enum Request {
+    /// When run time was 0 (CLOCK_MONOTONIC).
+    Start,
     /// Counts so far, rates and delays of the last second.
     Snapshot,
-    /// Another network in the place of the present one.
-    Change { network: Value },
+    /// Another network in the place of the present one, and the number of this event where that is recorded.
+    Change { network: Value, event: Option<u32> },
+    /// An event of the record's plan, and the network as it is after it.
+    Event { line: Value, network: Value },
 }
 
 /// Answers whoever connects at `path`, up to 16 at a time, until this process ends.
@@ -86,11 +91,17 @@ fn say(mut stream: &UnixStream, said: &Value) -> std::io::Result<()> {
 /// What is said to a line, whatever is in it.
 fn reply(line: &[u8], seed: u64, shared: &Shared) -> Value {
     match serde_json::from_slice(line) {
+        Ok(Request::Start) => json!({ "start_ns": shared.start }),
         Ok(Request::Snapshot) => json!({ "snapshot": &*lock(&shared.snapshot) }),
-        Ok(Request::Change { network }) => match change(shared, network, seed) {
-            Ok(_) => json!({ "changed": true }),
-            Err(e) => json!({ "refused": e.to_string() }),
-        },
+        Ok(Request::Change { network, event }) => answered(change(shared, network, seed, event)),
+        Ok(Request::Event { line, network }) => answered(steer(shared, line, network, seed)),
+        Err(e) => json!({ "refused": e.to_string() }),
+    }
+}
+
+fn answered<T>(done: Result<T, RunError>) -> Value {
+    match done {
+        Ok(_) => json!({ "changed": true }),
         Err(e) => json!({ "refused": e.to_string() }),
     }
 }
@@ -98,6 +109,7 @@ fn reply(line: &[u8], seed: u64, shared: &Shared) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proxy::shared::Order;
 
     const SNAPSHOT: &[u8] = b"{\"op\":\"snapshot\"}\n";
 
@@ -109,21 +121,24 @@ mod tests {
 
     #[test]
     fn a_network_that_can_be_is_left_for_the_loop_and_one_that_cannot_is_refused() {
-        let shared = Shared::default();
+        let (shared, orders) = Shared::begin();
         let said = reply(json!({"op": "change", "network": link(5)}).to_string().as_bytes(), 1, &shared);
         assert_eq!(said, json!({"changed": true}));
-        let (spec, text) = lock(&shared.change).take().unwrap();
+        let Ok(Order::Change(spec, text, None)) = orders.try_recv() else { panic!("no change") };
         assert_eq!((spec.links[0].delay_ns, text), (5, link(5)));
+        let slide = json!({"op": "event", "line": {"number": 0}, "network": link(7)}).to_string();
+        assert_eq!(reply(slide.as_bytes(), 1, &shared), json!({"changed": true}));
+        assert!(matches!(orders.try_recv(), Ok(Order::Event(_, text)) if text == link(7)));
         let apart = json!({"op": "change", "network": {"vertices": ["near", "far"]}}).to_string();
         let said = reply(apart.as_bytes(), 1, &shared);
         assert!(said["refused"].as_str().is_some_and(|why| why.contains("no path leads from near to far")));
-        assert!(lock(&shared.change).is_none());
+        assert!(orders.try_recv().is_err());
     }
 
     /// A control of its own for a test.
     fn served(name: &str) -> std::path::PathBuf {
         let path = std::env::temp_dir().join(format!("tcps-{name}-{}", std::process::id()));
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared::begin().0);
         lock(&shared.snapshot).t_s = 7.5;
         serve(&path, 1, &shared).unwrap();
         path

@@ -141,11 +141,12 @@ impl Inside {
         network(&self.proxy.network, self.proxy.seed)?;
         let (far, near) =
             (Namespace::open(FAR_IP, self.reach.clone())?, Namespace::open(NEAR_IP, Vec::new())?);
-        let shared = Arc::new(Shared::default());
+        let (shared, orders) = Shared::begin();
+        let shared = Arc::new(shared);
+        let thread = between(&self.proxy, [near.device, far.device], (&shared, orders))?;
         if let Some(path) = &self.control {
             control::serve(path, self.proxy.seed, &shared)?;
         }
-        let thread = between(&self.proxy, [near.device, far.device], &shared)?;
         let reach = Reach::open(far.udp, far.tcp, &self.reach)?;
         let mut server = match self.far.is_empty() {
             true => None,
@@ -268,7 +269,8 @@ struct Reach {
 impl Reach {
     fn open(udp: Option<UdpDoors>, tcp: Vec<TcpListener>, plans: &[DoorPlan]) -> Result<Self, RunError> {
         let of = |kind: DoorKind| plans.iter().filter(move |d| d.kind == kind);
-        let shared = Arc::new(Shared::default());
+        let (shared, orders) = Shared::begin();
+        let shared = Arc::new(shared);
         let settings = Settings {
             network: json!({"vertices": ["near", "far"]}),
             seed: 0,
@@ -277,15 +279,17 @@ impl Reach {
             spin_ns: 0,
             realtime: false,
             capture: None,
+            record: None,
         };
         let start = |doors: UdpDoors| -> Result<_, RunError> {
             let names = of(DoorKind::Udp).map(|d| d.name.clone()).collect();
-            let network = NetworkSpec::default();
-            Ok(std::thread::spawn(passage(&settings, &network, Box::new(doors), names, &shared)?))
+            let (network, own) = (NetworkSpec::default(), (&shared, orders));
+            let passage = passage(&settings, &network, Box::new(doors), names, own)?;
+            Ok(std::thread::spawn(passage))
         };
         let datagrams = udp.map(start).transpose()?;
         let lines = Lines::direct();
-        let over = |(listener, plan)| TcpDoor::over(listener, plan, &lines);
+        let over = |(listener, plan)| TcpDoor::over(listener, plan, &lines, None);
         let streams = tcp.into_iter().zip(of(DoorKind::Tcp)).map(over).collect::<Result<_, _>>()?;
         Ok(Self { shared, datagrams, streams })
     }

@@ -2,28 +2,45 @@
 
 use super::{
     change::Changing,
-    shared::{Outcome, Settings, Shared, Snapshot},
+    shared::{Order, Outcome, Settings, Shared, Snapshot},
 };
 use crate::{
-    emu::{lock, Accounts, Between, Ended, Engine, EngineHost, Layers, Pace, Ports, Row, Tape, FAR, NEAR},
+    emu::{
+        flow, lock, Accounts, Between, Datagram, Ended, Engine, EngineHost, Layers, Pace, Ports, Row, Tape,
+        Transit, FAR, NEAR,
+    },
     os::clock::monotonic_ns,
+    recording::{ring, Foreign, Recording},
 };
-use std::sync::Arc;
-use tcps_core::time::{Time, MS};
+use std::{
+    borrow::Cow,
+    sync::{mpsc::Receiver, Arc},
+};
+use tcps_core::{
+    ids::{FlowId, LinkId},
+    record::DropReason,
+    time::{Time, MS, NEVER},
+};
+use tcps_net::Packet;
 use tcps_plan::net::NetworkSpec;
 use tcps_plan::{report::Link, RunError};
 
 /// Time between two looks that others may take.
 const SHOW_NS: Time = 100 * MS;
 
+/// Time in which the loop gets its privileges: nothing is due before.
+const UNTIMED_NS: Time = 100 * MS;
+
 /// What others ask for, and what they are shown.
 struct Passage {
     shared: Arc<Shared>,
+    orders: Receiver<Order>,
     changing: Changing,
     /// Of the doors.
     names: Vec<String>,
     shown: Time,
     errors: Vec<String>,
+    recording: Option<Recording<'static>>,
 }
 
 /// The loop between ports, over a network, ready to run.
@@ -32,17 +49,24 @@ pub(super) fn passage(
     network: &NetworkSpec,
     ports: Box<dyn Ports>,
     names: Vec<String>,
-    shared: &Arc<Shared>,
+    (shared, orders): (&Arc<Shared>, Receiver<Order>),
 ) -> Result<impl FnOnce() -> Outcome + Send, RunError> {
-    let (text, seed, start) = (settings.network.clone(), settings.seed, monotonic_ns());
-    let (changing, layers) = Changing::begin(network, text, names.clone(), seed)?;
     let raw = ports.stamps() != "kernel";
     let tape = settings.capture.as_ref().map(|path| Tape::begin(path, raw)).transpose()?;
+    let recording = settings.record.as_ref().map(|record| {
+        let plan = Cow::Owned(record.plan.clone());
+        Ok::<_, RunError>(Recording::new(plan, ring(&record.ring)?, UNTIMED_NS))
+    });
+    let recording = recording.transpose()?;
+    let flows = names.iter().flat_map(|name| [name.clone(), name.clone()]).collect();
+    let (text, level) = (settings.network.clone(), recording.as_ref().map(|r| r.plan().records));
+    let (changing, layers) = Changing::begin(network, text, flows, settings.seed, level)?;
     let ways = (0..names.len() as u16).flat_map(|door| [(door, NEAR, FAR), (door, FAR, NEAR)]);
     let accounts = Accounts::new(ways, true);
     let Settings { waiting, spin_ns, realtime, .. } = *settings;
     let pace = Pace { waiting, spin_ns, realtime };
-    let passage = Passage { shared: shared.clone(), changing, names, shown: 0, errors: Vec::new() };
+    let (shared, start) = (shared.clone(), shared.start);
+    let passage = Passage { shared, orders, changing, names, shown: 0, errors: Vec::new(), recording };
     passage.show(0, &accounts, 0);
     let engine = Engine::new(passage, ports, layers, accounts, start, pace).taped(tape);
     Ok(move || engine.run().into_outcome(start))
@@ -58,28 +82,86 @@ impl Passage {
         let doors = self.rows(accounts, false);
         *lock(&self.shared.snapshot) = Snapshot { t_s: now as f64 / 1e9, doors, clients };
     }
+
+    fn obey(&mut self, order: Order, b: &mut Between<'_>) {
+        match order {
+            Order::Event(line, text) => {
+                self.changing.note(text);
+                if let Some(recording) = &mut self.recording {
+                    recording.ask(b.now, &line);
+                    // A change that was ordered later comes later.
+                    recording.act(b);
+                }
+            }
+            Order::Change(spec, text, event) => {
+                if let Err(e) = self.changing.change(b.network, b.latest, &spec, text) {
+                    self.errors.push(format!("the network could not be changed: {e}"));
+                } else if let (Some(recording), Some(number)) = (&mut self.recording, event) {
+                    recording.happened(b.now, number);
+                }
+            }
+        }
+    }
+}
+
+/// A datagram as a sample.
+fn sample(d: &Datagram) -> Foreign {
+    Foreign {
+        flow: FlowId(flow(d.door, d.from)),
+        index: d.index,
+        bytes: d.rated_bytes,
+        ends: [d.from, d.to],
+        came: d.arrived,
+    }
 }
 
 impl EngineHost for Passage {
     fn goes_on(&mut self, _: Time, _: &Layers) -> bool {
+        self.recording.iter().for_each(Recording::beat);
         !self.shared.stopped()
     }
 
-    fn act(&mut self, b: Between<'_>) -> bool {
-        if b.now - self.shown < SHOW_NS {
-            return false;
+    fn next(&self) -> Time {
+        self.recording.as_ref().map_or(NEVER, Recording::next)
+    }
+
+    fn act(&mut self, mut b: Between<'_>) -> bool {
+        let mut changes = false;
+        while let Ok(order) = self.orders.try_recv() {
+            self.obey(order, &mut b);
+            changes = true;
         }
-        self.shown = b.now;
-        let change = lock(&self.shared.change).take();
-        let changes = change.is_some();
-        if let Some((spec, text)) = change {
-            if let Err(e) = self.changing.change(b.network, b.latest, &spec, text) {
-                self.errors.push(format!("the network could not be changed: {e}"));
-            }
+        if let Some(recording) = &mut self.recording {
+            changes |= recording.act(&mut b);
         }
-        b.accounts.turn(b.now);
-        self.show(b.now, b.accounts, b.clients);
+        if b.now - self.shown >= SHOW_NS {
+            self.shown = b.now;
+            b.accounts.turn(b.now);
+            self.show(b.now, b.accounts, b.clients);
+        }
         changes
+    }
+
+    fn entered(&mut self, datagram: &Datagram) {
+        self.recording.iter_mut().for_each(|r| r.push(&sample(datagram).sent()));
+    }
+
+    fn dropped(&mut self, at: Time, packet: &Packet, link: LinkId, reason: DropReason) {
+        self.recording.iter_mut().for_each(|r| r.dropped(at, packet, link, reason));
+    }
+
+    fn arrived(&mut self, datagram: &Datagram, transit: &Transit) {
+        let Some(recording) = &mut self.recording else { return };
+        recording.arrived(datagram, transit);
+        transit.sent.into_iter().for_each(|at| recording.push(&sample(datagram).delivered(at)));
+    }
+
+    fn passed(&mut self, passage: &tcps_net::Passage) {
+        self.recording.iter_mut().for_each(|r| r.passed(passage));
+    }
+
+    fn gap(&mut self, now: Time, late: Time) {
+        self.recording.iter_mut().for_each(|r| r.gap(now, late));
     }
 }
 
@@ -93,12 +175,20 @@ impl Ended<Passage> {
             let refused = self.refused.get(usize::from(door)).filter(|_| from == NEAR);
             row.unreached = refused.copied().unwrap_or(0);
         }
+        let report = self.host.recording.take().map(|recording| {
+            let itself = recording.itself(self.own.clone(), self.cpu_ns);
+            let mut report = recording.report(&mut self.network, |_| true);
+            report.nodes.push(itself);
+            errors.append(&mut report.errors);
+            Box::new(report)
+        });
         Outcome {
             doors,
             links: self.network.accounts().0.into_iter().map(Link::from).collect(),
             own: self.own,
             errors,
             duration_s: (monotonic_ns() - start) as f64 / 1e9,
+            report,
         }
     }
 }

@@ -1,20 +1,24 @@
 //! What a proxy is told, what it tells, and what its loop shares with whoever looks at it.
 
-use crate::emu::{DoorPlan, Row};
+use crate::{
+    emu::{DoorPlan, Row},
+    os::clock::monotonic_ns,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
     path::PathBuf,
     sync::{
         atomic::{AtomicBool, Ordering},
+        mpsc::{channel, Receiver, Sender},
         Mutex,
     },
 };
 use tcps_core::time::Time;
 use tcps_plan::{
     net::NetworkSpec,
-    report::{Link, RealSelf},
-    Waiting,
+    report::{Link, RealSelf, Report},
+    Plan, Waiting,
 };
 
 /// What a proxy is to do.
@@ -37,6 +41,22 @@ pub struct Settings {
     pub realtime: bool,
     /// Where packets are captured (pcapng); absent: nowhere.
     pub capture: Option<PathBuf>,
+    /// Where it leaves rows; absent: nowhere.
+    #[serde(default)]
+    pub record: Option<Record>,
+}
+
+/// The record of a proxy.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// Two flows a door, that of the clients first, of UDP doors before those of TCP; components, nodes and vertices 0
+    /// and 1 are the sides.
+    pub plan: Plan,
+    /// The ring that the loop makes.
+    pub ring: PathBuf,
+    /// The ring of all TCP doors.
+    pub streams: PathBuf,
 }
 
 /// How a proxy went.
@@ -44,7 +64,7 @@ pub struct Settings {
 pub struct Outcome {
     /// Counts and delays of all doors since the start, set against delivered.
     pub doors: Vec<Row>,
-    /// Links of the network as it was last.
+    /// Links of the network, also of those before it.
     pub links: Vec<Link>,
     /// What the loop tells about itself.
     pub own: RealSelf,
@@ -52,6 +72,9 @@ pub struct Outcome {
     pub errors: Vec<String>,
     /// How long it ran.
     pub duration_s: f64,
+    /// What a run tells about itself beside its rows; absent without a record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<Box<Report>>,
 }
 
 /// All doors at a moment.
@@ -65,18 +88,38 @@ pub struct Snapshot {
     pub clients: usize,
 }
 
+/// What others ask of the loop.
+pub(super) enum Order {
+    /// A network that takes the place of the present one, and the number of this event in rows.
+    Change(Box<NetworkSpec>, Value, Option<u32>),
+    /// An event of the record's plan, and the network as it is after it.
+    Event(Value, Value),
+}
+
 /// What the loop shares with whoever looks at it.
-#[derive(Default)]
 pub(super) struct Shared {
+    /// When run time was 0 (CLOCK_MONOTONIC).
+    pub(super) start: Time,
     pub(super) stop: AtomicBool,
-    /// A network that takes the place of the present one.
-    pub(super) change: Mutex<Option<(NetworkSpec, Value)>>,
+    orders: Sender<Order>,
     pub(super) snapshot: Mutex<Snapshot>,
 }
 
 impl Shared {
+    /// What is shared from now on, and what the loop hears of it.
+    pub(super) fn begin() -> (Self, Receiver<Order>) {
+        let (orders, heard) = channel();
+        let (start, stop) = (monotonic_ns(), AtomicBool::new(false));
+        (Self { start, stop, orders, snapshot: Mutex::default() }, heard)
+    }
+
     /// Whether the loop is to end.
     pub(super) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Asks the loop for something; one that has ended does nothing any more.
+    pub(super) fn order(&self, order: Order) {
+        let _ = self.orders.send(order);
     }
 }

@@ -8,7 +8,6 @@
 
 pub mod control;
 pub mod emulator;
-mod events;
 pub mod line;
 pub mod quality;
 pub mod replayer;

@@ -91,7 +91,8 @@ STATE = (
 HEAD = (
     Metric("version", "1; grows when a key changes its meaning", of=lambda _: VERSION),
     Metric("name", "of the scenario"),
-    Metric("world", "value of `--world` ([worlds](worlds.md))"),
+    Metric("world", "value of `--world` ([worlds](worlds.md)); `proxy` or `netns` of a network [between your own"
+        " programs](proxy.md#keep-the-run)"),
     Metric("seed", "of the scenario"),
     Metric("duration_s", "planned length", "s"),
     Metric("warmup_s", "warm-up at the start, excluded from all numbers", "s"),

@@ -7,6 +7,7 @@ from typing import Any
 
 from tcpsbed import _tcps
 from tcpsbed.analysis.metrics.metric import LIST, Metric
+from tcpsbed.clocks import BETWEEN
 
 PARTS: tuple[str, ...] = tuple(_tcps.PARTS)
 """In the order of a sample's way."""
@@ -39,15 +40,17 @@ def _by_flow(source: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     for flow in source["rows"]["flows"]:
         legs = [leg for leg in told["legs"] if leg["flow"] == flow["name"]]
-        if split := _on_sockets(flow["delay_ns"], legs):
+        if split := _on_sockets(flow["delay_ns"], legs, ours=source["world"] not in BETWEEN):
             found[flow["name"]] = split
     return found
 
 
 def _on_sockets(
-    delay_ns: Mapping[str, Any] | None, legs: Sequence[Mapping[str, Any]]
+    delay_ns: Mapping[str, Any] | None, legs: Sequence[Mapping[str, Any]], *, ours: bool
 ) -> dict[str, Any] | None:
-    """The delay by clocks and what the last node adds, split into what nodes and emulator know, and `unsplit`, the rest."""
+    """The delay by clocks and what the last node adds, split into what nodes and emulator know, and `unsplit`, the rest;
+    of programs that are not `ours` it is the emulation error.
+    """
     last = [leg for leg in legs if leg["ends"]]
     if not last or not delay_ns or delay_ns.get("mean") is None:
         return None
@@ -63,7 +66,7 @@ def _on_sockets(
     total = delay_ns["mean"] + behind
     parts["unsplit"] = total - sum(parts.values())
     hops = [hop for leg in legs for hop in leg["hops"]]
-    why = (*UNSPLIT, *(EMULATOR if emulated or hops else NO_EMULATOR))
+    why = (*(UNSPLIT if ours else ()), *(EMULATOR if emulated or hops else NO_EMULATOR))
     return {
         "samples": samples,
         "total_ns": total,

@@ -63,7 +63,7 @@ function happen(told) {
     if (!entry || entry.t !== null) continue;
     entry.t = t_s;
     more = true;
-    if (entry.by === null) apply(entry.told.action);
+    if (entry.told?.action) apply(entry.told.action);
   }
   if (more) show();
 }
@@ -96,7 +96,8 @@ function show() {
 /** @param {Entry} entry @param {number} moment @param {number | undefined} number */
 function item(entry, moment, number) {
   const late_ms = entry.t !== null && entry.by !== null && entry.asked_s !== null ? Math.round(1000 * (entry.t - entry.asked_s)) : null;
-  const state = entry.refused.trim() ? `refused: ${entry.refused}` : entry.refused ? "" : number === undefined ? (entry.by === null ? "planned" : "asked for") : late_ms === null ? "scenario" : late_ms >= 0 ? `in force after ${late_ms} ms` : "by hand";
+  const planned = entry.told?.actions ? ["asked for", "from the file"] : ["planned", "scenario"];
+  const state = entry.refused.trim() ? `refused: ${entry.refused}` : entry.refused ? "" : number === undefined ? (entry.by === null ? planned[0] : "asked for") : late_ms === null ? planned[1] : late_ms >= 0 ? `in force after ${late_ms} ms` : "by hand";
   const time = `${moment.toFixed(2)} s`;
   return element("li", { className: entry.refused ? "bad" : number === undefined ? "soft" : "" },
     element("span", { className: "flag" }, number === undefined ? "" : `${number}`),

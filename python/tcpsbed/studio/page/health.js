@@ -35,7 +35,7 @@ function show() {
     ...(own.length ? [] : behind).map((/** @type {any} */ t) => line(false, `${t.flow}: ${counted(t.skipped, "tick")} skipped, ${ms(t.late_p99_ms)} ms late (p99 of 2 s)`)),
     ...(behind.length || !ticks.length ? [] : [line(true, `Sources miss no tick: at most ${ms(Math.max(...ticks.map((/** @type {any} */ t) => t.late_p99_ms)))} ms late (p99 of 2 s).`)]),
     ...clocks.map((/** @type {any} */ c) => line(true, term("Clock offset", "clock offset"), ` of ${c.peer} at ${c.node}: ${signed(c.offset_ns / 1e6)} ± ${ms(c.bound_ns / 1e6)} ms`)),
-    ...(clocks.length || run.now.whole ? [] : [line(true, term("Clocks", "clock offset"), " are not compared: the scenario has no measure.sync.")]),
+    ...(clocks.length || run.now.whole || run.saves === "profile" ? [] : [line(true, term("Clocks", "clock offset"), " are not compared: the scenario has no measure.sync.")]),
     ...(run.over ? measured : emulated()),
     left_out ? line(false, `${left_out} of ${rows + left_out} rows not shown: this page's process was too slow. The records have them.`) : line(true, `All ${rows} rows shown.`),
   ];

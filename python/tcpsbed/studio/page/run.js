@@ -4,8 +4,12 @@
 /** @typedef {{name: string, from: number, to: number, rate_bps?: number, delay_ns?: number, loss?: any, queue?: any}} Link */
 /** @typedef {{t: number, number: number}} Happened */
 
-/** What is known of it. @type {{plan: any, now: any, viewers: any, paused: boolean, over: boolean}} */
-export const run = { plan: null, now: null, viewers: null, paused: false, over: false };
+/**
+ * What is known of it, and what is saved with its changes: the "scenario", or the "profile" of a network between the user's
+ * own programs, which no page stops.
+ * @type {{plan: any, now: any, viewers: any, paused: boolean, over: boolean, saves: string}}
+ */
+export const run = { plan: null, now: null, viewers: null, paused: false, over: false, saves: "scenario" };
 
 /** @type {Map<string, ((told: any) => void)[]>} */
 const panels = new Map();
@@ -20,6 +24,7 @@ export function tell(told) {
   if (told.k === "plan") run.plan = told.plan;
   if (told.k === "now") run.now = told;
   if (told.k === "viewers") run.viewers = told;
+  if (told.k === "steered") run.saves = told.saves ?? "scenario";
   if (told.k === "over") run.over = true;
   for (const panel of panels.get(told.k) ?? []) panel(told);
 }

@@ -53,8 +53,9 @@ on("steered", (told) => {
   steered = told.by;
   $("why").textContent = told.why;
   $("why").hidden = steered;
-  $("save").href = `/scenario.toml${location.search}`;
+  Object.assign($("save"), { href: `/${run.saves}.toml${location.search}`, download: run.saves === "profile" ? "profile.toml" : "steered.toml", textContent: `Save as ${run.saves}` });
   $("save").hidden = !steered;
+  if (run.plan) build();
   control();
 });
 on("viewers", control);
@@ -133,7 +134,7 @@ async function briefly() {
   if (told && !told.refused) change({ up: true, at: `${told.at_ns / 1e9 + 1} s` }, "restored");
 }
 
-/** The scenario's own numbers as a preset. @returns {Preset} */
+/** The numbers of the scenario or the profile itself as a preset. @returns {Preset} */
 function original() {
   const way = (/** @type {number} */ at) => {
     const link = run.plan.network.links[at];
@@ -141,7 +142,7 @@ function original() {
     return { rate_bps: link.rate_bps ?? null, delay_ms: (link.delay_ns ?? 0) / 1e6, jitter_ms: meanJitter(link.jitter), jitter: asGiven(link.jitter), loss: link.loss?.p ?? 0, queue: packets ? `${packets} packets` : bytes ? `${bytes} B` : null };
   };
   const [a, b] = here()?.at ?? [0];
-  return { name: "scenario", about: "The numbers with which the run began.", forward: way(a), backward: way(b ?? a), not_set: [] };
+  return { name: run.saves, about: "The numbers with which the run began.", forward: way(a), backward: way(b ?? a), not_set: [] };
 }
 
 /** A jitter of the plan as an event has it; undefined where it is none or from a file. @param {any} jitter */
@@ -183,14 +184,15 @@ function take(preset) {
   });
 }
 
-/** Flows, cross traffic and components, each with a switch. */
+/** Flows, cross traffic and components, each with a switch; of the user's own programs only the cross traffic between them. */
 function lives() {
   const traffic = new Map();
   run.plan.network.traffic.forEach((/** @type {any} */ one, /** @type {number} */ at) => traffic.set(one.name.split(".")[0], at));
+  const ours = run.saves === "scenario" ? run.plan : { flows: [], components: [] };
   const rows = [
-    ["Flows", run.plan.flows.map((/** @type {any} */ f, /** @type {number} */ at) => toggle("flow", f.name, at, "running"))],
+    ["Flows", ours.flows.map((/** @type {any} */ f, /** @type {number} */ at) => toggle("flow", f.name, at, "running"))],
     ["Cross traffic", [...traffic].map(([name, at]) => toggle("traffic", name, at, "running"))],
-    ["Components", run.plan.components.map((/** @type {any} */ c, /** @type {number} */ at) => toggle("component", c.name, at, "alive"))],
+    ["Components", ours.components.map((/** @type {any} */ c, /** @type {number} */ at) => toggle("component", c.name, at, "alive"))],
   ];
   $("switches").replaceChildren(...rows.filter(([, all]) => all.length).map(([title, all]) => element("div", { role: "group", "aria-label": title }, element("h3", {}, title), element("div", { className: "chips" }, ...all))));
 }
@@ -229,7 +231,7 @@ function values() {
 
 /** Whether a link has what a preset gives it. @param {string} name @param {number[]} at */
 function isSet(name, at) {
-  const preset = name === "scenario" ? original() : presets.find((one) => one.name === name);
+  const preset = name === run.saves ? original() : presets.find((one) => one.name === name);
   return preset && at.every((number, n) => {
     const [way, set] = [n ? preset.backward : preset.forward, settings[number]];
     const bps = set.rate_bps === UNLIMITED_BPS ? null : set.rate_bps;

@@ -18,6 +18,10 @@ import { load as loadTerms } from "./terms.js";
 import { poll, talks } from "./poll.js";
 import { connect, on, run, tell } from "./run.js";
 
+/** A run whose plan is this long, ns, ends when somebody ends it. */
+const OPEN_NS = 1e15;
+const length = (/** @type {any} */ plan) => (plan.duration_ns < OPEN_NS ? `${plan.duration_ns / 1e9} s` : "");
+
 /** @param {string} text @param {boolean} live */
 function state(text, live = false) {
   $("state-text").textContent = text;
@@ -32,12 +36,12 @@ on("closed", () => {
 on("plan", ({ plan }) => {
   document.title = `${plan.name} · tcpsbed studio`;
   $("name").textContent = plan.name;
-  $("facts").textContent = `${plan.duration_ns / 1e9} s · seed ${plan.seed}`;
+  $("facts").textContent = [length(plan), `seed ${plan.seed}`].filter(Boolean).join(" · ");
   state("live", true);
 });
 on("now", ({ t_s, whole }) => {
   $("span").textContent = whole ? "the whole run" : "the last 2 s";
-  $("clock").textContent = `${t_s.toFixed(1)} s of ${run.plan.duration_ns / 1e9} s`;
+  $("clock").textContent = [`${t_s.toFixed(1)} s`, length(run.plan)].filter(Boolean).join(" of ");
   $("progress").style.width = `${Math.min((100 * t_s * 1e9) / run.plan.duration_ns, 100)}%`;
 });
 on("over", ({ report = true }) => {

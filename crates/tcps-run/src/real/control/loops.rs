@@ -1,7 +1,7 @@
 use super::{attach::Attach, words::say};
-use crate::real::{
+use crate::{
     events::{asked, Steered},
-    session::{Addresses, Files, SessionLoop},
+    real::session::{Addresses, Files, SessionLoop},
 };
 use serde_json::{json, Value};
 use std::{

@@ -10,7 +10,6 @@
 
 mod scenario;
 mod taps;
-mod transits;
 
 use crate::{
     carrier::{Carrier, ForeignSpec},
@@ -20,6 +19,7 @@ use crate::{
     },
     kernel_tcp,
     os::ring::Producer,
+    recording,
 };
 use scenario::{report, ScenarioHost};
 use serde_json::Value;
@@ -31,8 +31,6 @@ use std::{
 use tcps_core::{ids::LinkId, time::Time};
 use tcps_net::ForeignCode;
 use tcps_plan::{report::Report, Isolation, Plan, RunError};
-
-const RING_ROWS: u64 = 1 << 15;
 
 /// The emulator, before nodes have told where they listen.
 pub struct Emulator<'a> {
@@ -69,7 +67,7 @@ impl<'a> Emulator<'a> {
             Isolation::Namespaces if plan.real.frames => Entrance::Beyond,
             Isolation::Namespaces => Entrance::Taps(taps::Listener::bind(taps)?),
         };
-        Ok(Self { plan, entrance, network, ring: Producer::create(ring, RING_ROWS)? })
+        Ok(Self { plan, entrance, network, ring: recording::ring(ring)? })
     }
 
     /// Builds the links of a plan between devices of this process's network namespace; `alone` is the plan of
@@ -86,7 +84,7 @@ impl<'a> Emulator<'a> {
         let place = |v: u16| plan.network.vertices.get(usize::from(v)).cloned().unwrap_or_default();
         let ends = plan.network.links.iter().flat_map(|l| [place(l.from), place(l.to)]).collect();
         let entrance = Entrance::Wires(wires, devices, leads, ends);
-        Ok(Self { plan: alone, entrance, network, ring: Producer::create(ring, RING_ROWS)? })
+        Ok(Self { plan: alone, entrance, network, ring: recording::ring(ring)? })
     }
 
     /// The gates that nodes send to; without gates, nodes send to each other.

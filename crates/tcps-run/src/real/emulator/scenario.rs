@@ -1,141 +1,82 @@
-//! The network of a scenario as the host of an engine: its events, samples of its queues, and rows of what happens in it.
+//! The network of a scenario as the host of an engine: until its end, steered line by line.
 
-use super::transits::Transits;
 use crate::{
-    carrier::Carrier,
     emu::{Between, Datagram, Ended, EngineHost, Layers, Transit},
-    network_rows,
     os::ring::Producer,
-    real::{
-        events::{asked, Events, Steered},
-        session::DRAIN_NS,
-    },
+    real::session::DRAIN_NS,
+    recording::Recording,
 };
 use serde_json::Value;
-use std::sync::{
-    atomic::{AtomicBool, Ordering},
-    mpsc::Receiver,
+use std::{
+    borrow::Cow,
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::Receiver,
+    },
 };
 use tcps_core::{
-    ids::{LinkId, NodeId},
+    ids::LinkId,
     record::{DropReason, Kind, Record},
-    time::{Time, NEVER},
+    time::Time,
 };
 use tcps_net::{Packet, Passage};
 use tcps_plan::{
-    report::{EmulatedPath, NodeSelf, RealSelf, Report},
-    Action, EventPlan, Plan,
+    report::{EmulatedPath, Report},
+    Plan,
 };
 
 /// A scenario as the host of the engine between its nodes, until its end or until it is stopped.
 pub(super) struct ScenarioHost<'a> {
-    plan: &'a Plan,
-    ring: Producer,
+    recording: Recording<'a>,
     stop: &'a AtomicBool,
     steering: Receiver<Value>,
-    events: Events,
-    probe_at: Time,
-    errors: Vec<String>,
     /// Whether the row says that the network has died.
     died: bool,
-    transits: Transits,
 }
 
 impl<'a> ScenarioHost<'a> {
     /// Of a plan, with rows in a ring.
     pub fn new(plan: &'a Plan, ring: Producer, stop: &'a AtomicBool, steering: Receiver<Value>) -> Self {
-        let probe_at = if plan.queue_probe_ns.is_some() { 0 } else { NEVER };
-        let (events, transits) = (Events::new(plan), Transits::new(plan));
-        Self { plan, ring, stop, steering, events, probe_at, errors: Vec::new(), died: false, transits }
-    }
-
-    fn apply(&mut self, number: u32, event: &EventPlan, b: &mut Between<'_>) {
-        let stopped = b.network.has_stopped();
-        let network = b.network.present();
-        match &event.action {
-            Action::Link(change) => {
-                for link in &change.links {
-                    if let Err(e) = network.change_link(b.latest, *link, change) {
-                        self.errors.push(format!("events.{}: {e}", event.name));
-                    }
-                }
-            }
-            Action::Reroute => network.reroute(b.latest),
-            Action::Traffic { traffic, running } => {
-                traffic.iter().for_each(|t| network.set_traffic(b.latest, *t, *running && !stopped));
-            }
-            Action::Flow { .. } | Action::Component { .. } | Action::Clock { .. } => {}
-        }
-        self.ring.push(&Record { index: number, ..Record::new(b.now, Kind::Event) });
-    }
-
-    /// The emulator's number comes after those of the nodes.
-    fn own_number(&self) -> NodeId {
-        NodeId(self.plan.nodes.len() as u16)
-    }
-
-    fn probe_queues(&mut self, now: Time, network: &mut Carrier) {
-        for link in network_rows::queued_links(self.plan) {
-            let found = network.queue(now, link);
-            self.ring.push(&network_rows::queue(now, link, found));
-        }
-        let period = self.plan.queue_probe_ns.unwrap_or(NEVER).max(1);
-        self.probe_at += period * ((now - self.probe_at) / period + 1);
+        Self { recording: Recording::new(Cow::Borrowed(plan), ring, 0), stop, steering, died: false }
     }
 }
 
 impl EngineHost for ScenarioHost<'_> {
     fn goes_on(&mut self, now: Time, network: &Layers) -> bool {
-        self.ring.beat();
+        self.recording.beat();
         let died = network.failure().is_some();
         if died && !std::mem::replace(&mut self.died, died) {
-            self.ring.push(&Record { node: self.own_number(), ..Record::new(now, Kind::Died) });
+            let node = self.recording.own_number();
+            self.recording.push(&Record { node, ..Record::new(now, Kind::Died) });
         }
-        !died && !self.stop.load(Ordering::Relaxed) && now < self.plan.duration_ns + DRAIN_NS
+        !died && !self.stop.load(Ordering::Relaxed) && now < self.recording.plan().duration_ns + DRAIN_NS
     }
 
     fn next(&self) -> Time {
-        self.events.next().min(self.probe_at)
+        self.recording.next()
     }
 
     fn act(&mut self, mut b: Between<'_>) -> bool {
         while let Ok(line) = self.steering.try_recv() {
-            match asked(self.plan, None, &line) {
-                Ok((number, event)) => self.events.take(b.now, Steered { number, event, noted: true }),
-                Err(e) => self.errors.push(e.to_string()),
-            }
+            self.recording.ask(b.now, &line);
         }
-        if self.next() > b.now {
-            return false;
-        }
-        let plan = self.plan;
-        while let Some(number) = self.events.due(b.now) {
-            self.apply(number as u32, &plan.events[number], &mut b);
-        }
-        while let Some(s) = self.events.steered(b.now) {
-            self.apply(s.number, &s.event, &mut b);
-        }
-        if self.probe_at <= b.now {
-            self.probe_queues(b.now, b.network.present());
-        }
-        true
+        self.recording.act(&mut b)
     }
 
     fn dropped(&mut self, at: Time, packet: &Packet, link: LinkId, reason: DropReason) {
-        let row = network_rows::dropped(at, packet, link, reason);
-        row.iter().for_each(|row| self.ring.push(row));
+        self.recording.dropped(at, packet, link, reason);
     }
 
     fn arrived(&mut self, datagram: &Datagram, transit: &Transit) {
-        self.transits.add(datagram, transit);
+        self.recording.arrived(datagram, transit);
     }
 
     fn passed(&mut self, passage: &Passage) {
-        network_rows::hop(passage).iter().for_each(|row| self.ring.push(row));
+        self.recording.passed(passage);
     }
 
     fn gap(&mut self, now: Time, late: Time) {
-        self.ring.push(&Record { value: late, node: self.own_number(), ..Record::new(now, Kind::Gap) });
+        self.recording.gap(now, late);
     }
 }
 
@@ -146,16 +87,8 @@ pub(super) fn report(
     carries: impl Fn(u16) -> bool,
 ) -> Report {
     let Ended { host, mut network, accounts, stamps, own, cpu_ns, .. } = ended;
-    let mut report = Report { errors: host.errors, ..Report::default() };
-    let (links, traffic) = network.accounts();
-    let carried = (0..).zip(links).filter(|(number, _)| carries(*number));
-    report.accounts(carried.map(|(_, link)| link).collect(), traffic);
-    let hops = network.hops();
-    // A foreign network tells nothing.
-    if !hops.is_empty() {
-        report.hops(host.plan, &hops);
-        report.legs(host.plan, &host.transits.finish());
-    }
+    let itself = host.recording.itself(own, cpu_ns);
+    let mut report = host.recording.report(&mut network, carries);
     report.errors.extend(network.failures());
     report.errors.extend(network.failure().map(str::to_owned));
     report.interrupted = network.failure().is_some();
@@ -165,20 +98,14 @@ pub(super) fn report(
         let path = format!("{} -> {}", name(from), name(to));
         report.emulator.push(EmulatedPath { path, stamps, told: account.told(true) });
     }
-    report.nodes.push(NodeSelf {
-        name: "emulator".into(),
-        cores: 1,
-        busy_s: cpu_ns as f64 / 1e9,
-        real: Some(RealSelf { ring_overflows: host.ring.lost(), ..own }),
-        ..NodeSelf::default()
-    });
+    report.nodes.push(itself);
     report
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{assets::Disk, emu::Accounts, os::ring::Consumer};
+    use crate::{assets::Disk, carrier::Carrier, emu::Accounts, os::ring::Consumer};
     use serde_json::json;
     use std::sync::mpsc::channel;
     use tcps_core::record::RECORD_BYTES;
@@ -207,7 +134,7 @@ mod tests {
         std::fs::remove_file(&place).unwrap();
         let rows =
             bytes.chunks_exact(RECORD_BYTES).map(|b| Record::from_bytes(b.try_into().unwrap()).unwrap());
-        (host.errors, rows.collect())
+        (host.recording.errors, rows.collect())
     }
 
     fn change(link: u16) -> Value {

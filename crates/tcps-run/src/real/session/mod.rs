@@ -7,18 +7,16 @@ mod opened;
 
 pub use opened::Addresses;
 
-use super::{
+use super::{line::Lines, stream::Stream, worker::Crew};
+use crate::{
     events::{Events, Steered},
-    line::Lines,
-    stream::Stream,
-    worker::Crew,
-};
-use crate::os::{
-    capture::Capture,
-    clock::thread_cpu_ns,
-    ring::Producer,
-    socket::{Socket, MAX_DATAGRAM},
-    wait::{privileges, Detach, Waiter},
+    os::{
+        capture::Capture,
+        clock::thread_cpu_ns,
+        ring::Producer,
+        socket::{Socket, MAX_DATAGRAM},
+        wait::{privileges, Detach, Waiter},
+    },
 };
 use account::Account;
 use host::RealHost;

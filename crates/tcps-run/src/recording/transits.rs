@@ -80,7 +80,7 @@ mod tests {
         let spent = Spent { queued_ns: 3, serial_ns: 4, again_ns: 0 };
         let mut add = |carries: Carries, left: i64| {
             let datagram = Datagram { from: 0, to: 1, carries, ..Datagram::default() };
-            transits.add(&datagram, &Transit { entered: 10, left, spent });
+            transits.add(&datagram, &Transit { entered: 10, left, sent: None, spent });
         };
         add(Carries::Channel(ChannelId(0), NodeId(0), [true, false]), 22);
         add(Carries::Channel(ChannelId(0), NodeId(0), [false, false]), 20);

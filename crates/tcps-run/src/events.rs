@@ -22,7 +22,7 @@ pub struct Steered {
 }
 
 /// Events that concern nodes, in order.
-pub(super) struct Events {
+pub(crate) struct Events {
     order: Vec<usize>,
     times: Vec<Time>,
     steered: Vec<Steered>,

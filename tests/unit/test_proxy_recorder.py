@@ -1,0 +1,177 @@
+"""The record of an emulated network: its scenario, its events, and the profile that is saved with them."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tcpsbed import proxy, results, scenarios
+from tcpsbed.cli.app import app
+from tcpsbed.errors import ConfigError
+from tcpsbed.proxy import saved
+from tcpsbed.proxy.recorded import Recorder, recording
+
+MINE = """
+[links.path]
+rate = "2 Mbit/s"
+delay = "15 ms"
+backward = { rate = "16 Mbit/s" }
+
+[traffic.neighbour]
+on = "path"
+rate = "400 kbit/s"
+"""
+
+
+class Stand:
+    """In place of an emulated network at work."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def start_ns(self) -> int:
+        return 0
+
+    def event(self, line: dict[str, Any], network: dict[str, Any]) -> None:
+        self.asked.append((line, network))
+
+    def change(self, profile: proxy.Profile, event: int | None = None) -> None:
+        self.asked.append((event, profile.network))
+
+
+@contextmanager
+def recorder(folder: Path, text: str = MINE, doors: tuple[str, ...] = ("7000/udp",)):
+    (folder / "mine.toml").write_text(text)
+    named = [(name, name.split("/")[1]) for name in doors]
+    with (
+        results.writing(folder / "out", "run") as place,
+        recording(place, proxy.load(folder / "mine.toml"), named, "proxy") as found,
+    ):
+        yield found
+
+
+def steer(found: Recorder, **event: Any) -> dict[str, Any]:
+    """Asks for an event as a page does; the answer that the page gets."""
+    stand = Stand()
+    events = found.steering.event(**event)
+    for one in found.steering.take(5):
+        found._steer(stand, one)
+    (line, network), *_ = stand.asked
+    assert line["number"] == len(found.plan["events"]) - 1
+    assert network == found.network
+    return {"k": "asked", "actions": [one["action"] for one in events]}
+
+
+def test_each_door_is_two_flows_between_the_sides_those_of_udp_first(tmp_path: Path) -> None:
+    with recorder(tmp_path, doors=("0/udp", "0/udp", "80/tcp")) as found:
+        flows = [(flow["name"], flow["path"][0]["component"]) for flow in found.plan["flows"]]
+        assert flows == [
+            ("0/udp (1) to far", 0),
+            ("0/udp (1) to near", 1),
+            ("0/udp (2) to far", 0),
+            ("0/udp (2) to near", 1),
+            ("80/tcp to far", 0),
+            ("80/tcp to near", 1),
+        ]
+        assert found.plan["network"]["vertices"][:2] == ["near", "far"]
+        assert scenarios.load(found.folder / "scenario.toml").measure.records == "packets"
+
+
+def test_a_slider_changes_one_direction_and_the_saved_profile_has_it(tmp_path: Path) -> None:
+    with recorder(tmp_path) as found:
+        scenario = (found.folder / "scenario.toml").read_text()
+        told = [
+            steer(found, link="path.forward", delay="40 ms", by="viewer 2"),
+            steer(found, link="path", loss="3 %"),
+            steer(found, traffic="neighbour", running=False),
+            steer(found, link="path.backward", up=False),
+        ]
+        network = found.plan["network"]
+        assert found.steering.by == {"link path.forward delay 40 ms (viewer 2)": "viewer 2"}
+    text = saved.profile(scenario, told, network)
+    assert text.startswith("# path.backward was cut, which a profile cannot say.\n") and "base" not in text
+    file = tmp_path / "again.toml"
+    file.write_text(text)
+    (there, back), traffic = proxy.load(file).directions(), proxy.load(file).network["traffic"]
+    assert (there["delay_ms"], back["delay_ms"], traffic) == (40, 15, [])
+    assert [way["loss"] for way in (there, back)] == pytest.approx([0.03, 0.03])
+    assert [way["rate_bps"] for way in (there, back)] == [2e6, 16e6]
+
+
+def test_a_profile_that_is_saved_after_its_file_changed_is_the_new_one(tmp_path: Path) -> None:
+    with recorder(tmp_path) as found:
+        begun = (found.folder / "scenario.toml").read_text()
+        told = [steer(found, link="path", delay="40 ms")]
+        (tmp_path / "mine.toml").write_text(MINE.replace("15 ms", "7 ms").replace("2 Mbit/s", "3 Mbit/s"))
+        stand = Stand()
+        happened = found.change(stand, proxy.load(tmp_path / "mine.toml"))
+        assert stand.asked[0][0] == 1, "the number of the event"
+        told += [{"k": "profile", "text": scenarios.dump(found.scenario)}, {"k": "asked"} | happened]
+        names = {event["name"] for event in found.plan["events"][1:]}
+        assert names == {"profile mine read again"} and found.network["links"][0]["delay_ns"] == 7_000_000
+        table = tomllib.loads(saved.profile(begun, told, found.plan["network"]))["links"]["path"]
+    assert table["delay"] == "7 ms" or table["forward"]["delay"] == "7 ms"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [(MINE.replace("links.path", "links.line").replace('"path"', '"line"'), "line.forward"), ("", "path.")],
+)
+def test_a_profile_with_other_links_is_not_taken_while_it_is_recorded(
+    tmp_path: Path, text: str, named: str
+) -> None:
+    with recorder(tmp_path) as found:
+        (tmp_path / "mine.toml").write_text(text)
+        stand = Stand()
+        with pytest.raises(ConfigError, match="the same names in the same order") as refused:
+            found.change(stand, proxy.load(tmp_path / "mine.toml"))
+        assert named in str(refused.value) and not stand.asked and not found.plan["events"]
+
+
+@pytest.mark.parametrize("event", [{"flow": "x", "running": False}, {"component": "near", "alive": False}])
+def test_the_users_own_programs_are_not_stopped(tmp_path: Path, event: dict[str, Any]) -> None:
+    with recorder(tmp_path) as found, pytest.raises(ConfigError, match="your own programs are at the ends"):
+        found.steering.event(**event)
+
+
+def invoked(*words: str) -> Any:
+    return CliRunner().invoke(app, ["proxy", "--delay", "1 ms", *words, "--duration", "0.1 s"])
+
+
+def test_without_out_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert invoked("0=127.0.0.1:9").exit_code == 3
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_record_through_which_nothing_passed_is_whole_and_says_so(tmp_path: Path) -> None:
+    done = invoked("0=127.0.0.1:9", "--out", str(tmp_path / "out"))
+    assert done.exit_code == 3 and done.stdout.endswith(f"report: {tmp_path / 'out' / 'report.html'}\n")
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert "no packet arrived, so this run proves nothing" in summary["disturbances"]
+    assert summary["world"] == "proxy" and summary["duration_s"] < 60
+
+
+def test_a_folder_of_somebody_elses_is_refused_before_a_port_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    done = invoked("192.0.2.1:0=127.0.0.1:9", "--out", str(tmp_path))
+    assert done.exit_code == 2 and "holds thesis.tex" in done.stderr, done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_port_that_cannot_be_opened_leaves_no_folder(tmp_path: Path) -> None:
+    done = invoked("192.0.2.1:0=127.0.0.1:9", "--out", str(tmp_path / "out"))
+    assert done.exit_code == 2 and "192.0.2.1:0" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("option", [["--port", "8700"], ["--no-browser"]])
+def test_what_is_said_of_a_page_needs_one(option: list[str]) -> None:
+    done = invoked("0=127.0.0.1:9", *option)
+    assert done.exit_code == 2 and "with --studio" in done.stderr

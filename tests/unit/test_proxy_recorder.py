@@ -88,7 +88,8 @@ def test_a_slider_changes_one_direction_and_the_saved_profile_has_it(tmp_path: P
         scenario = (found.folder / "scenario.toml").read_text()
         told = [
             steer(found, link="path.forward", delay="40 ms", by="viewer 2"),
-            steer(found, link="path", loss="3 %"),
+            steer(found, link="path", loss="3 %", queue="9 packets"),
+            steer(found, link="path.forward", jitter={"kind": "exponential", "mean": "2 ms"}),
             steer(found, traffic="neighbour", running=False),
             steer(found, link="path.backward", up=False),
         ]
@@ -102,6 +103,7 @@ def test_a_slider_changes_one_direction_and_the_saved_profile_has_it(tmp_path: P
     assert (there["delay_ms"], back["delay_ms"], traffic) == (40, 15, [])
     assert [way["loss"] for way in (there, back)] == pytest.approx([0.03, 0.03])
     assert [way["rate_bps"] for way in (there, back)] == [2e6, 16e6]
+    assert [way["queue"] for way in (there, back)] == ["9 packets", "9 packets"] and there["jitter_ms"] == 2
 
 
 def test_a_profile_that_is_saved_after_its_file_changed_is_the_new_one(tmp_path: Path) -> None:

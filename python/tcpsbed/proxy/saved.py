@@ -12,12 +12,15 @@ from tcpsbed.scenarios.dump import dump_document
 from tcpsbed.scenarios.model.scenario import texts
 
 _WAYS = ("forward", "backward")
-_KEYS: dict[str, tuple[str, Callable[[float], str]]] = {
-    "rate": ("rate_bps", lambda bps: f"{bps:.0f} bit/s"),
-    "delay": ("delay_ns", lambda ns: f"{ns / 1e6:.12g} ms"),
+_KEYS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "rate_bps": ("rate", lambda bps: f"{bps:.0f} bit/s"),
+    "delay_ns": ("delay", lambda ns: f"{ns / 1e6:.12g} ms"),
     "loss": ("loss", lambda share: f"{100 * share:.6g} %"),
+    "jitter": ("jitter", lambda jitter: _spans(jitter["delay"]) | {"reorder": jitter["reorder"]}),
+    "limit_bytes": ("queue", lambda limit: f"{limit} B"),
+    "limit_packets": ("queue", lambda limit: f"{limit} packets"),
 }
-"""Keys of a link that an event sets, with those of its action and how they are written."""
+"""Keys of an event's action, each with the key of a link that it sets and how that is written."""
 
 
 def profile(scenario: str, told: Iterable[Mapping[str, Any]], network: Mapping[str, Any]) -> str:
@@ -65,15 +68,25 @@ def _part(scenario: str) -> dict[str, Any]:
 
 def _set(document: dict[str, Any], names: list[str], action: Mapping[str, Any]) -> None:
     """Gives links what an event gave them; both directions of one have it in common."""
-    given = {name: write(action[key]) for name, (key, write) in _KEYS.items() if action.get(key) is not None}
+    given = {name: write(action[key]) for key, (name, write) in _KEYS.items() if action.get(key) is not None}
     links = document.setdefault("links", {})
     for base, ways in _by_link(names).items():
         link = links.setdefault(base, {})
         table = link.setdefault(ways[0], {}) if len(ways) == 1 and ways[0] else link
+        if "queue" in given and isinstance(table.get("queue"), dict):
+            table["queue"] |= {"limit": given.pop("queue")}
         table.update(given)
         for way in ways if table is link else ():
             for key in given:
                 link.get(way, {}).pop(key, None)
+
+
+def _spans(model: Mapping[str, Any]) -> dict[str, Any]:
+    """A delay model as a scenario has it."""
+    return {
+        key.removesuffix("_ns"): f"{value:.0f} ns" if key.endswith("_ns") else value
+        for key, value in model.items()
+    }
 
 
 def _by_link(names: list[str]) -> dict[str, list[str]]:

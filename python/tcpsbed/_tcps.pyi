@@ -183,7 +183,7 @@ class Ledger:
 def step_response(
     c: float, t0_ms: float, moments_ms: Sequence[float], values: Sequence[float]
 ) -> list[float]:
-    """Of a step to `1/c` at `t0_ms`: rise time in ms, overshoot and undershoot in percent, settling time, error in percent."""
+    """Of a step to `1/c` at `t0_ms`: rise time in ms, overshoot and undershoot in percent, settling time in ms, error."""
 
 def step_phase(seed: int, run: int, period_ns: int, name: str = "") -> int:
     """Phase of the far side's ticks behind the controller's, in a run of the step experiment; without a name as in

@@ -104,7 +104,10 @@ def test_one_in_c(world: str, scenario: Any, tmp_path: Path) -> None:
         return
     assert lost(hundredth) == pytest.approx(15, abs=1)
     (error,) = tcpsbed.run(scenario('"./libown.so:bad"'), out=None).summary["errors"]
-    assert "libown.so:bad of links.l.forward: returned -3; allowed: TCPS_EMIT (the packet passes), TCPS_NOTHING (it is lost)" in error
+    assert (
+        "libown.so:bad of links.l.forward: returned -3; allowed: TCPS_EMIT (the packet passes), TCPS_NOTHING (it is lost)"
+        in error
+    )
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,9 @@ def refusal(written: list[str]) -> str:
 @pytest.mark.parametrize("written", CIRCLES, ids=" ".join)
 def test_a_circle_is_refused(written):
     said = refusal(written)
-    assert re.search(r"PORT=TARGET: found 700.*leads back to itself.*allowed: the port of a server", said), said
+    assert re.search(r"PORT=TARGET: found 700.*leads back to itself.*allowed: the port of a server", said), (
+        said
+    )
 
 
 @pytest.mark.parametrize("written", WAYS, ids=" ".join)

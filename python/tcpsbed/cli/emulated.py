@@ -16,7 +16,7 @@ import typer
 from tcpsbed import results, scenarios
 from tcpsbed.cli import complete
 from tcpsbed.cli.colour import tables
-from tcpsbed.cli.page import Page, stay
+from tcpsbed.cli.page import Page
 from tcpsbed.cli.progress import LINE_S
 from tcpsbed.errors import ConfigError, TcpsbedError
 
@@ -254,7 +254,7 @@ def kept(
         if record.feed is not None and page is not None:
             record.feed.over(record.place.shown)
             if page.stays:
-                stay(record.feed)
+                page.stay(record.feed)
 
 
 class Session:

@@ -79,7 +79,15 @@ class Page:
         shows: dict[str, Any] = {"tour": self.tour} if self.tour else {}
         if self.operator:
             shows["operator"] = _seen(steering.scenario)
-        feed = Feed(place.path, place.shown, steering=steering, port=self.port, saves=saves, sinks=self.sinks, shows=shows)
+        feed = Feed(
+            place.path,
+            place.shown,
+            steering=steering,
+            port=self.port,
+            saves=saves,
+            sinks=self.sinks,
+            shows=shows,
+        )
         self.announce(feed.address, aside=aside)
         for opened in feed.sinks:
             print(opened, file=sys.stderr if aside else sys.stdout, flush=True)

@@ -30,7 +30,9 @@ def check(doors: Sequence[Door]) -> None:
     """Raises `ConfigError` or `WorldError` if these ports cannot be, as far as that is known without opening them."""
     needs_linux("the proxy")
     if not doors:
-        raise ConfigError("found no port", key="PORT=TARGET", allowed="one or more, such as 7000=127.0.0.1:7100/udp")
+        raise ConfigError(
+            "found no port", key="PORT=TARGET", allowed="one or more, such as 7000=127.0.0.1:7100/udp"
+        )
     once(doors, "PORT=TARGET")
     circles.refuse(doors)
 

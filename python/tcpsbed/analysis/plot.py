@@ -124,8 +124,9 @@ def course(series: Mapping[str, Any], section: str, name: str, metric: str) -> C
     curve = series[section][name]
     middle, most = CURVES.get(metric, (metric, metric))
     upper = curve.get(most) or curve[middle]
-    bridge_s = curve.get("bridge_s", 1.5 * series["bin_s"])
-    t_s, (line, high) = _bridged(series["t_s"], (curve[middle], upper), bridge_s)
+    times = series["t_s"]
+    bridge_s = curve.get("bridge_s", 1.5 * (times[1] - times[0]) if len(times) > 1 else 0.0)
+    t_s, (line, high) = _bridged(times, (curve[middle], upper), bridge_s)
     return Course(t_s, line, high if most == middle else line, high)
 
 

@@ -52,11 +52,15 @@ class Origin:
     @property
     def lines(self) -> list[str]:
         """As lines of a comment."""
-        return [line for line in (self.title, self.command, *self.facts, _maker()) if line]
+        return [line for line in (self.title, self.command, *self.facts, _version()) if line]
 
 
 def _maker() -> str:
-    return f"tcpsbed {_tcps.version()}, matplotlib {matplotlib().__version__}"
+    return f"{_version()}, matplotlib {matplotlib().__version__}"
+
+
+def _version() -> str:
+    return f"tcpsbed {_tcps.version()}"
 
 
 def _present(told: dict[str, str]) -> dict[str, str]:
@@ -101,7 +105,9 @@ def _of(figure: Any) -> Origin:
     return Origin(next(filter(None, titles), ""))
 
 
-SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}"} | {one: f"\\{one}" for one in "_&#{}"}
+SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "→": r"$\rightarrow$"} | {
+    one: f"\\{one}" for one in "_&#{}"
+}
 """Letters that TeX takes for something else; matplotlib escapes the percent sign and the circumflex itself."""
 
 

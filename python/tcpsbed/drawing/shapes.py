@@ -105,12 +105,9 @@ def boxes(axes: Any, found: Mapping[str, Summary], *, style: Style = PAGE) -> No
     ]  # fmt: skip
     drawn = axes.bxp(stats, showfliers=False, patch_artist=True, widths=0.5)
     for number, box in enumerate(drawn["boxes"]):
-        box.set(facecolor=style.color(number), alpha=0.35)
-    for part in ("boxes", "whiskers", "caps", "medians"):
-        for line in drawn[part]:
-            line.set(color=style.ink, linewidth=style.line_pt) if part != "boxes" else line.set(
-                edgecolor=style.ink, linewidth=style.line_pt
-            )
+        box.set(facecolor=(style.color(number), 0.35), edgecolor=style.ink, linewidth=style.line_pt)
+    for line in (*drawn["whiskers"], *drawn["caps"], *drawn["medians"]):
+        line.set(color=style.ink, linewidth=style.line_pt)
     names_below(axes, list(found), first=1)
 
 
@@ -147,13 +144,16 @@ def heat(
 ) -> None:
     """A cell for every pair of names with its number in it, and a scale."""
     known = [_gaps(row) for row in table]
-    drawn = axes.imshow(known, cmap=style.heat, aspect="auto", origin="lower")
+    places = range(len(columns)), range(len(rows))
+    drawn = axes.pcolormesh(*places, known, cmap=style.heat, shading="nearest", edgecolors=style.paper)
     axes.grid(visible=False)
     names_below(axes, list(columns))
     axes.set_yticks(range(len(rows)), rows)
     axes.spines[:].set_visible(False)
     bar = axes.figure.colorbar(drawn, ax=axes, label=label)
     bar.outline.set_visible(False)
+    # A raster image would be a file of its own beside a PGF.
+    bar.solids.set(rasterized=False, edgecolor="face")
     for y, row in enumerate(known):
         for x, value in enumerate(row):
             if not math.isnan(value):
@@ -180,7 +180,8 @@ def waterfall(
     start = 0.0
     for row, (_, what, length) in enumerate(bars):
         start = start if what else 0.0
-        axes.barh(row, length, left=start, color=colors[what], height=0.7)
+        label = what if what not in [what for _, what, _ in bars[:row]] else ""
+        axes.barh(row, length, left=start, color=colors[what], height=0.7, label=label)
         start += length
         if row + 1 < len(bars):
             axes.vlines(start, row - 0.35, row + 1.35, color=style.soft, linewidth=0.5 * style.line_pt)
@@ -214,6 +215,7 @@ def stacked(
 def names_below(axes: Any, names: Sequence[str], first: int = 0) -> None:
     """Names at the ticks of the x axis; slanted where they are long."""
     axes.set_xticks(range(first, first + len(names)), names)
+    axes.set_xlim(first - 0.5, first + len(names) - 0.5)
     axes.grid(visible=False, axis="x")
     room = axes.figure.get_figwidth() * 72 / max(len(names), 1)
     letters = max((len(name) for name in names), default=0)

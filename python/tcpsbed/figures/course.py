@@ -16,6 +16,7 @@ from tcpsbed.figures.material import Material
 from tcpsbed.figures.picture import Cell, Picture
 from tcpsbed.figures.quantities import Quantity, axis, scale
 from tcpsbed.nearest import close_match
+from tcpsbed.views.numbers import finite
 
 BY = ("place", "cause")
 SMALLEST = 1e-3
@@ -124,6 +125,6 @@ def _parts(material: Material, flow: str, way: str) -> tuple[dict[str, dict[Any,
     varied = [one for one in material.factors if len(one.values) > 1] or list(material.factors)[:1]
     found: dict[str, dict[Any, Interval]] = {}
     for part in known:
-        groups = material.groups(varied, lambda summary, part=part: times(summary).get(part, 0.0))  # type: ignore[misc]
+        groups = material.groups(varied, lambda summary, part=part: finite(times(summary).get(part, 0.0)))  # type: ignore[misc]
         found[part], _ = means_of(groups, varied, part)
     return found, []

@@ -26,7 +26,8 @@ def lines(material: Material, y: Sequence[Quantity], x: str | None, by: Sequence
     over, others = _axes(material, x, by)
     if len(over.values) < 2:
         single = f"found one value of {over.key}, {over.values[0]}; lines need two or more"
-        remedy = f"{_others(material, over)}two runs or more, or --kind cdf, box or waterfall"
+        more = "a sweep over two values or more" if material.swept else "two runs or more"
+        remedy = f"{_others(material, over)}{more}, or --kind {'box' if material.swept else 'cdf, box'} or waterfall"
         raise DataError(single, key="--x", allowed=remedy)
     known, order = numbers(over.values), _ordered(over)
     places: list[float] = sorted(known[0]) if known else list(map(float, range(len(order))))

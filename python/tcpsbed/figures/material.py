@@ -14,7 +14,7 @@ from tcpsbed.campaign.grid import Axis
 from tcpsbed.campaign.results import Group
 from tcpsbed.campaign.survey import summary_in
 from tcpsbed.errors import DataError, counted
-from tcpsbed.nearest import close_match
+from tcpsbed.nearest import close_match, meant
 from tcpsbed.scenarios import units
 from tcpsbed.views.folder import RunFolder, open_folder
 
@@ -23,7 +23,7 @@ Number = Callable[[Mapping[str, Any]], float | None]
 RUN = "run"
 """The factor of run folders: which of them."""
 SWEEP = "sweep"
-"""The same of several sweeps."""
+"""The same of sweeps that are not parts of one."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,9 @@ class Material:
         found = [one for one in self.factors if one.key == name]
         found = found or [one for one in self.factors if one.key.endswith(f".{name}")]
         if len(found) != 1:
-            what = ", which is not a factor of the sweep" if self.swept else ", and runs have one factor"
-            raise DataError(f'found "{name}"{what}', key=option, allowed=close_match(name, known))
+            ends = [".".join(key.split(".")[-1 - name.count(".") :]) for key in known]
+            what = f'found "{name}", which is not a factor{meant(name, ends)}'
+            raise DataError(what, key=option, allowed=", ".join(known))
         return found[0]
 
     def groups(self, by: Sequence[Axis], number: Number) -> dict[tuple[str, ...], Group]:
@@ -199,6 +200,7 @@ def _sweeps(folders: Sequence[Path]) -> Material:
         raise DataError(
             "found sweeps over different factors", key="plot", allowed="sweeps with the same --over"
         )
+    together = _together([sweep for _, sweep in found])
     notes, runs = [], []
     for folder, (cells, sweep) in zip(folders, found, strict=True):
         if not cells:
@@ -210,10 +212,21 @@ def _sweeps(folders: Sequence[Path]) -> Material:
             notes.append(f"{folder}: {len(cells)} of {counted(all_, 'cell')} have a result")
         if amiss := sum(bool(one.summary.get("disturbances")) for one in cells):
             notes.append(f"{folder}: {counted(amiss, 'run')} disturbed")
-        several = (str(folder),) if len(folders) > 1 else ()
+        several = () if together else (str(folder),)
         runs += [replace(one, values=(*one.values, *several)) for one in cells]
-    more = (Axis(SWEEP, tuple(map(str, folders))),) if len(folders) > 1 else ()
+    more = () if together else (Axis(SWEEP, tuple(map(str, folders))),)
     return Material((*axes, *more), tuple(runs), True, tuple(notes))
+
+
+def _together(sweeps_: Sequence[sweeps.Filling]) -> bool:
+    """Whether sweeps are parts of one: they differ only in their seeds, and share none."""
+    surveys = [one.survey for one in sweeps_]
+    kinds = {
+        (one.file.name, one.world, tuple(text for text in one.settings if not text.startswith("seed=")))
+        for one in surveys
+    }
+    seeds = [seed for one in surveys for seed in one.seeds]
+    return len(kinds) == 1 and len(set(seeds)) == len(seeds)
 
 
 def _settled(cells: Sequence[One], sweep: sweeps.Filling) -> bool:
@@ -247,9 +260,8 @@ def numbers(values: Sequence[str]) -> tuple[list[float], str] | None:
     plain = [value.strip().strip("\"'") for value in values]
     if found := Axis("", tuple(plain)).numbers():
         return found
-    kinds = {units.dimension_of(value) for value in plain}
-    kind = kinds.pop()
-    if kinds or kind is None:
+    kind, *others = map(units.dimension_of, plain)
+    if kind is None or any(other is not kind for other in others):
         return None
     base = [units.read(value, kind, signed=True) for value in plain]
     unit = plain[base.index(max(base))].lstrip("+-.0123456789eE ")

@@ -70,10 +70,11 @@ def quantity(path: str, summary: Row, key: str = "--y") -> Quantity:
         If there is none; names the nearest.
     """
     for section, name, parts, row in _named(summary):
-        for above in ((name,) if section.key == FLOWS else ()) + (_joined(section.key, name),):
-            if not above or not path.startswith(f"{above}."):
+        above = _above(section, name)
+        for before in (name, above) if section.key == FLOWS else (above,):
+            if before and not path.startswith(f"{before}."):
                 continue
-            found = _field(parts, path.removeprefix(f"{above}."), row)
+            found = _field(parts, path.removeprefix(f"{before}."), row)
             if found is not None:
                 unit = str(row.get("unit") or "") if section.key == "metrics" else found.metric.unit
                 return Quantity(path, section.key, name, found, "count" if found.statistic == "n" else unit)
@@ -104,17 +105,22 @@ def _spread(metric: Metric) -> bool:
 def _named(summary: Row) -> Iterator[tuple[Metric, str, Sequence[Metric], Row]]:
     """Sections of a summary with the names in them: what is named, its metrics and its row."""
     for section in metrics.SUMMARY:
-        parts = section.parts if section.each else (section,)
         for name, row in _rows(section, summary):
-            yield section, name, parts, row
+            yield section, name, section.parts or (section,), row
+
+
+def _above(section: Metric, name: str) -> str:
+    """What comes before a metric in its path."""
+    return _joined(section.key * bool(section.parts), name)
 
 
 def _rows(section: Metric, summary: Row) -> Iterator[tuple[str, Row]]:
+    """The rows of a section by name; of one number, what that is in."""
     found = summary.get(section.key)
     if found is None:
         return
     if not section.each:
-        yield "", summary
+        yield "", found if section.parts else summary
     elif isinstance(found, Mapping):
         for name, one in found.items():
             if isinstance(one, Mapping):
@@ -143,11 +149,10 @@ def _joined(*parts: str) -> str:
 def _known(summary: Row) -> Iterator[str]:
     """Paths of all numbers in a summary; those of flows without the name of their section, too."""
     for section, name, parts, row in _named(summary):
-        for one in fields(parts):
-            if _field(parts, ".".join((*one.path, *filter(None, [one.statistic]))), row) is None:
-                continue
-            inner = _joined(name, *one.path, one.statistic)
-            yield inner if section.key == FLOWS else _joined(section.key * bool(section.each), inner)
+        inner = {_joined(*one.path, last): None for one in fields(parts) for last in ("", one.statistic)}
+        for path in inner:
+            if _field(parts, path, row) is not None:
+                yield _joined(name if section.key == FLOWS else _above(section, name), path)
 
 
 def scale(unit: str, values: Sequence[float | None]) -> tuple[float, str]:

@@ -14,6 +14,7 @@ from tcpsbed.figures.lines import at_most, means_of, names_of, one_unit, titled
 from tcpsbed.figures.material import Material
 from tcpsbed.figures.picture import Cell, Picture
 from tcpsbed.figures.quantities import FLOWS, Quantity, axis, scale
+from tcpsbed.views.numbers import finite
 
 Curve = tuple[list[float], list[float]]
 SHARES = (0.5, 0.9, 0.95, 0.99, 0.999)
@@ -93,7 +94,7 @@ def curves(material: Material, y: Sequence[Quantity]) -> dict[str, Curve]:
                 above = one.path.removesuffix(f".{one.field.statistic}")
                 allowed = f"{above if values else f'{one.name}.delay_ms'}, the whole distribution"
                 raise DataError(f"found {one.path}, one number of each run", key="--y", allowed=allowed)
-            if not values:
+            if not values or all(finite(value) is None for value in values):
                 has = [
                     f"{flow}.{key}"
                     for flow, of in folder.series.get("cdf", {}).items()
@@ -116,7 +117,8 @@ def _samples(summary: Mapping[str, Any], one: Quantity) -> int:
 def _known(values: Sequence[float], shares: Sequence[float], samples: int) -> Curve:
     """A curve up to what so many samples can say, and its largest value."""
     most = 1 - 1 / samples if samples else 1.0
-    pairs = [(v, p) for v, p in zip(values, shares, strict=True) if v is not None and (p <= most or p >= 1)]
+    known = ((finite(v), p) for v, p in zip(values, shares, strict=True) if p <= most or p >= 1)
+    pairs = [(v, p) for v, p in known if v is not None]
     return [v for v, _ in pairs], [p for _, p in pairs]
 
 

@@ -55,7 +55,7 @@ class Style:
     @property
     def settings(self) -> dict[str, Any]:
         """What matplotlib calls it."""
-        thin = max(0.5, 0.5 * self.line_pt)
+        thin, near = max(0.5, 0.5 * self.line_pt), 0.4 * self.letters_pt
         return {
             "axes.axisbelow": True,
             "axes.edgecolor": self.soft,
@@ -73,10 +73,12 @@ class Style:
             "font.family": self.family,
             "font.size": self.letters_pt,
             "axes.titlesize": self.letters_pt,
+            "axes.labelpad": near,
             "axes.labelsize": self.letters_pt,
             "xtick.labelsize": 0.9 * self.letters_pt,
             "ytick.labelsize": 0.9 * self.letters_pt,
             "legend.fontsize": 0.9 * self.letters_pt,
+            "legend.borderpad": 0.2,
             "legend.frameon": False,
             "legend.handlelength": 2.2,
             "grid.color": self.rule,
@@ -90,6 +92,7 @@ class Style:
             "ytick.color": self.soft,
             "xtick.labelcolor": self.ink,
             "ytick.labelcolor": self.ink,
+            **{f"{letter}tick.major.{what}": near for letter in "xy" for what in ("pad", "size")},
             "xtick.major.width": thin,
             "ytick.major.width": thin,
         }

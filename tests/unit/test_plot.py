@@ -177,6 +177,7 @@ def test_a_file_that_is_not_ours_stays(here: Path) -> None:
         (["s", "--kind", "time", "--out", "f.pdf"], "whose cells keep no curves over time; allowed: "),
         (["s", "--x", "l1.rat", "--out", "f.pdf"], "(did you mean l1.rate?); allowed: links.l1.rate"),
         (["s", "--where", "rate=7", "--out", "f.pdf"], "--where: found \"7\"; allowed: 500 kbit/s"),
+        (["s", "--y", "haptic.reordered", "--log", "y", "--out", "f.pdf"], "found 0 or less on the y axis"),
         (["s", "--y", "haptic.delay_ms", "--out", "f.pdf"], "such as haptic.delay_ms.p99"),
     ],
 )  # fmt: skip

@@ -218,11 +218,31 @@ def names_below(axes: Any, names: Sequence[str], first: int = 0) -> None:
     axes.set_xlim(first - 0.5, first + len(names) - 0.5)
     axes.grid(visible=False, axis="x")
     room = axes.figure.get_figwidth() * 72 / max(len(names), 1)
-    letters = max((len(name) for name in names), default=0)
+    letters = max((len(line) for name in names for line in name.split("\n")), default=0)
     if letters * matplotlib().rcParams["font.size"] * 0.5 > room:
         axes.tick_params(axis="x", labelrotation=30)
         for label in axes.get_xticklabels():
             label.set(ha="right", rotation_mode="anchor")
+
+
+def logarithmic(axes: Any, letter: str) -> None:
+    """Makes the axis `x` or `y` logarithmic, with plain numbers at its ticks.
+
+    Raises
+    ------
+    ValueError
+        If a line has a value of 0 or below there.
+    """
+    for line in axes.lines:
+        if any(value <= 0 for value in getattr(line, f"get_{letter}data")()):
+            raise ValueError(letter)
+    getattr(axes, f"set_{letter}scale")("log")
+    axis, ticker = getattr(axes, f"{letter}axis"), matplotlib("ticker")
+    low, high = getattr(axes, f"get_{letter}lim")()
+    if low < high < 1000 * low:
+        axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _gaps(values: Iterable[float | None]) -> list[float]:

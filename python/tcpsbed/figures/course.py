@@ -73,7 +73,7 @@ def waterfall(material: Material, flows: Sequence[str], by: Sequence[str]) -> Pi
         allowed = "--by cause, or one run: --where KEY=VALUE"
         raise DataError("found several runs, whose places are not stacked", key="--by", allowed=allowed)
     found, notes = _parts(material, flow, way)
-    names = ["\n".join(map(material.called, key)) for key in next(iter(found.values()))]
+    names = [", ".join(map(material.called, key)) for key in next(iter(found.values()))]
     label, title = "time since sent (ms)", f"Where the time of {flow} goes"
     if varied:
         rows = {part: [mean.mean for mean in of.values()] for part, of in found.items()}
@@ -86,7 +86,7 @@ def waterfall(material: Material, flows: Sequence[str], by: Sequence[str]) -> Pi
         head = ("", *(axis(part, "ms") for part in rows))
         cells = [[found[part][key] for part in rows] for key in next(iter(found.values()))]
         table: tuple[tuple[Cell, ...], ...] = tuple(
-            (name.replace("\n", ", "), *of) for name, of in zip(names, cells, strict=True)
+            (name, *of) for name, of in zip(names, cells, strict=True)
         )
         return Picture(title, axis(f"{flow} delay", "ms"), "", draw, head, table, "", tuple(notes))
     means = {part: next(iter(of.values())) for part, of in found.items()}

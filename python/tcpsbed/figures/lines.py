@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -87,22 +88,31 @@ def heat(material: Material, y: Sequence[Quantity], x: str | None, by: Sequence[
         )  # fmt: skip
     [up], one = varied, y[0]
     means, notes = _means(material, (over, up), one)
-    columns, rows = (_ordered(factor) for factor in (over, up))
+    (columns, across, x_label), (rows, upward, y_label) = (_ticks(material, factor) for factor in (over, up))
     factor, unit = scale(one.unit, [mean.mean for mean in means.values() if mean])
     table = [[_scaled(means.get((column, row)), factor) for column in columns] for row in rows]
-    across, upward = (list(map(material.called, values)) for values in (columns, rows))
     title = axis(material.names.get(one.path, one.title), unit)
-    shown = [[f"{cell.mean:.3g}" if cell else "" for cell in line] for line in table]
+    largest = max(abs(cell.mean) for line in table for cell in line if cell)
+    digits = max(0, 2 - math.floor(math.log10(largest))) if largest else 0
+    shown = [[f"{cell.mean:.{digits}f}" if cell else "" for cell in line] for line in table]
 
     def draw(axes: Any, style: Style) -> None:
         values = [[cell.mean if cell else None for cell in line] for line in table]
         shapes.heat(axes, across, upward, values, title, shown, style=style)
 
-    x_label, y_label = (material.called(factor.key) for factor in (over, up))
     head = (f"{y_label} / {x_label}", *across)
     cells = tuple((name, *line) for name, line in zip(upward, table, strict=True))
     told = f"{title} over {x_label} and {y_label}"
     return Picture(told, x_label, y_label, draw, head, cells, "", tuple(notes))
+
+
+def _ticks(material: Material, factor: Axis) -> tuple[list[str], list[str], str]:
+    """Values of a factor in their order, their names at an axis, and its label: it has the unit of numbers."""
+    order, known = _ordered(factor), numbers(factor.values)
+    named = any(value in material.names for value in order)
+    if known is None or named:
+        return order, list(map(material.called, order)), material.called(factor.key)
+    return order, [f"{value:g}" for value in sorted(known[0])], axis(material.called(factor.key), known[1])
 
 
 def same_unit(y: Sequence[Quantity]) -> None:

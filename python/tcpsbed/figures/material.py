@@ -152,7 +152,7 @@ class Material:
             if not old or not new:
                 allowed = "OLD=NEW, such as runs/a=UDP or 'links.l1.rate=Bottleneck rate'"
                 raise DataError(f'found "{text}"', key="--label", allowed=allowed)
-        return replace(self, names={old: new for old, _, new in pairs})
+        return replace(self, names={**self.names, **{old: new for old, _, new in pairs}})
 
 
 def read(folders: Sequence[Path]) -> Material:

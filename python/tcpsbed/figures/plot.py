@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcpsbed import documents, drawing
-from tcpsbed.drawing import STYLES, Origin, Style
+from tcpsbed.drawing import STYLES, Origin, Style, shapes
 from tcpsbed.errors import DataError
 from tcpsbed.figures import course, lines, picture, spread
 from tcpsbed.figures import material as reading
@@ -63,9 +63,12 @@ class Drawn:
             axes = found.subplots()
             axes.set(xlabel=self.picture.x, ylabel=self.picture.y)
             self.picture.draw(axes, self.style)
-            for letter, scaled in (("x", axes.set_xscale), ("y", axes.set_yscale)):
-                if letter in self.log:
-                    scaled("log")
+            for letter in self.log:
+                try:
+                    shapes.logarithmic(axes, letter)
+                except ValueError:
+                    amiss = f"found 0 or less on the {letter} axis, which is logarithmic"
+                    raise DataError(amiss, key="--log", allowed="only values above 0, or no --log") from None
             drawing.keyed(found, axes, self.picture.legend)
         return found
 

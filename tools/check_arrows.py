@@ -131,6 +131,7 @@ PACKAGES = {
     "interrupts": ["_tcps"],
     "clocks": [],
     "palette": ["errors"],
+    "drawing": ["palette", "results", "_tcps"],
     "processes": [],
     "shadows": [],
     "_tcps": [],
@@ -147,7 +148,7 @@ PACKAGES = {
     "scenarios": ["datasets", "robots", "devices", "results", "shipped", "_tcps"],
     "worlds": ["scenarios", "hooks", "clocks", "_tcps"],
     "doctor": ["worlds"],
-    "analysis": ["worlds", "palette"],
+    "analysis": ["worlds", "drawing"],
     "views": ["analysis"],
     "runs": ["views", "doctor", "interrupts"],
     "tcpsbed": ["runs"],
@@ -160,13 +161,14 @@ PACKAGES = {
     "lab.reproduce": ["lab.control", "studio"],
     "lab.study": ["tcpsbed", "console"],
     "lab": [],
-    "cli": ["campaign", "lab.qos", "lab.reproduce", "lab.study", "proxy", "shadows", "studio"],
+    "figures": ["campaign"],
+    "cli": ["figures", "lab.qos", "lab.reproduce", "lab.study", "proxy", "shadows", "studio"],
 }
 
 LAB_FACES = {
     "tcpsbed", "_tcps", "analysis", "analysis.metrics", "analysis.records", "analysis.signals", "analysis.stats", "clocks",
     "datasets.builtin", "datasets.recordings", "errors", "hooks", "inputs", "media.camera", "media.codecs", "nearest",
-    "palette", "processes", "results", "robots", "runs.session", "scenarios", "scenarios.units", "shipped",
+    "drawing", "palette", "processes", "results", "robots", "runs.session", "scenarios", "scenarios.units", "shipped",
     "studio.freeze", "views.markup", "views.numbers", "views.text", "worlds",
 }  # fmt: skip
 """What ``lab`` may import: what the testbed shows."""

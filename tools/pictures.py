@@ -18,9 +18,11 @@ import numpy as np
 import pyarrow.parquet as parquet
 from matplotlib import pyplot
 from matplotlib.colors import to_rgb
+from PIL import Image
 
-from canvas import LIGHT, ROOT, Theme, drawn, headed, lit, run
-from tcpsbed import hooks
+import tcpsbed
+from canvas import LIGHT, ROOT, WIDTH, Theme, drawn, headed, lit, run, save
+from tcpsbed import drawing, hooks
 from tcpsbed.analysis.stats import interval
 from tcpsbed.palette import COMPONENT, LINK
 from tcpsbed.robots import ROBOTS
@@ -210,10 +212,12 @@ def delay(folder: Path) -> None:
     drawn("delay", 760, draw)
 
 
-def sweep(folder: Path) -> None:
-    """Delay of the force over the rate of the bottleneck, by three transports."""
-    rates = [1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0]
-    axis = "links.l1.rate=" + ",".join(f"{rate} Mbit/s" for rate in rates)
+RATES = (1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0)
+
+
+def swept(folder: Path) -> Path:
+    """A sweep of three transports over the rate of the bottleneck; it is run once."""
+    axis = "links.l1.rate=" + ",".join(f"{rate} Mbit/s" for rate in RATES)
     names = "channels.session.transport=" + ",".join(TRANSPORTS)
     words = [
         "--over",
@@ -228,7 +232,28 @@ def sweep(folder: Path) -> None:
         str(folder / "sweep"),
     ]
     command("sweep", "scenarios/dumbbell-dpm.toml", *words, "--quiet")
-    rows = parquet.read_table(folder / "sweep" / "sweep.parquet").to_pylist()
+    return folder / "sweep"
+
+
+def plot(folder: Path) -> None:
+    """The sweep as `tcpsbed plot` draws it for slides, on a light and on a dark ground."""
+    for style, suffix in (("slides", ""), ("dark", "-dark")):
+        drawn = tcpsbed.plot(
+            swept(folder),
+            x="rate",
+            y="haptic.delay_ms.p99",
+            by="transport",
+            labels=["links.l1.rate=rate of the bottleneck", "channels.session.transport=transport"],
+            style=style,
+        )
+        file = drawing.saved(drawn.figure, folder / f"plot{suffix}.png", dpi=WIDTH // 10)
+        with Image.open(file) as picture:
+            save(f"plot{suffix}", picture.convert("RGB"))
+
+
+def sweep(folder: Path) -> None:
+    """Delay of the force over the rate of the bottleneck, by three transports."""
+    rows = parquet.read_table(swept(folder) / "sweep.parquet").to_pylist()
     found: dict[tuple[str, str], list[float]] = {}
     for row in rows:
         if row["flow"] == "haptic":
@@ -240,11 +265,11 @@ def sweep(folder: Path) -> None:
         headed(paper, theme, "How much rate does a transport need?", text)
         axes = paper.add_axes((0.075, 0.125, 0.9, 0.68))
         for color, (name, label) in zip(theme.curves, TRANSPORTS.items(), strict=True):
-            cells = [interval(found[name, f"{rate} Mbit/s"]) for rate in rates]
+            cells = [interval(found[name, f"{rate} Mbit/s"]) for rate in RATES]
             half = [cell.half for cell in cells]
             means = [cell.mean for cell in cells]
             axes.errorbar(
-                rates,
+                RATES,
                 means,
                 half,
                 color=color,
@@ -294,7 +319,15 @@ def stability(_: Path) -> None:
 
 def main() -> None:
     """Draws all, or those that are named."""
-    pictures = {"arm": arm, "time": time, "board": board, "delay": delay, "sweep": sweep, "map": stability}
+    pictures = {
+        "arm": arm,
+        "time": time,
+        "board": board,
+        "delay": delay,
+        "sweep": sweep,
+        "plot": plot,
+        "map": stability,
+    }
     with tempfile.TemporaryDirectory() as folder:
         for name in sys.argv[1:] or pictures:
             pictures[name](Path(folder))

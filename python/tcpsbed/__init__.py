@@ -56,12 +56,14 @@ __all__ = [
     "WorldError",
     "__version__",
     "load",
+    "plot",
     "run",
 ]
 
 _HOMES = {
     "run": "tcpsbed.runs.session",
     "load": "tcpsbed.scenarios",
+    "plot": "tcpsbed.figures",
     "Run": "tcpsbed.analysis",
     "Component": "tcpsbed.door",
     "DelayModel": "tcpsbed.door",

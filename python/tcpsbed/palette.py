@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -11,14 +9,19 @@ from tcpsbed.errors import DataError
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#8E4B87", "#B07D00", "#3A3A3A", "#56B4E9", "#CC79A7")
 """Colours that stay apart for colour-blind readers and on grey paper, after Okabe and Ito (2008), darkened for lines."""
+ON_DARK = ("#56B4E9", "#F0813A", "#2FBF97", "#CC79A7", "#F0E442", "#D0D5DB", "#8FA8FF", "#E69F00")
+"""The same on a dark ground, after Okabe and Ito (2008), lightened for lines."""
+PAPER, INK, SOFT, RULE = "#FFFFFF", "#1B1F24", "#5B6570", "#DFE3E8"
+"""Of figures: ground, text, what stands back, and grids."""
+DARK_PAPER, DARK_INK, DARK_SOFT, DARK_RULE = "#0D1117", "#E6EDF3", "#9AA5B1", "#2B333D"
 COMPONENT, LINK = "#0072B2", "#E69F00"
 """Of components and links wherever a path is drawn as bars; `studio.css` has the same two."""
 LOST = "#B00020"
 """Of what was lost, and of what disturbed a run."""
 
 
-def matplotlib(part: str) -> Any:
-    """A module of matplotlib, such as `figure`.
+def matplotlib(part: str = "") -> Any:
+    """matplotlib, or a module of it, such as `figure`.
 
     Raises
     ------
@@ -26,8 +29,8 @@ def matplotlib(part: str) -> Any:
         If it is not installed.
     """
     try:
-        import_module("matplotlib")
-        return import_module(f"matplotlib.{part}")
+        whole = import_module("matplotlib")
+        return import_module(f"matplotlib.{part}") if part else whole
     except ImportError:
         raise DataError(
             "found no matplotlib, which figures need", allowed="pip install 'tcpsbed[plot]'"
@@ -41,13 +44,3 @@ def drawable() -> bool:
     except DataError:
         return False
     return True
-
-
-@contextmanager
-def drawn() -> Iterator[None]:
-    """Axes that matplotlib makes inside take their colours in the palette's order."""
-    from matplotlib import rc_context
-    from matplotlib.rcsetup import cycler
-
-    with rc_context({"axes.prop_cycle": cycler(color=PALETTE)}):
-        yield

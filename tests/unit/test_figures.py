@@ -15,10 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 import tcpsbed
-from tcpsbed import palette
+from tcpsbed import drawing, palette
 from tcpsbed.analysis import Run
 from tcpsbed.cli.app import app
-from tcpsbed.lab.control import figure
 from tcpsbed.studio import freeze
 
 BROWSER = next(
@@ -82,9 +81,7 @@ def test_a_cumulative_curve_begins_at_0(run: Run) -> None:
 def test_one_palette_paints_page_and_figures(run: Run) -> None:
     package = Path(tcpsbed.__file__).parent
     assert run.plot.delay().lines[0].get_color() == palette.PALETTE[0]
-    figure_, axes = figure.plot("")
-    assert figure_ is not None and axes is not None
-    with palette.drawn():
+    with drawing.styled():
         from matplotlib.figure import Figure
 
         assert Figure().subplots().plot([0])[0].get_color() == palette.PALETTE[0]

@@ -165,8 +165,8 @@ def test_a_figure_names_settings_where_there_are_several(
     words = ["--runs", "1", "--out", str(tmp_path / "out"), "--figure", str(tmp_path / "a.svg"), *more]
     done = CliRunner().invoke(app, ["step", str(shipped_scenarios / "step.toml"), *words])
     assert done.exit_code == 0, done.output
-    legend = drawn[0].axes[0].get_legend()
-    assert (legend and [text.get_text() for text in legend.get_texts()]) == names
+    legends = [[text.get_text() for text in one.get_texts()] for one in drawn[0].legends]
+    assert legends == ([names] if names else [])
 
 
 def test_the_command_says_where_its_results_are(

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tcpsbed import drawing
 from tcpsbed.console.server import Newest
 from tcpsbed.errors import ConfigError, DataError, WorldError
-from tcpsbed.lab.control import figure
 from tcpsbed.lab.study import plan, results, statistics
 from tcpsbed.lab.study.conductor import Conductor, Measured
 from tcpsbed.lab.study.order import order, square
@@ -172,15 +172,15 @@ def test_csv_json_and_figure(tmp_path):
     assert document["subjects"] == 3 and len(document["tests"]) == 3 and "Holm" in document["correction"]
     pytest.importorskip("matplotlib")
     drawn = results.figure(ratings, ["a", "b"], "x", scripted=False)
-    assert figure.saved(drawn, tmp_path / "o.svg").stat().st_size > 1000
+    assert drawing.saved(drawn, tmp_path / "o.svg").stat().st_size > 1000
 
 
 @pytest.mark.parametrize("ending", ["", ".xyz"])
 def test_a_figure_that_cannot_be_drawn_is_refused_before_the_study(tmp_path, ending):
     pytest.importorskip("matplotlib")
-    figure.drawable(tmp_path / "o.pdf")
-    with pytest.raises(DataError, match=r"--figure: .*: found the ending .*\.svg, \.png or \.pdf"):
-        figure.drawable(tmp_path / f"o{ending}")
+    drawing.drawable(tmp_path / "o.pdf")
+    with pytest.raises(DataError, match=r"--figure: .*: found the ending .*\.pdf, \.svg, \.png or \.pgf"):
+        drawing.drawable(tmp_path / f"o{ending}")
 
 
 @pytest.fixture

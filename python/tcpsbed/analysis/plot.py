@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed.analysis import metrics
+from tcpsbed.drawing import shapes
+from tcpsbed.drawing.shapes import Course
+from tcpsbed.drawing.style import PAGE, styled
 from tcpsbed.errors import DataError
 from tcpsbed.nearest import close_match
-from tcpsbed.palette import COMPONENT, LINK, LOST, PALETTE, matplotlib
+from tcpsbed.palette import LOST, matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +21,7 @@ class Plot:
     """Figures of one run: `run.plot.delay()`, `.cdf()`, `.path()`, `.queue()`.
 
     Every method takes an `ax` to draw into (absent: a new figure) and returns it. A figure carries the run's name, world,
-    seed and version, and says if the run was disturbed.
+    seed and version, and says if the run was disturbed. Figures for papers, and of several runs: `tcpsbed.plot`.
 
     Parameters
     ----------
@@ -32,43 +34,28 @@ class Plot:
 
     def delay(self, flows: Iterable[str] | None = None, *, ax: Axes | None = None) -> Axes:
         """Mean delay over time, the largest above it as a shade; events as lines."""
-        ax = self._axes(ax, "time (s)", _axis("flows", "delay_ms"))
-        times = self._series["t_s"]
-        for color, name in _painted(self._chosen(flows)):
-            curve = self._series["flows"][name]
-            at, (mean, largest) = _bridged(
-                times, (curve["delay_mean_ms"], curve["delay_max_ms"]), curve.get("bridge_s", 0.0)
+        with styled():
+            ax = self._axes(ax, "time (s)", _axis("flows", "delay_ms"))
+            shapes.courses(
+                ax, {name: course(self._series, "flows", name, "delay_ms") for name in self._chosen(flows)}
             )
-            ax.plot(at, mean, color=color, label=name)
-            ax.fill_between(at, mean, largest, color=color, alpha=0.2, linewidth=0)
-        self._mark(ax)
-        ax.legend()
-        return ax
+            self._mark(ax)
+            return _keyed(ax)
 
     def cdf(self, flows: Iterable[str] | None = None, *, ax: Axes | None = None) -> Axes:
         """Share of samples up to a delay."""
-        ax = self._axes(ax, _axis("flows", "delay_ms"), "share of samples")
-        for color, name in _painted(self._chosen(flows)):
-            curve = self._series["cdf"].get(name)
-            if curve:
-                ms = curve["delay_ms"]
-                ax.step([ms[0], *ms], [0.0, *curve["p"]], where="post", color=color, label=name)
-        ax.set_ylim(0, 1.02)
-        ax.legend()
-        return ax
+        with styled():
+            ax = self._axes(ax, _axis("flows", "delay_ms"), "share of samples")
+            found = {name: self._series["cdf"].get(name) for name in self._chosen(flows)}
+            shapes.cumulative(ax, {name: (one["delay_ms"], one["p"]) for name, one in found.items() if one})
+            return _keyed(ax)
 
     def path(self, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
         """Where the time went, component by component and link by link, as one bar after the other."""
         name = self._chosen([flow] if flow else None)[0]
-        ax = self._axes(ax, "time since sent (ms)", "")
-        start = 0.0
-        parts = self._summary["path"][name]
-        for row, part in enumerate(parts):
-            mean = part["latency_ms"]["mean"]
-            ax.barh(row, mean, left=start, color=COMPONENT if part["what"] == "component" else LINK)
-            start += mean
-        ax.set_yticks(range(len(parts)), [part["name"] for part in parts])
-        ax.invert_yaxis()
+        with styled():
+            ax = self._axes(ax, "time since sent (ms)", "")
+            shapes.waterfall(ax, places(self._summary["path"][name]))
         return ax
 
     def queue(self, links: Iterable[str] | None = None, *, ax: Axes | None = None) -> Axes:
@@ -76,12 +63,12 @@ class Plot:
         queues = self._series["queues"]
         if not queues:
             raise DataError("found no sampled queue", key="measure.queues", allowed='a span such as "10 ms"')
-        ax = self._axes(ax, "time (s)", _axis("queues", "bytes"))
-        for color, name in _painted(list(links) if links else list(queues)):
-            ax.plot(self._series["t_s"], _gaps(queues[name]["bytes"]), color=color, label=name)
-        self._mark(ax)
-        ax.legend()
-        return ax
+        with styled():
+            ax = self._axes(ax, "time (s)", _axis("queues", "bytes"))
+            chosen = list(links) if links else list(queues)
+            shapes.courses(ax, {name: course(self._series, "queues", name, "bytes") for name in chosen})
+            self._mark(ax)
+            return _keyed(ax)
 
     def _chosen(self, flows: Iterable[str] | None) -> list[str]:
         known = list(self._summary["flows"])
@@ -93,11 +80,11 @@ class Plot:
 
     def _axes(self, ax: Axes | None, x: str, y: str) -> Axes:
         if ax is None:
-            ax = matplotlib("pyplot").subplots(figsize=(8, 4), layout="constrained")[1]
+            size = (PAGE.width_in, PAGE.height_in)
+            ax = matplotlib("pyplot").subplots(figsize=size, layout="constrained")[1]
         ax.set_xlabel(x)
         ax.set_ylabel(y)
         ax.set_title(self._caption(), fontsize=8, loc="left")
-        ax.grid(alpha=0.3)
         return ax
 
     def _caption(self) -> str:
@@ -122,22 +109,45 @@ class Plot:
             ax.axvspan(window["from_s"], window["to_s"], color=LOST, alpha=0.16)
 
 
+CURVES = {"delay_ms": ("delay_mean_ms", "delay_max_ms"), "bytes": ("bytes", "bytes_max")}
+"""Curves of `series.json` by metric, where they are not called the same: the line, and the end of its shade."""
+
+
+def course(series: Mapping[str, Any], section: str, name: str, metric: str) -> Course:
+    """A curve over time without its empty bins; the shade is up to the largest value.
+
+    Raises
+    ------
+    KeyError
+        If a run has no such curve.
+    """
+    curve = series[section][name]
+    middle, most = CURVES.get(metric, (metric, metric))
+    upper = curve.get(most) or curve[middle]
+    times = series["t_s"]
+    bridge_s = curve.get("bridge_s", 1.5 * (times[1] - times[0]) if len(times) > 1 else 0.0)
+    t_s, (line, high) = _bridged(times, (curve[middle], upper), bridge_s)
+    return Course(t_s, line, high if most == middle else line, high)
+
+
+def places(parts: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, float]]:
+    """The parts of a path: name, what it is, and mean time in ms."""
+    return [(part["name"].replace(" -> ", " → "), part["what"], part["latency_ms"]["mean"]) for part in parts]
+
+
 def _axis(section: str, key: str) -> str:
     return metrics.section(section).part(key).axis
 
 
-def _painted(names: list[str]) -> Iterable[tuple[str, str]]:
-    return ((PALETTE[i % len(PALETTE)], name) for i, name in enumerate(names))
-
-
-def _gaps(values: Iterable[float | None]) -> list[float]:
-    """Bins without a value interrupt the line."""
-    return [math.nan if value is None else value for value in values]
+def _keyed(ax: Axes) -> Axes:
+    """A legend beside the axes, where it covers no data."""
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+    return ax
 
 
 def _bridged(
     times: Sequence[float], curves: Sequence[Sequence[float | None]], bridge_s: float
-) -> tuple[list[float], list[list[float]]]:
+) -> tuple[list[float], list[list[float | None]]]:
     """Curves without their empty bins, and one interruption where these last longer than `bridge_s`."""
     kept: list[int] = []
     for i, value in enumerate(curves[0]):
@@ -146,4 +156,4 @@ def _bridged(
         if kept and times[i] - times[kept[-1]] > bridge_s:
             kept.append(i - 1)
         kept.append(i)
-    return [times[i] for i in kept], [_gaps([curve[i] for i in kept]) for curve in curves]
+    return [times[i] for i in kept], [[curve[i] for i in kept] for curve in curves]

@@ -41,6 +41,7 @@ COMMANDS = {
     "predict": ["predict"],
     "check_qos": ["check-qos"],
     "history": ["runs", "open"],
+    "plot": ["plot"],
     "runs": ["show", "compare", "report", "export"],
     "calibrate": ["calibrate"],
     "proxy": ["proxy"],

@@ -64,6 +64,30 @@ def run_folders(incomplete: str) -> list[str]:
     return [name for name in found if name.startswith(incomplete)]
 
 
+def result_folders(incomplete: str) -> list[str]:
+    """Folders of runs and of sweeps, those in `runs` too."""
+
+    def fits(path: Path) -> bool:
+        return is_run(path) or is_sweep(path)
+
+    found = [*_paths(incomplete, fits), *_paths("runs/", fits)]
+    return [name for name in dict.fromkeys(found) if name.startswith(incomplete)]
+
+
+def figures() -> list[tuple[str, str]]:
+    """Kinds of figures."""
+    from tcpsbed.figures import KINDS
+
+    return list(KINDS.items())
+
+
+def styles() -> list[str]:
+    """Styles of figures."""
+    from tcpsbed.drawing import STYLES
+
+    return list(STYLES)
+
+
 def scenarios_and_runs(incomplete: str) -> list[str]:
     """Scenarios and folders of runs."""
     return list(dict.fromkeys([*scenario_files(incomplete), *run_folders(incomplete)]))
@@ -72,6 +96,11 @@ def scenarios_and_runs(incomplete: str) -> list[str]:
 def is_run(path: Path) -> bool:
     """Whether a folder holds a finished run."""
     return (path / "summary.json").is_file()
+
+
+def is_sweep(path: Path) -> bool:
+    """Whether a folder holds a sweep."""
+    return (path / "sweep.json").is_file()
 
 
 def _paths(incomplete: str, fits: Callable[[Path], bool]) -> list[str]:

@@ -17,7 +17,7 @@ from tcpsbed.nearest import close_match, meant
 
 PANELS = {
     "Run": "demo init check run studio latency sweep reproduce calibrate",
-    "Analyse": "runs open show compare report export check-qos",
+    "Analyse": "runs open show compare plot report export check-qos",
     "Control loops": "step map tune bilateral predict",
     "Emulate": "proxy netns",
     "People": "console study",
@@ -32,6 +32,7 @@ EXAMPLES = {
     "image": "root.tar",
     "netns": "--profile lte -- ping 10.77.0.2",
     "new": "hook my_hook",
+    "plot": "runs/latest --out fig.pdf",
     "study": "study.toml",
     "sweep": "my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s'",
     "tune": "--rtt '20 ms'",
@@ -42,11 +43,15 @@ VALUES = {
     "--duration": "'10 s'",
     "--out": "runs/a",
     "--over": "'links.l1.rate=1 Mbit/s,2 Mbit/s'",
+    "--kind": "ccdf",
     "--profile": "lte",
     "--seed": "3",
     "--seeds": "20",
     "--set": "links.l1.delay='10 ms'",
+    "--style": "acm",
+    "--where": "transport=udp,dpm",
     "--world": "real",
+    "--y": "haptic.delay_ms.p99",
 }
 """Examples of what follows an option."""
 _BOUNDS = {"ge": "of {} or more", "gt": "above {}", "le": "of {} or less", "lt": "below {}"}

@@ -138,9 +138,9 @@ def agreed(found: Forecast | None, what: str, yes: bool) -> None:
 def may_draw(figure: Path | None, *, force: bool, reads: Iterable[Path | str] = ()) -> None:
     """Refuses a file that no figure can be written to, if one is named, before what it shows is measured."""
     if figure is not None:
-        from tcpsbed.lab.control.figure import drawable
+        from tcpsbed import drawing
 
-        drawable(figure, force=force, reads=reads)
+        drawing.drawable(figure, force=force, reads=reads)
 
 
 def overrides(sets: Sequence[str] | None, seed: int | None = None, duration: str | None = None) -> list[str]:

@@ -159,7 +159,7 @@ def _tell(loaded: Study, store: Store, figure: Path | None, *, scripted: bool) -
     if figure is not None and not store.ratings:
         print(f"{figure}: nothing to draw, and not written", file=sys.stderr)
     elif figure is not None:
-        from tcpsbed.lab.control.figure import saved
+        from tcpsbed.drawing import saved
 
         drawn = results.figure(store.ratings, list(loaded.conditions), loaded.name, scripted=scripted)
         print(saved(drawn, figure))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed.drawing import keyed, saved, styled
 from tcpsbed.lab.control import figure as drawing
 from tcpsbed.lab.control.transparency import FREQUENCIES_HZ, REST_M_S, there
 from tcpsbed.palette import PALETTE
@@ -17,6 +18,7 @@ STILL_M_S = 1e-6
 """Slower than this is drawn as this: it is at rest."""
 
 
+@styled()
 def draw(found: Sequence[Measured], file: Path) -> Path:
     """Three panels: felt, Z-width, rest; a colour a scheme, thinner lines for longer round trips.
 
@@ -25,7 +27,7 @@ def draw(found: Sequence[Measured], file: Path) -> Path:
     found
         Measures of settings.
     file
-        The picture; the ending says which kind (svg, png, pdf).
+        The figure; the ending says which kind.
     """
     figure, first = drawing.plot("")
     figure.set_size_inches(13, 4.5)
@@ -57,8 +59,8 @@ def draw(found: Sequence[Measured], file: Path) -> Path:
         axes.set_xticks(FREQUENCIES_HZ, [f"{hz:g}" for hz in FREQUENCIES_HZ], minor=False)
         axes.minorticks_off()
     rest.set_xscale("linear")
-    rest.legend(fontsize=8, frameon=False)
-    return drawing.saved(figure, file)
+    keyed(figure, rest)
+    return saved(figure, file)
 
 
 def _label(axes: Any, x: str, y: str) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed import results
-from tcpsbed.errors import DataError
+from tcpsbed.drawing import canvas, keyed, saved, styled
 from tcpsbed.lab.control.verdict import Limits
-from tcpsbed.palette import PALETTE, matplotlib
+from tcpsbed.palette import PALETTE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +23,7 @@ MOST_CURVES = 40
 """Single curves drawn; of more, only the envelope."""
 
 
+@styled()
 def responses(
     experiments: Sequence[tuple[str, Experiment]], limits: Limits, caption: str, file: Path
 ) -> Path:
@@ -38,7 +38,7 @@ def responses(
     caption
         What, where, and with which seed.
     file
-        The picture; the ending says which kind (svg, png, pdf).
+        The figure; the ending says which kind.
     """
     figure, axes = plot(caption)
     for number, (name, experiment) in enumerate(experiments):
@@ -49,7 +49,7 @@ def responses(
     axes.set_xlabel("time from the step, ms")
     axes.set_ylabel("h")
     if any(name for name, _ in experiments):
-        axes.legend(fontsize=8, frameon=False)
+        keyed(figure, axes)
     return saved(figure, file)
 
 
@@ -83,50 +83,18 @@ def resampled(experiment: Experiment) -> tuple[NDArray[np.float64], NDArray[np.f
 
 
 def plot(caption: str) -> tuple[Any, Any]:
-    """A figure with one pair of axes and its caption; refuses where matplotlib is absent."""
-    figure = matplotlib("figure").Figure(figsize=(8, 4.5), layout="constrained")
+    """A figure with one pair of axes and its caption, inside `styled`; refuses where matplotlib is absent."""
+    figure = canvas()
     axes = figure.subplots()
     axes.set_title(caption, fontsize=8, loc="left")
-    axes.grid(alpha=0.3)
     return figure, axes
-
-
-def drawable(file: Path, *, force: bool = False, reads: Iterable[Path | str] = ()) -> None:
-    """Refuses a file that no figure can be written to, before what it shows is measured.
-
-    Raises
-    ------
-    DataError
-        If its ending is none of a picture, or matplotlib is absent.
-    """
-    figure, _ = plot("")
-    known = figure.canvas.get_supported_filetypes()
-    if file.suffix[1:].lower() not in known:
-        raise DataError(
-            f'found the ending "{file.suffix}"',
-            file=file,
-            key="--figure",
-            allowed="a file ending in .svg, .png or .pdf",
-        )
-    results.may_write(file, force=force, reads=reads)
-
-
-def saved(figure: Any, file: Path) -> Path:
-    """Writes a figure."""
-    try:
-        with results.whole(file) as part:
-            figure.savefig(part, dpi=150)
-    except ValueError as error:
-        raise DataError(
-            str(error), file=file, key="--figure", allowed="a file ending in .svg, .png or .pdf"
-        ) from None
-    return file
 
 
 LEVELS = (5.0, 10.0, 20.0, 50.0, 100.0)
 """Overshoots in percent at which contours are drawn."""
 
 
+@styled()
 def stability(found: StabilityMap, caption: str, file: Path) -> Path:
     """Draws a stability map: colour and contours for the mean overshoot, the limit as a thick line."""
     figure, axes = plot(caption)
@@ -143,6 +111,7 @@ def stability(found: StabilityMap, caption: str, file: Path) -> Path:
     return saved(figure, file)
 
 
+@styled()
 def nyquist(loop: LoopModel, caption: str, file: Path) -> Path:
     """Draws the open loop in the complex plane, and the point -1; the curve of a stable loop does not encircle it."""
     from tcpsbed.lab.control import theory
@@ -159,6 +128,7 @@ def nyquist(loop: LoopModel, caption: str, file: Path) -> Path:
     return saved(figure, file)
 
 
+@styled()
 def errors(scores: Sequence[Score], caption: str, file: Path) -> Path:
     """Draws the RMS error of predictors over the horizon."""
     figure, axes = plot(caption)
@@ -170,5 +140,5 @@ def errors(scores: Sequence[Score], caption: str, file: Path) -> Path:
     axes.set_yscale("log")
     axes.set_xlabel("horizon, ms")
     axes.set_ylabel("RMS error")
-    axes.legend(fontsize=8, frameon=False)
+    keyed(figure, axes)
     return saved(figure, file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tcpsbed.drawing import saved, styled
 from tcpsbed.lab.control import figure as drawing
 from tcpsbed.palette import PALETTE
 
@@ -18,6 +19,7 @@ PERIODS, SAMPLES = 250, 8
 """Length of what is shown: so many periods of the predictor, or so many of the samples meant if that is longer."""
 
 
+@styled()
 def draw(found: Comparison, caption: str, file: Path) -> Path:
     """Three panels: the value that is most wrong without the predictor, when it is; RMS errors; mean ages.
 
@@ -28,7 +30,7 @@ def draw(found: Comparison, caption: str, file: Path) -> Path:
     caption
         What and where.
     file
-        The picture; the ending says which kind (svg, png, pdf).
+        The figure; the ending says which kind.
     """
     import numpy as np
 
@@ -58,7 +60,7 @@ def draw(found: Comparison, caption: str, file: Path) -> Path:
         axes.set_xlabel(what, fontsize=8)
         axes.tick_params(labelsize=7)
     figure.suptitle(caption, fontsize=9, x=0.01, ha="left")
-    return drawing.saved(figure, file)
+    return saved(figure, file)
 
 
 def _window(found: Comparison) -> tuple[NDArray[np.float64], int]:

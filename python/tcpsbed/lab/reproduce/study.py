@@ -16,7 +16,7 @@ from dataclasses import astuple, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tcpsbed import palette, shipped
+from tcpsbed import drawing, palette, shipped
 from tcpsbed.clocks import SIMULATED, VIRTUAL
 from tcpsbed.errors import DataError, WorldError
 from tcpsbed.lab.reproduce.expected import FOLDER, Expected, load
@@ -224,8 +224,8 @@ class Study:
             return
         from tcpsbed import __version__
 
-        figure = palette.matplotlib("figure").Figure(figsize=(8, 4.5), layout="constrained")
-        with palette.drawn():
+        with drawing.styled():
+            figure = drawing.canvas()
             draw(figure)
         figure.suptitle(title)
         place = where or f"world {self.world}"

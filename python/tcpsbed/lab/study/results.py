@@ -10,9 +10,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from tcpsbed.drawing import canvas, keyed, styled
 from tcpsbed.lab.study.ratings import GRADES, SCALES, Rating
 from tcpsbed.lab.study.statistics import Comparison, Mean, comparisons, means
-from tcpsbed.palette import PALETTE, matplotlib
 from tcpsbed.results import files
 
 SCRIPTED = "The subjects were scripts: nothing here is about people."
@@ -117,6 +117,7 @@ def _p(value: float | None) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
+@styled()
 def figure(ratings: Sequence[Rating], conditions: Sequence[str], title: str, *, scripted: bool) -> Any:
     """Draws means with their deviations, as a figure of matplotlib.
 
@@ -125,9 +126,8 @@ def figure(ratings: Sequence[Rating], conditions: Sequence[str], title: str, *, 
     DataError
         If matplotlib is not there.
     """
-    drawn = matplotlib("figure").Figure(figsize=(7, 4), layout="constrained")
+    drawn = canvas()
     axes = drawn.add_subplot()
-    axes.set_prop_cycle(color=PALETTE)
     by = {(mean.condition, mean.scale): mean for mean in means(ratings, conditions)}
     wide = 0.8 / len(conditions)
     for number, name in enumerate(conditions):
@@ -147,5 +147,5 @@ def figure(ratings: Sequence[Rating], conditions: Sequence[str], title: str, *, 
     axes.set_title(
         f"{title}: {subjects} {'scripts' if scripted else 'subjects'}, mean and deviation", fontsize=9
     )
-    axes.legend(fontsize=8, frameon=False)
+    keyed(drawn, axes)
     return drawn

@@ -1,0 +1,256 @@
+"""One call from folders to a figure: which kind, of what, in which style."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tcpsbed import documents, drawing
+from tcpsbed.drawing import STYLES, Origin, Style, shapes
+from tcpsbed.errors import DataError
+from tcpsbed.figures import course, lines, picture, spread
+from tcpsbed.figures import material as reading
+from tcpsbed.figures.material import Material
+from tcpsbed.figures.picture import Picture
+from tcpsbed.figures.quantities import Quantity, quantity
+from tcpsbed.nearest import close_match
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+KINDS = {
+    "lines": "means with 95 % bands over a factor",
+    "cdf": "share of samples up to a delay",
+    "ccdf": "share of samples beyond a delay, logarithmic",
+    "box": "quartiles of samples, or across seeds",
+    "violin": "densities of the same",
+    "heat": "means over two factors of a sweep",
+    "waterfall": "where the time goes",
+    "time": "curves over time",
+}
+LOGS = ("x", "y", "xy")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure, drawn when it is asked for.
+
+    Attributes
+    ----------
+    origin
+        Its title, command, seeds and versions.
+    notes
+        What is missing or amiss in the runs.
+    """
+
+    picture: Picture
+    origin: Origin
+    notes: tuple[str, ...]
+    style: Style
+    wide: bool
+    log: str
+
+    @cached_property
+    def figure(self) -> Figure:
+        """The figure of matplotlib."""
+        with drawing.styled(self.style):
+            found: Figure = drawing.canvas(self.style, wide=self.wide)
+            axes = found.subplots()
+            axes.set(xlabel=self.picture.x, ylabel=self.picture.y)
+            self.picture.draw(axes, self.style)
+            for letter in self.log:
+                try:
+                    shapes.logarithmic(axes, letter)
+                except ValueError:
+                    amiss = f"found 0 or less on the {letter} axis, which is logarithmic"
+                    raise DataError(amiss, key="--log", allowed="only values above 0, or no --log") from None
+            drawing.keyed(found, axes, self.picture.legend)
+        return found
+
+    def save(self, file: Path | str, *, force: bool = False) -> Path:
+        """Writes it as PDF, SVG, PGF or PNG, by the ending of the name."""
+        drawing.drawable(Path(file), force=force, key="--out")
+        with drawing.styled(self.style):
+            return drawing.saved(self.figure, Path(file), self.origin, dpi=self.style.dpi)
+
+    @property
+    def latex(self) -> str:
+        """The plotted numbers with their intervals as a table in LaTeX.
+
+        Raises
+        ------
+        DataError
+            If they are curves over time.
+        """
+        if not self.picture.rows:
+            allowed = "another --kind, or series.json, which has every point"
+            raise DataError(
+                "a curve over time has too many points for a table", key="--latex", allowed=allowed
+            )
+        return picture.latex(self.picture, self.origin)
+
+    def _repr_png_(self) -> bytes:
+        content = BytesIO()
+        with drawing.styled(self.style):
+            self.figure.savefig(content, format="png", dpi=self.style.dpi)
+        return content.getvalue()
+
+
+def plot(
+    *folders: Path | str,
+    kind: str | None = None,
+    y: str | Iterable[str] = (),
+    x: str | None = None,
+    by: str | Iterable[str] = (),
+    where: str | Iterable[str] = (),
+    labels: str | Iterable[str] = (),
+    style: str = "ieee",
+    wide: bool = False,
+    log: str = "",
+) -> Drawn:
+    """Makes a figure from folders of runs, or of sweeps.
+
+    Parameters
+    ----------
+    folders
+        Finished runs, or sweeps with the same factors.
+    kind
+        One of `KINDS`; absent: `lines` of a sweep or where `y` is a number, otherwise `cdf`.
+    y
+        Metrics by their paths, such as `haptic.delay_ms.p99`; of a `waterfall` the name of a flow.
+    x, by
+        Factors of a sweep: of the x axis, and of the lines. Their last words are enough.
+    where
+        Values of factors that are drawn: `transport=udp,dpm`.
+    labels
+        New names of folders, values, factors and metrics: `runs/a=UDP`.
+    style
+        One of `drawing.STYLES`.
+    wide
+        Whether it is as wide as both columns.
+    log
+        Logarithmic axes: `x`, `y` or `xy`.
+
+    Raises
+    ------
+    DataError
+        If there is nothing to draw, with the remedy.
+
+    Examples
+    --------
+    >>> import tcpsbed
+    >>> tcpsbed.plot("runs/udp", "runs/dpm", kind="ccdf").save("delay.pdf")  # doctest: +SKIP
+    """
+    if not folders:
+        raise DataError(
+            "found no folder", key="plot", allowed="folders of runs or sweeps, such as runs/latest"
+        )
+    for key, found, known in (("--kind", kind, KINDS), ("--style", style, STYLES), ("--log", log, LOGS)):
+        if found and found not in known:
+            raise DataError(f'found "{found}"', key=key, allowed=close_match(found, known))
+    paths, factors, chosen, names = map(_several, (y, by, where, labels))
+    material = reading.read([Path(folder) for folder in folders]).only(chosen).renamed(names)
+    with documents.trusted(" or ".join(map(str, folders))):
+        kind = kind or _kind(material, paths)
+        made = _picture(material, kind, paths, x, factors)
+    command = ["tcpsbed", "plot", *map(str, folders), "--kind", kind]
+    options = [
+        ("--y", paths),
+        ("--x", [x] if x else []),
+        ("--by", factors),
+        ("--where", chosen),
+        ("--label", names),
+    ]
+    command += [word for option, values in options for value in values for word in (option, value)]
+    command += ["--style", style, *["--wide"] * wide, *(["--log", log] if log else [])]
+    notes = (*material.notes, *made.notes)
+    origin = Origin(made.title, shlex.join(command), (*_facts(material, made.first), *notes))
+    return Drawn(made, origin, notes, STYLES[style], wide, log)
+
+
+def _several(given: str | Iterable[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _kind(material: Material, paths: Sequence[str]) -> str:
+    """Lines for a sweep, and for numbers of runs; otherwise the distribution of delays."""
+    if material.swept:
+        return "lines"
+    number = paths and not quantity(paths[0], material.summary).spread
+    return "lines" if number else "cdf"
+
+
+def _picture(
+    material: Material, kind: str, paths: Sequence[str], x: str | None, by: Sequence[str]
+) -> Picture:
+    if x and kind not in ("lines", "heat"):
+        raise DataError(
+            f'found "{x}" for --kind {kind}', key="--x", allowed="--kind lines or heat, or no --x"
+        )
+    if by and kind not in ("lines", "heat", "waterfall"):
+        allowed = "--kind lines, heat or waterfall, or no --by"
+        raise DataError(f'found "{by[0]}" for --kind {kind}', key="--by", allowed=allowed)
+    if kind == "waterfall":
+        return course.waterfall(material, paths, by)
+    y = _wanted(material, kind, paths)
+    if kind == "lines":
+        return lines.lines(material, y, x, by)
+    if kind == "heat":
+        return lines.heat(material, y, x, by)
+    if kind == "time":
+        return course.over_time(material, y)
+    if kind in ("cdf", "ccdf"):
+        return spread.cumulative(material, y, beyond=kind == "ccdf")
+    return spread.boxes(material, y, violin=kind == "violin")
+
+
+def _wanted(material: Material, kind: str, paths: Sequence[str]) -> list[Quantity]:
+    """The metrics of a figure; without any the delays of all flows, and over several factors those of the first."""
+    if not paths:
+        flows = list(material.summary["flows"])
+        if not flows:
+            raise DataError("found no flow", key="--y", allowed="a run with flows")
+        several = sum(len(one.values) > 1 for one in material.factors) > 1
+        number = kind == "heat" or kind == "lines" or material.swept
+        chosen = flows[:1] if kind == "heat" or (number and several) else flows
+        paths = [f"{flow}.delay_ms{'.p99' * number}" for flow in chosen]
+    found = [quantity(path, material.summary) for path in paths]
+    for one in material.runs:
+        for path in paths:
+            if one.summary is not material.summary:
+                _refuse_absent(path, one)
+    return found
+
+
+def _refuse_absent(path: str, one: reading.One) -> None:
+    """Names the run that lacks a metric which the first has."""
+    try:
+        quantity(path, one.summary)
+    except DataError as error:
+        where = one.folder.path if one.folder else f"the cell {', '.join(one.values)}, seed {one.seed}"
+        raise DataError(f"{where} has no {path}", key="--y", allowed=error.allowed) from None
+
+
+def _facts(material: Material, first: bool) -> list[str]:
+    """Seeds, worlds and versions of the runs that are drawn."""
+    seeds = sorted({one.seed for one in material.runs if one.folder or not first})
+    whole = len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1))
+    told = f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))
+    versions = dict.fromkeys(
+        " ".join(filter(None, ["tcpsbed", found.get("tcpsbed"), found.get("commit")]))
+        for one in material.runs
+        if (found := one.summary.get("versions") or {})
+    )
+    worlds = dict.fromkeys(str(one.summary.get("world")) for one in material.runs)
+    scenarios = dict.fromkeys(str(one.summary.get("name")) for one in material.runs)
+    return [
+        f"scenario {', '.join(scenarios)}",
+        f"world {', '.join(worlds)}",
+        f"seed{'s' if len(seeds) > 1 else ''} {told}",
+        f"measured by {', '.join(versions)}",
+    ]

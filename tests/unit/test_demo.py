@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 import webbrowser
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import tcpsbed
+from tcpsbed import scenarios
 from tcpsbed.analysis import signals
 from tcpsbed.analysis.records import FIELDS, KINDS
 from tcpsbed.cli.app import app
@@ -19,6 +19,7 @@ from tcpsbed.cli.page import Page
 from tcpsbed.console.hooks import Hand
 from tcpsbed.console.model import Answered, Model
 from tcpsbed.errors import HookError
+from tcpsbed.scenarios.compile import compile_plan
 from tcpsbed.studio.collector import Collector
 
 HERE = Path(__file__).parent
@@ -96,18 +97,14 @@ def test_force_moves_the_hand_and_a_wrong_list_is_refused() -> None:
             Hand(yields=wrong)
 
 
-def test_the_page_is_told_in_which_state_the_supervisor_is() -> None:
-    network = {"links": [], "vertices": [], "traffic": []}
-    plan: dict[str, Any] = {key: [] for key in ("flows", "nodes", "hooks", "signals")} | {
-        "network": network,
-        "duration_ns": 10**10,
-    }
-    made = Collector(plan | {"components": [{"name": "desk"}, {"name": "ss"}]})
+def test_the_page_is_told_in_which_state_the_supervisor_is(shipped_scenarios: Path, tmp_path: Path) -> None:
+    plan = compile_plan(scenarios.load(shipped_scenarios / "quickstart.toml"), tmp_path)
+    made = Collector(plan)
     for state, name in ((0, "normal"), (2, "hold"), (6, "hold")):  # 6: a predictive display
         row = np.zeros(1, np.dtype(FIELDS))
         row["kind"], row["point"], row["detail"] = 1 + KINDS.index("state"), 1, state
         made.add(row.tobytes(), 1.0, 0)
-        assert made.states == {"ss": name}
+        assert made.states == {plan["components"][1]["name"]: name}
 
 
 def test_without_a_screen_the_address_is_explained(

@@ -49,7 +49,7 @@ def test_on_sockets_the_rest_is_one_part_that_is_named(emulated: bool) -> None:
             for n, queued in ((100, 2e6), (1000, 1e6))
         ]
     rows = {"flows": [{"name": "force", "delay_ns": {"mean": 20e6}}, {"name": "none", "delay_ns": None}]}
-    found = section("split").value({"told": {"legs": legs}, "rows": rows})
+    found = section("split").value({"told": {"legs": legs}, "rows": rows, "world": "real"})
     assert list(found) == ["force"]
     split = found["force"]
     assert (split["samples"], split["total_ms"]) == (90, 20.5)

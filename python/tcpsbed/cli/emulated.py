@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from tcpsbed import results, scenarios
+from tcpsbed import results
 from tcpsbed.cli import complete
 from tcpsbed.cli.colour import tables
 from tcpsbed.cli.page import Page
@@ -332,7 +332,9 @@ class Session:
             return
         told = recorder.change(self.running, profile)
         if feed is not None:
-            feed.happened(told, scenarios.dump(recorder.scenario))
+            from tcpsbed.scenarios import dump
+
+            feed.happened(told, dump(recorder.scenario))
 
     def _stamp(self) -> tuple[int, int] | None:
         try:

@@ -133,7 +133,7 @@ def _title(event: Event, target: str) -> str:
     if event.loss is not None:
         changes.append(f"loss {event.loss * 100:g} %")
     if event.jitter is not None:
-        changes.append(f"jitter {event.jitter.delay.kind}")
+        changes.append(f"jitter {getattr(event.jitter.delay, 'kind', 'from a file')}")
     if event.queue is not None:
         unit, limit = event.queue
         changes.append(f"queue {limit} {'B' if unit == 'limit_bytes' else 'packets'}")

@@ -7,7 +7,7 @@ export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 bin := .venv/bin
 seconds ?= 60
 
-.PHONY: help run test test-all lint format drawing pictures bench reproduce wheel sdist fuzz firmware licences setup clean clean-venv
+.PHONY: help run test test-all lint format drawing pictures screens bench reproduce wheel sdist fuzz firmware licences setup clean clean-venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ drawing: packages ## draw ARCHITECTURE.md and tables of the documentation again 
 
 pictures: setup ## draw the pictures of the documentation again, from runs in virtual time
 	@for script in pictures draw_robots draw_replays; do $(bin)/python tools/$$script.py; done
+
+screens: setup ## take the pictures of live pages again, and the recording of the README (needs chromium, two quiet cores)
+	@$(bin)/python tools/screens.py
 
 bench: setup ## every benchmark, and the tables of docs/benchmarks.md (ARGS=--quick for a short one)
 	@$(bin)/python benches/run.py $(ARGS)

@@ -56,8 +56,8 @@ export function apply(action) {
   tell({ k: "set", action });
 }
 
-/** Delays set along the only way from one component to another, ms; null where there are several ways. @param {string} from @param {string} to */
-export const propagation = (from, to) => way(from, to)?.reduce((sum, at) => sum + settings[at].delay_ms, 0) ?? null;
+/** Delays set along the only way from one component to another, ms; null where there are several ways; with `jitter` the means of that, too. @param {string} from @param {string} to @param {boolean} [jitter] */
+export const propagation = (from, to, jitter = false) => way(from, to)?.reduce((sum, at) => sum + settings[at].delay_ms + (jitter ? (settings[at].jitter_ms ?? 0) : 0), 0) ?? null;
 
 /** Header of UDP and IP, bytes. */
 const HEADER = 28;
@@ -85,7 +85,7 @@ function way(from, to) {
 /** A link's settings in words. @param {Settings} one */
 export function inWords(one) {
   if (!one.up) return "cut";
-  return [one.rate_bps && rate(one.rate_bps), one.delay_ms && `${+one.delay_ms.toPrecision(3)} ms`, one.jitter_ms !== 0 && (one.jitter_ms ? `${+one.jitter_ms.toPrecision(3)} ms jitter` : "jitter"), one.loss && `${percent(one.loss)} loss`].filter(Boolean).join(", ") || "no delay, no limit";
+  return [one.rate_bps && rate(one.rate_bps), (one.delay_ms || one.jitter_ms !== 0) && `${+one.delay_ms.toPrecision(3)}${one.jitter_ms ? ` + ${+one.jitter_ms.toPrecision(2)}` : ""} ms${one.jitter_ms === null ? " + jitter" : ""}`, one.loss && `${percent(one.loss)} loss`].filter(Boolean).join(", ") || "no delay, no limit";
 }
 
 /** Both directions of a link in words, a line each; one line where they are the same. @param {number[]} at */

@@ -45,7 +45,7 @@ function shared(split, whole_ms) {
 
 /** A link's part as propagation and the rest, where only one way leads from one component to the other. @param {any} part */
 function apart(part) {
-  const set_ms = part.what === "link" && !run.now.whole ? propagation(...part.name.split(" -> ")) : null;
+  const [from, to] = part.name.split(" -> "), set_ms = part.what === "link" && !run.now.whole ? propagation(from, to, true) : null;
   if (set_ms === null) return [part.what === "link" ? { ...part, what: "hop" } : part];
   const wire = Math.min(set_ms, part.ms), rest = part.ms - wire;
   return [{ name: `${part.name}: propagation`, what: "wire", ms: wire }, { name: `${part.name}: queueing, serialisation`, what: "link", ms: rest }].filter((p) => p.ms > 0);

@@ -19,7 +19,7 @@ import pytest
 from again import in_time
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
-from tcp_against_kernel import BOUNDS, CONTROLS, LOSSES, QUEUES, STALL_MS, Case, cases, judged, run
+from tcp_against_kernel import BOUNDS, CONTROLS, QUEUES, STALL_MS, Case, cases, judged, run
 
 
 @pytest.mark.slow
@@ -102,10 +102,4 @@ def test_the_kept_table_is_judged_and_counted_as_it_says(root: Path) -> None:
     assert told is not None and counts["outside"] == 0
     verdicts = ("within", "not decided", "not judged")
     assert list(map(int, told.groups())) == [counts.total(), *(counts[verdict] for verdict in verdicts)]
-    missing = set(cases([8, 60])) - seen
-    assert {(case.kind, case.control, case.loss) for case in missing} == {
-        *(("two", control, LOSSES[1]) for control in CONTROLS),
-        ("two", "reno", LOSSES[2]),
-        *(("haptic", control, LOSSES[1]) for control in CONTROLS),
-    }
-    assert len(missing) == 10 and {case.seconds for case in missing} == {8}
+    assert seen == set(cases([8, 60]))

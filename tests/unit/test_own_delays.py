@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tcpsbed
@@ -64,13 +65,24 @@ def scenario(tmp_path: Path) -> Any:
     return write
 
 
-def late(file: Path, world: str = "virtual") -> int:
-    """Samples that came later than the constant delay."""
+def ages_ns(file: Path, world: str = "virtual") -> Any:
     run = tcpsbed.run(file, world=world, out=file.parent / world)
     assert run.summary["errors"] == []
     rows = run.records
-    ages = rows["value"][(rows["kind"] == DELIVERED) & (rows["flow"] == 0)]
-    return int((ages > 5_500_000).sum())
+    mine = rows[(rows["kind"] == DELIVERED) & (rows["flow"] == 0)]
+    return mine["value"][np.argsort(mine["index"], kind="stable")]
+
+
+def late(file: Path) -> int:
+    """Samples that came later than the constant delay."""
+    return int((ages_ns(file) > 5_500_000).sum())
+
+
+def assert_tenths_are_late(ages: Any) -> None:
+    """Of each ten samples in a row the last came 2 ms later than the others, by medians: a busy machine moves some of them."""
+    assert len(ages) > 500
+    medians = np.sort([np.median(ages[first::10]) for first in range(10)])
+    assert medians[-1] - medians[:-1] == pytest.approx(2e6, abs=0.5e6), medians
 
 
 def test_it_is_asked_of_every_packet_and_others_wait_or_overtake(scenario: Any) -> None:
@@ -96,8 +108,11 @@ def test_one_in_c(world: str, scenario: Any, tmp_path: Path) -> None:
     command = ["cc", "-shared", "-fPIC", "-Wall", "-Werror", "-I", include, "-o", tmp_path / "libown.so"]
     subprocess.run([*command, tmp_path / "own.c"], check=True)
     table = '{ kind = "./libown.so:tenth", reorder = true }'
-    assert late(scenario(table), world) == pytest.approx(99, abs=0 if world == "virtual" else 20)
-    if world == "virtual":
+    file = scenario(table)
+    if world == "real":
+        assert_tenths_are_late(ages_ns(file, world))
+    else:
+        assert late(file) == 99
         (error,) = tcpsbed.run(scenario('"./libown.so:bad"'), out=tmp_path / "bad").summary["errors"]
         assert (
             "delay" in error and "libown.so:bad of links.l.forward: returned -3; allowed: TCPS_EMIT" in error
@@ -106,7 +121,7 @@ def test_one_in_c(world: str, scenario: Any, tmp_path: Path) -> None:
 
 def test_on_sockets_it_is_the_same_code(scenario: Any) -> None:
     table = '{ kind = "./mine.py:Every", reorder = true }'
-    assert late(scenario(table), "real") == pytest.approx(99, abs=20)
+    assert_tenths_are_late(ages_ns(scenario(table), "real"))
 
 
 @pytest.mark.parametrize(

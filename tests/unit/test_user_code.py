@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from real_run import children, gone
 from user_code import called, written
 
 import tcpsbed
@@ -112,6 +113,24 @@ def test_a_hook_that_never_returns_ends_at_the_third_ctrl_c(tmp_path, kind, need
     assert said.count("the run ends when the code that runs now returns") == (world == "virtual"), said
     if needed == 3 and world == "virtual":
         assert "hook " in said and "mine.py:Mine did not return" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("until", ["called", "loading"])
+def test_nodes_of_a_run_that_was_killed_end_though_a_hook_never_returns(tmp_path, until):
+    code = "from pathlib import Path\n\n\nclass Mine:\n    def __init__(self):\n"
+    code += f'        Path("{tmp_path}/loading").touch()\n        while {until == "loading"}: pass\n'
+    code += "    def __call__(self, t_ns, index, x, other, y):\n"
+    code += f'        Path("{tmp_path}/called").touch()\n        while True: pass\n'
+    written(tmp_path, code)
+    command = [sys.executable, "-m", "tcpsbed", "run", "mine.toml", "--out", "out", "--world", "real", "-q"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as run:
+        latest = time.monotonic() + 60
+        while not (tmp_path / until).exists() and time.monotonic() < latest:
+            time.sleep(0.1)
+        nodes = children(run.pid)
+        run.kill()
+    assert nodes and gone(nodes)
 
 
 EXITS = (

@@ -119,10 +119,15 @@ fn mark_ends(address: usize) {
     crash::mark_ends(unsafe { &*(address as *const AtomicU8) });
 }
 
+/// How long a node whose run is gone may take to stop its robots and to write its rows.
+#[cfg(target_os = "linux")]
+const ORPHAN: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// Serves one run as a node process: JSON lines on standard input and output. Returns the exit status.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 fn run_node(py: Python<'_>) -> i32 {
+    crash::end_without_input(ORPHAN);
     py.detach(|| {
         let input = std::io::BufReader::new(std::io::stdin());
         let ok = tcps_run::real::control::serve(input, &mut std::io::stdout(), &attach::Interpreter);

@@ -5,7 +5,8 @@
 //!                  ├──► SIGALRM and others that code asks for, any time ─► one sentence, then the end
 //!                  ├──► exit() within ───────────────────────────────────► one sentence, then the end
 //!                  ├──► a process that it forked comes back from it ──────► one sentence, then the end of that process
-//!                  └──► third Ctrl-C while it does not return ──────────► one sentence, then the end
+//!                  ├──► third Ctrl-C while it does not return ──────────► one sentence, then the end
+//!                  └──► in a node whose run is gone, it does not return ► one sentence, then the end
 //! ```
 
 #![expect(unsafe_code, reason = "handlers of signals")]
@@ -22,6 +23,7 @@ use std::{
         Mutex, Once, OnceLock, PoisonError,
     },
     thread,
+    time::Duration,
 };
 
 const SIGNALS: [(c_int, &CStr); 5] = [
@@ -310,12 +312,34 @@ pub fn end_at_third(mut signals: File) {
     });
 }
 
-fn end() -> ! {
+/// Ends the process when it has not ended by itself this long after its standard input was closed: what started it is
+/// gone, and code that does not return would keep a core, perhaps at a real-time priority.
+pub fn end_without_input(grace: Duration) {
+    thread::spawn(move || {
+        let mut input = libc::pollfd { fd: libc::STDIN_FILENO, events: 0, revents: 0 };
+        while input.revents & (libc::POLLHUP | libc::POLLERR) == 0 {
+            // SAFETY: one structure that lives here.
+            unsafe { libc::poll(&mut input, 1, -1) };
+            if input.revents & libc::POLLNVAL != 0 {
+                return;
+            }
+        }
+        thread::sleep(grace);
+        report_all([c"\ntcpsbed: the run of this node is gone, and ", latest(), c" did not return\n"]);
+        leave(ENDED);
+    });
+}
+
+/// The name of what was called last and has not returned.
+fn latest() -> &'static CStr {
     let name = LATEST.load(Ordering::Relaxed);
-    // SAFETY: as above.
-    let name = if name.is_null() { c"what ran" } else { unsafe { CStr::from_ptr(name) } };
+    // SAFETY: `named` was given a text that lives as long as the process.
+    if name.is_null() { c"what ran" } else { unsafe { CStr::from_ptr(name) } }
+}
+
+fn end() -> ! {
     let kept = c" did not return. What was written until then is in the folder of the run\n";
-    report_all([c"\ntcpsbed: stopped at once: ", name, kept]);
+    report_all([c"\ntcpsbed: stopped at once: ", latest(), kept]);
     for child in children() {
         // SAFETY: a process that this one started and has not waited for yet.
         unsafe { libc::kill(child, libc::SIGKILL) };

@@ -97,10 +97,15 @@ def folder(nodeid: str) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the tests of a folder the mark of its name; what is `beside` is one of those that would run alone."""
+    """Give the tests of a folder the mark of its name, and unit tests in the world `real` theirs; what is `beside` is one of
+    those that would run alone.
+    """
     for item in items:
         if (name := folder(item.nodeid)) in ("paper", "interop", "realtime"):
             item.add_marker(name)
+        if name == "unit" and "real" in item.name.rstrip("]").replace("[", "-").split("-"):
+            item.add_marker("realtime")
+            item.add_marker("beside")
         marks = {mark.name for mark in item.iter_markers()}
         if "beside" in marks and not marks & {"interop", "realtime"}:
             raise pytest.UsageError(

@@ -98,6 +98,8 @@ def test_every_kind_of_predictor_delivers_what_the_built_in_one_does(place: Path
     assert len(values) > 290 and len(set(values)) > 250, "samples differ from one another"
 
 
+@pytest.mark.realtime
+@pytest.mark.beside
 @pytest.mark.parametrize(
     "kind", [pytest.param(kind, marks=() if kind in ("C", "class") else pytest.mark.slow) for kind in KINDS]
 )
@@ -229,6 +231,8 @@ def test_a_predictor_that_fails_is_named_and_counted(place: Path) -> None:
     ]
 
 
+@pytest.mark.realtime
+@pytest.mark.beside
 def test_a_real_run_goes_on_beside_a_hook_that_fails(place: Path) -> None:
     (place / "bad.py").write_text(BAD)
     found = real(place, scenario(place, bad("Sometimes"), duration="1 s"), status=1)
@@ -296,6 +300,8 @@ def test_a_hook_that_cannot_be_loaded_is_refused_before_the_run(
     assert [word for word in words if word not in str(refused.value)] == []
 
 
+@pytest.mark.realtime
+@pytest.mark.beside
 def test_a_real_run_whose_hook_cannot_be_loaded_is_refused(place: Path) -> None:
     (place / "bad.py").write_text(BAD)
     (place / "scenario.toml").write_text(scenario(place, '[hooks]\nkinematics = "./bad.py:Fussy"\n'))

@@ -79,6 +79,8 @@ def test_the_example_merges_while_the_link_is_narrow(tmp_path):
     assert run.flows["kinematic"]["delay_ms"]["max"] < 0.2 * plain.flows["kinematic"]["delay_ms"]["max"]
 
 
+@pytest.mark.realtime
+@pytest.mark.beside
 def test_it_runs_on_sockets(tmp_path):
     run = tcpsbed.run(EXAMPLE, out=tmp_path / "real", world="real")
     assert run.summary["errors"] == [] and max(merged(tmp_path / "real")) >= 3

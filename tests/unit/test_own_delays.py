@@ -119,6 +119,8 @@ def test_one_in_c(world: str, scenario: Any, tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.realtime
+@pytest.mark.beside
 def test_on_sockets_it_is_the_same_code(scenario: Any) -> None:
     table = '{ kind = "./mine.py:Every", reorder = true }'
     assert_tenths_are_late(ages_ns(scenario(table), "real"))

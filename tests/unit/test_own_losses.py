@@ -84,6 +84,8 @@ def test_it_is_asked_of_every_packet_until_an_event_takes_its_place(scenario: An
     assert lost(scenario('"./mine.py:Every"', '"100 %"')) == 150 + 500
 
 
+@pytest.mark.realtime
+@pytest.mark.beside
 def test_on_sockets_it_is_the_same_code(scenario: Any) -> None:
     assert share_on_sockets(scenario('"./mine.py:Every"')) == pytest.approx(1 / 10, abs=0.002)
 

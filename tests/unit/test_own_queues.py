@@ -208,6 +208,8 @@ def test_a_source_whose_time_stands_still_ends(scenario: Any) -> None:
     assert "gave 100001 packets at 5 ns; allowed: at most 100000 at one time" in error
 
 
+@pytest.mark.realtime
+@pytest.mark.beside
 def test_on_sockets_it_is_the_same_code(scenario: Any) -> None:
     """Every packet of the overload that is dropped was dropped by it, and a source makes its packets."""
     file = scenario(
@@ -240,6 +242,8 @@ def test_an_installed_package_gives_them_names(
     assert network["traffic"][0]["model"]["kind"].endswith("brought.py:Every")
 
 
+@pytest.mark.realtime
+@pytest.mark.beside
 def test_slow_code_is_named_on_the_terminal_with_the_remedy(scenario: Any) -> None:
     slow = FIFO.replace(
         "        return self.waiting.pop(0)\n",

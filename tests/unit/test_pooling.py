@@ -79,6 +79,8 @@ def test_the_verdict_of_a_run_out_of_time_says_how_well_things_are_known() -> No
     assert "--max-time is over, with 3 echoes or more per point; the least known is within" in said
 
 
+@pytest.mark.realtime
+@pytest.mark.beside
 def test_on_sockets_echoes_of_all_rounds_count_and_max_time_ends_them(tmp_path: Path) -> None:
     file = str(scenario(tmp_path))
     done = tcpsbed(tmp_path, "latency", file, "--world", "real", "--out", "a", "--set", "wide=1.0")

@@ -69,6 +69,8 @@ def test_tables_and_report_state_the_interval(tmp_path: Path) -> None:
     assert "Means over 3 seeds" in tcpsbed(tmp_path, "show", "here").stdout
 
 
+@pytest.mark.realtime
+@pytest.mark.beside
 def test_one_seed_says_so(tmp_path: Path) -> None:
     done = tcpsbed(tmp_path, "run", str(scenario(tmp_path)), "--out", "here")
     assert "One seed: other seeds may give other numbers. --seeds 10 gives intervals" in done.stdout

@@ -115,6 +115,8 @@ def test_a_hook_that_never_returns_ends_at_the_third_ctrl_c(tmp_path, kind, need
         assert "hook " in said and "mine.py:Mine did not return" in said
 
 
+@pytest.mark.realtime
+@pytest.mark.beside
 @pytest.mark.slow
 @pytest.mark.parametrize("until", ["called", "loading"])
 def test_nodes_of_a_run_that_was_killed_end_though_a_hook_never_returns(tmp_path, until):

@@ -188,6 +188,8 @@ def test_every_command_names_a_library_that_ends_it(tmp_path, shipped_scenarios,
     assert "without a message: libmine.so, which" in done.stderr
 
 
+@pytest.mark.realtime
+@pytest.mark.beside
 @pytest.mark.parametrize(
     ("command", "init", "body"),
     [

@@ -72,6 +72,8 @@ def worlds() -> Iterator[Finding]:
         instead = None if lack else world.hosting.fallback()
         hosting = world.hosting.what if instead is None else f"by the fallback, {instead}"
         said = f"{hosting}; {world.network.what}"
+        if not world.hosting.here:
+            said += "; what it needs is looked for there when a run starts"
         yield Finding(name, lack is None, said, lack or "")
 
 

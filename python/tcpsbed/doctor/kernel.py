@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import shutil
 import socket
 import struct
 from collections.abc import Iterator
@@ -47,9 +48,10 @@ def examine() -> Iterator[Finding]:
     """Everything about the kernel."""
     yield from namespaces()
     alone = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-rn"]
+    remedy = MODULES if shutil.which("tc", path=_path()) else TOOLS
     for name, words in DISCIPLINES.items():
         script = f"ip link add a0 type veth peer name b0 && tc qdisc add dev a0 root {words}"
-        yield attempt(f"queue discipline {name}", partial(_sh, alone, script), MODULES)
+        yield attempt(f"queue discipline {name}", partial(_sh, alone, script), remedy)
     for name, script in DEVICES.items():
         yield attempt(f"device {name}", partial(_sh, alone, script), MODULES)
     yield attempt("io_uring", _io_uring, "sysctl -w kernel.io_uring_disabled=0")
@@ -71,7 +73,12 @@ def namespaces() -> Iterator[Finding]:
 
 
 def _sh(alone: list[str], script: str) -> str:
-    return ran([*alone, "sh", "-c", script])
+    return ran([*alone, "sh", "-c", script], env=os.environ | {"PATH": _path()})
+
+
+def _path() -> str:
+    """Where programs are looked for; without root the system's own are often not on `PATH`."""
+    return os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 
 
 def _call(number: int, *arguments: object) -> int:

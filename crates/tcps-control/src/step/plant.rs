@@ -47,7 +47,7 @@ params! {
         b: Vec<f64> = List(&Number), GIVEN, ENTRIES, "B, per s";
         c: Vec<f64> = List(&Number), GIVEN, ENTRIES, "C";
         d: f64 = Number, "0", ENTRIES, "D";
-        code: Option<String> = Text, ABSENT, ANY, "written by tcpsbed: the class whose matrices these are";
+        code: Option<String> = Text, ABSENT, ANY, "written by tcpsbed: the class that returned these matrices";
     }
 }
 

@@ -77,7 +77,7 @@ impl RateController for GccFlows {
 params! {
     /// Of the rule for flows.
     struct Flows {
-        target_ns: Option<Time> = Ns, ABSENT, PERIOD, "with congestion gcc: a queue that counts as over-use";
+        target_ns: Option<Time> = Ns, ABSENT, PERIOD, "with congestion gcc: a queue above it counts as over-use, too";
     }
 }
 
@@ -91,8 +91,8 @@ params! {
     /// Of the rule.
     struct Given {
         k_max: u8 = Count, "4", SAMPLES, "most samples in a packet";
-        deltas: u32 = Count, "60", 1.0..=1000.0, "number of estimates that the detector adds up; 1 follows the text of the draft";
-        target_ns: Option<Time> = Ns, ABSENT, PERIOD, "queue above which a delay also counts as over-use";
+        deltas: u32 = Count, "60", 1.0..=1000.0, "largest factor of the estimate; 1 follows the text of the draft";
+        target_ns: Option<Time> = Ns, ABSENT, PERIOD, "a queue above it counts as over-use, too";
     }
 }
 

@@ -124,7 +124,7 @@ pub(crate) struct GccRate {
 }
 
 impl GccRate {
-    /// Estimates of up to `deltas` groups are added up; `target_ns`: a queue above it is over-use too.
+    /// The estimate is multiplied by the number of groups, up to `deltas`; `target_ns`: a queue above it is over-use too.
     pub(crate) fn new(deltas: u32, target_ns: Option<Time>) -> Self {
         Self {
             deltas: deltas.into(),

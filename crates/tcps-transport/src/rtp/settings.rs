@@ -73,7 +73,7 @@ params! {
         redundancy: String = Choice(&["none", "rfc2198", "ulpfec", "flexfec"]), "none", ANY, "older payloads in newer packets, or XOR parity";
         distance: Option<u32> = Count, ABSENT, 1.0..=15.0, "with `rfc2198`: age of the older payload, in samples; default `1` with `rfc2198`";
         columns: Option<u32> = Count, ABSENT, 1.0..=48.0, "with `ulpfec` or `flexfec`: number of packets after which parity is sent; default `4` with parity";
-        rows: Option<u32> = Count, ABSENT, 1.0..=48.0, "with `flexfec`: number of rows, more than one adds parity of columns; default `1` with `flexfec`";
+        rows: Option<u32> = Count, ABSENT, 1.0..=48.0, "with `flexfec`: number of rows; more than one adds parity of columns; default `1` with `flexfec`";
         profile: String = Choice(&["avpf", "avp", "avp_reduced"]), "avpf", ANY, "when reports are sent";
         report_ns: Option<Time> = Ns, ABSENT, 10e6..=60e9, "with `avpf`: mean time between reports; default `\"500 ms\"` with `avpf`";
         bandwidth_bps: f64 = Bps, "1 Mbit/s", 8e3..=4e9, "bandwidth of the session; reports take at most 5 %";

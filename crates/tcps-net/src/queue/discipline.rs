@@ -25,7 +25,7 @@ pub trait QueueDiscipline: Send {
     fn bytes(&self) -> u64;
     /// Tells the rate of the line, at the start and when it changes.
     fn set_rate(&mut self, _rate_bps: f64) {}
-    /// Sets most that may wait. What waits already stays.
+    /// Sets most that may wait, as of the next packet that arrives: what waits is not dropped before.
     fn set_limit(&mut self, limit: Limit);
     /// Packets that it marked in place of dropping them.
     fn marked(&self) -> u64 {

@@ -217,7 +217,7 @@ NODES = Metric(
 ROBOTS = Metric(
     "robots",
     "list, on the machine's clock, of robots with a loop of their own"
-    " ([robots](robots.md#where-its-physics-runs)); for a restarted robot, since its"
+    " ([robots](robots.md#where-the-physics-runs)); for a restarted robot, since its"
     " restart",
     of=_told("robots"),
     parts=ROBOT,

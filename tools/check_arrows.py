@@ -151,25 +151,26 @@ PACKAGES = {
     "analysis": ["worlds", "drawing"],
     "views": ["analysis"],
     "runs": ["views", "doctor", "interrupts"],
-    "tcpsbed": ["runs"],
-    "campaign": ["tcpsbed", "studio"],
+    "tcpsbed": [],
+    "campaign": ["tcpsbed", "runs", "studio"],
     "proxy": ["views"],
     "console": ["media", "robots"],
     "studio": ["console", "proxy"],
-    "lab.control": ["tcpsbed"],
+    "lab.control": ["tcpsbed", "runs"],
     "lab.qos": ["lab.control"],
     "lab.reproduce": ["lab.control", "studio"],
-    "lab.study": ["tcpsbed", "console"],
+    "lab.study": ["tcpsbed", "runs", "console"],
     "lab": [],
     "figures": ["campaign"],
-    "cli": ["figures", "lab.qos", "lab.reproduce", "lab.study", "proxy", "shadows", "studio"],
+    "api": ["figures", "lab.reproduce"],
+    "cli": ["api", "lab.qos", "lab.reproduce", "lab.study", "proxy", "shadows", "studio"],
 }
 
 LAB_FACES = {
     "tcpsbed", "_tcps", "analysis", "analysis.metrics", "analysis.records", "analysis.signals", "analysis.stats", "clocks",
     "datasets.builtin", "datasets.recordings", "errors", "hooks", "inputs", "media.camera", "media.codecs", "nearest",
-    "drawing", "palette", "processes", "results", "robots", "runs.session", "scenarios", "scenarios.units", "shipped",
-    "studio.freeze", "views.markup", "views.numbers", "views.text", "worlds",
+    "drawing", "palette", "processes", "results", "robots", "runs.given", "runs.session", "scenarios", "scenarios.units",
+    "shipped", "studio.freeze", "views.markup", "views.numbers", "views.text", "worlds",
 }  # fmt: skip
 """What ``lab`` may import: what the testbed shows."""
 LAB_EXCEPT = {
@@ -432,6 +433,8 @@ def python_arrows() -> Arrows:
         room = {"__init__": "tcpsbed", "__main__": "cli"}.get(inside[0]) or package(inside)
         arrows[room].update({})
         tree = ast.parse(path.read_text(encoding="utf-8"))
+        if room == "tcpsbed":  # which hands on what is imported when it is first used
+            tree = _Used().visit(tree)
         for name, line in imported(tree, ["tcpsbed", *inside[:-1]]):
             target = package(name.split(".")[1:])
             target = target if target in PACKAGES or (base / target).exists() else "tcpsbed"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes the tables of parameters in the documentation, between ``<!-- table:ROOM -->`` and ``<!-- /table -->``
 (``ROOM=NAME,NAME``: of these entries), those of keys, between ``<!-- keys:MODEL -->`` and ``<!-- /keys -->``
-(``keys.py``), those of metrics, between ``<!-- metrics:PART -->`` and ``<!-- /metrics -->``, and the schema of scenarios.
+(``keys.py``), those of metrics, between ``<!-- metrics:PART -->`` and ``<!-- /metrics -->``, the schema of scenarios, and
+the types of a run's results.
 
 Without ``--write`` what is stale fails.
 """
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import keys
 from tcpsbed import door
+from tcpsbed.analysis.metrics.classes import FILE, module
 from tcpsbed.analysis.metrics.page import drawn
 from tcpsbed.devices import DEVICES
 from tcpsbed.robots import ROBOTS
@@ -39,6 +41,7 @@ def written() -> Iterator[tuple[Path, str, str]]:
         )
     file = DOCS / "scenario.schema.json"
     yield file, file.read_text(encoding="utf-8"), json.dumps(schema(), indent=2) + "\n"
+    yield FILE, FILE.read_text(encoding="utf-8"), module()
 
 
 def _drawn(kind: str, room: str) -> str:

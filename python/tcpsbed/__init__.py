@@ -6,7 +6,7 @@ Examples
 --------
 >>> import tcpsbed
 >>> run = tcpsbed.run("scenarios/quickstart.toml")  # doctest: +SKIP
->>> run.summary["flows"]["haptic"]["delay_ms"]["p99"]  # doctest: +SKIP
+>>> run.flows["haptic"].delay_ms.p99  # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from tcpsbed.analysis import Run
+    from tcpsbed.api.load import load
+    from tcpsbed.api.run import run
     from tcpsbed.door import (
         Component,
         DelayModel,
@@ -32,49 +33,79 @@ if TYPE_CHECKING:
         Source,
     )
     from tcpsbed.errors import ConfigError, DataError, HookError, TcpsbedError, WorldError
-    from tcpsbed.runs.session import run
-    from tcpsbed.scenarios.load import load as load
+    from tcpsbed.figures import plot
+    from tcpsbed.runs.run import Run
+    from tcpsbed.scenarios import Scenario
+    from tcpsbed.scenarios.model.code import Channel, Hook
+    from tcpsbed.scenarios.model.flow import Flow
+    from tcpsbed.scenarios.model.link import Link, Queue, Topology
+    from tcpsbed.scenarios.model.measure import Event, Measure
+    from tcpsbed.scenarios.model.place import Node
+    from tcpsbed.views.compare import compare
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Channel",
     "Component",
     "ConfigError",
     "DataError",
     "DelayModel",
+    "Event",
+    "Flow",
+    "Hook",
     "HookError",
+    "Link",
     "LossModel",
+    "Measure",
     "Metric",
+    "Node",
     "Param",
     "Plant",
+    "Queue",
     "QueueDiscipline",
     "RateController",
     "Run",
+    "Scenario",
     "Sink",
     "Source",
     "TcpsbedError",
+    "Topology",
     "WorldError",
     "__version__",
+    "compare",
     "load",
     "plot",
     "run",
 ]
 
 _HOMES = {
-    "run": "tcpsbed.runs.session",
-    "load": "tcpsbed.scenarios",
+    "run": "tcpsbed.api.run",
+    "load": "tcpsbed.api.load",
     "plot": "tcpsbed.figures",
-    "Run": "tcpsbed.analysis",
-    "Component": "tcpsbed.door",
-    "DelayModel": "tcpsbed.door",
-    "LossModel": "tcpsbed.door",
-    "Metric": "tcpsbed.door",
-    "Param": "tcpsbed.door",
-    "Plant": "tcpsbed.door",
-    "QueueDiscipline": "tcpsbed.door",
-    "RateController": "tcpsbed.door",
-    "Sink": "tcpsbed.door",
-    "Source": "tcpsbed.door",
+    "compare": "tcpsbed.views.compare",
+    "Run": "tcpsbed.runs.run",
+    "Scenario": "tcpsbed.scenarios",
+    **dict.fromkeys(("Channel", "Hook"), "tcpsbed.scenarios.model.code"),
+    "Flow": "tcpsbed.scenarios.model.flow",
+    **dict.fromkeys(("Link", "Queue", "Topology"), "tcpsbed.scenarios.model.link"),
+    **dict.fromkeys(("Event", "Measure"), "tcpsbed.scenarios.model.measure"),
+    "Node": "tcpsbed.scenarios.model.place",
+    **dict.fromkeys(
+        (
+            "Component",
+            "DelayModel",
+            "LossModel",
+            "Metric",
+            "Param",
+            "Plant",
+            "QueueDiscipline",
+            "RateController",
+            "Sink",
+            "Source",
+        ),
+        "tcpsbed.door",
+    ),
     **dict.fromkeys(
         ("ConfigError", "DataError", "HookError", "TcpsbedError", "WorldError"), "tcpsbed.errors"
     ),

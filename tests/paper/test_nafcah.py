@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from tcpsbed import scenarios
-from tcpsbed.analysis import Run
+from tcpsbed import Run, scenarios
 from tcpsbed.runs import session
 
 SCENARIO = Path(__file__).resolve().parents[2] / "scenarios" / "dumbbell-dpm.toml"

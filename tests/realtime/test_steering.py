@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from tcpsbed import analysis, scenarios
+import tcpsbed
+from tcpsbed import scenarios
 from tcpsbed.errors import ConfigError
 from tcpsbed.runs import session
 from tcpsbed.worlds import Steering
@@ -48,7 +49,7 @@ def test_a_link_and_a_flow_change_while_the_run_goes_on(scenario, tmp_path):
             steering.event(**asked.pop(0)[1])
 
     outcome = session.execute(scenario, world="real", out=tmp_path / "run", live=live, steering=steering)
-    run = analysis.Run(outcome.folder)
+    run = tcpsbed.Run(outcome.folder)
     assert run.summary["errors"] == []
     slower, rests = run.summary["events"]
     assert (slower["name"], rests["name"]) == ("link wan delay 200 ms", "flow kinematic stops")

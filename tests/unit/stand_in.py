@@ -46,6 +46,7 @@ def load(path: Any, overrides: Any = ()) -> SimpleNamespace:
         seed=document.get("seed", 1),
         seconds=seconds,
         duration_ns=round(seconds * 1e9),
+        measure=SimpleNamespace(metrics=[]),
         flows={},
         traffic={},
         sessions=["main"],
@@ -133,14 +134,6 @@ def summarise(folder: Path, scenario: object = None) -> dict[str, Any]:
     return summary
 
 
-class Run:
-    """A run folder opened."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = Path(folder)
-        self.summary = json.loads((self.folder / "summary.json").read_text())
-
-
 def writer(kind: str) -> Any:
     """Writes an empty file of that kind."""
 
@@ -158,11 +151,13 @@ def install() -> None:
     vars(exporting).update({f"to_{kind}": writer(kind) for kind in ("csv", "mcap", "parquet")})
     import tcpsbed
     from tcpsbed import analysis
+    from tcpsbed.scenarios.overrides import overrides
 
-    analysis.summarise, analysis.Run, analysis.export = summarise, Run, exporting
+    analysis.summarise, analysis.export = summarise, exporting
     sys.modules["tcpsbed.analysis.export"] = exporting
     described = {
         "load": load,
+        "overrides": overrides,
         "dump": dump,
         "compile_plan": compile_plan,
         "check": lambda scenario: compile_plan(scenario, Path()),

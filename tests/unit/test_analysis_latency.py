@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from analysis_run import write
 
-from tcpsbed.analysis import Confidence, Run, stats
+from tcpsbed import Run
+from tcpsbed.analysis import Confidence, stats
 
 
 # [Hill 1970]

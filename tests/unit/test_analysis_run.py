@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from analysis_run import recorded, write
 
-from tcpsbed.analysis import Run, export
+from tcpsbed import Run
+from tcpsbed.analysis import export
 from tcpsbed.analysis.records import ROW_BYTES, open_records
 from tcpsbed.errors import DataError
 
@@ -24,7 +25,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_a_run_tells_what_it_is(run: Run) -> None:
     text = repr(run)
     assert "handmade: virtual, seed 7" in text
-    assert "kinematic: 4000 sent, 1.00% lost, delay 5.500 ms mean" in text
+    assert "kinematic: 4000 sent, 1.00 % lost, delay 5.500 ms mean" in text
     assert "DISTURBED: node n1 stalled" in text
     assert run.disturbed
     assert "<li>kinematic: 4000 sent" in run._repr_html_()
@@ -49,7 +50,7 @@ def test_rows_are_mapped_and_a_torn_end_is_left_out(run: Run, tmp_path: Path) ->
 
 
 def test_samples_have_names(run: Run) -> None:
-    table = run.samples
+    table = run.samples.to_arrow()
     assert isinstance(table, pa.Table)
     assert table.schema == export.SCHEMA
     found = {(row["kind"], row["flow"], row["point"], row["node"]) for row in table.to_pylist()}

@@ -17,11 +17,12 @@ import typer
 from command import scenario, tcpsbed
 from typer.testing import CliRunner
 
-from tcpsbed.cli import colour, complete, progress, reproduce
+from tcpsbed.cli import colour, complete, reproduce
 from tcpsbed.cli.app import COMMANDS, app
 from tcpsbed.cli.emulated import Screen
 from tcpsbed.cli.group import PANELS, Group
 from tcpsbed.results import marker
+from tcpsbed.runs import progress
 from tcpsbed.worlds import registry
 
 

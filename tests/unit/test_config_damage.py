@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcpsbed.errors import TcpsbedError
-from tcpsbed.scenarios import check
+from tcpsbed.scenarios import Scenario, check
 from tcpsbed.scenarios.compile import builtins
-from tcpsbed.scenarios.load import build
 from tcpsbed.scenarios.origin import Origin
 
 VALUES = st.one_of(
@@ -53,6 +52,6 @@ def test_any_damage_to_a_scenario_is_told_or_harmless(place, value, how):
         above[place[-1]] = value
     with mock.patch.object(builtins, "known", lambda: KNOWN):
         try:
-            check(build(Origin(Path("damaged.toml"), tree)))
+            check(Scenario.of(Origin(Path("damaged.toml"), tree)))
         except TcpsbedError as error:
             assert "; allowed: " in str(error)

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tcpsbed
 from tcpsbed.analysis import signals
-from tcpsbed.runs import session
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -45,7 +45,7 @@ def test_larger_buffers_lose_less_and_delay_more(tmp_path):
 
 
 def test_own_robot_meets_its_stop_and_says_when_it_has_arrived(tmp_path):
-    run = session.run(EXAMPLES / "own_robot.toml", out=tmp_path, set=['duration="4 s"'])
+    run = tcpsbed.run(EXAMPLES / "own_robot.toml", out=tmp_path, set=['duration="4 s"'])
     assert run.summary["stages"] == [] and run.summary["errors"] == []
     held = next(
         point for point in run.summary["echo"]["kinematic"]["points"] if point["point"].endswith("held")
@@ -73,7 +73,7 @@ def test_the_drawer_stops_where_it_must():
 
 def test_own_predictor_fills_the_gaps(tmp_path):
     """Half of the samples are lost, and yet the robot gets one a millisecond."""
-    run = session.run(EXAMPLES / "hooks" / "own_predictor.toml", out=tmp_path, set=['duration="3 s"'])
+    run = tcpsbed.run(EXAMPLES / "hooks" / "own_predictor.toml", out=tmp_path, set=['duration="3 s"'])
     flow = run.flows["kinematic"]
     assert 0.3 < flow["loss"] < 0.7
     assert flow["delivered"] + flow["repeated"] > 0.98 * flow["sent"]
@@ -83,7 +83,7 @@ def test_own_predictor_fills_the_gaps(tmp_path):
 
 def test_own_source_fills_the_link_and_own_queue_lets_short_packets_go_first(tmp_path):
     def delay_ms(name):
-        run = session.run(EXAMPLES / f"{name}.toml", out=tmp_path / name, set=['duration="3 s"'])
+        run = tcpsbed.run(EXAMPLES / f"{name}.toml", out=tmp_path / name, set=['duration="3 s"'])
         assert run.summary["errors"] == []
         return run.flows["kinematic"]["delay_ms"]["p99"]
 
@@ -93,7 +93,7 @@ def test_own_source_fills_the_link_and_own_queue_lets_short_packets_go_first(tmp
 def test_own_component_smooths(tmp_path):
     points = 'measure.signals=["gateway.entry", "gateway.exit"]'
     sets = ['duration="3 s"', points, 'measure.records="samples"']
-    run = session.run(EXAMPLES / "own_component.toml", out=tmp_path, set=sets)
+    run = tcpsbed.run(EXAMPLES / "own_component.toml", out=tmp_path, set=sets)
     assert run.summary["errors"] == [] and {stage["failures"] for stage in run.summary["stages"]} == {0}
     raw, smooth = (signals.read(tmp_path, f"gateway.{end}", "kinematic") for end in ("entry", "exit"))
     follows = [raw.values[0]]
@@ -108,7 +108,7 @@ def test_own_hook_halves_what_is_felt(tmp_path):
         'measure.records="samples"',
         'measure.signals=["tactile-operator.entry", "tactile-operator.exit"]',
     ]
-    session.run(EXAMPLES / "hooks" / "own_hook.toml", out=tmp_path, set=sets)
+    tcpsbed.run(EXAMPLES / "hooks" / "own_hook.toml", out=tmp_path, set=sets)
     came, felt = (signals.read(tmp_path, f"tactile-operator.{end}", "haptic") for end in ("entry", "exit"))
     assert np.abs(came.values).max() > 0
     assert felt.values == pytest.approx(np.clip(came.values / 2, -3, 3))

@@ -120,7 +120,7 @@ def test_one_entry_is_in_the_summary_the_documentation_the_terminal_the_page_and
     assert "| `half_lost` | count | half of the lost |\n" in drawn(page)
     assert "half the lost" in text.overview(run) and "half the lost" in text.everything(run)
     assert 'title="half of the lost">half the lost</th>' in freeze.render(run)
-    assert re.search(r"half the lost +20 +20 +0 +1\.000\n", compare([folder, folder]))
+    assert re.search(r"half the lost +20 +20 +0 +1\.000\n", str(compare(folder, folder)))
     assert numbers(run.summary["flows"]["kinematic"])["half_lost"] == 20
     limit = profile.read("[flows.kinematic]\nhalf_lost = { most = 19 }", tmp_path / "mine.toml")
     (verdict,) = check.check(run.summary, limit)

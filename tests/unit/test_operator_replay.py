@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tcpsbed
 from tcpsbed import scenarios
 from tcpsbed.analysis import operator, signals
 from tcpsbed.errors import ConfigError, DataError
-from tcpsbed.runs import session
 
 SCENARIO = """
 name = "hand"
@@ -37,7 +37,7 @@ def run(folder: Path, *sets: str) -> Path:
     """A session of two seconds."""
     folder.mkdir(exist_ok=True)
     (folder / "hand.toml").write_text(SCENARIO)
-    session.run(folder / "hand.toml", out=folder / "out", set=[f"measure.signals={POINTS}", *sets])
+    tcpsbed.run(folder / "hand.toml", out=folder / "out", set=[f"measure.signals={POINTS}", *sets])
     return folder / "out"
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+import tcpsbed
 from tcpsbed import _tcps, scenarios, worlds
 from tcpsbed.errors import ConfigError, HookError, TcpsbedError
-from tcpsbed.runs import session
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = ROOT / "examples" / "own_transport.py"
@@ -128,7 +128,7 @@ def test_a_transport_in_python_takes_a_few_microseconds_an_event(shipped_scenari
 
 @pytest.mark.parametrize("world", ["virtual", "real"])
 def test_the_example_runs_in_both_worlds_with_its_echoes(tmp_path, world):
-    run = session.run(
+    run = tcpsbed.run(
         ROOT / "examples" / "own_transport.toml", out=tmp_path, world=world, set=['duration="2 s"']
     )
     assert run.summary["errors"] == []

@@ -22,7 +22,7 @@ from tcpsbed.errors import DataError
 from tcpsbed.results import Place
 from tcpsbed.studio import freeze
 from tcpsbed.views import charts, glossary, markup, numbers, tables, text
-from tcpsbed.views.compare import compare, compared, sentence
+from tcpsbed.views.compare import compare, sentence
 from tcpsbed.views.folder import RunFolder, open_folder
 
 
@@ -297,7 +297,7 @@ def test_compare_refuses_runs_of_different_versions(tmp_path: Path) -> None:
     summary["versions"]["tcpsbed"] = "0.2.0"
     (b / "summary.json").write_text(json.dumps(summary))
     with pytest.raises(DataError, match=r"different versions of tcpsbed .*0\.1\.0.*0\.2\.0"):
-        compare([a, b])
+        compare(a, b)
 
 
 def test_compare_takes_the_flows_that_all_runs_have(tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_compare_takes_the_flows_that_all_runs_have(tmp_path: Path) -> None:
     summary = json.loads((folders[1] / "summary.json").read_text())
     del summary["flows"]["audio"]
     (folders[1] / "summary.json").write_text(json.dumps(summary))
-    shown = compare(folders)
+    shown = str(compare(*folders))
     assert "left out: A: audio" in shown and "left out: C: audio" in shown
     assert re.search(
         r"delay p50 \(ms\)\s+22\.970\s+25\.880\s+22\.000\s+\+2\.910\s+−0\.970\s+1\.127\s+0\.958", shown
@@ -323,7 +323,7 @@ def test_differences_within_the_intervals_are_said_to_be_none(tmp_path: Path) ->
         spread = {"haptic": {"delay_mean_ms": {"n": 3, "mean": mean, "ci95": half}}}
         summary["across_seeds"]["flows"] = spread
         (folders[-1] / "summary.json").write_text(json.dumps(summary))
-    shown = compare(folders).split("haptic", 1)[1]
+    shown = str(compare(*folders)).split("haptic", 1)[1]
     assert re.search(r"delay mean .*B: not different from 0\n", shown) and shown.count("not different") == 1
 
 
@@ -367,12 +367,12 @@ def test_a_delay_without_a_ratio_makes_no_sentence_of_a_comparison(
     summary = json.loads((tmp_path / amiss / "summary.json").read_text())
     summary["flows"]["kinematic"]["delay_ms"]["p99"] = delay
     (tmp_path / amiss / "summary.json").write_text(json.dumps(summary))
-    said = "".join(words for _, words in sentence(compared(folders)))
+    said = "".join(words for _, words in sentence(compare(*folders)))
     assert "goes from" in said and "kinematic" not in said
     for flow in summary["flows"].values():
         flow["delay_ms"]["p99"] = delay
     (tmp_path / amiss / "summary.json").write_text(json.dumps(summary))
-    assert "No flow has a delay above 0" in sentence(compared(folders))[0][1]
+    assert "No flow has a delay above 0" in sentence(compare(*folders))[0][1]
 
 
 def test_contents_link_to_every_section_whatever_its_name(tmp_path: Path) -> None:

@@ -423,7 +423,7 @@ def test_what_is_done_is_told_line_by_line_where_there_is_no_terminal(
 def test_long_work_says_how_far_it_is_where_there_is_no_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tcpsbed.cli import progress
+    from tcpsbed.runs import progress
 
     monkeypatch.setattr(progress, "Beat", lambda _: None)  # which looks at the clock, too
     seconds = iter(float(second) for second in range(100))

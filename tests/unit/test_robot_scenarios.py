@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from made import made
 
-from tcpsbed.analysis import Run, operator, signals
+from tcpsbed import Run
+from tcpsbed.analysis import operator, signals
 from tcpsbed.errors import ConfigError, HookError
 from tcpsbed.robots.camera import RobotCamera
 from tcpsbed.robots.microscope import ROW

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tcpsbed
 from tcpsbed import scenarios
 from tcpsbed.errors import ConfigError, HookError, TcpsbedError
 from tcpsbed.media import sound
 from tcpsbed.media.sound_ring import HEAD, Ring
-from tcpsbed.runs import session
 
 
 def samples(begin: int, count: int, channels: int = 1) -> np.ndarray:
@@ -117,7 +117,7 @@ def test_a_file_that_is_no_ring_is_refused_and_stays(tmp_path: Path, content: by
     with pytest.raises(ConfigError, match=r"flows\.audio\.sound.*not a ring; allowed: a ring, or a new file"):
         scenarios.check(scenarios.load(file))
     with pytest.raises(TcpsbedError, match="not a ring; allowed: a ring, or a new file"):
-        session.run(file, out=tmp_path / "out")
+        tcpsbed.run(file, out=tmp_path / "out")
     assert (tmp_path / "ear").read_bytes() == content
     with pytest.raises(HookError, match="allowed: a ring, or a new file"):
         Ring.create(tmp_path, 8000, 1, 4000)
@@ -127,7 +127,7 @@ def test_a_ring_is_looked_for_beside_the_scenario(tmp_path: Path, monkeypatch: p
     file = scenario(tmp_path, "ear")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    session.run(file, out=tmp_path / "out")
+    tcpsbed.run(file, out=tmp_path / "out")
     assert Ring.open(tmp_path / "ear").written >= 49 * 320
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
@@ -143,7 +143,7 @@ def test_a_ring_with_less_room_than_a_frame_is_told(tmp_path: Path):
 
 def test_a_program_beside_a_run_hears_the_speech(tmp_path: Path):
     (tmp_path / "ring.toml").write_text(SCENARIO.format(ring=tmp_path / "ear"))
-    run = session.run(tmp_path / "ring.toml", out=tmp_path / "out")
+    run = tcpsbed.run(tmp_path / "ring.toml", out=tmp_path / "out")
     assert run.summary["errors"] == []
     heard = Ring.open(tmp_path / "ear")
     assert heard.hz == 16_000 and heard.written >= 49 * 320

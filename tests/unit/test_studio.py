@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import tcpsbed
-from tcpsbed import analysis, scenarios
+from tcpsbed import scenarios
 from tcpsbed.analysis.records import KINDS
 from tcpsbed.runs import session
 from tcpsbed.studio import collector, feed, server
@@ -179,7 +179,7 @@ def test_what_was_done_by_hand_in_virtual_time_is_done_again_by_the_saved_scenar
 
     with session.place(scenario, tmp_path / "run") as place:
         session.record(scenario, place, world="virtual", live=live, steering=steering)
-    run = analysis.Run(tmp_path / "run")
+    run = tcpsbed.Run(tmp_path / "run")
     assert sum(size for size, _ in seen) == (tmp_path / "run" / "records.bin").stat().st_size
     assert seen[-1][1] == 3.0 and len(seen) > 5
     assert [event["t_s"] for event in run.summary["events"]] == [event["as"]["at_ns"] / 1e9 for event in done]
@@ -194,7 +194,7 @@ def test_what_was_done_by_hand_in_virtual_time_is_done_again_by_the_saved_scenar
     again = scenarios.load(tmp_path / "steered.toml")
     with session.place(again, tmp_path / "again") as place:
         session.record(again, place, world="virtual")
-    repeated = analysis.Run(tmp_path / "again").summary["events"]
+    repeated = tcpsbed.Run(tmp_path / "again").summary["events"]
     assert repeated == run.summary["events"]
     assert (tmp_path / "again" / "records.bin").read_bytes() == (
         tmp_path / "run" / "records.bin"

@@ -1,7 +1,7 @@
-"""Analysis of runs: records to summary, and a run folder opened for plots, tables and export.
+"""Analysis of runs: records to summary, plots, tables and export.
 
 ```text
-records.bin ─► _tcps.analyse ─► summary.build ─► summary.json, series.json ─► Run
+records.bin ─► _tcps.analyse ─► summary.build ─► summary.json, series.json
 ```
 """
 
@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tcpsbed.analysis.latency import Confidence, LatencyTable
     from tcpsbed.analysis.playout import Played
-    from tcpsbed.analysis.run import Run
     from tcpsbed.analysis.summary import build, summarise
 
-__all__ = ["Confidence", "LatencyTable", "Played", "Run", "build", "summarise"]
+__all__ = ["Confidence", "LatencyTable", "Played", "build", "summarise"]
 
 _HOMES = {
     "Confidence": "latency",
     "LatencyTable": "latency",
     "Played": "playout",
-    "Run": "run",
     "build": "summary",
     "summarise": "summary",
 }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tcpsbed import results
+from tcpsbed.analysis.frame import Frame, field
 from tcpsbed.analysis.records import KINDS, Names, plan_of, record_blocks
 from tcpsbed.errors import DataError
 
@@ -21,18 +22,39 @@ BATCH_ROWS = 250_000
 _NAME = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema(
     [
-        ("time_ns", pa.int64()),
+        field("time_ns", pa.int64(), "ns"),
         ("kind", _NAME),
         ("flow", _NAME),
         ("point", _NAME),
         ("index", pa.uint32()),
-        ("value_ns", pa.int64()),
-        ("size_bytes", pa.uint32()),
+        field("value_ns", pa.int64(), "ns"),
+        field("size_bytes", pa.uint32(), "B"),
         ("node", _NAME),
         ("detail", pa.uint8()),
     ]
 )
 """Columns: an empty name stands for none. `value_ns` is by kind (docs/summary.md)."""
+
+
+class Samples(Frame):
+    """The rows of a run with names, a line each; `.to_arrow()`, `.to_pandas()`, `.to_polars()`.
+
+    Parameters
+    ----------
+    folder
+        The run folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table with the columns of `SCHEMA`; the metadata of a column's field has its unit."""
+        return table(self._folder)
+
+    def __repr__(self) -> str:
+        columns = ", ".join(SCHEMA.names)
+        return f"Samples of {self._folder}: {columns}; .to_arrow(), .to_pandas(), .to_polars()"
 
 
 def table(folder: Path) -> pa.Table:

@@ -10,7 +10,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from tcpsbed.analysis.frame import Frame, field
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 CHECK_EVERY = 10
 """Numbers of echoes are multiples of this."""
@@ -79,10 +84,12 @@ COLUMNS = (
     "from",
 )
 """Columns of the table; spans in milliseconds."""
+WORDS = ("flow", "what", "name", "from")
+"""Those of words."""
 
 
 @dataclass(frozen=True)
-class LatencyTable:
+class LatencyTable(Frame):
     """Latencies of a run: whole delay, points, components and links; spans in milliseconds.
 
     `from` says where a number comes from: `samples` (ages joined sample by sample), `round trip`, `one way` (stamps of
@@ -95,6 +102,21 @@ class LatencyTable:
     def of(cls, summary: Mapping[str, Any]) -> LatencyTable:
         """The table of a `summary.json`."""
         return cls([row for flow in summary["flows"] for row in _flow_rows(summary, flow)])
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table with the columns of `COLUMNS`; spans are in ms, and null where there is none."""
+        import pyarrow
+
+        words, number = pyarrow.string(), pyarrow.float64()
+        fields = [
+            field(name, words)
+            if name in WORDS
+            else field(name, pyarrow.int64())
+            if name == "n"
+            else field(name, number, "ms")
+            for name in COLUMNS
+        ]
+        return pyarrow.Table.from_pylist(self.rows, pyarrow.schema(fields))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows)
@@ -136,8 +158,7 @@ def _cells(row: Mapping[str, Any]) -> str:
 def _column(name: str, cells: Sequence[str]) -> list[str]:
     """Cells padded to one width: words to the left, numbers to the right."""
     width = max(map(len, cells))
-    words = name in ("flow", "what", "name", "from")
-    return [cell.ljust(width) if words else cell.rjust(width) for cell in cells]
+    return [cell.ljust(width) if name in WORDS else cell.rjust(width) for cell in cells]
 
 
 def _row(flow: str, what: str, name: str, found: Mapping[str, Any] | None, source: str) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -17,10 +18,21 @@ from tcpsbed.scenarios.units import parameters
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tcpsbed.analysis.run import Run
     from tcpsbed.scenarios.origin import Key
 
 DELIVERED = 2
+
+
+class Recorded(Protocol):
+    """A run with its rows, such as `tcpsbed.Run`."""
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+
+    @property
+    def records(self) -> NDArray[np.void]:
+        """The rows of `records.bin`."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +59,7 @@ class Played:
     gaps: int
 
 
-def arrivals(run: Run, flow: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def arrivals(run: Recorded, flow: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Arrival (ns), origin (ns) and number of the samples of a flow at its sink, in the order of arrival."""
     names = [f["name"] for f in plan_of(run.folder)["flows"]]
     if flow not in names:
@@ -59,7 +71,7 @@ def arrivals(run: Run, flow: str) -> tuple[NDArray[np.int64], NDArray[np.int64],
 
 
 # [Ramjee 1994]
-def playout(run: Run, flow: str, policy: dict[str, Any]) -> Played:
+def playout(run: Recorded, flow: str, policy: dict[str, Any]) -> Played:
     """Plays a flow of a run with a policy.
 
     Parameters

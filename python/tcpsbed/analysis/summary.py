@@ -49,14 +49,7 @@ def summarise(folder: Path, scenario: Scenario | None = None) -> dict[str, Any]:
     info = facts.scenario_info(plan, world=world, warmup_ns=scenario.warmup_ns, phases=scenario.phases)
     info["asked_by"] = scenarios.asked_by(scenario) | (result.get("asked_by") or {})
     info["media"] = media.media(folder, plan, scenario.warmup_ns)
-    summary = build(folder, info, result, found)
-    if scenario.measure.metrics:
-        from tcpsbed.analysis import own
-
-        rows, errors = own.measured(folder, scenario)
-        summary |= {"metrics": rows, "errors": [*summary["errors"], *errors]}
-        _write(folder / "summary.json", summary)
-    return summary
+    return build(folder, info, result, found)
 
 
 def build(folder: Path, scenario_info: Found, result: Found, analysis: Found) -> dict[str, Any]:
@@ -82,6 +75,13 @@ def build(folder: Path, scenario_info: Found, result: Found, analysis: Found) ->
     _write(folder / "summary.json", summary)
     results.write_whole(folder / "series.json", json.dumps(series.series(analysis), allow_nan=False) + "\n")
     return summary
+
+
+def add_own(folder: Path, rows: list[dict[str, Any]], errors: list[str]) -> None:
+    """Puts the values of the user's metrics, and what failed of them, into `summary.json` of a run folder."""
+    file = folder / "summary.json"
+    summary = documents.read(file)
+    _write(file, summary | {"metrics": rows, "errors": [*summary["errors"], *errors]})
 
 
 def add_across_seeds(folder: Path, across: Found) -> dict[str, Any]:

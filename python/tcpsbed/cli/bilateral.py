@@ -12,8 +12,8 @@ import typer
 
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import MOST_BURST, MOST_SEED, Force, Quiet, may_draw
-from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
+from tcpsbed.runs.progress import Progress
 
 if TYPE_CHECKING:
     from tcpsbed.lab.control.transparency import Measured

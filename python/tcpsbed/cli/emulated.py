@@ -17,8 +17,8 @@ from tcpsbed import results
 from tcpsbed.cli import complete
 from tcpsbed.cli.colour import tables
 from tcpsbed.cli.page import Page
-from tcpsbed.cli.progress import LINE_S
 from tcpsbed.errors import ConfigError, TcpsbedError
+from tcpsbed.runs.progress import LINE_S
 
 if TYPE_CHECKING:
     from tcpsbed.analysis.delivered import Margin

@@ -145,7 +145,6 @@ def may_draw(figure: Path | None, *, force: bool, reads: Iterable[Path | str] = 
 
 def overrides(sets: Sequence[str] | None, seed: int | None = None, duration: str | None = None) -> list[str]:
     """All overrides in the order of their weight: `--set` first, then the options with names of their own."""
-    from tcpsbed.scenarios.origin import option
+    from tcpsbed import scenarios
 
-    given = {"seed": seed, "duration": duration}
-    return [*(sets or ()), *(option(key, key, value) for key, value in given.items() if value is not None)]
+    return scenarios.overrides(sets, seed=seed, duration=duration)

@@ -12,9 +12,9 @@ import typer
 
 from tcpsbed.cli.apart import apart
 from tcpsbed.cli.options import AnyWhere, Duration, File, Force, Quiet, Seed, Sets, may_draw, overrides
-from tcpsbed.cli.progress import Progress
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError
+from tcpsbed.runs.progress import Progress
 
 if TYPE_CHECKING:
     from tcpsbed.lab.control.placement import Comparison, Placed

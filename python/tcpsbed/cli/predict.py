@@ -15,8 +15,8 @@ from tcpsbed.cli.group import Group
 from tcpsbed.cli.options import MOST_SEED, Force, Quiet, may_draw
 from tcpsbed.cli.place import HELP as PLACE_HELP
 from tcpsbed.cli.place import place
-from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
+from tcpsbed.runs.progress import Progress
 
 if TYPE_CHECKING:
     from tcpsbed.lab.control.prediction import Recorded, Score

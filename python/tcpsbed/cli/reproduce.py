@@ -15,8 +15,8 @@ import typer
 from tcpsbed.cli import complete
 from tcpsbed.cli.failures import FAILED, WRONG_INPUT, fail, guarded
 from tcpsbed.cli.options import Quiet
-from tcpsbed.cli.progress import Beat
 from tcpsbed.errors import counted
+from tcpsbed.runs.progress import Beat
 
 HELP = """Run the experiments of a published work and compare.
 

@@ -28,9 +28,9 @@ from tcpsbed.cli.options import (
     overrides,
 )
 from tcpsbed.cli.page import AT_ONCE, PACE, OnPage, Page, refuse_unwatchable, speed_of
-from tcpsbed.cli.progress import Progress
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import one_line
+from tcpsbed.runs.progress import Progress
 
 if TYPE_CHECKING:
     from tcpsbed.campaign.survey import Survey
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from tcpsbed.studio.feed import Feed
     from tcpsbed.views.folder import RunFolder
     from tcpsbed.worlds import Steering
-
-SEEDS = "seeds"
-"""Folder of further seeds in a run's folder."""
 
 HELP = """Run a scenario and report where the time went.
 
@@ -157,10 +154,11 @@ def perform(
     quiet: bool = False,
 ) -> None:
     """Runs a scenario, on a `page` if there is one, and prints what came out; the rest are the options of `run`."""
-    from tcpsbed import scenarios, worlds
-    from tcpsbed.campaign.survey import Survey
+    from tcpsbed import worlds
+    from tcpsbed.api.seeds import further
     from tcpsbed.results import RUNS
     from tcpsbed.runs import forecast, session
+    from tcpsbed.runs.given import given
     from tcpsbed.views.folder import open_folder
 
     worlds.check(world)
@@ -169,23 +167,22 @@ def perform(
             "needs another --world, such as real: a virtual run is over before it can be watched",
             param_hint="--live",
         )
-    speed, given = speed_of(pace, world), overrides(sets, seed, duration)
-    with _not_begun():
-        scenario = scenarios.load(file, given)
+    speed, silent, failed = speed_of(pace, world), quiet or as_json, 0
+    with _not_begun(), given(file, set=sets or (), duration=duration, seed=seed) as asked:
+        scenario = asked.scenario
         if page is not None:
             refuse_unwatchable(scenario.duration_ns / 1e9, speed)
             if speed is None and world in SIMULATED and not (quiet or as_json):
                 print(AT_ONCE, file=sys.stderr)
-        if not (yes and (quiet or as_json)):  # nobody wants to know
-            found = forecast.ask(file, given, scenario, world, out or RUNS, runs=seeds)
+        if not (yes and silent):  # nobody wants to know
+            found = forecast.ask(
+                file, overrides(sets, seed, duration), scenario, world, out or RUNS, runs=seeds
+            )
             agreed(found, "a run" if seeds == 1 else f"{seeds} runs", yes)
-    others = tuple(range(scenario.seed + 1, scenario.seed + seeds))
-    settings, silent, failed = tuple(overrides(sets, None, duration)), quiet or as_json, 0
     steering = worlds.Steering(scenario, pace=speed) if page or speed else None
     with ExitStack() as stays:
         with session.place(scenario, out) as place:
-            survey = Survey(file, (), others, settings, world, place.path / SEEDS)
-            _ = survey.begun  # what the first run reads: the others must find it as it was
+            survey = further(asked, seeds, world, place)
             feed = None
             if page is not None and steering is not None:
                 _apart(scenario, world)
@@ -232,25 +229,14 @@ def _refuse_disturbed(summary: Mapping[str, Any]) -> None:
 
 
 def _spread(survey: Survey, place: Place, *, quiet: bool) -> int:
-    """Runs the other seeds and adds their results to the summary of the first; the number of failures."""
+    """Runs the other seeds with a bar and the messages of those that fail; the number of failures."""
+    from tcpsbed.api.seeds import spread
+    from tcpsbed.cli.sweep import run_cells
+
     if not survey.seeds:
         return 0
-    from tcpsbed.analysis.summary import add_across_seeds
-    from tcpsbed.campaign import seeds
-    from tcpsbed.cli.sweep import run_cells, width_of
-    from tcpsbed.runs.session import summary_of
-
-    width = width_of(survey.world)
-    try:
-        across, failures = run_cells(
-            lambda told: seeds.spread(survey, summary_of(place.path), width, told),
-            f"{len(survey.seeds)} further seeds",
-            quiet=quiet,
-        )
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"stopped; the run under the first seed is in {place.shown}") from None
-    add_across_seeds(place.path, across)
-    return len(failures)
+    label = f"{len(survey.seeds)} further seeds"
+    return len(run_cells(lambda told: spread(survey, place, None, told), label, quiet=quiet))
 
 
 def watched(

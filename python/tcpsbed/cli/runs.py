@@ -113,9 +113,10 @@ def compare(
     if page is not None:
         results.may_write(page, force=force, reads=folders)
     with documents.trusted(" or ".join(map(str, folders))):
-        told = sides.compare(folders)
+        found = sides.compare(*folders)
+        told = str(found)
         if page is not None:
-            results.write_whole(page, _beside(sides.compared(folders)))
+            results.write_whole(page, _beside(found))
     print(tables(told), end="")
     if page is not None:
         print(f"page: {page}")

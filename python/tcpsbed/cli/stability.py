@@ -14,9 +14,9 @@ import typer
 
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import MOST_BURST, MOST_RUNS, File, Force, Quiet, Seed, Sets, may_draw, overrides
-from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError
 from tcpsbed.nearest import close_match
+from tcpsbed.runs.progress import Progress
 
 if TYPE_CHECKING:
     from tcpsbed.lab.control.loop import Loop

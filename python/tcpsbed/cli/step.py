@@ -28,10 +28,10 @@ from tcpsbed.cli.options import (
     may_draw,
     overrides,
 )
-from tcpsbed.cli.progress import Progress
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError
 from tcpsbed.nearest import close_match
+from tcpsbed.runs.progress import Progress
 
 if TYPE_CHECKING:
     from tcpsbed.lab.control.experiment import Experiment

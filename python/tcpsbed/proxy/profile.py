@@ -167,7 +167,7 @@ def _read(path: Path, overrides: Sequence[str]) -> Profile:
             raise origin.error((key,), "found a key that does not describe a network", ", ".join(KEYS))
     stub: dict[str, Any] = {"nodes": {NEAR: {}, FAR: {}}, "components": {}, "flows": {}}
     origin.document = stub | {"name": path.stem} | origin.document | {"links": _led(origin.document)}
-    scenario = scenarios.build(origin)
+    scenario = scenarios.Scenario.of(origin)
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
         network = scenarios.compile_network(scenario, folder)
     name = _named(scenario.name, overrides, nothing=_is_nothing(bare))

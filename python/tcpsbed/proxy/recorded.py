@@ -153,7 +153,7 @@ class Recorder:
             "flows": flows,
             "measure": {"queues": QUEUES, "records": "packets"} | self.grace,
         }
-        return scenarios.build(replace(profile.origin, document=document))
+        return scenarios.Scenario.of(replace(profile.origin, document=document))
 
     def _write(self) -> None:
         (self.folder / "scenario.toml").write_text(scenarios.dump(self.scenario), encoding="utf-8")

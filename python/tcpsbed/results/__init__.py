@@ -24,7 +24,7 @@ from tcpsbed.results.folder import (
     tended,
     writing,
 )
-from tcpsbed.results.marker import RUN
+from tcpsbed.results.marker import RUN, kind_of
 from tcpsbed.results.names import RUNS, fresh
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "interrupted",
     "interrupted_after",
     "is_unfinished",
+    "kind_of",
     "mark",
     "may_write",
     "named",

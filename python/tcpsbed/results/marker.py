@@ -153,6 +153,12 @@ class Marker:
         return [name for name in files(folder) if self.owns(folder, name)]
 
 
+def kind_of(folder: Path) -> str:
+    """The kind of result in a folder; empty if its marker does not say."""
+    found = read(folder)
+    return "" if found is None else found.kind
+
+
 def _hash(file: Path, mtime_ns: int | None = None) -> str:
     """The SHA-256 of a regular file; empty for others, or if it was changed at another time than the given one."""
     with suppress(OSError):

@@ -1,7 +1,7 @@
-"""One run from scenario to summary, as the command line and notebooks start it.
+"""One run from scenario to summary, as the command line and Python start it.
 
 ```text
-scenario ─► worlds.run ─► folder with records ─► analysis ─► summary.json, series.json ─► Run
+scenario ─► worlds.run ─► folder with records ─► analysis ─► summary.json, series.json
 ```
 """
 
@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
-import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,16 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 from tcpsbed import results
 from tcpsbed.clocks import SIMULATED
-from tcpsbed.errors import REMEDIES, ConfigError
+from tcpsbed.errors import REMEDIES
 from tcpsbed.interrupts import interrupts
 from tcpsbed.results import Place
 
 if TYPE_CHECKING:
-    from tcpsbed.analysis import Run
     from tcpsbed.scenarios import Scenario
     from tcpsbed.worlds import Steering
 
-Progress = Callable[[float], None]
+Progress = Callable[[float], object]
 Live = Callable[[bytes, float, str], None]
 
 
@@ -39,88 +36,6 @@ class Outcome:
 
     folder: Path
     stopped: bool
-
-
-def run(
-    scenario: Scenario | Path | str,
-    *,
-    world: str = "virtual",
-    out: Path | str | None = None,
-    set: Sequence[str] = (),
-    seed: int | None = None,
-) -> Run:
-    """Runs a scenario and opens its results.
-
-    Parameters
-    ----------
-    scenario : Scenario, Path or str
-        A loaded scenario, the path of its file, or its TOML text (anything with a line break).
-    world : str
-        As for `--world`, such as `virtual` or `real`.
-    out : Path or str, optional
-        The run folder; absent: a new one under `runs/`.
-    set : sequence of str
-        Overrides such as `traffic.cbr.rate="310 kbit/s"`.
-    seed : int, optional
-        Replaces the scenario's seed.
-
-    Returns
-    -------
-    Run
-        The finished run, with `summary`, `samples`, `latency` and plots.
-
-    Raises
-    ------
-    TcpsbedError
-        If the scenario is invalid or the run fails.
-
-    Examples
-    --------
-    >>> import tcpsbed
-    >>> run = tcpsbed.run("scenarios/quickstart.toml", seed=7)  # doctest: +SKIP
-    >>> run.summary["flows"]["kinematic"]["delay_ms"]["p99"]  # doctest: +SKIP
-    """
-    from tcpsbed.analysis import Run
-
-    loaded = _loaded(scenario, [*set, *([] if seed is None else [f"seed={seed}"])])
-    outcome = execute(loaded, world=world, out=None if out is None else Path(out))
-    if outcome.stopped:
-        raise KeyboardInterrupt(f"stopped; what was recorded is in {outcome.folder}")
-    return Run(outcome.folder)
-
-
-def _loaded(scenario: Scenario | Path | str, overrides: Sequence[str]) -> Scenario:
-    from tcpsbed import scenarios
-
-    if isinstance(scenario, str) and "\n" in scenario:
-        return _loaded_text(scenario, overrides)
-    if isinstance(scenario, (str, Path)):
-        return scenarios.load(scenario, overrides)
-    if overrides:
-        raise ConfigError(
-            "found overrides of a scenario that is loaded already",
-            key="set",
-            allowed="pass them to tcpsbed.load",
-        )
-    return scenario
-
-
-def _loaded_text(text: str, overrides: Sequence[str]) -> Scenario:
-    """A scenario given as text: relative paths start from the working folder unless it names another."""
-    from tcpsbed import scenarios
-
-    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        file = Path(folder) / "scenario.toml"
-        file.write_text(text, encoding="utf-8")
-        return scenarios.load(file, [*_base(text), *overrides])
-
-
-def _base(text: str) -> list[str]:
-    try:
-        given = "base" in tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        given = True
-    return [] if given else [f"base={json.dumps(str(Path.cwd()))}"]
 
 
 @contextmanager
@@ -236,23 +151,29 @@ def _glance(folder: Path) -> None:
 
 
 def analyse(folder: Path, scenario: Scenario | None = None, *, samples: bool) -> None:
-    """Summary and samples at the same time: both read the same rows."""
-    from tcpsbed import analysis
+    """Summary and samples at the same time, for both read the same rows; then the user's metrics."""
+    from tcpsbed import analysis, scenarios
 
-    if not samples:
-        analysis.summarise(folder, scenario)
-        return
-    from tcpsbed.analysis import export
+    scenario = scenario or scenarios.load(folder / "scenario.toml")
+    if samples:
+        from tcpsbed.analysis import export
 
-    with ThreadPoolExecutor(1) as beside:
-        written = beside.submit(export.to_parquet, folder)
+        with ThreadPoolExecutor(1) as beside:
+            written = beside.submit(export.to_parquet, folder)
+            analysis.summarise(folder, scenario)
+            try:
+                written.result()
+            except OSError as error:
+                if error.errno not in REMEDIES:
+                    raise
+                print(f"tcpsbed: {folder / 'samples.parquet'}: {error.strerror}: left out", file=sys.stderr)
+    else:
         analysis.summarise(folder, scenario)
-        try:
-            written.result()
-        except OSError as error:
-            if error.errno not in REMEDIES:
-                raise
-            print(f"tcpsbed: {folder / 'samples.parquet'}: {error.strerror}: left out", file=sys.stderr)
+    if scenario.measure.metrics:
+        from tcpsbed.analysis.summary import add_own
+        from tcpsbed.runs import own
+
+        add_own(folder, *own.measured(folder, scenario))
 
 
 def summary_of(folder: Path) -> dict[str, Any]:

@@ -8,18 +8,20 @@ TOML + includes + overrides ─► load ─► Scenario ─► compile_plan ─�
 
 from __future__ import annotations
 
+from tcpsbed.scenarios.build import load
 from tcpsbed.scenarios.compile import check, compile_events, compile_network, compile_plan
 from tcpsbed.scenarios.compile.events import asked_by
 from tcpsbed.scenarios.dump import dump
-from tcpsbed.scenarios.load import build, load, tables, with_event
+from tcpsbed.scenarios.load import tables
 from tcpsbed.scenarios.model.scenario import Scenario
+from tcpsbed.scenarios.overrides import Overrides, overrides
 from tcpsbed.scenarios.schema import schema
 from tcpsbed.scenarios.template import init_template
 
 __all__ = [
+    "Overrides",
     "Scenario",
     "asked_by",
-    "build",
     "check",
     "compile_events",
     "compile_network",
@@ -27,7 +29,7 @@ __all__ = [
     "dump",
     "init_template",
     "load",
+    "overrides",
     "schema",
     "tables",
-    "with_event",
 ]

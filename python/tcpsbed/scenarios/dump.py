@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import re
 from datetime import date, time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tcpsbed.scenarios.model.scenario import Scenario
+if TYPE_CHECKING:
+    from tcpsbed.scenarios.model.scenario import Scenario
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def dump(scenario: Scenario) -> str:
-    """The scenario as one TOML text that reads back as the same scenario from any folder."""
-    document = {"name": scenario.name, "base": str(scenario.folder)} | scenario.document
+def dump(scenario: Scenario, *, based: bool = True) -> str:
+    """The scenario as one TOML text that reads back as the same scenario from any folder; not `based`: from its own."""
+    document = {"name": scenario.name, "base": ""} | scenario.document | {"base": str(scenario.folder)}
+    if not based:
+        del document["base"]
     if scenario.shortened and "events" in document:
         kept = zip(document["events"], scenario.events, strict=True)
         document["events"] = [written for written, event in kept if event.at_ns < scenario.duration_ns]

@@ -189,7 +189,7 @@ def reader(annotation: Any) -> Reader:
         return _literal(inner)
     if origin in (list, tuple, dict):
         return {list: _list, tuple: _tuple, dict: _dict}[origin](*inner)
-    return getattr(annotation, "read", None) or _PLAIN[annotation]
+    return getattr(annotation, "reads", None) or _PLAIN[annotation]
 
 
 def _annotated(of: Any, rest: Iterable[Any]) -> Reader:

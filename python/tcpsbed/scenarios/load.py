@@ -1,8 +1,8 @@
-"""Reads a scenario: TOML, includes, overrides, checks of every key.
+"""Reads the tables of a scenario: TOML, includes, overrides.
 
 ```text
 scenario.toml ─┐
-include files ─┼─► one tree of tables ─► Scenario        (the including file wins, overrides win over all)
+include files ─┼─► one tree of tables        (the including file wins, overrides win over all)
 --set a.b=c  ──┘
 ```
 """
@@ -13,7 +13,6 @@ import json
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -21,9 +20,6 @@ from typing import Any
 from tcpsbed import inputs, shipped
 from tcpsbed.errors import ConfigError, DataError, brief
 from tcpsbed.nearest import close_match, meant
-from tcpsbed.scenarios.explain import explain
-from tcpsbed.scenarios.fields import WrongTable
-from tcpsbed.scenarios.model.scenario import Scenario
 from tcpsbed.scenarios.origin import Key, Origin, Place, dotted, keys_of, lines_of, place_of
 
 # Tables that a plain value may stand for, and the key that it then means.
@@ -35,57 +31,19 @@ _MOST_FILES = 100
 _NAMED = ("flows", "traffic", "components", "channels")
 
 
-def load(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
-    """Reads the scenario in a file.
-
-    Parameters
-    ----------
-    path
-        The file: TOML, or a spreadsheet (`.xlsx`).
-    overrides
-        Texts such as `traffic.cbr.rate="310 kbit/s"`, applied in order.
-
-    Raises
-    ------
-    ConfigError
-        If the scenario is invalid: one message with file, key, what was found and what is allowed.
-    """
-    return build(tables(path, overrides))
-
-
 def tables(path: str | Path, overrides: Sequence[str] = ()) -> Origin:
     """The tables of a file with includes and overrides applied, not yet checked."""
     origin = Origin(Path(path))
     origin.document = _read(origin.file, origin, ())
     origin.document.pop("include", None)
-    for text in overrides:
-        _override(origin, text)
+    override(origin, overrides)
     return origin
 
 
-def build(origin: Origin) -> Scenario:
-    """The scenario of a tree of tables."""
-    check_text(origin)
-    if origin.file.suffix.lower() == ".xlsx" and "components" not in origin.document:
-        allowed = (
-            'a row for each component, such as "components", "srv" and "edge" below section, name and (value); '
-            "then the sheets flows and network"
-        )
-        raise ConfigError("found no component", file=origin.file, key="sheet interfaces", allowed=allowed)
-    try:
-        scenario = Scenario.model_validate({"name": origin.file.stem} | origin.document)
-    except WrongTable as error:
-        raise explain(error, origin) from None
-    scenario._origin = origin
-    return scenario
-
-
-def with_event(scenario: Scenario, event: dict[str, Any]) -> Scenario:
-    """A scenario with only this event; at its start, unless the event has a time."""
-    origin = scenario._origin
-    places = {key: place for key, place in origin.places.items() if key[:1] != ("events",)}
-    document = origin.document | {"events": [{"at": "0 s"} | event]}
-    return build(replace(origin, document=document, places=places | {("events",): ("event", None)}))
+def override(origin: Origin, overrides: Sequence[str]) -> None:
+    """Puts overrides over the tables of an origin, in order."""
+    for text in overrides:
+        _override(origin, text)
 
 
 def check_text(origin: Origin) -> None:

@@ -6,75 +6,152 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcpsbed.analysis import metrics
+from tcpsbed.analysis.frame import Frame, field
 from tcpsbed.errors import DataError
-from tcpsbed.views import charts, tables, text
+from tcpsbed.views import charts, markup, tables, text
 from tcpsbed.views.charts import Chart
 from tcpsbed.views.folder import RunFolder, open_folder
 from tcpsbed.views.markup import Column, words
 from tcpsbed.views.numbers import NONE, finite, nothing
 from tcpsbed.views.sentence import Said
-from tcpsbed.views.tables import Table
+from tcpsbed.views.tables import Field, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
-class Compared:
-    """Runs side by side.
+class Row:
+    """A metric of a flow in every run.
+
+    Attributes
+    ----------
+    flow
+        Name of the flow.
+    metric
+        The metric, and the statistic of it.
+    values
+        A number for each run; `None` if it has none.
+    """
+
+    flow: str
+    metric: Field
+    values: tuple[float | None, ...]
+
+    def difference(self, run: int) -> float | None:
+        """A run's value minus that of the first; `None` if one has none."""
+        first, value = self.values[0], self.values[run]
+        return None if first is None or value is None else value - first
+
+    def ratio(self, run: int) -> float | None:
+        """A run's value over that of the first; `None` if one has none, or the first is 0."""
+        first, value = self.values[0], self.values[run]
+        return None if not first or value is None else value / first
+
+
+@dataclass(frozen=True)
+class Compared(Frame):
+    """Runs side by side; `.to_pandas()` has a line for each metric of each flow in each run.
 
     Attributes
     ----------
     folders, runs
         The runs, and a line for each with its letter.
-    flows
-        A table for each flow that all of them have.
+    rows
+        The metrics of the flows that all of them have.
     left_out
         Sentences about the other flows.
     """
 
     folders: tuple[RunFolder, ...]
     runs: Table
-    flows: tuple[Table, ...]
+    rows: tuple[Row, ...]
     left_out: tuple[str, ...]
 
+    @property
+    def flows(self) -> tuple[Table, ...]:
+        """A table for each flow that all of the runs have."""
+        return tuple(_table(name, self) for name in dict.fromkeys(row.flow for row in self.rows))
 
-def compare(folders: Sequence[Path | str]) -> str:
-    """Tables of the flows that all of these runs have, for the terminal; see `compared`."""
-    found = compared(folders)
-    shown = (text.table(one.columns, one.rows) for one in (found.runs, *found.flows))
-    return "\n".join([*shown, *(f"{line}\n" for line in found.left_out)])
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table: `flow`, `metric`, `unit`, `run` (letter), `value`, and `difference` and `ratio` to the first
+        run; values are in the unit of their line.
+        """
+        import pyarrow
+
+        word, number = pyarrow.string(), pyarrow.float64()
+        names = ("flow", "metric", "unit", "run", "value", "difference", "ratio")
+        lines = [
+            (
+                row.flow,
+                row.metric.name,
+                row.metric.metric.unit,
+                letter,
+                row.values[i],
+                row.difference(i),
+                row.ratio(i),
+            )
+            for row in self.rows
+            for i, letter in enumerate(_letters(self.folders))
+        ]
+        fields = [field(name, word if i < 4 else number) for i, name in enumerate(names)]
+        return pyarrow.Table.from_pylist(
+            [dict(zip(names, line, strict=True)) for line in lines], pyarrow.schema(fields)
+        )
+
+    def __str__(self) -> str:
+        shown = (text.table(one.columns, one.rows) for one in (self.runs, *self.flows))
+        return "\n".join([*shown, *(f"{line}\n" for line in self.left_out)])
+
+    def _repr_html_(self) -> str:
+        shown = (markup.table(one.columns, one.rows) for one in (self.runs, *self.flows))
+        return "".join([*shown, *map(markup.note, self.left_out)])
 
 
-def compared(folders: Sequence[Path | str]) -> Compared:
-    """Tables of the flows that all of these runs have.
+def compare(*runs: RunFolder | Path | str) -> Compared:
+    """Puts runs side by side: every metric of the flows that all of them have.
 
     Parameters
     ----------
-    folders : sequence of Path or str
-        Two run folders or more; differences are to the first.
+    *runs : Run, Path or str
+        Two runs or more, or their folders; differences are to the first.
+
+    Returns
+    -------
+    Compared
+        Numbers (`rows`, `.to_pandas()`) and tables; `print` shows them.
 
     Raises
     ------
     DataError
         If there are fewer than two, if versions of tcpsbed differ, or if no flow is in all runs.
+
+    Examples
+    --------
+    >>> import tcpsbed
+    >>> print(tcpsbed.compare("runs/udp", "runs/dpm"))  # doctest: +SKIP
     """
-    if len(folders) < 2:
+    if len(runs) < 2:
         raise DataError(
-            f"found {len(folders)} folder",
+            f"found {len(runs)} folder",
             key="compare",
             allowed="two run folders or more, such as runs/a runs/b",
         )
-    runs = [open_folder(folder) for folder in folders]
-    _check_versions(runs)
-    names = [name for name in runs[0].summary["flows"] if all(name in run.summary["flows"] for run in runs)]
+    opened = tuple(run if isinstance(run, RunFolder) else open_folder(run) for run in runs)
+    _check_versions(opened)
+    names = [
+        name for name in opened[0].summary["flows"] if all(name in run.summary["flows"] for run in opened)
+    ]
     if not names:
-        known = "; ".join(f"{run.path}: {', '.join(run.summary['flows']) or 'none'}" for run in runs)
+        known = "; ".join(f"{run.path}: {', '.join(run.summary['flows']) or 'none'}" for run in opened)
         raise DataError(
             f"no flow is in all runs ({known})", key="compare", allowed="runs with a flow of the same name"
         )
-    flows = tuple(_flow(name, runs) for name in names)
-    return Compared(tuple(runs), _legend(runs), flows, tuple(_left_out(runs, names)))
+    rows = tuple(row for name in names for row in _rows(name, opened))
+    return Compared(opened, _legend(opened), rows, tuple(_left_out(opened, names)))
 
 
 def sentence(found: Compared) -> Said:
@@ -156,29 +233,35 @@ def _legend(runs: Sequence[RunFolder]) -> Table:
     return Table("Runs", columns, tuple(rows))
 
 
-def _flow(name: str, runs: Sequence[RunFolder]) -> Table:
-    letters = _letters(runs)
+def _rows(name: str, runs: Sequence[RunFolder]) -> Iterator[Row]:
+    """The metrics of a flow that some run has."""
+    for metric in tables.fields(metrics.section("flows").parts):
+        values = tuple(metric.number(run.summary["flows"][name]) for run in runs)
+        if any(values if metric.metric.rare else (value is not None for value in values)):
+            yield Row(name, metric, values)
+
+
+def _table(name: str, found: Compared) -> Table:
+    """The metrics of a flow, with differences and ratios."""
+    letters = _letters(found.folders)
     columns = [words(name)] + [Column(letter) for letter in letters]
     columns += [Column(f"{letter} − A") for letter in letters[1:]] + [
         Column(f"{letter} / A") for letter in letters[1:]
     ]
     columns.append(words(""))
-    rows = []
-    for metric in tables.fields(metrics.section("flows").parts):
-        values = [metric.number(run.summary["flows"][name]) for run in runs]
-        if not any(values if metric.metric.rare else (value is not None for value in values)):
-            continue
-        first, others = values[0], values[1:]
-        rows.append(
-            [
-                f"{metric.title} ({metric.unit})" if metric.unit else metric.title,
-                *map(metric.shown, values),
-                *(_difference(first, v, metric.shown) for v in others),
-                *(_ratio(first, v) for v in others),
-                _doubt(name, metric.name, runs),
-            ]
+    others = range(1, len(letters))
+    rows = [
+        (
+            f"{row.metric.title} ({row.metric.unit})" if row.metric.unit else row.metric.title,
+            *map(row.metric.shown, row.values),
+            *(_difference(row.difference(i), row.metric.shown) for i in others),
+            *(_ratio(row.ratio(i)) for i in others),
+            _doubt(name, row.metric.name, found.folders),
         )
-    return Table(name, tuple(columns), tuple(map(tuple, rows)))
+        for row in found.rows
+        if row.flow == name
+    ]
+    return Table(name, tuple(columns), tuple(rows))
 
 
 def _doubt(flow: str, metric: str, runs: Sequence[RunFolder]) -> str:
@@ -197,14 +280,12 @@ def _doubt(flow: str, metric: str, runs: Sequence[RunFolder]) -> str:
     return f"{', '.join(letters)}: not different from 0" if letters else ""
 
 
-def _difference(first: float | None, value: float | None, shown: Callable[[Any], str]) -> str:
-    if first is None or value is None:
-        return NONE
-    return ("+" if value > first else "") + shown(value - first)
+def _difference(value: float | None, shown: Callable[[Any], str]) -> str:
+    return NONE if value is None else ("+" if value > 0 else "") + shown(value)
 
 
-def _ratio(first: float | None, value: float | None) -> str:
-    return NONE if not first or value is None else f"{value / first:.3f}"
+def _ratio(value: float | None) -> str:
+    return NONE if value is None else f"{value:.3f}"
 
 
 def _left_out(runs: Sequence[RunFolder], names: Sequence[str]) -> Iterator[str]:

@@ -16,16 +16,22 @@ ARROWS = {"forward": "→ robot", "backward": "→ operator"}
 
 def where_time_went(run: RunFolder) -> Html:
     """Every flow's mean delay, place by place along its path."""
-    ways = {flow: path for flow, path in run.summary.get("path", {}).items() if path}
+    drawn = waterfalls(run)
     return markup.section(
         "places",
         "Where the time went, by place",
-        *(_waterfall(run, flow, path) for flow, path in ways.items()),
+        drawn,
         remark="Mean one-way delay of the delivered samples, component by component and link by link. The means of a path "
         "add up to its delay; percentiles do not add up."
-        if ways
+        if drawn
         else "",
     )
+
+
+def waterfalls(run: RunFolder) -> Html:
+    """A table for each flow with the bars of its places, one after the other."""
+    ways = {flow: path for flow, path in run.summary.get("path", {}).items() if path}
+    return Html("".join(_waterfall(run, flow, path) for flow, path in ways.items()))
 
 
 def _waterfall(run: RunFolder, flow: str, path: Sequence[paths.Part]) -> str:

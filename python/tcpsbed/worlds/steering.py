@@ -64,7 +64,7 @@ class Steering:
         ConfigError
             If the scenario could not have this event, or not any more.
         """
-        found = scenarios.compile_events(scenarios.with_event(self.scenario, event))
+        found = scenarios.compile_events(self.scenario.with_event(event))
         if not found:
             allowed = f"a time before the run's end, {self.scenario.duration_ns / 1e9:g} s"
             raise ConfigError("found a time after the run", key="at", allowed=allowed)

@@ -42,7 +42,7 @@ STRETCH = (
     Metric("source", "`one_way` or `round_trip`"),
     Metric("halved", "true only for a link whose latency is half the difference of the round trips,"
         " because the echo returns over the same link. A component is never halved: only"
-        " the outbound path passes it", rare=True),
+        " the outbound path passes it", rare=True, type="bool"),
     spread("round_trip_difference_ms", "estimate of the difference of the round trips, as measured",
         label="difference of round trips", shown=("mean",)),
 )  # fmt: skip
@@ -63,7 +63,7 @@ def _if_corrected(key: str) -> Any:
 CLOCKS = (
     Metric("from", "node of the source, which sends the commands"),
     Metric("to", "node of the component that receives the answers (`test-pc`)"),
-    Metric("corrected", "whether stamps are corrected by the estimated offsets (`measure.sync`)"),
+    Metric("corrected", "whether stamps are corrected by the estimated offsets (`measure.sync`)", type="bool"),
     Metric("unknown", "answers received before both clocks were known; no result counts them", "count",
         label="before clocks were known", rare=True),
     Metric("correction_ms", "mean correction, null if there was none", "ms",

@@ -13,7 +13,7 @@ TAIL = ("mean", "p99", "max")
 REORDERING = (
     Metric("ratio", "reordered over delivered", "share", label="out of order", rare=True),
     Metric("mean_extent", "mean number of arrivals from the first sample with a larger number to the late sample",
-        label="extent", rare=True),
+        label="extent", rare=True, type="float"),
     Metric("max_extent", "the largest such number", "count", label="largest extent", rare=True),
     Metric("max_late_ms", "longest time between these two arrivals", "ms", label="latest", rare=True),
 )  # fmt: skip
@@ -32,7 +32,7 @@ JITTERS = (
 LAW = (
     Metric("location", "of `gaussian` the mean, of `gumbel` the mode", "ms", lambda fit: ms(fit["location"])),
     Metric("scale", "of `gaussian` the standard deviation, of `gumbel` the scale", "ms", lambda fit: ms(fit["scale"])),
-    Metric("distance", "the largest difference between the law and the measured share (Kolmogorov), 0 to 1"),
+    Metric("distance", "the largest difference between the law and the measured share (Kolmogorov), 0 to 1", type="float"),
 )  # fmt: skip
 # [Ramjee 1994]
 PLAYOUT = (
@@ -88,7 +88,7 @@ FLOW = (
         lambda flow: flow["suppressed"] / flow["sent"] if flow["sent"] else 0.0, brief=(), rare=True),
     Metric("resampled_at", "components whose periodic stage (an edge predictor) renumbers samples: `lost`"
         " is then the sum of the losses before and after these components, and `loss` the share of samples"
-        " lost on any of these segments", brief=()),
+        " lost on any of these segments", brief=(), type="list[str]"),
     Metric("drops", 'dropped packets by place and reason (`"l1.forward full"`): a sample of three'
         ' fragments may count three times. Reasons: `full`, `managed` (active queue'
         ' management, or too long for every slot or gate), `loss`, `outage`, `no route`,'
@@ -160,8 +160,8 @@ SECTIONS = (
     Metric("flows", "what each flow did", of=_by_name, parts=FLOW, each="flow", label="Flows"),
     Metric("path", "by flow, a list in the order of the path: the delay by place",
         of=lambda source: {flow["name"]: _way(flow) for flow in source["rows"]["flows"]}, parts=PATH,
-        each="flow", label="Where the time went"),
+        each="flow", listed=True, label="Where the time went"),
     Metric("points", "by flow, a list: age of samples at the echo points",
         of=lambda source: {flow["name"]: flow["points"] for flow in source["rows"]["flows"]}, parts=POINT,
-        each="flow", label="Age of a sample along its path"),
+        each="flow", listed=True, label="Age of a sample along its path"),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from tcpsbed.analysis.metrics.metric import Metric, spread
 MEDIA = (
     Metric("kind", "`picture` or `sound`"),
     Metric("shown", "frames shown after the warm-up", "count"),
-    Metric("shown_per_s", "frame rate", label="frames/s"),
+    Metric("shown_per_s", "frame rate", label="frames/s", type="float"),
     Metric("coded_bytes", "mean size of a coded frame, at the exit of the component that codes it", "B",
         label="coded"),
     Metric("coded_bps", "bit rate of coded frames, at the same place", "bit/s", label="bit rate"),
@@ -22,7 +22,7 @@ MEDIA = (
         " delays them; if all were compared, all count", label="age"),
     Metric("psnr_db", "mean over the compared frames; null if nothing differs", "dB",
         label="PSNR"),
-    Metric("ssim", "mean over the compared frames", label="SSIM"),
+    Metric("ssim", "mean over the compared frames", label="SSIM", type="float"),
 )  # fmt: skip
 SECTIONS = (
     Metric("media", "by flow: pictures and sound; empty without displays",

@@ -37,6 +37,10 @@ class Metric:
         The metrics that it is made of; `of` gives the source of them, or a list of sources.
     each
         Of a list `LIST`; where there is one for each of several by their names, what is named (`flow`).
+    listed
+        Whether there is a list for each of these names.
+    type
+        The type in Python of a value without a unit.
     label
         The heading of its column, or of its table; absent: the key without its unit.
     shown
@@ -55,6 +59,8 @@ class Metric:
     of: Callable[[Any], Any] | None = None
     parts: tuple[Metric, ...] = ()
     each: str = ""
+    listed: bool = False
+    type: str = "str"
     label: str = ""
     shown: tuple[str, ...] = ("",)
     brief: tuple[str, ...] | None = None

@@ -46,7 +46,7 @@ NODE = (
     Metric("missed_ticks", "ticks skipped because the loop did not run in time", "count", label="missed"),
     Metric("asides_refused", "datagrams for no channel of the node, and echo answers or clock exchanges that"
         " cannot be parsed", "count", rare=True),
-    Metric("sessions", "session of the loop, if the node has several loops, else empty"),
+    Metric("sessions", "session of the loop, if the node has several loops, else empty", type="list[str]"),
     Metric("ticks", "of the loop", "count"),
     spread("late_ns", "lateness of its loop at a wake-up", "ns", label="late", shown=("p50", "p99", "p999", "max"),
         brief=LATE),
@@ -64,7 +64,7 @@ NODE = (
     Metric("unsent", "datagrams that the kernel refused to send", "count", rare=True),
     Metric("clock_steps", "steps of the wall clock", "count", rare=True),
     Metric("waiting", "its way of waiting (`real.waiting`)", brief=()),
-    Metric("privileges", "privileges granted and refused", brief=()),
+    Metric("privileges", "privileges granted and refused", brief=(), type="list[str]"),
 )  # fmt: skip
 ROBOT = (
     Metric("component", "of the robot", label="robot"),
@@ -80,7 +80,7 @@ HOST = (
     Metric("name", "of the host", label="host"),
     Metric("address", "address for ssh"),
     Metric("data", "IP address of its sockets"),
-    Metric("nodes", "nodes on it"),
+    Metric("nodes", "nodes on it", type="list[str]"),
     Metric("python", "version"),
     Metric("files_sha256", "hash of the copied files", label="files hash"),
     Metric("clock_error_ns", "largest error of its clock's reading", "ns", label="clock ±"),

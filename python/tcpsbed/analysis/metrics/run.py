@@ -24,11 +24,11 @@ OVER_SEEDS = tuple(
     )
 )
 SEEDS = (
-    Metric("seeds", "seeds that ran, the run's own first"),
+    Metric("seeds", "seeds that ran, the run's own first", type="list[int]"),
     Metric("unchanged", "whether all of them gave the same records: then nothing is random, the seeds"
-        " after the first two did not run, and there is no interval"),
-    Metric("failed", "seeds whose run failed"),
-    Metric("disturbed", "seeds whose run has `disturbances`"),
+        " after the first two did not run, and there is no interval", type="bool"),
+    Metric("failed", "seeds whose run failed", type="list[int]"),
+    Metric("disturbed", "seeds whose run has `disturbances`", type="list[int]"),
     Metric("flows", "empty where one seed ran", parts=OVER_SEEDS, each="flow", label="Across seeds"),
 )  # fmt: skip
 
@@ -82,34 +82,34 @@ STATE = (
     Metric("changes", "the first 1000", parts=CHANGE, each=LIST, label="Changes of state"),
     Metric("spent_s", "time in each state", "s", each="state", label="Time in each state"),
     Metric("causes", 'counts by state and cause: `"hold": {"no command arrived": 2}`; empty for boards,'
-        ' and if the node died before it reported', shown=()),
+        ' and if the node died before it reported', shown=(), type="dict[str, dict[str, int]]"),
     Metric("limited", "share of calls after which a supervisor's limits kept the follower farther"
         " than `near` from its command; null if unknown", "share"),
 )  # fmt: skip
 
 
 HEAD = (
-    Metric("version", "1; grows when a key changes its meaning", of=lambda _: VERSION),
+    Metric("version", "1; grows when a key changes its meaning", of=lambda _: VERSION, type="int"),
     Metric("name", "of the scenario"),
     Metric("world", "value of `--world` ([worlds](worlds.md)); `proxy` or `netns` of a network [between your own"
         " programs](proxy.md#keep-the-run)"),
-    Metric("seed", "of the scenario"),
+    Metric("seed", "of the scenario", type="int"),
     Metric("duration_s", "planned length", "s"),
     Metric("warmup_s", "warm-up at the start, excluded from all numbers", "s"),
     Metric("ran_s", "time of the last record: less than `duration_s` if the run was stopped", "s"),
     Metric("versions", "versions by name: `tcpsbed`, `python`, packages loaded in the process, and"
         " `commit` if tcpsbed runs from a git tree (with `-dirty` if that was changed)",
-        of=lambda _: machine.versions()),
+        of=lambda _: machine.versions(), type="dict[str, str]"),
     Metric("machine", "`cpu` (model), `cores` (available to the process), `system`, `kernel`,"
         " `python`, `governor` (of the clock frequency, if readable), `virtual` (the"
         " hypervisor, or `yes`)",
-        of=lambda _: machine.machine()),
+        of=lambda _: machine.machine(), type="dict[str, Any]"),
     Metric("promise", "reproducibility: a repetition gives the same records on any machine (only"
         " built-in code ran), on this machine with these versions (Python or library"
         " code ran), or similar ones (on the machine's clock)",
         label="reproducibility"),
     Metric("random", "`false` if nothing is drawn from the seed, so that other seeds give the same"
-        " records; `true` if something is or may be (your own code, the machine's clock)"),
+        " records; `true` if something is or may be (your own code, the machine's clock)", type="bool"),
     Metric(
         "wall",
         "wall-clock time",
@@ -137,7 +137,7 @@ HEAD = (
 OWN = (
     Metric("name", "name in the scenario, or of its class", label="metric"),
     Metric("of", "the flow, link or other name that the value belongs to; empty for a single value"),
-    Metric("value", "the value; null if there is none, or the metric failed"),
+    Metric("value", "the value; null if there is none, or the metric failed", type="float"),
     Metric("unit", "of the value"),
     Metric("meaning", "the first line of its docstring"),
 )
@@ -163,12 +163,12 @@ TAIL = (
         " `recovering`; of a predictive display `live`, `predicted`",
         of=_states, parts=STATE, each=LIST, label="Safety and display"),
     Metric("assumed_free", "zero-cost stages: they run code, have no cost in the scenario, and so took no"
-        " simulated time"),
+        " simulated time", type="list[str]"),
     Metric("ignored", "keys of the scenario without effect in this world, each with the reason"
         " (`cores`, `scheduling` and `priority` describe cores in virtual time;"
-        " `radio.lena` is for 5G-LENA)", label="Without effect in this world"),
+        " `radio.lena` is for 5G-LENA)", label="Without effect in this world", type="list[str]"),
     Metric("untried", "sentences: features of this run that were never tested; also on standard error"
-        " ([5G-LENA](ns3.md#5g-lena))", label="Never tried"),
+        " ([5G-LENA](ns3.md#5g-lena))", label="Never tried", type="list[str]"),
     Metric("disturbances", "sentences: what to check before trusting the result. Stalls over 1 ms, skipped"
         " ticks and lateness over 1 ms (p99) of nodes and of robots' own loops; full"
         " rings; dropped datagrams; steps of clocks; the emulator beyond its margins (50"
@@ -176,6 +176,7 @@ TAIL = (
         " than half their period; your own code in the network slower than 50 µs (p99);"
         " unreadable or unordered rows; another world than requested; a stop before the"
         " end",
-        of=lambda source: disturbances.disturbances(source, source["told"], source["rows"])),
-    Metric("errors", "sentences: what failed", of=lambda source: list(source["told"].get("errors", ()))),
+        of=lambda source: disturbances.disturbances(source, source["told"], source["rows"]), type="list[str]"),
+    Metric("errors", "sentences: what failed", of=lambda source: list(source["told"].get("errors", ())),
+        type="list[str]"),
 )  # fmt: skip

@@ -211,4 +211,4 @@ def moved(file: Path, sets: Sequence[str], edge: Edge, node: str | None) -> scen
     if edge.alone and at != edge.node:
         topology = origin.document.setdefault("topology", {})
         topology["routers"] = [*topology.get("routers", []), edge.node]
-    return scenarios.build(origin)
+    return scenarios.Scenario.of(origin)

@@ -84,9 +84,11 @@ def wrist() -> Recorded:
     """The wrist's position over the built-in recording of a hand, in m."""
     from tcpsbed.analysis import signals
     from tcpsbed.runs import session
+    from tcpsbed.runs.given import given
 
-    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        session.run(WRIST, out=folder)
+    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder, given(WRIST) as asked:
+        if session.execute(asked.scenario, world="virtual", out=Path(folder)).stopped:
+            raise KeyboardInterrupt
         found = signals.read(Path(folder), "srv.exit", "kinematic")
     return Recorded("wrist of builtin:hand, m", found.values[:, :3], 1.0)
 

@@ -70,11 +70,14 @@ class ScenarioFile(pytest.File):
     @cached_property
     def summary(self) -> dict[str, Any]:
         """What the scenario's run came to."""
+        from tcpsbed import scenarios
         from tcpsbed.runs import session
 
+        scenario = scenarios.load(self.profile.scenario or "", self.profile.overrides)
         with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-            run = session.run(self.profile.scenario or "", out=folder, set=self.profile.overrides)
-            return run.summary
+            if session.execute(scenario, world="virtual", out=Path(folder)).stopped:
+                raise KeyboardInterrupt
+            return session.summary_of(Path(folder))
 
     @cached_property
     def responses(self) -> response.Figures:

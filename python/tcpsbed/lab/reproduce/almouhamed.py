@@ -24,7 +24,7 @@ from tcpsbed.analysis.records import KINDS
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from tcpsbed.analysis import Run
+    from tcpsbed import Run
     from tcpsbed.lab.reproduce.study import Study
 
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tcpsbed.analysis.records import KINDS
 
 if TYPE_CHECKING:
-    from tcpsbed.analysis import Run
+    from tcpsbed import Run
     from tcpsbed.lab.reproduce.study import Study
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ from tcpsbed.analysis.stats import Interval, interval
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tcpsbed.analysis import Run
+    from tcpsbed import Run
 
     Floats = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from tcpsbed.lab.reproduce.packets import Delays, stop_and_wait, streamed
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from tcpsbed.analysis import Run
+    from tcpsbed import Run
     from tcpsbed.lab.reproduce.study import Study
 
 VIRTUAL, CLOCK, BOXES = "ns3-virtual", "ns3", "containers+ns3"

@@ -19,7 +19,7 @@ from tcpsbed.datasets import pcapng
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tcpsbed.analysis import Run
+    from tcpsbed import Run
 
 TRANSMIT, RECEIVE, DELIVERED = 16, 17, 2
 LEADER, FOLLOWER = 0, 1

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from tcpsbed.analysis import Run
+    from tcpsbed import Run
     from tcpsbed.lab.reproduce.study import Study
 
     Case = tuple[str, int, str]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from tcpsbed.analysis import Run
+    from tcpsbed import Run
     from tcpsbed.analysis.signals import Signal
     from tcpsbed.lab.reproduce.study import Study
 

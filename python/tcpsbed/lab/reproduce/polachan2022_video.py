@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from tcpsbed.analysis import Run
+    from tcpsbed import Run
     from tcpsbed.lab.reproduce.study import Study
 
     Floats = NDArray[np.float64]

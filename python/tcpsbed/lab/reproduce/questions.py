@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from tcpsbed.analysis import Run
+    from tcpsbed import Run
     from tcpsbed.lab.reproduce.study import Study
 
 SCENARIO = "dumbbell-dpm"

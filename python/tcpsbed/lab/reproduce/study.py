@@ -26,7 +26,7 @@ from tcpsbed.processes import cores
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from tcpsbed.analysis import Run
+    from tcpsbed import Run
 
 T = TypeVar("T")
 Case = TypeVar("Case")
@@ -176,8 +176,7 @@ class Study:
         WorldError
             If something failed in a run on the machine's clock.
         """
-        from tcpsbed import scenarios
-        from tcpsbed.analysis import Run
+        from tcpsbed import Run, scenarios
         from tcpsbed.runs import session
 
         loaded = scenarios.load(shipped.find(scenario), settings)

@@ -1,13 +1,17 @@
 """The scenario: one typed object with everything that a run needs."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from tcpsbed import door
+from tcpsbed import door, results
 from tcpsbed.errors import ConfigError
 from tcpsbed.nearest import meant, nearest
-from tcpsbed.scenarios.fields import BeforeValidator, Called, Field, Refusal
+from tcpsbed.scenarios.dump import dump
+from tcpsbed.scenarios.explain import explain
+from tcpsbed.scenarios.fields import BeforeValidator, Called, Fault, Field, Refusal, WrongTable
+from tcpsbed.scenarios.load import check_text, override, tables
 from tcpsbed.scenarios.model.code import HOOK_KINDS, Channel, Hook
 from tcpsbed.scenarios.model.entries import choices
 from tcpsbed.scenarios.model.flow import PRESETS, Flow
@@ -17,6 +21,7 @@ from tcpsbed.scenarios.model.place import KINDS, Component, Host, Node, Real
 from tcpsbed.scenarios.model.table import Name, Table
 from tcpsbed.scenarios.model.traffic import TRAFFIC_KINDS, Traffic
 from tcpsbed.scenarios.origin import Key, Origin
+from tcpsbed.scenarios.overrides import Overrides, overrides
 from tcpsbed.scenarios.units import Duration, PositiveDuration
 
 
@@ -79,7 +84,11 @@ def _presets(value: Any) -> Any:
 
 
 class Scenario(Table):
-    """A scenario, as read from its file with includes and overrides applied."""
+    """A scenario: read from a file, with includes and overrides applied, or made in Python.
+
+    `Scenario(duration="10 s", links={"wan": Link(...)}, ...)` takes the keys of a file, with its values or with tables of
+    `tcpsbed.scenarios.model`. Relative paths start from the working folder.
+    """
 
     name: str = "scenario"
     """Name of the scenario in reports; absent: the name of the file."""
@@ -133,6 +142,99 @@ class Scenario(Table):
     """[Computers](#hosts) on which `--world hosts` runs nodes."""
     _origin = Origin()
 
+    def __init__(self, **given: Any) -> None:
+        base = Path.cwd() / (given.get("base") or "")
+        super().__init__(**{"name": "scenario"} | given | {"base": base})
+
+    @classmethod
+    def read(
+        cls, file: Path | str, *, set: Overrides = (), duration: str | None = None, seed: int | None = None
+    ) -> Self:
+        """The scenario in a file.
+
+        Parameters
+        ----------
+        file : Path or str
+            The file: TOML, or a spreadsheet (`.xlsx`).
+        set, duration, seed
+            Overrides, as of `tcpsbed.run`.
+
+        Raises
+        ------
+        ConfigError
+            If the scenario is invalid: one message with file, key, what was found and what is allowed.
+
+        Examples
+        --------
+        >>> Scenario.read("quickstart.toml", set={"links.wan.rate": "2 Mbit/s"})  # doctest: +SKIP
+        """
+        return cls.of(tables(file, overrides(set, duration=duration, seed=seed)))
+
+    @classmethod
+    def of(cls, origin: Origin) -> Self:
+        """The scenario of a tree of tables."""
+        scenario = cls.__new__(cls)
+        scenario._make(origin)
+        return scenario
+
+    def changed(self, set: Overrides = (), *, duration: str | None = None, seed: int | None = None) -> Self:
+        """The scenario with overrides, as of `tcpsbed.run`.
+
+        Raises
+        ------
+        ConfigError
+            If the overrides are invalid.
+        """
+        origin = replace(self._origin)
+        override(origin, overrides(set, duration=duration, seed=seed))
+        return self.of(origin)
+
+    def with_event(self, event: dict[str, Any]) -> Self:
+        """The scenario with only this event; at its start, unless the event has a time."""
+        origin = self._origin
+        places = {key: place for key, place in origin.places.items() if key[:1] != ("events",)}
+        document = origin.document | {"events": [{"at": "0 s"} | event]}
+        return self.of(replace(origin, document=document, places=places | {("events",): ("event", None)}))
+
+    def _make(self, origin: Origin) -> None:
+        check_text(origin)
+        if origin.file.suffix.lower() == ".xlsx" and "components" not in origin.document:
+            allowed = (
+                'a row for each component, such as "components", "srv" and "edge" below section, name and (value); '
+                "then the sheets flows and network"
+            )
+            raise ConfigError("found no component", file=origin.file, key="sheet interfaces", allowed=allowed)
+        faults: list[Fault] = []
+        self._fill({"name": origin.file.stem} | origin.document, (), faults)
+        if faults:
+            raise explain(WrongTable(faults), origin)
+        self._origin = origin
+
+    def to_toml(self) -> str:
+        """It as the text of a file, with includes and overrides applied; relative paths keep their folder (`base`)."""
+        return dump(self, based=bool(self._named))
+
+    def write(self, path: Path | str, *, force: bool = False) -> Path:
+        """Writes it into a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : Path or str
+            The file, `.toml`.
+        force : bool
+            Whether to overwrite a file that tcpsbed did not write.
+
+        Raises
+        ------
+        ConfigError
+            If the file may not be overwritten.
+        """
+        file = Path(path)
+        results.may_write(file, force=force, remedy="another name, or force=True to overwrite it")
+        with results.whole(file) as part:
+            part.write_text(self.to_toml(), encoding="utf-8")
+        return file
+
     @property
     def folder(self) -> Path:
         """The folder that relative paths start from."""
@@ -156,9 +258,14 @@ class Scenario(Table):
     def files(self) -> list[Path]:
         """The files of the scenario, and the existing files that it names: recordings, code, models."""
         read = {self._origin.file, *(Path(file) for file, _ in self._origin.places.values())}
+        return sorted({file for file in read if _is_file(file)} | self._named)
+
+    @property
+    def _named(self) -> set[Path]:
+        """The existing files that it names."""
         folder = self.folder  # asks the disk
-        names = set().union(*map(_names, set(texts(self.document))))
-        return sorted(file for file in read | {folder / name for name in names} if _is_file(file))
+        names = set().union(*map(_names, {*texts(self.document)}))
+        return {folder / name for name in names if _is_file(folder / name)}
 
     def error(self, key: Key, found: str, allowed: str) -> ConfigError:
         """The error of a key of this scenario."""

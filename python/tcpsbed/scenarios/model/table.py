@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import ast
 import inspect
+import keyword
+import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import date, time
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 
 from tcpsbed.nearest import close_match
+from tcpsbed.scenarios.explain import explain
 from tcpsbed.scenarios.fields import (
     ABSENT,
     TEXTS,
@@ -32,6 +37,7 @@ from tcpsbed.scenarios.fields import (
     schema,
     with_bounds,
 )
+from tcpsbed.scenarios.origin import Origin
 from tcpsbed.scenarios.units import refuse, shown
 
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}"
@@ -67,6 +73,30 @@ AnyNames = Annotated[list[str], BeforeValidator(_names), WithJsonSchema(_NAMES_S
 """One name, or a list of names that may be empty."""
 
 
+def plain(value: Any) -> Any:
+    """A value of Python as TOML has it: paths are texts, numbers of numpy numbers, tables their keys and values.
+
+    Raises
+    ------
+    Refusal
+        If TOML has no such value.
+    """
+    if isinstance(value, Table):
+        return plain(value._written)
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if type(value) in (bool, int, float, str) or isinstance(value, date | time):
+        return value
+    if callable(like := getattr(value, "tolist", None)):  # of numpy
+        return plain(like())
+    allowed = "text, a number, true or false, a list, a mapping, or a table such as Link(...)"
+    raise refuse(f"found {shown(value)} of type {type(value).__name__}", allowed)
+
+
 @cache
 def _texts_of(module: str) -> dict[str, dict[str, str]]:
     """The texts below the fields of the classes of a module, by the names of the classes."""
@@ -84,11 +114,27 @@ def _texts_of(module: str) -> dict[str, dict[str, str]]:
     return texts
 
 
+class _Signature:
+    """The keys of a table as parameters, for help and completion."""
+
+    def __get__(self, _: object, table: type[Table]) -> inspect.Signature:
+        return inspect.Signature(
+            inspect.Parameter(
+                f"{key}_" if keyword.iskeyword(key) else key,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if field.is_required() else field.absent(),
+            )
+            for key, field in table.keys().items()
+        )
+
+
 class Table:
     """A table of a scenario. With a `shorthand`, a plain value is the value of that key.
 
     Fields are declared as in a dataclass, and read when a table is made of values by their keys; it then stays as it is.
     """
+
+    __signature__: ClassVar[Any] = _Signature()
 
     shorthand: ClassVar[str | None] = None
     refuses_numbers: ClassVar[bool] = False
@@ -114,17 +160,42 @@ class Table:
         cls.model_fields = found
 
     def __init__(self, **given: Any) -> None:
-        """A table with these keys.
+        """A table with these keys and values, as in a file; `from_` is `from`, and what is `None` is not given.
+
+        A key that must be there may still be missing: the name that the table gets in a scenario may stand for it.
 
         Raises
         ------
-        WrongTable
+        ConfigError
+            If anything in them is not as it should be.
+        """
+        self._make(Origin(Path(type(self).__name__), self._keyed(given)))
+
+    @classmethod
+    def _keyed(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Values of Python by the keys of the file."""
+        found: dict[str, Any] = {}
+        for name, value in given.items():
+            key = name[:-1] if name.endswith("_") and keyword.iskeyword(name[:-1]) else name
+            try:
+                found |= {} if value is None else {key: plain(value)}
+            except Refusal as error:
+                said = error.context["found"], error.context["allowed"]
+                raise Origin(Path(cls.__name__)).error((key,), *said) from None
+        return found
+
+    def _make(self, origin: Origin) -> None:
+        """Reads the tables of an origin.
+
+        Raises
+        ------
+        ConfigError
             If anything in them is not as it should be.
         """
         faults: list[Fault] = []
-        self._fill(given, (), faults)
+        self._fill(origin.document, (), faults, whole=False)
         if faults:
-            raise WrongTable(faults)
+            raise explain(WrongTable(faults), origin)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name[0] != "_":
@@ -138,7 +209,9 @@ class Table:
         return hash(repr(self.model_dump()))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.model_dump().items())})"
+        return (
+            f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self._written.items())})"
+        )
 
     @classmethod
     def model_validate(cls, found: Any) -> Self:
@@ -150,22 +223,26 @@ class Table:
             If anything in it is not as it should be.
         """
         faults: list[Fault] = []
-        table = cls.read(found, (), faults)
+        table = cls.reads(found, (), faults)
         if faults:
             raise WrongTable(faults)
         return table
 
     @classmethod
-    def read(cls, found: Any, place: Place, faults: list[Fault]) -> Self:
+    def reads(cls, found: Any, place: Place, faults: list[Fault]) -> Self:
         """The table of a value at a place; what is wrong with that is added to a list."""
         table = cls.__new__(cls)
         table._fill(found, place, faults)
         return table
 
-    def _fill(self, value: Any, place: Place, faults: list[Fault]) -> None:
+    def _fill(self, value: Any, place: Place, faults: list[Fault], *, whole: bool = True) -> None:
         cls, known = type(self), len(faults)
         try:
             found = cls._open(value)
+            missing = cls._missing(found)
+            if missing and whole:
+                key = missing[0]
+                raise Refusal("absent", key=key, found="is missing", allowed=cls._wanted(key))
         except Refusal as error:
             return faults.append(Fault(error.kind, place, value, error.context))
         if "_readers" not in vars(cls):
@@ -174,6 +251,7 @@ class Table:
                 for name, field in cls.model_fields.items()
             }
         values, given = vars(self), set()
+        values["_written"] = found
         for name, read in cls._readers.items():
             key = cls.model_fields[name].alias or name
             if key in found:
@@ -187,13 +265,13 @@ class Table:
                     }
                     faults.append(Fault("refused", (*place, key), found[key], said))
             else:
-                values[name] = cls.model_fields[name].absent()
+                values[name] = None if key in missing else cls.model_fields[name].absent()
         known_keys = cls.keys()
         values["model_fields_set"] = given
         values["model_extra"] = (
             {key: value for key, value in found.items() if key not in known_keys} if cls.extra else {}
         )
-        if len(faults) == known:
+        if len(faults) == known and not missing:
             try:
                 self._check()
             except Refusal as error:
@@ -202,6 +280,8 @@ class Table:
     def _check(self) -> None:
         """Refuses fields that do not fit each other."""
 
+    _written: dict[str, Any]
+    """The values that it was read from, by key."""
     model_fields_set: set[str]
     """Fields that are given."""
     model_extra: dict[str, Any]
@@ -245,8 +325,9 @@ class Table:
         return re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", described)
 
     @classmethod
-    def _wanted(cls, field: str) -> str:
-        """What a field takes: its choices, else what it is."""
+    def _wanted(cls, key: str) -> str:
+        """What a key takes: its choices, else what it is."""
+        field = next(name for name, one in cls.model_fields.items() if (one.alias or name) == key)
         annotation = cls.model_fields[field].annotation
         if get_origin(annotation) is Literal:
             return ", ".join(f'"{choice}"' for choice in get_args(annotation))
@@ -255,7 +336,7 @@ class Table:
 
     @classmethod
     def _open(cls, found: Any) -> dict[str, Any]:
-        """The keys of a value, which may be a shorthand: known ones, and all that must be there."""
+        """The keys of a value, which may be a shorthand: known ones."""
         number = cls.refuses_numbers and isinstance(found, int | float) and not isinstance(found, bool)
         if cls.shorthand and (isinstance(found, str) or number):
             found = {cls.shorthand: found}
@@ -267,11 +348,12 @@ class Table:
         for key in found:
             if key not in known and not cls.extra:
                 raise Refusal("unknown", key=key, found="unknown key", allowed=close_match(key, list(known)))
-        for name, field in cls.model_fields.items():
-            key = field.alias or name
-            if key not in found and field.is_required():
-                raise Refusal("absent", key=key, found="is missing", allowed=cls._wanted(name))
         return found
+
+    @classmethod
+    def _missing(cls, found: dict[str, Any]) -> list[str]:
+        """The keys that must be there and are not."""
+        return [key for key, field in cls.keys().items() if key not in found and field.is_required()]
 
     @classmethod
     def json_schema(cls, tables: dict[str, type[Table]]) -> Schema:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed.analysis.run import Run
 from tcpsbed.errors import HookError
 from tcpsbed.hooks import kept_alive, safely, told
+from tcpsbed.runs.run import Run
 
 if TYPE_CHECKING:
     from tcpsbed.scenarios import Scenario

@@ -1,0 +1,89 @@
+"""A plain progress bar on standard error: drawn on a terminal, otherwise an occasional line."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+
+CELLS = 30
+EVERY_S = 0.1
+LINE_S = 10.0
+"""Time between two lines where there is no terminal."""
+
+
+class Beat:
+    """Calls a function with the seconds since it began, about every `LINE_S`, until it is stopped: slow is not stuck."""
+
+    def __init__(self, tell: Callable[[float], None]) -> None:
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._run, args=(tell,), daemon=True)
+        self.thread.start()
+
+    def _run(self, tell: Callable[[float], None]) -> None:
+        begun = time.monotonic()
+        while not self.over.wait(LINE_S):
+            tell(time.monotonic() - begun)
+
+    def stop(self) -> None:
+        """No further call."""
+        self.over.set()
+        self.thread.join()
+
+
+class Progress:
+    """Draws `[#####.....]  42 %  3 s left`; call it with the share done, 0 to 1. In a file or pipe long work gets lines.
+
+    It is a context: at its end the bar goes, and no further line comes.
+    """
+
+    def __init__(self, label: str, *, quiet: bool = False) -> None:
+        self.label = label
+        self.quiet = quiet
+        self.drawing = not quiet and sys.stderr.isatty()
+        self.begun = time.monotonic()
+        self.drawn = 0.0 if self.drawing else self.begun
+        self.share = 0.0
+        self.beat = None if quiet or self.drawing else Beat(lambda _: self(self.share))
+
+    def __call__(self, share: float) -> None:
+        """Draws the bar, unless it was just drawn."""
+        now, self.share = time.monotonic(), share
+        if self.quiet or (
+            now - self.drawn < (EVERY_S if self.drawing else LINE_S) and not (self.drawing and share >= 1)
+        ):
+            return
+        self.drawn = now
+        done = round(CELLS * share)
+        left = (now - self.begun) * (1 - share) / share if share > 0.01 else None
+        rest = "" if left is None else f"  {left:.0f} s left"
+        if not self.drawing:
+            with suppress(OSError):
+                print(f"{self.label} {100 * share:.0f} %{rest}", file=sys.stderr, flush=True)
+            return
+        with suppress(OSError):  # a terminal that was closed ends no run
+            print(
+                f"\r{self.label} [{'#' * done}{'.' * (CELLS - done)}] {100 * share:3.0f} %{rest}\x1b[K",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def clear(self) -> None:
+        """Removes the bar, for another line."""
+        if self.drawing:
+            with suppress(OSError):
+                print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.beat is not None:
+            self.beat.stop()
+        self.clear()

@@ -18,8 +18,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from tcpsbed.api.latency import latency
     from tcpsbed.api.load import load
+    from tcpsbed.api.map import map
     from tcpsbed.api.run import run
+    from tcpsbed.api.step import step
+    from tcpsbed.api.tune import tune
     from tcpsbed.door import (
         Component,
         DelayModel,
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
         Source,
     )
     from tcpsbed.errors import ConfigError, DataError, HookError, TcpsbedError, WorldError
-    from tcpsbed.figures import plot
+    from tcpsbed.figures.plot import plot
     from tcpsbed.runs.run import Run
     from tcpsbed.scenarios import Scenario
     from tcpsbed.scenarios.model.code import Channel, Hook
@@ -74,15 +78,18 @@ __all__ = [
     "WorldError",
     "__version__",
     "compare",
+    "latency",
     "load",
+    "map",
     "plot",
     "run",
+    "step",
+    "tune",
 ]
 
 _HOMES = {
-    "run": "tcpsbed.api.run",
-    "load": "tcpsbed.api.load",
-    "plot": "tcpsbed.figures",
+    **{name: f"tcpsbed.api.{name}" for name in ("latency", "load", "map", "run", "step", "tune")},
+    "plot": "tcpsbed.figures.plot",
     "compare": "tcpsbed.views.compare",
     "Run": "tcpsbed.runs.run",
     "Scenario": "tcpsbed.scenarios",

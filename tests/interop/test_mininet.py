@@ -11,12 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
+from texts import loaded
 from watch import devices, home, until
 
 import tcpsbed
 from tcpsbed import scenarios
 from tcpsbed.errors import WorldError
-from tcpsbed.runs.session import _loaded_text
 from tcpsbed.worlds import mininet, mininet_plan, registry
 
 pytestmark = [pytest.mark.needs("root", "tun", "mininet"), pytest.mark.interop]
@@ -68,7 +68,7 @@ def inside(homes):
 
 
 def plan(folder, text=USNET, *changes):
-    return scenarios.compile_plan(_loaded_text(text, changes), folder)
+    return scenarios.compile_plan(loaded(text, changes), folder)
 
 
 def test_usnet_stands_and_is_gone_within_seconds(tmp_path):

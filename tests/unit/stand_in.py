@@ -54,6 +54,7 @@ def load(path: Any, overrides: Any = ()) -> SimpleNamespace:
         folder=Path(path).parent,
         files=[Path(path)],
         document=document,
+        changed=lambda more: load(path, [*overrides, *more]),
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from texts import loaded
 
 from tcpsbed import scenarios
 from tcpsbed.errors import WorldError
-from tcpsbed.runs.session import _loaded_text
 from tcpsbed.worlds import background, local, mininet_plan
 
 TEXT = """
@@ -32,7 +32,7 @@ background = "datagrams"
 
 
 def plan(folder, text=TEXT, *changes):
-    return scenarios.compile_plan(_loaded_text(text, changes), folder)
+    return scenarios.compile_plan(loaded(text, changes), folder)
 
 
 def test_ends_of_traffic_are_nodes_behind_the_others_and_routers_move(tmp_path):

@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 
 from tcpsbed.analysis.latency import Confidence
 from tcpsbed.analysis.records import FIELDS
+from tcpsbed.api.latency import judged, length_s, share_of, split_points
 from tcpsbed.cli import calibrate, check, live
 from tcpsbed.cli.app import COMMANDS, app, commands
-from tcpsbed.cli.latency import judged, length_s, share_of, split_points
 from tcpsbed.errors import ConfigError
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from texts import loaded
 
 from tcpsbed import scenarios
 from tcpsbed.errors import ConfigError
-from tcpsbed.runs.session import _loaded_text
 
 NR = """
 [components]
@@ -22,7 +22,7 @@ radio = { kind = "nr", slot = "0.25 ms", pattern = "DDSU", access = "configured"
 
 
 def links(tmp_path, *changes):
-    return scenarios.compile_plan(_loaded_text(NR, changes), tmp_path)["network"]["links"]
+    return scenarios.compile_plan(loaded(NR, changes), tmp_path)["network"]["links"]
 
 
 def test_both_directions_have_their_side(tmp_path):
@@ -36,9 +36,9 @@ def test_lte_and_wifi_are_handed_to_ns3_whole(tmp_path):
     radio = 'radio = { kind = "lte", scheduler = "rr", distance_m = 200 }'
     text = "\n".join(radio if line.startswith("radio") else line for line in NR.splitlines())
     with pytest.raises(ConfigError, match=r"links\.air\.rate"):
-        scenarios.compile_plan(_loaded_text(text, []), tmp_path)
+        scenarios.compile_plan(loaded(text, []), tmp_path)
     text = text.replace('rate = "80 Mbit/s"\n', "")
-    lte = scenarios.compile_plan(_loaded_text(text, []), tmp_path)["network"]["links"]
+    lte = scenarios.compile_plan(loaded(text, []), tmp_path)["network"]["links"]
     assert lte[0]["radio"] | {"up": False, "other": 0} == lte[1]["radio"]
     assert lte[0]["radio"]["resource_blocks"] == 25
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from texts import loaded
 
 import tcpsbed
 from tcpsbed import _tcps, scenarios
 from tcpsbed.clocks import NS3_VIRTUAL
 from tcpsbed.errors import ConfigError, WorldError
 from tcpsbed.runs import session
-from tcpsbed.runs.session import _loaded_text
 from tcpsbed.worlds import containers, firmware, fit, ns3, ns3_devices, ns3_program, registry, virtual
 from tcpsbed.worlds.contract import Job
 from tcpsbed.worlds.local import Namespaces
@@ -36,7 +36,7 @@ delay = "2 ms"
 
 
 def plan(tmp_path, text=BASE, *changes):
-    return scenarios.compile_plan(_loaded_text(text, changes), tmp_path)
+    return scenarios.compile_plan(loaded(text, changes), tmp_path)
 
 
 def test_what_fits_is_handed_over_in_the_numbers_of_the_plan(tmp_path):

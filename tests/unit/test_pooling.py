@@ -13,7 +13,7 @@ from command import scenario, tcpsbed
 from tcpsbed.analysis.latency import Confidence
 from tcpsbed.analysis.pooling import distribution, pooled
 from tcpsbed.analysis.stats import interval
-from tcpsbed.cli.latency import _verdict
+from tcpsbed.api.latency import _verdict
 from tcpsbed.views import numbers, text
 
 

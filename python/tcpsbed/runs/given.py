@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tcpsbed.errors import ConfigError
+
 if TYPE_CHECKING:
     from tcpsbed.scenarios import Scenario
     from tcpsbed.scenarios.overrides import Overrides
@@ -65,6 +67,9 @@ def given(
     if isinstance(scenario, Path) or (isinstance(scenario, str) and "\n" not in scenario):
         yield Given(Path(scenario), tuple(settings), scenarios.load(scenario, every))
         return
+    if not isinstance(scenario, str) and not hasattr(scenario, "document"):
+        allowed = 'the path of a file, such as "quickstart.toml", the text of one, or a tcpsbed.Scenario'
+        raise ConfigError(f"found {type(scenario).__name__}", key="scenario", allowed=allowed)
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
         file = Path(folder) / "scenario.toml"
         if isinstance(scenario, str):

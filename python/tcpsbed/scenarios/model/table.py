@@ -119,12 +119,14 @@ class _Signature:
 
     def __get__(self, _: object, table: type[Table]) -> inspect.Signature:
         return inspect.Signature(
-            inspect.Parameter(
-                f"{key}_" if keyword.iskeyword(key) else key,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=inspect.Parameter.empty if field.is_required() else field.absent(),
-            )
-            for key, field in table.keys().items()
+            [
+                inspect.Parameter(
+                    f"{key}_" if keyword.iskeyword(key) else key,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=inspect.Parameter.empty if field.is_required() else field.absent(),
+                )
+                for key, field in table.keys().items()
+            ]
         )
 
 

@@ -1,0 +1,332 @@
+"""The stability map of a control loop from Python. [Polachan 2022]"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpsbed.api.run import Progress, told
+from tcpsbed.errors import ConfigError
+from tcpsbed.lab.control.stability import StabilityMap
+from tcpsbed.nearest import close_match
+from tcpsbed.runs.given import given
+
+if TYPE_CHECKING:
+    from tcpsbed.lab.control.loop import Loop
+    from tcpsbed.lab.control.stability import Grid
+    from tcpsbed.scenarios import Scenario
+    from tcpsbed.scenarios.overrides import Overrides
+
+KIND = "map"
+"""Kind of result that it leaves."""
+
+
+@dataclass(frozen=True)
+class LoopMap:
+    """How much delay and loss a control loop tolerates; `print` says it in words.
+
+    Attributes
+    ----------
+    name
+        Of the scenario.
+    map
+        The map: `grid.rtt_ms`, `grid.loss`, `mean["overshoot"]` (shape: losses, round trips), `good`.
+    reliability
+        Share of runs that must be good; absent: the mean overshoot must keep its limit.
+    folder
+        With scenario.toml, map.json and map.html; absent: none was asked for.
+    """
+
+    name: str
+    map: StabilityMap
+    reliability: float | None = None
+    folder: Path | None = None
+
+    def longest_rtt_ms(self, loss: float) -> float:
+        """The longest round trip that the loop tolerates at the loss of the grid that is nearest to this share.
+
+        Infinite if every round trip of the grid is tolerated, not a number if none is.
+        """
+        row = min(range(len(self.map.grid.loss)), key=lambda row: abs(self.map.grid.loss[row] - loss))
+        return self.map.longest_rtt_ms(row, self.reliability)
+
+    @property
+    def sentences(self) -> list[str]:
+        """What the map means at five of its losses."""
+        return [self.map.sentence(row, self.reliability) for row in _rows(self.map)]
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The content of `map.json`."""
+        from tcpsbed.lab.control.table import plain
+
+        tables = {key: table.tolist() for key, table in (*self.map.mean.items(), ("good", self.map.good))}
+        asked = {"grid": asdict(self.map.grid), "bench": asdict(self.map.bench)}
+        found: dict[str, Any] = plain(asked | {"sentences": self.sentences} | tables)
+        return found
+
+    def draw(self, file: Path | str) -> Path:
+        """Draws the map into a file, such as `map.svg`; needs matplotlib.
+
+        Raises
+        ------
+        ConfigError, DataError
+            If the file may not be overwritten, or matplotlib is not installed.
+        """
+        from tcpsbed.lab.control import figure
+
+        return figure.stability(self.map, f"{self.name} · {self.sentences[0]}", Path(file))
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
+
+
+def map(
+    scenario: Scenario | Path | str,
+    *,
+    rtt: str = "0 ms..50 ms",
+    loss: str = "0..60%",
+    cells: str = "50x50",
+    runs: int = 200,
+    bursts: float = 1.0,
+    jitter: str | None = None,
+    gain: str | None = None,
+    period: str | None = None,
+    overshoot: float = 20.0,
+    rise: float | None = None,
+    reliability: str | None = None,
+    loop: str | None = None,
+    on_command: bool = False,
+    aligned: bool = False,
+    out: Path | str | None = None,
+    set: Overrides = (),
+    seed: int | None = None,
+    progress: Progress = False,
+) -> LoopMap:
+    """Computes how much delay and loss a control loop tolerates, from hundreds of runs in every cell of a grid.
+
+    Parameters
+    ----------
+    scenario : Scenario, Path or str
+        One with a control loop, as `tcpsbed init --from step` writes.
+    rtt, loss, cells : str
+        Round trips and losses each way, from and to, and the number of cells of the grid.
+    runs : int
+        Runs in each cell.
+    bursts : float
+        Mean length of a loss burst, in packets.
+    jitter : str, optional
+        Mean extra delay, exponential.
+    gain, period : str, optional
+        Other gains (`"0.2:0.09"`, Ki per ms) and another period than the scenario's.
+    overshoot, rise : float
+        What a good run keeps: overshoot in percent of the step, rise time in ms (with `reliability`).
+    reliability : str, optional
+        Share of runs that must be good, such as `"95%"`; absent: the mean overshoot counts.
+    loop : str, optional
+        The loop by its robot; absent: the only one.
+    on_command : bool
+        Whether the far side answers each command on arrival, not at its own ticks.
+    aligned : bool
+        Whether both sides tick together, unlike two computers.
+    out : Path or str, optional
+        Folder for scenario.toml, map.json and map.html; absent: none is written.
+    set, seed, progress
+        As of `tcpsbed.run`.
+
+    Returns
+    -------
+    LoopMap
+        The map.
+
+    Raises
+    ------
+    TcpsbedError
+        If the scenario has no loop, or a value cannot be.
+
+    Examples
+    --------
+    >>> import tcpsbed
+    >>> found = tcpsbed.map("step.toml", rtt="0 ms..60 ms")  # doctest: +SKIP
+    >>> found.longest_rtt_ms(loss=0.1)  # doctest: +SKIP
+    """
+    with (
+        given(scenario, set=set, seed=seed) as asked,
+        told(progress, f"{asked.scenario.name}, {runs} runs per cell") as share,
+    ):
+        return computed(
+            asked.scenario,
+            spans=(rtt, loss, cells),
+            other=(gain, period, jitter),
+            runs=runs,
+            bursts=bursts,
+            limits=(overshoot, rise, reliability),
+            which=loop,
+            on_command=on_command,
+            aligned=aligned,
+            out=None if out is None else Path(out),
+            progress=share,
+        )
+
+
+def computed(
+    scenario: Scenario,
+    *,
+    spans: tuple[str, str, str],
+    other: tuple[str | None, str | None, str | None],
+    runs: int,
+    bursts: float,
+    limits: tuple[float, float | None, str | None],
+    which: str | None,
+    on_command: bool,
+    aligned: bool,
+    out: Path | None,
+    progress: Callable[[float], object],
+) -> LoopMap:
+    """Computes the map of a scenario; `spans` are `rtt`, `loss` and `cells`, `other` are `gain`, `period` and `jitter`,
+    `limits` are `overshoot`, `rise` and `reliability`, the rest is as of `map`.
+    """
+    from tcpsbed import scenarios
+    from tcpsbed.lab.control import stability, values
+    from tcpsbed.lab.control.batch import Bench
+    from tcpsbed.runs import session
+
+    overshoot, rise, reliability = limits
+    share = _share(reliability, rise)
+    loop = loop_of(scenario, which)
+    if on_command and other[2] and loop.step.plant:
+        allowed = "one of them, where the plant has a memory"
+        raise ConfigError("found it with --jitter", key="--on-command", allowed=allowed)
+    most_ns = scenario.duration_ns  # what takes longer than a run shows no answer in it
+    grid = _grid(loop, spans, other, bursts, most_ns, aligned=aligned)
+    bench = Bench(
+        loop.step,
+        runs,
+        scenario.duration_ns / 1e6,
+        scenario.seed,
+        values.limits(math.inf if rise is None else rise, overshoot),
+        "commands" if on_command else "ticks",
+    )
+    with nullcontext() if out is None else session.place(scenario, out, kind=KIND) as place:
+        shown = None if place is None else place.shown
+        found = LoopMap(scenario.name, stability.compute(grid, bench, progress), share, shown)
+        if place is not None:
+            (place.path / "scenario.toml").write_text(scenarios.dump(scenario), encoding="utf-8")
+            (place.path / "map.json").write_text(f"{json.dumps(found.figures)}\n", encoding="utf-8")
+            (place.path / "map.html").write_text(_page(found), encoding="utf-8")
+    return found
+
+
+def _share(reliability: str | None, rise: float | None) -> float | None:
+    """The share of runs that must be good; a limit of the rise time has an effect only with such a share."""
+    from tcpsbed.lab.control import values
+
+    if rise is not None and reliability is None:
+        allowed = f"both, such as --rise {rise:g} --reliability 95% (a rise time of {rise:g} ms or less in 95 % of the runs)"
+        raise ConfigError(f"found {rise:g} without --reliability", key="--rise", allowed=allowed)
+    return values.share(reliability, "--reliability") if reliability else None
+
+
+def _grid(
+    loop: Loop,
+    spans: tuple[str, str, str],
+    other: tuple[str | None, str | None, str | None],
+    bursts: float,
+    most_ns: int,
+    *,
+    aligned: bool,
+) -> Grid:
+    """Spans are those of RTT and loss and the number of cells; other gains, another period, jitter."""
+    from tcpsbed.lab.control import stability, values
+
+    (rtt, loss, cells), (gain, period, jitter) = spans, other
+    columns, rows = _size(cells)
+    reader = partial(values.duration_ns, most_ns=most_ns)
+    kp, ki = values.gains(gain, "--gain") if gain else _known_gains(loop)
+    return stability.Grid(
+        [ns / 1e6 for ns in values.span(rtt, columns, reader, "--rtt")],
+        values.span(loss, rows, values.share, "--loss"),
+        values.positive_ns(period, "--period", most_ns) / 1e6 if period else loop.period_ms,
+        kp,
+        ki,
+        bursts,
+        reader(jitter, "--jitter") / 1e6 if jitter else 0.0,
+        phases=not aligned,
+    )
+
+
+def loop_of(scenario: Any, which: str | None, key: str = "--loop") -> Loop:
+    """The loop with this name, or the only one."""
+    import tempfile
+
+    from tcpsbed import scenarios
+    from tcpsbed.lab.control.loop import loops, reached
+
+    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
+        plan = scenarios.compile_plan(scenario, Path(folder))
+    found = {loop.name: loop for loop in loops(plan)}
+    only = next(iter(found)) if which is None and len(found) == 1 else which
+    loop = found.get(only or "")
+    if loop is None:
+        named = f'found "{which}"' if which else f"found {len(found)} loops"
+        raise ConfigError(
+            named, key=key, allowed=f"a component that closes a loop: {close_match(which or '', found)}"
+        )
+    reached(plan, [loop])
+    return loop
+
+
+def _known_gains(loop: Loop) -> tuple[float, float]:
+    if loop.kp is None or loop.ki_per_ms is None:
+        raise ConfigError(
+            'found no hook with run = "pi"', key="--gain", allowed='Kp and Ki per ms, such as "0.2:0.09"'
+        )
+    return loop.kp, loop.ki_per_ms
+
+
+def _size(text: str) -> tuple[int, int]:
+    columns, _, rows = text.partition("x")
+    sizes = [int(part) for part in (columns, rows) if part.isascii() and part.isdigit()]
+    if len(sizes) < 2 or not all(2 <= size <= 1000 for size in sizes):
+        raise ConfigError(
+            f'found "{text}"', key="--cells", allowed='2 to 1000 in each dimension, such as "50x50"'
+        )
+    return sizes[0], sizes[1]
+
+
+def _page(done: LoopMap) -> str:
+    """`map.html`: the mean overshoot over the round trip, at some of the losses."""
+    from tcpsbed import __version__
+    from tcpsbed.studio import freeze
+    from tcpsbed.views import markup
+    from tcpsbed.views.charts import Chart, Sheet
+
+    found, name, sentences = done.map, done.name, done.sentences
+    sheet, grid = Sheet(), found.grid
+    lines = {f"loss {100 * grid.loss[row]:.3g} %": found.mean["overshoot"][row] for row in _rows(found)}
+    chart = Chart("Mean overshoot", grid.rtt_ms, "RTT (ms)", "overshoot (% of the step)", lines)
+    body = [
+        markup.section("overshoot", "Overshoot", sheet.place([chart])),
+        markup.section("limits", "Where the limit is", markup.listing(sentences)),
+    ]
+    facts = [
+        ("scenario", name),
+        ("runs per cell", found.bench.runs),
+        ("cells", f"{len(grid.rtt_ms)} x {len(grid.loss)}"),
+        ("good", found.bench.limits),
+        ("tcpsbed", __version__),
+    ]
+    return freeze.page(
+        f"{name} map", [("", f"{sentences[0][:1].upper()}{sentences[0][1:]}.")], facts, body, sheet
+    )
+
+
+def _rows(found: StabilityMap) -> list[int]:
+    """Five of its losses."""
+    return sorted({round(share * (len(found.grid.loss) - 1)) for share in (0, 0.25, 0.5, 0.75, 1)})

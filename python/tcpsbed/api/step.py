@@ -1,0 +1,337 @@
+"""The step experiment from Python: step responses of a loop over the network. [Polachan 2022]"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpsbed import __version__
+from tcpsbed.api.run import Progress, told
+from tcpsbed.errors import ConfigError
+from tcpsbed.lab.control import table
+from tcpsbed.lab.control.verdict import Reliability, reliability
+from tcpsbed.nearest import close_match
+from tcpsbed.runs.given import given
+
+if TYPE_CHECKING:
+    from tcpsbed.lab.control.experiment import Experiment
+    from tcpsbed.lab.control.verdict import Limits
+    from tcpsbed.scenarios import Scenario
+    from tcpsbed.scenarios.overrides import Overrides
+
+KIND = "step"
+"""Kind of result that it leaves."""
+Values = str | Sequence[str]
+"""Several values: a list of texts, or one text with commas."""
+
+
+@dataclass(frozen=True)
+class StepResponses:
+    """Step responses of the loops of a scenario, in one setting or several; `print` shows a table of them.
+
+    Attributes
+    ----------
+    scenario, world, limits
+        What ran, where, and what a good run keeps.
+    settings
+        Each setting, such as `RTT 10 ms, loss 30%` (empty where there is one), with its runs: `curves` with `t_ms`, `h` and
+        the figures of the `response`, such as `rise_ms`.
+    folder
+        With scenario.toml, step.json and step.html.
+    """
+
+    scenario: Scenario
+    world: str
+    limits: Limits
+    settings: tuple[tuple[str, Experiment], ...]
+    folder: Path
+
+    def __getitem__(self, name: str) -> Experiment:
+        """The runs of a setting, such as `found["RTT 10 ms"]`.
+
+        Raises
+        ------
+        KeyError
+            If there is no such setting; the message has their names.
+        """
+        for known, one in self.settings:
+            if known == name:
+                return one
+        raise KeyError(f'found "{name}"; allowed: {close_match(name, [known for known, _ in self.settings])}')
+
+    def reliability(self, name: str = "") -> Reliability:
+        """The share of good runs of a setting, with its 95 % interval."""
+        return reliability(self[name].responses, self.limits)
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The content of `step.json`: statistics of all figures, by setting, and every run."""
+        head = {"scenario": self.scenario.name, "world": self.world, "seed": self.scenario.seed}
+        entries = [table.entry(*one, self.limits) for one in self.settings]
+        found: dict[str, Any] = table.plain(head | {"limits": asdict(self.limits), "settings": entries})
+        return found
+
+    @property
+    def caption(self) -> str:
+        """What ran, in a line."""
+        runs, seed = len(self.settings[0][1].curves), self.scenario.seed
+        return f"{self.scenario.name} · {self.world} · {runs} runs · seed {seed} · tcpsbed {__version__}"
+
+    def draw(self, file: Path | str) -> Path:
+        """Draws the curves into a file, such as `step.svg`; needs matplotlib.
+
+        Raises
+        ------
+        ConfigError, DataError
+            If the file may not be overwritten, or matplotlib is not installed.
+        """
+        from tcpsbed.lab.control import figure
+
+        return figure.responses(self.settings, self.limits, self.caption, Path(file))
+
+    def __str__(self) -> str:
+        return f"{self.caption}\n\n{table.text(self.settings, self.limits)}"
+
+
+def step(
+    scenario: Scenario | Path | str,
+    *,
+    runs: int = 20,
+    rtt: Values = (),
+    loss: Values = (),
+    gain: Values = (),
+    link: str | None = None,
+    rise: float = math.inf,
+    overshoot: float = 20.0,
+    undershoot: float = math.inf,
+    phases: bool = False,
+    offsets: bool = False,
+    world: str = "virtual",
+    out: Path | str | None = None,
+    set: Overrides = (),
+    seed: int | None = None,
+    duration: str | None = None,
+    progress: Progress = False,
+) -> StepResponses:
+    """Measures step responses of a control loop over the network.
+
+    Parameters
+    ----------
+    scenario : Scenario, Path or str
+        One that has a component with `robot = "step"`, as `tcpsbed init --from step` writes.
+    runs : int
+        Runs of each setting, each with a seed of its own.
+    rtt, loss, gain : str or sequence of str
+        Round trips (`"5 ms,10 ms"`), losses each way (`["0", "30 %"]`), gains Kp:Ki per ms (`"0.2:0.09"`) in place of the
+        scenario's; of several values every combination runs.
+    link : str, optional
+        The link to change; absent: the only one.
+    rise, overshoot, undershoot : float
+        What a good run keeps, in ms and in percent of the step.
+    phases : bool
+        Whether the tick phases of both sides are drawn at random.
+    offsets : bool
+        Whether time and value offset of h as the controller sees it are found, by time warping.
+    world, out, set, seed, duration, progress
+        As of `tcpsbed.run`.
+
+    Returns
+    -------
+    StepResponses
+        Curves and figures of each setting.
+
+    Raises
+    ------
+    TcpsbedError
+        If the scenario has no loop, or a value cannot be.
+
+    Examples
+    --------
+    >>> import tcpsbed
+    >>> found = tcpsbed.step("step.toml", rtt=["5 ms", "20 ms"])  # doctest: +SKIP
+    >>> found.reliability("RTT 20 ms").share  # doctest: +SKIP
+    """
+    from tcpsbed import worlds
+
+    worlds.require(world)
+    with (
+        given(scenario, set=set, duration=duration, seed=seed) as asked,
+        told(progress, f"{asked.scenario.name}, {world}") as share,
+    ):
+        return measured(
+            asked.scenario,
+            runs=runs,
+            values=(_text(rtt), _text(loss), _text(gain)),
+            link=link,
+            limits=(rise, overshoot, undershoot),
+            phases=phases,
+            offsets=offsets,
+            world=world,
+            out=None if out is None else Path(out),
+            progress=share,
+        )
+
+
+def measured(
+    first: Scenario,
+    *,
+    runs: int,
+    values: tuple[str | None, str | None, str | None],
+    link: str | None,
+    limits: tuple[float, float, float],
+    phases: bool,
+    offsets: bool,
+    world: str,
+    out: Path | None,
+    progress: Callable[[float], object],
+    duration_key: str = "duration",
+) -> StepResponses:
+    """Runs every setting of a scenario; `values` are those of round trip, loss and gain, the rest is as of `step`."""
+    from tcpsbed import scenarios
+    from tcpsbed.lab.control import experiment
+    from tcpsbed.lab.control import values as quantities
+    from tcpsbed.runs import session
+
+    good = quantities.limits(*limits)
+    settings = list(_settings(first, *values, link))
+    found: list[tuple[str, Experiment]] = []
+    with session.place(first, out, "-step", KIND) as place:
+        for number, setting in enumerate(settings):
+            every = experiment.run(
+                first.changed(setting.sets),
+                runs=runs,
+                world=world,
+                phases=phases,
+                warped=offsets,
+                progress=lambda done, n=number: progress((n + done) / len(settings)),  # type: ignore[misc]
+                duration_key=duration_key,
+            )
+            found += _named(every, setting.name)
+        done = StepResponses(first, world, good, tuple(found), place.shown)
+        told_ = json.dumps(done.figures, indent=1)
+        (place.path / "scenario.toml").write_text(scenarios.dump(first), encoding="utf-8")
+        (place.path / "step.json").write_text(f"{told_}\n", encoding="utf-8")
+        (place.path / "step.html").write_text(_page(done), encoding="utf-8")
+    return done
+
+
+def _text(values: Values) -> str | None:
+    """Values as one text; none if there are none."""
+    return (values if isinstance(values, str) else ",".join(values)) or None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One combination of values: what it is called, and its overrides."""
+
+    name: str
+    sets: tuple[str, ...]
+
+
+def _page(done: StepResponses) -> str:
+    """`step.html`: the table, and the median of each setting's curves with its extremes."""
+    import numpy as np
+
+    from tcpsbed.lab.control.figure import resampled
+    from tcpsbed.studio import freeze
+    from tcpsbed.views import markup
+    from tcpsbed.views.charts import Chart, Sheet
+
+    found, limits = done.settings, done.limits
+    sheet, charts = Sheet(), []
+    for name, one in found:
+        t_ms, curves = resampled(one)
+        lines = dict(
+            zip(
+                ("least", "greatest", "median"),
+                np.percentile(curves, [0, 100, 50], axis=0).tolist(),
+                strict=True,
+            )
+        )
+        charts.append(
+            Chart(name or "Step response", t_ms.tolist(), "time from the step (ms)", "h", lines, steps=True)
+        )
+    drawn = markup.section("curves", "Curves", sheet.place(charts))
+    worst = min(found, key=lambda one: reliability(one[1].responses, limits).share)
+    good = reliability(worst[1].responses, limits)
+    opening = [
+        ("much", f"{good.good} of {good.runs} runs are good"),
+        ("", f" ({limits}){f' with {worst[0]}' * bool(worst[0])}."),
+    ]
+    notes = markup.note("; ".join(table.said(found, limits).splitlines()))
+    facts = [
+        ("world", done.world),
+        ("runs", len(found[0][1].curves)),
+        ("seed", done.scenario.seed),
+        ("tcpsbed", __version__),
+    ]
+    body = [freeze.table(table.laid(found, limits)), notes, drawn]
+    return freeze.page(f"{done.scenario.name} step", opening, facts, body, sheet)
+
+
+def _named(every: Sequence[Experiment], name: str) -> Iterator[tuple[str, Experiment]]:
+    """The experiments of a setting, each with what it is called."""
+    for one in every:
+        yield (name if len(every) == 1 else f"{one.loop.name}, {name}".strip(", ")), one
+
+
+def _settings(
+    scenario: Scenario, rtt: str | None, loss: str | None, gain: str | None, link: str | None
+) -> Iterator[Setting]:
+    from tcpsbed.lab.control import values
+    from tcpsbed.lab.control.loop import controllers
+
+    axes: list[list[tuple[str, list[str]]]] = []
+    if rtt is not None or loss is not None:
+        name = _link(scenario, link)
+        axes.append(
+            [(f"RTT {text}", [f"links.{name}.delay={_half(scenario, text)}"]) for text in values.parts(rtt)]
+        )
+        axes.append([(f"loss {text}", [f"links.{name}.loss={_share(text)}"]) for text in values.parts(loss)])
+    if gain is not None:
+        hooks = controllers(scenario.hooks)
+        axes.append([(f"gain {text}", _gains(text, hooks)) for text in values.parts(gain)])
+    for choice in itertools.product(*(axis for axis in axes if axis)):
+        yield Setting(
+            ", ".join(name for name, _ in choice), tuple(text for _, sets in choice for text in sets)
+        )
+
+
+def _link(scenario: Scenario, wanted: str | None) -> str:
+    names = list(scenario.links)
+    if wanted is None and len(names) == 1:
+        return names[0]
+    if wanted in names:
+        return str(wanted)
+    found = f'found "{wanted}"' if wanted else f"found {len(names)} links"
+    raise ConfigError(
+        found, key="--link", allowed=close_match(wanted or "", names) if names else "a scenario with a link"
+    )
+
+
+def _half(scenario: Scenario, text: str) -> str:
+    """Half a round trip, for each direction; one that is longer than the run would show no answer."""
+    from tcpsbed.lab.control import values
+
+    return json.dumps(f"{values.duration_ns(text, '--rtt', scenario.duration_ns) // 2} ns")
+
+
+def _share(text: str) -> str:
+    """A share as an override has it, once it is known to be one."""
+    from tcpsbed.lab.control import values
+
+    return json.dumps(text) if values.share(text, "--loss") else "0"
+
+
+def _gains(text: str, hooks: Sequence[str]) -> list[str]:
+    from tcpsbed.lab.control import values
+
+    found = dict(zip(("kp", "ki_per_ms"), values.gains(text, "--gain"), strict=True))
+    if not hooks:
+        raise ConfigError('found no hook with run = "pi"', key="--gain", allowed='a hook with run = "pi"')
+    return [f"hooks.{name}.params.{key}={value!r}" for name in hooks for key, value in found.items()]

@@ -1,0 +1,206 @@
+"""Gains for a network from Python, with stability margins and the rise-time index."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpsbed.api.map import loop_of
+from tcpsbed.api.run import Progress, told
+from tcpsbed.errors import ConfigError
+from tcpsbed.lab.control.theory import LoopModel, Margins
+from tcpsbed.lab.control.tuning import Goal, Tuned
+
+if TYPE_CHECKING:
+    from tcpsbed.scenarios import Scenario
+
+MOST_RTT_NS = 10_000_000_000
+"""Longest round trip. A run lasts many round trips and thousands of runs are made, so a longer one would take too long."""
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Gains for a network; `print` shows them with what they are good for.
+
+    Attributes
+    ----------
+    best
+        The gains: `kp`, `ki_per_ms`, with the mean rise time `rise_ms` and the `overshoot` (% of the step) measured with
+        them, and the rise-time `index`.
+    steps
+        The best gains for each step that was tried.
+    loop, margins
+        The loop with these gains, and its gain margin (a factor) and delay margin (ms) without loss, by theory.
+    delay_of_drops_ms
+        The delay that the losses act as, by theory.
+    """
+
+    best: Tuned
+    steps: tuple[Tuned, ...]
+    loop: LoopModel
+    margins: Margins
+    delay_of_drops_ms: float
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """All numbers, as `tcpsbed tune --json` prints them."""
+        from tcpsbed.lab.control.table import plain
+
+        found: dict[str, Any] = plain(
+            asdict(self.best)
+            | {
+                "growth": self.best.growth,
+                "rise_time_index": self.best.index,
+                "margins": asdict(self.margins),
+                "delay_of_drops_ms": self.delay_of_drops_ms,
+                "steps": [asdict(one) | {"growth": one.growth} for one in self.steps],
+            }
+        )
+        return found
+
+    def draw(self, file: Path | str) -> Path:
+        """Draws the Nyquist curve into a file, such as `loop.svg`; needs matplotlib.
+
+        Raises
+        ------
+        ConfigError, DataError
+            If the file may not be overwritten, or matplotlib is not installed.
+        """
+        from tcpsbed.lab.control import figure
+
+        loop, gain = self.loop, self.margins.gain
+        gains = f"Kp {loop.kp:g}, Ki {loop.ki_per_ms:g} per ms"
+        return figure.nyquist(
+            loop, f"{gains}, delay {loop.delay_ms:g} ms, gain margin {gain:.2f}", Path(file)
+        )
+
+    def __str__(self) -> str:
+        found, spare = self.best, self.margins
+        compared = self.steps if len(self.steps) > 1 else ()
+        lines = [
+            f"c = {one.c:<8g} rise time {one.rise_ms:.1f} ms, h higher by {one.growth:.2f} % for each ms of RTT"
+            for one in compared
+        ]
+        lines += [f"step         c = {found.c:g}"] if compared else []
+        lines += [
+            f"gains        params = {{ kp = {found.kp:.4g}, ki_per_ms = {found.ki_per_ms:.4g} }}",
+            f"measured     rise time {found.rise_ms:.1f} ms, overshoot {found.overshoot:.1f} %, "
+            f"plus {found.per_ms:.2f} points for each ms of RTT",
+            f"theory       gain margin {spare.gain:.2f}, delay margin {spare.delay_ms:.1f} ms without loss; "
+            f"these losses act as {self.delay_of_drops_ms:.2f} ms of delay",
+            f"index        rise-time index {found.index:.2f}: log10(1 ms / rise time)",
+        ]
+        return "\n".join(lines)
+
+
+def tune(
+    rtt: str,
+    *,
+    loss: str = "0",
+    bursts: float = 1.0,
+    period: str = "1 ms",
+    c: str | float | Sequence[float] = 2.0,
+    plant: Scenario | Path | str | None = None,
+    goal: Goal = "rise",
+    overshoot: float = 5.0,
+    undershoot: float = 5.0,
+    runs: int = 200,
+    seed: int = 1,
+    progress: Progress = False,
+) -> Gains | None:
+    """Finds gains of the step experiment's controller for a network.
+
+    Parameters
+    ----------
+    rtt : str
+        Round trip, such as `10 ms`.
+    loss : str
+        Loss each way, such as `30%`.
+    bursts : float
+        Mean length of a loss burst, in packets.
+    period : str
+        Time between commands.
+    c : float, sequence of float or str
+        The step falls to 1/c; of several values the best is chosen.
+    plant : Scenario, Path or str, optional
+        A scenario whose plant it is; absent: the static one.
+    goal : str
+        `rise`: the shortest mean rise time. `sensitivity`: the steepest growth of the overshoot with the round trip.
+    overshoot, undershoot : float
+        What 95 % of the runs keep, in percent of the step.
+    runs : int
+        Runs of each pair of gains.
+    seed : int
+        Of every random number.
+    progress : bool or callable
+        As of `tcpsbed.run`.
+
+    Returns
+    -------
+    Gains or None
+        The best gains; none if no gains keep the limits.
+
+    Raises
+    ------
+    ConfigError
+        If a value cannot be.
+
+    Examples
+    --------
+    >>> import tcpsbed
+    >>> found = tcpsbed.tune("10 ms")  # doctest: +SKIP
+    >>> found.best.kp, found.margins.delay_ms  # doctest: +SKIP
+    """
+    from tcpsbed.lab.control import theory, tuning, values
+    from tcpsbed.lab.control.batch import bursty
+
+    share = values.share(loss, "--loss")
+    rtt_ms = values.duration_ns(rtt, "--rtt", MOST_RTT_NS) / 1e6
+    period_ms = values.positive_ns(period, "--period") / 1e6
+    network = tuning.Network(rtt_ms, period_ms, bursty(share, bursts), plant=_plant(plant))
+    steps, limits = _steps(c), values.limits(math.inf, overshoot, undershoot)
+    every: list[Tuned | None] = []
+    with told(progress, "tuning") as tell:
+        for number, one in enumerate(steps):
+            part = lambda done, n=number: tell((n + done) / len(steps))  # noqa: E731
+            every.append(
+                tuning.tune(network, goal=goal, limits=limits, c=one, runs=runs, seed=seed, progress=part)
+            )
+    tuned = tuple(one for one in every if one is not None)
+    found = tuning.best(tuned, goal)
+    if found is None:
+        return None
+    loop = LoopModel(found.kp, found.ki_per_ms, period_ms, rtt_ms, found.c, network.plant)
+    drops_ms = theory.delay_of_drops_ms(share, period_ms)
+    return Gains(found, tuned, loop, theory.margins(loop), drops_ms)
+
+
+def _plant(scenario: Scenario | Path | str | None) -> dict[str, Any] | None:
+    """The plant of a scenario's loop; none where it is static."""
+    from tcpsbed.runs.given import given
+
+    if scenario is None:
+        return None
+    with given(scenario) as asked:
+        return loop_of(asked.scenario, None, "--plant").step.plant
+
+
+def _steps(c: str | float | Sequence[float]) -> list[float]:
+    """Steps to be tried."""
+    from tcpsbed.lab.control import tuning, values
+
+    several = [c] if isinstance(c, int | float) else c
+    text = several if isinstance(several, str) else ",".join(map(repr, several))
+    try:
+        steps = [values.number(part) for part in values.parts(text)]
+    except ValueError:
+        steps = []
+    if not steps or not all(1.01 <= step <= tuning.MOST_C for step in steps):
+        allowed = f"numbers from 1.01 to {tuning.MOST_C:g}, separated by commas, such as 1.5,2,4"
+        beyond = next((step for step in steps if not 1.01 <= step <= tuning.MOST_C), None)
+        which = "" if beyond is None else f", with {beyond:g}"
+        raise ConfigError(f'found "{text}"{which}', key="--c", allowed=allowed)
+    return steps

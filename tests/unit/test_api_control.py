@@ -1,0 +1,105 @@
+"""`tcpsbed.step`, `map`, `tune`, `latency`: the numbers that the commands print, as objects with types."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_api_run import SHORT
+
+import tcpsbed
+from tcpsbed import shipped
+from tcpsbed.errors import ConfigError
+
+
+def printed(folder: Path, *command: str) -> Any:
+    """What a command prints as JSON."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tcpsbed", *command, "--json"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Path:
+    shipped.write("step", tmp_path / "step.toml")
+    return tmp_path / "step.toml"
+
+
+def test_step_is_that_of_the_command(loop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(loop.parent)
+    shares: list[float] = []
+    found = tcpsbed.step(loop, runs=2, rtt=["5 ms", "10 ms"], loss="0", out="called", progress=shares.append)
+    typed = printed(
+        loop.parent,
+        "step",
+        "step.toml",
+        "--runs",
+        "2",
+        "--rtt",
+        "5 ms,10 ms",
+        "--loss",
+        "0",
+        "--out",
+        "typed",
+    )
+    assert found.figures == typed
+    assert found["RTT 10 ms, loss 0"].responses[0].rise_ms == typed["settings"][1]["runs"][0]["rise_ms"]
+    assert found.reliability("RTT 5 ms, loss 0").share == 1
+    assert {file.name for file in found.folder.iterdir()} >= {"scenario.toml", "step.json", "step.html"}
+    assert shares == sorted(shares) and shares[-1] == 1 and "RTT 10 ms" in str(found)
+    with pytest.raises(KeyError, match="RTT 5 ms"):
+        _ = found["RTT 5"]
+
+
+def test_map_is_that_of_the_command(loop: Path) -> None:
+    found = tcpsbed.map(loop, cells="3x3", runs=5)
+    assert found.figures == printed(loop.parent, "map", "step.toml", "--cells", "3x3", "--runs", "5")
+    assert found.map.mean["overshoot"].shape == (3, 3) and found.folder is None
+    assert found.longest_rtt_ms(loss=0.0) == found.map.longest_rtt_ms(0)
+    assert found.longest_rtt_ms(loss=0.0) >= found.longest_rtt_ms(loss=0.6)
+    assert str(found).startswith("for a mean overshoot up to 20 %")
+
+
+def test_tune_is_that_of_the_command(loop: Path) -> None:
+    found = tcpsbed.tune("2 ms", runs=2, c=[1.5, 2])
+    assert found is not None
+    assert found.figures == printed(loop.parent, "tune", "--rtt", "2 ms", "--runs", "2", "--c", "1.5,2")
+    assert len(found.steps) == 2 and found.best in found.steps and found.margins.delay_ms > 0
+
+
+def test_latency_is_that_of_the_command(tmp_path: Path) -> None:
+    file = tmp_path / "short.toml"
+    file.write_text(SHORT)
+    found = tcpsbed.latency(file, confidence=0.2, seed=3, out=tmp_path / "called")
+    typed = printed(tmp_path, "latency", "short.toml", "--confidence", "20%", "--seed", "3", "--out", "typed")
+    assert found.run.summary["echo"] == typed and found.reached
+    assert found.verdict.startswith("every point's mean is known within 20 %")
+    assert found.table.to_arrow().num_rows == len(found.table) > 3
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda file: tcpsbed.step(file, rtt="5"), '--rtt: found "5", a number without a unit'),
+        (lambda file: tcpsbed.map(file, cells="3"), '--cells: found "3"; allowed: 2 to 1000'),
+        (lambda file: tcpsbed.map(file, rise=20), "--rise: found 20 without --reliability"),
+        (lambda file: tcpsbed.tune("2 ms", c=0.5), '--c: found "0.5"'),
+        (lambda file: tcpsbed.tune("2"), '--rtt: found "2"'),
+        (lambda file: tcpsbed.latency(file, cap=3, floor=4), "--cap: found 3, which is below --floor 4"),
+        (lambda file: tcpsbed.latency(file, confidence=2), '--confidence: found "2"'),
+        (lambda file: tcpsbed.latency(file, points=["nowhere.exit"]), "^points: found"),
+        (lambda file: tcpsbed.latency(file, max_time="0 s"), "--max-time: found"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_one_message(loop: Path, ask: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        ask(loop)

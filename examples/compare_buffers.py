@@ -26,15 +26,14 @@ SEEDS = (1, 2, 3)
 
 def measured(size_b: int, seed: int, duration: str, folder: Path) -> tuple[float, float]:
     """Loss (%) and 99th percentile of the delay (ms) of the haptic flow, over a link that is too slow now and then."""
-    changes = [
-        f'duration="{duration}"',
-        f'links.l1.queue="{size_b} B"',
-        'traffic.cbr.rate="0 bit/s"',
-        'traffic.vbr={ rate = "350 kbit/s", vary = "piecewise", spread = "80 %" }',
-    ]
-    run = tcpsbed.run(SCENARIO, set=changes, seed=seed, out=folder / f"{size_b}-{seed}")
+    changes = {
+        "links.l1.queue": f"{size_b} B",
+        "traffic.cbr.rate": "0 bit/s",
+        "traffic.vbr": {"rate": "350 kbit/s", "vary": "piecewise", "spread": "80 %"},
+    }
+    run = tcpsbed.run(SCENARIO, duration=duration, set=changes, seed=seed, out=folder / f"{size_b}-{seed}")
     haptic = run.flows["haptic"]
-    return 100 * haptic["loss"], haptic["delay_ms"]["p99"]
+    return 100 * haptic.loss, haptic.delay_ms.p99
 
 
 def main() -> None:

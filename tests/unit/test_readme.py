@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+import tcpsbed
 from tcpsbed import scenarios, shipped
 from tcpsbed.cli.app import app
 
@@ -68,6 +69,22 @@ def test_ten_lines_of_python(root, tmp_path, monkeypatch, capsys):
     told = capsys.readouterr().out
     assert re.search(r"force: \d+\.\d\d ms, 99 % under \d+\.\d\d ms", told)
     assert "ms-com -> srv" in told
+
+
+def test_the_page_on_python_works(root, tmp_path, monkeypatch, capsys):
+    for name in ("quickstart", "step"):
+        shipped.write(name, tmp_path / f"{name}.toml")
+    monkeypatch.chdir(tmp_path)
+    told = {}
+    for code in blocks(root / "docs" / "python.md", "python"):
+        exec(compile(code, "python.md", "exec"), told)
+    said = capsys.readouterr().out
+    assert re.search(r"^loss \d\.\d\d% ± \d\.\d\d% over 3 seeds$", said, re.M)
+    assert re.search(r"^True$", said, re.M) and "b'unit': b'ns'" in said
+    assert "of the runs are good" in said and "rise-time index" in said
+    assert set(re.findall(r"^\| `(\w+)` \|", (root / "docs" / "python.md").read_text(), re.M)) == {
+        name for name in tcpsbed.__all__ if name.islower() and not name.startswith("_")
+    }
 
 
 def test_the_scenario_of_the_tutorial_is_valid(root, tmp_path):

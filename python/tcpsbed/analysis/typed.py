@@ -1,4 +1,4 @@
-"""The parts of `summary.json` as types; `tools/tables.py --write` makes this file from the table of metrics."""
+"""The parts of `summary.json` as types; made from the table of metrics, which is the place to change them."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from tcpsbed.analysis import metrics
 from tcpsbed.analysis.metrics.metric import LIST, Metric
 
 FILE = Path(__file__).parents[1] / "typed.py"
-HEAD = '''"""The parts of `summary.json` as types; `tools/tables.py --write` makes this file from the table of metrics."""
+HEAD = '''"""The parts of `summary.json` as types; made from the table of metrics, which is the place to change them."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def measure(quick: bool) -> Result:
 
 def run(world: str, rate_hz: float, seconds: float, folder: Path) -> dict[str, Any]:
     """Means in ms of both directions, the turnaround and all of it."""
-    from tcpsbed.analysis import Run
+    from tcpsbed import Run
     from tcpsbed.errors import WorldError
     from tcpsbed.lab.reproduce.lte import AT_ONCE, ping_pong
 

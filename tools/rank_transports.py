@@ -22,8 +22,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from tcpsbed import scenarios
-from tcpsbed.analysis import Run
+from tcpsbed import Run, scenarios
 from tcpsbed.analysis.records import KINDS
 from tcpsbed.runs import session
 from tcpsbed.scenarios.compile.builtins import known

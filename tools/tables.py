@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the tables of parameters in the documentation, between ``<!-- table:ROOM -->`` and ``<!-- /table -->``
 (``ROOM=NAME,NAME``: of these entries), those of keys, between ``<!-- keys:MODEL -->`` and ``<!-- /keys -->``
-(``keys.py``), those of metrics, between ``<!-- metrics:PART -->`` and ``<!-- /metrics -->``, the schema of scenarios, and
-the types of a run's results.
+(``keys.py``), those of metrics, between ``<!-- metrics:PART -->`` and ``<!-- /metrics -->``, the schema of scenarios, the
+types of a run's results, and the keys of tables as parameters.
 
 Without ``--write`` what is stale fails.
 """
@@ -17,11 +17,11 @@ from pathlib import Path
 
 import keys
 from tcpsbed import door
-from tcpsbed.analysis.metrics.classes import FILE, module
+from tcpsbed.analysis.metrics import classes
 from tcpsbed.analysis.metrics.page import drawn
 from tcpsbed.devices import DEVICES
 from tcpsbed.robots import ROBOTS
-from tcpsbed.scenarios import schema
+from tcpsbed.scenarios import completion, schema
 from tcpsbed.scenarios.model.entries import entries, page, table
 from tcpsbed.worlds import fit
 
@@ -41,7 +41,8 @@ def written() -> Iterator[tuple[Path, str, str]]:
         )
     file = DOCS / "scenario.schema.json"
     yield file, file.read_text(encoding="utf-8"), json.dumps(schema(), indent=2) + "\n"
-    yield FILE, FILE.read_text(encoding="utf-8"), module()
+    for made in (classes, completion):
+        yield made.FILE, made.FILE.read_text(encoding="utf-8"), made.module()
 
 
 def _drawn(kind: str, room: str) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tcpsbed.api.latency import latency
     from tcpsbed.api.load import load
     from tcpsbed.api.map import map
+    from tcpsbed.api.reproduce import reproduce
     from tcpsbed.api.run import run
     from tcpsbed.api.step import step
     from tcpsbed.api.tune import tune
@@ -82,13 +83,16 @@ __all__ = [
     "load",
     "map",
     "plot",
+    "reproduce",
     "run",
     "step",
     "tune",
 ]
 
 _HOMES = {
-    **{name: f"tcpsbed.api.{name}" for name in ("latency", "load", "map", "run", "step", "tune")},
+    **{
+        name: f"tcpsbed.api.{name}" for name in ("latency", "load", "map", "reproduce", "run", "step", "tune")
+    },
     "plot": "tcpsbed.figures.plot",
     "compare": "tcpsbed.views.compare",
     "Run": "tcpsbed.runs.run",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tcpsbed import scenarios
-from tcpsbed.analysis import Run
+from tcpsbed import Run, scenarios
 from tcpsbed.runs import session
 
 SCENARIO = Path(__file__).resolve().parents[2] / "scenarios" / "two-ways.toml"

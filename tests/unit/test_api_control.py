@@ -103,3 +103,25 @@ def test_latency_is_that_of_the_command(tmp_path: Path) -> None:
 def test_what_cannot_be_is_one_message(loop: Path, ask: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         ask(loop)
+
+
+def test_a_reproduction_has_rows_with_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tcpsbed.lab.reproduce import dpm_q, study
+
+    def one(made: study.Study) -> None:
+        first, second = list(made.expected)[:2]
+        made.cannot(first, "for a test")
+        made.compare(second, made.expected[second].published or 0.0)
+        made.tell("done")
+
+    monkeypatch.setattr(dpm_q, "reproduce", one)
+    told: list[str] = []
+    found = tcpsbed.reproduce("dpm-q", short=True, out=tmp_path, tell=told.append)
+    assert told == ["done"] and found.page == tmp_path / "dpm-q" / "index.html" and found.page.is_file()
+    lines = found.to_arrow().to_pylist()
+    assert [line["key"] for line in lines] == [row.key for row in found.rows] and len(lines) >= 2
+    assert lines[0]["ours"] is None and lines[0]["reason"] == "for a test" and lines[1]["ours"] is not None
+    assert found.missed == [row for row in found.rows if row.verdict == "missed, unexplained"]
+    assert found.reference in str(found)
+    with pytest.raises(ConfigError, match="did you mean dpm-q"):
+        tcpsbed.reproduce("dpmq")

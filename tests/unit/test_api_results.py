@@ -169,9 +169,10 @@ def test_a_program_is_clean_for_a_checker_of_types(tmp_path: Path, root: Path) -
     ]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-    program.write_text(program.read_text() + "run.flows['haptic'].delay_m\n")
+    program.write_text(program.read_text() + "run.flows['haptic'].delay_m\ntcpsbed.Link(rat='1 Mbit/s')\n")
     done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     assert 'error: "Flow" has no attribute "delay_m"' in done.stdout
+    assert 'Unexpected keyword argument "rat" for "Link"' in done.stdout
 
 
 def test_runs_are_compared_by_numbers(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from test_api_run import SHORT
 import tcpsbed
 from tcpsbed import Flow, Link, Queue, Scenario, shipped
 from tcpsbed.errors import ConfigError
+from tcpsbed.scenarios import completion
 
 
 @pytest.fixture
@@ -99,6 +100,14 @@ def test_a_file_of_the_user_stays(short: Path) -> None:
         made().write(short)
     assert short.read_text() == SHORT
     assert made().write(short, force=True).read_text() == made().to_toml()
+
+
+def test_the_parameters_are_the_keys_of_the_tables() -> None:
+    assert completion.FILE.read_text(encoding="utf-8") == completion.module(), (
+        "stale: tools/tables.py --write"
+    )
+    for table in completion.TABLES:
+        assert getattr(tcpsbed, table.__name__) is table
 
 
 def test_keys_are_parameters() -> None:

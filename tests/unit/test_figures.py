@@ -15,8 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tcpsbed
-from tcpsbed import drawing, palette
-from tcpsbed.analysis import Run
+from tcpsbed import Run, drawing, palette
 from tcpsbed.cli.app import app
 from tcpsbed.studio import freeze
 

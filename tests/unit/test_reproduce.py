@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tcpsbed import worlds
-from tcpsbed.analysis import Run
+from tcpsbed import Run, worlds
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError, DataError
 from tcpsbed.lab.reproduce import expected, page, works

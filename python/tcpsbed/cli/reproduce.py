@@ -15,7 +15,6 @@ import typer
 from tcpsbed.cli import complete
 from tcpsbed.cli.failures import FAILED, WRONG_INPUT, fail, guarded
 from tcpsbed.cli.options import Quiet
-from tcpsbed.errors import counted
 from tcpsbed.runs.progress import Beat
 
 HELP = """Run the experiments of a published work and compare.
@@ -58,10 +57,9 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Reproduces works; see HELP."""
+    from tcpsbed.api.reproduce import reproduce as reproduced
     from tcpsbed.lab.reproduce import page
-    from tcpsbed.lab.reproduce.rows import UNEXPLAINED
-    from tcpsbed.lab.reproduce.works import IN_ALL, WORKS, find
-    from tcpsbed.results import writing
+    from tcpsbed.lab.reproduce.works import IN_ALL, WORKS
 
     if listing:
         _list(as_json=as_json)
@@ -72,22 +70,16 @@ def reproduce(
     verdicts: list[str] = []
     failed = False
     every = name == "all"
-    for work in IN_ALL if every else (find(name),):
-        with writing(out / work.name, "reproduction") as place, _alive(work.name, quiet or as_json):
-            study = work.reproduce(
-                place.path, full=not short, tell=_teller(quiet or as_json), clock=not every, note=note
-            )
-            if study.stopped and (not study.rows or (place.target.is_dir() and any(place.target.iterdir()))):
-                raise KeyboardInterrupt(f"stopped; {out / work.name} is unchanged")
-            path = place.told(page.write(study, work.reference, place.path))
-        rows[work.name] = [row.to_json() for row in study.rows]
-        verdicts += [row.verdict for row in study.rows]
-        failed |= any(row.verdict == UNEXPLAINED for row in study.rows)
-        if study.stopped:
-            raise KeyboardInterrupt(f"stopped; {counted(len(study.rows), 'row')} done until then: {path}")
-        if not (as_json or quiet):
-            typer.echo(f"{work.name}: {work.reference}\n\n{page.text(study)}\nfigures: {path}")
-    if every and not (as_json or quiet):
+    silent = quiet or as_json
+    for work in [work.name for work in IN_ALL] if every else [name]:
+        with _alive(work, silent):
+            found = reproduced(work, short=short, out=out, note=note, tell=_teller(silent), clock=not every)
+        rows[work] = [row.to_json() for row in found.rows]
+        verdicts += [row.verdict for row in found.rows]
+        failed |= bool(found.missed)
+        if not silent:
+            typer.echo(f"{found}\nfigures: {found.page}")
+    if every and not silent:
         typer.echo(f"all works: {page.counted(verdicts)}")
     if as_json:
         typer.echo(json.dumps(rows if every else rows[name], indent=1))

@@ -1,11 +1,14 @@
 """Code named in a scenario: transports, robots, hooks (design: hooks)."""
 
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Unpack, get_args
 
 from tcpsbed.scenarios.fields import Called, Field
 from tcpsbed.scenarios.model.span import Span
 from tcpsbed.scenarios.model.table import Names, Table
 from tcpsbed.scenarios.units import Dscp, Parameters, Period, free
+
+if TYPE_CHECKING:
+    from tcpsbed.scenarios.model.keys import ChannelKeys, HookKeys
 
 HookKind = Literal[
     "kinematics", "inverse_kinematics", "code", "decode", "sense", "feedback", "predict", "work"
@@ -54,6 +57,10 @@ class Robot(Table):
 class Hook(Table):
     """A stage in the path of samples; a string names its code alone."""
 
+    if TYPE_CHECKING:
+
+        def __init__(self, **given: Unpack[HookKeys]) -> None: ...
+
     shorthand: ClassVar[str | None] = "run"
     kind: HookKind
     """What the hook does; absent: the name of the entry."""
@@ -85,6 +92,10 @@ class Hook(Table):
 
 class Channel(Table):
     """Flows of a session that share one transport, in both directions."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **given: Unpack[ChannelKeys]) -> None: ...
 
     flows: Names
     """Flows that share the channel, of both directions."""

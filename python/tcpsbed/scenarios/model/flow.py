@@ -1,6 +1,6 @@
 """Flows: streams of samples in one direction, their sources and their sinks."""
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Unpack
 
 from tcpsbed.nearest import meant
 from tcpsbed.scenarios.fields import BeforeValidator, Called, Discriminator, Field, FiniteFloat
@@ -19,6 +19,9 @@ from tcpsbed.scenarios.units import (
     refuse,
     shown,
 )
+
+if TYPE_CHECKING:
+    from tcpsbed.scenarios.model.keys import FlowKeys
 
 PRESETS: dict[str, dict[str, Any]] = {
     "kinematic": {"direction": "forward", "rate": "1 kHz", "sample": "24 B"},
@@ -206,6 +209,10 @@ class Playout(Table):
 
 class Flow(Table):
     """A stream of samples of one kind in one direction."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **given: Unpack[FlowKeys]) -> None: ...
 
     direction: Literal["forward", "backward"]
     """`"forward"`: operator to robot. `"backward"`: robot to operator; absent: by name, else required."""

@@ -1,6 +1,6 @@
 """Links: rate, propagation, queue and impairments."""
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Unpack
 
 from tcpsbed import door
 from tcpsbed.nearest import meant
@@ -36,6 +36,9 @@ from tcpsbed.scenarios.units import (
     shown,
 )
 
+if TYPE_CHECKING:
+    from tcpsbed.scenarios.model.keys import LinkKeys, QueueKeys, TopologyKeys
+
 
 def _limit(value: Any) -> tuple[str, int]:
     if dimension_of(value) is PACKETS:
@@ -66,6 +69,10 @@ else:
 
 class Queue(_Queue):
     """The queue before a link; a string is its limit alone."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **given: Unpack[QueueKeys]) -> None: ...
 
     shorthand: ClassVar[str | None] = "limit"
     refuses_numbers: ClassVar[bool] = True
@@ -209,6 +216,10 @@ class LinkSettings(Table):
 class Link(LinkSettings):
     """A link between two nodes or routers, or other settings for an edge of the graph."""
 
+    if TYPE_CHECKING:
+
+        def __init__(self, **given: Unpack[LinkKeys]) -> None: ...
+
     from_: Annotated[str, Called("node or router")] | None = Field(None, alias="from")
     """Node or router where the link begins. An edge of a graph has its ends already; absent: required."""
     to: Annotated[str, Called("node or router")] | None = None
@@ -221,6 +232,10 @@ class Link(LinkSettings):
 
 class Topology(Table):
     """The shape of the network beside its links."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **given: Unpack[TopologyKeys]) -> None: ...
 
     routers: list[str] = Field([])
     """Vertices between links that are no nodes."""

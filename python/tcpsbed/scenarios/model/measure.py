@@ -1,15 +1,22 @@
 """Events of a run, and what is measured."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Unpack
 
 from tcpsbed.scenarios.fields import BeforeValidator, Called, Field
 from tcpsbed.scenarios.model.link import AnyJitter, Limit
 from tcpsbed.scenarios.model.table import Names, Table
 from tcpsbed.scenarios.units import Duration, Offset, Period, PeriodOrNone, PositiveRate, Share, refuse, shown
 
+if TYPE_CHECKING:
+    from tcpsbed.scenarios.model.keys import EventKeys, MeasureKeys
+
 
 class Event(Table):
     """A change at one time: of a link, the routes, a flow, traffic, a component or a clock."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **given: Unpack[EventKeys]) -> None: ...
 
     at_ns: Duration = Field(alias="at")
     """The moment, from the start and before the end, such as "5 s". A run that `--duration` shortens skips
@@ -106,6 +113,10 @@ def _pcapng(value: Any) -> Any:
 
 class Measure(Table):
     """What to measure."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **given: Unpack[MeasureKeys]) -> None: ...
 
     records: Literal["samples", "packets", "events"] = "samples"
     """What `records.bin` holds ([records](glossary.md#records)). `"samples"`: every sample at every point.

@@ -1,6 +1,6 @@
 """Nodes, their components, and the settings of a real run."""
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Unpack
 
 from tcpsbed.scenarios.fields import AfterValidator, Called, Field, FiniteFloat
 from tcpsbed.scenarios.model.code import Robot
@@ -19,6 +19,9 @@ from tcpsbed.scenarios.units import (
     refuse,
     shown,
 )
+
+if TYPE_CHECKING:
+    from tcpsbed.scenarios.model.keys import NodeKeys
 
 _MASTER = ("ms-embsys", "ms-embsys-app")
 _SLAVE = ("ss-embsys", "ss-embsys-app")
@@ -156,6 +159,10 @@ class Interrupts(Table):
 
 class Node(Table):
     """A computer."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **given: Unpack[NodeKeys]) -> None: ...
 
     cores: int = Field(1, ge=1, le=1024)
     """Processor cores for its stages (virtual time only)."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Unpack
 
 from tcpsbed import door, results
 from tcpsbed.errors import ConfigError
@@ -23,6 +23,9 @@ from tcpsbed.scenarios.model.traffic import TRAFFIC_KINDS, Traffic
 from tcpsbed.scenarios.origin import Key, Origin
 from tcpsbed.scenarios.overrides import Overrides, overrides
 from tcpsbed.scenarios.units import Duration, PositiveDuration
+
+if TYPE_CHECKING:
+    from tcpsbed.scenarios.model.keys import ScenarioKeys
 
 
 def _kinds(known: tuple[str, ...], shorthand: str | None = None, room: str | None = None) -> BeforeValidator:
@@ -142,7 +145,7 @@ class Scenario(Table):
     """[Computers](#hosts) on which `--world hosts` runs nodes."""
     _origin = Origin()
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **given: "Unpack[ScenarioKeys]") -> None:
         base = Path.cwd() / (given.get("base") or "")
         super().__init__(**{"name": "scenario"} | given | {"base": base})
 

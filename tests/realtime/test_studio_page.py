@@ -124,7 +124,7 @@ def test_every_panel_has_data(watched: Watched, opened: Callable[..., Any]) -> N
     becomes(page, "document.querySelectorAll('#charts figure:not([hidden]) .uplot').length === 8")
     becomes(
         page,
-        "[...document.querySelectorAll('#charts figure:not([hidden])')].every((f) => /\\d/.test(f.querySelector('.readout').textContent))",
+        "[...document.querySelectorAll('#charts figure:not([hidden]) .readout')].every((r) => /\\d/.test(r.textContent))",
     )
     becomes(page, "/0\\.\\d+ ms/.test(document.querySelector('#path').textContent)")
     drawing = page.text_content("#path")

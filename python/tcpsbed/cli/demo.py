@@ -55,7 +55,7 @@ def demo(
     if what not in SCENARIOS:
         raise ConfigError(f'found "{what}"', key="demo", allowed=close_match(what, SCENARIOS))
     arm = what == "arm"
-    need("websockets.sync.server", "tcpsbed demo", "console" if arm else "studio")
+    need("websockets.sync.server", "tcpsbed demo", "robot,console" if arm else "studio")
     if arm:
         _need_to_draw()
     page = Page(
@@ -81,5 +81,5 @@ def _need_to_draw() -> None:
     from tcpsbed.media.packages import need
     from tcpsbed.robots.scene import mujoco
 
-    need("simplejpeg", "tcpsbed demo", "console")
+    need("simplejpeg", "tcpsbed demo", "robot,console")
     mujoco()

@@ -16,7 +16,7 @@ from tcpsbed.errors import DataError
 from tcpsbed.results import lock, marker
 from tcpsbed.results.folder import lock_of
 from tcpsbed.scenarios.dump import dump_document
-from tcpsbed.views.folder import open_folder
+from tcpsbed.views.folder import cells_in, open_folder
 
 SEEDS = "seeds"
 ALLOWED = "the folder of a run or a sweep, such as runs/latest"
@@ -104,9 +104,9 @@ def _run(folder: Path) -> Found:
     with documents.trusted(folder):
         cells: dict[Cell, Summary] = {_cell("summary.json", (f"seed={summary['seed']}",), summary): summary}
         members = {f"{RESULTS}/summary.json": folder / "summary.json"}
-        for key, _, more in _cells(folder / SEEDS):
-            name = f"{SEEDS}/cells/{key}.json"
-            cells[_cell(name, (f"seed={more['seed']}",), more)] = more
+        for one in cells_in(folder / SEEDS):
+            name = f"{SEEDS}/cells/{one.name}.json"
+            cells[_cell(name, (f"seed={one.summary['seed']}",), one.summary)] = one.summary
             members[f"{RESULTS}/{name}"] = folder / name
         if (folder / "doctor.json").is_file():
             members[f"{RESULTS}/doctor.json"] = folder / "doctor.json"
@@ -135,13 +135,13 @@ def _sweep(folder: Path) -> Found:
                 key="scenario",
                 allowed=allowed,
             )
-        read = list(_cells(folder))
+        read = cells_in(folder)
         if not read:
             raise DataError(
                 "has no finished cell", file=folder, allowed="a sweep with results; start it again"
             )
-        cells = {_cell(f"cells/{key}.json", settings, summary): summary for key, settings, summary in read}
-        members = {f"{RESULTS}/cells/{key}.json": folder / "cells" / f"{key}.json" for key, _, _ in read}
+        cells = {_cell(f"cells/{one.name}.json", one.settings, one.summary): one.summary for one in read}
+        members = {f"{RESULTS}/cells/{one.name}.json": folder / "cells" / f"{one.name}.json" for one in read}
         if (folder / "sweep.parquet").is_file():
             members[f"{RESULTS}/sweep.parquet"] = folder / "sweep.parquet"
         over = [f"{axis['key']}={','.join(axis['values'])}" for axis in told["axes"]]
@@ -155,18 +155,6 @@ def _sweep(folder: Path) -> Found:
         failed = len(list((folder / "failed").glob("*.txt"))) if (folder / "failed").is_dir() else 0
         words += ["--world", told["world"]]
         return Found("sweep", file.resolve(), None, cells, words, members, failed, "")
-
-
-def _cells(folder: Path) -> list[tuple[str, tuple[str, ...], dict[str, Any]]]:
-    """Key, overrides and summary of the finished cells of a sweep, in its order."""
-    if not (folder / "sweep.json").is_file():
-        return []
-    keys = documents.read(folder / "sweep.json", ("cells",))["cells"]
-    files = {key: folder / "cells" / f"{key}.json" for key in keys}
-    kept = {
-        key: documents.read(file, ("settings", "summary")) for key, file in files.items() if file.is_file()
-    }
-    return [(key, tuple(one["settings"]), one["summary"]) for key, one in kept.items()]
 
 
 def _cell(name: str, settings: tuple[str, ...], summary: Summary) -> Cell:

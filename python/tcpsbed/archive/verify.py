@@ -23,19 +23,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.analysis import metrics
 from tcpsbed.analysis.facts import PROMISES
 from tcpsbed.analysis.stats import interval
 from tcpsbed.archive.content import Cell
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import counted
 from tcpsbed.processes import OURS, talking
-from tcpsbed.views.tables import field as column
+from tcpsbed.views.paired import METRICS
 
-COMPARED = {
-    name: column(metrics.section("flows").parts, name) for name in ("delay_ms.mean", "delay_ms.p99", "loss")
-}
-"""Metrics of each flow that are compared where records may differ."""
 CLOSE = 0.01
 """Largest relative difference of a metric that code on another processor may make."""
 LINES_KEPT = 3
@@ -178,7 +173,7 @@ def _simulated(cell: Cell, before: Summary, after: Summary) -> Verdict:
 def _differences(before: Summary, after: Summary) -> Iterator[tuple[float, str]]:
     """Relative differences of the compared metrics, with a sentence."""
     for name, flow in before["flows"].items():
-        for number, metric in COMPARED.items():
+        for number, metric in METRICS.items():
             old, new = metric.number(flow), metric.number(after["flows"].get(name) or {})
             if old is None and new is None:
                 continue
@@ -201,7 +196,7 @@ def _clocked(before: Mapping[Cell, Summary], after: Mapping[Cell, Summary]) -> d
         judged = [
             (f"{flow} {number}", _overlap(_values(old, flow, metric), _values(new, flow, metric)))
             for flow in flows
-            for number, metric in COMPARED.items()
+            for number, metric in METRICS.items()
         ]
         apart = [f"{name} {why}" for name, why in judged if why]
         passed = not apart

@@ -67,6 +67,37 @@ class RunFolder:
         return str(self.summary.get("name", self.path.name))
 
 
+@dataclass(frozen=True)
+class Cell:
+    """A finished cell of a sweep.
+
+    Attributes
+    ----------
+    name : str
+        Of its file, without its ending.
+    settings : tuple of str
+        All overrides of the scenario.
+    summary : dict
+        As in `summary.json`.
+    """
+
+    name: str
+    settings: tuple[str, ...]
+    summary: dict[str, Any]
+
+
+def cells_in(sweep: Path) -> list[Cell]:
+    """The finished cells in the folder of a sweep, in its order; none where there is no sweep."""
+    if not (sweep / "sweep.json").is_file():
+        return []
+    keys = documents.read(sweep / "sweep.json", ("cells",))["cells"]
+    files = {key: sweep / "cells" / f"{key}.json" for key in keys}
+    kept = {
+        key: documents.read(file, ("settings", "summary")) for key, file in files.items() if file.is_file()
+    }
+    return [Cell(key, tuple(one["settings"]), one["summary"]) for key, one in kept.items()]
+
+
 def open_folder(path: Path | str) -> RunFolder:
     """The run in this folder.
 

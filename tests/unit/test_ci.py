@@ -129,13 +129,13 @@ def test_a_disturbed_run_is_an_error_and_no_letter_breaks_the_xml(tmp_path: Path
 
 def test_annotations_name_file_and_line_and_are_escaped(tmp_path: Path) -> None:
     file = tmp_path / "a, b%.toml"
-    lines = list(ci.annotations(checked(file, 41.25, disturbances=["stalled\n100 %: once"]), tmp_path))
+    lines = list(ci.github(checked(file, 41.25, disturbances=["stalled\n100 %: once"]), tmp_path))
     assert lines == [
         "::warning title=DISTURBED::stalled%0A100 %25: once",
         "::error file=a%2C b%25.toml,line=3,title=haptic delay_ms.p99::found 41.25 ms, allowed at most 30",
         "::notice title=mine <&>::skipped, because the run has no such flow: tactile-2",
     ]
-    elsewhere = list(ci.annotations(checked(file, 41.25), tmp_path / "other"))
+    elsewhere = list(ci.github(checked(file, 41.25), tmp_path / "other"))
     assert elsewhere[0].startswith("::error title=haptic"), "a file outside the repository is no place"
 
 
@@ -266,7 +266,7 @@ def test_the_steps_of_the_action_fail_where_a_limit_is_exceeded(tmp_path: Path) 
 def test_inputs_are_no_shell(tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     shutil.copytree(EXAMPLE, repository)
-    given = workflow_inputs() | {"set": 'description="$(touch evil); `touch evil`"\nduration="1 s"'}
+    given = workflow_inputs() | {"set": 'description="$(touch evil); `touch evil`"\nduration="3 s"'}
     status, said = act(repository, given)
     assert not (repository / "evil").exists() and status == 0, said
 

@@ -118,9 +118,9 @@ def refuse_elsewhere(
                 scenarios.compile_plan(scenarios.load(top / scenario, settings[0]), inputs)
         except TcpsbedError as error:
             found, allowed = ((one or "").replace(f"{top}/", "") for one in (error.found, error.allowed))
-            file = (error.file or "").replace(f"{top}/", "")
+            place = (error.file or "").replace(f"{top}/", "")
             raise ConfigError(
-                found, file=file or None, line=error.line, key=error.key, allowed=allowed or None
+                found, file=place or None, line=error.line, key=error.key, allowed=allowed or None
             ) from None
 
 

@@ -105,7 +105,7 @@ def check_qos(
         results.write_whole(junit, ci.junit(checked))
     if github if github is not None else os.environ.get("GITHUB_ACTIONS") == "true":
         root = Path(os.environ.get("GITHUB_WORKSPACE") or ".")
-        for line in ci.annotations(checked, root):  # GitHub reads both outputs
+        for line in ci.github(checked, root):  # GitHub reads both outputs
             print(line, file=sys.stderr if as_json else sys.stdout)
     if as_json:
         print(_document(checked))
@@ -114,9 +114,9 @@ def check_qos(
         print(tables(f"{_table(chosen, verdicts)}\n{'pass' if passed else 'FAIL'}{doubt}"))
         if checked.absent:
             print(f"skipped, because the run has no such flow: {', '.join(checked.absent)}")
-        for name, file in (("page", page), ("junit", junit)):
-            if file is not None:
-                print(f"{name}: {file}")
+        for name, written in (("page", page), ("junit", junit)):
+            if written is not None:
+                print(f"{name}: {written}")
     if amiss:
         print(
             "tcpsbed: the numbers of this run prove nothing:",

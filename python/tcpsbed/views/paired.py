@@ -18,7 +18,7 @@ from tcpsbed.errors import DataError
 from tcpsbed.views import text
 from tcpsbed.views.folder import RunFolder, cells_in
 from tcpsbed.views.markup import Column, words
-from tcpsbed.views.numbers import NONE
+from tcpsbed.views.numbers import NONE, grouped
 from tcpsbed.views.spread import UNCHANGED
 from tcpsbed.views.tables import Field, Table, field
 
@@ -168,9 +168,9 @@ def _line(one: Difference) -> tuple[str, ...]:
         ("+" if mean.mean > 0 else "") + shown(mean.mean),
         NONE if mean.half is None else shown(mean.half),
         NONE if drawn is None else f"{shown(drawn[0])} to {shown(drawn[1])}",
-        NONE if one.t is None else f"{one.t.effect:.2f}",
-        _p(one.t and one.t.p),
-        _p(one.t and one.t.p_holm),
+        NONE if one.t is None else grouped(one.t.effect, 2),
+        _p(one.t.p if one.t else None),
+        _p(one.t.p_holm if one.t else None),
     )
 
 

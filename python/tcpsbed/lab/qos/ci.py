@@ -134,7 +134,7 @@ def _found(one: Verdict) -> str:
     return f"found {value}, allowed {one.limits}"
 
 
-def annotations(checked: Checked, root: Path) -> Iterator[str]:
+def github(checked: Checked, root: Path) -> Iterator[str]:
     """Lines that GitHub Actions shows beside the commit, a file of `root` with its line.
 
     A profile that comes with tcpsbed is no file of the repository: its annotations have a title only.

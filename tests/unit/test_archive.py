@@ -12,16 +12,20 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote
 
 import pytest
 
 import tcpsbed
 from tcpsbed.analysis.facts import PROMISES
-from tcpsbed.archive import packing, reading, verify
+from tcpsbed.archive import inputs_of, packing, reading, results_in, verify
 from tcpsbed.archive.content import ABOUT, CRATE, Cell
 from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.results import lock
+from tcpsbed.results.folder import lock_of
 
 SCENARIO = """
 include = ["../common/base.toml"]
@@ -163,7 +167,7 @@ def test_the_crate_has_what_ro_crate_1_1_demands(swept: Path) -> None:
     descriptor, root = entities[CRATE], entities["./"]
     assert descriptor["@type"] == "CreativeWork" and descriptor["about"] == {"@id": "./"}
     assert descriptor["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
-    assert root["@type"] == "Dataset" and root["license"] == "CC-BY-4.0"
+    assert root["@type"] == "Dataset" and entities[root["license"]["@id"]]["name"] == "CC-BY-4.0"
     assert root["name"] and root["description"] and len(root["datePublished"]) == len("2026-11-27")
     parts = {unquote(part["@id"]) for part in root["hasPart"]}
     assert parts == names - {CRATE}
@@ -380,6 +384,70 @@ def test_results_that_were_changed_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"holds summary\.json, which was .*changed since tcpsbed wrote it"):
         packing.pack(tmp_path / "out", tmp_path / "out.zip")
     assert not (tmp_path / "out.zip").exists()
+
+
+def test_a_failed_cell_is_told_and_the_others_are_packed(tmp_path: Path) -> None:
+    (tmp_path / "main.toml").write_text(BASE)
+    words = ("--over", "links.l1.rate=1 Mbit/s,fast", "--seeds", "2", "--out", "out", "-q")
+    assert command(tmp_path, "sweep", "main.toml", *words).returncode == 1
+    done = command(tmp_path, "archive", "out", "out.zip")
+    assert done.returncode == 0 and "2 cells failed and left no result to archive" in done.stderr
+    assert "(2 runs, 1 input file, " in done.stdout
+    elsewhere = command(tmp_path.parent, "archive", str(tmp_path / "out"), str(tmp_path / "b.zip"))
+    assert elsewhere.returncode == 2 and "found main.toml, which is not there" in elsewhere.stderr
+
+
+def test_a_folder_that_is_being_written_is_refused(ran: Path, tmp_path: Path) -> None:
+    with lock.held(lock_of((ran / "out").resolve()), ran / "out"):
+        done = command(tmp_path, "archive", str(ran / "out"), "out.zip")
+    assert done.returncode == 2 and "is being written" in done.stderr
+
+
+def test_parts_of_models_and_folders_of_data_come_along_and_outputs_do_not(tmp_path: Path) -> None:
+    """A mesh in the folder of meshes, an included model and its mesh, all of a data set; no file that a run writes."""
+    files = {
+        "arm.xml": '<mujoco><compiler meshdir="meshes"/><include file="hand.xml"/><mesh file="arm.stl"/></mujoco>',
+        "hand.xml": '<mujoco><mesh file="hand.stl"/></mujoco>',
+        "meshes/arm.stl": "",
+        "meshes/hand.stl": "",
+        "meshes/other.stl": "",
+        "arm.urdf": '<robot><mesh filename="package://meshes/arm.stl"/></robot>',
+        "set/meta/info.json": "{}",
+        "set/data/one.parquet": "",
+        "written.npy": "from an earlier run",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    names = {
+        "robot": {"run": "mujoco", "params": {"model": "arm.xml", "archive": "written.npy"}},
+        "recording": "set",
+    }
+    named = [tmp_path / "arm.xml", tmp_path / "written.npy"]
+    scenario = SimpleNamespace(folder=tmp_path, document=names, files=named)
+    found = {file.relative_to(tmp_path).as_posix() for file in inputs_of.files_of(scenario)}
+    models = {"arm.xml", "hand.xml", "meshes/arm.stl", "meshes/hand.stl"}
+    assert found == models | {"set/meta/info.json", "set/data/one.parquet"}
+    assert {file.name for file in inputs_of._parts(tmp_path / "arm.urdf")} == {"arm.stl"}
+
+
+def test_packages_that_code_needs_have_their_versions(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "import os\nimport scipy.stats\nfrom numpy import array\nimport beside\n"
+    )
+    scenario = SimpleNamespace(document={"run": "hypothesis.strategies:Own", "other": "C:not a module"})
+    found = inputs_of.packages(scenario, [tmp_path / "own.py"])
+    assert found == {name: metadata.version(name) for name in ("hypothesis", "numpy", "scipy")}
+
+
+def test_a_world_of_code_is_refused(ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = results_in.found_in(ran / "out")
+    cells = {replace(one, world="./mine.py:Mine+emulator"): summary for one, summary in found.cells.items()}
+    monkeypatch.setattr(results_in, "found_in", lambda _: replace(found, cells=cells))
+    with pytest.raises(
+        ConfigError, match=r"the world \./mine\.py:Mine\+emulator, which is code outside the scenario"
+    ):
+        packing.pack(ran / "out", tmp_path / "out.zip")
 
 
 def test_a_whole_path_is_refused_and_nothing_left(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ RO-Crate 1.1 (Sefton et al. 2021) wants one descriptor, one root data set and an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -58,8 +58,8 @@ def metadata(
         "description": f"{_counted(content)} of the tcpsbed scenario {content.title}, with all that it takes to run again: "
         f"tcpsbed rerun FILE.zip. Command: {content.command}",
         "datePublished": found.date,
-        "license": licence or NOT_STATED,
-        "hasPart": [{"@id": _id(name)} for name in names],
+        "license": {"@id": _licence_id(licence)} if licence else NOT_STATED,
+        "hasPart": _references(names),
         "mentions": {"@id": _COMMAND},
     }
     descriptor = {
@@ -73,13 +73,28 @@ def metadata(
         "@type": "CreateAction",
         "name": content.command,
         "instrument": {"@id": _TCPSBED},
-        "object": [{"@id": _id(name)} for name in names if name.startswith(f"{SCENARIO}/")],
-        "result": [{"@id": _id(name)} for name in names if name.startswith(f"{RESULTS}/")],
+        "object": _references(name for name in names if name.startswith(f"{SCENARIO}/")),
+        "result": _references(name for name in names if name.startswith(f"{RESULTS}/")),
     }
     licences = _licences()
     parts = [_file(name, files.get(name), licences) for name in names]
     graph = [descriptor, root, *parts, command, *_software(content)]
+    if licence:
+        about = "licence of this archive, but for files with another"
+        graph.append(
+            {"@id": _licence_id(licence), "@type": "CreativeWork", "name": licence, "description": about}
+        )
     return {"@context": [CONTEXT, {"sha256": "https://schema.org/sha256"}], "@graph": graph}
+
+
+def _licence_id(licence: str) -> str:
+    return licence if licence.startswith(("https://", "http://")) else "#licence"
+
+
+def _references(names: Iterable[str]) -> list[dict[str, str]] | dict[str, str]:
+    """References to files; one alone is no list, as RO-Crate recommends."""
+    found = [{"@id": _id(name)} for name in names]
+    return found[0] if len(found) == 1 else found
 
 
 def _id(name: str) -> str:

@@ -60,17 +60,17 @@ def _written(value: Any) -> Iterator[str]:
 
 def _parts(model: Path) -> set[Path]:
     """Meshes, textures and models that a MJCF or URDF file names, and what these name."""
-    found: set[Path] = set()
-    waiting = [model] if model.suffix in _MODELS else []
-    while waiting:
-        file = waiting.pop()
-        text = file.read_text(encoding="utf-8", errors="replace")
-        folders = [file.parent, model.parent, *(model.parent / one for one in _FOLDER.findall(text))]
-        named = {plain(folder / name) for name in _NAMED.findall(text) for folder in folders}
-        new = {one for one in named if one.is_file()} - found - {model}
-        found |= new
-        waiting += [one for one in new if one.suffix in _MODELS]
-    return found
+    if model.suffix not in _MODELS:
+        return set()
+    found, folders, before = {model}, {model.parent}, 0
+    while len(found) > before:
+        before = len(found)
+        for file in [one for one in found if one.suffix in _MODELS]:
+            text = file.read_text(encoding="utf-8", errors="replace")
+            folders |= {file.parent, *(model.parent / one for one in _FOLDER.findall(text))}
+            named = {plain(folder / name) for name in _NAMED.findall(text) for folder in folders}
+            found |= {one for one in named if one.is_file()}
+    return found - {model}
 
 
 def layout(files: Sequence[Path], folders: Sequence[Path]) -> dict[str, Path]:

@@ -193,11 +193,12 @@ def _clocked(before: Mapping[Cell, Summary], after: Mapping[Cell, Summary]) -> d
         passed, said = None, f"not judged, one seed has no interval; {far[1]}"
     else:
         flows = dict.fromkeys(name for one in (*old, *new) for name in one["flows"])
-        judged = [
-            (f"{flow} {number}", _overlap(_values(old, flow, metric), _values(new, flow, metric)))
+        samples = {
+            f"{flow} {number}": (_values(old, flow, metric), _values(new, flow, metric))
             for flow in flows
             for number, metric in METRICS.items()
-        ]
+        }
+        judged = [(name, _overlap(*both)) for name, both in samples.items() if any(both)]
         apart = [f"{name} {why}" for name, why in judged if why]
         passed = not apart
         more = f", and {len(apart) - 1} more" if apart[1:] else ""
@@ -216,9 +217,7 @@ def _values(summaries: Sequence[Summary], flow: str, metric: Any) -> list[float]
 
 
 def _overlap(before: Sequence[float], after: Sequence[float]) -> str:
-    """How the intervals of two samples are apart; empty if they overlap, or neither has values."""
-    if not before and not after:
-        return ""
+    """How the intervals of two samples are apart; empty if they overlap."""
     old, new = interval(before), interval(after)
     if old.half is None or new.half is None:
         return f"has {old.n} values in the archive, {new.n} here"

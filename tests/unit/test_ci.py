@@ -167,6 +167,46 @@ def test_the_command_writes_both_and_github_asks_by_itself(
         assert refused.exit_code == 2 and theirs.read_text() == "mine", more
 
 
+def test_every_cell_of_a_sweep_keeps_the_limits(tmp_path: Path) -> None:
+    (tmp_path / "out" / "cells").mkdir(parents=True)
+    for seed, rate, delay in ((1, "1 Mbit/s", 41.0), (2, "1 Mbit/s", 20.0), (1, "2 Mbit/s", 10.0)):
+        flows = {"haptic": {"delay_ms": {"p99": delay}, "loss": 0.0}}
+        cell = {
+            "settings": ["x=1", f"links.l1.rate={rate}", f"seed={seed}"],
+            "summary": {
+                "world": "virtual",
+                "seed": seed,
+                "flows": flows,
+                "disturbances": ["late"] * (delay > 40),
+            },
+        }
+        (tmp_path / "out" / "cells" / f"{rate[0]}{seed}.json").write_text(json.dumps(cell))
+    (tmp_path / "out" / "sweep.json").write_text(json.dumps({"cells": ["11", "12", "21", "22"]}))
+    mine = tmp_path / "mine.toml"
+    mine.write_text(LIMITS)
+    words = [
+        "check-qos",
+        str(tmp_path / "out"),
+        "--profile",
+        str(mine),
+        "--junit",
+        str(tmp_path / "qos.xml"),
+        "--json",
+    ]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 3, "one of them was disturbed"
+    told = json.loads(done.stdout)
+    assert len(told["verdicts"]) == 6 and told["disturbed"] == ["links.l1.rate=1 Mbit/s, seed=1: late"]
+    assert [one["flow"] for one in told["verdicts"] if not one["passed"]] == [
+        "links.l1.rate=1 Mbit/s, seed=1: haptic"
+    ]
+    root = refuse_invalid((tmp_path / "qos.xml").read_text(encoding="utf-8"))
+    assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("10", "1", "1")
+    (tmp_path / "out" / "sweep.json").write_text(json.dumps({"cells": []}))
+    none = CliRunner().invoke(app, words)
+    assert none.exit_code == 2 and "has no finished cell" in none.stderr
+
+
 def resolved(text: str, inputs: dict[str, str]) -> str:
     """A text of the action with its expressions, of those that the action uses."""
 

@@ -8,7 +8,7 @@ import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,6 +34,7 @@ Examples:
   tcpsbed check-qos runs/latest --profile mine.toml --json
   tcpsbed check-qos runs/latest --profile mine.toml --page verdict.html
   tcpsbed check-qos runs/latest --profile mine.toml --junit qos.xml
+  tcpsbed check-qos runs/sweep-my-1a2b3c4d --profile mine.toml    every cell of a sweep
   tcpsbed check-qos runs/latest --profile list
 
 --profile list prints the profiles that ship with their limits. tcpsbed docs qos says how to write one, and how pytest
@@ -94,8 +95,10 @@ def check_qos(
         results.may_write(file, force=force, reads=[folder, profile])
     chosen = profiles.load(profile)
     with documents.trusted(folder):
-        summary = opened(folder).summary
-        checked = ci.checked(summary, chosen, str(folder))
+        if (folder / "sweep.json").is_file():
+            checked = ci.checked_all(_cells(folder), chosen, str(folder))
+        else:
+            checked = ci.checked(opened(folder).summary, chosen, str(folder))
     verdicts, errors, disturbed = checked.verdicts, checked.errors, checked.disturbed
     amiss = " and ".join(word for word, said in (("ERROR", errors), ("DISTURBED", disturbed)) if said)
     passed = all(verdict.passed for verdict in verdicts)
@@ -128,6 +131,23 @@ def check_qos(
         raise typer.Exit(DISTURBED)
     if not passed:
         raise typer.Exit(FAILED)
+
+
+def _cells(sweep: Path) -> dict[str, dict[str, Any]]:
+    """Summaries of the finished cells of a sweep by their overrides.
+
+    Raises
+    ------
+    DataError
+        If it has none.
+    """
+    from tcpsbed.errors import DataError
+    from tcpsbed.views.folder import cells_in, differing
+
+    cells = cells_in(sweep)
+    if not cells:
+        raise DataError("has no finished cell", file=sweep, allowed="a sweep with results; start it again")
+    return dict(zip(differing([one.settings for one in cells]), (one.summary for one in cells), strict=True))
 
 
 def _document(checked: Checked) -> str:

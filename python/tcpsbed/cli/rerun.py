@@ -195,20 +195,21 @@ def _told(one: Verdict) -> dict[str, object]:
 
 def _table(verdicts: Sequence[Verdict]) -> str:
     from tcpsbed.views import text
+    from tcpsbed.views.folder import differing
     from tcpsbed.views.markup import Column, words
     from tcpsbed.views.numbers import NONE
 
-    common = set.intersection(*(set(one.cell.settings) for one in verdicts)) if len(verdicts) > 1 else set()
+    settings = [[word for word in one.cell.settings if not word.startswith("seed=")] for one in verdicts]
     rows = [
         (
-            ", ".join(s for s in one.cell.settings if s not in common and not s.startswith("seed=")) or NONE,
+            name or NONE,
             one.cell.world,
             one.cell.seed,
             one.cell.records_sha256[:SHORT] or NONE,
             one.records_sha256[:SHORT] or NONE,
             one.said,
         )
-        for one in verdicts
+        for name, one in zip(differing(settings), verdicts, strict=True)
     ]
     columns = (
         words("settings"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -96,6 +97,12 @@ def cells_in(sweep: Path) -> list[Cell]:
         key: documents.read(file, ("settings", "summary")) for key, file in files.items() if file.is_file()
     }
     return [Cell(key, tuple(one["settings"]), one["summary"]) for key, one in kept.items()]
+
+
+def differing(settings: Sequence[Sequence[str]]) -> list[str]:
+    """Of each list of overrides those that not all have, as one text; of a single list all."""
+    common = set.intersection(*map(set, settings)) if len(settings) > 1 else set()
+    return [", ".join(one for one in some if one not in common) for some in settings]
 
 
 def open_folder(path: Path | str) -> RunFolder:

@@ -16,7 +16,7 @@ from tcpsbed.analysis import metrics, stats
 from tcpsbed.analysis.stats import Paired, Test
 from tcpsbed.errors import DataError
 from tcpsbed.views import text
-from tcpsbed.views.folder import RunFolder, cells_in
+from tcpsbed.views.folder import RunFolder, cells_in, differing
 from tcpsbed.views.markup import Column, words
 from tcpsbed.views.numbers import NONE, grouped
 from tcpsbed.views.spread import UNCHANGED
@@ -87,10 +87,8 @@ def of_sweep(folder: Path) -> list[Condition]:
         found.setdefault(settings, {})[one.summary["seed"]] = one.summary
     if len(found) < 2:
         raise DataError("has nothing to compare", file=folder, allowed="a sweep of two combinations or more")
-    common = set.intersection(*map(set, found))
     return [
-        Condition(", ".join(word for word in settings if word not in common), by_seed)
-        for settings, by_seed in found.items()
+        Condition(name, by_seed) for name, by_seed in zip(differing(list(found)), found.values(), strict=True)
     ]
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -41,9 +41,9 @@ class Checked:
     errors, disturbed : sequence of str
         Why the numbers prove nothing, if so.
     run : str
-        The folder of the run.
-    world, seed
-        Of the run.
+        The folder of the run or sweep.
+    world, seed : str
+        Of the run, or of all of a sweep.
     took_s : float
         How long it took.
     """
@@ -55,7 +55,7 @@ class Checked:
     disturbed: Sequence[str]
     run: str
     world: str = ""
-    seed: int = 0
+    seed: str = ""
     took_s: float = 0.0
 
 
@@ -69,8 +69,24 @@ def checked(summary: Mapping[str, Any], profile: Profile, run: str) -> Checked:
         list(summary.get("disturbances", ())),
         run,
         str(summary.get("world", "")),
-        int(summary.get("seed", 0)),
+        str(summary.get("seed", "")),
         float((summary.get("wall") or {}).get("total_s") or 0.0),
+    )
+
+
+def checked_all(summaries: Mapping[str, Mapping[str, Any]], profile: Profile, run: str) -> Checked:
+    """The runs of a sweep compared with a profile: the name of each, such as its overrides, stands before its flows."""
+    each = {name: checked(summary, profile, run) for name, summary in summaries.items()}
+    return Checked(
+        profile,
+        [replace(one, flow=f"{name}: {one.flow}") for name, found in each.items() for one in found.verdicts],
+        [f"{name}: {flow}" for name, found in each.items() for flow in found.absent],
+        [f"{name}: {text}" for name, found in each.items() for text in found.errors],
+        [f"{name}: {text}" for name, found in each.items() for text in found.disturbed],
+        run,
+        ", ".join(dict.fromkeys(found.world for found in each.values())),
+        ", ".join(dict.fromkeys(found.seed for found in each.values())),
+        math.fsum(found.took_s for found in each.values()),
     )
 
 

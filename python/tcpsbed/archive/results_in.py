@@ -19,6 +19,8 @@ from tcpsbed.scenarios.dump import dump_document
 from tcpsbed.views.folder import cells_in, open_folder
 
 SEEDS = "seeds"
+KEPT = ("versions", "machine")
+"""What is kept of a summary."""
 ALLOWED = "the folder of a run or a sweep, such as runs/latest"
 Summary = Mapping[str, Any]
 
@@ -36,7 +38,7 @@ class Found:
     text : str, optional
         Its text, where that is another than in the file: the scenario of a run with its overrides.
     cells : dict of Cell to dict
-        The runs and their summaries.
+        The runs with versions and machine.
     words : list of str
         The command of the results, without the scenario's file.
     members : dict of str to Path
@@ -106,7 +108,7 @@ def _run(folder: Path) -> Found:
         members = {f"{RESULTS}/summary.json": folder / "summary.json"}
         for one in cells_in(folder / SEEDS):
             name = f"{SEEDS}/cells/{one.name}.json"
-            cells[_cell(name, (f"seed={one.summary['seed']}",), one.summary)] = one.summary
+            cells[_cell(name, (f"seed={one.summary['seed']}",), one.summary)] = one.part(*KEPT)
             members[f"{RESULTS}/{name}"] = folder / name
         if (folder / "doctor.json").is_file():
             members[f"{RESULTS}/doctor.json"] = folder / "doctor.json"
@@ -135,13 +137,14 @@ def _sweep(folder: Path) -> Found:
                 key="scenario",
                 allowed=allowed,
             )
-        read = cells_in(folder)
-        if not read:
-            raise DataError(
-                "has no finished cell", file=folder, allowed="a sweep with results; start it again"
-            )
-        cells = {_cell(f"cells/{one.name}.json", one.settings, one.summary): one.summary for one in read}
-        members = {f"{RESULTS}/cells/{one.name}.json": folder / "cells" / f"{one.name}.json" for one in read}
+        cells = {
+            _cell(f"cells/{one.name}.json", one.settings, one.summary): one.part(*KEPT)
+            for one in cells_in(folder)
+        }
+        if not cells:
+            allowed = "a sweep with results; start it again"
+            raise DataError("has no finished cell", file=folder, allowed=allowed)
+        members = {cell.results: folder / cell.results.removeprefix(f"{RESULTS}/") for cell in cells}
         if (folder / "sweep.parquet").is_file():
             members[f"{RESULTS}/sweep.parquet"] = folder / "sweep.parquet"
         over = [f"{axis['key']}={','.join(axis['values'])}" for axis in told["axes"]]

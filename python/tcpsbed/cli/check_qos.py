@@ -42,6 +42,10 @@ runs a scenario as a test; tcpsbed docs ci, how a CI shows the limits.
 """
 
 
+READ = ("world", "seed", "wall", "flows", "errors", "disturbances")
+"""What is read of the summary of a cell."""
+
+
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command("check-qos", help=HELP)(guarded(check_qos))
@@ -144,10 +148,11 @@ def _cells(sweep: Path) -> dict[str, dict[str, Any]]:
     from tcpsbed.errors import DataError
     from tcpsbed.views.folder import cells_in, differing
 
-    cells = cells_in(sweep)
+    cells = [(one.settings, one.part(*READ)) for one in cells_in(sweep)]
     if not cells:
         raise DataError("has no finished cell", file=sweep, allowed="a sweep with results; start it again")
-    return dict(zip(differing([one.settings for one in cells]), (one.summary for one in cells), strict=True))
+    names = differing([settings for settings, _ in cells])
+    return dict(zip(names, (summary for _, summary in cells), strict=True))
 
 
 def _document(checked: Checked) -> str:

@@ -116,7 +116,7 @@ def _verdicts(archive: Archive, folder: Path, jobs: int | None, *, quiet: bool) 
     from tcpsbed.processes import cores
 
     cells = archive.content.cells
-    before = {cell: archive.summary(cell) for cell in cells}
+    before = {cell: verify.kept(archive.summary(cell)) for cell in cells}
     scenario = archive.unpack(folder)
     with (
         tempfile.TemporaryDirectory(prefix="tcpsbed-") as work,

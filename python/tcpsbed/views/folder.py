@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -86,17 +86,20 @@ class Cell:
     settings: tuple[str, ...]
     summary: dict[str, Any]
 
+    def part(self, *keys: str) -> dict[str, Any]:
+        """These keys of its summary, which is large where there are thousands of cells."""
+        return {key: self.summary[key] for key in keys if key in self.summary}
 
-def cells_in(sweep: Path) -> list[Cell]:
+
+def cells_in(sweep: Path) -> Iterator[Cell]:
     """The finished cells in the folder of a sweep, in its order; none where there is no sweep."""
     if not (sweep / "sweep.json").is_file():
-        return []
+        return
     keys = documents.read(sweep / "sweep.json", ("cells",))["cells"]
-    files = {key: sweep / "cells" / f"{key}.json" for key in keys}
-    kept = {
-        key: documents.read(file, ("settings", "summary")) for key, file in files.items() if file.is_file()
-    }
-    return [Cell(key, tuple(one["settings"]), one["summary"]) for key, one in kept.items()]
+    for key in keys:
+        if (file := sweep / "cells" / f"{key}.json").is_file():
+            kept = documents.read(file, ("settings", "summary"))
+            yield Cell(key, tuple(kept["settings"]), kept["summary"])
 
 
 def differing(settings: Sequence[Sequence[str]]) -> list[str]:

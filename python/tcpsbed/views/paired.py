@@ -28,6 +28,8 @@ METRICS: dict[str, Field] = {
     name: field(metrics.section("flows").parts, name) for name in ("delay_ms.mean", "delay_ms.p99", "loss")
 }
 """Numbers of each flow that are compared."""
+KEPT = ("records_sha256", "flows")
+"""What is kept of a summary."""
 TITLE = "paired by seed"
 NOTE = (
     "Differences on common seeds: ± is a 95 % interval (Student's t), bootstrap another (BCa), g is Hedges' g of the "
@@ -67,7 +69,7 @@ def of_runs(runs: Sequence[RunFolder], names: Sequence[str]) -> list[Condition]:
         Condition(
             name,
             {run.summary["seed"]: run.summary}
-            | {one.summary["seed"]: one.summary for one in cells_in(run.path / SEEDS)},
+            | {one.summary["seed"]: one.part(*KEPT) for one in cells_in(run.path / SEEDS)},
         )
         for run, name in zip(runs, names, strict=True)
     ]
@@ -84,7 +86,7 @@ def of_sweep(folder: Path) -> list[Condition]:
     found: dict[tuple[str, ...], dict[int, Mapping[str, Any]]] = {}
     for one in cells_in(folder):
         settings = tuple(word for word in one.settings if not word.startswith("seed="))
-        found.setdefault(settings, {})[one.summary["seed"]] = one.summary
+        found.setdefault(settings, {})[one.summary["seed"]] = one.part(*KEPT)
     if len(found) < 2:
         raise DataError("has nothing to compare", file=folder, allowed="a sweep of two combinations or more")
     return [

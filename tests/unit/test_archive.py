@@ -18,6 +18,8 @@ from types import SimpleNamespace
 from urllib.parse import unquote
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import tcpsbed
 from tcpsbed.analysis.facts import PROMISES
@@ -546,6 +548,31 @@ def test_hostile_zips_are_refused_with_one_line(ran: Path, tmp_path: Path) -> No
     done = command(tmp_path, "rerun", "0.zip")
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and not done.stdout
     assert not (tmp_path.parent / "evil").exists()
+
+
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_damage_is_more_than_a_message(ran: Path, tmp_path: Path, data: st.DataObject) -> None:
+    """Bytes of an archive that were changed, or cut off: refused with one line, or as they were."""
+    raw = bytearray((ran / "out.zip").read_bytes())
+    ends = len(raw) - 1200  # the list of members
+    for _ in range(data.draw(st.integers(1, 6))):
+        raw[data.draw(st.integers(ends, len(raw) - 1) | st.integers(0, len(raw) - 1))] = data.draw(
+            st.integers(0, 255)
+        )
+    file, folder = tmp_path / "damaged.zip", tmp_path / "unpacked"
+    file.write_bytes(raw[: data.draw(st.just(len(raw)) | st.integers(0, len(raw)))])
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        with reading.opened(file) as archive:
+            archive.unpack(folder)
+    except DataError as error:
+        assert "\n" not in str(error)
+        return
+    with zipfile.ZipFile(ran / "out.zip") as whole:
+        for name in set(whole.namelist()) - {ABOUT}:
+            assert (folder / name).read_bytes() == whole.read(name)
 
 
 def test_a_name_twice_is_refused(ran: Path, tmp_path: Path) -> None:

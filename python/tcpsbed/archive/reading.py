@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -18,14 +19,15 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from tcpsbed import inputs
 from tcpsbed.archive import content
 from tcpsbed.archive.content import ABOUT, REMEDY, Cell, Content
-from tcpsbed.errors import DataError
+from tcpsbed.errors import DataError, one_line
 
 MOST_MEMBERS = 200_000
 MOST_BYTES = 8 << 30
 """Most bytes of all members, unpacked."""
 MOST_ABOUT_BYTES = 256 << 20
 _PIECE = 1 << 20
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
+_DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError)
+"""What zipfile raises of bytes that are no zip; names that are no text are a ValueError."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ def _refuse_hostile(archive: ZipFile, file: Path) -> None:
     known: set[str] = set()
     for info in members:
         if why := _amiss(info):
-            raise DataError(f'holds "{info.filename}", {why}', file=file, allowed=REMEDY)
+            raise DataError(f'holds "{one_line(info.filename)}", {why}', file=file, allowed=REMEDY)
         if info.filename in known:
             raise DataError(f'holds "{info.filename}" twice', file=file, allowed=REMEDY)
         known.add(info.filename)
@@ -167,7 +169,7 @@ def _amiss(info: ZipInfo) -> str:
         or any(part in ("", ".", "..") for part in parts)
     ):
         return "which is no path within the archive"
-    if inputs.unprintable(name) or len(name.encode(errors="replace")) > 1000:
+    if inputs.unprintable({name: 0}) or len(name.encode(errors="replace")) > 1000:
         return "whose name cannot be shown, or is too long"
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
         return "which is a link or a device"

@@ -162,7 +162,8 @@ PACKAGES = {
     "lab.study": ["tcpsbed", "console"],
     "lab": [],
     "figures": ["campaign"],
-    "cli": ["figures", "lab.qos", "lab.reproduce", "lab.study", "proxy", "shadows", "studio"],
+    "archive": ["runs"],
+    "cli": ["archive", "figures", "lab.qos", "lab.reproduce", "lab.study", "proxy", "shadows", "studio"],
 }
 
 LAB_FACES = {

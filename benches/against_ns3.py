@@ -108,16 +108,16 @@ def measure(quick: bool) -> Result:
             f"{spread(simulate_s, 3)} s",
             f"ns-3: {spread(ns3_s)} s",
             f"{faster:.1f} times faster",
-            "30",
-            faster >= 30,
+            "40",
+            faster >= 40,
         ),
         Row(
             "the whole command with its report",
             f"{spread(whole)} s",
             f"ns-3: {spread(ns3_wall_s)} s",
             f"{faster_whole:.1f} times faster",
-            "10",
-            faster_whole >= 10,
+            "15",
+            faster_whole >= 15,
         ),
         Row(
             "events", f"{bare[0]['records']['rows']} rows written", f"ns-3: {ns3[0]['events']} events", "", ""

@@ -162,8 +162,9 @@ PACKAGES = {
     "lab.study": ["tcpsbed", "runs", "console"],
     "lab": [],
     "figures": ["campaign"],
+    "archive": ["runs"],
     "api": ["figures", "lab.reproduce"],
-    "cli": ["api", "lab.qos", "lab.reproduce", "lab.study", "proxy", "shadows", "studio"],
+    "cli": ["api", "archive", "lab.qos", "lab.reproduce", "lab.study", "proxy", "shadows", "studio"],
 }
 
 LAB_FACES = {

@@ -323,6 +323,9 @@ class Sink(ABC):
     def take(self, now: dict[str, Any]) -> None:
         """The numbers of the last seconds, about 4 times a second (docs/sinks.md)."""
 
+    def picture(self, t_s: float, jpeg: bytes) -> None:  # noqa: B027
+        """What the operator's pane shows from `t_s` of the run on, at most 10 a second; a stereo pair lies side by side."""
+
     def event(self, t_s: float, name: str) -> None:  # noqa: B027
         """An event took place at `t_s` of the run: one of the scenario, or a change by hand."""
 

@@ -7,11 +7,11 @@ import time
 import numpy as np
 import pytest
 
+import tcpsbed
 from tcpsbed.errors import HookError
 from tcpsbed.robots.camera import CameraSource
 from tcpsbed.robots.cell import Cell
 from tcpsbed.robots.host import Hosted
-from tcpsbed.runs import session
 
 pytestmark = pytest.mark.needs("python:mujoco")
 BEGUN = time.monotonic()
@@ -113,7 +113,7 @@ def test_a_camera_that_is_not_there_is_told(tmp_path):
 
 def test_pick_and_place_in_the_real_world(shipped_scenarios, tmp_path):
     file = shipped_scenarios / "pick-and-place.toml"
-    run = session.run(file, world="real", out=tmp_path / "run", set=['duration="5 s"'])
+    run = tcpsbed.run(file, world="real", out=tmp_path / "run", set=['duration="5 s"'])
     assert run.summary["errors"] == []
     (robot,) = run.summary["robots"]
     assert (robot["component"], robot["node"]) == ("tactile-teleoperator", "robot")

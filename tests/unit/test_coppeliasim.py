@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from coppeliasim_stand_in import Simulator
 
+import tcpsbed
 from tcpsbed.analysis import signals
 from tcpsbed.errors import HookError
 from tcpsbed.hooks import make_robot
 from tcpsbed.robots import ROBOTS
-from tcpsbed.runs import session
 
 MS = 1_000_000
 
@@ -80,7 +80,7 @@ def test_the_scenario_of_the_arm_runs_on_the_simulator(simulator, shipped_scenar
         'flows.kinematic.rate="200 Hz"',
     ]
     sets.append('measure.signals=["ss-com.exit", "tactile-teleoperator.sense"]')
-    run = session.run(shipped_scenarios / "pick-and-place.toml", out=tmp_path, set=sets)
+    run = tcpsbed.run(shipped_scenarios / "pick-and-place.toml", out=tmp_path, set=sets)
     assert run.summary["errors"] == [] and simulator.steps == pytest.approx(800, abs=2)
     told = signals.read(tmp_path, "ss-com.exit", "kinematic").values
     sense = signals.read(tmp_path, "tactile-teleoperator.sense").values

@@ -12,7 +12,6 @@ from tcpsbed import scenarios
 from tcpsbed.analysis.records import KINDS, plan_of
 from tcpsbed.errors import ConfigError
 from tcpsbed.media import region
-from tcpsbed.runs import session
 from tcpsbed.studio import freeze
 from tcpsbed.views import text
 from tcpsbed.views.folder import open_folder
@@ -283,7 +282,7 @@ def test_what_an_operator_marked_is_sent_better_from_then_on(tmp_path, shipped_s
     (tmp_path / "marks.csv").write_text("time_s,v0,v1,v2,v3,v4\n0,0.4,0.4,0.1,0.1,0\n1,0.1,0.2,0.8,0.75,1\n")
     sets = ['duration="2 s"', f'flows.mark.source="operator:{tmp_path}/marks.csv"']
     sets += ["flows.video.rate='10 Hz'"]
-    run = session.run(shipped_scenarios / "console-region.toml", out=tmp_path / "out", set=sets)
+    run = tcpsbed.run(shipped_scenarios / "console-region.toml", out=tmp_path / "out", set=sets)
     assert run.summary["errors"] == [] and run.summary["media"]["video"]["unread"] == 0
     assert [stage for stage in run.summary["stages"] if stage["failures"]] == []
     assert "interest" not in region.MARKS, "they end with their run"

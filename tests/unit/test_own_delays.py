@@ -79,7 +79,7 @@ def late(file: Path) -> int:
 
 
 def assert_tenths_are_late(ages: Any) -> None:
-    """Of each ten samples in a row the last came 2 ms later than the others, by medians: a busy machine moves some of them."""
+    """Of each ten samples in a row the last came 2 ms later than the others, by medians: load moves some of them."""
     assert len(ages) > 500
     medians = np.sort([np.median(ages[first::10]) for first in range(10)])
     assert medians[-1] - medians[:-1] == pytest.approx(2e6, abs=0.5e6), medians

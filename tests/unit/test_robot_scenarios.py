@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 from made import made
 
+import tcpsbed
 from tcpsbed import Run
 from tcpsbed.analysis import operator, signals
 from tcpsbed.errors import ConfigError, HookError
 from tcpsbed.robots.camera import RobotCamera
 from tcpsbed.robots.microscope import ROW
 from tcpsbed.robots.pottery import Pottery
-from tcpsbed.runs import session
 
 SENSE = "tactile-teleoperator.sense"
 
 
 def ran(shipped_scenarios: Path, out: Path, name: str, *settings: str) -> Run:
     """A scenario's run, without an error and without a failure of a stage."""
-    run = session.run(shipped_scenarios / f"{name}.toml", out=out, set=settings)
+    run = tcpsbed.run(shipped_scenarios / f"{name}.toml", out=out, set=settings)
     assert run.summary["errors"] == []
     assert [stage for stage in run.summary["stages"] if stage["failures"]] == []
     return run
@@ -147,18 +147,18 @@ def test_a_file_of_a_robot_is_looked_for_beside_the_scenario(shipped_scenarios, 
     np.save(tmp_path / "flat.npy", np.full((64, 64), 12.0) + np.eye(64))
     params = "components.tactile-teleoperator.robot.params"
     sets = ['duration="0.5 s"', f'{params}.surface="flat.npy"', f'{params}.archive="kept.bin"']
-    run = session.run(tmp_path / "mine.toml", out=tmp_path / "out", set=sets)
+    run = tcpsbed.run(tmp_path / "mine.toml", out=tmp_path / "out", set=sets)
     assert run.summary["errors"] == []
     rows = np.fromfile(tmp_path / "kept.bin", ROW)
     assert 10 <= len(rows) <= 16 and rows["height"].max() < 5
     with pytest.raises(ConfigError, match=r"other\.npy cannot be read.*allowed: a height map"):
-        session.run(tmp_path / "mine.toml", out=tmp_path / "out", set=[f'{params}.surface="other.npy"'])
+        tcpsbed.run(tmp_path / "mine.toml", out=tmp_path / "out", set=[f'{params}.surface="other.npy"'])
 
 
 def test_an_unknown_robot_is_answered_with_those_there_are(shipped_scenarios, tmp_path):
     sets = ['components.tactile-teleoperator.robot.run="microskope"']
     with pytest.raises(ConfigError, match=r'found "microskope" \(did you mean microscope\?\); allowed: '):
-        session.run(shipped_scenarios / "microscope.toml", out=tmp_path, set=sets)
+        tcpsbed.run(shipped_scenarios / "microscope.toml", out=tmp_path, set=sets)
 
 
 PICTURED = """
@@ -190,7 +190,7 @@ delay = "5 ms"
 def test_the_camera_of_a_robot_feeds_a_flow_of_pictures(shipped_scenarios, tmp_path):
     text = PICTURED.format(state=tmp_path / "state", shipped_scenarios=shipped_scenarios)
     (tmp_path / "pictured.toml").write_text(text)
-    run = session.run(tmp_path / "pictured.toml", out=tmp_path / "out")
+    run = tcpsbed.run(tmp_path / "pictured.toml", out=tmp_path / "out")
     assert run.summary["errors"] == []
     video = run.flows["video"]
     assert video["delivered"] >= 9 and video["payload_bytes"] >= 9 * 45_000
@@ -207,7 +207,7 @@ def test_a_camera_may_look_at_a_robot_of_a_later_node(shipped_scenarios, tmp_pat
     ):  # fmt: skip
         text = text.replace(here, there, 1)
     (tmp_path / "pictured.toml").write_text(text + '[links.other]\nfrom = "hand"\nto = "head"\n')
-    run = session.run(tmp_path / "pictured.toml", out=tmp_path / "out")
+    run = tcpsbed.run(tmp_path / "pictured.toml", out=tmp_path / "out")
     [video] = [flow for name, flow in run.flows.items() if "video" in name]
     assert video["delivered"] >= 9
 

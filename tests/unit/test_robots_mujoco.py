@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from recorded import recorded
 
+import tcpsbed
 from tcpsbed.errors import ConfigError, HookError
 from tcpsbed.hooks import make_robot
 from tcpsbed.robots import ROBOTS
-from tcpsbed.runs import session
 
 pytestmark = pytest.mark.needs("python:mujoco")
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,7 +143,7 @@ def test_without_mujoco_the_scenario_is_refused_with_the_package(monkeypatch, tm
     with pytest.raises(
         ConfigError, match=r"robot\.run.*MuJoCo cannot be imported.*pip install 'tcpsbed\[robot\]'"
     ):
-        session.run(ROOT / "scenarios" / "pick-and-place.toml", out=tmp_path)
+        tcpsbed.run(ROOT / "scenarios" / "pick-and-place.toml", out=tmp_path)
 
 
 def test_the_belt_takes_the_glass_along_and_the_stop_feels_it():

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made import made
 
+import tcpsbed
 from tcpsbed.analysis import signals
 from tcpsbed.errors import HookError
 from tcpsbed.robots.cell import Cell, Followed
 from tcpsbed.robots.neck import LONGEST_S, LOOK, Neck, angles
-from tcpsbed.runs import session
 
 MS = 1_000_000
 AHEAD = (0.0, 1.6, 0.0)
@@ -211,7 +211,7 @@ def test_a_recorded_head_steers_the_cameras_of_the_scenario(shipped_scenarios, t
         f'flows.video.picture.params.look="{look}"',
         f'hooks.neck.params.publish="{look}"',
     ]
-    run = session.run(shipped_scenarios / "headset.toml", out=tmp_path / "out", set=sets)
+    run = tcpsbed.run(shipped_scenarios / "headset.toml", out=tmp_path / "out", set=sets)
     assert run.summary["errors"] == [] and run.flows["head"]["lost"] == 0
     assert run.summary["media"]["video"]["unread"] == 0
     came = signals.read(run.folder, "ss-embsys.entry", "head")

@@ -90,6 +90,8 @@ def test_a_file_of_mcap_has_numbers_places_and_the_log(run: Any, tmp_path: Path)
     made = running.Sinks([f"mcap={file}"])
     assert made.where[0].startswith(f"mcap: {file}, layout ")
     played(run, made, 3.0)
+    for t_s in (3.0, 3.05, 3.2):
+        made.picture(t_s, f"\xff\xd8 a picture at {t_s}".encode("latin1"))
     assert not file.exists()
     made.end()
     by_topic: dict[str, list[tuple[str, int, bytes]]] = {}
@@ -99,13 +101,17 @@ def test_a_file_of_mcap_has_numbers_places_and_the_log(run: Any, tmp_path: Path)
     assert by_topic.keys() == {
         "/flows/kinematic", "/flows/haptic", "/queues/l1.forward", "/queues/l1.backward", "/log", "/tf", "/scene",
         "/values/tactile-operator.exit", "/values/ss-com.exit", "/values/tactile-teleoperator.sense",
-        "/poses/tactile-operator.exit", "/poses/tactile-teleoperator.sense",
+        "/poses/tactile-operator.exit", "/poses/tactile-teleoperator.sense", "/picture",
     }  # fmt: skip
+    shown = [data for _, _, data in by_topic["/picture"]]
+    assert ["3.0" in str(data) for data in shown] == [True, False], "no more than 10 a second"
+    assert b"\xff\xd8 a picture at 3.2" in shown[1]
     told = [json.loads(data) for _, _, data in by_topic["/flows/kinematic"]]
     assert len(told) == 12 and told[-1]["mean_ms"] > 15 > told[2]["mean_ms"]
     assert sum(part["ms"] for part in told[-1]["parts"]) == pytest.approx(told[-1]["mean_ms"], rel=0.02)
     schemas = {topic: seen[0][0] for topic, seen in by_topic.items()}
     assert schemas["/tf"] == "foxglove.FrameTransform" and schemas["/scene"] == "foxglove.SceneUpdate"
+    assert schemas["/picture"] == "foxglove.CompressedImage"
     assert (
         schemas["/poses/tactile-operator.exit"] == "foxglove.PoseInFrame"
         and schemas["/log"] == "foxglove.Log"

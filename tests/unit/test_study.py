@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import sys
 import threading
 from collections import Counter
 from dataclasses import asdict
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from tcpsbed import drawing
 from tcpsbed.console.server import Newest
@@ -123,7 +125,6 @@ def test_an_answer_is_one_grade_for_each_scale_or_refused(said):
 
 def test_the_published_form_of_the_test_is_that_of_scipy():
     # [Gokhale 2017] paired t-test, two-sided
-    stats = pytest.importorskip("scipy.stats")
     drawn = np.random.default_rng(3)
     grades = drawn.integers(1, 6, (20, 2))
     ratings = [
@@ -132,32 +133,46 @@ def test_the_published_form_of_the_test_is_that_of_scipy():
     (pair, *_) = statistics.comparisons(ratings, ["a", "b"])
     theirs = stats.ttest_rel(grades[:, 0], grades[:, 1])
     difference = (grades[:, 0] - grades[:, 1]).astype(float)
-    assert (pair.t, pair.p) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-10)
-    assert pair.effect == pytest.approx(difference.mean() / difference.std(ddof=1))
+    assert (pair.t.statistic, pair.t.p) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-10)
+    assert pair.t.effect == pytest.approx(difference.mean() / difference.std(ddof=1) * (1 - 3 / 75))
+    ranks = stats.wilcoxon(difference)
+    assert (pair.wilcoxon.statistic, pair.wilcoxon.p) == pytest.approx(
+        (ranks.statistic, ranks.pvalue), rel=1e-10
+    )
     low, high = theirs.confidence_interval()
     assert (pair.difference - pair.half, pair.difference + pair.half) == pytest.approx((low, high), rel=1e-5)
-
-
-@given(st.floats(-60, 60), st.integers(1, 400))
-def test_the_tail_of_t_is_that_of_scipy(t, freedom):
-    stats = pytest.importorskip("scipy.stats")
-    assert statistics.two_sided(t, freedom) == pytest.approx(
-        2 * stats.t.sf(abs(t), freedom), rel=1e-8, abs=1e-300
-    )
-
-
-def test_holm_by_hand():
-    # [Holm 1979] 0.01 x 4, 0.02 x 3, then never below what came before
-    assert statistics.holm([0.04, 0.01, 0.02, 0.03]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
-    assert statistics.holm([0.9, 0.8]) == [1.0, 1.0]
 
 
 def test_who_all_differ_by_the_same_has_no_t():
     ratings = [rated(s, c, *[g] * 3) for s in (1, 2, 3) for c, g in (("a", 5), ("b", 3))]
     pair = statistics.comparisons(ratings, ["a", "b"])[0]
-    assert (pair.difference, pair.t, pair.p_holm) == (2.0, None, None)
+    assert (pair.difference, pair.half, pair.t, pair.bootstrap) == (2.0, None, None, None)
+    assert pair.wilcoxon.effect == 1.0
     told = results.table(ratings, ["a", "b"], scripted=True)
     assert "5.00 (0.00; 3)" in told and results.SCRIPTED in told
+
+
+def test_three_conditions_are_compared_at_once_too():
+    """Friedman's test over the subjects who rated all; pairs over those who rated both."""
+    drawn = np.random.default_rng(5)
+    grades = np.clip(drawn.integers(1, 4, (12, 3)) + np.arange(3), 1, 5)
+    ratings = [rated(s + 1, c, *[int(grades[s, n])] * 3) for s in range(12) for n, c in enumerate("abc")]
+    (one, *_) = found = statistics.overall([*ratings, rated(13, "a", 1, 1, 1)], list("abc"))
+    theirs = stats.friedmanchisquare(*grades.T)
+    assert (one.n, one.friedman.statistic, one.friedman.p) == (12, theirs.statistic, theirs.pvalue)
+    assert one.friedman.p_holm == pytest.approx(3 * theirs.pvalue), "three scales"
+    assert one.friedman.effect == pytest.approx(theirs.statistic / 24) and len(found) == 3
+    assert statistics.overall(ratings, ["a", "b"]) == []
+    told = results.table(ratings, list("abc"), scripted=False)
+    assert "all conditions (Friedman)" in told and "Kendall's W" in told
+
+
+def test_without_scipy_there_are_effects_and_no_p(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    ratings = [rated(s, c, s % 5 + 1, 5 - s % 3, 3) for s in range(1, 8) for c in "abc" if (s, c) != (1, "c")]
+    pairs = statistics.comparisons(ratings, list("abc"))
+    assert all(test.p is None for pair in pairs for test in (pair.t, pair.wilcoxon) if test)
+    assert "pip install 'tcpsbed[stats]'" in results.table(ratings, list("abc"), scripted=False)
 
 
 def test_csv_json_and_figure(tmp_path):
@@ -170,6 +185,8 @@ def test_csv_json_and_figure(tmp_path):
     assert len(lines) == 7 and ",1.5," in lines[1]
     document = json.loads((tmp_path / "results.json").read_text())
     assert document["subjects"] == 3 and len(document["tests"]) == 3 and "Holm" in document["correction"]
+    for test in (found for pair in document["tests"] for found in (pair["t"], pair["wilcoxon"]) if found):
+        assert test["effect"] is not None and test["effect_name"], "no p without an effect"
     pytest.importorskip("matplotlib")
     drawn = results.figure(ratings, ["a", "b"], "x", scripted=False)
     assert drawing.saved(drawn, tmp_path / "o.svg").stat().st_size > 1000

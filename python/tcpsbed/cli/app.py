@@ -50,6 +50,8 @@ COMMANDS = {
     "image": ["image"],
     "xlsx": ["config"],
     "reproduce": ["reproduce"],
+    "archive": ["archive"],
+    "rerun": ["rerun"],
     "data": ["data"],
     "studio": ["studio"],
     "demo": ["demo"],

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,9 +19,10 @@ from tcpsbed.cli.options import Folder, Force, OnPage, Quiet
 from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from tcpsbed.lab.qos.check import Verdict
+    from tcpsbed.lab.qos.ci import Checked
     from tcpsbed.lab.qos.profile import Profile
     from tcpsbed.views.tables import Table
 
@@ -30,11 +33,17 @@ Examples:
   tcpsbed check-qos runs/latest --profile telehaptics
   tcpsbed check-qos runs/latest --profile mine.toml --json
   tcpsbed check-qos runs/latest --profile mine.toml --page verdict.html
+  tcpsbed check-qos runs/latest --profile mine.toml --junit qos.xml
+  tcpsbed check-qos runs/sweep-my-1a2b3c4d --profile mine.toml    every cell of a sweep
   tcpsbed check-qos runs/latest --profile list
 
 --profile list prints the profiles that ship with their limits. tcpsbed docs qos says how to write one, and how pytest
-runs a scenario as a test.
+runs a scenario as a test; tcpsbed docs ci, how a CI shows the limits.
 """
+
+
+READ = ("world", "seed", "wall", "flows", "errors", "disturbances")
+"""What is read of the summary of a cell."""
 
 
 def register(app: typer.Typer) -> None:
@@ -58,13 +67,25 @@ def check_qos(
         bool, typer.Option("--json", help="Print the verdicts as JSON, and nothing else.")
     ] = False,
     page: OnPage = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option("--junit", metavar="FILE", help="Write JUnit XML, too.", show_default=False),
+    ] = None,
+    github: Annotated[
+        bool | None,
+        typer.Option(
+            "--github/--no-github",
+            help="Print annotations of GitHub Actions [default: if GITHUB_ACTIONS is true].",
+            show_default=False,
+        ),
+    ] = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Checks a run; see HELP."""
     from tcpsbed import documents, results
     from tcpsbed.cli.runs import opened
-    from tcpsbed.lab.qos import check
+    from tcpsbed.lab.qos import ci
     from tcpsbed.lab.qos import profile as profiles
 
     if profile == "list":
@@ -72,26 +93,37 @@ def check_qos(
         return
     if profile is None:
         raise ConfigError("found no profile", key="--profile", allowed=profiles.CHOICE + profiles.listing())
-    if page is not None:
-        results.may_write(page, force=force, reads=[folder, profile])
+    if page is not None and page == junit:
+        raise ConfigError(f'found the file of --page, "{page}"', key="--junit", allowed="another file")
+    for file in filter(None, (page, junit)):
+        results.may_write(file, force=force, reads=[folder, profile])
     chosen = profiles.load(profile)
     with documents.trusted(folder):
-        summary = opened(folder).summary
-        verdicts, absent = check.check(summary, chosen), check.left_out(summary, chosen)
-        errors, disturbed = list(summary.get("errors", ())), list(summary.get("disturbances", ()))
+        if (folder / "sweep.json").is_file():
+            checked = ci.checked_all(_cells(folder), chosen, str(folder))
+        else:
+            checked = ci.checked(opened(folder).summary, chosen, str(folder))
+    verdicts, errors, disturbed = checked.verdicts, checked.errors, checked.disturbed
     amiss = " and ".join(word for word, said in (("ERROR", errors), ("DISTURBED", disturbed)) if said)
     passed = all(verdict.passed for verdict in verdicts)
     if page is not None:
         results.write_whole(page, _page(chosen, verdicts, [*errors, *disturbed], folder))
+    if junit is not None:
+        results.write_whole(junit, ci.junit(checked))
+    if github if github is not None else os.environ.get("GITHUB_ACTIONS") == "true":
+        root = Path(os.environ.get("GITHUB_WORKSPACE") or ".")
+        for line in ci.github(checked, root):  # GitHub reads both outputs
+            print(line, file=sys.stderr if as_json else sys.stdout)
     if as_json:
-        print(_document(chosen, verdicts, errors, disturbed, absent))
+        print(_document(checked))
     elif not quiet:
         doubt = f" ({amiss}: this proves nothing)" if amiss else ""
         print(tables(f"{_table(chosen, verdicts)}\n{'pass' if passed else 'FAIL'}{doubt}"))
-        if absent:
-            print(f"skipped, because the run has no such flow: {', '.join(absent)}")
-        if page is not None:
-            print(f"page: {page}")
+        if checked.absent:
+            print(f"skipped, because the run has no such flow: {', '.join(checked.absent)}")
+        for name, written in (("page", page), ("junit", junit)):
+            if written is not None:
+                print(f"{name}: {written}")
     if amiss:
         print(
             "tcpsbed: the numbers of this run prove nothing:",
@@ -105,23 +137,42 @@ def check_qos(
         raise typer.Exit(FAILED)
 
 
-def _document(
-    chosen: Profile, verdicts: list[Verdict], errors: list[str], disturbed: list[str], absent: list[str]
-) -> str:
+def _cells(sweep: Path) -> dict[str, dict[str, Any]]:
+    """Summaries of the finished cells of a sweep by their overrides.
+
+    Raises
+    ------
+    DataError
+        If it has none.
+    """
+    from tcpsbed.errors import DataError
+    from tcpsbed.views.folder import cells_in, differing
+
+    cells = [(one.settings, one.part(*READ)) for one in cells_in(sweep)]
+    if not cells:
+        raise DataError("has no finished cell", file=sweep, allowed="a sweep with results; start it again")
+    names = differing([settings for settings, _ in cells])
+    return dict(zip(names, (summary for _, summary in cells), strict=True))
+
+
+def _document(checked: Checked) -> str:
     """The verdicts as JSON."""
-    rows = [asdict(one) | {"margin": one.margin, "passed": one.passed} for one in verdicts]
+    rows = [
+        asdict(one) | {"file": str(one.file), "margin": one.margin, "passed": one.passed}
+        for one in checked.verdicts
+    ]
     found = {
-        "profile": chosen.name,
-        "passed": all(verdict.passed for verdict in verdicts),
-        "errors": errors,
-        "disturbed": disturbed,
-        "left_out": absent,
+        "profile": checked.profile.name,
+        "passed": all(verdict.passed for verdict in checked.verdicts),
+        "errors": checked.errors,
+        "disturbed": checked.disturbed,
+        "left_out": checked.absent,
         "verdicts": [{key: _plain(value) for key, value in row.items()} for row in rows],
     }
     return json.dumps(found, indent=1)
 
 
-def _page(chosen: Profile, verdicts: list[Verdict], doubts: list[str], run: Path) -> str:
+def _page(chosen: Profile, verdicts: Sequence[Verdict], doubts: list[str], run: Path) -> str:
     """The verdicts as a page."""
     from tcpsbed.studio import freeze
     from tcpsbed.views import markup
@@ -144,7 +195,7 @@ def _plain(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _table(chosen: Profile, verdicts: list[Verdict]) -> str:
+def _table(chosen: Profile, verdicts: Sequence[Verdict]) -> str:
     from tcpsbed.views import text
 
     laid = _laid(verdicts)
@@ -152,7 +203,7 @@ def _table(chosen: Profile, verdicts: list[Verdict]) -> str:
     return f"{head}\n\n{text.table(laid.columns, laid.rows)}"
 
 
-def _laid(verdicts: list[Verdict]) -> Table:
+def _laid(verdicts: Sequence[Verdict]) -> Table:
     """A line for each limit."""
     from tcpsbed.views.markup import Column, words
     from tcpsbed.views.numbers import NONE

@@ -7,7 +7,7 @@ import sys
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Duration, File, Out, Quiet, Seed, Sets, overrides
+from tcpsbed.cli.options import Duration, File, Out, Quiet, Seed, Sets, Sinks, overrides
 from tcpsbed.cli.page import NoBrowser, Page, Port, operated
 from tcpsbed.clocks import REAL
 
@@ -35,6 +35,7 @@ def console(
     sets: Sets = None,
     seed: Seed = None,
     duration: Duration = None,
+    sinks: Sinks = None,
     no_browser: NoBrowser = False,
     quiet: Quiet = False,
 ) -> None:
@@ -46,7 +47,14 @@ def console(
 
     need("websockets.sync.server", "tcpsbed console", "console")
     asked = scenarios.load(file, overrides(sets, seed, duration))
-    page = Page(port, not no_browser, stays=sys.stdout.isatty(), label="console", operator=True)
+    page = Page(
+        port,
+        not no_browser,
+        stays=sys.stdout.isatty(),
+        label="console",
+        sinks=tuple(sinks or ()),
+        operator=True,
+    )
     with operated(page.label):
         perform(
             file,

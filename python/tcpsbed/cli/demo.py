@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Duration, Out
+from tcpsbed.cli.options import Duration, Out, Sinks
 from tcpsbed.cli.page import NoBrowser, Page, Port, operated
 from tcpsbed.clocks import REAL, VIRTUAL
 from tcpsbed.errors import ConfigError
@@ -44,6 +44,7 @@ def demo(
     out: Out = None,
     port: Port = 0,
     duration: Duration = None,
+    sinks: Sinks = None,
     no_browser: NoBrowser = False,
 ) -> None:
     """Runs and serves; see HELP."""
@@ -55,11 +56,17 @@ def demo(
     if what not in SCENARIOS:
         raise ConfigError(f'found "{what}"', key="demo", allowed=close_match(what, SCENARIOS))
     arm = what == "arm"
-    need("websockets.sync.server", "tcpsbed demo", "console" if arm else "studio")
+    need("websockets.sync.server", "tcpsbed demo", "robot,console" if arm else "studio")
     if arm:
         _need_to_draw()
     page = Page(
-        port, not no_browser, stays=sys.stdout.isatty(), label="demo", operator=arm, tour=SCENARIOS[what]
+        port,
+        not no_browser,
+        stays=sys.stdout.isatty(),
+        label="demo",
+        sinks=tuple(sinks or ()),
+        operator=arm,
+        tour=SCENARIOS[what],
     )
     with operated(page.label) if arm else nullcontext():
         perform(
@@ -81,5 +88,5 @@ def _need_to_draw() -> None:
     from tcpsbed.media.packages import need
     from tcpsbed.robots.scene import mujoco
 
-    need("simplejpeg", "tcpsbed demo", "console")
+    need("simplejpeg", "tcpsbed demo", "robot,console")
     mujoco()

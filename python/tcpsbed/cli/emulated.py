@@ -178,7 +178,7 @@ class Running(Protocol):
         """Puts another profile in the place of the present one."""
 
 
-def page_of(studio: bool, port: int, no_browser: bool) -> Page | None:
+def page_of(studio: bool, port: int, no_browser: bool, sinks: Sequence[str] | None) -> Page | None:
     """The page that is asked for.
 
     Raises
@@ -187,11 +187,11 @@ def page_of(studio: bool, port: int, no_browser: bool) -> Page | None:
         If there is none, but something is said of it.
     """
     if not studio:
-        for key, given in (("--port", port), ("--no-browser", no_browser)):
+        for key, given in (("--port", port), ("--no-browser", no_browser), ("--sink", sinks)):
             if given:
                 raise typer.BadParameter("found no page; allowed: with --studio", param_hint=key)
         return None
-    return Page(port=port, browser=not no_browser, stays=sys.stdout.isatty())
+    return Page(port=port, browser=not no_browser, stays=sys.stdout.isatty(), sinks=tuple(sinks or ()))
 
 
 class Record:

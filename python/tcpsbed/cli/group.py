@@ -16,7 +16,7 @@ from tcpsbed.errors import ConfigError, printable
 from tcpsbed.nearest import close_match, meant
 
 PANELS = {
-    "Run": "demo init check run studio latency sweep reproduce calibrate",
+    "Run": "demo init check run studio latency sweep reproduce archive rerun calibrate",
     "Analyse": "runs open show compare plot report export check-qos",
     "Control loops": "step map tune bilateral predict",
     "Emulate": "proxy netns",
@@ -26,6 +26,7 @@ PANELS = {
 }
 """Commands by the heading of the help that they stand below."""
 EXAMPLES = {
+    "archive": "runs/latest out.zip",
     "compare": "runs/a runs/b",
     "config from-xlsx": "my.xlsx",
     "config link-from-csv": "measured.csv",
@@ -33,6 +34,7 @@ EXAMPLES = {
     "netns": "--profile lte -- ping 10.77.0.2",
     "new": "hook my_hook",
     "plot": "runs/latest --out fig.pdf",
+    "rerun": "out.zip",
     "study": "study.toml",
     "sweep": "my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s'",
     "tune": "--rtt '20 ms'",

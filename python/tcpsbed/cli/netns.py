@@ -15,7 +15,7 @@ from tcpsbed import results
 from tcpsbed.cli import emulated
 from tcpsbed.cli.emulated import Delay, LateMs, Loss, Out, Pcapng, ProfileName, Rate, Screen, Session
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Force, Quiet, Sets
+from tcpsbed.cli.options import Force, Quiet, Sets, Sinks
 from tcpsbed.cli.page import NoBrowser, OnPage, Port
 from tcpsbed.clocks import NETNS
 from tcpsbed.errors import ConfigError
@@ -95,6 +95,7 @@ def netns(
     studio: OnPage = False,
     port: Port = 0,
     no_browser: NoBrowser = False,
+    sinks: Sinks = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -111,7 +112,7 @@ def netns(
     if not command[0]:
         raise ConfigError('found "", an empty command', key="COMMAND", allowed=COMMANDS)
     margin = emulated.margin_of(margin_ms)
-    page = emulated.page_of(studio, port, no_browser)
+    page = emulated.page_of(studio, port, no_browser, sinks)
     with emulated.kept(out, page, chosen, [("ip", "ip")], NETNS, aside=True) as record:
         with ExitStack() as stack:
             told = None if json is None else stack.enter_context(_written(json))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +22,8 @@ from tcpsbed.views.numbers import count, seconds
 
 if TYPE_CHECKING:
     from tcpsbed.views.compare import Compared
+    from tcpsbed.views.markup import Html
+    from tcpsbed.views.paired import Condition
 
 SHOW = """Print the tables of a run again.
 
@@ -34,9 +38,11 @@ COMPARE = """Put runs side by side, flow by flow.
 Examples:
   tcpsbed compare runs/udp runs/dpm
   tcpsbed compare runs/udp runs/dpm --page udp-dpm.html
+  tcpsbed compare runs/sweep-my-1a2b3c4d            combinations of a sweep
 
-Every metric of every flow that all of them have, with difference and ratio to the first run. Runs with --seeds say where
-a difference is within their intervals.
+Every metric of every flow that all of them have, with difference and ratio to the first run. Runs with --seeds, and the
+combinations of a sweep, are compared seed by seed, too: delay and loss less those of the first, with 95 % intervals,
+Hedges' g and p-values (these need scipy: pip install 'tcpsbed[stats]').
 """
 REPORT = """Write report.html of a run again; recover a run whose process was killed.
 
@@ -99,7 +105,7 @@ def compare(
         list[Path],
         typer.Argument(
             metavar="A B ...",
-            help="Folders of runs.",
+            help="Folders of runs, or one of a sweep.",
             show_default=False,
             autocompletion=complete.run_folders,
         ),
@@ -109,20 +115,41 @@ def compare(
 ) -> None:
     """Prints runs side by side."""
     from tcpsbed.views import compare as sides
+    from tcpsbed.views import paired
 
     if page is not None:
         results.may_write(page, force=force, reads=folders)
     with documents.trusted(" or ".join(map(str, folders))):
-        found = sides.compare(*folders)
-        told = str(found)
-        if page is not None:
-            results.write_whole(page, _beside(found))
+        if any((folder / "sweep.json").is_file() for folder in folders):
+            conditions, told = _combinations(folders), ""
+            drawn = None if page is None else _page_of(folders[0].name, conditions)
+        else:
+            found = sides.compare(*folders)
+            conditions, told = paired.of_runs(found.folders, sides.letters(found.folders)), str(found)
+            drawn = None if page is None else _beside(found, conditions)
+        told = "\n".join(filter(None, (told, paired.told(conditions))))
+    if page is not None and drawn is not None:
+        results.write_whole(page, drawn)
     print(tables(told), end="")
     if page is not None:
         print(f"page: {page}")
 
 
-def _beside(found: Compared) -> str:
+def _combinations(folders: Sequence[Path]) -> list[Condition]:
+    """Those of the sweep that is compared."""
+    from tcpsbed.views import paired
+
+    if len(folders) > 1:
+        found = f"found a sweep among {len(folders)} folders"
+        raise DataError(found, key="compare", allowed="one sweep, whose combinations are compared, or runs")
+    conditions = paired.of_sweep(folders[0])
+    if not paired.tables(conditions) and not any(one.unchanged for one in conditions):
+        found = "has no two seeds that combinations have in common"
+        raise DataError(found, file=folders[0], allowed="a sweep with --seeds 2 or more, such as --seeds 10")
+    return conditions
+
+
+def _beside(found: Compared, conditions: Sequence[Condition]) -> str:
     """A page of runs side by side."""
     from tcpsbed.studio import freeze
     from tcpsbed.views import compare, markup
@@ -131,8 +158,26 @@ def _beside(found: Compared) -> str:
     sheet = Sheet()
     drawn = markup.section("delays", "Delay", sheet.place(compare.delays(found)))
     tables = (freeze.table(one) for one in found.flows)
-    body = [freeze.table(found.runs), drawn, *tables, *map(markup.note, found.left_out)]
+    body = [freeze.table(found.runs), drawn, *tables, *map(markup.note, found.left_out), *_paired(conditions)]
     return freeze.page("Comparison", compare.sentence(found), [], body, sheet)
+
+
+def _page_of(name: str, conditions: Sequence[Condition]) -> str:
+    """A page of the combinations of a sweep."""
+    from tcpsbed.studio import freeze
+
+    count = f"{len(conditions)} combinations of values, compared with the first: {conditions[0].name}."
+    return freeze.page(f"{name} compared", [("", count)], [], _paired(conditions))
+
+
+def _paired(conditions: Sequence[Condition]) -> list[Html]:
+    """Comparisons seed by seed, where there are some."""
+    from tcpsbed.studio import freeze
+    from tcpsbed.views import markup, paired
+
+    found = [replace(one, title=f"{one.title}, {paired.TITLE}") for one in paired.tables(conditions)]
+    notes = [*([paired.NOTE] if found else []), *paired.remarks(conditions)]
+    return [*map(freeze.table, found), *map(markup.note, notes)]
 
 
 def report(folder: Folder, force: Force = False) -> None:

@@ -114,6 +114,8 @@ class Console:
         self.presence = Presence(self._changed, self._leave)
         self.told: Callable[[str], None] = lambda _: None
         """Hears when the operator goes away and comes back."""
+        self.showed: Callable[[float, bytes], None] = lambda t_s, jpeg: None
+        """Hears of each picture, and the run's time at which it is shown."""
         self.hand: tuple[float, ...] = (0.0,) * 5
         """The newest state of the hand."""
         self.stopped = threading.Event()
@@ -155,6 +157,9 @@ class Console:
                     if content[0] == NEAR and NEAR not in self.newest.content:
                         self.newest.put(FACT, {"k": "near"})
                     self.newest.put(content[0], content)
+                    if content[0] == PICTURE:
+                        *_, begun_ns = HEAD.unpack_from(content)
+                        self.showed((time.monotonic_ns() - begun_ns) / 1e9, content[HEAD.size :])
                 elif content[0] == HELD and len(content) == HEAD.size + PLACE.size:
                     held = PLACE.unpack_from(content, HEAD.size)
                     self.newest.put(HELD, {"k": "held", "p": [v if math.isfinite(v) else 0.0 for v in held]})

@@ -69,6 +69,14 @@ LAYOUT: dict[str, tuple[str, ...]] = {
     "map": ("scenario.toml", "map.json", "map.html"),
     "reproduction": ("index.html", "rows.json", "*.png"),
     "sweep": _SWEEP,
+    "rerun": (
+        "archive.json",
+        "ro-crate-metadata.json",
+        "README.md",
+        "rerun.json",
+        "scenario/**",
+        "results/**",
+    ),
     "study": ("study.json", "ratings.jsonl", "ratings.csv", "results.json", "subject-*/**"),
 }
 """Names that we give to the files of a result, by its kind."""

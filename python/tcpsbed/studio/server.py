@@ -85,6 +85,8 @@ class Studio(Live):
         self.zero_s = 0.0
         """When the run began, on the monotonic clock."""
         self.sinks = Sinks(sinks)
+        if console is not None:
+            console.showed = self.sinks.picture
 
     def serve(self) -> None:
         """Until standard input ends."""

@@ -95,7 +95,7 @@ class Compared(Frame):
                 row.ratio(i),
             )
             for row in self.rows
-            for i, letter in enumerate(_letters(self.folders))
+            for i, letter in enumerate(letters(self.folders))
         ]
         fields = [field(name, word if i < 4 else number) for i, name in enumerate(names)]
         return pyarrow.Table.from_pylist(
@@ -165,7 +165,7 @@ def sentence(found: Compared) -> Said:
         (abs(math.log(value / before)), flow.title, before, value, letter)
         for flow in found.flows
         if (before := late.number(first.summary["flows"][flow.title]) or 0.0) > 0
-        for run, letter in zip(others, _letters(found.folders)[1:], strict=True)
+        for run, letter in zip(others, letters(found.folders)[1:], strict=True)
         if (value := late.number(run.summary["flows"][flow.title]) or 0.0) > 0
     ]
     if not changes:
@@ -182,7 +182,7 @@ def delays(found: Compared) -> Iterator[Chart]:
     for flow in found.flows:
         cdf = {
             letter: (curve["delay_ms"], curve["p"])
-            for letter, run in zip(_letters(found.folders), found.folders, strict=True)
+            for letter, run in zip(letters(found.folders), found.folders, strict=True)
             if (curve := run.series.get("cdf", {}).get(flow.title))
         }
         yield from charts.distribution(f"Delay of {flow.title}", "delay (ms)", cdf)[:1]
@@ -199,13 +199,14 @@ def _check_versions(runs: Sequence[RunFolder]) -> None:
         )
 
 
-def _letters(runs: Sequence[RunFolder]) -> list[str]:
+def letters(runs: Sequence[RunFolder]) -> list[str]:
+    """Names of runs in the tables."""
     return [chr(ord("A") + i) if i < 26 else f"R{i + 1}" for i in range(len(runs))]
 
 
 def _legend(runs: Sequence[RunFolder]) -> Table:
     rows = []
-    for letter, run in zip(_letters(runs), runs, strict=True):
+    for letter, run in zip(letters(runs), runs, strict=True):
         summary = run.summary
         amiss = [
             word for word, key in (("errors", "errors"), ("disturbed", "disturbances")) if summary.get(key)
@@ -243,13 +244,13 @@ def _rows(name: str, runs: Sequence[RunFolder]) -> Iterator[Row]:
 
 def _table(name: str, found: Compared) -> Table:
     """The metrics of a flow, with differences and ratios."""
-    letters = _letters(found.folders)
-    columns = [words(name)] + [Column(letter) for letter in letters]
-    columns += [Column(f"{letter} − A") for letter in letters[1:]] + [
-        Column(f"{letter} / A") for letter in letters[1:]
+    named = letters(found.folders)
+    columns = [words(name)] + [Column(letter) for letter in named]
+    columns += [Column(f"{letter} − A") for letter in named[1:]] + [
+        Column(f"{letter} / A") for letter in named[1:]
     ]
     columns.append(words(""))
-    others = range(1, len(letters))
+    others = range(1, len(named))
     rows = [
         (
             f"{row.metric.title} ({row.metric.unit})" if row.metric.unit else row.metric.title,
@@ -271,13 +272,13 @@ def _doubt(flow: str, metric: str, runs: Sequence[RunFolder]) -> str:
         for run in runs
     ]
     means, halves = ([finite(one.get(key)) for one in spread] for key in ("mean", "ci95"))
-    letters = [
+    within = [
         letter
-        for letter, mean, half in zip(_letters(runs)[1:], means[1:], halves[1:], strict=True)
+        for letter, mean, half in zip(letters(runs)[1:], means[1:], halves[1:], strict=True)
         if None not in (mean, means[0], half, halves[0])
         and nothing(mean - means[0], math.hypot(half, halves[0]))  # type: ignore[operator,arg-type]
     ]
-    return f"{', '.join(letters)}: not different from 0" if letters else ""
+    return f"{', '.join(within)}: not different from 0" if within else ""
 
 
 def _difference(value: float | None, shown: Callable[[Any], str]) -> str:
@@ -289,6 +290,6 @@ def _ratio(value: float | None) -> str:
 
 
 def _left_out(runs: Sequence[RunFolder], names: Sequence[str]) -> Iterator[str]:
-    for letter, run in zip(_letters(runs), runs, strict=True):
+    for letter, run in zip(letters(runs), runs, strict=True):
         if extra := [name for name in run.summary["flows"] if name not in names]:
             yield f"only in some runs, left out: {letter}: {', '.join(extra)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -65,6 +66,46 @@ class RunFolder:
     def name(self) -> str:
         """Name of the scenario."""
         return str(self.summary.get("name", self.path.name))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A finished cell of a sweep.
+
+    Attributes
+    ----------
+    name : str
+        Of its file, without its ending.
+    settings : tuple of str
+        All overrides of the scenario.
+    summary : dict
+        As in `summary.json`.
+    """
+
+    name: str
+    settings: tuple[str, ...]
+    summary: dict[str, Any]
+
+    def part(self, *keys: str) -> dict[str, Any]:
+        """These keys of its summary, which is large where there are thousands of cells."""
+        return {key: self.summary[key] for key in keys if key in self.summary}
+
+
+def cells_in(sweep: Path) -> Iterator[Cell]:
+    """The finished cells in the folder of a sweep, in its order; none where there is no sweep."""
+    if not (sweep / "sweep.json").is_file():
+        return
+    keys = documents.read(sweep / "sweep.json", ("cells",))["cells"]
+    for key in keys:
+        if (file := sweep / "cells" / f"{key}.json").is_file():
+            kept = documents.read(file, ("settings", "summary"))
+            yield Cell(key, tuple(kept["settings"]), kept["summary"])
+
+
+def differing(settings: Sequence[Sequence[str]]) -> list[str]:
+    """Of each list of overrides those that not all have, as one text; of a single list all."""
+    common = set.intersection(*map(set, settings)) if len(settings) > 1 else set()
+    return [", ".join(one for one in some if one not in common) for some in settings]
 
 
 def open_folder(path: Path | str) -> RunFolder:

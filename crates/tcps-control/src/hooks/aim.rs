@@ -41,7 +41,7 @@ params! {
         touch_m: f64 = Number, "0.003", POSITIVE, "distance from the surface at which the tool counts as touching it, in m";
         turns: u32 = Count, "1", 0.0..=4_294_967_295.0, "number of turns";
         speed_m_s: f64 = Number, "0.04", POSITIVE, "speed along the circle, in m/s";
-        ahead_m: f64 = Number, "0.01", POSITIVE, "lead of the wanted point over the seen one from which it slows down, in m";
+        ahead_m: f64 = Number, "0.01", POSITIVE, "lead of the wanted point over the seen tool at which the point begins to slow down, in m";
         correct_hz: f64 = Number, "1.5", NOT_NEGATIVE, "rate at which a seen error is corrected, in 1/s";
         latency_ms: f64 = Number, "160", LATENCY_MS, "reaction time to a picture, in ms";
         drift_m: f64 = Number, "0.0015", NOT_NEGATIVE, "root mean square of the drift on each axis, in m";

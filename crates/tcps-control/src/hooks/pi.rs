@@ -22,7 +22,7 @@ params! {
         kp: f64 = Number, "0.2", NOT_NEGATIVE, "proportional gain";
         ki_per_ms: f64 = Number, "0.09090909090909091", NOT_NEGATIVE, "integral gain, per ms";
         most: f64 = Number, "10", POSITIVE, "bound of the integral";
-        reference: f64 = Number, "1", ANY, "setpoint of h";
+        reference: f64 = Number, "1", ANY, "setpoint of h, the quantity at the far side";
         value: usize = Count, "0", NOT_NEGATIVE, "which returned value is h";
     }
 }

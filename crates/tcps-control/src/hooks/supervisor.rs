@@ -46,7 +46,7 @@ params! {
         hold_ms: f64 = Number, "50", SOON_MS, "age beyond which commands are not followed, in ms";
         stop_ms: f64 = Number, "500", SOON_MS, "age beyond which the follower stops, in ms";
         horizon_ms: Option<f64> = Number, ABSENT, DAY_MS, "age of the received sample up to which a command predicted from it is followed, in ms; default `hold_ms`";
-        end_to_end_ms: f64 = Number, "1000", SOON_MS, "age since its origin at which a command is refused, in ms";
+        end_to_end_ms: f64 = Number, "1000", SOON_MS, "a command is refused if its age since its origin exceeds this less `clock_ms`, in ms";
         clock_ms: f64 = Number, "50", DAY_MS, "largest difference between the clocks of the command's origin and of this node, in ms";
         measured: Option<Vec<usize>> = List(&Count), ABSENT, NOT_NEGATIVE, "which returned values are the follower's position, one for each value of a command";
         start: Option<Vec<f64>> = List(&Number), ABSENT, ANY, "position of the follower at the start, if it is not measured; absent: 0";

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tcpsbed.analysis import metrics
@@ -32,6 +33,8 @@ class Verdict:
         Its limits.
     unit : str
         Of all three.
+    file, line
+        Where the limit is written, if it is.
     """
 
     flow: str
@@ -40,6 +43,8 @@ class Verdict:
     least: float
     most: float
     unit: str = ""
+    file: Path | None = None
+    line: int | None = None
 
     @property
     def margin(self) -> float:
@@ -51,16 +56,14 @@ class Verdict:
         """Whether the limits are kept."""
         return self.margin >= 0
 
+    @property
+    def limits(self) -> str:
+        """The limits as a phrase."""
+        both = (("at least", self.least), ("at most", self.most))
+        return " and ".join(f"{words} {value:g}" for words, value in both if math.isfinite(value))
+
     def __str__(self) -> str:
-        limits = " and ".join(
-            text
-            for text, value in (
-                (f"at least {self.least:g}", self.least),
-                (f"at most {self.most:g}", self.most),
-            )
-            if math.isfinite(value)
-        )
-        return f"{self.flow}: {self.metric} is {self.found:g}, allowed {limits}"
+        return f"{self.flow}: {self.metric} is {self.found:g}, allowed {self.limits}"
 
 
 # limits as pass or fail [Gokhale 2017] (ITU-R BT.1359; 3GPP TR 22.847)
@@ -120,12 +123,16 @@ def _verdicts(flows: Mapping[str, Any], rule: Rule) -> Iterator[Verdict]:
             continue
         value = _number(flow, rule)
         if rule.other is None:
-            yield Verdict(name, rule.metric, value, rule.least, rule.most, _unit(rule))
+            yield _judged(name, value, rule)
             continue
         other = f"{session}/{rule.other}" if session else rule.other
         if other in flows:
             early = _number(flows[other], rule)
-            yield Verdict(f"{name} - {other}", rule.metric, value - early, rule.least, rule.most, _unit(rule))
+            yield _judged(f"{name} - {other}", value - early, rule)
+
+
+def _judged(flow: str, value: float, rule: Rule) -> Verdict:
+    return Verdict(flow, rule.metric, value, rule.least, rule.most, _unit(rule), rule.file, rule.line)
 
 
 def _refuse_misspelt(rule: Rule) -> None:

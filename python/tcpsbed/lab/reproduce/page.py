@@ -92,7 +92,8 @@ def counted(verdicts: Iterable[str]) -> str:
 def text(study: Study) -> str:
     """The table for the terminal, and the count; first that the run was a short one, if it was."""
     counts = wrap(f"{study.work}: {counted(row.verdict for row in study.rows)}", WIDTH)
-    return figureless() + short(study) + table(study.rows) + "\n" + "\n".join(counts) + "\n"
+    meaning = "What a verdict means: tcpsbed docs reproduce\n"
+    return figureless() + short(study) + table(study.rows) + "\n" + "\n".join(counts) + "\n" + meaning
 
 
 def figureless() -> str:

@@ -10,9 +10,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from tcpsbed.analysis import stats
+from tcpsbed.analysis.stats import Test
 from tcpsbed.drawing import canvas, keyed, styled
 from tcpsbed.lab.study.ratings import GRADES, SCALES, Rating
-from tcpsbed.lab.study.statistics import Comparison, Mean, comparisons, means
+from tcpsbed.lab.study.statistics import Comparison, Mean, Overall, comparisons, means, overall
 from tcpsbed.results import files
 
 SCRIPTED = "The subjects were scripts: nothing here is about people."
@@ -24,14 +26,15 @@ MEASURED = ("glass_to_glass_ms", "disturbances", "away", "run")
 def told(ratings: Sequence[Rating], conditions: Sequence[str], *, scripted: bool) -> dict[str, Any]:
     """Everything as `results.json` has it."""
     return {
-        "version": 1,
+        "version": 2,
         "scripted": scripted,
         "subjects": len({rating.subject for rating in ratings}),
         "grades": {str(grade): text for grade, text in GRADES.items()},
         "means": [asdict(mean) for mean in means(ratings, conditions)],
         "tests": [asdict(pair) for pair in comparisons(ratings, conditions)],
-        "effect": "Cohen's d_z: mean of the differences over their standard deviation",
-        "correction": "Holm 1979, over all tests listed",
+        "overall": [asdict(one) for one in overall(ratings, conditions)],
+        "correction": "Holm 1979, over all tests of the same name",
+        "scipy": stats.available(),
     }
 
 
@@ -63,7 +66,9 @@ def table(ratings: Sequence[Rating], conditions: Sequence[str], *, scripted: boo
     lines += _means(ratings, conditions)
     pairs = comparisons(ratings, conditions)
     if pairs:
-        lines += ["", *_tests(pairs)]
+        lines += ["", *_tests(pairs), *_overall(overall(ratings, conditions))]
+        if not stats.available():
+            lines.append(stats.REMEDY)
     disturbed = sum(rating.disturbances > 0 or rating.away > 0 for rating in ratings)
     if disturbed:
         lines += [
@@ -95,20 +100,38 @@ def _cell(mean: Mean | None) -> str:
 
 def _tests(pairs: Sequence[Comparison]) -> list[str]:
     width = max(len(f"{pair.first} - {pair.second}") for pair in pairs)
-    head = f"{'difference of the means':>{width}}  {'':13}{'d':>7}{'95 %':>9}{'t(df)':>13}{'p':>10}{'p Holm':>10}{'d_z':>8}"
-    lines = ["paired t-tests, two-sided", head]
+    head = f"{'difference of the means':>{width}}  {'':13}{'n':>4}{'d':>7}{'95 %':>9}{'bootstrap':>16}"
+    head += f"{'t':>8}{'p':>9}{'p Holm':>9}{'g':>7}{'W':>8}{'p':>9}{'p Holm':>9}{'r':>7}"
+    lines = ["paired t-tests and Wilcoxon's signed ranks, two-sided", head]
     for pair in pairs:
-        t = "-" if pair.t is None else f"{pair.t:.2f}({pair.n - 1})"
         half = "-" if pair.half is None else f"±{pair.half:.2f}"
-        effect = "-" if pair.effect is None else f"{pair.effect:.2f}"
+        drawn = "-" if pair.bootstrap is None else "{:.2f} to {:.2f}".format(*pair.bootstrap)
         lines.append(
-            f"{pair.first + ' - ' + pair.second:>{width}}  {pair.scale:13}{pair.difference:7.2f}{half:>9}{t:>13}"
-            f"{_p(pair.p):>10}{_p(pair.p_holm):>10}{effect:>8}"
+            f"{pair.first + ' - ' + pair.second:>{width}}  {pair.scale:13}{pair.n:4d}{pair.difference:7.2f}{half:>9}"
+            f"{drawn:>16}{_test(pair.t, '.2f')}{_test(pair.wilcoxon, 'g')}"
         )
     return [
         *lines,
-        "p Holm: corrected for all tests of the table (Holm 1979); d_z: mean over deviation of the differences",
+        "95 %: Student's t; bootstrap: 95 %, BCa; p Holm: corrected for all tests of the column (Holm 1979)",
+        f"g: {stats.HEDGES_G} of the differences; W: the smaller sum of ranks; r: {stats.RANK_BISERIAL}",
     ]
+
+
+def _test(test: Test | None, form: str) -> str:
+    """Statistic, p, p of Holm and effect, in their columns."""
+    if test is None:
+        return f"{'-':>8}{'-':>9}{'-':>9}{'-':>7}"
+    shown = "-" if test.statistic is None else f"{test.statistic:{form}}"
+    return f"{shown:>8}{_p(test.p):>9}{_p(test.p_holm):>9}{test.effect:7.2f}"
+
+
+def _overall(found: Sequence[Overall]) -> list[str]:
+    """Friedman's test of each scale, where there is one."""
+    if not any(one.friedman for one in found):
+        return []
+    lines = ["", f"all conditions (Friedman){'':8}{'n':>4}{'chi²':>8}{'p':>9}{'p Holm':>9}{'W':>7}"]
+    lines += [f"{one.scale:33}{one.n:4d}{_test(one.friedman, '.2f')}" for one in found]
+    return [*lines, f"W: {stats.KENDALLS_W}, from 0 (subjects disagree) to 1 (all rank alike)"]
 
 
 def _p(value: float | None) -> str:

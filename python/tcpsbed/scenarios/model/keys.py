@@ -44,8 +44,8 @@ class EventKeys(TypedDict, total=False):
     jitter: Any
     """With `link`: the new extra delay per packet, of a built-in model."""
     queue: Any
-    """With `link`: the new limit of its queue. It acts when the next packet arrives: `fq-codel` then
-    drops what waits beyond it.
+    """With `link`: the new limit of its queue, from the next packet on: `fq-codel` then drops what is
+    beyond it.
     """
     up: bool | None
     """With `link`: `false` takes the link down, `true` brings it back."""

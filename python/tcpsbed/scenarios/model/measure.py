@@ -39,7 +39,7 @@ class Event(Table):
     jitter: AnyJitter | None = None
     """With `link`: the new extra delay per packet, of a built-in model."""
     queue: Limit | None = None
-    """With `link`: the new limit of its queue. It acts when the next packet arrives: `fq-codel` then drops what waits beyond it.
+    """With `link`: the new limit of its queue, from the next packet on: `fq-codel` then drops what is beyond it.
     """
     up: bool | None = None
     """With `link`: `false` takes the link down, `true` brings it back."""

@@ -31,10 +31,12 @@ const scales = () => ({ ...SCALES, queue: LIMITS[settings[here()?.at[0] ?? 0]?.l
 /** Extra delay of packets with this mean, as an event has it. @param {number} ms */
 const exponential = (ms) => ({ kind: "exponential", mean: `${ms} ms` });
 
+/** Where a scale begins: below lies 0, where it may be that. @param {any} scale */
+const first = (scale) => (scale.zero ? 1 : 0);
 /** @param {any} scale @param {number | null} value */
-const position = (scale, value) => (value === null ? 100 : value < scale.least ? 0 : Math.min(100 * (Math.log(value / scale.least) / Math.log(scale.most / scale.least)), 100));
+const position = (scale, value) => (value === null ? 100 : value < scale.least ? 0 : Math.min(first(scale) + ((100 - first(scale)) * Math.log(value / scale.least)) / Math.log(scale.most / scale.least), 100));
 /** @param {any} scale @param {number} at */
-const value_at = (scale, at) => (at <= 0 && scale.zero ? 0 : +(scale.least * (scale.most / scale.least) ** (at / 100)).toPrecision(at >= 100 ? 4 : 2));
+const value_at = (scale, at) => (at < first(scale) ? 0 : +(scale.least * (scale.most / scale.least) ** ((at - first(scale)) / (100 - first(scale)))).toPrecision(at >= 100 ? 4 : 2));
 
 export async function load() {
   try {

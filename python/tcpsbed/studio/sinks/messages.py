@@ -5,6 +5,7 @@
 /queues/LINK    packets, bytes, delay                        newest, 20 a second
 /values/POINT   values at a point of `measure.signals`       up to 100 a second
 /poses/POINT    PoseInFrame, /tf FrameTransform, /scene SceneUpdate with the force: where the values are a place
+/picture        CompressedImage: what the operator is shown  at most 10 a second
 /log            Log: events, stalls of nodes
 ```
 """
@@ -73,6 +74,10 @@ class Told(Sink):
         """Numbers of each flow."""
         self.messages.take(now)
 
+    def picture(self, t_s: float, jpeg: bytes) -> None:
+        """What the operator is shown."""
+        self.messages.picture(t_s, jpeg)
+
     def event(self, t_s: float, name: str) -> None:
         """A line of the log."""
         self.messages.event(t_s, name)
@@ -93,6 +98,7 @@ class Messages:
         from foxglove import Channel, channels, messages
 
         self.made = messages
+        self.context, self.pictures = context, None
         self.zero_ns: int | None = None
         """The machine's time at the run's beginning."""
         self.nodes = [node["name"] for node in plan["nodes"]]
@@ -143,6 +149,17 @@ class Messages:
                 key: value for key, value in flow.items() if value is not None and key not in ("name", "n")
             }
             self.flows[flow["name"]].log(json.dumps(told).encode(), log_time=at)
+
+    def picture(self, t_s: float, jpeg: bytes) -> None:
+        """What the operator is shown."""
+        t_ns = round(t_s * 1e9)
+        if self.pictures is None:
+            from foxglove.channels import CompressedImageChannel
+
+            self.pictures = CompressedImageChannel("/picture", context=self.context)
+        stamp = self._stamp(t_ns)
+        shown = self.made.CompressedImage(timestamp=stamp, frame_id="operator", data=jpeg, format="jpeg")
+        self.pictures.log(shown, log_time=self._at(t_ns))
 
     def event(self, t_s: float, name: str) -> None:
         """An event of the scenario, or a change by hand."""

@@ -83,6 +83,11 @@ class Rerun(Sink):
                 self.series[flow["name"]] = names
             self.recording.log([*path, "parts_ms"], self.rr.Scalars([part["ms"] for part in flow["parts"]]))
 
+    def picture(self, t_s: float, jpeg: bytes) -> None:
+        """What the operator is shown."""
+        self._at(t_s)
+        self.recording.log("picture", self.rr.EncodedImage(contents=jpeg, media_type="image/jpeg"))
+
     def event(self, t_s: float, name: str) -> None:
         """A line of the log."""
         self._say(t_s, name, "INFO")

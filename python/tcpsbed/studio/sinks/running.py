@@ -21,6 +21,8 @@ EVENT = 1 + KINDS.index("event")
 ROW = np.dtype(FIELDS)
 MOST_WAITING = 40
 """Calls that wait for a sink: those of about 2 s."""
+PICTURES_S = 0.1
+"""Time between two pictures, at least."""
 LAST_S = 1.0
 """Time that the sinks have for what waits at the end."""
 
@@ -43,6 +45,7 @@ class Sinks:
         self.events: list[str] = []
         """Names of the scenario's events, then of changes by hand, in the order of their numbers."""
         self.begun = self.ended = False
+        self.next_picture_s = 0.0
         self.running = [Running(text.partition("=")[0], opened(text), self._named) for text in texts]
 
     @property
@@ -69,6 +72,12 @@ class Sinks:
     def take(self, now: dict[str, Any]) -> None:
         """The numbers of the last seconds."""
         self._put("take", now)
+
+    def picture(self, t_s: float, jpeg: bytes) -> None:
+        """What the operator is shown."""
+        if self.running and self.begun and t_s >= self.next_picture_s:
+            self.next_picture_s = t_s + PICTURES_S
+            self._put("picture", t_s, jpeg)
 
     def text(self, message: dict[str, Any]) -> None:
         """A message of the run for pages: changes by hand, and that the run is over."""

@@ -1,0 +1,153 @@
+"""Comparisons seed by seed: of runs with further seeds, and of the combinations of a sweep."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats as theirs
+from typer.testing import CliRunner
+
+from tcpsbed.cli.app import app
+from tcpsbed.views import paired
+from tcpsbed.views.paired import Condition
+
+DELAYS = {"udp": (10.0, 12.0, 9.0, 14.0, 11.0, 13.0), "dpm": (11.5, 13.0, 10.25, 15.5, 12.0, 14.75)}
+
+
+def summary(seed: int, delay: float, sha256: str = "") -> dict[str, Any]:
+    flow = {"delay_ms": {"mean": delay, "p99": 2 * delay}, "loss": 0.0, "judged": 100}
+    return {"seed": seed, "records_sha256": sha256 or f"{seed}{delay}", "flows": {"haptic": flow}}
+
+
+def conditions(**more: tuple[float, ...]) -> list[Condition]:
+    return [
+        Condition(name, {seed: summary(seed, delay) for seed, delay in enumerate(delays, 1)})
+        for name, delays in (DELAYS | more).items()
+    ]
+
+
+def sweep(folder: Path, delays: dict[str, tuple[float, ...]]) -> Path:
+    """The files of a sweep that are compared."""
+    (folder / "cells").mkdir(parents=True)
+    names = []
+    for value, found in delays.items():
+        for seed, delay in enumerate(found, 1):
+            names.append(f"{value}{seed}")
+            settings = ['duration="3 s"', f"channels.all.transport={value}", f"seed={seed}"]
+            cell = {"values": [value], "seed": seed, "settings": settings, "summary": summary(seed, delay)}
+            (folder / "cells" / f"{names[-1]}.json").write_text(json.dumps(cell))
+    (folder / "sweep.json").write_text(json.dumps({"cells": [*names, "unfinished"]}))
+    return folder
+
+
+def test_pairs_are_seeds_and_all_tests_are_corrected_together() -> None:
+    found = paired.differences(conditions())
+    mean, late, loss = found
+    apart = [b - a for a, b in zip(*DELAYS.values(), strict=True)]
+    test = theirs.ttest_rel(DELAYS["dpm"], DELAYS["udp"])
+    low, high = test.confidence_interval()
+    difference = mean.found.difference
+    assert (difference.mean - difference.half, difference.mean + difference.half) == pytest.approx(
+        (low, high)
+    )
+    assert difference.mean == pytest.approx(sum(apart) / 6) and mean.before == pytest.approx(11.5)
+    assert mean.t.p == pytest.approx(test.pvalue) and mean.t.p_holm == pytest.approx(2 * test.pvalue)
+    assert late.t.p == pytest.approx(test.pvalue) and late.t.effect == pytest.approx(mean.t.effect)
+    assert loss.t is None, "no loss differs"
+    assert mean.found.bootstrap[0] < difference.mean < mean.found.bootstrap[1]
+
+
+def test_only_common_seeds_are_paired() -> None:
+    first, second = conditions()
+    short = Condition(
+        "short", {seed: one for seed, one in second.by_seed.items() if seed < 4} | {99: summary(99, 1.0)}
+    )
+    assert {one.found.difference.n for one in paired.differences([first, short])} == {3}
+    alone = Condition("alone", {7: summary(7, 1.0)})
+    assert paired.differences([first, alone]) == [] and paired.told([alone, alone]) == ""
+
+
+def test_seeds_that_change_nothing_are_one_value() -> None:
+    """Not six equal pairs, whose interval would be of width 0."""
+    still = [
+        Condition(name, {seed: summary(seed, delay, f"same{delay}") for seed in range(1, 7)})
+        for name, delay in (("a", 1.0), ("b", 2.0))
+    ]
+    assert paired.differences(still) == []
+    assert (
+        paired.told(still) == "seeds change nothing: nothing here is random, and there is no interval: a, b\n"
+    )
+    assert paired.differences([still[0], conditions()[0]]), "one side is random"
+
+
+def test_combinations_of_a_sweep_are_compared_with_the_first(tmp_path: Path) -> None:
+    folder = sweep(tmp_path / "out", DELAYS | {"tcp": (30.0, 31.0, 32.5, 33.0, 30.0, 35.0)})
+    done = CliRunner().invoke(app, ["compare", str(folder), "--page", str(tmp_path / "page.html")])
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    (dpm,) = [line for line in lines if line.startswith("delay mean") and "transport=dpm" in line]
+    assert "channels.all.transport=dpm      6  11.500      +1.333" in dpm, dpm
+    assert sum("transport=tcp" in line for line in lines) == 3 and "duration" not in done.output
+    assert "Holm 1979" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("delays", "said"),
+    [
+        ({"udp": (1.0, 2.0)}, "has nothing to compare; allowed: a sweep of two combinations or more"),
+        (
+            {"udp": (1.0,), "dpm": (2.0,)},
+            "has no two seeds that combinations have in common; allowed: a sweep with --seeds 2",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_one_message(
+    tmp_path: Path, delays: dict[str, tuple[float, ...]], said: str
+) -> None:
+    folder = sweep(tmp_path / "out", delays)
+    done = CliRunner().invoke(app, ["compare", str(folder)])
+    assert done.exit_code == 2 and said in done.stderr and len(done.stderr.splitlines()) == 1
+    both = CliRunner().invoke(app, ["compare", str(folder), str(tmp_path)])
+    assert both.exit_code == 2 and "found a sweep among 2 folders" in both.stderr
+
+
+def test_a_broken_cell_is_named(tmp_path: Path) -> None:
+    folder = sweep(tmp_path / "out", DELAYS)
+    (folder / "cells" / "udp1.json").write_text("{")
+    done = CliRunner().invoke(app, ["compare", str(folder)])
+    assert done.exit_code == 2 and "udp1.json" in done.stderr
+    shutil.rmtree(folder / "cells")
+    done = CliRunner().invoke(app, ["compare", str(folder)])
+    assert done.exit_code == 2 and "nothing to compare" in done.stderr
+
+
+def test_without_scipy_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    told = paired.told(conditions())
+    assert "pip install 'tcpsbed[stats]'" in told and "p Holm  " not in told.splitlines()[1]
+
+
+def test_runs_with_seeds_are_paired_too(tmp_path: Path, shipped_scenarios: Path) -> None:
+    words = [
+        str(shipped_scenarios / "quickstart.toml"),
+        "--duration",
+        "1 s",
+        "--no-report",
+        "--no-samples",
+        "-q",
+    ]
+    for name, delay in (("a", "5 ms"), ("b", "8 ms")):
+        more = ["--set", f"links.l1.delay={delay}", "--seeds", "3", "--out", str(tmp_path / name)]
+        done = CliRunner().invoke(app, ["run", *words, *more])
+        assert done.exit_code == 0, done.output
+    done = CliRunner().invoke(app, ["compare", str(tmp_path / "a"), str(tmp_path / "b")])
+    assert done.exit_code == 0 and "kinematic, paired by seed" in done.output
+    (line,) = [
+        one for one in done.output.split("kinematic, paired by seed")[1].splitlines() if "delay mean" in one
+    ][:1]
+    assert " B " in line and " 3 " in line and "+" in line

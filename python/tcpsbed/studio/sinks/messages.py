@@ -98,7 +98,8 @@ class Messages:
         from foxglove import Channel, channels, messages
 
         self.made = messages
-        self.context, self.pictures = context, None
+        self.context = context
+        self.pictures: Any = None
         self.zero_ns: int | None = None
         """The machine's time at the run's beginning."""
         self.nodes = [node["name"] for node in plan["nodes"]]

@@ -1,7 +1,8 @@
 """The command `tcpsbed`, also `python -m tcpsbed`.
 
 A node process, the agent on another computer and the first process in namespaces of its own take ways of their own,
-without the command line: they must be small, and the last may have one thread only.
+without the command line: they must be small, and the last may have one thread only. The warm process of a campaign forks
+for each command that it is asked for.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Runs a node (`node`), a host's part of a run (`agent`), commands in namespaces (`inside`), or the command line."""
+    """Runs a node (`node`), a host's part of a run (`agent`), commands in namespaces (`inside`), commands of a campaign
+    (`warm`), or the command line.
+    """
     heirs_end()
     if sys.argv[1:2] == ["node"]:
         from tcpsbed import _tcps
@@ -39,6 +42,10 @@ def main() -> None:
         from tcpsbed import _tcps
 
         sys.exit(_tcps.run_isolated(sys.argv[2], sys.argv[3]))
+    if sys.argv[1:2] == ["warm"]:
+        from tcpsbed.campaign import warm
+
+        warm.serve()  # returns in a fork, with the words of a command
     gc.set_threshold(
         100_000, 50, 100
     )  # a scenario of thousands of operators is millions of objects that stay

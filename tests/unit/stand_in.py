@@ -146,6 +146,14 @@ def writer(kind: str) -> Any:
     return write
 
 
+class Stub(ModuleType):
+    """A module whose names stay as they are when modules below it are imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in vars(self):
+            super().__setattr__(name, value)
+
+
 def install() -> None:
     """Puts the stand-ins in the place of the real modules."""
     exporting = ModuleType("tcpsbed.analysis.export")
@@ -167,7 +175,7 @@ def install() -> None:
     }
     worlds = {"record": record, "check": lambda world: None, "require": lambda world: None}
     for name, content in {"scenarios": described, "worlds": worlds}.items():
-        module = ModuleType(f"tcpsbed.{name}")
+        module = Stub(f"tcpsbed.{name}")
         vars(module).update(content)
         module.__path__ = [str(Path(tcpsbed.__file__).parent / name)]  # units are the real ones
         sys.modules[module.__name__] = module

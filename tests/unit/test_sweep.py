@@ -142,8 +142,8 @@ def test_all_that_runs_a_cell_makes_other_cells(
     monkeypatch.setenv("TCPSBED_NS3", str(tmp_path / "ns3"))
 
     def builds() -> list[str]:
-        survey._build.cache_clear()
-        return [survey._build(ns3) for ns3 in (False, True)]
+        survey.build.cache_clear()
+        return [survey.build(ns3) for ns3 in (False, True)]
 
     first = builds()
     (tmp_path / "package/__pycache__").mkdir()
@@ -155,7 +155,7 @@ def test_all_that_runs_a_cell_makes_other_cells(
         of = machine._version
         monkeypatch.setattr(machine, "_version", lambda part: "9" if part == changed else of(part))
     same = [a == b for a, b in zip(builds(), first, strict=True)]
-    survey._build.cache_clear()
+    survey.build.cache_clear()
     assert same == [changed.startswith("ns3"), False]
 
 

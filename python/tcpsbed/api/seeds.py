@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from tcpsbed.campaign import seeds
 from tcpsbed.campaign.survey import Survey
-from tcpsbed.clocks import SIMULATED
-from tcpsbed.processes import cores
+from tcpsbed.campaign.worker import width_of
 
 if TYPE_CHECKING:
     from tcpsbed.campaign.worker import Job
@@ -56,7 +55,7 @@ def spread(
 
     if not survey.seeds:
         return {}
-    width = jobs or (cores() if survey.world in SIMULATED else 1)
+    width = jobs or width_of(survey.world)
     try:
         across, failures = seeds.spread(survey, summary_of(place.path), width, told)
     except KeyboardInterrupt:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import documents
-from tcpsbed.campaign import grid, results
+from tcpsbed.campaign import results
+from tcpsbed.campaign.design import designed
 from tcpsbed.campaign.grid import Axis, Cell
-from tcpsbed.campaign.results import COLUMNS, Group
+from tcpsbed.campaign.results import Group, Shown
 from tcpsbed.campaign.survey import Survey, summary_in
 from tcpsbed.errors import DataError
 from tcpsbed.results.folder import lock_of
@@ -47,7 +48,7 @@ class Filling:
             `axes`, `seeds`; runs that are `done`, `failed`, `running`, of `all`; `combinations` with the same counts; by
             flow `lines` and `means`; `failures`; whether the sweep's process is `alive`, and whether it left a `page`.
         """
-        out = self.survey.out
+        out, shown = self.survey.out, self.survey.shown
         done = _stems(out / "cells", ".json")
         for key in self.keys:
             if key in done and key not in self.rows:
@@ -72,9 +73,9 @@ class Filling:
                 {"values": values} | {name: len(keys & mine) for name, keys in states.items()}
                 for values, mine in self._combinations().items()
             ],
-            "metrics": [{"title": one.title, "unit": one.unit} for one in COLUMNS],
-            "head": [{"title": one.title, "unit": one.unit} for one in results.headings(self.survey.axes)],
-            "flows": {flow: _table(found) for flow, found in results.groups(rows, self.survey.axes).items()},
+            "metrics": [{"title": one.title, "unit": one.unit} for one in shown.columns],
+            "head": [{"title": one.title, "unit": one.unit} for one in shown.headings()],
+            "flows": {flow: _table(found, shown) for flow, found in shown.groups(rows).items()},
             "remark": results.remark(rows, self.survey.axes),
             "failures": [_message(out / "failed" / f"{key}.txt") for key in sorted(states["failed"])][
                 :MOST_FAILURES
@@ -108,16 +109,24 @@ def filling(folder: Path) -> Filling:
     with documents.trusted(folder):
         axes = tuple(Axis(axis["key"], tuple(axis["values"])) for axis in told["axes"])
         seeds = tuple(told["seeds"])
-        survey = Survey(Path(told["scenario"]), axes, seeds, tuple(told["settings"]), told["world"], folder)
-        return Filling(survey, dict(zip(told["cells"], grid.cells(axes, seeds), strict=True)))
+        survey = Survey(
+            Path(told["scenario"]),
+            axes,
+            seeds,
+            tuple(told["settings"]),
+            told["world"],
+            folder,
+            designed(told),
+        )
+        return Filling(survey, dict(zip(told["cells"], survey.cells(), strict=True)))
 
 
-def _table(found: Sequence[Group]) -> dict[str, Any]:
+def _table(found: Sequence[Group], shown: Shown) -> dict[str, Any]:
     """Lines as in the sweep's table, without the values; and the means as numbers, for colours."""
-    means = [[group.mean(column.name) for column in COLUMNS] for group in found]
+    means = [[group.mean(column.name) for column in shown.columns] for group in found]
     return {
         "values": [group.values for group in found],
-        "lines": [results.cells_of(group, found[0]) for group in found],
+        "lines": shown.lines(found),
         "means": [[None if mean is None else mean.mean for mean in line] for line in means],
     }
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from tcpsbed.errors import ConfigError
 
+WORLD = "world"
+"""The axis of worlds, which is no key of a scenario."""
 _NUMBER = re.compile(r"([-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)\s*(.*)")
 _OPENING = {"[": "]", "{": "}", "(": ")"}
 
@@ -80,16 +82,17 @@ def _split(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def cells(axes: Sequence[Axis], seeds: Sequence[int]) -> list[Cell]:
-    """Every combination of values with every seed: the same seeds everywhere, so that differences between
-    combinations share their random numbers.
+def cells(axes: Sequence[Axis], seeds: Sequence[int], points: Sequence[tuple[str, ...]] = ()) -> list[Cell]:
+    """Every combination of values, or these points, with every seed: the same seeds everywhere, so that differences
+    between combinations share their random numbers.
     """
-    return [Cell(values, seed) for values in itertools.product(*(a.values for a in axes)) for seed in seeds]
+    combinations = points or itertools.product(*(a.values for a in axes))
+    return [Cell(values, seed) for values in combinations for seed in seeds]
 
 
 def overrides(axes: Sequence[Axis], cell: Cell) -> list[str]:
     """The cell's overrides, seed last."""
-    pairs = [f"{a.key}={value}" for a, value in zip(axes, cell.values, strict=True)]
+    pairs = [f"{a.key}={value}" for a, value in zip(axes, cell.values, strict=True) if a.key != WORLD]
     return [*pairs, f"seed={cell.seed}"]
 
 

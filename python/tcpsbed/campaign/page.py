@@ -8,7 +8,7 @@ from pathlib import Path
 from tcpsbed import results
 from tcpsbed.analysis import metrics
 from tcpsbed.campaign.grid import Axis
-from tcpsbed.campaign.results import COLUMNS, Group, Row, cells_of, groups, headings, remark
+from tcpsbed.campaign.results import COLUMNS, Group, Row, Shown, remark
 from tcpsbed.campaign.survey import Survey
 from tcpsbed.errors import counted
 from tcpsbed.studio import freeze
@@ -19,6 +19,8 @@ from tcpsbed.views.media import VARIANT
 from tcpsbed.views.sentence import Said
 from tcpsbed.views.tables import Field
 
+MOST_NAMED = 40
+"""Values of a factor that are listed."""
 QUALITY = ("psnr_db", "ssim")
 """Metrics of pictures that are drawn over the bit rate."""
 
@@ -34,8 +36,9 @@ def render(survey: Survey, rows: Sequence[Row], failures: int) -> str:
     """The page as text."""
     from tcpsbed import __version__
 
-    sheet, found = Sheet(), groups(rows, survey.axes)
-    shown = [_flow(flow, of, survey.axes, sheet) for flow, of in found.items()]
+    sheet, shown = Sheet(), survey.shown
+    found = shown.groups(rows)
+    drawn = [_flow(flow, of, shown, sheet) for flow, of in found.items()]
     keys = ("seed", *(axis.key for axis in survey.axes))
     disturbed = len({tuple(row[key] for key in keys) for row in rows if row["disturbed"]})
     same = remark(rows, survey.axes)
@@ -48,7 +51,7 @@ def render(survey: Survey, rows: Sequence[Row], failures: int) -> str:
             f"{count}: {survey.seeds[0]} to {survey.seeds[-1]}" if count > 1 else str(survey.seeds[0]),
         ),
         ("tcpsbed", __version__),
-        *((axis.key, ", ".join(axis.values)) for axis in survey.axes),
+        *((axis.key, ", ".join(axis.values[:MOST_NAMED])) for axis in survey.axes),
         ("set everywhere", ", ".join(survey.settings)),
     ]
     above = [
@@ -68,7 +71,7 @@ def render(survey: Survey, rows: Sequence[Row], failures: int) -> str:
         ),
     ]
     return freeze.page(
-        f"{survey.file.stem} sweep", _sentence(found, survey.axes), facts, [*above, *shown], sheet
+        f"{survey.file.stem} {survey.kind}", _sentence(found, survey.axes), facts, [*above, *drawn], sheet
     )
 
 
@@ -97,13 +100,14 @@ def _sentence(found: Mapping[str, Sequence[Group]], axes: Sequence[Axis]) -> Sai
     ]
 
 
-def _flow(flow: str, found: Sequence[Group], axes: Sequence[Axis], sheet: Sheet) -> Html:
-    drawn = [_figure(found, axes, column) for column in COLUMNS] + _quality(found)
+def _flow(flow: str, found: Sequence[Group], shown: Shown, sheet: Sheet) -> Html:
+    drawn = [_figure(found, shown, column) for column in shown.columns] + _quality(found)
     figures = Html(
         sheet.place(drawn)
         + (markup.note(f"{VARIANT}.") if any(c.title.startswith("SSIM") for c in drawn) else "")
     )
-    table = markup.table(headings(axes), [[*group.values, *cells_of(group, found[0])] for group in found])
+    lines = [[*shown.named(g), *line] for g, line in zip(found, shown.lines(found), strict=True)]
+    table = markup.table(shown.headings(), lines)
     return markup.section(f"flow-{flow}", flow, figures, markup.block(table))
 
 
@@ -125,8 +129,8 @@ def _quality(found: Sequence[Group]) -> list[Chart]:
     return charts_
 
 
-def _figure(found: Sequence[Group], axes: Sequence[Axis], column: Field) -> Chart:
-    first, others = axes[0], axes[1:]
+def _figure(found: Sequence[Group], told: Shown, column: Field) -> Chart:
+    first, others = told.axes[0], told.axes[1:]
     title = column.title[:1].upper() + column.title[1:]
     label, factor = (f"{title} (%)", 100.0) if column.metric.unit == "share" else (column.metric.axis, 1.0)
     along = first.numbers()
@@ -136,16 +140,17 @@ def _figure(found: Sequence[Group], axes: Sequence[Axis], column: Field) -> Char
     for name in dict.fromkeys(group.values[1:] for group in found):
         by_x = {group.values[0]: group.mean(column.name) for group in found if group.values[1:] == name}
         means = [by_x.get(value) for value in order]
-        shown = ", ".join(f"{axis.key} = {value}" for axis, value in zip(others, name, strict=True)) or title
+        pairs = [(told.called(a.key), told.called(value)) for a, value in zip(others, name, strict=True)]
+        shown = ", ".join(f"{key} = {value}" for key, value in pairs) or title
         lines[shown] = [None if mean is None else mean.mean * factor for mean in means]
         whiskers.append([None if mean is None or mean.half is None else mean.half * factor for mean in means])
     unit = f" ({along[1]})" if along and along[1] else ""
     return Chart(
         title,
         [x[value] for value in order],
-        f"{first.key}{unit}",
+        f"{told.called(first.key)}{unit}",
         label,
         lines,
         whiskers=whiskers,
-        categories=() if along else tuple(order),
+        categories=() if along else tuple(map(told.called, order)),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any
 
 from tcpsbed.analysis import metrics
@@ -13,7 +14,7 @@ from tcpsbed.views import text
 from tcpsbed.views.markup import Column, words
 from tcpsbed.views.numbers import NONE
 from tcpsbed.views.spread import REMEDY, UNCHANGED
-from tcpsbed.views.tables import field
+from tcpsbed.views.tables import Field, field
 
 Row = Mapping[str, Any]
 
@@ -72,30 +73,90 @@ def groups(rows: Sequence[Row], axes: Sequence[Axis]) -> dict[str, list[Group]]:
 COLUMNS = tuple(
     field(metrics.section("flows").parts, name) for name in ("delay_ms.mean", "delay_ms.p99", "loss")
 )
-"""Numbers of tables and figures."""
+"""Numbers of tables and figures, where no metrics are chosen."""
 
 
-def cells_of(group: Group, first: Group) -> list[str]:
-    """A group's line of a table: seeds, how many of them were disturbed, means with intervals, paired difference."""
-    shown = ["1" if group.unchanged else str(len(group.by_seed)), str(group.disturbed or NONE)]
-    for column in COLUMNS:
-        shown += _pair(group.mean(column.name), column.shown)
-    late = COLUMNS[1]
-    return shown + (
-        _pair(group.against(first, late.name), late.shown) if group is not first else [NONE, NONE]
-    )
+@dataclass(frozen=True)
+class Shown:
+    """What tables and figures show of a campaign.
+
+    Attributes
+    ----------
+    axes
+        Keys and their values.
+    columns, compared
+        Metrics; and those whose difference to the baseline is shown.
+    flows
+        Flows that are shown; empty: all.
+    baseline
+        Values that everything is compared with, by key; empty: the first combination.
+    labels
+        What values and keys are called, by themselves.
+    """
+
+    axes: tuple[Axis, ...]
+    columns: tuple[Field, ...] = COLUMNS
+    compared: tuple[Field, ...] = COLUMNS[1:2]
+    flows: tuple[str, ...] = ()
+    baseline: Mapping[str, str] = dataclass_field(default_factory=dict)
+    labels: Mapping[str, str] = dataclass_field(default_factory=dict)
+
+    def groups(self, rows: Sequence[Row]) -> dict[str, list[Group]]:
+        """The groups of the flows that are shown."""
+        found = groups(rows, self.axes)
+        return {flow: of for flow, of in found.items() if not self.flows or flow in self.flows}
+
+    def called(self, text: str) -> str:
+        """A value or a key as people read it."""
+        return self.labels.get(text, self.labels.get(text.strip("\"'"), text))
+
+    def base(self, found: Sequence[Group], group: Group) -> Group | None:
+        """What a group is compared with, among those of its flow; `None` for the baseline itself."""
+        base: Group | None = found[0]
+        if self.baseline:
+            pairs = zip(self.axes, group.values, strict=True)
+            wanted = tuple(self.baseline.get(axis.key, value) for axis, value in pairs)
+            base = next((one for one in found if one.values == wanted), None)
+        return None if base is group else base
+
+    def lines(self, found: Sequence[Group]) -> list[list[str]]:
+        """Lines of a flow's table without the values: seeds, disturbed ones, means with intervals, paired differences."""
+        return [self._line(group, self.base(found, group)) for group in found]
+
+    def named(self, group: Group) -> list[str]:
+        """The values of a line."""
+        return [self.called(value) for value in group.values]
+
+    def _line(self, group: Group, base: Group | None) -> list[str]:
+        shown = ["1" if group.unchanged else str(len(group.by_seed)), str(group.disturbed or NONE)]
+        for column in self.columns:
+            shown += _pair(group.mean(column.name), column.shown)
+        for column in self.compared:
+            shown += [NONE, NONE] if base is None else _pair(group.against(base, column.name), column.shown)
+        return shown
+
+    def headings(self) -> list[Column]:
+        """Columns of a table: one for each axis, then those of `lines`."""
+        columns = [words(self.called(a.key)) for a in self.axes] + [Column("seeds"), Column("disturbed")]
+        for column in self.columns:
+            columns += [Column(column.title, column.unit), Column("±", column.unit)]
+        against = "baseline" if self.baseline else "first"
+        for column in self.compared:
+            title = "p99" if self.compared == COLUMNS[1:2] else column.title
+            columns += [Column(f"{title} against {against}", column.unit), Column("±", column.unit)]
+        return columns
+
+    def tables(self, rows: Sequence[Row]) -> str:
+        """A plain table a flow for the terminal."""
+        parts = []
+        for flow, found in self.groups(rows).items():
+            lines = [[*self.named(g), *line] for g, line in zip(found, self.lines(found), strict=True)]
+            parts.append(f"{flow}\n" + text.table(self.headings(), lines))
+        return "\n".join(parts)
 
 
 def _pair(found: Interval | None, shown: Callable[[Any], str]) -> list[str]:
     return [NONE, NONE] if found is None else [shown(found.mean), shown(found.half)]
-
-
-def headings(axes: Sequence[Axis]) -> list[Column]:
-    """Columns that fit `cells_of`, after one for each axis."""
-    columns = [words(a.key) for a in axes] + [Column("seeds"), Column("disturbed")]
-    for column in COLUMNS:
-        columns += [Column(column.title, column.unit), Column("±", column.unit)]
-    return [*columns, Column("p99 against first", "ms"), Column("±", "ms")]
 
 
 def remark(rows: Sequence[Row], axes: Sequence[Axis]) -> str:
@@ -109,9 +170,5 @@ def remark(rows: Sequence[Row], axes: Sequence[Axis]) -> str:
 
 
 def tables(rows: Sequence[Row], axes: Sequence[Axis]) -> str:
-    """A plain table a flow for the terminal."""
-    parts = []
-    for flow, found in groups(rows, axes).items():
-        lines = [[*group.values, *cells_of(group, found[0])] for group in found]
-        parts.append(f"{flow}\n" + text.table(headings(axes), lines))
-    return "\n".join(parts)
+    """A plain table a flow for the terminal, of a sweep."""
+    return Shown(tuple(axes)).tables(rows)

@@ -1,10 +1,12 @@
-"""One sweep from axes to results: its cells, which of them are done, and their results."""
+"""One campaign from axes to results: its cells, which of them are done, and their results."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
+import random
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,40 +18,46 @@ from typing import Any
 
 from tcpsbed import results
 from tcpsbed.analysis import metrics
+from tcpsbed.analysis.stats import interval
 from tcpsbed.beside import imported
 from tcpsbed.campaign import grid
+from tcpsbed.campaign.design import QUALITY, Design
 from tcpsbed.campaign.grid import Axis, Cell
-from tcpsbed.campaign.results import unchanged
-from tcpsbed.campaign.worker import Crew, Job
+from tcpsbed.campaign.results import Shown, unchanged
+from tcpsbed.campaign.worker import Crew, Here, Job, Place, width_of
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError, TcpsbedError
-from tcpsbed.views.numbers import finite, statistic
+from tcpsbed.views.numbers import statistic
 from tcpsbed.views.tables import field, fields
 
 SELDOM = re.compile(r"\b(loss(_good|_bad)?|duplicate|corrupt|block_error)\b")
 """Keys of what may strike so seldom that two runs without it are no proof that the next will be."""
-QUALITY = ("coded_bps", "psnr_db", "ssim")
-"""What is kept of pictures and sound, beside their age."""
+Told = Callable[[int, int, Job, str | None], None]
+"""Hears of (done, all, job, failure) as cells end."""
+DESIGN = Design()
+"""That of a sweep: the whole grid."""
 
 
 @dataclass(frozen=True)
 class Survey:
-    """A sweep: scenario, axes, seeds, world, folder.
+    """A campaign: scenario, axes, seeds, world, folder, and its design. A sweep is one with a grid and nothing else.
 
     Parameters
     ----------
     file : Path
         The scenario.
     axes : sequence of Axis
-        Keys and their values; the first is the x axis of the figure.
+        Keys and their values; the first is the x axis of the figure. One with the key `world` says where cells run.
     seeds : sequence of int
-        The same for every combination of values (common random numbers).
+        The same for every combination of values (common random numbers); with `design.until` the most.
     settings : sequence of str
         Overrides of every cell.
     world : str
-        A name that the registry of worlds knows.
+        A name that the registry of worlds knows, for cells without a value of their own.
     out : Path
-        Where results are kept; a sweep in the same folder goes on where it stopped.
+        Where results are kept; a campaign in the same folder goes on where it stopped.
+    design : Design
+        Points, stopping rule, metrics, baseline, labels and order.
     """
 
     file: Path
@@ -58,23 +66,49 @@ class Survey:
     settings: tuple[str, ...]
     world: str
     out: Path
+    design: Design = DESIGN
+
+    def cells(self, seeds: Sequence[int] | None = None) -> list[Cell]:
+        """All cells, or those under these seeds, in the order of tables."""
+        return grid.cells(self.axes, self.seeds if seeds is None else seeds, self.design.points)
 
     def jobs(self) -> list[Job]:
         """All cells as jobs. A cell whose scenario cannot be loaded is one too: it fails when it is its turn."""
-        build = _build("ns3" in self.world)
         found = []
-        for cell in grid.cells(self.axes, self.seeds):
-            settings = (*self.settings, *grid.overrides(self.axes, cell))
+        for cell in self.cells():
+            settings, world = (*self.settings, *grid.overrides(self.axes, cell)), self.world_of(cell.values)
             content = "".join(self.begun[cell.values].values())
-            found.append(Job(grid.key(content, settings, self.world, build), cell, settings))
+            found.append(
+                Job(grid.key(content, settings, world, build("ns3" in world)), cell, settings, world)
+            )
         return found
+
+    @property
+    def kind(self) -> str:
+        """What messages call it."""
+        return ("campaign" if self.design.named else "sweep") if self.axes else "run"
+
+    @property
+    def shown(self) -> Shown:
+        """What tables and figures show."""
+        design = self.design
+        if not design.metrics:
+            return Shown(self.axes, baseline=design.baseline, labels=design.labels)
+        columns = tuple({one.key: one.column for one in design.metrics}.values())
+        flows = tuple(dict.fromkeys(one.flow for one in design.metrics))
+        return Shown(self.axes, columns, columns, flows, design.baseline, design.labels)
+
+    def world_of(self, values: tuple[str, ...]) -> str:
+        """Where the cells of a combination run."""
+        named = {axis.key: value for axis, value in zip(self.axes, values, strict=True)}
+        return named.get(grid.WORLD, self.world)
 
     @cached_property
     def begun(self) -> dict[tuple[str, ...], dict[Path, str]]:
         """What every combination of values was computed from when it was first asked: cells keep that name."""
         return {
             cell.values: self._content([*self.settings, *grid.overrides(self.axes, cell)[:-1]])
-            for cell in grid.cells(self.axes, self.seeds[:1])
+            for cell in self.cells(self.seeds[:1])
         }
 
     def _content(self, settings: Sequence[str]) -> dict[Path, str]:
@@ -93,26 +127,33 @@ class Survey:
         changed = [file for file in begun | now if begun.get(file) != now.get(file)]
         if changed:
             it = "it or a file that it includes " if self.file in changed else ""
-            kind = "sweep" if self.axes else "run"
             raise ConfigError(
-                f"{it}changed while the {kind} was running",
+                f"{it}changed while the {self.kind} was running",
                 file=self.file if it else changed[0],
-                allowed=f"files that stay as they are until the end; start the {kind} again",
+                allowed=f"files that stay as they are until the end; start the {self.kind} again",
             )
 
     def run(
-        self, width: int, told: Callable[[int, int, Job, str | None], None], known: str = ""
+        self,
+        width: int | None,
+        told: Told,
+        known: str = "",
+        cluster: Callable[[Sequence[Job]], Place] | None = None,
     ) -> dict[str, str]:
-        """Runs the cells that have no result yet, except where seeds change nothing.
+        """Runs the cells that have no result yet, except where further seeds change nothing, or as little as was asked.
+
+        Cells on a simulated clock run first; those on the machine's clock have it for themselves.
 
         Parameters
         ----------
         width
-            Runs at a time.
+            Runs at a time; absent: as many as the world allows.
         told
             Hears of (done, all, job, failure) as cells end.
         known
             Hash of the records of a run under another seed, if there is one.
+        cluster
+            Makes the place where the cells run; absent: on this machine.
 
         Returns
         -------
@@ -125,7 +166,6 @@ class Survey:
             If the scenario, or a file that it names, changes meanwhile.
         """
         jobs = self.jobs()
-        crew = Crew(self.file, self.world, self.out, width, self._refuse_changed)
         failures: dict[str, str] = {}
         done = 0
 
@@ -138,42 +178,83 @@ class Survey:
 
         self.out.mkdir(parents=True, exist_ok=True)
         self._describe(jobs)
-        _set_broken_aside(crew.result(job.key) for job in jobs)
-        tried = self.seeds[: 1 if known else 2]
-        settled: set[tuple[str, ...]] = set()
-        for part in (
-            [j for j in jobs if j.cell.seed in tried],
-            [j for j in jobs if j.cell.seed not in tried],
-        ):
-            asked = [job for job in part if job.cell.values not in settled]
-            open_ = [job for job in asked if not crew.result(job.key).is_file()]
-            done += len(part) - len(open_)
-            crew.run(open_, note)
-            settled = self._settled(part, known)
+        _set_broken_aside(self.result(job.key) for job in jobs)
+        for simulated in (True, False):
+            mine = [job for job in jobs if (job.world in SIMULATED) == simulated]
+            if not mine:
+                continue
+            here = width or max(width_of(job.world) for job in mine)
+            place = cluster(mine) if cluster else Here(self.file, self.out / "work", here)
+            settled: set[tuple[str, ...]] = set()
+            with Crew(place, self.out, self._refuse_changed).at_work() as crew:
+                for tried, part in self._rounds(mine, 1 if known else 2):
+                    asked = [job for job in part if job.cell.values not in settled]
+                    open_ = [job for job in asked if not self.result(job.key).is_file()]
+                    done += len(part) - len(open_)
+                    random.Random(self.design.order).shuffle(open_)
+                    crew.run(open_, note)
+                    settled |= self._settled([job for job in tried if job.cell.values not in settled], known)
         return failures
 
+    def _rounds(self, jobs: Sequence[Job], first: int) -> Iterator[tuple[list[Job], list[Job]]]:
+        """Jobs in rounds of seeds: those of a round with all before, and those of the round alone.
+
+        Where intervals decide, each round has half as many seeds again.
+        """
+        ends = [first]
+        while ends[-1] < len(self.seeds):
+            more = max(2, ends[-1] // 2) if self.design.until is not None else len(self.seeds)
+            ends.append(min(ends[-1] + more, len(self.seeds)))
+        for begin, end in itertools.pairwise([0, *ends]):
+            before, part = set(self.seeds[:end]), set(self.seeds[begin:end])
+            yield [j for j in jobs if j.cell.seed in before], [j for j in jobs if j.cell.seed in part]
+
     def _settled(self, tried: Sequence[Job], known: str) -> set[tuple[str, ...]]:
-        """Combinations with the same records under several seeds, and nothing so rare that more of them could differ."""
-        if self.world not in SIMULATED:
-            return set()
-        hashes: dict[tuple[str, ...], list[str]] = {}
-        for job in tried:
-            for summary in self._summaries([job]).values():
-                hashes.setdefault(job.cell.values, []).append(summary.get("records_sha256", ""))
-        same = {values for values, found in hashes.items() if unchanged([known, *found] if known else found)}
-        return {
-            job.cell.values
-            for job in tried
-            if job.cell.values in same and not SELDOM.search(self.begun[job.cell.values][self.file])
-        }
+        """Combinations that need no further seed: with the same records under several seeds, and nothing so rare that more
+        of them could differ; or with an interval as narrow as asked.
+        """
+        found: dict[tuple[str, ...], list[tuple[Cell, dict[str, Any]]]] = {}
+        for job, summary in self._summaries(tried).items():
+            found.setdefault(job.cell.values, []).append((job.cell, summary))
+        return {values for values, runs in found.items() if self._unchanged(runs, known) or self.narrow(runs)}
+
+    def _unchanged(self, runs: Sequence[tuple[Cell, dict[str, Any]]], known: str) -> bool:
+        values = runs[0][0].values
+        hashes = [summary.get("records_sha256", "") for _, summary in runs]
+        return (
+            self.world_of(values) in SIMULATED
+            and unchanged([known, *hashes] if known else hashes)
+            and not SELDOM.search(self.begun[values][self.file])
+        )
+
+    def narrow(self, runs: Sequence[tuple[Cell, dict[str, Any]]]) -> bool:
+        """Whether the interval over these runs of a combination is as narrow as asked."""
+        rule = self.design.until
+        if rule is None:
+            return False
+        rows = [row for run in runs for row in self.rows_of(*run) if row["flow"] == rule.metric.flow]
+        values = [row[rule.metric.key] for row in rows if row.get(rule.metric.key) is not None]
+        return bool(values) and rule.reached(interval(values))
+
+    def result(self, key: str) -> Path:
+        """Where the result of a cell is kept."""
+        return self.out / "cells" / f"{key}.json"
 
     def _describe(self, jobs: Sequence[Job]) -> None:
+        design = self.design
         described = {
             "scenario": str(self.file),
             "axes": [{"key": a.key, "values": a.values} for a in self.axes],
+            "points": design.points,
             "seeds": self.seeds,
             "settings": self.settings,
             "world": self.world,
+            "until": design.until.text if design.until else "",
+            "metrics": [one.path for one in design.metrics],
+            "baseline": design.baseline,
+            "labels": design.labels,
+            "order": design.order,
+            "campaign": design.named,
             "cells": [job.key for job in jobs],
         }
         results.write_whole(self.out / "sweep.json", json.dumps(described, indent=1))
@@ -185,7 +266,7 @@ class Survey:
 
     def _summaries(self, jobs: Sequence[Job]) -> dict[Job, dict[str, Any]]:
         """Summaries of the jobs that have a result."""
-        files = {job: self.out / "cells" / f"{job.key}.json" for job in jobs}
+        files = {job: self.result(job.key) for job in jobs}
         read = {job: summary_in(file) for job, file in files.items() if file.is_file()}
         return {job: summary for job, summary in read.items() if summary is not None}
 
@@ -193,7 +274,6 @@ class Survey:
         """One row for every flow in the summary of a cell."""
         place = dict(zip((a.key for a in self.axes), cell.values, strict=True)) | {"seed": cell.seed}
         about = {
-            "simulate_s": finite((summary.get("wall") or {}).get("simulate_s")),
             "records_sha256": str(summary.get("records_sha256", "")),
             "disturbed": bool(summary.get("disturbances")),
         }
@@ -224,7 +304,7 @@ def _set_broken_aside(files: Iterable[Path]) -> None:
 
 
 @cache
-def _build(ns3: bool = False) -> str:
+def build(ns3: bool = False) -> str:
     """The versions of tcpsbed and of what a result may depend on, and a hash over its own files: one that was built or
     edited anew computes anew.
     """

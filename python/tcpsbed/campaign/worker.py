@@ -1,107 +1,265 @@
-"""Runs cells, each in a process of its own, so that a crash affects no other cell."""
+"""Runs cells on an executor, so that a crash affects no other cell, and keeps their summaries.
+
+```text
+jobs ─► place.executor (`concurrent.futures`) ─► place.call(job)() ─► Answer ─► OUT/cells/KEY.json
+          Here: threads beside a warm process             or failed/KEY.txt
+          Cluster: Dask's workers
+```
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Protocol
 
 from tcpsbed import results
 from tcpsbed.campaign.grid import Cell
-from tcpsbed.processes import OURS, talking
+from tcpsbed.campaign.warm import Warm
+from tcpsbed.clocks import SIMULATED
+from tcpsbed.errors import ROOM
+from tcpsbed.processes import OURS, cores, talking
 
 LINES_KEPT = 5
 """Lines of a failed cell's standard error that are told."""
 
+FULL_BYTES = 1 << 20
+"""A disk with less room is full: a cell could not even say so."""
+
 
 @dataclass(frozen=True)
 class Job:
-    """A cell to run: its name, and all overrides of the scenario."""
+    """A cell to run: its name, all overrides of the scenario, and its world."""
 
     key: str
     cell: Cell
     settings: tuple[str, ...]
+    world: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a cell ended: exit status, standard output, standard error; and the worker, of a cluster."""
+
+    status: int
+    text: str
+    said: str
+    where: str = ""
+
+
+def width_of(world: str) -> int:
+    """Runs at a time: all cores in simulated time, one on the machine's clock."""
+    return cores() if world in SIMULATED else 1
+
+
+class Place(Protocol):
+    """Where cells run."""
+
+    @property
+    def executor(self) -> Executor:
+        """Runs what `call` returns."""
+
+    def call(self, job: Job) -> Callable[[], Answer]:
+        """What the executor is given for a job."""
+
+    def second(self, job: Job, answer: Answer) -> Future[Answer] | None:
+        """The same cell elsewhere, where that is to be compared."""
+
+    def agreed(self, first: Answer, second: Answer) -> Answer:
+        """The answer of both."""
+
+    def lost(self, error: BaseException) -> Answer:
+        """What a failure of the executor means for the cell; raises it where it is no cell's."""
+
+    def stop(self) -> None:
+        """Ends what runs, without results."""
+
+
+def words_of(file: Path, job: Job, out: Path) -> list[str]:
+    """The command line of a cell, without `tcpsbed`."""
+    words = ["run", str(file), "--world", job.world, "--yes", "--json", "--no-report", "--no-samples"]
+    return [*words, "--out", str(out), *(word for setting in job.settings for word in ("--set", setting))]
+
+
+def run_warm(warm: Warm, words: Sequence[str], work: Path) -> Answer:
+    """Runs a cell in a fork of the warm process; `work` is its folder, which goes."""
+    out, err = (work.with_name(f"{work.name}.{ending}") for ending in ("out", "err"))
+    try:
+        status = warm.run(words, out, err)
+        text, said = (
+            file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+            for file in (out, err)
+        )
+        if status != 0 and not said and shutil.disk_usage(work.parent).free < FULL_BYTES:
+            said = f"tcpsbed: {work.parent}: no space left; allowed: {ROOM}"
+        return Answer(status, text, said)
+    finally:
+        results.discard(work)
+        for file in (out, err):
+            file.unlink(missing_ok=True)
+
+
+def records_of(answer: Answer) -> str:
+    """The hash of the records of a cell."""
+    return str(json.loads(answer.text).get("records_sha256", ""))
 
 
 @dataclass
-class Crew:
-    """Runs jobs on several cores at once.
+class Here:
+    """Here, on this machine: cells in simulated time are forks of a warm process, others processes of their own.
 
     Parameters
     ----------
     file : Path
         The scenario.
-    world : str
-        A name that the registry of worlds knows.
+    work : Path
+        Where cells have their folders while they run.
+    width : int
+        Cells at a time.
+    """
+
+    file: Path
+    work: Path
+    width: int
+    executor: ThreadPoolExecutor = field(init=False)
+    warm: Warm = field(default_factory=Warm)
+    cold: set[subprocess.Popen[str]] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    stopped: bool = False
+
+    def __post_init__(self) -> None:
+        self.executor = ThreadPoolExecutor(self.width)
+
+    def call(self, job: Job) -> Callable[[], Answer]:
+        """Runs the job in one of the threads."""
+        return partial(self._run, job)
+
+    def second(self, job: Job, answer: Answer) -> None:
+        """Nothing: there is no other machine."""
+
+    def agreed(self, first: Answer, second: Answer) -> Answer:
+        """The first."""
+        return first
+
+    def lost(self, error: BaseException) -> Answer:
+        """Raises it: this machine cannot go on."""
+        raise error
+
+    def _run(self, job: Job) -> Answer:
+        self.work.mkdir(parents=True, exist_ok=True)
+        folder = self.work / f"{job.key}-{os.getpid()}"
+        words = words_of(self.file, job, folder)
+        if job.world in SIMULATED:
+            return run_warm(self.warm, words, folder)
+        with self.lock:
+            if self.stopped:
+                return Answer(130, "", "stopped")
+            child = talking([*OURS, *words], stdin=subprocess.DEVNULL)
+            self.cold.add(child)
+        try:
+            text, said = child.communicate()
+        finally:
+            results.discard(folder)
+            with self.lock:
+                self.cold.discard(child)
+        return Answer(child.returncode, text, said)
+
+    def stop(self) -> None:
+        """Ends all processes that run, with the nodes that they started."""
+        self.executor.shutdown(wait=False, cancel_futures=True)
+        with self.lock:
+            self.stopped = True
+            for child in self.cold:
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGTERM)
+        self.warm.close()
+        self.executor.shutdown(wait=True)
+
+
+@dataclass
+class Crew:
+    """Runs jobs and keeps what comes out.
+
+    Parameters
+    ----------
+    place : Place
+        Where they run.
     out : Path
         The sweep's folder; results go to its `cells`, messages of failed cells to `failed`.
-    width : int
-        Processes at a time.
     check : callable
         Hears of each cell that has run, before its result is kept; what it raises ends the work.
     """
 
-    file: Path
-    world: str
+    place: Place
     out: Path
-    width: int
     check: Callable[[Job], None]
-    running: set[subprocess.Popen[str]] = field(default_factory=set)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    ended: bool = False
 
-    def result(self, key: str) -> Path:
-        """Where the result of a cell is kept."""
-        return self.out / "cells" / f"{key}.json"
+    @contextmanager
+    def at_work(self) -> Iterator[Crew]:
+        """Ends what runs, and clears up, at the end of the work."""
+        for name in ("cells", "failed", "work"):
+            (self.out / name).mkdir(parents=True, exist_ok=True)
+        try:
+            yield self
+        finally:
+            self.place.stop()
+        self._clear_up()
 
     def run(self, jobs: Sequence[Job], done: Callable[[Job, str | None], None]) -> None:
         """Runs all jobs; `done` is called as each ends, with the message of a failed one."""
-        for name in ("cells", "failed", "work"):
-            (self.out / name).mkdir(parents=True, exist_ok=True)
-        with ThreadPoolExecutor(self.width) as pool:
+        ended: SimpleQueue[Future[Answer]] = SimpleQueue()
+        asked: dict[Future[Answer], tuple[Job, Answer | None]] = {}
+
+        def ask(future: Future[Answer], job: Job, first: Answer | None = None) -> None:
+            asked[future] = job, first
+            future.add_done_callback(ended.put)
+
+        for job in jobs:
+            ask(self.place.executor.submit(self.place.call(job)), job)
+        while asked:
+            future = ended.get()
+            job, first = asked.pop(future)
             try:
-                waiting = {pool.submit(self._one, job): job for job in jobs}
-                for future in as_completed(waiting):
-                    done(waiting[future], future.result())
-            except BaseException:
-                self._stop()
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-        self._clear_up()
+                answer = future.result()
+            except (Exception, CancelledError) as error:
+                answer = self.place.lost(error)
+            if first is not None:
+                answer = self.place.agreed(first, answer)
+            elif again := self.place.second(job, answer):
+                ask(again, job, answer)
+                continue
+            self.check(job)
+            done(job, self._keep(job, answer))
 
     def _clear_up(self) -> None:
         """Removes what cells left that were killed, and the folders that are empty."""
         work = self.out / "work"
         for left in work.iterdir():
-            results.discard(left)
+            left.unlink() if left.suffix in (".out", ".err") else results.discard(left)
         for folder in (work, self.out / "failed"):
             with suppress(OSError):
                 folder.rmdir()
 
-    def _one(self, job: Job) -> str | None:
-        """Runs a cell and keeps its summary; the message if it failed."""
-        work = self.out / "work" / f"{job.key}-{os.getpid()}"
-        command = [*OURS, "run", str(self.file), "--world", self.world]
-        command += ["--yes", "--json", "--no-report", "--no-samples", "--out", str(work)]
-        for setting in job.settings:
-            command += ["--set", setting]
-        status, text, said = self._watch(command)
-        results.discard(work)
-        self.check(job)
+    def _keep(self, job: Job, answer: Answer) -> str | None:
+        """Keeps the summary of a cell; the message if it failed."""
         failure = self.out / "failed" / f"{job.key}.txt"
         try:
-            if status != 0 or not text.strip():
-                raise ValueError(f"its process ended with exit status {status} and no message")
-            summary = json.loads(text)
+            if answer.status != 0 or not answer.text.strip():
+                raise ValueError(f"its process ended with exit status {answer.status} and no message")
+            summary = json.loads(answer.text)
         except ValueError as error:
-            message = "\n".join(said.strip().splitlines()[-LINES_KEPT:]) or str(error)
+            message = "\n".join(answer.said.strip().splitlines()[-LINES_KEPT:]) or str(error)
             results.write_whole(failure, f"{' '.join(job.settings)}\n{message}\n")
             return message
         failure.unlink(missing_ok=True)
@@ -111,28 +269,5 @@ class Crew:
             "settings": job.settings,
             "summary": summary,
         }
-        results.write_whole(self.result(job.key), json.dumps(kept))
+        results.write_whole(self.out / "cells" / f"{job.key}.json", json.dumps(kept))
         return None
-
-    def _watch(self, command: list[str]) -> tuple[int, str, str]:
-        with self.lock:
-            if self.ended:
-                return 130, "", "stopped"
-            child = talking(command, stdin=subprocess.DEVNULL)
-            self.running.add(child)
-        try:
-            text, said = child.communicate()
-        finally:
-            with self.lock:
-                self.running.discard(child)
-        return child.returncode, text, said
-
-    def _stop(self) -> None:
-        """Ends all processes that run, with the nodes that they started."""
-        with self.lock:
-            self.ended = True
-            for child in self.running:
-                try:
-                    os.killpg(child.pid, signal.SIGTERM)
-                except ProcessLookupError:
-                    continue

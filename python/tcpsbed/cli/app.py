@@ -34,6 +34,7 @@ COMMANDS = {
     "plugins": ["plugins"],
     "latency": ["latency"],
     "sweep": ["sweep"],
+    "campaign": ["campaign"],
     "step": ["step"],
     "stability": ["map"],
     "tune": ["tune"],

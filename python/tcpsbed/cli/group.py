@@ -16,7 +16,7 @@ from tcpsbed.errors import ConfigError, printable
 from tcpsbed.nearest import close_match, meant
 
 PANELS = {
-    "Run": "demo init check run studio latency sweep reproduce archive rerun calibrate",
+    "Run": "demo init check run studio latency sweep campaign reproduce archive rerun calibrate",
     "Analyse": "runs open show compare plot report export check-qos",
     "Control loops": "step map tune bilateral predict",
     "Emulate": "proxy netns",
@@ -27,6 +27,7 @@ PANELS = {
 """Commands by the heading of the help that they stand below."""
 EXAMPLES = {
     "archive": "runs/latest out.zip",
+    "campaign": "campaign.toml",
     "compare": "runs/a runs/b",
     "config from-xlsx": "my.xlsx",
     "config link-from-csv": "measured.csv",
@@ -41,6 +42,7 @@ EXAMPLES = {
 }
 """What follows a command, for those that take more than one scenario or one folder of a run."""
 VALUES = {
+    "--cluster": "local:2",
     "--delay": "'10 ms'",
     "--duration": "'10 s'",
     "--out": "runs/a",

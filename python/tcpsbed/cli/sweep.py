@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,14 +14,13 @@ from tcpsbed.cli.colour import tables
 from tcpsbed.cli.failures import FAILED, guarded
 from tcpsbed.cli.options import MOST_SEEDS, AnyWhere, Duration, File, Quiet, Sets, Yes, agreed, overrides
 from tcpsbed.cli.progress import Progress
-from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError, counted, printable
-from tcpsbed.processes import cores
 
 if TYPE_CHECKING:
     from tcpsbed.campaign.grid import Axis
     from tcpsbed.campaign.survey import Survey
     from tcpsbed.campaign.worker import Job
+    from tcpsbed.scenarios import Scenario
 
 MOST_TRIED = 50
 """Cells that are loaded before any runs, until one can be."""
@@ -67,6 +65,15 @@ Jobs = Annotated[
         show_default=False,
     ),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Run the cells on Dask: tcp://HOST:8786, or local:N for N workers here (tcpsbed docs campaign).",
+        show_default=False,
+    ),
+]
 Results = Annotated[
     Path | None,
     typer.Option(
@@ -92,6 +99,7 @@ def sweep(
     out: Results = None,
     sets: Sets = None,
     duration: Duration = None,
+    cluster: Cluster = None,
     yes: Yes = False,
     quiet: Quiet = False,
 ) -> None:
@@ -99,8 +107,6 @@ def sweep(
     from tcpsbed import scenarios, worlds
     from tcpsbed.campaign import grid
     from tcpsbed.campaign.survey import Survey
-    from tcpsbed.results import growing
-    from tcpsbed.runs import forecast
 
     worlds.require(world)
     axes = tuple(grid.axis(text) for text in over)
@@ -111,19 +117,43 @@ def sweep(
     seeds_ = tuple(range(first.seed, first.seed + seeds))
     _refuse_hopeless(file, settings, axes)
     survey = Survey(file, axes, seeds_, settings, world, out or _folder(file, [*over, *settings, world]))
-    width = jobs or width_of(world)
-    runs = seeds * math.prod(len(axis.values) for axis in axes)
-    found = forecast.ask(file, settings, first, world, survey.out, runs=runs, width=width, kept=False)
-    agreed(found, f"a sweep of {runs} runs", yes)
-    with growing(survey.out, "sweep", inputs=first.files):
-        try:
-            failures = run_cells(lambda told: survey.run(width, told), "sweep", quiet=quiet)
-        except KeyboardInterrupt:
-            kept = len(list((survey.out / "cells").glob("[!.]*.json")))
-            raise KeyboardInterrupt(
-                f"stopped; {kept} finished cells are in {survey.out}; the same command continues from there"
-            ) from None
-        _tell(survey, failures, quiet=quiet)
+    perform(survey, first, jobs, cluster, yes=yes, quiet=quiet)
+
+
+def perform(
+    survey: Survey, first: Scenario, jobs: int | None, cluster: str | None, *, yes: bool, quiet: bool
+) -> None:
+    """Runs a sweep or a campaign and prints what came out; `first` is the scenario without the values of a cell."""
+    from tcpsbed.campaign.outcome import carried_out
+    from tcpsbed.campaign.worker import width_of
+    from tcpsbed.runs import forecast
+
+    width, runs = jobs or width_of(survey.world), len(survey.cells())
+    found = forecast.ask(
+        survey.file, survey.settings, first, survey.world, survey.out, runs=runs, width=width, kept=False
+    )
+    agreed(found, f"a {survey.kind} of {runs} runs", yes)
+    place = None
+    if cluster is not None:
+        from tcpsbed.campaign.cluster import places
+
+        place = places(cluster, survey)
+    try:
+        outcome = run_cells(
+            lambda told: carried_out(survey, told, jobs, place, first.files), survey.kind, quiet=quiet
+        )
+    finally:
+        if place is not None:
+            place.close()
+    if outcome.rows and not quiet:
+        print(tables(survey.shown.tables(outcome.rows)))
+        remarks = [*outcome.remarks, *(place.remarks if place is not None else ())]
+        print(*remarks, sep="\n", end="\n" * bool(remarks))
+        print(f"figure: {survey.out / 'sweep.html'}\ntable: {survey.out / 'sweep.parquet'}")
+    if outcome.failures:
+        number = counted(len(outcome.failures), "cell")
+        print(f"tcpsbed: {number} failed; the messages are in {survey.out / 'failed'}", file=sys.stderr)
+        raise typer.Exit(FAILED)
 
 
 def _refuse_hopeless(file: Path, settings: Sequence[str], axes: Sequence[Axis]) -> None:
@@ -148,11 +178,6 @@ def _folder(file: Path, described: Sequence[str]) -> Path:
     return Path("runs") / f"sweep-{file.stem}-{short}"
 
 
-def width_of(world: str) -> int:
-    """Runs at a time: all cores in simulated time, one on the machine's clock."""
-    return cores() if world in SIMULATED else 1
-
-
 def run_cells(run: Callable[[OnCell], T], label: str, *, quiet: bool) -> T:
     """Runs cells with a progress bar and the messages of those that fail."""
     with Progress(label, quiet=quiet) as bar:
@@ -166,23 +191,3 @@ def run_cells(run: Callable[[OnCell], T], label: str, *, quiet: bool) -> T:
             bar(done / number)
 
         return run(told)
-
-
-def _tell(survey: Survey, failures: dict[str, str], *, quiet: bool) -> None:
-    from tcpsbed.campaign import page, results
-    from tcpsbed.campaign.survey import write_parquet
-
-    if rows := survey.rows():
-        write_parquet(rows, survey.out / "sweep.parquet")
-        figure = page.write(survey, rows, len(failures))
-        if not quiet:
-            print(tables(results.tables(rows, survey.axes)))
-            if said := results.remark(rows, survey.axes):
-                print(said)
-            print(f"figure: {figure}\ntable: {survey.out / 'sweep.parquet'}")
-    if failures:
-        print(
-            f"tcpsbed: {counted(len(failures), 'cell')} failed; the messages are in {survey.out / 'failed'}",
-            file=sys.stderr,
-        )
-        raise typer.Exit(FAILED)

@@ -1,0 +1,332 @@
+"""The design of a campaign: which combinations of values run, how many seeds each, and what is compared.
+
+```text
+grid    every value with every other            4..6 Mbit/s step 0.5  ─► 4, 4.5, 5, 5.5, 6 Mbit/s
+zipped  first with first, second with second
+random  points drawn from ranges and lists
+latin   the same, one point in each stratum of each factor (McKay, Beckman and Conover 1979)
+```
+Combinations of the four are multiplied.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from tcpsbed.analysis import metrics
+from tcpsbed.analysis.stats import Interval
+from tcpsbed.campaign.grid import Axis
+from tcpsbed.nearest import meant
+from tcpsbed.scenarios.dump import value_text
+from tcpsbed.scenarios.fields import Refusal
+from tcpsbed.scenarios.units import refuse, shown
+from tcpsbed.views.tables import Field, fields
+from tcpsbed.views.tables import field as field_of
+
+MOST_VALUES = 10_000
+"""Most values of a factor, and most points."""
+LEAST_SEEDS = 4
+"""Fewest seeds before an interval may stop a combination: fewer say little about their own spread."""
+_NUMBER = r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+_RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*(.*?)\s*(?:\bstep\s+({_NUMBER}))?\s*")
+_UNTIL = re.compile(rf"\s*(\S+)\s+within\s+({_NUMBER})\s*(.*?)\s*")
+EXAMPLE = '"4..6 Mbit/s step 0.5"'
+QUALITY = ("coded_bps", "psnr_db", "ssim")
+"""What is kept of pictures and sound, beside their age."""
+METRIC = "a metric of a flow, such as haptic.delay_ms.p99, haptic.loss or video.psnr_db"
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers between two ends, with their unit."""
+
+    least: Decimal
+    most: Decimal
+    unit: str
+    step: Decimal | None
+
+    def values(self) -> list[str]:
+        """All of them, from step to step.
+
+        Raises
+        ------
+        Refusal
+            Without a step, or with one that does not lead from end to end.
+        """
+        if self.step is None:
+            raise refuse(f"found a range without a step, {self}", f"a range with a step, such as {EXAMPLE}")
+        count, rest = divmod(self.most - self.least, self.step)
+        if rest:
+            end = self.text(self.least + count * self.step)
+            raise refuse(
+                f"found {self}, whose last value is {end}", f"a step that leads to the end, such as {EXAMPLE}"
+            )
+        return [self.text(self.least + number * self.step) for number in range(int(count) + 1)]
+
+    def at(self, share: float) -> str:
+        """The number at a share of the range: one of its steps, or else rounded to six digits."""
+        if self.step is not None:
+            values = self.values()
+            return values[min(int(share * len(values)), len(values) - 1)]
+        return self.text(self.least + Decimal(f"{share:.9f}") * (self.most - self.least))
+
+    def text(self, number: Decimal) -> str:
+        """A number with the unit."""
+        plain = format(Decimal(f"{number:.6g}").normalize(), "f")
+        return f"{plain} {self.unit}".strip()
+
+    def __str__(self) -> str:
+        step = "" if self.step is None else f" step {self.step}"
+        return f'"{self.least}..{self.most} {self.unit}'.strip() + f'{step}"'
+
+
+def range_of(text: str) -> Range | None:
+    """The range that a text is, or `None`.
+
+    Raises
+    ------
+    Refusal
+        If it runs backwards, or has too many values.
+    """
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        return None
+    made = Range(Decimal(found[1]), Decimal(found[2]), found[3], Decimal(found[4]) if found[4] else None)
+    if made.least >= made.most or (made.step is not None and made.step <= 0):
+        raise refuse(f"found {made}", f"the smaller end first and a positive step, such as {EXAMPLE}")
+    if made.step is not None and (made.most - made.least) / made.step >= MOST_VALUES:
+        raise refuse(f"found {made}, of more than {MOST_VALUES} values", f"a larger step, such as {EXAMPLE}")
+    return made
+
+
+def values_of(found: Any) -> list[str]:
+    """The values of a factor as overrides write them: of a list, or of a range with a step.
+
+    Raises
+    ------
+    Refusal
+        If it is neither, or holds a value twice.
+    """
+    if isinstance(found, str):
+        between = range_of(found)
+        if between is None:
+            raise refuse(
+                f"found {shown(found)}",
+                f'a list of values, such as ["udp", "tcp"], or a range, such as {EXAMPLE}',
+            )
+        return between.values()
+    if not isinstance(found, list) or not found:
+        raise refuse(
+            f"found {shown(found)}",
+            f'a list of values, such as ["udp", "tcp"], or a range, such as {EXAMPLE}',
+        )
+    texts: list[str] = []
+    for item in found:
+        between = range_of(item) if isinstance(item, str) else None
+        texts += [text_of(item)] if between is None else between.values()
+    if len(set(texts)) < len(texts):
+        raise refuse(f"found a value twice in {shown(found)}", "each value once")
+    return texts
+
+
+def text_of(value: Any) -> str:
+    """A value as an override writes it, without quotes where a text needs none."""
+    if not isinstance(value, str):
+        return value_text(value)
+    try:
+        read = tomllib.loads(f"x = {value}")["x"]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return value
+    return value if isinstance(read, str) else json.dumps(value)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Factors whose values belong together: a line of values for each point."""
+
+    keys: tuple[str, ...]
+    points: tuple[tuple[str, ...], ...]
+
+
+def each(factors: Mapping[str, Any], refused: Callable[[str, Refusal], None]) -> list[Group]:
+    """Grid: every factor is a group of its own. `refused` hears of the keys that are wrong."""
+    return [Group((key,), tuple((v,) for v in found)) for key, found in _read(factors, refused).items()]
+
+
+def zipped(factors: Mapping[str, Any], refused: Callable[[str, Refusal], None]) -> list[Group]:
+    """One group, first with first; all lists of the same length."""
+    found = _read(factors, refused)
+    lengths = {key: len(values) for key, values in found.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{length} of {key}" for key, length in lengths.items())
+        refused(
+            max(lengths, key=lambda key: lengths[key]), refuse(f"found {told}", "as many values of each key")
+        )
+        return []
+    return [Group(tuple(found), tuple(zip(*found.values(), strict=True)))] if found else []
+
+
+def drawn(
+    factors: Mapping[str, Any], points: int, seed: int, latin: bool, refused: Callable[[str, Refusal], None]
+) -> list[Group]:
+    """One group of points: each factor has a random stream of its own, by its name."""
+    columns: dict[str, list[str]] = {}
+    for key, given in factors.items():
+        stream = random.Random(f"{seed} {key}")
+        strata = list(range(points))
+        stream.shuffle(strata)
+        shares = [(strata[n] + stream.random()) / points if latin else stream.random() for n in range(points)]
+        try:
+            between = range_of(given) if isinstance(given, str) else None
+            if between is not None:
+                columns[key] = [between.at(share) for share in shares]
+            else:
+                listed = values_of(given)
+                columns[key] = [listed[int(share * len(listed))] for share in shares]
+        except Refusal as error:
+            refused(key, error)
+    lines = dict.fromkeys(zip(*columns.values(), strict=True))
+    return [Group(tuple(columns), tuple(lines))] if columns else []
+
+
+def _read(factors: Mapping[str, Any], refused: Callable[[str, Refusal], None]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for key, given in factors.items():
+        try:
+            found[key] = values_of(given)
+        except Refusal as error:
+            refused(key, error)
+    return found
+
+
+def multiplied(groups: Sequence[Group]) -> tuple[tuple[Axis, ...], tuple[tuple[str, ...], ...]]:
+    """Axes with their values in the order of their first use, and all combinations."""
+    keys = [key for group in groups for key in group.keys]
+    points = tuple(tuple(itertools.chain(*parts)) for parts in itertools.product(*(g.points for g in groups)))
+    columns = list(zip(*points, strict=True)) if keys else []
+    return tuple(Axis(k, tuple(dict.fromkeys(c))) for k, c in zip(keys, columns, strict=True)), points
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number of a flow: its path, such as `haptic.delay_ms.p99`, and its column in a table of runs."""
+
+    path: str
+    flow: str
+    column: Field
+
+    @property
+    def key(self) -> str:
+        """Its key in a row of the table: `delay_p99_ms`."""
+        return self.column.name
+
+
+def metric(path: str) -> Metric:
+    """The metric with this path.
+
+    Raises
+    ------
+    Refusal
+        If no flow can have it.
+    """
+    known = _columns()
+    for name in sorted(known, key=len, reverse=True):
+        if path.endswith(f".{name}") and len(path) > len(name) + 1:
+            return Metric(path, path.removesuffix(f".{name}"), known[name])
+    raise refuse(f"found {shown(path)}{meant(path.partition('.')[2], known)}", METRIC)
+
+
+def _columns() -> dict[str, Field]:
+    """What the table of a campaign has of a flow, by its path."""
+    found = [one for one in fields(metrics.section("flows").parts) if one.metric.unit]
+    found += [field_of(metrics.section("media").parts, key) for key in QUALITY]
+    return {".".join(filter(None, [*one.path, one.statistic])): one for one in found}
+
+
+@dataclass(frozen=True)
+class Until:
+    """When a combination has seeds enough: the half width of a metric's 95 % interval, as a share or in its unit."""
+
+    metric: Metric
+    width: float
+    share: bool
+    text: str
+
+    def reached(self, found: Interval | None) -> bool:
+        """Whether an interval is as narrow as that."""
+        if found is None or found.half is None or found.n < LEAST_SEEDS:
+            return False
+        return found.half <= (self.width * abs(found.mean) if self.share else self.width)
+
+
+def until(text: str) -> Until:
+    """The rule of `METRIC within 5 %`, or `METRIC within 0.5 ms`.
+
+    Raises
+    ------
+    Refusal
+        If it is none.
+    """
+    found = _UNTIL.fullmatch(text)
+    example = '"haptic.delay_ms.p99 within 5 %"'
+    if found is None or float(found[2]) <= 0:
+        raise refuse(f"found {shown(text)}", example)
+    of = metric(found[1])
+    unit = of.column.metric.unit
+    if found[3] not in ("%", unit) or (found[3] == "" and unit != ""):
+        told = f'"{found[1]} within {found[2]} {unit}"' if unit not in ("share", "") else ""
+        raise refuse(f"found {shown(text)}", " or ".join(filter(None, [f'"{found[1]} within 5 %"', told])))
+    share = found[3] == "%"
+    return Until(of, float(found[2]) / (100 if share else 1), share, text)
+
+
+@dataclass(frozen=True)
+class Design:
+    """What a campaign has beside axes and seeds.
+
+    Attributes
+    ----------
+    points
+        Combinations of values; empty: all of the grid.
+    until
+        When a combination has seeds enough.
+    metrics
+        What tables and figures show; empty: mean and p99 of the delay, and the loss, of every flow.
+    baseline
+        Values that every combination is compared with, by key; empty: the first combination.
+    labels
+        What values and keys are called in tables and figures.
+    order
+        Seed of the order in which cells run.
+    named
+        Whether it came from the file of a campaign.
+    """
+
+    points: tuple[tuple[str, ...], ...] = ()
+    until: Until | None = None
+    metrics: tuple[Metric, ...] = ()
+    baseline: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    order: int = 1
+    named: bool = False
+
+
+def designed(told: Mapping[str, Any]) -> Design:
+    """The design that the file of a campaign's folder tells; that of a sweep where it tells none."""
+    return Design(
+        tuple(map(tuple, told.get("points", ()))),
+        until(told["until"]) if told.get("until") else None,
+        tuple(map(metric, told.get("metrics", ()))),
+        told.get("baseline", {}),
+        told.get("labels", {}),
+        told.get("order", 1),
+        bool(told.get("campaign", False)),
+    )

@@ -1,0 +1,282 @@
+"""The file of a campaign.
+
+```toml
+scenario = "my.toml"                              # relative to this file
+seeds = 40                                        # at most, with `until`
+until = "haptic.delay_ms.p99 within 5 %"
+metrics = ["haptic.delay_ms.p99", "haptic.loss"]
+baseline = { "channels.session.transport" = "udp" }
+[grid]
+links.l1.rate = "1..2 Mbit/s step 0.5"
+channels.session.transport = ["udp", "dpm", "tcp"]
+```
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from tcpsbed.campaign import design, grid
+from tcpsbed.campaign.design import Design
+from tcpsbed.campaign.grid import Axis
+from tcpsbed.campaign.survey import Survey
+from tcpsbed.errors import ConfigError, TcpsbedError, counted
+from tcpsbed.nearest import close_match
+from tcpsbed.scenarios.explain import explain
+from tcpsbed.scenarios.fields import Field, Refusal, WrongTable
+from tcpsbed.scenarios.load import check_text, tables
+from tcpsbed.scenarios.model.table import AnyNames, Name, Names, Table
+from tcpsbed.scenarios.origin import Key, Origin
+from tcpsbed.scenarios.units import refuse, shown
+
+MOST_CELLS = 1_000_000
+"""Most combinations times seeds."""
+MOST_TOLD = 20
+"""Errors that one message tells."""
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+NO_FACTOR = 'a factor, such as [grid] with "links.l1.rate" = "4..6 Mbit/s step 0.5"'
+
+
+class Drawn(Table):
+    """Points that are drawn; every other key is a factor."""
+
+    extra: ClassVar[bool] = True
+    points: Annotated[int, Field(ge=1, le=design.MOST_VALUES)]
+    """How many points are drawn."""
+    seed: Seed = 1
+    """Seed of the draw; another than those of the runs."""
+
+
+class Campaign(Table):
+    """A campaign, as read from its file."""
+
+    name: Name = "campaign"
+    """What its folder is called; absent: the name of the file."""
+    scenario: str
+    """A scenario file, relative to this one."""
+    sets: list[str] = Field([], alias="set")
+    """Overrides of every cell, such as 'duration="10 s"'."""
+    world: Names = Field(["virtual"])
+    """One world, or several, which are then a factor."""
+    seeds: Annotated[int, Field(ge=1, le=10_000)] = 10
+    """Seeds of every combination, counted from the scenario's; with `until` the most."""
+    until: str = ""
+    """When a combination has seeds enough, such as "haptic.delay_ms.p99 within 5 %"."""
+    metrics: AnyNames = Field([])
+    """What tables and figures show, such as ["haptic.delay_ms.p99", "haptic.loss"]."""
+    baseline: dict[str, Any] = Field({})
+    """Values that combinations are compared with, seed by seed; absent: the first combination."""
+    labels: dict[str, Any] = Field({})
+    """What keys and values are called in tables and figures."""
+    order: Seed = 1
+    """Seed of the order in which cells run."""
+    grid: dict[str, Any] = Field({})
+    """Factors of which every value meets every value of the others."""
+    zipped: dict[str, Any] = Field({})
+    """Factors of which the first values belong together, the second, and so on."""
+    random: Drawn | None = None
+    """Points that are drawn at random."""
+    latin: Drawn | None = None
+    """Points of a Latin hypercube."""
+
+
+def load(file: Path | Mapping[str, Any], out: Path | None = None) -> Survey:
+    """The campaign in a file, or in a mapping of the same keys, checked as far as no scenario is needed for it.
+
+    Raises
+    ------
+    ConfigError
+        With all that is wrong.
+    """
+    origin = Origin(Path("campaign"), dict(file)) if isinstance(file, Mapping) else tables(file)
+    check_text(origin)
+    try:
+        read = Campaign.model_validate({"name": origin.file.stem} | origin.document)
+    except WrongTable as error:
+        raise explain(error, origin) from None
+    scenario = origin.folder / read.scenario
+    if not scenario.is_file():
+        allowed = f"a scenario file, looked for at {scenario}"
+        raise origin.error(("scenario",), f'found "{read.scenario}"', allowed)
+    reading = _Reading(origin)
+    axes, points = reading.factors(read)
+    made = Design(
+        points,
+        reading.until(read.until),
+        reading.metrics(read.metrics),
+        reading.baseline(read.baseline, axes),
+        reading.labels(read.labels),
+        read.order,
+        named=True,
+    )
+    first = reading.scenario(scenario, read, made)
+    if len(points) * read.seeds > MOST_CELLS:
+        reading.refused(
+            ("seeds",),
+            refuse(
+                f"found {len(points)} combinations under {read.seeds} seeds each",
+                f"at most {MOST_CELLS} cells",
+            ),
+        )
+    if reading.errors or first is None:
+        raise joined(reading.errors)
+    seeds = tuple(range(first, first + read.seeds))
+    short = hashlib.sha256(str(origin.file.resolve()).encode()).hexdigest()[:8]
+    folder = out or Path("runs") / f"campaign-{read.name}-{short}"
+    return Survey(_near(scenario), axes, seeds, tuple(read.sets), read.world[0], folder, made)
+
+
+def joined(errors: Sequence[TcpsbedError]) -> ConfigError:
+    """All errors as one."""
+    if len(errors) == 1 and isinstance(errors[0], ConfigError):
+        return errors[0]
+    told = [str(error) for error in errors[:MOST_TOLD]]
+    more = [f"and {len(errors) - MOST_TOLD} more"] if len(errors) > MOST_TOLD else []
+    return ConfigError(
+        "\n  ".join([f"found {counted(len(errors), 'error')}; nothing was run:", *told, *more])
+    )
+
+
+class _Reading:
+    """Reads the parts of a campaign and gathers what is wrong with them."""
+
+    def __init__(self, origin: Origin) -> None:
+        self.origin = origin
+        self.errors: list[TcpsbedError] = []
+
+    def refused(self, key: Key, error: Refusal) -> None:
+        """Notes what is wrong with a key."""
+        self.errors.append(self.origin.error(key, error.context["found"], error.context["allowed"]))
+
+    def factors(self, read: Campaign) -> tuple[tuple[Axis, ...], tuple[tuple[str, ...], ...]]:
+        """Axes and points of all factors."""
+        groups: list[design.Group] = []
+        for table in ("grid", "zipped", "random", "latin"):
+            found = getattr(read, table)
+            factors = Flat(found.model_extra if isinstance(found, Drawn) else found or {})
+
+            def wrong(
+                key: str, error: Refusal, table: str = table, keys: dict[str, Key] = factors.places
+            ) -> None:
+                self.refused((table, *keys[key]), error)
+
+            for key, parts in factors.places.items():
+                if key in ("seed", "world"):
+                    wrong(
+                        key,
+                        refuse(
+                            f'found the factor "{key}"',
+                            f"{key} outside of [{table}], such as {EXAMPLES[key]}",
+                        ),
+                    )
+                elif any(key in group.keys for group in groups):
+                    self.refused((table, *parts), refuse("found a second time", "each factor once"))
+            if table == "grid":
+                groups += design.each(factors, wrong)
+            elif table == "zipped":
+                groups += design.zipped(factors, wrong)
+            elif isinstance(found, Drawn):
+                groups += design.drawn(factors, found.points, found.seed, table == "latin", wrong)
+        if len(read.world) > 1:
+            groups.append(design.Group((grid.WORLD,), tuple((world,) for world in read.world)))
+        if not groups and not self.errors:
+            self.errors.append(self.origin.error(("grid",), "found no factor", NO_FACTOR))
+        return design.multiplied(groups)
+
+    def until(self, text: str) -> design.Until | None:
+        """The stopping rule."""
+        try:
+            return design.until(text) if text else None
+        except Refusal as error:
+            self.refused(("until",), error)
+            return None
+
+    def metrics(self, paths: Sequence[str]) -> tuple[design.Metric, ...]:
+        """What is shown."""
+        found = []
+        for number, path in enumerate(paths):
+            try:
+                found.append(design.metric(path))
+            except Refusal as error:
+                self.refused(("metrics", number), error)
+        return tuple(found)
+
+    def baseline(self, table: Mapping[str, Any], axes: Sequence[Axis]) -> dict[str, str]:
+        """Values of some of the factors."""
+        found, known = Flat(table), {axis.key: axis.values for axis in axes}
+        for key, value in found.items():
+            place: Key = ("baseline", *found.places[key])
+            if key not in known:
+                if not self.errors:
+                    self.refused(
+                        place, refuse(f'found "{key}", which is not a factor', close_match(key, known))
+                    )
+            elif design.text_of(value) not in known[key]:
+                self.refused(
+                    place, refuse(f"found {shown(value)}", close_match(design.text_of(value), known[key]))
+                )
+        return {key: design.text_of(value) for key, value in found.items()}
+
+    def labels(self, table: Mapping[str, Any]) -> dict[str, str]:
+        """New names."""
+        found = Flat(table)
+        for key, value in found.items():
+            if not isinstance(value, str) or not value:
+                self.refused(
+                    ("labels", *found.places[key]),
+                    refuse(f"found {shown(value)}", 'a text, such as "Bottleneck"'),
+                )
+        return {key: str(value) for key, value in found.items()}
+
+    def scenario(self, file: Path, read: Campaign, made: Design) -> int | None:
+        """The first seed; notes what the scenario itself, its flows and the worlds say."""
+        from tcpsbed import scenarios, worlds
+
+        for world in read.world:
+            try:
+                worlds.require(world)
+            except TcpsbedError as error:
+                self.errors.append(error)
+        try:
+            first = scenarios.load(file, read.sets)
+        except TcpsbedError as error:
+            self.errors.append(error)
+            return None
+        flows = list(first.flows)
+        rules = [] if made.until is None else [(("until",), made.until.metric)]
+        for key, metric in [*rules, *((("metrics", n), one) for n, one in enumerate(made.metrics))]:
+            if flows and metric.flow.rpartition("/")[2] not in flows:
+                self.refused(
+                    key,
+                    refuse(f'found "{metric.flow}", which is not a flow', close_match(metric.flow, flows)),
+                )
+        return first.seed
+
+
+EXAMPLES = {"seed": "seeds = 10", "world": 'world = ["virtual", "real"]'}
+
+
+class Flat(dict[str, Any]):
+    """A table of tables as one, by dotted keys; `places` has their parts."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.places: dict[str, Key] = {}
+        for parts, value in _leaves(table, ()):
+            key = ".".join(str(part) for part in parts)
+            self[key], self.places[key] = value, parts
+
+
+def _leaves(table: Mapping[str, Any], above: Key) -> Iterator[tuple[Key, Any]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, (*above, key))
+        else:
+            yield (*above, key), value
+
+
+def _near(file: Path) -> Path:
+    """A file as it is shown: below the working folder without that."""
+    file = file.resolve()
+    return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file

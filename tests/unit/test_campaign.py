@@ -1,0 +1,449 @@
+"""Campaigns: their file, designs, the rule that stops seeds, baseline, kills, and the warm process."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import scenario, start, tcpsbed
+
+import tcpsbed as package
+from tcpsbed import campaign
+from tcpsbed.analysis.stats import interval
+from tcpsbed.campaign import design, file, results
+from tcpsbed.campaign.grid import Axis
+from tcpsbed.campaign.warm import Warm
+from tcpsbed.errors import ConfigError
+from tcpsbed.scenarios.fields import Refusal
+
+ROOT = Path(__file__).resolve().parents[2]
+PLAN = """scenario = "short.toml"
+seeds = 3
+metrics = ["haptic.delay_ms.p99", "haptic.loss"]
+baseline = { label = "a" }
+[grid]
+delay_ms = [1, 4]
+label = ["a", "b"]
+[labels]
+a = "first of two"
+"""
+
+
+def planned(folder: Path, text: str = PLAN, of: str = 'name = "short"\nduration = "10 s"\n') -> Path:
+    scenario(folder, of)
+    plan = folder / "plan.toml"
+    plan.write_text(text)
+    return plan
+
+
+def table(folder: Path) -> list[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    found: list[dict[str, Any]] = pq.read_table(folder / "sweep.parquet").to_pylist()
+    return found
+
+
+def refused(call: Any, *words: Any) -> list[str]:
+    """What is told of a design that is wrong."""
+    told: list[str] = []
+    call(*words, lambda key, error: told.append(f"{key}: {error}"))
+    return told
+
+
+def test_a_range_has_exact_values() -> None:
+    assert design.values_of("4..6 Mbit/s step 0.5") == [f"{n} Mbit/s" for n in ("4", "4.5", "5", "5.5", "6")]
+    assert design.values_of("0..0.3 step 0.1") == ["0", "0.1", "0.2", "0.3"]
+    assert design.values_of(["1..3 ms step 1", "10 ms"]) == ["1 ms", "2 ms", "3 ms", "10 ms"]
+    assert design.values_of([True, "5", 5.5, "udp", ["x"]]) == ["true", '"5"', "5.5", "udp", '["x"]']
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("4..6 Mbit/s", "without a step"),
+        ("6..4 ms step 1", "the smaller end first"),
+        ("0..1 ms step 0.3", "whose last value is 0.9 ms"),
+        ("0..1e9 ms step 0.001", "a larger step"),
+        ("0..1 ms step -1", "positive step"),
+        ("udp", "a list of values"),
+        ([], "a list of values"),
+        ([1, 1], "a value twice"),
+    ],
+)
+def test_a_range_that_means_nothing_is_refused(wrong: Any, said: str) -> None:
+    with pytest.raises(Refusal, match=said):
+        design.values_of(wrong)
+
+
+def test_grid_and_zipped_factors_are_multiplied() -> None:
+    told: list[Any] = []
+    groups = [
+        *design.each({"a": [1, 2], "b": ["x", "y"]}, lambda *one: told.append(one)),
+        *design.zipped({"c": "1..2 step 1", "d": ["u", "v"]}, lambda *one: told.append(one)),
+    ]
+    axes, points = design.multiplied(groups)
+    assert not told and [axis.key for axis in axes] == ["a", "b", "c", "d"]
+    assert Counter(points) == Counter(
+        (a, b, c, d) for a in "12" for b in "xy" for c, d in (("1", "u"), ("2", "v"))
+    )
+    assert refused(design.zipped, {"c": [1, 2], "d": [1]})[0].startswith("c: found 2 of c, 1 of d")
+
+
+def test_a_latin_hypercube_has_one_value_in_each_stratum() -> None:
+    for latin in (True, False):
+        (group,) = design.drawn(
+            {"a": "0..100 ms", "b": "0..10 packets step 1", "c": ["u", "v"]}, 50, 3, latin, print
+        )
+        strata = Counter(int(float(point[0].split()[0]) // 2) for point in group.points)
+        assert (sorted(strata) == list(range(50))) == latin, "random points leave strata empty"
+        assert all(float(point[1].split()[0]).is_integer() for point in group.points)
+        if latin:
+            assert Counter(point[2] for point in group.points) == {"u": 25, "v": 25}
+    again = design.drawn({"a": "0..100 ms"}, 50, 3, True, print)[0].points
+    assert [one[0] for one in again] == [
+        one[0] for one in design.drawn({"a": "0..100 ms", "z": [1]}, 50, 3, True, print)[0].points
+    ], "a factor has the same values whatever others there are"
+    assert again != design.drawn({"a": "0..100 ms"}, 50, 4, True, print)[0].points
+
+
+def test_the_rule_that_stops_seeds() -> None:
+    share, wide = (
+        design.until("haptic.delay_ms.p99 within 5 %"),
+        design.until("a/b.delay_ms.p99 within 0.5 ms"),
+    )
+    assert (share.metric.flow, share.metric.key, wide.metric.flow) == ("haptic", "delay_p99_ms", "a/b")
+    close = [10.0, 10.1, 9.9, 10.0]
+    assert share.reached(interval(close)) and wide.reached(interval(close))
+    assert not share.reached(interval(close[:3])), "three seeds say little"
+    assert not share.reached(interval([10.0, 12.0, 8.0, 10.0])) and not share.reached(None)
+    for wrong in ("haptic.delay_ms.p99", "haptic.delay_ms.p99 within 0 %", "haptic.delay_ms.p99 within 5 kg"):
+        with pytest.raises(Refusal, match="within 5 %"):
+            design.until(wrong)
+    with pytest.raises(Refusal, match=r"did you mean .*delay_ms\.p99"):
+        design.metric("haptic.delay_ms.p98")
+
+
+def test_every_row_is_compared_with_the_baseline_that_shares_its_other_values() -> None:
+    axes = (Axis("rate", ("1", "2")), Axis("transport", ("tcp", "udp")))
+    delays = {("1", "tcp"): 9.0, ("1", "udp"): 4.0, ("2", "tcp"): 7.0, ("2", "udp"): 1.0}
+    rows = [
+        {
+            "rate": r,
+            "transport": t,
+            "seed": seed,
+            "flow": "haptic",
+            "delay_p99_ms": delay + seed,
+            "disturbed": False,
+        }
+        for (r, t), delay in delays.items()
+        for seed in (1, 2)
+    ]
+    column = (design.metric("haptic.delay_ms.p99").column,)
+    shown = results.Shown(axes, column, column, ("haptic",), {"transport": "udp"}, {"udp": "plain UDP"})
+    lines = [line.split() for line in shown.tables(rows).splitlines()[3:]]
+    assert [line[-2] for line in lines] == ["5.000", "–", "6.000", "–"]
+    assert "plain UDP" in shown.tables(rows) and "against baseline" in shown.tables(rows)
+
+
+def test_all_that_is_wrong_with_a_file_is_one_message(tmp_path: Path) -> None:
+    plan = planned(
+        tmp_path,
+        'scenario = "short.toml"\nuntil = "haptic.delay_ms.p99 in 5 %"\nmetrics = ["haptic.delay"]\n'
+        '[grid]\na = "1..2 ms"\nseed = [1, 2]\nb = [1]\n[zipped]\nb = [1]\n',
+    )
+    done = tcpsbed(tmp_path, "campaign", str(plan), "--out", "out")
+    assert done.returncode == 2 and "Traceback" not in done.stderr and not (tmp_path / "out").exists()
+    lines = done.stderr.strip().splitlines()
+    assert "found 5 errors; nothing was run" in lines[0] and len(lines) == 6
+    for place in (
+        "plan.toml:2: until",
+        "metrics",
+        "plan.toml:5: grid.a",
+        "plan.toml:6: grid.seed",
+        "plan.toml:9: zipped.b",
+    ):
+        assert any(place in line for line in lines[1:]), (place, done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[grid]\na = [1]\n", "scenario is missing"),
+        ('scenario = "none.toml"\n[grid]\na = [1]\n', 'scenario: found "none.toml"'),
+        ('scenario = "short.toml"\n', "found no factor"),
+        ('scenario = "short.toml"\nsedes = 3\n', "did you mean seeds"),
+        ('scenario = "short.toml"\nseeds = 0\n[grid]\na = [1]\n', "seeds: found 0"),
+        ('scenario = "short.toml"\nbaseline = { b = 1 }\n[grid]\na = [1]\n', '"b", which is not a factor'),
+        ('scenario = "short.toml"\nbaseline = { a = 3 }\n[grid]\na = [1, 2]\n', "found 3"),
+        ('scenario = "short.toml"\nseeds = 10000\n[grid]\na = "1..2000 step 1"\n', "1000000 cells"),
+        ('scenario = "short.toml"\n[latin]\na = "1..2 ms"\n', "latin.points is missing"),
+        ("scenario = \n", "invalid TOML"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    done = tcpsbed(tmp_path, "campaign", str(planned(tmp_path, text)), "--out", "out")
+    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr, done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_cells_that_cannot_run_are_told_together_before_the_first_runs(tmp_path: Path) -> None:
+    plan = planned(tmp_path, PLAN.replace("[1, 4]", "[1, -1, 4, -2]"))
+    done = tcpsbed(tmp_path, "campaign", str(plan), "--out", "out")
+    lines = done.stderr.strip().splitlines()
+    assert done.returncode == 2 and not (tmp_path / "out").exists()
+    assert len(lines) == 3 and "found 2 errors; nothing was run" in lines[0], done.stderr
+    assert "delay_ms=-1" in lines[1] and "1 other combination" in lines[1] and "delay_ms=-2" in lines[2]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A finished campaign: its folder and what it printed."""
+    folder = tmp_path_factory.mktemp("campaign")
+    ended = tcpsbed(folder, "campaign", str(planned(folder)), "--out", "out")
+    assert ended.returncode == 0, ended.stderr
+    return folder, ended.stdout
+
+
+def test_a_campaign_leaves_a_table_and_a_page(done: tuple[Path, str]) -> None:
+    rows, page = table(done[0] / "out"), (done[0] / "out/sweep.html").read_text()
+    assert Counter((row["delay_ms"], row["label"], row["flow"]) for row in rows)[("1", "a", "haptic")] == 3
+    assert len(rows) == 2 * 2 * 3 * 4 and "simulate_s" not in rows[0]
+    assert "first of two" in page and "short campaign" in page
+    assert "first of two" in done[1] and "kinematic" not in done[1], "flows without a metric are left out"
+    line = next(line for line in done[1].splitlines() if line.startswith("4") and " b " in line)
+    assert line.split()[2] == "3" and "0.000" in line, (
+        "the label changes nothing: paired differences are none"
+    )
+
+
+def test_the_studio_and_plots_read_its_folder(done: tuple[Path, str]) -> None:
+    from tcpsbed.campaign.filling import filling
+
+    told = filling(done[0] / "out").look()
+    assert (told["done"], told["all"], list(told["flows"])) == (12, 12, ["haptic"])
+    assert len(told["head"]) == len(told["flows"]["haptic"]["lines"][0]) + 2
+    from tcpsbed.figures import material
+
+    assert len(material.read([done[0] / "out"]).runs) == 12
+
+
+def test_the_order_is_random_and_changes_nothing_in_the_table(done: tuple[Path, str], tmp_path: Path) -> None:
+    def order(out: Path) -> list[str]:
+        files = sorted((out / "cells").iterdir(), key=lambda one: one.stat().st_mtime_ns)
+        return [file.stem for file in files]
+
+    orders = []
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        plan = planned(folder, f"order = {number}\n{PLAN}")
+        assert tcpsbed(folder, "campaign", str(plan), "--out", "out", "--jobs", "1").returncode == 0
+        assert (folder / "out/sweep.parquet").read_bytes() == (done[0] / "out/sweep.parquet").read_bytes()
+        orders.append(
+            [
+                json.loads((folder / f"out/cells/{key}.json").read_text())["settings"]
+                for key in order(folder / "out")
+            ]
+        )
+    assert (
+        orders[0] != orders[1] and sorted(orders[0]) == sorted(orders[1]) and orders[0] != sorted(orders[0])
+    )
+
+
+def test_seeds_stop_where_the_interval_is_narrow(tmp_path: Path) -> None:
+    """The noise of the stand-in is the same everywhere, so it weighs less where the delay is longer."""
+    text = PLAN.replace("seeds = 3", 'seeds = 20\nuntil = "haptic.delay_ms.p99 within 0.5 %"').replace(
+        "[1, 4]", "[1, 40, 9]"
+    )
+    plan = planned(tmp_path, text)
+    ended = tcpsbed(tmp_path, "campaign", str(plan), "--out", "out")
+    assert ended.returncode == 0, ended.stderr
+    rows = [row for row in table(tmp_path / "out") if row["flow"] == "haptic" and row["label"] == "a"]
+    by_delay = {d: [row["delay_p99_ms"] for row in rows if row["delay_ms"] == d] for d in ("1", "9", "40")}
+    rule = design.until("haptic.delay_ms.p99 within 0.5 %")
+    for delay, found in by_delay.items():
+        earlier = [n for n in (2, 4, 6, 9, 13, 19) if n < len(found)]
+        assert not any(rule.reached(interval(found[:n])) for n in earlier), delay
+        assert len(found) == 20 or rule.reached(interval(found)), delay
+    assert len(by_delay["40"]) < len(by_delay["1"]), "the noise is the same, and weighs less"
+    wide = [delay for delay, found in by_delay.items() if not rule.reached(interval(found))]
+    assert ("not haptic.delay_ms.p99 known within 0.5 % after 20 seeds" in ended.stdout) == bool(wide)
+
+
+def test_several_worlds_are_a_factor(tmp_path: Path) -> None:
+    plan = planned(tmp_path, 'world = ["virtual", "real"]\n' + PLAN)
+    ended = tcpsbed(tmp_path, "campaign", str(plan), "--out", "out")
+    assert ended.returncode == 0, ended.stderr
+    rows = table(tmp_path / "out")
+    assert Counter(row["world"] for row in rows) == {"virtual": 48, "real": 48}
+    kept = [json.loads(one.read_text())["summary"]["world"] for one in (tmp_path / "out/cells").iterdir()]
+    assert Counter(kept) == {"virtual": 12, "real": 12}
+
+
+@pytest.mark.slow
+def test_a_campaign_that_is_killed_at_any_moment_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    plan = PLAN.replace("seeds = 3", 'seeds = 9\nuntil = "haptic.delay_ms.p99 within 4 %"')
+    slow = 'name = "short"\nduration = "10 s"\ntakes_s = 0.1\n'
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    assert tcpsbed(whole, "campaign", str(planned(whole, plan, slow)), "--out", "out").returncode == 0
+    expected = (whole / "out/sweep.parquet").read_bytes()
+    moments, killed = random.Random(18), 0
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    words = ("campaign", str(planned(folder, plan, slow)), "--out", "out", "--jobs", "2")
+    for _ in range(12):
+        run = start(folder, *words)
+        time.sleep(moments.uniform(0.2, 1.6))
+        os.kill(run.pid, signal.SIGKILL)
+        run.communicate(timeout=60)
+        killed += run.returncode == -signal.SIGKILL
+    ended = tcpsbed(folder, *words)
+    assert ended.returncode == 0 and killed >= 3, ended.stderr
+    assert (folder / "out/sweep.parquet").read_bytes() == expected
+    assert not (folder / "out/work").exists() or not list((folder / "out/work").iterdir())
+
+
+def test_a_killed_campaign_leaves_no_process_behind(tmp_path: Path) -> None:
+    plan = planned(tmp_path, of='name = "short"\nduration = "10 s"\ntakes_s = 20\n')
+    run = start(tmp_path, "campaign", str(plan), "--out", "out", "--jobs", "2")
+    until = time.monotonic() + 30
+    while len(list((tmp_path / "out/work").glob("*.err"))) < 2 if (tmp_path / "out/work").is_dir() else True:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    session = _of(tmp_path)
+    assert len(session) >= 3, "the command, the warm process, two cells"
+    os.kill(run.pid, signal.SIGKILL)
+    run.communicate(timeout=60)
+    until = time.monotonic() + 12
+    while left := _of(tmp_path):
+        assert time.monotonic() < until, left
+        time.sleep(0.1)
+
+
+def _of(folder: Path) -> list[str]:
+    """Processes of this program that work in a folder."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if (entry / "cwd").resolve() == folder and b"tcpsbed" in (entry / "cmdline").read_bytes():
+                found.append(entry.name)
+        except OSError:
+            continue
+    return found
+
+
+HOOK = """import os, random
+from pathlib import Path
+import numpy as np
+
+LOADED = Path(__file__).with_name("loaded.txt")
+with LOADED.open("a") as file:
+    file.write(f"{os.getpid()} {random.random()} {np.random.random()}\\n")
+
+
+class Hold:
+    def __call__(self, now, origin, x, other, y):
+        n = min(len(x), len(y)) if x is not None else 0
+        if n:
+            y[:n] = x[:n]
+        return n
+"""
+OWN = """duration = "0.3 s"
+[components]
+ms-com = "a"
+ss-com = "b"
+[flows.kinematic]
+rate = "100 Hz"
+[hooks.hold]
+kind = "predict"
+run = "./hold.py:Hold"
+at = "ss-com"
+[links.l1]
+"""
+
+
+def test_records_are_those_of_a_run_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without stand-ins: the hash of a cell is that of the same run alone."""
+    monkeypatch.chdir(tmp_path)
+    plan = {
+        "scenario": str(ROOT / "scenarios/quickstart.toml"),
+        "set": ['duration="0.8 s"'],
+        "seeds": 2,
+        "grid": {"links.l1.rate": ["4 Mbit/s", "6 Mbit/s"]},
+    }
+    shares: list[float] = []
+    first = campaign.run(plan, out="one", jobs=2, progress=shares.append)
+    second = campaign.run({**plan, "order": 5}, out="two", jobs=1)
+    assert first.rows == second.rows and shares[-1] == 1.0 and not first.failures
+    assert Path("one/sweep.parquet").read_bytes() == Path("two/sweep.parquet").read_bytes()
+    for rate in plan["grid"]["links.l1.rate"]:  # type: ignore[index]
+        settings = ['duration="0.8 s"', f"links.l1.rate={rate}"]
+        alone = package.run(plan["scenario"], set=settings, seed=2, out=f"run {rate}")  # type: ignore[arg-type]
+        (hashed,) = {
+            row["records_sha256"] for row in first.rows if (row["links.l1.rate"], row["seed"]) == (rate, 2)
+        }
+        assert hashed == alone.summary["records_sha256"]
+
+
+def test_code_of_the_users_is_loaded_anew_for_each_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And draws other random numbers in each, where it does not seed them."""
+    (tmp_path / "hold.py").write_text(HOOK)
+    (tmp_path / "own.toml").write_text(OWN.replace("[links.l1]\n", ""))
+    monkeypatch.chdir(tmp_path)
+    plan = {"scenario": "own.toml", "seeds": 2, "grid": {"flows.kinematic.rate": ["100 Hz", "200 Hz"]}}
+    done = campaign.run(plan, out="out", jobs=1)
+    assert not done.failures and len(done.rows) == 4, done.failures
+    lines = [line.split() for line in (tmp_path / "loaded.txt").read_text().splitlines()]
+    assert len(lines) >= 4
+    for column in zip(*lines, strict=True):
+        assert len(set(column)) == len(lines)
+
+
+def test_a_crash_costs_its_cell_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hold.py").write_text(
+        "import ctypes\nclass Hold:\n def __call__(self, now, *rest):\n  if now > 2e8: ctypes.string_at(0)\n  return 0\n"
+    )
+    (tmp_path / "own.toml").write_text(OWN.replace("[links.l1]\n", ""))
+    monkeypatch.chdir(tmp_path)
+    plan = {"scenario": "own.toml", "seeds": 1, "grid": {"hooks.hold.run": ["./hold.py:Hold", "zoh"]}}
+    done = campaign.run(plan, out="out", jobs=1)
+    assert len(done.failures) == 1 and len(done.rows) == 1
+    assert "SIGSEGV" in next(iter(done.failures.values())) or "-11" in next(iter(done.failures.values()))
+
+
+def test_a_warm_process_that_dies_is_started_again(tmp_path: Path) -> None:
+    warm = Warm()
+    try:
+        assert warm.run(["--version"], tmp_path / "out", tmp_path / "err") == 0
+        assert (tmp_path / "out").read_text().strip() == package.__version__
+        assert warm.process is not None
+        first = warm.process.started
+        first.kill()
+        first.wait()
+        until = time.monotonic() + 10
+        while not warm.process.over:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        assert warm.run(["nothing"], tmp_path / "out", tmp_path / "err") == 2
+        assert "nothing" in (tmp_path / "err").read_text()
+    finally:
+        warm.close()
+    assert warm.run(["--version"], tmp_path / "out", tmp_path / "err") == -signal.SIGTERM
+
+
+def test_a_mapping_is_checked_like_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="scenario is missing"):
+        file.load({"grid": {"a": [1]}})
+    assert not subprocess.run(["ls", "runs"], cwd=tmp_path, capture_output=True, check=False).stdout

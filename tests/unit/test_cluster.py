@@ -1,0 +1,204 @@
+"""Cells on Dask: the same table as on this machine, inputs without a shared disk, workers that die or are others."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import tcpsbed
+from test_campaign import OWN, PLAN, planned, table
+
+from tcpsbed import campaign
+from tcpsbed.campaign import file, outcome
+from tcpsbed.errors import ConfigError, TcpsbedError, WorldError
+
+distributed = pytest.importorskip("distributed")
+cluster = pytest.importorskip("tcpsbed.campaign.cluster")
+Answer = cluster.Answer
+
+QUICK = {
+    "scenario": str(Path(__file__).resolve().parents[2] / "scenarios/quickstart.toml"),
+    "set": ['duration="0.8 s"'],
+    "seeds": 2,
+    "grid": {"links.l1.rate": ["4 Mbit/s", "6 Mbit/s"]},
+}
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A scheduler with two workers."""
+    import dask
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as made,
+    ):
+        yield made.scheduler_address
+
+
+def test_the_table_is_that_of_this_machine(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cluster, "ONE_IN", 1)
+    survey = file.load(QUICK, Path("there"))
+    places = cluster.places(address, survey)
+    found = outcome.carried_out(survey, lambda *_: None, cluster=places)
+    here = campaign.run(QUICK, out="here")
+    assert not found.failures and found.rows == here.rows
+    assert Path("there/sweep.parquet").read_bytes() == Path("here/sweep.parquet").read_bytes()
+    assert places.remarks == ["4 cells ran on two workers, with the same records."]
+
+
+def test_workers_keep_nothing(address: str) -> None:
+    with distributed.Client(address) as client:
+        kept = client.run(lambda dask_worker: [f.name for f in Path(dask_worker.local_directory).iterdir()])
+        plugins = client.run(lambda dask_worker: [name for name in dask_worker.plugins if "tcpsbed" in name])
+    assert not any(name.startswith("tcpsbed") for names in kept.values() for name in names), kept
+    assert not any(plugins.values())
+
+
+def test_records_that_differ_are_a_failure_of_the_cell() -> None:
+    def answer(hashed: str, status: int = 0) -> Any:
+        return Answer(status, json.dumps({"records_sha256": hashed}), "", f"tcp://{hashed}:1")
+
+    place = object.__new__(cluster.Cluster)
+    place.same = place.alone = 0
+    assert place.agreed(answer("a"), answer("a")).status == 0
+    assert place.agreed(answer("a"), answer("b", 1)) == answer("a"), "the second could not be run"
+    differs = place.agreed(answer("a"), answer("b"))
+    assert differs.status != 0 and "tcp://a:1 a, tcp://b:1 b" in differs.said
+    assert (place.same, place.alone) == (1, 1)
+
+
+def own(folder: Path, hook: str) -> dict[str, Any]:
+    """A campaign of code of its own, with a module beside it."""
+    (folder / "own").mkdir()
+    (folder / "own/helper.py").write_text("GAIN = 1.0\n")
+    (folder / "own/hold.py").write_text(hook)
+    (folder / "own/own.toml").write_text(OWN.replace("[links.l1]\n", ""))
+    return {"scenario": "own/own.toml", "seeds": 1, "grid": {"flows.kinematic.rate": ["100 Hz", "200 Hz"]}}
+
+
+HOOK = """import os
+from pathlib import Path
+from helper import GAIN
+
+with open("{folder}/ran.txt", "a") as file:
+    file.write(f"{{__file__}}\\n")
+
+
+class Hold:
+    def __call__(self, now, origin, x, other, y):
+        {act}
+        return 0
+"""
+
+
+def test_code_and_what_it_imports_travel(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = own(tmp_path, HOOK.format(folder=tmp_path, act="GAIN"))
+    survey = file.load(plan, Path("out"))
+    found = outcome.carried_out(survey, lambda *_: None, cluster=cluster.places(address, survey))
+    assert not found.failures and len(found.rows) == 2
+    ran = (tmp_path / "ran.txt").read_text().splitlines()
+    assert ran and all("/inputs/" in name and str(tmp_path) not in name for name in ran), ran
+
+
+KILL = """stat = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
+        if %s: Path("%s").touch(); os.kill(int(stat[1]), 9)"""
+
+
+def test_a_worker_that_dies_costs_its_cell_only(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hook kills the worker: once, and the cell is run again; always, and it is told."""
+    monkeypatch.chdir(tmp_path)
+    mark = tmp_path / "killed"
+    once = HOOK.replace("{act}", KILL % (f'not Path("{mark}").exists()', mark)).replace(
+        "{folder}", str(tmp_path)
+    )
+    plan = own(tmp_path, once.replace("{{__file__}}", "{__file__}"))
+    survey = file.load(plan, Path("once"))
+    found = outcome.carried_out(survey, lambda *_: None, cluster=cluster.places(address, survey))
+    assert mark.exists() and not found.failures and len(found.rows) == 2
+    (tmp_path / "own/hold.py").write_text(
+        (tmp_path / "own/hold.py").read_text().replace(f'not Path("{mark}").exists()', "True")
+    )
+    plan["grid"] = {"hooks.hold.run": ["./hold.py:Hold", "zoh"]}
+    survey = file.load(plan, Path("always"))
+    found = outcome.carried_out(survey, lambda *_: None, cluster=cluster.places(address, survey))
+    assert list(found.failures.values()) == ["tcpsbed: every worker that tried it ended"]
+    assert len(found.rows) == 1, "the other cell is there"
+
+
+def test_a_worker_of_another_build_is_refused(
+    address: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    survey = file.load(QUICK, Path("out"))
+    monkeypatch.setattr(cluster, "build", lambda: "0.0.9 0123456789")
+    with pytest.raises(WorldError) as told:
+        cluster.places(address, survey)
+    assert re.search(
+        r"found (\d workers?) of \d with another build: tcp://\S+ has tcpsbed 0\.1\.0, build \w{8}",
+        str(told.value),
+    )
+    assert "allowed: tcpsbed 0.0.9, build 01234567" in str(told.value) and not Path("out").exists()
+
+
+def test_a_world_on_the_clock_needs_a_worker_that_has_it(
+    address: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    survey = file.load({**QUICK, "world": "real"}, Path("out"))
+    places = cluster.places(address, survey)
+    try:
+        with pytest.raises(WorldError, match=r'no worker with the resource clock; .*--resources "clock=1"'):
+            outcome.carried_out(survey, lambda *_: None, cluster=places)
+    finally:
+        places.close()
+
+
+def test_nobody_at_the_address_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cluster, "PATIENCE_S", 0.5)
+    survey = file.load(QUICK, Path("out"))
+    with pytest.raises(WorldError, match=r"--cluster: tcp://127\.0\.0\.1:1: nobody answers .*local:4"):
+        cluster.places("tcp://127.0.0.1:1", survey)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["head", "local", "local:0", "local:99999", "tcp://head", "http://head:8786"]
+)
+def test_an_address_that_is_none_is_refused(
+    wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=f'--cluster: found "{wrong}"; allowed: tcp://host:8786'):
+        cluster.places(wrong, file.load(QUICK, Path("out")))
+
+
+def test_a_file_by_an_absolute_path_does_not_travel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = own(tmp_path, HOOK.format(folder=tmp_path, act="GAIN"))
+    plan["grid"] = {"hooks.hold.run": [f"{tmp_path}/own/hold.py:Hold", "zoh"]}
+    with pytest.raises(TcpsbedError, match=r"absolute path.*allowed: a path relative to the scenario"):
+        cluster.places("tcp://127.0.0.1:1", file.load(plan, Path("out")))
+
+
+@pytest.mark.slow
+def test_workers_of_this_machine_run_all_worlds(tmp_path: Path) -> None:
+    """With the stand-ins: on the clock, one worker has the resource."""
+    plan = planned(tmp_path, 'world = ["virtual", "real"]\n' + PLAN)
+    done = tcpsbed(tmp_path, "campaign", str(plan), "--out", "out", "--cluster", "local:2")
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+    assert len(table(tmp_path / "out")) == 96

@@ -162,7 +162,7 @@ PACKAGES = {
     "lab.study": ["tcpsbed", "runs", "console"],
     "lab": [],
     "figures": ["campaign"],
-    "archive": ["runs"],
+    "archive": ["campaign"],
     "api": ["figures", "lab.reproduce"],
     "cli": ["api", "archive", "lab.qos", "lab.reproduce", "lab.study", "proxy", "shadows", "studio"],
 }

@@ -12,23 +12,19 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import signal
-import subprocess
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
-from dataclasses import dataclass, field
+from concurrent.futures import as_completed
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tcpsbed.analysis.facts import PROMISES
 from tcpsbed.analysis.stats import interval
 from tcpsbed.archive.content import Cell
+from tcpsbed.campaign import grid
+from tcpsbed.campaign.worker import Answer, Here, Job
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import counted
-from tcpsbed.processes import OURS, talking
 from tcpsbed.views.paired import METRICS
 
 CLOSE = 0.01
@@ -61,9 +57,8 @@ class Verdict:
     records_sha256: str = ""
 
 
-@dataclass
-class Again:
-    """Runs cells again, each in a process of its own.
+def again(scenario: Path, work: Path, cells: Sequence[Cell], width: int, told: Told) -> list[Summary | str]:
+    """Runs cells again, as those of a campaign: the summary of each, or the message of one that failed.
 
     Parameters
     ----------
@@ -71,63 +66,30 @@ class Again:
         The unpacked file.
     work : Path
         An empty folder for what the runs leave.
+    cells
+        What to run.
+    width
+        Runs at a time.
+    told
+        Hears of (done, all) as runs end.
     """
+    place = Here(scenario, work, width)
+    jobs = [Job(str(n), grid.Cell((), cell.seed), cell.settings, cell.world) for n, cell in enumerate(cells)]
+    try:
+        waiting = [place.executor.submit(place.call(job)) for job in jobs]
+        for done, _ in enumerate(as_completed(waiting), 1):
+            told(done, len(cells))
+        return [_summary(one.result()) for one in waiting]
+    finally:
+        place.stop()
 
-    scenario: Path
-    work: Path
-    _running: set[subprocess.Popen[str]] = field(default_factory=set)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _ended: bool = False
 
-    def run(self, cells: Sequence[Cell], width: int, told: Told) -> list[Summary | str]:
-        """The summary of each cell, or the message of one that failed.
-
-        Parameters
-        ----------
-        cells
-            What to run.
-        width
-            Runs at a time.
-        told
-            Hears of (done, all) as runs end.
-        """
-        with ThreadPoolExecutor(width) as pool:
-            try:
-                waiting = [pool.submit(self._one, number, cell) for number, cell in enumerate(cells)]
-                for done, _ in enumerate(as_completed(waiting), 1):
-                    told(done, len(cells))
-                return [one.result() for one in waiting]
-            except BaseException:
-                self._stop()
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-
-    def _one(self, number: int, cell: Cell) -> Summary | str:
-        out = self.work / str(number)
-        words = ["run", str(self.scenario), "--world", cell.world, "--out", str(out)]
-        words += ["--yes", "--json", "--no-report", "--no-samples"]
-        command = [*OURS, *words, *(word for one in cell.settings for word in ("--set", one))]
-        with self._lock:
-            if self._ended:
-                return "stopped"
-            child = talking(command, stdin=subprocess.DEVNULL)
-            self._running.add(child)
-        try:
-            text, said = child.communicate()
-        finally:
-            with self._lock:
-                self._running.discard(child)
-        try:
-            return kept(json.loads(text))
-        except ValueError:
-            return " ".join(said.strip().splitlines()[-LINES_KEPT:]) or f"exit status {child.returncode}"
-
-    def _stop(self) -> None:
-        with self._lock:
-            self._ended = True
-            for child in self._running:
-                with suppress(ProcessLookupError):
-                    os.killpg(child.pid, signal.SIGTERM)
+def _summary(answer: Answer) -> Summary | str:
+    try:
+        return kept(json.loads(answer.text))
+    except ValueError:
+        said = " ".join(answer.said.strip().splitlines()[-LINES_KEPT:])
+        return said or f"exit status {answer.status}"
 
 
 def kept(summary: Mapping[str, Any]) -> Summary:

@@ -122,12 +122,13 @@ def _verdicts(archive: Archive, folder: Path, jobs: int | None, *, quiet: bool) 
         tempfile.TemporaryDirectory(prefix="tcpsbed-") as work,
         Progress(f"rerun of {len(cells)}", quiet=quiet) as bar,
     ):
-        runner = verify.Again(scenario, Path(work))
         found: dict[Cell, Summary | str] = {}
         for simulated in (True, False):
             some = [cell for cell in cells if (cell.world in SIMULATED) == simulated]
             done = len(found)
-            new = runner.run(
+            new = verify.again(
+                scenario,
+                Path(work),
                 some,
                 jobs or (cores() if simulated else 1),
                 lambda number, _, done=done: bar((done + number) / len(cells)),  # type: ignore[misc]

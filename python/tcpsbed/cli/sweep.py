@@ -13,8 +13,8 @@ import typer
 from tcpsbed.cli.colour import tables
 from tcpsbed.cli.failures import FAILED, guarded
 from tcpsbed.cli.options import MOST_SEEDS, AnyWhere, Duration, File, Quiet, Sets, Yes, agreed, overrides
-from tcpsbed.cli.progress import Progress
 from tcpsbed.errors import ConfigError, counted, printable
+from tcpsbed.runs.progress import Progress
 
 if TYPE_CHECKING:
     from tcpsbed.campaign.grid import Axis

@@ -334,7 +334,11 @@ pub fn end_without_input(grace: Duration) {
 fn latest() -> &'static CStr {
     let name = LATEST.load(Ordering::Relaxed);
     // SAFETY: `named` was given a text that lives as long as the process.
-    if name.is_null() { c"what ran" } else { unsafe { CStr::from_ptr(name) } }
+    if name.is_null() {
+        c"what ran"
+    } else {
+        unsafe { CStr::from_ptr(name) }
+    }
 }
 
 fn end() -> ! {

@@ -52,7 +52,8 @@ environment extras $pins
 "$place/extras/bin/python" - <<'PYTHON'
 import importlib
 for name in ("numba", "matplotlib", "mcap", "openpyxl", "pooch", "onnx", "onnxruntime", "simplejpeg", "av", "websockets", "foxglove",
-             "mujoco", "coppeliasim_zmqremoteapi_client", "cbor2", "scipy", "sounddevice"):
+             "mujoco", "coppeliasim_zmqremoteapi_client", "cbor2", "scipy", "pandas", "polars",
+             "distributed", "sounddevice"):
     try:
         importlib.import_module(name)
     except OSError as error: # PortAudio is no package of Python
@@ -61,6 +62,7 @@ for name in ("numba", "matplotlib", "mcap", "openpyxl", "pooch", "onnx", "onnxru
 PYTHON
 unit=tests/unit
 of extras $unit/test_analysis_run.py $unit/test_data.py $unit/test_learned.py $unit/test_own_components.py $unit/test_stats.py \
+  $unit/test_api_results.py $unit/test_cluster.py --deselect $unit/test_api_results.py::test_a_program_is_clean_for_a_checker_of_types \
   $unit/test_xlsx.py::test_{sheets_are_those_of_a_testbed,a_spreadsheet_is_checked_and_run_as_it_is} \
   $unit/test_media.py::test_{jpeg_follows_a_bit_rate,codecs_of_ffmpeg_give_a_picture_for_each} \
   $unit/test_studio.py::test_the_page_of_a_run_that_is_over_has_the_numbers_of_its_summary \

@@ -29,11 +29,10 @@ from tcpsbed.errors import TcpsbedError
 from tcpsbed.lab.qos import profile
 from tcpsbed.lab.study.ratings import Store
 from tcpsbed.proxy import measured
-from tcpsbed.scenarios import xlsx
+from tcpsbed.scenarios import load, xlsx
 from tcpsbed.scenarios.compile import spans
 from tcpsbed.scenarios.compile.book import Book
 from tcpsbed.scenarios.compile.graphs import graph
-from tcpsbed.scenarios.load import load
 from tcpsbed.scenarios.model.span import HistogramFile, TraceFile
 
 MODULES = (

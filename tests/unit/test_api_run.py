@@ -69,7 +69,7 @@ def test_text_stays_text() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"seeds": 0}, "seeds: found 0; allowed: 1 or more, such as seeds=10"),
+        ({"seeds": 0}, "seeds: found 0; allowed: a whole number from 1 to 10000, such as seeds=10"),
         ({"jobs": 0}, "jobs: found 0"),
         ({"set": "links.wan.rate=2 Mbit/s"}, 'allowed: a mapping such as {"links.wan.rate": "2 Mbit/s"}'),
         ({"set": {"links.wan.rate": object()}}, "links.wan.rate: found .* of type object; allowed: text, a number"),

@@ -422,6 +422,22 @@ def test_a_crash_costs_its_cell_only(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "SIGSEGV" in next(iter(done.failures.values())) or "-11" in next(iter(done.failures.values()))
 
 
+def test_what_code_prints_is_none_of_its_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hold.py").write_text(
+        "class Hold:\n def __init__(self): print('{}')\n def __call__(self, now, *rest): return 0\n"
+    )
+    (tmp_path / "own.toml").write_text(OWN.replace("[links.l1]\n", ""))
+    monkeypatch.chdir(tmp_path)
+    plan = {"scenario": "own.toml", "seeds": 1, "grid": {"flows.kinematic.rate": ["100 Hz", "200 Hz"]}}
+    done = campaign.run(plan, out="out", jobs=1)
+    assert not done.failures and len(done.rows) == 2
+
+
+def test_a_world_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="found a world twice"):
+        file.load(planned(tmp_path, PLAN.replace("seeds = 3", 'seeds = 3\nworld = ["virtual", "virtual"]')))
+
+
 def test_a_warm_process_that_dies_is_started_again(tmp_path: Path) -> None:
     warm = Warm()
     try:

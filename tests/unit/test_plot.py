@@ -166,7 +166,7 @@ def test_a_file_that_is_not_ours_stays(here: Path) -> None:
         (["a", "--y", "haptic.delay_ms.p99", "--out", "f.pdf"], "lines need two or more; allowed: two runs"),
         (["a", "b", "--kind", "box", "--y", "haptic.loss", "--out", "f.pdf"], "found 1 value of haptic.loss at a"),
         (["a", "b", "--y", "haptic.snr_db", "--out", "f.pdf"], "haptic.snr_db has no value at run = a"),
-        (["a", "b", "--y", "haptic.rate_bps", "--y", "haptic.loss", "--out", "f.pdf"], "in bit/s and haptic.loss in share"),
+        (["a", "b", "--y", "haptic.rate_bps", "--y", "haptic.loss", "--y", "kinematic.loss", "--out", "f.pdf"], "in bit/s and haptic.loss in share"),
         (["a", "--kind", "cdf", "--y", "haptic.delay_ms.p99", "--out", "f.pdf"], "allowed: haptic.delay_ms, the whole"),
         (["a", "--kind", "waterfall", "--y", "hapti", "--out", "f.pdf"], "which is not a flow (did you mean haptic?)"),
         (["a", "--kind", "time", "--y", "haptic.ipdv_ms", "--out", "f.pdf"], "a keeps no curve of haptic.ipdv_ms"),
@@ -246,3 +246,25 @@ def test_without_matplotlib_the_table_is_there_and_the_figure_names_the_package(
 
 def test_folders_of_runs_and_of_sweeps_are_completed(here: Path) -> None:
     assert complete.result_folders("") == ["a", "b", "s"]
+
+
+def test_lines_of_metrics_with_different_units_get_a_panel_each(here: Path) -> None:
+    drawn = tcpsbed.plot("s", x="rate", y=["haptic.delay_ms.p99", "haptic.loss"], by="transport")
+    upper, lower = drawn.figure.axes
+    assert "ms" in upper.get_ylabel() and upper.get_xlabel() == "" and lower.get_xlabel()
+    assert upper.get_position().y0 > lower.get_position().y0 and len(drawn.figure.legends) == 1
+    assert drawn.latex.count("tabular}") == 4
+    left, right = tcpsbed.plot(
+        "s", x="rate", y=["haptic.delay_ms.p99", "haptic.loss"], by="transport", wide=True
+    ).figure.axes
+    assert left.get_position().x0 < right.get_position().x0
+    with pytest.raises(DataError, match="metrics of one unit; lines also one metric of each unit"):
+        tcpsbed.plot("s", y=["haptic.delay_ms.p99", "haptic.delay_ms.mean", "haptic.loss"])
+
+
+def test_a_figure_of_a_campaign_has_its_labels(here: Path) -> None:
+    sweep(here / "c", labels={"links.l1.rate": "bottleneck"})
+    assert (
+        "bottleneck"
+        in tcpsbed.plot("c", x="rate", y="haptic.loss", by="transport").figure.axes[0].get_xlabel()
+    )

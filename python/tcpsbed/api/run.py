@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tcpsbed.api.seeds import further, spread
 from tcpsbed.errors import ConfigError, one_line
+from tcpsbed.runs import MOST_SEEDS
 from tcpsbed.runs.given import given
 from tcpsbed.runs.run import Run
 
@@ -86,8 +87,9 @@ def run(
 
     worlds.check(world)
     for name, number in (("seeds", seeds), ("jobs", jobs)):
-        if number is not None and number < 1:
-            raise ConfigError(f"found {number}", key=name, allowed=f"1 or more, such as {name}=10")
+        if number is not None and not (type(number) is int and 1 <= number <= MOST_SEEDS):
+            allowed = f"a whole number from 1 to {MOST_SEEDS}, such as {name}=10"
+            raise ConfigError(f"found {number!r}", key=name, allowed=allowed)
     failures: dict[str, str] = {}
     with (
         given(scenario, set=set, duration=duration, seed=seed) as asked,

@@ -31,14 +31,14 @@ class Packed:
     ----------
     content : Content
         What the archive holds.
-    failed : int
-        Cells without a result that failed.
+    missing : int
+        Cells of its plan that have no result.
     newer : list of Path
         Inputs that were changed after the results were written.
     """
 
     content: Content
-    failed: int
+    missing: int
     newer: list[Path]
 
 
@@ -94,7 +94,7 @@ def pack(folder: Path, out: Path, *, licence: str = "", title: str = "") -> Pack
         packed[scenario] = found.text.encode()
     written = max((file.stat().st_mtime_ns for file in found.members.values()), default=0)
     newer = [file for file in files if file.stat().st_mtime_ns > written]
-    return Packed(_write(out, packed, content, found, licence), found.failed, newer)
+    return Packed(_write(out, packed, content, found, licence), found.missing, newer)
 
 
 def _refuse_place(folder: Path, out: Path) -> None:

@@ -54,7 +54,10 @@ class Archive:
         DataError
             If the member was changed, or is none.
         """
-        found = json.loads(b"".join(self._pieces(cell.results)))
+        try:
+            found = json.loads(b"".join(self._pieces(cell.results)))
+        except (ValueError, RecursionError):
+            found = None
         summary = found.get("summary", found) if isinstance(found, dict) else None
         if not isinstance(summary, dict) or not isinstance(summary.get("flows"), dict):
             raise DataError(f"holds no summary in {cell.results}", file=self.file, allowed=REMEDY)

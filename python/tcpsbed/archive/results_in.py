@@ -43,8 +43,8 @@ class Found:
         The command of the results, without the scenario's file.
     members : dict of str to Path
         Files of the results by their names in the archive.
-    failed : int
-        Cells without a result that failed.
+    missing : int
+        Cells of its plan that have no result.
     date : str
         Day of the newest of these files, UTC.
     """
@@ -55,7 +55,7 @@ class Found:
     cells: Mapping[Cell, Summary]
     words: list[str]
     members: Mapping[str, Path]
-    failed: int
+    missing: int
     date: str
 
     @property
@@ -155,9 +155,10 @@ def _sweep(folder: Path) -> Found:
             str(len(told["seeds"])),
         ]
         words += [word for one in told["settings"] for word in ("--set", one)]
-        failed = len(list((folder / "failed").glob("*.txt"))) if (folder / "failed").is_dir() else 0
         words += ["--world", told["world"]]
-        return Found("sweep", file.resolve(), None, cells, words, members, failed, "")
+        return Found(
+            "sweep", file.resolve(), None, cells, words, members, len(told["cells"]) - len(cells), ""
+        )
 
 
 def _cell(name: str, settings: tuple[str, ...], summary: Summary) -> Cell:

@@ -307,13 +307,14 @@ class Cluster:
         if not others:
             self.alone += 1
             return None
-        executor = self.places.client.get_executor(pure=False, workers=others)
+        # Without a worker that is still there, the scheduler takes any: a cell bound to one that died would wait for ever.
+        executor = self.places.client.get_executor(pure=False, workers=others, allow_other_workers=True)
         found: Future[Answer] = executor.submit(self.call(job))
         return found
 
     def agreed(self, first: Answer, second: Answer) -> Answer:
         """The answer of two workers: a failure where their records differ."""
-        if second.status != 0:
+        if second.status != 0 or second.where == first.where:
             self.alone += 1
             return first
         hashes = [records_of(answer) for answer in (first, second)]

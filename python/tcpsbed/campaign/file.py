@@ -233,6 +233,8 @@ class _Reading:
         """The first seed; notes what the scenario itself, its flows and the worlds say."""
         from tcpsbed import scenarios, worlds
 
+        if len(set(read.world)) < len(read.world):
+            self.refused(("world",), refuse(f"found a world twice in {read.world}", "each world once"))
         for world in read.world:
             try:
                 worlds.require(world)

@@ -146,4 +146,5 @@ def _wide(survey: Survey, rows: Sequence[dict[str, Any]]) -> list[str]:
     if not wide:
         return []
     place = f"{counted(len(wide), 'combination')} of {len(found)}"
-    return [f"{place} not {rule.text.replace(' within', ' known within')} after {len(survey.seeds)} seeds."]
+    metric, _, width = rule.text.partition(" within ")
+    return [f"{place}: {metric} is not known within {width} after {len(survey.seeds)} seeds."]

@@ -26,7 +26,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.processes import GRACE_S, OURS
+from tcpsbed.processes import GRACE_S, OURS, talking
 
 WORD = "warm"
 """The first word of the warm process, which `tcpsbed.__main__` knows."""
@@ -110,10 +110,7 @@ class Warm:
 
     def _alive(self) -> _Process:
         if self.process is None or self.process.over:
-            pipe = subprocess.PIPE
-            started = subprocess.Popen(
-                [*OURS, WORD], stdin=pipe, stdout=pipe, text=True, start_new_session=True
-            )
+            started = talking([*OURS, WORD], stderr=None)
             self.process = _Process(started)
             threading.Thread(target=self._listen, args=(self.process,), daemon=True).start()
         return self.process

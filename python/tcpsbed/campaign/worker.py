@@ -31,6 +31,8 @@ from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ROOM
 from tcpsbed.processes import OURS, cores, talking
 
+SUMMARY = "summary.json"
+"""What a cell leaves: what its code prints is none of it."""
 LINES_KEPT = 5
 """Lines of a failed cell's standard error that are told."""
 
@@ -50,7 +52,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Answer:
-    """How a cell ended: exit status, standard output, standard error; and the worker, of a cluster."""
+    """How a cell ended: exit status, the text of its summary, standard error; and the worker, of a cluster."""
 
     status: int
     text: str
@@ -88,26 +90,26 @@ class Place(Protocol):
 
 def words_of(file: Path, job: Job, out: Path) -> list[str]:
     """The command line of a cell, without `tcpsbed`."""
-    words = ["run", str(file), "--world", job.world, "--yes", "--json", "--no-report", "--no-samples"]
+    words = ["run", str(file), "--world", job.world, "--yes", "--quiet", "--no-report", "--no-samples"]
     return [*words, "--out", str(out), *(word for setting in job.settings for word in ("--set", setting))]
 
 
 def run_warm(warm: Warm, words: Sequence[str], work: Path) -> Answer:
     """Runs a cell in a fork of the warm process; `work` is its folder, which goes."""
-    out, err = (work.with_name(f"{work.name}.{ending}") for ending in ("out", "err"))
+    err = work.with_name(f"{work.name}.err")
     try:
-        status = warm.run(words, out, err)
-        text, said = (
-            file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
-            for file in (out, err)
-        )
+        status = warm.run(words, Path(os.devnull), err)
+        text, said = _read(work / SUMMARY), _read(err)
         if status != 0 and not said and shutil.disk_usage(work.parent).free < FULL_BYTES:
             said = f"tcpsbed: {work.parent}: no space left; allowed: {ROOM}"
         return Answer(status, text, said)
     finally:
         results.discard(work)
-        for file in (out, err):
-            file.unlink(missing_ok=True)
+        err.unlink(missing_ok=True)
+
+
+def _read(file: Path) -> str:
+    return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
 
 
 def records_of(answer: Answer) -> str:
@@ -168,7 +170,8 @@ class Here:
             child = talking([*OURS, *words], stdin=subprocess.DEVNULL)
             self.cold.add(child)
         try:
-            text, said = child.communicate()
+            _, said = child.communicate()
+            text = _read(folder / SUMMARY)
         finally:
             results.discard(folder)
             with self.lock:
@@ -246,7 +249,7 @@ class Crew:
         """Removes what cells left that were killed, and the folders that are empty."""
         work = self.out / "work"
         for left in work.iterdir():
-            left.unlink() if left.suffix in (".out", ".err") else results.discard(left)
+            left.unlink() if left.suffix == ".err" else results.discard(left)
         for folder in (work, self.out / "failed"):
             with suppress(OSError):
                 folder.rmdir()

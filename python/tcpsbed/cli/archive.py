@@ -57,10 +57,10 @@ def archive(
 
     packed = packing.pack(folder, out, licence=licence, title=title)
     content = packed.content
-    if packed.failed:
-        print(
-            f"tcpsbed: {counted(packed.failed, 'cell')} failed and left no result to archive", file=sys.stderr
-        )
+    if packed.missing:
+        all_ = packed.missing + len(content.cells)
+        why = "they failed, did not run yet, or are seeds that were not needed"
+        print(f"tcpsbed: {packed.missing} of {counted(all_, 'cell')} have no result: {why}", file=sys.stderr)
     for file in packed.newer:
         print(f"tcpsbed: {file} was changed after these results were written", file=sys.stderr)
     if not quiet:

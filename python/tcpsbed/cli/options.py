@@ -49,8 +49,6 @@ Sets = Annotated[
     ),
 ]
 MOST_SEED = 2**64 - 1
-MOST_SEEDS = 10_000
-"""Most runs of packets, each with a seed of its own."""
 MOST_RUNS = 1_000_000
 """Most runs of a setting of a loop that is computed without packets: all of them are kept in memory."""
 MOST_BURST = 1_000_000

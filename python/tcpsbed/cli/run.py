@@ -15,7 +15,6 @@ from tcpsbed.cli.apart import apart
 from tcpsbed.cli.colour import tables
 from tcpsbed.cli.failures import DISTURBED, FAILED, guarded
 from tcpsbed.cli.options import (
-    MOST_SEEDS,
     AnyWhere,
     Duration,
     File,
@@ -30,6 +29,7 @@ from tcpsbed.cli.options import (
 from tcpsbed.cli.page import AT_ONCE, PACE, OnPage, Page, refuse_unwatchable, speed_of
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import one_line
+from tcpsbed.runs import MOST_SEEDS
 from tcpsbed.runs.progress import Progress
 
 if TYPE_CHECKING:

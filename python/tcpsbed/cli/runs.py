@@ -121,13 +121,13 @@ def compare(
         results.may_write(page, force=force, reads=folders)
     with documents.trusted(" or ".join(map(str, folders))):
         if any((folder / "sweep.json").is_file() for folder in folders):
-            conditions, told = _combinations(folders), ""
+            conditions = _combinations(folders)
+            told = paired.told(conditions)
             drawn = None if page is None else _page_of(folders[0].name, conditions)
         else:
             found = sides.compare(*folders)
-            conditions, told = paired.of_runs(found.folders, sides.letters(found.folders)), str(found)
-            drawn = None if page is None else _beside(found, conditions)
-        told = "\n".join(filter(None, (told, paired.told(conditions))))
+            told = str(found)
+            drawn = None if page is None else _beside(found)
     if page is not None and drawn is not None:
         results.write_whole(page, drawn)
     print(tables(told), end="")
@@ -149,7 +149,7 @@ def _combinations(folders: Sequence[Path]) -> list[Condition]:
     return conditions
 
 
-def _beside(found: Compared, conditions: Sequence[Condition]) -> str:
+def _beside(found: Compared) -> str:
     """A page of runs side by side."""
     from tcpsbed.studio import freeze
     from tcpsbed.views import compare, markup
@@ -158,7 +158,8 @@ def _beside(found: Compared, conditions: Sequence[Condition]) -> str:
     sheet = Sheet()
     drawn = markup.section("delays", "Delay", sheet.place(compare.delays(found)))
     tables = (freeze.table(one) for one in found.flows)
-    body = [freeze.table(found.runs), drawn, *tables, *map(markup.note, found.left_out), *_paired(conditions)]
+    body = [freeze.table(found.runs), drawn, *tables, *map(markup.note, found.left_out)]
+    body += _paired(found.conditions)
     return freeze.page("Comparison", compare.sentence(found), [], body, sheet)
 
 

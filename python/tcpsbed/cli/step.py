@@ -12,7 +12,6 @@ import typer
 from tcpsbed.cli.apart import apart
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import (
-    MOST_SEEDS,
     AnyWhere,
     Duration,
     File,
@@ -24,6 +23,7 @@ from tcpsbed.cli.options import (
     may_draw,
 )
 from tcpsbed.clocks import SIMULATED
+from tcpsbed.runs import MOST_SEEDS
 from tcpsbed.runs.progress import Progress
 
 HELP = """Measure the step response of a loop over the network: rise time, overshoot, and the share of runs within limits.

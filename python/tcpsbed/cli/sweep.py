@@ -12,8 +12,9 @@ import typer
 
 from tcpsbed.cli.colour import tables
 from tcpsbed.cli.failures import FAILED, guarded
-from tcpsbed.cli.options import MOST_SEEDS, AnyWhere, Duration, File, Quiet, Sets, Yes, agreed, overrides
+from tcpsbed.cli.options import AnyWhere, Duration, File, Quiet, Sets, Yes, agreed, overrides
 from tcpsbed.errors import ConfigError, counted, printable
+from tcpsbed.runs import MOST_SEEDS
 from tcpsbed.runs.progress import Progress
 
 if TYPE_CHECKING:

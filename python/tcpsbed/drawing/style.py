@@ -130,9 +130,14 @@ def styled(style: Style = PAGE) -> Iterator[None]:
         yield
 
 
-def canvas(style: Style = PAGE, *, wide: bool = False) -> Any:
-    """An empty figure; what is drawn on it must be drawn inside `styled`."""
-    size = (style.wide_in if wide else style.width_in, style.height_in)
+STACKED = 0.8
+"""Height of a panel below others, of that of a figure."""
+
+
+def canvas(style: Style = PAGE, *, wide: bool = False, panels: int = 1) -> Any:
+    """An empty figure; what is drawn on it must be drawn inside `styled`. Panels are beside each other where it is wide."""
+    more = 0 if wide else STACKED * (panels - 1)
+    size = (style.wide_in if wide else style.width_in, (1 + more) * style.height_in)
     figure = matplotlib("figure").Figure(figsize=size, layout="constrained")
     matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
     return figure

@@ -131,7 +131,9 @@ def one_unit(y: Sequence[Quantity]) -> None:
     other = next((one for one in y if one.unit != y[0].unit), None)
     if other is not None:
         found = f"found {y[0].path} in {y[0].unit or 'numbers'} and {other.path} in {other.unit or 'numbers'}"
-        raise DataError(found, key="--y", allowed="metrics of one unit, and a figure for each unit")
+        raise DataError(
+            found, key="--y", allowed="metrics of one unit; lines also one metric of each unit, as panels"
+        )
 
 
 def at_most(found: Mapping[str, Any]) -> None:

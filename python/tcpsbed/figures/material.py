@@ -215,7 +215,8 @@ def _sweeps(folders: Sequence[Path]) -> Material:
         several = () if together else (str(folder),)
         runs += [replace(one, values=(*one.values, *several)) for one in cells]
     more = () if together else (Axis(SWEEP, tuple(map(str, folders))),)
-    return Material((*axes, *more), tuple(runs), True, tuple(notes))
+    names = found[0][1].survey.design.labels
+    return Material((*axes, *more), tuple(runs), True, tuple(notes), names)
 
 
 def _together(sweeps_: Sequence[sweeps.Filling]) -> bool:

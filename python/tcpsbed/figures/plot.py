@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tcpsbed import documents, drawing
 from tcpsbed.drawing import STYLES, Origin, Style, shapes
@@ -42,13 +42,15 @@ class Drawn:
 
     Attributes
     ----------
+    panels
+        Its parts, one for each unit.
     origin
         Its title, command, seeds and versions.
     notes
         What is missing or amiss in the runs.
     """
 
-    picture: Picture
+    panels: tuple[Picture, ...]
     origin: Origin
     notes: tuple[str, ...]
     style: Style
@@ -59,18 +61,25 @@ class Drawn:
     def figure(self) -> Figure:
         """The figure of matplotlib."""
         with drawing.styled(self.style):
-            found: Figure = drawing.canvas(self.style, wide=self.wide)
-            axes = found.subplots()
-            axes.set(xlabel=self.picture.x, ylabel=self.picture.y)
-            self.picture.draw(axes, self.style)
-            for letter in self.log:
-                try:
-                    shapes.logarithmic(axes, letter)
-                except ValueError:
-                    amiss = f"found 0 or less on the {letter} axis, which is logarithmic"
-                    raise DataError(amiss, key="--log", allowed="only values above 0, or no --log") from None
-            drawing.keyed(found, axes, self.picture.legend)
+            count = len(self.panels)
+            found: Figure = drawing.canvas(self.style, wide=self.wide, panels=count)
+            places = list(found.subplots(*((1, count) if self.wide else (count, 1)), squeeze=False).flat)
+            for axes, one in zip(places, self.panels, strict=True):
+                self._draw(axes, one)
+                if not self.wide and one is not self.panels[-1]:
+                    axes.set_xlabel("")
+            drawing.keyed(found, places[0], self.panels[0].legend)
         return found
+
+    def _draw(self, axes: Any, picture: Picture) -> None:
+        axes.set(xlabel=picture.x, ylabel=picture.y)
+        picture.draw(axes, self.style)
+        for letter in self.log:
+            try:
+                shapes.logarithmic(axes, letter)
+            except ValueError:
+                amiss = f"found 0 or less on the {letter} axis, which is logarithmic"
+                raise DataError(amiss, key="--log", allowed="only values above 0, or no --log") from None
 
     def save(self, file: Path | str, *, force: bool = False) -> Path:
         """Writes it as PDF, SVG, PGF or PNG, by the ending of the name."""
@@ -87,12 +96,12 @@ class Drawn:
         DataError
             If they are curves over time.
         """
-        if not self.picture.rows:
+        if not all(one.rows for one in self.panels):
             allowed = "another --kind, or series.json, which has every point"
             raise DataError(
                 "a curve over time has too many points for a table", key="--latex", allowed=allowed
             )
-        return picture.latex(self.picture, self.origin)
+        return "\n".join(picture.latex(one, self.origin) for one in self.panels)
 
     def _repr_png_(self) -> bytes:
         content = BytesIO()
@@ -122,7 +131,8 @@ def plot(
     kind
         One of `KINDS`; absent: `lines` of a sweep or where `y` is a number, otherwise `cdf`.
     y
-        Metrics by their paths, such as `haptic.delay_ms.p99`; of a `waterfall` the name of a flow.
+        Metrics by their paths, such as `haptic.delay_ms.p99`; of a `waterfall` the name of a flow. Lines of metrics with
+        different units get a panel each, below each other, or beside each other where the figure is `wide`.
     x, by
         Factors of a sweep: of the x axis, and of the lines. Their last words are enough.
     where
@@ -157,7 +167,7 @@ def plot(
     material = reading.read([Path(folder) for folder in folders]).only(chosen).renamed(names)
     with documents.trusted(" or ".join(map(str, folders))):
         kind = kind or _kind(material, paths)
-        made = _picture(material, kind, paths, x, factors)
+        panels = _panels(material, kind, paths, x, factors)
     command = ["tcpsbed", "plot", *map(str, folders), "--kind", kind]
     options = [
         ("--y", paths),
@@ -168,9 +178,10 @@ def plot(
     ]
     command += [word for option, values in options for value in values for word in (option, value)]
     command += ["--style", style, *["--wide"] * wide, *(["--log", log] if log else [])]
-    notes = (*material.notes, *made.notes)
-    origin = Origin(made.title, shlex.join(command), (*_facts(material, made.first), *notes))
-    return Drawn(made, origin, notes, STYLES[style], wide, log)
+    notes = tuple(dict.fromkeys([*material.notes, *(note for one in panels for note in one.notes)]))
+    title = "; ".join(one.title for one in panels)
+    origin = Origin(title, shlex.join(command), (*_facts(material, panels[0].first), *notes))
+    return Drawn(panels, origin, notes, STYLES[style], wide, log)
 
 
 def _several(given: str | Iterable[str]) -> list[str]:
@@ -183,6 +194,17 @@ def _kind(material: Material, paths: Sequence[str]) -> str:
         return "lines"
     number = paths and not quantity(paths[0], material.summary).spread
     return "lines" if number else "cdf"
+
+
+def _panels(
+    material: Material, kind: str, paths: Sequence[str], x: str | None, by: Sequence[str]
+) -> tuple[Picture, ...]:
+    """Of lines a panel for each unit, where each has one metric; otherwise one."""
+    if kind == "lines" and len(paths) > 1:
+        units = [one.unit for one in _wanted(material, kind, paths)]
+        if len(set(units)) == len(units):
+            return tuple(_picture(material, kind, [path], x, by) for path in paths)
+    return (_picture(material, kind, paths, x, by),)
 
 
 def _picture(

@@ -35,6 +35,8 @@ def overrides(
     if isinstance(given, str):
         allowed = 'a mapping such as {"links.wan.rate": "2 Mbit/s"}, or a list of texts KEY=VALUE'
         raise ConfigError(f'found the text "{given}"', key="set", allowed=allowed)
+    if not isinstance(given, Mapping | Sequence | None):
+        raise ConfigError(f"found {given!r}", key="set", allowed='a mapping such as {"seed": 5}')
     texts = [_text(*one) for one in given.items()] if isinstance(given, Mapping) else list(given or ())
     own = {"seed": seed, "duration": duration}
     return [*texts, *(option(key, key, value) for key, value in own.items() if value is not None)]

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from tcpsbed.analysis import metrics
 from tcpsbed.analysis.frame import Frame, field
 from tcpsbed.errors import DataError
-from tcpsbed.views import charts, markup, tables, text
+from tcpsbed.views import charts, markup, paired, tables, text
 from tcpsbed.views.charts import Chart
 from tcpsbed.views.folder import RunFolder, open_folder
 from tcpsbed.views.markup import Column, words
 from tcpsbed.views.numbers import NONE, finite, nothing
+from tcpsbed.views.paired import Condition
 from tcpsbed.views.sentence import Said
 from tcpsbed.views.tables import Field, Table
 
@@ -76,6 +77,11 @@ class Compared(Frame):
         """A table for each flow that all of the runs have."""
         return tuple(_table(name, self) for name in dict.fromkeys(row.flow for row in self.rows))
 
+    @property
+    def conditions(self) -> list[Condition]:
+        """The runs with their further seeds, which are compared seed by seed."""
+        return paired.of_runs(self.folders, letters(self.folders))
+
     def to_arrow(self) -> pa.Table:
         """An Arrow table: `flow`, `metric`, `unit`, `run` (letter), `value`, and `difference` and `ratio` to the first
         run; values are in the unit of their line.
@@ -104,7 +110,8 @@ class Compared(Frame):
 
     def __str__(self) -> str:
         shown = (text.table(one.columns, one.rows) for one in (self.runs, *self.flows))
-        return "\n".join([*shown, *(f"{line}\n" for line in self.left_out)])
+        by_seed = paired.told(self.conditions)
+        return "\n".join([*shown, *(f"{line}\n" for line in self.left_out), *filter(None, [by_seed])])
 
     def _repr_html_(self) -> str:
         shown = (markup.table(one.columns, one.rows) for one in (self.runs, *self.flows))
@@ -122,7 +129,8 @@ def compare(*runs: RunFolder | Path | str) -> Compared:
     Returns
     -------
     Compared
-        Numbers (`rows`, `.to_pandas()`) and tables; `print` shows them.
+        Numbers (`rows`, `.to_pandas()`) and tables of the first seeds; `print` shows them and, where runs have further
+        seeds in common, the differences seed by seed with their intervals.
 
     Raises
     ------

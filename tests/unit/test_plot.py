@@ -166,7 +166,7 @@ def test_a_file_that_is_not_ours_stays(here: Path) -> None:
         (["a", "--y", "haptic.delay_ms.p99", "--out", "f.pdf"], "lines need two or more; allowed: two runs"),
         (["a", "b", "--kind", "box", "--y", "haptic.loss", "--out", "f.pdf"], "found 1 value of haptic.loss at a"),
         (["a", "b", "--y", "haptic.snr_db", "--out", "f.pdf"], "haptic.snr_db has no value at run = a"),
-        (["s", "--y", "haptic.rate_bps", "--y", "haptic.loss", "--y", "video.loss", "--out", "f.pdf"], "and haptic.loss in share"),
+        (["s", "--y", "haptic.rate_bps", "--y", "haptic.loss", "--y", "video.loss", "--out", "f.pdf"], "haptic.loss in"),
         (["a", "--kind", "cdf", "--y", "haptic.delay_ms.p99", "--out", "f.pdf"], "allowed: haptic.delay_ms, the whole"),
         (["a", "--kind", "waterfall", "--y", "hapti", "--out", "f.pdf"], "which is not a flow (did you mean haptic?)"),
         (["a", "--kind", "time", "--y", "haptic.ipdv_ms", "--out", "f.pdf"], "a keeps no curve of haptic.ipdv_ms"),

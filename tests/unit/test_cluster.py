@@ -65,16 +65,17 @@ def test_workers_keep_nothing(address: str) -> None:
 
 
 def test_records_that_differ_are_a_failure_of_the_cell() -> None:
-    def answer(hashed: str, status: int = 0) -> Any:
-        return Answer(status, json.dumps({"records_sha256": hashed}), "", f"tcp://{hashed}:1")
+    def answer(hashed: str, status: int = 0, where: str = "") -> Any:
+        return Answer(status, json.dumps({"records_sha256": hashed}), "", f"tcp://{where or hashed}:1")
 
     place = object.__new__(cluster.Cluster)
     place.same = place.alone = 0
-    assert place.agreed(answer("a"), answer("a")).status == 0
+    assert place.agreed(answer("a"), answer("a", where="c")).status == 0
     assert place.agreed(answer("a"), answer("b", 1)) == answer("a"), "the second could not be run"
+    assert place.agreed(answer("a"), answer("b", where="a")) == answer("a"), "the other worker died"
     differs = place.agreed(answer("a"), answer("b"))
     assert differs.status != 0 and "tcp://a:1 a, tcp://b:1 b" in differs.said
-    assert (place.same, place.alone) == (1, 1)
+    assert (place.same, place.alone) == (1, 2)
 
 
 def own(folder: Path, hook: str) -> dict[str, Any]:

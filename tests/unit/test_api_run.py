@@ -10,28 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from texts import SHORT
 
 import tcpsbed
 from tcpsbed import scenarios
 from tcpsbed.api import seeds
 from tcpsbed.errors import ConfigError
-
-SHORT = """
-duration = "1 s"
-[components]
-tactile-operator = "a"
-tactile-teleoperator = "b"
-[flows.kinematic]
-rate = "200 Hz"
-[links.wan]
-from = "a"
-to = "b"
-rate = "1 Mbit/s"
-delay = "1 ms"
-loss = "10 %"
-[measure]
-grace = "10 ms"
-"""
 
 
 @pytest.fixture

@@ -11,27 +11,11 @@ from typing import Any
 
 import pytest
 from command import scenario, start, tcpsbed
+from texts import SHORT
 
 from tcpsbed import scenarios
 from tcpsbed.analysis import chance
 from tcpsbed.analysis.stats import t975
-
-SHORT = """
-duration = "1 s"
-[components]
-tactile-operator = "a"
-tactile-teleoperator = "b"
-[flows.kinematic]
-rate = "200 Hz"
-[links.wan]
-from = "a"
-to = "b"
-rate = "1 Mbit/s"
-delay = "1 ms"
-loss = "10 %"
-[measure]
-grace = "10 ms"
-"""
 
 
 def summary(folder: Path) -> dict[str, Any]:

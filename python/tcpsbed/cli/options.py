@@ -94,6 +94,16 @@ Sinks = Annotated[
         show_default=False,
     ),
 ]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        min=1,
+        max=1000,
+        help="Runs at a time [default: all cores; 1 on the machine's clock].",
+        show_default=False,
+    ),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Run even if the forecast is huge.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no tables.")]
 

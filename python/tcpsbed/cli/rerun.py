@@ -16,7 +16,7 @@ import typer
 
 from tcpsbed.cli.colour import tables
 from tcpsbed.cli.failures import DISTURBED, FAILED, guarded
-from tcpsbed.cli.options import Quiet
+from tcpsbed.cli.options import Jobs, Quiet
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import counted, one_line
 from tcpsbed.inputs import LIBRARY
@@ -62,16 +62,7 @@ def rerun(
             show_default=False,
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            min=1,
-            max=1000,
-            help="Runs at a time [default: all cores; 1 on the machine's clock].",
-            show_default=False,
-        ),
-    ] = None,
+    jobs: Jobs = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the verdicts as JSON, and nothing else.")
     ] = False,

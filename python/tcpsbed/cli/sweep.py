@@ -12,7 +12,7 @@ import typer
 
 from tcpsbed.cli.colour import tables
 from tcpsbed.cli.failures import FAILED, guarded
-from tcpsbed.cli.options import AnyWhere, Duration, File, Quiet, Sets, Yes, agreed, overrides
+from tcpsbed.cli.options import AnyWhere, Duration, File, Jobs, Quiet, Sets, Yes, agreed, overrides
 from tcpsbed.errors import ConfigError, counted, printable
 from tcpsbed.runs import MOST_SEEDS
 from tcpsbed.runs.progress import Progress
@@ -55,16 +55,6 @@ Over = Annotated[
 ]
 Seeds = Annotated[
     int, typer.Option("--seeds", min=1, max=MOST_SEEDS, help="Seeds, counted from the scenario's.")
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs",
-        min=1,
-        max=1000,
-        help="Runs at a time [default: all cores; 1 on the machine's clock].",
-        show_default=False,
-    ),
 ]
 Cluster = Annotated[
     str | None,

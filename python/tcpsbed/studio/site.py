@@ -16,6 +16,7 @@ import json
 import secrets
 import socket
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http import HTTPStatus
@@ -163,7 +164,7 @@ class Site:
         return _text(connection, *found)
 
 
-class Live(Site):
+class Live(Site, ABC):
     """A page whose viewers are told what is new. Parameters as of `Site`."""
 
     def __init__(self, port: int, page: str, console: Console | None = None) -> None:
@@ -174,13 +175,13 @@ class Live(Site):
         """All messages."""
         return (f"[{','.join(self.all())}]", "application/json", POLICY) if path == "/all.json" else None
 
+    @abstractmethod
     def all(self) -> list[str]:
         """All messages that a viewer who comes now would get."""
-        raise NotImplementedError
 
+    @abstractmethod
     def news(self, viewer: Any) -> Iterator[list[str]]:
         """What is new for a viewer since the last time, each time that it is asked."""
-        raise NotImplementedError
 
     def hear(self, viewer: Any, said: dict[str, Any]) -> None:
         """Takes a message of a viewer."""

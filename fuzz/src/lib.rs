@@ -23,6 +23,7 @@ mod wire;
 use serde_json::json;
 use tcps_core::{
     endpoint::Ecn,
+    ids::VertexId,
     param::{Entry, Named},
 };
 use tcps_net::{loss::LOSSES, queue::QUEUES, traffic::SOURCES, Network, Packet};
@@ -77,7 +78,7 @@ pub const TARGETS: [(&str, Target); 26] = [
 /// The network of a plan, as JSON, that carries packets where it is not refused. After a byte of 0, 1 or 2: an entry of the room of queues,
 /// losses or sources by its id, and its parameters as JSON, in such a network.
 pub fn network(data: &[u8]) {
-    let link = LinkSpec { name: "l".into(), to: 1, rate_bps: Some(8e6), ..LinkSpec::default() };
+    let link = LinkSpec { name: "l".into(), to: VertexId(1), rate_bps: Some(8e6), ..LinkSpec::default() };
     let mut spec = NetworkSpec { vertices: vec!["a".into(), "b".into()], ..NetworkSpec::default() };
     let mut end_ns = 1_000_000_000;
     match data {
@@ -109,13 +110,13 @@ pub fn network(data: &[u8]) {
             payload: n,
             class,
             index: n,
-            dst: 1,
+            dst: VertexId(1),
             dscp,
             ecn: Ecn::of(n as u8),
             wire_bytes: 100 + n * 20,
             sent_ns: 0,
         };
-        network.send(0, 0, packet);
+        network.send(0, VertexId(0), packet);
     }
     network.handle_timeout(1_000); // a source of 1 Tbit/s has made 10^5 packets by then
     if spec.traffic.is_empty() {

@@ -71,7 +71,7 @@ sources() {
 
 extension() {
   local key
-  key=$({ sources; cat .venv/packages.stamp; } | sha256sum)
+  key=$({ sources; cat .venv/packages.stamp; env | grep '^CARGO_PROFILE' || true; } | sha256sum)
   stamped .venv/extension.stamp "$key" && compgen -G 'python/tcpsbed/_tcps*.so' >/dev/null && return
   need_cargo
   command -v cc >/dev/null || install_or_tell gcc libc6-dev

@@ -84,6 +84,15 @@ def _steps(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any
                 yield flow["name"], plan["components"][visit["component"]]["name"], step
 
 
+def _systems(kind: str, system: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The code of a plant or a linear controller: what is called, or the class that gave its matrices."""
+    if "run" in system:
+        yield kind, system["run"]
+    elif system.get("code"):
+        place, _, symbol = system["code"].rpartition(":")
+        yield kind, {"kind": "python", "name": place, "symbol": symbol}
+
+
 def _free(plan: Mapping[str, Any]) -> Iterator[str]:
     """Stages that run code and take no simulated time."""
     for flow, component, step in _steps(plan):
@@ -158,12 +167,14 @@ def codes(plan: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if robot := component.get("robot"):
             yield "robot", robot["run"]
             plant = (robot["run"].get("params") or {}).get("plant")
-            if isinstance(plant, Mapping) and plant.get("code"):  # of a step experiment
-                place, _, symbol = plant["code"].rpartition(":")
-                yield "plant", {"kind": "python", "name": place, "symbol": symbol}
+            if isinstance(plant, Mapping):  # of a step experiment
+                yield from _systems("plant", plant)
     for _, _, step in _steps(plan):
         if run := step.get("run"):
             yield "component" if step["kind"] == "work" else "hook", run
+            system = (run.get("params") or {}).get("system")
+            if isinstance(system, Mapping):  # of a compensator
+                yield from _systems("controller", system)
             agent = (run.get("params") or {}).get("agent")
             if isinstance(agent, Mapping) and "kind" in agent:  # of a supervisor
                 yield "hook", agent

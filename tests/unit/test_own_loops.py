@@ -25,25 +25,8 @@ from tcpsbed.lab.control.response import Step
 from tcpsbed.lab.control.theory import LoopModel, margins, sampled
 
 HEADER = Path(tcpsbed.__file__).parent / "data"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 LAG = {"kind": "lag", "time_constant_ns": 20_000_000}
-LAG_C = r"""
-#include <math.h>
-#include <stdlib.h>
-#include "tcps_hook.h"
-typedef struct { double x, u; int64_t at; int begun; } lag;
-void *lag_init(const char *params) { (void)params; return calloc(1, sizeof(lag)); }
-void lag_free(void *state) { free(state); }
-int lag_at(lag *s, const tcps_in *in, tcps_out *out) {
-    double dt = s->begun ? (in->now_ns - s->at) * 1e-9 : 0.0;
-    s->x = s->u + (s->x - s->u) * exp(-50.0 * dt);
-    s->begun = 1; s->at = in->now_ns; s->u = in->x[0] - 1.0;
-    out->n = 1; out->y[0] = 1.0 + s->x;
-    return TCPS_EMIT;
-}
-int lag_plant(void *state, const tcps_in *in, tcps_out *out) { return lag_at(state, in, out); }
-void *lag_plant_init(const char *params) { return lag_init(params); }
-void lag_plant_free(void *state) { lag_free(state); }
-"""
 LAG_PY = """
 import math
 import numpy as np
@@ -129,10 +112,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("own")
     (found / "mine.py").write_text(LAG_PY)
     (found / "hinge.xml").write_text(PENDULUM)
-    (found / "lag.c").write_text(LAG_C)
     if compiler := shutil.which("cc"):
         library = found / "liblag.so"
-        command = [compiler, "-O2", "-shared", "-fPIC", f"-I{HEADER}", "-o", library, found / "lag.c", "-lm"]
+        command = [
+            compiler,
+            "-O2",
+            "-shared",
+            "-fPIC",
+            f"-I{HEADER}",
+            "-o",
+            library,
+            EXAMPLES / "own_plant.c",
+            "-lm",
+        ]
         subprocess.run(command, check=True)
     return found
 
@@ -165,7 +157,7 @@ def curve(plant: Any, tmp_path: Path, **more: Any) -> Any:
         "mine.py:Called",
         "mine.py:Equation",
         "mine.py:compiled",
-        "liblag.so:lag_plant",
+        "liblag.so:lag",
     ],
     ids=str,
 )
@@ -419,7 +411,7 @@ def test_a_map_of_another_loop_does_not_agree(tmp_path: Path) -> None:
     assert "NO" in str(found) and "map: overshoot" in str(found)
 
 
-@pytest.mark.parametrize("code", ["mine.py:Called", "mine.py:Equation", "liblag.so:lag_plant"])
+@pytest.mark.parametrize("code", ["mine.py:Called", "mine.py:Equation", "liblag.so:lag"])
 def test_code_is_linearised_to_what_it_is(code: str, here: Path) -> None:
     """[Kung 1978]"""
     if code.startswith("lib") and not shutil.which("cc"):
@@ -630,3 +622,26 @@ def test_the_answer_of_a_plant_to_commands() -> None:
     found = _tcps.plant_response(json.dumps(LAG), 1_000_000, [2.0] * 60)
     assert found == pytest.approx([2 - math.exp(-n / 20) for n in range(60)], abs=1e-12)
     assert identified.EPS > 0
+
+
+@pytest.mark.parametrize("code", ["mine.py:Called", "liblag.so:lag"])
+def test_code_is_a_plant_on_the_clock_of_the_machine(code: str, here: Path, tmp_path: Path) -> None:
+    if code.startswith("lib") and not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    given = {"controller": ([0.2, 30.0], [1.0, 0.0]), "runs": 1}
+    simulated = tcpsbed.step(plant="lag", out=tmp_path / "virtual", **given)[""].responses[0]
+    own = tcpsbed.step(plant=f"{here}/{code}", world="real", out=tmp_path / "real", **given)[""].responses[0]
+    assert own.rise_ms == pytest.approx(simulated.rise_ms, rel=0.5) and abs(own.error) < 1
+
+
+def test_the_example_comes_back_to_one_and_keeps_its_margins(tmp_path: Path) -> None:
+    """Crossing where |C G| = 1 in s; 10 ms of links, and the half period for which a command holds, go from the margin."""
+    found = tcpsbed.step(EXAMPLES / "own_loop.toml", runs=1, out=tmp_path)[""]
+    assert found.responses[0].overshoot < 20 and abs(found.responses[0].error) < 0.1
+    w = np.linspace(10.0, 30.0, 200_001)
+    opened = 1.5 * (1j * w / 8 + 1) / (1j * w / 80 + 1) * 100 / ((1j * w) ** 2 + 10j * w)
+    at = int(np.argmin(np.abs(np.abs(opened) - 1)))
+    spare_ms = 1e3 * (np.angle(opened[at]) + np.pi) / w[at]
+    assert found.margins is not None
+    assert found.margins.crossing_hz == pytest.approx(w[at] / (2 * np.pi), rel=1e-3)
+    assert found.margins.delay_ms == pytest.approx(spare_ms - 10 - 0.5, abs=0.1)

@@ -111,13 +111,15 @@ class LoopMap:
     def __str__(self) -> str:
         from tcpsbed.lab.control import verification
 
-        lines = [
-            *self.sentences,
-            f"theory at an RTT of {self.map.grid.rtt_ms[0]:g} ms without loss: {self.margins}",
-        ]
-        lines += [str(self.linearised)] if self.linearised is not None else []
+        lines = [*self.sentences, *self.remarks]
         lines += ["", verification.text(self.points)] if self.points else []
         return "\n".join(lines)
+
+    @property
+    def remarks(self) -> list[str]:
+        """Its margins, and what was computed in place of a plant that is code."""
+        theory = f"theory at an RTT of {self.map.grid.rtt_ms[0]:g} ms without loss: {self.margins}"
+        return [theory, *([str(self.linearised)] if self.linearised is not None else [])]
 
 
 def map(
@@ -375,6 +377,7 @@ def _size(text: str) -> tuple[int, int]:
 def _page(done: LoopMap) -> str:
     """`map.html`: the mean overshoot over the round trip, at some of the losses."""
     from tcpsbed import __version__
+    from tcpsbed.lab.control import verification
     from tcpsbed.studio import freeze
     from tcpsbed.views import markup
     from tcpsbed.views.charts import Chart, Sheet
@@ -385,8 +388,11 @@ def _page(done: LoopMap) -> str:
     chart = Chart("Mean overshoot", grid.rtt_ms, "RTT (ms)", "overshoot (% of the step)", lines)
     body = [
         markup.section("overshoot", "Overshoot", sheet.place([chart])),
-        markup.section("limits", "Where the limit is", markup.listing(sentences)),
+        markup.section("limits", "Where the limit is", markup.listing([*sentences, *done.remarks])),
     ]
+    if done.points:
+        compared = freeze.table(verification.laid(done.points)) + markup.note(verification.AGREE)
+        body.append(markup.section("packets", "Compared with packets", compared))
     facts = [
         ("scenario", name),
         ("runs per cell", found.bench.runs),

@@ -20,11 +20,13 @@ from tcpsbed.lab.control.verdict import reliability as share_of
 from tcpsbed.views import text as tables
 from tcpsbed.views.markup import Column, words
 from tcpsbed.views.numbers import NONE
+from tcpsbed.views.tables import Table
 
 if TYPE_CHECKING:
     from tcpsbed.lab.control.stability import Grid, StabilityMap
     from tcpsbed.scenarios import Scenario
 
+AGREE = "agree: the 95 % intervals of the map and of the testbed overlap"
 SAME = 1e-6
 """Overshoots in percent that are nearer to each other than this are equal."""
 
@@ -169,6 +171,12 @@ def _sets(link: str, cell: Grid) -> dict[str, Any]:
 
 def text(points: Sequence[Point]) -> str:
     """Both answers side by side, as a table for the terminal."""
+    found = laid(points)
+    return f"{tables.table(found.columns, found.rows)}\n{AGREE}"
+
+
+def laid(points: Sequence[Point]) -> Table:
+    """Both answers side by side."""
     columns = (
         Column("RTT", "ms"),
         Column("loss", "%"),
@@ -178,17 +186,17 @@ def text(points: Sequence[Point]) -> str:
         words("good"),
         words("agree"),
     )
-    rows = [
-        [
+    rows = (
+        (
             f"{point.rtt_ms:.1f}",
             f"{100 * point.loss:.3g}",
             *_cells(point.mapped),
             *_cells(point.tested),
             "yes" if point.agrees else "NO",
-        ]
+        )
         for point in points
-    ]
-    return f"{tables.table(columns, rows)}\nagree: the 95 % intervals of the map and of the testbed overlap"
+    )
+    return Table("Compared with packets", columns, tuple(rows))
 
 
 def _cells(answer: Answer) -> list[str]:

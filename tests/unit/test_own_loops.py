@@ -485,6 +485,7 @@ def _shipped() -> Path:
 
 
 NAN = float("nan")
+IN_Z = "{ kind = 'transfer-function', num = [0.1], den = [1, -0.9], sample_time = '1 ms' }"
 WRONG: list[tuple[Any, str]] = [
     (
         ([1.0, 0.0, 0.0], [1.0, 1.0]),
@@ -608,6 +609,7 @@ def test_options_take_tables_names_and_code(here: Path, tmp_path: Path) -> None:
         (["--plant", "{kind="], "--plant: found"),
         (["--disturbance", "input"], "--disturbance"),
         (["--plant", "leg"], 'found "leg"'),
+        (["--plant", IN_Z, "--period", "1.5 ms"], "--period: found 1.5 ms, with sample_time_ns = 1 ms"),
     ):
         refused = runner.invoke(app, ["map", file, "--cells", "2x2", "--runs", "1", *options])
         assert refused.exit_code == 2 and message in refused.stderr and "Traceback" not in refused.stderr

@@ -7,13 +7,13 @@ import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed import shipped
 from tcpsbed.api.run import Progress, told
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import ConfigError, Refused
 from tcpsbed.lab.control import systems
 from tcpsbed.lab.control.setting import gains_of, link_of
 from tcpsbed.lab.control.stability import StabilityMap
@@ -76,7 +76,7 @@ class LoopMap:
         """What the map means at five of its losses."""
         return [self.map.sentence(row, self.reliability) for row in _rows(self.map)]
 
-    @property
+    @cached_property
     def margins(self) -> Margins:
         """Gain, phase and delay margin of the loop at the shortest round trip of the grid, without loss and jitter."""
         return self.map.margins(self.map.grid.rtt_ms[0])
@@ -259,6 +259,7 @@ def computed(
     link = _verifiable(scenario, other, on_command=on_command) if verify[0] else ""
     scenario = scenario.changed(gains_of(scenario, other[0]) if verify[0] else ())
     loop, linear = identified.with_linear(loop, grid.period_ms)
+    _refuse_period(loop, grid)
     bench = Bench(
         loop.step,
         runs,
@@ -320,6 +321,20 @@ def _grid(
         phases=not aligned,
         controller=law,
     )
+
+
+def _refuse_period(loop: Loop, grid: Grid) -> None:
+    """Refuses a period that is no multiple of a sample time; the scenario's own is one."""
+    from tcpsbed.lab.control.theory import sampled
+
+    for system, controls in ((loop.step.plant, False), (grid.controller, True)):
+        try:
+            if system is not None:
+                sampled(system, grid.period_ms, controls=controls)
+        except Refused as fault:
+            allowed = "a period from tick to tick of which plant and controller can be computed, such as the scenario's"
+            found = f"found {grid.period_ms:g} ms, with {fault.key or 'it'} = {fault.found}"
+            raise ConfigError(found, key="--period", allowed=allowed) from None
 
 
 def _verifiable(

@@ -33,7 +33,7 @@ params! {
 /// What the command moves.
 enum Plant {
     /// Computed here.
-    Linear(Motion),
+    Linear(Box<Motion>),
     /// Code of the user's: a hook that is given k at each tick, and answers with y.
     Code(Box<dyn Hook>),
 }
@@ -54,7 +54,7 @@ impl Step {
         let p = Params::of(params)?;
         let named = p.plant.clone().unwrap_or_else(|| Named::new("static", Value::Null));
         let system = plant::build(&named).map_err(|fault| fault.within("plant"))?;
-        Self::of(p, Plant::Linear(Motion::new(system, Rule::Held)))
+        Self::of(p, Plant::Linear(Box::new(Motion::new(system, Rule::Held))))
     }
 
     /// With a plant that has been made elsewhere, from what its parameters name.

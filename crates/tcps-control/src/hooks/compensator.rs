@@ -20,7 +20,7 @@ use crate::step::{plant, Controller};
 params! {
     /// Parameters.
     pub struct Params {
-        system: Named = Object, GIVEN, ANY, "the controller: a linear system as a plant of `docs/step.md` is, such as `{ kind = \"transfer-function\", num = [0.2, 10], den = [1, 0] }`, or a class of your own";
+        system: Option<Named> = Object, ABSENT, ANY, "the controller: a linear system as a plant of `docs/step.md` is, such as `{ kind = \"transfer-function\", num = [0.2, 10], den = [1, 0] }`, or a class of your own; default `\"static\"`, which is C = 1";
         reference: f64 = Number, "1", ANY, "setpoint of h, the quantity at the far side";
         value: usize = Count, "0", NOT_NEGATIVE, "which returned value is h";
     }
@@ -39,7 +39,8 @@ impl Compensator {
     /// Reads its parameters.
     pub fn new(params: &Value) -> Result<Self, Fault> {
         let p = Params::of(params)?;
-        let system = plant::build(&p.system).map_err(|fault| fault.within("system"))?;
+        let named = p.system.unwrap_or_else(|| Named::new("static", Value::Null));
+        let system = plant::build(&named).map_err(|fault| fault.within("system"))?;
         Ok(Self {
             controller: Controller::linear(system),
             reference: p.reference,

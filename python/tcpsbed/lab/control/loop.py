@@ -130,7 +130,9 @@ def _loop(plan: Mapping[str, Any], component: int, name: str, params: Mapping[st
         plan["flows"][there[0]]["period_ns"] * 1e-6,
         gains.get("kp"),
         gains.get("ki_per_ms"),
-        run["params"]["system"] if run and run["name"] == COMPENSATOR else None,
+        (run["params"] or {}).get("system", {"kind": "static"})
+        if run and run["name"] == COMPENSATOR
+        else None,
         None if None in delays else math.fsum(delay for delay in delays if delay is not None),
     )
 

@@ -626,6 +626,18 @@ def test_the_answer_of_a_plant_to_commands() -> None:
     assert identified.EPS > 0
 
 
+def test_code_is_looked_for_in_the_working_folder_and_beside_the_scenario(here: Path, tmp_path: Path) -> None:
+    assert systems.table("./mine.py:Called", "plant") == f"{here / 'mine.py'}:Called"
+    assert systems.table({"kind": "mujoco", "file": "hinge.xml"}, "plant")["file"] == str(here / "hinge.xml")
+    for other in ("lag", "./nowhere.py:Mine", "module:Mine"):
+        assert systems.table(other, "plant") == other
+    (tmp_path / "beside.py").write_text(LAG_PY)
+    file = tmp_path / "step.toml"
+    file.write_text(_shipped().read_text())
+    found = tcpsbed.map(file, plant="./beside.py:Matrices", gain="0.2:0.03", cells="2x2", runs=1)
+    assert found.margins.stable
+
+
 @pytest.mark.parametrize("code", ["mine.py:Called", "liblag.so:lag"])
 def test_code_is_a_plant_on_the_clock_of_the_machine(code: str, here: Path, tmp_path: Path) -> None:
     if code.startswith("lib") and not shutil.which("cc"):

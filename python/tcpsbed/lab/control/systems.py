@@ -68,9 +68,11 @@ def table(system: System, key: str) -> str | dict[str, Any]:
     {'kind': 'transfer-function', 'num': [1.0], 'den': [0.05, 1.0]}
     """
     if isinstance(system, str):
-        return system
+        return _placed(system) if ":" in system else system
     if isinstance(system, Mapping):
-        return {str(name): value for name, value in system.items()}
+        named = {name: value for name, value in system.items() if isinstance(value, str)}
+        files = {name: _placed(value) for name, value in named.items() if name == "file" or ":" in value}
+        return {str(name): files.get(name, value) for name, value in system.items()}
     if isinstance(system, Sequence):
         return _of_parts(list(system), key)
     for num, den in (("num_list", "den_list"), ("num", "den")):
@@ -87,6 +89,13 @@ def table(system: System, key: str) -> str | dict[str, Any]:
     if inspect.isclass(system) or inspect.isfunction(system):
         return _code(system, key)
     raise ConfigError(f"found {type(system).__name__}", key=key, allowed=ALLOWED)
+
+
+def _placed(text: str) -> str:
+    """Code, or a file, with its whole path if it is below the working folder; other paths start from the scenario."""
+    place, colon, symbol = text.rpartition(":")
+    file = Path.cwd() / (place or text)
+    return f"{file.resolve()}{colon}{symbol if colon else ''}" if file.is_file() else text
 
 
 def read(text: str | None, key: str) -> System | None:

@@ -371,11 +371,11 @@ class NonlinearPlant(ABC):
 
     @abstractmethod
     def rates(self, x: NDArray[np.float64], u: float) -> Any:
-        """x' in this state under this command, as many values as `x0` has."""
+        """The rates of the state x under the command u, per s: as many values as `x0` has."""
 
     @abstractmethod
     def output(self, x: NDArray[np.float64], u: float) -> float:
-        """y in this state under this command."""
+        """The answer y in the state x under the command u."""
 
     def __call__(
         self, t_ns: int, index: int, x: NDArray[np.float64], other: Any, y: NDArray[np.float64]

@@ -83,7 +83,7 @@ class Margins:
 
     def __str__(self) -> str:
         if not self.stable:
-            return "the loop is unstable without loss"
+            return "unstable"
         parts = [f"gain margin {self.gain:.2f}" if math.isfinite(self.gain) else "any gain"]
         if math.isfinite(self.phase_deg):
             parts.append(f"phase margin {self.phase_deg:.1f}°")

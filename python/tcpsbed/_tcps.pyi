@@ -161,8 +161,11 @@ def version() -> str:
 def time_hook(code_json: str, rounds: int) -> list[float]:
     """Nanoseconds per call of a hook, one figure for each of `rounds` blocks of 1000 calls."""
 
-def held_plant(plant_json: str, tick_ns: int) -> str:
-    """A plant of the step experiment from tick to tick, as JSON: `{a, b, c, d}`."""
+def sampled_system(system_json: str, tick_ns: int, bilinear: bool = False) -> str:
+    """A plant of the step experiment, or a controller (`bilinear`), from tick to tick, as JSON: `{a, b, c, d}`."""
+
+def plant_response(plant_json: str, tick_ns: int, commands: list[float]) -> list[float]:
+    """What a plant of the step experiment, which may be code, answers to commands that hold for a tick each."""
 
 def step_batch(spec_json: str) -> str:
     """The step experiment in every cell of a grid, on all cores; returns the cells' figures as JSON."""

@@ -14,7 +14,7 @@ import json
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -348,6 +348,55 @@ class Plant(ABC):
 
         At rest k = y = 1. A is a matrix, B and C are vectors, D is a number.
         """
+
+
+class NonlinearPlant(ABC):
+    """A plant of your own by its differential equation, x' = rates(x, u) and y = output(x, u), times in s, u = k.
+
+    At rest u = y = 1: `rates(x0, 1)` is 0 and `output(x0, 1)` is 1. Between two ticks u holds, and x is computed by the
+    classical Runge-Kutta method in steps of at most `step_s`. Parameters become attributes.
+    """
+
+    params: ClassVar[dict[str, Param]] = {}
+    x0: Sequence[float] = ()
+    """The state at rest."""
+    step_s: float = 1e-4
+    """Longest step of the integration."""
+
+    def __init__(self, **params: Any) -> None:
+        for key, value in params.items():
+            setattr(self, key, value)
+        self._state: Any = None
+        self._held = (0, 1.0)
+
+    @abstractmethod
+    def rates(self, x: NDArray[np.float64], u: float) -> Any:
+        """The rates of the state x under the command u, per s: as many values as `x0` has."""
+
+    @abstractmethod
+    def output(self, x: NDArray[np.float64], u: float) -> float:
+        """The answer y in the state x under the command u."""
+
+    def __call__(
+        self, t_ns: int, index: int, x: NDArray[np.float64], other: Any, y: NDArray[np.float64]
+    ) -> int:
+        """Lets time pass up to `t_ns`, and writes y under the command x[0]."""
+        import numpy as np
+
+        if self._state is None:
+            self._state, self._held = np.array(self.x0, float), (t_ns, 1.0)
+        then_ns, u = self._held
+        steps = math.ceil((t_ns - then_ns) * 1e-9 / self.step_s - 1e-9)
+        for _ in range(steps):
+            h = (t_ns - then_ns) * 1e-9 / steps
+            k1 = np.asarray(self.rates(self._state, u), float)
+            k2 = np.asarray(self.rates(self._state + h / 2 * k1, u), float)
+            k3 = np.asarray(self.rates(self._state + h / 2 * k2, u), float)
+            k4 = np.asarray(self.rates(self._state + h * k3, u), float)
+            self._state = self._state + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        self._held = (t_ns, float(x[0]))
+        y[0] = self.output(self._state, self._held[1])
+        return 1
 
 
 class _Own:

@@ -34,6 +34,6 @@ mod track;
 mod vector;
 
 pub use registry::{
-    described_hooks, described_robots, hook, names, predictor, predictors as predictor_names, robot,
+    described_hooks, described_robots, hook, moved, names, predictor, predictors as predictor_names, robot,
     supervised, ControlError,
 };

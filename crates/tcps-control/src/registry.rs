@@ -91,6 +91,7 @@ const HOOKS: &[&Entry<Make<dyn Hook>>] = entries!(dyn Hook,
     2 "arm5" arm5::Arm5 [arm5::Params], "inverse kinematics: turns a pose (x, y, z, pitch, roll) into the five joint angles of the robot mujoco-arm, by damped least squares; passes further values unchanged";
     3 "arm5_pose" arm5::Arm5Pose, "kinematics: turns five joint angles into a pose; passes further values unchanged";
     4 "brightness" brightness::Brightness [brightness::Params], "decode: reads a value from the brightness of a picture";
+    32 "compensator" compensator::Compensator [compensator::Params], "kinematics: a linear controller of the step experiment, by its transfer function or state space; computes a command at each sample from the returned value";
     5 "conceal" conceal::Conceal [conceal::Params], "predict: replaces a missing frame; the last picture stays, sound continues at its pitch and fades";
     6 "deadband" deadband::Deadband [deadband::Params], "code: sends a sample that differs by a share from the receiver's prediction, and one after a long silence";
     7 "dequantise16" quantise16::Dequantise16 [quantise16::Params], "decode: reads values of 16-bit fixed point";
@@ -180,6 +181,14 @@ pub fn supervised(params: &Value, agent: Box<dyn Hook>) -> Result<Box<dyn Hook>,
     match supervisor::SupervisorHook::led(params, agent) {
         Ok(hook) => Ok(Box::new(hook)),
         Err(fault) => Err(ControlError::Params { name: "supervisor".to_owned(), fault }),
+    }
+}
+
+/// A robot `step` whose plant has been made elsewhere.
+pub fn moved(params: &Value, plant: Box<dyn Hook>) -> Result<Box<dyn Robot>, ControlError> {
+    match robots::step::Step::with(params, plant) {
+        Ok(robot) => Ok(Box::new(robot)),
+        Err(fault) => Err(ControlError::Params { name: "step".to_owned(), fault }),
     }
 }
 

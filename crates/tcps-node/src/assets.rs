@@ -14,6 +14,10 @@ use tcps_transport::{ChannelContext, Side};
 
 /// The hook whose parameters may name further code.
 const SUPERVISOR: &str = "supervisor";
+/// The robot whose plant may be further code.
+const STEP: &str = "step";
+/// The kind of a plant that is code.
+const CODE: &str = "code";
 
 /// Which sides of a hook are coded bytes, and how many bytes there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,12 +107,22 @@ fn refused(e: ControlError) -> RunError {
 /// The robot of a component.
 pub fn robot(code: &CodePlan, assets: &mut dyn Assets) -> Result<Box<dyn Robot>, RunError> {
     match code.kind {
-        CodeKind::Builtin => tcps_control::robot(&code.name, &code.params).map_err(refused),
+        CodeKind::Builtin => builtin_robot(code, assets),
         CodeKind::Library => {
             Err(RunError::hook(format!("{}: a robot is built in or a Python class", code.name)))
         }
         CodeKind::Python => assets.robot(code),
     }
+}
+
+/// A built-in robot; the plant of a step may be any hook that turns k into y.
+fn builtin_robot(code: &CodePlan, assets: &mut dyn Assets) -> Result<Box<dyn Robot>, RunError> {
+    let plant = code.params.get("plant").filter(|plant| code.name == STEP && plant["kind"] == CODE);
+    let Some(plant) = plant else { return tcps_control::robot(&code.name, &code.params).map_err(refused) };
+    let plant: CodePlan = serde_json::from_value(plant["run"].clone())
+        .map_err(|e| RunError::config(format!("parameters of '{STEP}': plant: {e}")))?;
+    let plant = hook(&plant, Shape::VALUES, assets)?;
+    tcps_control::moved(&code.params, plant).map_err(refused)
 }
 
 /// The endpoint of a transport, which is built in or a Python class `module:Class`, at one side of a channel.

@@ -77,10 +77,10 @@ impl ChannelPlan {
     }
 }
 
-/// Whether code, or the agent of a supervisor, is Python.
+/// Whether code, the agent of a supervisor or the plant of a step is Python.
 fn is_python(code: &CodePlan) -> bool {
-    let agent = code.params.get("agent").and_then(|agent| agent.get("kind"));
-    code.kind == CodeKind::Python || agent.is_some_and(|kind| kind == "python")
+    let within = ["/agent/kind", "/plant/run/kind"].map(|place| code.params.pointer(place));
+    code.kind == CodeKind::Python || within.into_iter().flatten().any(|kind| kind == "python")
 }
 
 /// What of a loop is Python code.
@@ -118,7 +118,11 @@ mod tests {
             json!({"run": {"kind": "python", "name": "m", "symbol": "R"}, "period_ns": 1, "senses": 1});
         assert_eq!(need(worker.clone(), Value::Null), Need::Workers);
         assert_eq!(need(Value::Null, Value::Null), Need::Loop);
-        assert_eq!(need(worker, robot), Need::Loop);
+        assert_eq!(need(worker.clone(), robot), Need::Loop);
+        let plant = json!({"kind": "code", "run": {"kind": "python", "name": "m", "symbol": "P"}});
+        let run = json!({"kind": "builtin", "name": "step", "params": {"plant": plant}});
+        let step = json!({"run": run, "period_ns": 1, "senses": 1});
+        assert_eq!(need(worker, step), Need::Loop);
     }
 
     #[test]

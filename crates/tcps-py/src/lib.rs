@@ -225,7 +225,8 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<live::Ledger>()?;
     m.add_function(wrap_pyfunction!(batch::step_batch, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_response, m)?)?;
-    m.add_function(wrap_pyfunction!(batch::held_plant, m)?)?;
+    m.add_function(wrap_pyfunction!(batch::sampled_system, m)?)?;
+    m.add_function(wrap_pyfunction!(batch::plant_response, m)?)?;
     m.add_function(wrap_pyfunction!(batch::step_phase, m)?)?;
     m.add_function(wrap_pyfunction!(bilateral::bilateral, m)?)?;
     m.add_function(wrap_pyfunction!(playout::playout, m)?)?;

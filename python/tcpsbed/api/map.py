@@ -7,24 +7,33 @@ import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed import shipped
 from tcpsbed.api.run import Progress, told
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import ConfigError, Refused
+from tcpsbed.lab.control import systems
+from tcpsbed.lab.control.setting import gains_of, link_of
 from tcpsbed.lab.control.stability import StabilityMap
 from tcpsbed.nearest import close_match
 from tcpsbed.runs.given import given
 
 if TYPE_CHECKING:
+    from tcpsbed.lab.control.identified import Linearised
     from tcpsbed.lab.control.loop import Loop
     from tcpsbed.lab.control.stability import Grid
+    from tcpsbed.lab.control.systems import System
+    from tcpsbed.lab.control.theory import Margins
+    from tcpsbed.lab.control.verification import Point
     from tcpsbed.scenarios import Scenario
     from tcpsbed.scenarios.overrides import Overrides
 
 KIND = "map"
 """Kind of result that it leaves."""
+MAPPED = 0.5
+"""Share of the progress after which the map is computed, if it is verified."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +50,18 @@ class LoopMap:
         Share of runs that must be good; absent: the mean overshoot must keep its limit.
     folder
         With scenario.toml, map.json and map.html; absent: none was asked for.
+    linearised
+        The linear model in place of a plant that is code: its order, and how far it is off.
+    points
+        With `verify`: cells at the boundary with the answers of the map and of runs with packets, and whether they agree.
     """
 
     name: str
     map: StabilityMap
     reliability: float | None = None
     folder: Path | None = None
+    linearised: Linearised | None = None
+    points: tuple[Point, ...] = ()
 
     def longest_rtt_ms(self, loss: float) -> float:
         """The longest round trip that the loop tolerates at the loss of the grid that is nearest to this share.
@@ -61,6 +76,11 @@ class LoopMap:
         """What the map means at five of its losses."""
         return [self.map.sentence(row, self.reliability) for row in _rows(self.map)]
 
+    @cached_property
+    def margins(self) -> Margins:
+        """Gain, phase and delay margin of the loop at the shortest round trip of the grid, without loss and jitter."""
+        return self.map.margins(self.map.grid.rtt_ms[0])
+
     @property
     def figures(self) -> dict[str, Any]:
         """The content of `map.json`."""
@@ -68,7 +88,12 @@ class LoopMap:
 
         tables = {key: table.tolist() for key, table in (*self.map.mean.items(), ("good", self.map.good))}
         asked = {"grid": asdict(self.map.grid), "bench": asdict(self.map.bench)}
-        found: dict[str, Any] = plain(asked | {"sentences": self.sentences} | tables)
+        theory: dict[str, Any] = {"margins": asdict(self.margins)}
+        if self.linearised is not None:
+            theory |= {"linearised": {"order": self.linearised.order, "off": self.linearised.off}}
+        if self.points:
+            theory |= {"verified": [point.figures for point in self.points]}
+        found: dict[str, Any] = plain(asked | {"sentences": self.sentences} | theory | tables)
         return found
 
     def draw(self, file: Path | str) -> Path:
@@ -84,12 +109,25 @@ class LoopMap:
         return figure.stability(self.map, f"{self.name} · {self.sentences[0]}", Path(file))
 
     def __str__(self) -> str:
-        return "\n".join(self.sentences)
+        from tcpsbed.lab.control import verification
+
+        lines = [*self.sentences, *self.remarks]
+        lines += ["", verification.text(self.points)] if self.points else []
+        return "\n".join(lines)
+
+    @property
+    def remarks(self) -> list[str]:
+        """Its margins, and what was computed in place of a plant that is code."""
+        theory = f"theory at an RTT of {self.map.grid.rtt_ms[0]:g} ms without loss: {self.margins}"
+        return [theory, *([str(self.linearised)] if self.linearised is not None else [])]
 
 
 def map(
-    scenario: Scenario | Path | str,
+    scenario: Scenario | Path | str | None = None,
     *,
+    plant: System | None = None,
+    controller: System | None = None,
+    disturbance: str | None = None,
     rtt: str = "0 ms..50 ms",
     loss: str = "0..60%",
     cells: str = "50x50",
@@ -104,6 +142,8 @@ def map(
     loop: str | None = None,
     on_command: bool = False,
     aligned: bool = False,
+    verify: int = 0,
+    verify_runs: int = 20,
     out: Path | str | None = None,
     set: Overrides = (),
     seed: int | None = None,
@@ -114,7 +154,12 @@ def map(
     Parameters
     ----------
     scenario : Scenario, Path or str
-        One with a control loop, as `tcpsbed init --from step` writes.
+        One with a control loop, as `tcpsbed init --from step` writes; absent: that one.
+    plant, controller : object, optional
+        In place of the scenario's: transfer functions, matrices, objects of python-control or scipy.signal, or code, as
+        `tcpsbed.lab.control.systems` lists them. A plant that is code is computed with its linear model.
+    disturbance : str, optional
+        `gain`: after the step the loop has a c-th of its gain. `output`: it has all of it.
     rtt, loss, cells : str
         Round trips and losses each way, from and to, and the number of cells of the grid.
     runs : int
@@ -135,6 +180,8 @@ def map(
         Whether the far side answers each command on arrival, not at its own ticks.
     aligned : bool
         Whether both sides tick together, unlike two computers.
+    verify, verify_runs : int
+        At how many cells at the boundary the scenario is run with packets, too, and how often.
     out : Path or str, optional
         Folder for scenario.toml, map.json and map.html; absent: none is written.
     set, seed, progress
@@ -157,11 +204,13 @@ def map(
     >>> found.longest_rtt_ms(loss=0.1)  # doctest: +SKIP
     """
     with (
-        given(scenario, set=set, seed=seed) as asked,
+        given(shipped.find("step") if scenario is None else scenario, set=set, seed=seed) as asked,
         told(progress, f"{asked.scenario.name}, {runs} runs per cell") as share,
     ):
         return computed(
-            asked.scenario,
+            systems.own(asked.scenario, plant, controller, disturbance)
+            if scenario is None
+            else systems.applied(asked.scenario, plant, controller, disturbance, loop),
             spans=(rtt, loss, cells),
             other=(gain, period, jitter),
             runs=runs,
@@ -170,6 +219,7 @@ def map(
             which=loop,
             on_command=on_command,
             aligned=aligned,
+            verify=(verify, verify_runs),
             out=None if out is None else Path(out),
             progress=share,
         )
@@ -186,14 +236,15 @@ def computed(
     which: str | None,
     on_command: bool,
     aligned: bool,
+    verify: tuple[int, int],
     out: Path | None,
     progress: Callable[[float], object],
 ) -> LoopMap:
     """Computes the map of a scenario; `spans` are `rtt`, `loss` and `cells`, `other` are `gain`, `period` and `jitter`,
-    `limits` are `overshoot`, `rise` and `reliability`, the rest is as of `map`.
+    `limits` are `overshoot`, `rise` and `reliability`, `verify` are the number of cells and runs, the rest is as of `map`.
     """
     from tcpsbed import scenarios
-    from tcpsbed.lab.control import stability, values
+    from tcpsbed.lab.control import identified, stability, values, verification
     from tcpsbed.lab.control.batch import Bench
     from tcpsbed.runs import session
 
@@ -205,6 +256,10 @@ def computed(
         raise ConfigError("found it with --jitter", key="--on-command", allowed=allowed)
     most_ns = scenario.duration_ns  # what takes longer than a run shows no answer in it
     grid = _grid(loop, spans, other, bursts, most_ns, aligned=aligned)
+    link = _verifiable(scenario, other, on_command=on_command) if verify[0] else ""
+    scenario = scenario.changed(gains_of(scenario, other[0]) if verify[0] else ())
+    loop, linear = identified.with_linear(loop, grid.period_ms)
+    _refuse_period(loop, grid)
     bench = Bench(
         loop.step,
         runs,
@@ -215,7 +270,12 @@ def computed(
     )
     with nullcontext() if out is None else session.place(scenario, out, kind=KIND) as place:
         shown = None if place is None else place.shown
-        found = LoopMap(scenario.name, stability.compute(grid, bench, progress), share, shown)
+        part = MAPPED if verify[0] else 1.0
+        mapped = stability.compute(grid, bench, lambda done: progress(part * done))
+        points = verification.verified(
+            scenario, link, mapped, share, *verify, lambda done: progress(part + (1 - part) * done)
+        )
+        found = LoopMap(scenario.name, mapped, share, shown, linear, tuple(points))
         if place is not None:
             (place.path / "scenario.toml").write_text(scenarios.dump(scenario), encoding="utf-8")
             (place.path / "map.json").write_text(f"{json.dumps(found.figures)}\n", encoding="utf-8")
@@ -248,7 +308,8 @@ def _grid(
     (rtt, loss, cells), (gain, period, jitter) = spans, other
     columns, rows = _size(cells)
     reader = partial(values.duration_ns, most_ns=most_ns)
-    kp, ki = values.gains(gain, "--gain") if gain else _known_gains(loop)
+    law = None if gain else loop.law
+    kp, ki = values.gains(gain, "--gain") if gain else (0.0, 0.0) if law else _known_gains(loop)
     return stability.Grid(
         [ns / 1e6 for ns in values.span(rtt, columns, reader, "--rtt")],
         values.span(loss, rows, values.share, "--loss"),
@@ -258,7 +319,34 @@ def _grid(
         bursts,
         reader(jitter, "--jitter") / 1e6 if jitter else 0.0,
         phases=not aligned,
+        controller=law,
     )
+
+
+def _refuse_period(loop: Loop, grid: Grid) -> None:
+    """Refuses a period that is no multiple of a sample time; the scenario's own is one."""
+    from tcpsbed.lab.control.theory import sampled
+
+    for system, controls in ((loop.step.plant, False), (grid.controller, True)):
+        try:
+            if system is not None:
+                sampled(system, grid.period_ms, controls=controls)
+        except Refused as fault:
+            allowed = "a period from tick to tick of which plant and controller can be computed, such as the scenario's"
+            found = f"found {grid.period_ms:g} ms, with {fault.key or 'it'} = {fault.found}"
+            raise ConfigError(found, key="--period", allowed=allowed) from None
+
+
+def _verifiable(
+    scenario: Scenario, other: tuple[str | None, str | None, str | None], *, on_command: bool
+) -> str:
+    """The link to change in runs with packets; refuses what only the map computes."""
+    for key, given_ in (("--on-command", on_command), ("--period", other[1])):
+        if given_:
+            raise ConfigError(
+                f"found it with {key}", key="--verify", allowed="one of them: scenarios do not have it"
+            )
+    return link_of(scenario, None)
 
 
 def loop_of(scenario: Any, which: str | None, key: str = "--loop") -> Loop:
@@ -284,9 +372,10 @@ def loop_of(scenario: Any, which: str | None, key: str = "--loop") -> Loop:
 
 def _known_gains(loop: Loop) -> tuple[float, float]:
     if loop.kp is None or loop.ki_per_ms is None:
-        raise ConfigError(
-            'found no hook with run = "pi"', key="--gain", allowed='Kp and Ki per ms, such as "0.2:0.09"'
+        allowed = (
+            'Kp and Ki per ms, such as "0.2:0.09", or in the scenario a hook with run = "pi" or "compensator"'
         )
+        raise ConfigError('found no hook with run = "pi"', key="--gain", allowed=allowed)
     return loop.kp, loop.ki_per_ms
 
 
@@ -303,6 +392,7 @@ def _size(text: str) -> tuple[int, int]:
 def _page(done: LoopMap) -> str:
     """`map.html`: the mean overshoot over the round trip, at some of the losses."""
     from tcpsbed import __version__
+    from tcpsbed.lab.control import verification
     from tcpsbed.studio import freeze
     from tcpsbed.views import markup
     from tcpsbed.views.charts import Chart, Sheet
@@ -313,8 +403,11 @@ def _page(done: LoopMap) -> str:
     chart = Chart("Mean overshoot", grid.rtt_ms, "RTT (ms)", "overshoot (% of the step)", lines)
     body = [
         markup.section("overshoot", "Overshoot", sheet.place([chart])),
-        markup.section("limits", "Where the limit is", markup.listing(sentences)),
+        markup.section("limits", "Where the limit is", markup.listing([*sentences, *done.remarks])),
     ]
+    if done.points:
+        compared = freeze.table(verification.laid(done.points)) + markup.note(verification.AGREE)
+        body.append(markup.section("packets", "Compared with packets", compared))
     facts = [
         ("scenario", name),
         ("runs per cell", found.bench.runs),

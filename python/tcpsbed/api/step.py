@@ -10,16 +10,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed import __version__
+from tcpsbed import __version__, shipped
 from tcpsbed.api.run import Progress, told
-from tcpsbed.errors import ConfigError
-from tcpsbed.lab.control import table
+from tcpsbed.lab.control import systems, table
+from tcpsbed.lab.control.setting import gains_of, link_of
 from tcpsbed.lab.control.verdict import Reliability, reliability
 from tcpsbed.nearest import close_match
 from tcpsbed.runs.given import given
 
 if TYPE_CHECKING:
     from tcpsbed.lab.control.experiment import Experiment
+    from tcpsbed.lab.control.systems import System
     from tcpsbed.lab.control.verdict import Limits
     from tcpsbed.scenarios import Scenario
     from tcpsbed.scenarios.overrides import Overrides
@@ -99,8 +100,11 @@ class StepResponses:
 
 
 def step(
-    scenario: Scenario | Path | str,
+    scenario: Scenario | Path | str | None = None,
     *,
+    plant: System | None = None,
+    controller: System | None = None,
+    disturbance: str | None = None,
     runs: int = 20,
     rtt: Values = (),
     loss: Values = (),
@@ -123,7 +127,12 @@ def step(
     Parameters
     ----------
     scenario : Scenario, Path or str
-        One that has a component with `robot = "step"`, as `tcpsbed init --from step` writes.
+        One that has a component with `robot = "step"`, as `tcpsbed init --from step` writes; absent: that one.
+    plant, controller : object, optional
+        In place of the scenario's: transfer functions, matrices, objects of python-control or scipy.signal, or code, as
+        `tcpsbed.lab.control.systems` lists them.
+    disturbance : str, optional
+        `gain`: after the step the loop has a c-th of its gain. `output`: it has all of it.
     runs : int
         Runs of each setting, each with a seed of its own.
     rtt, loss, gain : str or sequence of str
@@ -155,16 +164,22 @@ def step(
     >>> import tcpsbed
     >>> found = tcpsbed.step("step.toml", rtt=["5 ms", "20 ms"])  # doctest: +SKIP
     >>> found.reliability("RTT 20 ms").share  # doctest: +SKIP
+    >>> own = tcpsbed.step(plant=([1], [0.05, 1]), controller=([0.5, 10], [1, 0]))  # doctest: +SKIP
+    >>> own[""].margins.delay_ms  # doctest: +SKIP
     """
     from tcpsbed import worlds
 
     worlds.require(world)
     with (
-        given(scenario, set=set, duration=duration, seed=seed) as asked,
+        given(
+            shipped.find("step") if scenario is None else scenario, set=set, duration=duration, seed=seed
+        ) as asked,
         told(progress, f"{asked.scenario.name}, {world}") as share,
     ):
         return measured(
-            asked.scenario,
+            (systems.own if scenario is None else systems.applied)(
+                asked.scenario, plant, controller, disturbance
+            ),
             runs=runs,
             values=(_text(rtt), _text(loss), _text(gain)),
             link=link,
@@ -284,34 +299,20 @@ def _settings(
     scenario: Scenario, rtt: str | None, loss: str | None, gain: str | None, link: str | None
 ) -> Iterator[Setting]:
     from tcpsbed.lab.control import values
-    from tcpsbed.lab.control.loop import controllers
 
     axes: list[list[tuple[str, list[str]]]] = []
     if rtt is not None or loss is not None:
-        name = _link(scenario, link)
+        name = link_of(scenario, link)
         axes.append(
             [(f"RTT {text}", [f"links.{name}.delay={_half(scenario, text)}"]) for text in values.parts(rtt)]
         )
         axes.append([(f"loss {text}", [f"links.{name}.loss={_share(text)}"]) for text in values.parts(loss)])
     if gain is not None:
-        hooks = controllers(scenario.hooks)
-        axes.append([(f"gain {text}", _gains(text, hooks)) for text in values.parts(gain)])
+        axes.append([(f"gain {text}", gains_of(scenario, text)) for text in values.parts(gain)])
     for choice in itertools.product(*(axis for axis in axes if axis)):
         yield Setting(
             ", ".join(name for name, _ in choice), tuple(text for _, sets in choice for text in sets)
         )
-
-
-def _link(scenario: Scenario, wanted: str | None) -> str:
-    names = list(scenario.links)
-    if wanted is None and len(names) == 1:
-        return names[0]
-    if wanted in names:
-        return str(wanted)
-    found = f'found "{wanted}"' if wanted else f"found {len(names)} links"
-    raise ConfigError(
-        found, key="--link", allowed=close_match(wanted or "", names) if names else "a scenario with a link"
-    )
 
 
 def _half(scenario: Scenario, text: str) -> str:
@@ -326,12 +327,3 @@ def _share(text: str) -> str:
     from tcpsbed.lab.control import values
 
     return json.dumps(text) if values.share(text, "--loss") else "0"
-
-
-def _gains(text: str, hooks: Sequence[str]) -> list[str]:
-    from tcpsbed.lab.control import values
-
-    found = dict(zip(("kp", "ki_per_ms"), values.gains(text, "--gain"), strict=True))
-    if not hooks:
-        raise ConfigError('found no hook with run = "pi"', key="--gain", allowed='a hook with run = "pi"')
-    return [f"hooks.{name}.params.{key}={value!r}" for name in hooks for key, value in found.items()]

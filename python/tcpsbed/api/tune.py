@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed import shipped
 from tcpsbed.api.map import loop_of
 from tcpsbed.api.run import Progress, told
 from tcpsbed.errors import ConfigError
+from tcpsbed.lab.control import systems
 from tcpsbed.lab.control.theory import LoopModel, Margins
 from tcpsbed.lab.control.tuning import Goal, Tuned
 
 if TYPE_CHECKING:
-    from tcpsbed.scenarios import Scenario
+    from tcpsbed.lab.control.identified import Linearised
+    from tcpsbed.lab.control.loop import Loop
+    from tcpsbed.lab.control.systems import System
 
+SCENARIOS = (".toml", ".xlsx")
+"""Ends of names of scenarios."""
 MOST_RTT_NS = 10_000_000_000
 """Longest round trip. A run lasts many round trips and thousands of runs are made, so a longer one would take too long."""
 
@@ -36,6 +42,8 @@ class Gains:
         The loop with these gains, and its gain margin (a factor) and delay margin (ms) without loss, by theory.
     delay_of_drops_ms
         The delay that the losses act as, by theory.
+    linearised
+        The linear model in place of a plant that is code.
     """
 
     best: Tuned
@@ -43,6 +51,7 @@ class Gains:
     loop: LoopModel
     margins: Margins
     delay_of_drops_ms: float
+    linearised: Linearised | None = None
 
     @property
     def figures(self) -> dict[str, Any]:
@@ -72,7 +81,9 @@ class Gains:
         from tcpsbed.lab.control import figure
 
         loop, gain = self.loop, self.margins.gain
-        gains = f"Kp {loop.kp:g}, Ki {loop.ki_per_ms:g} per ms"
+        gains = (
+            f"Kp {loop.kp:g}, Ki {loop.ki_per_ms:g} per ms" if loop.controller is None else "own controller"
+        )
         return figure.nyquist(
             loop, f"{gains}, delay {loop.delay_ms:g} ms, gain margin {gain:.2f}", Path(file)
         )
@@ -86,13 +97,15 @@ class Gains:
         ]
         lines += [f"step         c = {found.c:g}"] if compared else []
         lines += [
-            f"gains        params = {{ kp = {found.kp:.4g}, ki_per_ms = {found.ki_per_ms:.4g} }}",
+            f"gains        params = {{ kp = {found.kp:.4g}, ki_per_ms = {found.ki_per_ms:.4g} }}"
+            if found.factor is None
+            else f"controller   multiply it by {found.factor:.4g}",
             f"measured     rise time {found.rise_ms:.1f} ms, overshoot {found.overshoot:.1f} %, "
             f"plus {found.per_ms:.2f} points for each ms of RTT",
-            f"theory       gain margin {spare.gain:.2f}, delay margin {spare.delay_ms:.1f} ms without loss; "
-            f"these losses act as {self.delay_of_drops_ms:.2f} ms of delay",
+            f"theory       {spare} without loss; these losses act as {self.delay_of_drops_ms:.2f} ms of delay",
             f"index        rise-time index {found.index:.2f}: log10(1 ms / rise time)",
         ]
+        lines += [str(self.linearised)] if self.linearised is not None else []
         return "\n".join(lines)
 
 
@@ -103,7 +116,9 @@ def tune(
     bursts: float = 1.0,
     period: str = "1 ms",
     c: str | float | Sequence[float] = 2.0,
-    plant: Scenario | Path | str | None = None,
+    plant: System | None = None,
+    controller: System | None = None,
+    disturbance: str | None = None,
     goal: Goal = "rise",
     overshoot: float = 5.0,
     undershoot: float = 5.0,
@@ -125,8 +140,12 @@ def tune(
         Time between commands.
     c : float, sequence of float or str
         The step falls to 1/c; of several values the best is chosen.
-    plant : Scenario, Path or str, optional
-        A scenario whose plant it is; absent: the static one.
+    plant : object, optional
+        A plant as of `tcpsbed.step`; or a scenario or the path of its file, whose plant it is. Absent: the static one.
+    controller : object, optional
+        A linear controller as of `tcpsbed.step`, of which the gain is tuned: `best.factor`.
+    disturbance : str, optional
+        As of `tcpsbed.step`.
     goal : str
         `rise`: the shortest mean rise time. `sensitivity`: the steepest growth of the overshoot with the round trip.
     overshoot, undershoot : float
@@ -160,7 +179,15 @@ def tune(
     share = values.share(loss, "--loss")
     rtt_ms = values.duration_ns(rtt, "--rtt", MOST_RTT_NS) / 1e6
     period_ms = values.positive_ns(period, "--period") / 1e6
-    network = tuning.Network(rtt_ms, period_ms, bursty(share, bursts), plant=_plant(plant))
+    loop, linear = _loop(plant, controller, disturbance, period_ms)
+    network = tuning.Network(
+        rtt_ms,
+        period_ms,
+        bursty(share, bursts),
+        plant=loop.step.plant,
+        controller=loop.law,
+        disturbance=loop.step.disturbance,
+    )
     steps, limits = _steps(c), values.limits(math.inf, overshoot, undershoot)
     every: list[Tuned | None] = []
     with told(progress, "tuning") as tell:
@@ -173,19 +200,29 @@ def tune(
     found = tuning.best(tuned, goal)
     if found is None:
         return None
-    loop = LoopModel(found.kp, found.ki_per_ms, period_ms, rtt_ms, found.c, network.plant)
+    divisor = replace(loop.step, c=found.c).divisor
+    law = None if found.factor is None else network.times(found.factor)
+    gains = (found.kp, found.ki_per_ms) if law is None else (0.0, 0.0)
+    model = LoopModel(*gains, period_ms, rtt_ms, divisor, network.plant, law)
     drops_ms = theory.delay_of_drops_ms(share, period_ms)
-    return Gains(found, tuned, loop, theory.margins(loop), drops_ms)
+    return Gains(found, tuned, model, theory.margins(model), drops_ms, linear)
 
 
-def _plant(scenario: Scenario | Path | str | None) -> dict[str, Any] | None:
-    """The plant of a scenario's loop; none where it is static."""
+def _loop(
+    plant: System | None, controller: System | None, disturbance: str | None, period_ms: float
+) -> tuple[Loop, Linearised | None]:
+    """The loop to tune, with a linear plant: that of a scenario, or the shipped one with this plant and controller."""
+    from tcpsbed.lab.control import identified
     from tcpsbed.runs.given import given
 
-    if scenario is None:
-        return None
-    with given(scenario) as asked:
-        return loop_of(asked.scenario, None, "--plant").step.plant
+    base: Any = shipped.find("step")
+    given_one = isinstance(plant, Path) or hasattr(plant, "document") or str(plant).endswith(SCENARIOS)
+    if given_one:
+        base, plant = plant, None
+    with given(base) as asked:
+        first = asked.scenario if given_one else systems.paced(asked.scenario, round(period_ms * 1e6))
+        scenario = systems.applied(first, plant, controller, disturbance)
+        return identified.with_linear(loop_of(scenario, None, "--plant"), period_ms)
 
 
 def _steps(c: str | float | Sequence[float]) -> list[float]:

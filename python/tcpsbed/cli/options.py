@@ -156,3 +156,32 @@ def overrides(sets: Sequence[str] | None, seed: int | None = None, duration: str
     from tcpsbed import scenarios
 
     return scenarios.overrides(sets, seed=seed, duration=duration)
+
+
+OwnPlant = Annotated[
+    str | None,
+    typer.Option(
+        "--plant",
+        metavar="SYSTEM",
+        help="The plant: a name, code, or a table such as '{ kind = \"transfer-function\", num = [1], den = [0.05, 1] }'.",
+        show_default=False,
+    ),
+]
+OwnController = Annotated[
+    str | None,
+    typer.Option(
+        "--controller",
+        metavar="SYSTEM",
+        help="A linear controller in place of PI, as --plant.",
+        show_default=False,
+    ),
+]
+Disturbed = Annotated[
+    str | None,
+    typer.Option(
+        "--disturbance",
+        metavar="KIND",
+        help="What falls: the gain of the far side, or its output [default: the scenario's].",
+        show_default=False,
+    ),
+]

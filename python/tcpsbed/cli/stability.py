@@ -9,7 +9,20 @@ from typing import Annotated
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import MOST_BURST, MOST_RUNS, File, Force, Quiet, Seed, Sets, may_draw
+from tcpsbed.cli.options import (
+    MOST_BURST,
+    MOST_RUNS,
+    Disturbed,
+    File,
+    Force,
+    OwnController,
+    OwnPlant,
+    Quiet,
+    Seed,
+    Sets,
+    may_draw,
+)
+from tcpsbed.runs import MOST_SEEDS
 from tcpsbed.runs.progress import Progress
 
 HELP = """Draw how much delay and loss a control loop tolerates, out of hundreds of runs in every cell of a grid.
@@ -20,6 +33,7 @@ Examples:
   tcpsbed map step.toml
   tcpsbed map step.toml --rtt "0 ms..60 ms" --loss 0..40% --bursts 5 --gain 0.2:0.05 --figure map.svg
   tcpsbed map step.toml --reliability 95% --rise 50
+  tcpsbed map step.toml --cells 20x10 --verify 5
 
 Step, gains and period are those of the scenario; delay and loss are those of the grid, not of its network. The loop is
 computed from its difference equations, without packets: 10^9 ticks take seconds.
@@ -72,6 +86,20 @@ OnCommand = Annotated[
     typer.Option("--on-command", help="The far side answers each command on arrival, not at its own ticks."),
 ]
 Aligned = Annotated[bool, typer.Option("--aligned", help="Both sides tick together, unlike two computers.")]
+Verify = Annotated[
+    int,
+    typer.Option(
+        "--verify",
+        metavar="N",
+        min=0,
+        max=100,
+        help="Run the scenario with packets, too, at N cells at the boundary.",
+    ),
+]
+VerifyRuns = Annotated[
+    int,
+    typer.Option("--verify-runs", min=1, max=MOST_SEEDS, help="Runs with packets of each of these cells."),
+]
 Figure = Annotated[
     Path | None, typer.Option("--figure", metavar="FILE", help="Draw the map.", show_default=False)
 ]
@@ -101,6 +129,9 @@ def stability_map(
     bursts: Bursts = 1.0,
     jitter: Jitter = None,
     gain: Gain = None,
+    plant: OwnPlant = None,
+    controller: OwnController = None,
+    disturbance: Disturbed = None,
     period: Period = None,
     overshoot: Overshoot = 20.0,
     rise: Rise = None,
@@ -108,6 +139,8 @@ def stability_map(
     which: Which = None,
     on_command: OnCommand = False,
     aligned: Aligned = False,
+    verify: Verify = 0,
+    verify_runs: VerifyRuns = 20,
     out: Kept = None,
     figure: Figure = None,
     force: Force = False,
@@ -118,14 +151,16 @@ def stability_map(
 ) -> None:
     """Draws the map; see HELP."""
     from tcpsbed.api.map import computed
+    from tcpsbed.lab.control import systems
     from tcpsbed.runs.given import given
 
     may_draw(figure, force=force, reads=[file])
     with given(file, set=sets or (), seed=seed) as asked:
+        own = systems.read(plant, "plant"), systems.read(controller, "controller"), disturbance
         label = f"{asked.scenario.name}, {runs} runs per cell"
         with Progress(label, quiet=quiet or as_json) as bar:
             found = computed(
-                asked.scenario,
+                systems.applied(asked.scenario, *own, loop=which),
                 spans=(rtt, loss, cells),
                 other=(gain, period, jitter),
                 runs=runs,
@@ -134,6 +169,7 @@ def stability_map(
                 which=which,
                 on_command=on_command,
                 aligned=aligned,
+                verify=(verify, verify_runs),
                 out=out,
                 progress=bar,
             )

@@ -13,10 +13,13 @@ from tcpsbed.cli.apart import apart
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import (
     AnyWhere,
+    Disturbed,
     Duration,
     File,
     Force,
     Out,
+    OwnController,
+    OwnPlant,
     Quiet,
     Seed,
     Sets,
@@ -33,6 +36,7 @@ Examples:
   tcpsbed init --from step                     writes step.toml
   tcpsbed step step.toml
   tcpsbed step step.toml --rtt "5 ms,10 ms,20 ms" --loss 0,30% --runs 100
+  tcpsbed step step.toml --plant '{ kind = "transfer-function", num = [1], den = [0.02, 1] }' --gain 0.2:0.03
   tcpsbed step step.toml --world real --phases --runs 50 --figure step.svg
   sudo tcpsbed step step.toml --world namespaces --runs 5
 
@@ -83,6 +87,9 @@ def step(
     rtt: Trips = None,
     loss: Losses = None,
     gain: Gains = None,
+    plant: OwnPlant = None,
+    controller: OwnController = None,
+    disturbance: Disturbed = None,
     link: OfLink = None,
     rise: Rise = math.inf,
     overshoot: Overshoot = 20.0,
@@ -102,16 +109,19 @@ def step(
     """Runs the experiment; see HELP."""
     from tcpsbed import worlds
     from tcpsbed.api.step import measured
+    from tcpsbed.lab.control import systems
     from tcpsbed.runs.given import given
 
     worlds.require(world)
     may_draw(figure, force=force, reads=[file])
     with given(file, set=sets or (), duration=duration, seed=seed) as asked:
+        own = systems.read(plant, "plant"), systems.read(controller, "controller"), disturbance
+        scenario = systems.applied(asked.scenario, *own)
         if world in SIMULATED:
-            apart(asked.scenario)
+            apart(scenario)
         with Progress(f"{asked.scenario.name}, {world}", quiet=quiet or as_json) as bar:
             found = measured(
-                asked.scenario,
+                scenario,
                 runs=runs,
                 values=(rtt, loss, gain),
                 link=link,

@@ -10,7 +10,16 @@ from typing import Annotated
 import typer
 
 from tcpsbed.cli.failures import FAILED, guarded
-from tcpsbed.cli.options import MOST_BURST, MOST_RUNS, MOST_SEED, Force, Quiet, may_draw
+from tcpsbed.cli.options import (
+    MOST_BURST,
+    MOST_RUNS,
+    MOST_SEED,
+    Disturbed,
+    Force,
+    OwnController,
+    Quiet,
+    may_draw,
+)
 from tcpsbed.runs.progress import Progress
 
 HELP = """Find the gains of the step experiment's controller for a network, and how good control through it can be.
@@ -44,11 +53,11 @@ Bursts = Annotated[
 Period = Annotated[str, typer.Option("--period", metavar="TIME", help="Time between commands.")]
 Steps = Annotated[str, typer.Option("--c", metavar="C,...", help="The step falls to 1/c.")]
 Far = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--plant",
-        metavar="FILE",
-        help="Scenario whose plant it is [default: the static one].",
+        metavar="FILE|SYSTEM",
+        help="The plant, as of tcpsbed step, or a scenario whose plant it is [default: the static one].",
         show_default=False,
     ),
 ]
@@ -76,6 +85,8 @@ def tune(
     period: Period = "1 ms",
     c: Steps = "2",
     plant: Far = None,
+    controller: OwnController = None,
+    disturbance: Disturbed = None,
     goal: For = Goal.rise,
     overshoot: Overshoot = 5.0,
     undershoot: Undershoot = 5.0,
@@ -88,6 +99,7 @@ def tune(
 ) -> None:
     """Tunes; see HELP."""
     from tcpsbed.api.tune import tune as tuned
+    from tcpsbed.lab.control import systems
 
     may_draw(nyquist, force=force)
     with Progress("tuning", quiet=quiet or as_json) as bar:
@@ -97,7 +109,9 @@ def tune(
             bursts=bursts,
             period=period,
             c=c,
-            plant=plant,
+            plant=systems.read(plant, "plant"),
+            controller=systems.read(controller, "controller"),
+            disturbance=disturbance,
             goal=goal.value,
             overshoot=overshoot,
             undershoot=undershoot,

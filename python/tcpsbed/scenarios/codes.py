@@ -14,13 +14,15 @@ def codes(plan: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if robot := component.get("robot"):
             yield "robot", robot["run"]
             plant = (robot["run"].get("params") or {}).get("plant")
-            if isinstance(plant, Mapping) and plant.get("code"):  # of a step experiment
-                place, _, symbol = plant["code"].rpartition(":")
-                yield "plant", {"kind": "python", "name": place, "symbol": symbol}
+            if isinstance(plant, Mapping):  # of a step experiment
+                yield from _system("plant", plant)
     steps = (step for flow in plan["flows"] for visit in flow["path"] for step in visit.get("steps", ()))
     for step in steps:
         if run := step.get("run"):
             yield "component" if step["kind"] == "work" else "hook", run
+            system = (run.get("params") or {}).get("system")
+            if isinstance(system, Mapping):  # of a compensator
+                yield from _system("controller", system)
             agent = (run.get("params") or {}).get("agent")
             if isinstance(agent, Mapping) and "kind" in agent:  # of a supervisor
                 yield "hook", agent
@@ -40,6 +42,15 @@ def codes(plan: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for channel in plan.get("channels", ()):
         own = (value for value in (channel.get("params") or {}).values() if isinstance(value, Mapping))
         yield from (("controller", code) for code in own if "symbol" in code)
+
+
+def _system(kind: str, system: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The code of a plant or a linear controller: what is called, or the class that gave its matrices."""
+    if "run" in system:
+        yield kind, system["run"]
+    elif system.get("code"):
+        place, _, symbol = system["code"].rpartition(":")
+        yield kind, {"kind": "python", "name": place, "symbol": symbol}
 
 
 def is_ours(plan: Mapping[str, Any]) -> bool:

@@ -118,10 +118,11 @@ class Origin:
         """The error of a key, as far as the file spells it out."""
         key = self._written(key)
         file, line = self.place(key)
-        named = file.startswith("--") and not file.startswith(OVERRIDE)
-        return ConfigError(
-            found, file=file, line=line, key=None if named else dotted(key) or None, allowed=allowed
-        )
+        if file.startswith("--") and not file.startswith(
+            OVERRIDE
+        ):  # the option names the key, as far as it goes
+            key = key[max((len(known) for known in self.places if key[: len(known)] == known), default=0) :]
+        return ConfigError(found, file=file, line=line, key=dotted(key) or None, allowed=allowed)
 
     def _written(self, key: Key) -> Key:
         """The key as written, without keys that a shorthand implies and numbers of lists of one."""

@@ -4,6 +4,7 @@ pub mod aim;
 pub mod arm3;
 pub mod arm5;
 pub mod brightness;
+pub mod compensator;
 pub mod conceal;
 pub mod environment;
 pub mod force;

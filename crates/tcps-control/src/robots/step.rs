@@ -2,10 +2,13 @@
 //!
 //! ```text
 //! h = s(t) y(k),  s = 1 before t0, 1/c from then on        command  k (1 before the first)      sense  h
+//! h = y(k) - d(t),  d = 0 before t0, 1 - 1/c from then on  (output)
 //! ```
 
 use serde_json::Value;
 use tcps_core::{
+    hook::{Hook, HookIn, HookOut, Verdict},
+    ids::FlowId,
     param::{Fault, Named, Params as _},
     params,
     robot::Robot,
@@ -13,8 +16,8 @@ use tcps_core::{
 };
 
 use crate::step::{
-    plant::{self, Motion},
-    Jump,
+    linear::{Motion, Rule},
+    plant, Disturbance, Jump,
 };
 
 params! {
@@ -22,29 +25,73 @@ params! {
     pub struct Params {
         c: f64 = Number, "2", 1.0..=f64::INFINITY, "factor by which h falls at `t0`, above 1";
         t0_ns: Time = Ns, "200 ms", 0.0..=1e15, "time of the step";
+        disturbance: Disturbance = Choice(Disturbance::NAMES), "gain", ANY, "how h falls: `gain` divides it by c from then on, so that the loop's gain falls, too; `output` subtracts 1 - 1/c, and the loop stays as it is";
         plant: Option<Named> = Object, ABSENT, ANY, "what the command moves: a plant of `docs/step.md`, such as `\"lag\"` or `{ kind = \"lag\", time_constant = \"5 ms\" }`, or code of your own; default `\"static\"`";
     }
 }
 
+/// What the command moves.
+enum Plant {
+    /// Computed here.
+    Linear(Box<Motion>),
+    /// Code of the user's: a hook that is given k at each tick, and answers with y.
+    Code(Box<dyn Hook>),
+}
+
 /// The robot.
-#[derive(Debug, Clone)]
 pub struct Step {
     jump: Jump,
-    motion: Motion,
+    plant: Plant,
     last: Option<Time>,
+    ticks: u32,
     command: f64,
+    failure: Option<String>,
 }
 
 impl Step {
     /// Reads its parameters.
     pub fn new(params: &Value) -> Result<Self, Fault> {
         let p = Params::of(params)?;
+        let named = p.plant.clone().unwrap_or_else(|| Named::new("static", Value::Null));
+        let system = plant::build(&named).map_err(|fault| fault.within("plant"))?;
+        Self::of(p, Plant::Linear(Box::new(Motion::new(system, Rule::Held))))
+    }
+
+    /// With a plant that has been made elsewhere, from what its parameters name.
+    pub fn with(params: &Value, plant: Box<dyn Hook>) -> Result<Self, Fault> {
+        Self::of(Params::of(params)?, Plant::Code(plant))
+    }
+
+    fn of(p: Params, plant: Plant) -> Result<Self, Fault> {
         if p.c <= 1.0 {
             return Err(Fault::new("c", p.c, "a number above 1, such as 2"));
         }
-        let plant = p.plant.unwrap_or_else(|| Named::new("static", Value::Null));
-        let motion = Motion::new(plant::build(&plant).map_err(|fault| fault.within("plant"))?);
-        Ok(Self { jump: Jump { c: p.c, t0_ns: p.t0_ns }, motion, last: None, command: 1.0 })
+        let jump = Jump { c: p.c, t0_ns: p.t0_ns, disturbance: p.disturbance };
+        Ok(Self { jump, plant, last: None, ticks: 0, command: 1.0, failure: None })
+    }
+
+    /// y at this tick.
+    fn answer(&mut self, now: Time) -> Result<f64, String> {
+        match &mut self.plant {
+            Plant::Linear(motion) => {
+                motion.pass(now - self.last.unwrap_or(now));
+                Ok(motion.obey(self.command))
+            }
+            Plant::Code(code) => asked(code.as_mut(), now, self.ticks, self.command),
+        }
+    }
+}
+
+/// What code answers to the command `k`.
+fn asked(code: &mut dyn Hook, now: Time, tick: u32, k: f64) -> Result<f64, String> {
+    let (x, mut y) = ([k], [f64::NAN]);
+    let input = HookIn::tick(now, now, tick, FlowId(0)).with_sample(&x, &[]);
+    let mut output = HookOut::new(&mut y, &mut []);
+    match code.call(&input, &mut output) {
+        Verdict::Emit if output.written().0 == 1 && y[0].is_finite() => Ok(y[0]),
+        Verdict::Emit => Err(format!("the plant answers {k} with {}, not with a finite number", y[0])),
+        Verdict::Nothing => Err("the plant answers with no value, not with y".into()),
+        Verdict::Failed(why) | Verdict::Dead(why) => Err(format!("the plant fails: {why}")),
     }
 }
 
@@ -53,12 +100,21 @@ impl Robot for Step {
         if let Some(&k) = command.first().filter(|k| k.is_finite()) {
             self.command = k;
         }
-        self.motion.pass(now - self.last.replace(now).unwrap_or(now));
-        match sense.first_mut() {
-            Some(h) => *h = self.jump.scale(now) * self.motion.answer(self.command),
-            None => return 0,
+        let Some(h) = sense.first_mut() else { return 0 };
+        match self.answer(now) {
+            Ok(y) => *h = self.jump.h(now, y),
+            Err(why) => {
+                self.failure.get_or_insert(why);
+                return 0;
+            }
         }
+        self.last = Some(now);
+        self.ticks = self.ticks.wrapping_add(1);
         1
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.clone()
     }
 }
 
@@ -89,10 +145,44 @@ mod tests {
             step.step(t * MS, &[2.0], &mut h);
         }
         assert!((h[0] - (2.0 - libm::exp(-2.0))).abs() < 1e-12, "{h:?}");
-        let refused = Step::new(&json!({"plant": {"kind": "leg"}})).unwrap_err();
+        let refused = Step::new(&json!({"plant": {"kind": "leg"}})).err().unwrap();
         assert_eq!(
             refused.to_string(),
-            "plant: found kind = \"leg\"; allowed: static, lag, second-order, mass, state-space"
+            "plant: found kind = \"leg\"; allowed: static, lag, second-order, mass, state-space, transfer-function"
         );
+    }
+
+    #[test]
+    fn an_output_disturbance_leaves_the_gain_as_it_is() {
+        let (mut step, mut h) =
+            (Step::new(&json!({"c": 4, "t0_ns": MS, "disturbance": "output"})).unwrap(), [0.0]);
+        let mut at = |t: Time, k: f64| {
+            step.step(t, &[k], &mut h);
+            h[0]
+        };
+        assert_eq!([at(0, 1.0), at(MS, 1.0), at(2 * MS, 1.5)], [1.0, 0.25, 0.75]);
+        assert!(Step::new(&json!({"disturbance": "input"})).is_err());
+    }
+
+    /// Answers with what it is given, and its number; from the second tick on with nothing but that.
+    struct Counts;
+
+    impl Hook for Counts {
+        fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
+            match input.index {
+                0 => output.set(&[10.0 * input.x()[0]]),
+                1 => output.set(&[f64::INFINITY]),
+                _ => return Verdict::Failed("tired".into()),
+            }
+            Verdict::Emit
+        }
+    }
+
+    #[test]
+    fn code_answers_and_what_it_cannot_answer_is_told() {
+        let (mut step, mut h) = (Step::with(&json!({}), Box::new(Counts)).unwrap(), [0.0]);
+        assert_eq!((step.step(0, &[3.0], &mut h), h, step.failure()), (1, [30.0], None));
+        assert_eq!(step.step(MS, &[], &mut h), 0);
+        assert_eq!(step.failure().unwrap(), "the plant answers 3 with inf, not with a finite number");
     }
 }

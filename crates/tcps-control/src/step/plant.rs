@@ -1,11 +1,11 @@
-//! Plants of the step experiment: what a command moves. A new one is its line in `PLANTS`.
+//! Linear systems by name: plants of the step experiment, which a command moves, and controllers. A new one is its line in
+//! `PLANTS`.
 //!
 //! ```text
 //! at rest k = y = 1      x' = A x + B u,  y = 1 + C x + D u,  u = k - 1          times in s
-//! from tick to tick      x <- Ad x + Bd u      [Ad Bd; 0 1] = exp([A B; 0 0] dt): exact while u holds
 //! ```
 
-use serde::Serialize;
+use super::linear::Linear;
 use serde_json::Value;
 use std::{f64::consts::TAU, ops::RangeInclusive};
 use tcps_core::{
@@ -17,8 +17,7 @@ use tcps_core::{
 /// Most values of a state.
 const MOST_ORDER: usize = 16;
 const ENTRIES: RangeInclusive<f64> = -1e9..=1e9;
-/// Terms of the exponential: what is left of it at a norm of 1/2 is below the last bit.
-const TERMS: u32 = 16;
+const COEFFICIENTS: RangeInclusive<f64> = -1e30..=1e30;
 
 params! {
     /// Of a delay of first order.
@@ -41,12 +40,21 @@ params! {
     }
 }
 params! {
+    /// Of any proper transfer function.
+    pub struct TransferFunction {
+        num: Vec<f64> = List(&Number), GIVEN, COEFFICIENTS, "coefficients of the numerator, from the highest power of s (in s⁻¹) or z on";
+        den: Vec<f64> = List(&Number), GIVEN, COEFFICIENTS, "coefficients of the denominator";
+        sample_time_ns: Option<Time> = Ns, ABSENT, 1e3..=1e13, "time between two steps of a system in z, of which the period at which it is used is a multiple; default none: a system in s";
+    }
+}
+params! {
     /// Of any linear plant.
     pub struct StateSpace {
-        a: Vec<Vec<f64>> = List(&List(&Number)), GIVEN, ENTRIES, "A, row by row, per s";
-        b: Vec<f64> = List(&Number), GIVEN, ENTRIES, "B, per s";
+        a: Vec<Vec<f64>> = List(&List(&Number)), GIVEN, ENTRIES, "A, row by row, per s; without a unit if there is a `sample_time`";
+        b: Vec<f64> = List(&Number), GIVEN, ENTRIES, "B, as A";
         c: Vec<f64> = List(&Number), GIVEN, ENTRIES, "C";
         d: f64 = Number, "0", ENTRIES, "D";
+        sample_time_ns: Option<Time> = Ns, ABSENT, 1e3..=1e13, "time between two steps of a system in z, of which the period at which it is used is a multiple; default none: a system in s";
         code: Option<String> = Text, ABSENT, ANY, "written by tcpsbed: the class that returned these matrices";
     }
 }
@@ -72,7 +80,7 @@ pub const PLANTS: &[&Entry<MakePlant>] = &[
         draws: Draws::No,
         make: |params| {
             let rate = 1e9 / Lag::read(params)?.time_constant_ns as f64;
-            Ok(Linear { a: vec![vec![-rate]], b: vec![rate], c: vec![1.0], d: 0.0 })
+            Ok(Linear { a: vec![vec![-rate]], b: vec![rate], c: vec![1.0], ..Linear::default() })
         },
     },
     &Entry {
@@ -85,7 +93,7 @@ pub const PLANTS: &[&Entry<MakePlant>] = &[
             let SecondOrder { frequency_hz, damping } = SecondOrder::read(params)?;
             let w = TAU * frequency_hz;
             let a = vec![vec![0.0, w], vec![-w, -2.0 * damping * w]];
-            Ok(Linear { a, b: vec![0.0, w], c: vec![1.0, 0.0], d: 0.0 })
+            Ok(Linear { a, b: vec![0.0, w], c: vec![1.0, 0.0], ..Linear::default() })
         },
     },
     &Entry {
@@ -97,17 +105,17 @@ pub const PLANTS: &[&Entry<MakePlant>] = &[
         make: |params| {
             let Mass { acceleration, friction } = Mass::read(params)?;
             let a = vec![vec![0.0, 1.0], vec![0.0, -friction]];
-            Ok(Linear { a, b: vec![0.0, acceleration], c: vec![1.0, 0.0], d: 0.0 })
+            Ok(Linear { a, b: vec![0.0, acceleration], c: vec![1.0, 0.0], ..Linear::default() })
         },
     },
     &Entry {
         id: 4,
         name: "state-space",
-        doc: "any linear plant with one command, x' = A x + B u, y = 1 + C x + D u, u = k - 1",
+        doc: "any linear plant with one command, x' = A x + B u, y = 1 + C x + D u, u = k - 1; with a `sample_time` x <- A x + B u",
         params: &[StateSpace::TABLE],
         draws: Draws::No,
         make: |params| {
-            let StateSpace { a, b, c, d, .. } = StateSpace::read(params)?;
+            let StateSpace { a, b, c, d, sample_time_ns, .. } = StateSpace::read(params)?;
             let n = a.len();
             let fault = |key: &str, found: String, allowed: String| Err(Fault::new(key, found, allowed));
             if n > MOST_ORDER || a.iter().any(|row| row.len() != n) {
@@ -122,7 +130,22 @@ pub const PLANTS: &[&Entry<MakePlant>] = &[
                     return fault(key, format!("{} values", values.len()), format!("{n}, as a has rows"));
                 }
             }
-            Ok(Linear { a, b, c, d })
+            Ok(Linear { a, b, c, d, step_ns: sample_time_ns.unwrap_or(0) })
+        },
+    },
+    &Entry {
+        id: 5,
+        name: "transfer-function",
+        doc: "any linear plant by its transfer function, y = 1 + G(s) u, or G(z) with a `sample_time`; u = k - 1",
+        params: &[TransferFunction::TABLE],
+        draws: Draws::No,
+        make: |params| {
+            let TransferFunction { num, den, sample_time_ns } = TransferFunction::read(params)?;
+            if den.len() > MOST_ORDER + 1 {
+                let allowed = format!("at most {}, for {MOST_ORDER} poles", MOST_ORDER + 1);
+                return Err(Fault::new("den", format!("{} coefficients", den.len()), allowed));
+            }
+            Linear::of_polynomials(&num, &den, sample_time_ns.unwrap_or(0))
         },
     },
 ];
@@ -139,104 +162,10 @@ pub fn checked(plant: &Named) -> Result<Value, Fault> {
     (entry.make)(&params).map(|_| params)
 }
 
-/// A linear plant, in time or from tick to tick.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Linear {
-    /// What the state makes of itself.
-    pub a: Vec<Vec<f64>>,
-    /// What the command makes of it.
-    pub b: Vec<f64>,
-    /// What is seen of it.
-    pub c: Vec<f64>,
-    /// What is seen of the command at once.
-    pub d: f64,
-}
-
-impl Linear {
-    /// Whether its answer is the command itself.
-    pub fn is_static(&self) -> bool {
-        self.a.is_empty() && self.d == 1.0
-    }
-
-    /// The same from tick to tick, with the command held between.
-    #[must_use]
-    pub fn held(&self, tick_ns: Time) -> Self {
-        let (n, dt) = (self.a.len(), tick_ns as f64 * 1e-9);
-        let mut m: Vec<Vec<f64>> =
-            self.a.iter().zip(&self.b).map(|(row, b)| [row, &[*b][..]].concat()).collect();
-        m.push(vec![0.0; n + 1]);
-        m.iter_mut().flatten().for_each(|x| *x *= dt);
-        let norm =
-            |m: &Vec<Vec<f64>>| m.iter().map(|row| row.iter().map(|x| x.abs()).sum()).fold(0.0, f64::max);
-        let mut squarings = 0;
-        while norm(&m) > 0.5 {
-            m.iter_mut().flatten().for_each(|x| *x *= 0.5);
-            squarings += 1;
-        }
-        let mut sum: Vec<Vec<f64>> =
-            (0..=n).map(|i| (0..=n).map(|j| f64::from(u8::from(i == j))).collect()).collect();
-        let mut term = sum.clone();
-        for i in 1..=TERMS {
-            term = product(&term, &m);
-            term.iter_mut().flatten().for_each(|x| *x /= f64::from(i));
-            sum.iter_mut().flatten().zip(term.iter().flatten()).for_each(|(s, t)| *s += t);
-        }
-        for _ in 0..squarings {
-            sum = product(&sum, &sum);
-        }
-        let b = sum.iter().take(n).map(|row| row[n]).collect();
-        let a = sum.into_iter().take(n).map(|row| row[..n].to_vec()).collect();
-        Self { a, b, c: self.c.clone(), d: self.d }
-    }
-}
-
-fn product(p: &[Vec<f64>], q: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    let entry = |row: &[f64], j: usize| row.iter().zip(q).map(|(x, of)| x * of[j]).sum();
-    p.iter().map(|row| (0..q.len()).map(|j| entry(row, j)).collect()).collect()
-}
-
-/// A plant that moves.
-#[derive(Debug, Clone)]
-pub struct Motion {
-    plant: Linear,
-    held: (Time, Linear),
-    x: Vec<f64>,
-    u: f64,
-}
-
-impl Motion {
-    /// A plant at rest, at k = y = 1.
-    pub fn new(plant: Linear) -> Self {
-        Self { x: vec![0.0; plant.a.len()], held: (0, plant.held(0)), plant, u: 0.0 }
-    }
-
-    /// Lets time pass under the last command.
-    pub fn pass(&mut self, dt: Time) {
-        if self.held.0 != dt {
-            self.held = (dt, self.plant.held(dt));
-        }
-        let Linear { a, b, .. } = &self.held.1;
-        let moved = |(row, b): (&Vec<f64>, &f64)| b * self.u + dot(row, &self.x);
-        self.x = a.iter().zip(b).map(moved).collect();
-    }
-
-    /// y under the command `k`, which holds from now on.
-    pub fn answer(&mut self, k: f64) -> f64 {
-        if self.plant.is_static() {
-            return k;
-        }
-        self.u = k - 1.0;
-        1.0 + self.plant.d * self.u + dot(&self.plant.c, &self.x)
-    }
-}
-
-fn dot(p: &[f64], q: &[f64]) -> f64 {
-    p.iter().zip(q).map(|(x, y)| x * y).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::step::linear::{Motion, Rule};
     use serde_json::json;
     use tcps_core::time::MS;
 
@@ -246,10 +175,10 @@ mod tests {
 
     /// y at some moments after the command went from 1 to 2, in ticks of 1 ms.
     fn stepped(plant: Value, at_ms: &[usize]) -> Vec<f64> {
-        let mut motion = Motion::new(built(plant));
+        let mut motion = Motion::new(built(plant), Rule::Held);
         let y: Vec<f64> = (0..=1000)
             .map(|_| {
-                let y = motion.answer(2.0);
+                let y = motion.obey(2.0);
                 motion.pass(MS);
                 y
             })
@@ -283,12 +212,12 @@ mod tests {
     #[test]
     fn a_long_tick_is_many_short_ones() {
         let plant = built(json!({"kind": "second-order", "frequency_hz": 300.0, "damping": 0.1}));
-        let (mut once, mut often) = (Motion::new(plant.clone()), Motion::new(plant));
-        once.answer(3.0);
-        often.answer(3.0);
+        let (mut once, mut often) = (Motion::new(plant.clone(), Rule::Held), Motion::new(plant, Rule::Held));
+        once.obey(3.0);
+        often.obey(3.0);
         once.pass(64 * MS);
         (0..64).for_each(|_| often.pass(MS));
-        let found: [f64; 2] = [&mut once, &mut often].map(|motion| motion.answer(1.0));
+        let found: [f64; 2] = [&mut once, &mut often].map(|motion| motion.obey(1.0));
         assert!((found[0] - found[1]).abs() < 1e-12, "{found:?}");
     }
 
@@ -302,5 +231,84 @@ mod tests {
         assert_eq!(refused(two, json!([1.0])), "b: found 1 values; allowed: 2, as a has rows");
         let crooked = refused(json!([[0.0], [0.0, -1.0]]), json!([0.0, 1.0]));
         assert!(crooked.starts_with("a: found rows of [1, 2] values; allowed: as many"), "{crooked}");
+    }
+
+    #[test]
+    fn a_transfer_function_answers_as_the_built_in_plant_with_the_same_poles() {
+        let at = [0, 1, 7, 50, 400];
+        let w = TAU * 10.0;
+        let pairs = [
+            (json!({"kind": "lag"}), json!({"num": [1.0], "den": [0.02, 1.0]})),
+            (json!({"kind": "second-order"}), json!({"num": [w * w], "den": [1.0, 1.4 * w, w * w]})),
+            (json!({"kind": "mass"}), json!({"num": [0.0, 100.0], "den": [0.0, 1.0, 10.0, 0.0]})),
+            (json!({"kind": "static"}), json!({"num": [2.0], "den": [2.0]})),
+        ];
+        for (named, mut polynomials) in pairs {
+            polynomials["kind"] = "transfer-function".into();
+            for (x, y) in stepped(named.clone(), &at).iter().zip(stepped(polynomials, &at)) {
+                assert!((x - y).abs() < 1e-12 * y.abs(), "{named}: {x} {y}");
+            }
+        }
+        // (s + 2) / (s + 1) = 1 + 1 / (s + 1)
+        let direct = stepped(json!({"kind": "transfer-function", "num": [1.0, 2.0], "den": [1.0, 1.0]}), &at);
+        for (y, ms) in direct.iter().zip(at) {
+            assert!((y - (3.0 - libm::exp(-(ms as f64) * 1e-3))).abs() < 1e-12, "{direct:?}");
+        }
+    }
+
+    #[test]
+    fn a_system_in_z_is_the_one_in_s_that_it_was_sampled_from() {
+        let a = libm::exp(-0.05);
+        let sampled = |num: Value| json!({"kind": "transfer-function", "num": num, "den": [1.0, -a], "sample_time_ns": MS});
+        let (s, z) = (built(json!({"kind": "lag"})), built(sampled(json!([1.0 - a]))));
+        for ticks in [1, 2, 5] {
+            let [held, stepped] = [&s, &z].map(|one| one.sampled(ticks * MS, Rule::Held).unwrap());
+            assert!((held.a[0][0] - stepped.a[0][0]).abs() < 1e-15);
+            let gains = [held, stepped].map(|one| one.c[0] * one.b[0]);
+            assert!((gains[0] - gains[1]).abs() < 1e-15, "{gains:?}");
+        }
+        let refused = z.sampled(MS / 2, Rule::Held).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "sample_time_ns: found 1 ms; allowed: a part of the period at which it is used, 0.5 ms"
+        );
+    }
+
+    /// C = 2 + 3/s + s/(0.1 s + 1) at z = exp(j x): that of s = 2 (z - 1) / (T (z + 1)), [Tustin 1947].
+    #[test]
+    fn a_controller_is_sampled_by_the_bilinear_rule() {
+        let (num, den) = ([1.2, 2.3, 3.0], [0.1, 1.0, 0.0]);
+        let system = Linear::of_polynomials(&num, &den, 0).unwrap();
+        let t = 0.01;
+        let Linear { a, b, c, d, .. } = system.sampled(10 * MS, Rule::Bilinear).unwrap();
+        // At z = 2, real, for the test to need no complex numbers.
+        let z = 2.0;
+        let s = 2.0 / t * (z - 1.0) / (z + 1.0);
+        let right = (num[0] * s * s + num[1] * s + num[2]) / (den[0] * s * s + s);
+        let m = [[z - a[0][0], -a[0][1]], [-a[1][0], z - a[1][1]]];
+        let det = m[0][0] * m[1][1] - m[0][1] * m[1][0];
+        let x = [(m[1][1] * b[0] - m[0][1] * b[1]) / det, (m[0][0] * b[1] - m[1][0] * b[0]) / det];
+        let found = d + c[0] * x[0] + c[1] * x[1];
+        assert!((found - right).abs() < 1e-12 * right, "{found} {right}");
+    }
+
+    #[test]
+    fn transfer_functions_that_cannot_be_are_refused_with_what_could() {
+        let refused = |num: Value, den: Value| {
+            let plant = json!({"kind": "transfer-function", "num": num, "den": den});
+            build(&serde_json::from_value(plant).unwrap()).unwrap_err().to_string()
+        };
+        let improper = refused(json!([1.0, 0.0, 0.0]), json!([0.0, 1.0, 1.0]));
+        assert_eq!(
+            improper,
+            "num: found degree 2 over degree 1, which is improper; allowed: at most as many coefficients as den has, here 2"
+        );
+        assert!(refused(json!([1.0]), json!([0.0])).starts_with("den: found no coefficient but 0"));
+        assert!(refused(json!([1.0]), json!(vec![1.0; 18])).starts_with("den: found 18 coefficients"));
+        let apart = refused(json!([1e30]), json!([1e-300, 1e30]));
+        assert!(apart.starts_with("den: found coefficients too far apart"), "{apart}");
+        let fast = built(json!({"kind": "transfer-function", "num": [1.0], "den": [1.0, -1e9]}));
+        let refused = fast.sampled(MS, Rule::Held).unwrap_err().to_string();
+        assert!(refused.contains("without finite matrices from tick to tick (1 ms)"), "{refused}");
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! tick n    h_rx  <- h(n - back), where it arrives        I += Ki T (1 - h_rx)        k(n) = Kp (1 - h_rx) + I
-//!           k_rx  <- k(n - there), where it arrives       h(n) = s(n) y(k_rx)         y(k) = k, or that of a plant
+//!                                                                                     or that of a linear controller
+//!           k_rx  <- k(n - there), where it arrives       h(n) = s(n) y(k_rx) - d(n)  y(k) = k, or that of a plant
 //! ```
 //! Where commands are answered on arrival, value n of h is that of the moment at which command n arrives or would have
 //! arrived, and `back` is the round trip. Where the far side's ticks have phases of their own, runs whose delays come to
@@ -23,11 +24,13 @@
 use super::{
     lanes::{bursts, choose, Bursty, Independent, Lane, LossLine, Mask, Random, Whole, LANES},
     observer::{Levels, Response},
-    spec::{phase_ns, Answers, Cell, Loss, Spec},
+    spec::{phase_ns, Answers, Cell, Loss, Spec, System},
 };
 use std::collections::BTreeMap;
-use tcps_control::step::plant::Linear;
-use tcps_core::time::Time;
+use tcps_control::step::{
+    linear::{Linear, Rule},
+    Gains, Jump,
+};
 use tcps_net::loss::Each;
 
 /// What all runs of a cell have in common.
@@ -38,12 +41,8 @@ struct Shape {
     back: usize,
     /// Only commands that arrive are answered.
     on_command: bool,
-    kp: f64,
-    /// Ki T.
-    ki: f64,
-    most: f64,
-    /// s from the step on.
-    after: f64,
+    /// Factor and summand of y from the step on.
+    after: (f64, f64),
     levels: Levels,
     /// Number of the first value of h after the step, and of the first that counts for the error.
     first: usize,
@@ -60,6 +59,10 @@ struct Block {
 /// The response of every run of a cell.
 pub(super) fn runs(spec: &Spec, cell: &Cell) -> Vec<Response> {
     let mut found = Vec::with_capacity(spec.runs as usize);
+    let (plant, controller) = (Some(&spec.plant.0).filter(|plant| !plant.is_static()), &cell.controller);
+    let ticked = |system: &Linear, rule| system.ticked(cell.period_ns(), rule);
+    let plant = plant.map(|plant| ticked(plant, Rule::Held));
+    let control = controller.as_ref().map(|System(system)| ticked(system, Rule::Bilinear));
     for (shape, runs) in groups(spec, cell) {
         for some in runs.chunks(LANES) {
             // What is left of the last block goes along and is not looked at.
@@ -68,11 +71,12 @@ pub(super) fn runs(spec: &Spec, cell: &Cell) -> Vec<Response> {
                 random: Random::new(spec.seed, std::array::from_fn(|i| of(i).0)),
                 start_ms: std::array::from_fn(|i| of(i).1),
             };
-            let plant = &spec.plant.0;
             let loss = cell.loss.as_ref();
-            let responses = match plant.is_static() {
-                true => lossy(&shape, block, loss, AtOnce),
-                false => lossy(&shape, block, loss, Moved::new(plant, cell.period_ms)),
+            let responses = match (&control, plant.as_ref()) {
+                (None, None) => lossy(&shape, block, loss, Integrates::new(cell), AtOnce),
+                (None, Some(plant)) => lossy(&shape, block, loss, Integrates::new(cell), Moved::new(plant)),
+                (Some(by), None) => lossy(&shape, block, loss, Moved::new(by), AtOnce),
+                (Some(by), Some(plant)) => lossy(&shape, block, loss, Moved::new(by), Moved::new(plant)),
             };
             found.extend(some.iter().zip(responses).map(|((run, _), response)| (*run, response)));
         }
@@ -93,14 +97,21 @@ fn groups(spec: &Spec, cell: &Cell) -> Vec<(Shape, Vec<(u32, f64)>)> {
     groups.into_values().collect()
 }
 
-fn lossy<P: Far>(shape: &Shape, some: Block, loss: Option<&Loss>, far: P) -> [Response; LANES] {
+fn lossy<N: Near, P: Far>(
+    shape: &Shape,
+    some: Block,
+    loss: Option<&Loss>,
+    near: N,
+    far: P,
+) -> [Response; LANES] {
+    let ends = (near, far);
     match loss {
-        None | Some(Loss::Each(Each { p: 0.0 })) => block(shape, some, far, Whole, Whole),
-        Some(Loss::Each(Each { p })) => block(shape, some, far, Independent::new(*p), Independent::new(*p)),
+        None | Some(Loss::Each(Each { p: 0.0 })) => block(shape, some, ends, Whole, Whole),
+        Some(Loss::Each(Each { p })) => block(shape, some, ends, Independent::new(*p), Independent::new(*p)),
         Some(loss) => {
             let (p, r, good, bad) = bursts(loss);
             let line = || Bursty::new(p, r, good, bad);
-            block(shape, some, far, line(), line())
+            block(shape, some, ends, line(), line())
         }
     }
 }
@@ -118,17 +129,13 @@ impl Shape {
         let n = ticks(spec.duration_ms);
         let levels = Levels::new(spec.c, spec.t0_ms, start_ms + n.saturating_sub(1) as f64 * t);
         let number = |ms: f64| ticks(ms - start_ms).min(n);
-        let tcps_control::step::Gains { most, .. } = tcps_control::step::Gains::default();
         let shape = Self {
             ticks: n,
             there,
             // What comes back at the very moment of a tick is used at the next one.
             back: back.max(1),
             on_command,
-            kp: cell.kp,
-            ki: cell.ki_per_ms * t,
-            most,
-            after: 1.0 / spec.c,
+            after: Jump::after(spec.c, spec.disturbance),
             first: number(levels.t0_ms),
             last: number(levels.last_ms),
             levels,
@@ -162,26 +169,61 @@ impl Far for AtOnce {
     }
 }
 
-/// Those with a memory.
+/// The controllers of 8 runs.
+trait Near {
+    /// k at these errors, and a tick passes.
+    fn command(&mut self, e: &Lane) -> Lane;
+}
+
+/// Proportional and integral ones.
+struct Integrates {
+    kp: f64,
+    /// Ki T.
+    ki: f64,
+    most: f64,
+    integral: Lane,
+}
+
+impl Integrates {
+    fn new(cell: &Cell) -> Self {
+        let Gains { most, .. } = Gains::default();
+        Self { kp: cell.kp, ki: cell.ki_per_ms * cell.period_ms, most, integral: [1.0; LANES] }
+    }
+}
+
+impl Near for Integrates {
+    // [Polachan 2022] I += Ki T e; k = Kp e + I
+    #[inline(always)]
+    fn command(&mut self, e: &Lane) -> Lane {
+        let mut k = [0.0; LANES];
+        for i in 0..LANES {
+            let sum = self.integral[i] + self.ki * e[i];
+            let sum = if sum > self.most { self.most } else { sum };
+            self.integral[i] = if sum < -self.most { -self.most } else { sum };
+            k[i] = self.kp * e[i] + self.integral[i];
+        }
+        k
+    }
+}
+
+/// Linear systems from tick to tick: controllers, or plants with a memory.
 struct Moved {
-    held: Linear,
+    ticked: Linear,
     x: Vec<Lane>,
     next: Vec<Lane>,
 }
 
 impl Moved {
-    fn new(plant: &Linear, period_ms: f64) -> Self {
-        let x = vec![[0.0; LANES]; plant.a.len()];
-        Self { held: plant.held((period_ms * 1e6).round() as Time), next: x.clone(), x }
+    fn new(ticked: &Linear) -> Self {
+        let x = vec![[0.0; LANES]; ticked.a.len()];
+        Self { ticked: ticked.clone(), next: x.clone(), x }
     }
-}
 
-impl Far for Moved {
+    /// 1 and the output, under these inputs.
     #[inline(always)]
-    fn answer(&mut self, k: &Lane) -> Lane {
-        let Self { held, x, next } = self;
-        let Linear { a, b, c, d } = &*held;
-        let u: Lane = std::array::from_fn(|i| k[i] - 1.0);
+    fn moved(&mut self, u: &Lane) -> Lane {
+        let Self { ticked, x, next } = self;
+        let Linear { a, b, c, d, .. } = &*ticked;
         let mut y: Lane = std::array::from_fn(|i| 1.0 + d * u[i]);
         for (c, x) in c.iter().zip(&*x) {
             (0..LANES).for_each(|i| y[i] += c * x[i]);
@@ -194,6 +236,20 @@ impl Far for Moved {
         }
         std::mem::swap(x, next);
         y
+    }
+}
+
+impl Near for Moved {
+    #[inline(always)]
+    fn command(&mut self, e: &Lane) -> Lane {
+        self.moved(e)
+    }
+}
+
+impl Far for Moved {
+    #[inline(always)]
+    fn answer(&mut self, k: &Lane) -> Lane {
+        self.moved(&std::array::from_fn(|i| k[i] - 1.0))
     }
 }
 
@@ -233,7 +289,8 @@ impl Seen {
             self.crossed[i] |= all(h[i] >= 1.0);
             let lowest = if h[i] < self.least[i] { h[i] } else { self.least[i] };
             self.least[i] = choose(self.crossed[i], lowest, self.least[i]);
-            let outside = all((h[i] - 1.0).abs() > levels.band);
+            let within = (h[i] - 1.0).abs() <= levels.band;
+            let outside = all(!within); // also what has overflowed
             self.settled[i] = ((number as u64 + 1) & outside) | (self.settled[i] & !outside);
             if counts {
                 self.sum[i] += h[i] - 1.0;
@@ -254,33 +311,39 @@ impl Seen {
 }
 
 /// A block of runs, with the widest vectors that this processor has: the operations and so the bits are the same.
-fn block<P: Far, L: LossLine>(shape: &Shape, some: Block, far: P, there: L, back: L) -> [Response; LANES] {
+fn block<N: Near, P: Far, L: LossLine>(
+    shape: &Shape,
+    some: Block,
+    ends: (N, P),
+    there: L,
+    back: L,
+) -> [Response; LANES] {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has these instructions.
-        return unsafe { wide(shape, some, far, there, back) };
+        return unsafe { wide(shape, some, ends, there, back) };
     }
-    plain(shape, some, far, there, back)
+    plain(shape, some, ends, there, back)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn wide<P: Far, L: LossLine>(
+unsafe fn wide<N: Near, P: Far, L: LossLine>(
     shape: &Shape,
     some: Block,
-    far: P,
+    ends: (N, P),
     there: L,
     back: L,
 ) -> [Response; LANES] {
-    plain(shape, some, far, there, back)
+    plain(shape, some, ends, there, back)
 }
 
 // [Polachan 2022: steps] e = 1 - h; I += Ki T e; k = Kp e + I; h = s(t) k
 #[inline(always)]
-fn plain<P: Far, L: LossLine>(
+fn plain<N: Near, P: Far, L: LossLine>(
     shape: &Shape,
     some: Block,
-    mut far: P,
+    (mut near, mut far): (N, P),
     mut there: L,
     mut back: L,
 ) -> [Response; LANES] {
@@ -288,30 +351,27 @@ fn plain<P: Far, L: LossLine>(
     let all = [u64::MAX; LANES];
     let mut commands = vec![([1.0; LANES], all); shape.there + 1];
     let mut answers = vec![([1.0; LANES], all); shape.back];
-    let (mut integral, mut h_rx, mut k_rx) = ([1.0; LANES], [1.0; LANES], [1.0; LANES]);
+    let (mut h_rx, mut k_rx) = ([1.0; LANES], [1.0; LANES]);
     let (mut k_at, mut h_at, mut seen) = (0, 0, Seen::new(shape.first));
     for n in 0..shape.ticks {
         let (h, arrives) = &answers[h_at];
-        let mut k = [0.0; LANES];
+        let mut e = [0.0; LANES];
         for i in 0..LANES {
             h_rx[i] = choose(arrives[i], h[i], h_rx[i]);
-            let e = 1.0 - h_rx[i];
-            let sum = integral[i] + shape.ki * e;
-            let sum = if sum > shape.most { shape.most } else { sum };
-            integral[i] = if sum < -shape.most { -shape.most } else { sum };
-            k[i] = shape.kp * e + integral[i];
+            e[i] = 1.0 - h_rx[i];
         }
+        let k = near.command(&e);
         commands[k_at] = (k, there.arrives(&mut random, &all));
         k_at = if k_at == shape.there { 0 } else { k_at + 1 };
         let (k, arrives) = &commands[k_at];
-        let s = if n < shape.first { 1.0 } else { shape.after };
+        let (scale, shift) = if n < shape.first { (1.0, 0.0) } else { shape.after };
         let mut h = [0.0; LANES];
         for i in 0..LANES {
             k_rx[i] = choose(arrives[i], k[i], k_rx[i]);
         }
         let y = far.answer(&k_rx);
         for i in 0..LANES {
-            h[i] = s * y[i];
+            h[i] = scale * y[i] + shift;
         }
         if n >= shape.first {
             seen.see(n, &h, &shape.levels, n >= shape.last);

@@ -97,8 +97,9 @@ impl Observer {
         if self.crossed {
             self.least = self.least.min(h);
         }
-        if (h - 1.0).abs() > l.band {
-            self.settled_ms = f64::NAN;
+        let within = (h - 1.0).abs() <= l.band;
+        if !within {
+            self.settled_ms = f64::NAN; // also what has overflowed
         } else if self.settled_ms.is_nan() {
             self.settled_ms = ms;
         }

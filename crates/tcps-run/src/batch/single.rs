@@ -9,9 +9,12 @@
 use super::{
     lanes::bursts,
     observer::{Levels, Observer, Response},
-    spec::{phase_ns, Answers, Cell, Spec},
+    spec::{phase_ns, Answers, Cell, Spec, System},
 };
-use tcps_control::step::{plant::Motion, Gains, Jump, Pi};
+use tcps_control::step::{
+    linear::{Motion, Rule},
+    Controller, Gains, Jump, Pi,
+};
 use tcps_core::{dist::Sampler, seed::Stream, time::Time};
 
 /// One direction of the network.
@@ -108,15 +111,15 @@ fn on_commands(
     ticks: usize,
     [there, back]: &mut [Direction; 2],
 ) -> Vec<(Time, f64)> {
-    let (jump, gains, mut motion) = (jump(spec), gains(cell), Motion::new(spec.plant.0.clone()));
-    let (mut pi, mut h_rx, mut near) = (Pi::default(), 1.0, Inbox::new(period, 0, ticks));
+    let (jump, mut controller, mut motion) = (jump(spec), controller(cell), plant(spec));
+    let (mut h_rx, mut near) = (1.0, Inbox::new(period, 0, ticks));
     let mut seen = Vec::with_capacity(ticks + 1);
     seen.push((jump.t0_ns, 1.0 / jump.c));
     for n in 0..ticks {
         h_rx = near.take(n).unwrap_or(h_rx);
-        let k = pi.update(&gains, cell.period_ms, 1.0 - h_rx);
+        let k = controller.update(cell.period_ms, 1.0 - h_rx);
         if let Some(at) = there.carry(n as Time * period) {
-            let h = jump.scale(at) * motion.answer(k);
+            let h = jump.h(at, motion.obey(k));
             seen.push((at, h));
             if let Some(home) = back.carry(at) {
                 near.put(home, h, n + 1);
@@ -133,20 +136,20 @@ fn on_ticks(
     mut far: Inbox,
     [there, back]: &mut [Direction; 2],
 ) -> Vec<(Time, f64)> {
-    let (jump, gains, period, ticks) = (jump(spec), gains(cell), far.period_ns, far.slots.len());
-    let mut motion = Motion::new(spec.plant.0.clone());
-    let (mut pi, mut h_rx, mut k_rx) = (Pi::default(), 1.0, 1.0);
+    let (jump, mut controller, period, ticks) =
+        (jump(spec), controller(cell), far.period_ns, far.slots.len());
+    let (mut motion, mut h_rx, mut k_rx) = (plant(spec), 1.0, 1.0);
     let mut near = Inbox::new(period, 0, ticks);
     let mut seen = Vec::with_capacity(ticks);
     for n in 0..ticks {
         h_rx = near.take(n).unwrap_or(h_rx);
-        let k = pi.update(&gains, cell.period_ms, 1.0 - h_rx);
+        let k = controller.update(cell.period_ms, 1.0 - h_rx);
         if let Some(at) = there.carry(n as Time * period) {
             far.put(at, k, n);
         }
         k_rx = far.take(n).unwrap_or(k_rx);
         let at = n as Time * period + far.phase_ns;
-        let h = jump.scale(at) * motion.answer(k_rx);
+        let h = jump.h(at, motion.obey(k_rx));
         motion.pass(period);
         seen.push((at, h));
         if let Some(home) = back.carry(at) {
@@ -157,11 +160,21 @@ fn on_ticks(
 }
 
 fn jump(spec: &Spec) -> Jump {
-    Jump { c: spec.c, t0_ns: ns(spec.t0_ms) }
+    Jump { c: spec.c, t0_ns: ns(spec.t0_ms), disturbance: spec.disturbance }
 }
 
-fn gains(cell: &Cell) -> Gains {
-    Gains { kp: cell.kp, ki_per_ms: cell.ki_per_ms, ..Gains::default() }
+fn plant(spec: &Spec) -> Motion {
+    Motion::new(spec.plant.0.clone(), Rule::Held)
+}
+
+fn controller(cell: &Cell) -> Controller {
+    match &cell.controller {
+        Some(System(system)) => Controller::linear(system.clone()),
+        None => {
+            let gains = Gains { kp: cell.kp, ki_per_ms: cell.ki_per_ms, ..Gains::default() };
+            Controller::Pi(gains, Pi::default())
+        }
+    }
 }
 
 /// Ticks before `span` is over.

@@ -1,7 +1,10 @@
 //! What the batch engine is to compute.
 
 use serde::Deserialize;
-use tcps_control::step::plant::{self, Linear};
+use tcps_control::step::{
+    linear::{Linear, Rule},
+    plant, Disturbance,
+};
 use tcps_core::{
     dist::Dist,
     param::{Fault, Named, Params},
@@ -28,9 +31,12 @@ pub struct Spec {
     pub c: f64,
     /// Moment of the step, in ms.
     pub t0_ms: f64,
+    /// How it falls.
+    #[serde(default)]
+    pub disturbance: Disturbance,
     /// What the command moves; absent: it is answered with itself.
     #[serde(default)]
-    pub plant: Plant,
+    pub plant: System,
     /// What makes the far side answer.
     pub answers: Answers,
     /// What a good run keeps.
@@ -67,12 +73,12 @@ impl TryFrom<Named> for Loss {
     }
 }
 
-/// A plant of the step experiment.
+/// A plant or controller of the step experiment.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "Named")]
-pub struct Plant(pub Linear);
+pub struct System(pub Linear);
 
-impl TryFrom<Named> for Plant {
+impl TryFrom<Named> for System {
     type Error = Fault;
 
     fn try_from(named: Named) -> Result<Self, Fault> {
@@ -80,7 +86,8 @@ impl TryFrom<Named> for Plant {
     }
 }
 
-impl Default for Plant {
+impl Default for System {
+    /// An answer is the command itself.
     fn default() -> Self {
         Self(Linear { d: 1.0, ..Linear::default() })
     }
@@ -132,6 +139,15 @@ pub struct Cell {
     pub kp: f64,
     /// Integral gain, per ms.
     pub ki_per_ms: f64,
+    /// The controller in place of one with these gains.
+    #[serde(default)]
+    pub controller: Option<System>,
+}
+
+impl Cell {
+    pub(super) fn period_ns(&self) -> Time {
+        (self.period_ms * 1e6).round() as Time
+    }
 }
 
 /// Refuses what cannot be computed.
@@ -148,6 +164,11 @@ pub(super) fn check(spec: &Spec) -> Result<(), RunError> {
         if spec.answers == Answers::Commands && cell.jitter.is_some() && !spec.plant.0.is_static() {
             let found = "a plant with memory cannot answer commands whose delay varies";
             return fail(format!("{found}; allowed: a plant that answers at its own ticks, or no jitter"));
+        }
+        let found = |e: Fault| RunError::of(&e, Some(e.clone()));
+        spec.plant.0.sampled(cell.period_ns(), Rule::Held).map_err(found)?;
+        if let Some(System(controller)) = &cell.controller {
+            controller.sampled(cell.period_ns(), Rule::Bilinear).map_err(found)?;
         }
         if !positive(cell.period_ms) || spec.duration_ms / cell.period_ms > MOST_TICKS {
             return fail(format!("period {} ms in a run of {} ms", cell.period_ms, spec.duration_ms));
@@ -173,7 +194,7 @@ pub fn phase(seed: u64, run: u32, period_ns: Time, name: &str) -> Time {
 /// That of a run of a cell; 0 where ticks have none.
 pub(super) fn phase_ns(spec: &Spec, cell: &Cell, run: u32) -> Time {
     match cell.phases {
-        true => phase(spec.seed, run, (cell.period_ms * 1e6).round() as Time, ""),
+        true => phase(spec.seed, run, cell.period_ns(), ""),
         false => 0,
     }
 }

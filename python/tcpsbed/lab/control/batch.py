@@ -20,7 +20,7 @@ Answers = Literal["ticks", "commands"]
 
 @dataclass(frozen=True)
 class Cell:
-    """One setting; times in ms, loss as the plan of a link has it."""
+    """One setting; times in ms, loss as the plan of a link has it; a controller in place of the gains as a plan has it."""
 
     period_ms: float
     there_ms: float
@@ -31,6 +31,7 @@ class Cell:
     jitter: dict[str, Any] | None = None
     reorder: bool = False
     phases: bool = False
+    controller: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ class Bench:
             "duration_ms": self.duration_ms,
             "c": self.step.c,
             "t0_ms": self.step.t0_ms,
+            "disturbance": self.step.disturbance,
             "answers": self.answers,
             "limits": limits,
             "keep": keep,

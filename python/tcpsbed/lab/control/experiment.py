@@ -20,6 +20,7 @@ from tcpsbed.analysis import signals
 from tcpsbed.analysis.records import open_records
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import WorldError
+from tcpsbed.lab.control.identified import margins_of
 from tcpsbed.lab.control.loop import Loop, loops, reached
 from tcpsbed.lab.control.offsets import Offsets, offsets
 from tcpsbed.lab.control.response import Response, characterise
@@ -27,6 +28,8 @@ from tcpsbed.lab.control.response import Response, characterise
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from tcpsbed.lab.control.theory import Margins
 
 Progress = Callable[[float], object]
 GRACE_NS = 1_000_000_000
@@ -57,11 +60,14 @@ class Experiment:
         One a run.
     seen : Offsets, optional
         How far h as the controller sees it is from h, in the first run, if that was asked for.
+    margins : Margins, optional
+        Of the loop after the step, at the delay of its links, without loss; None where they are not known.
     """
 
     loop: Loop
     curves: list[Curve]
     seen: Offsets | None = None
+    margins: Margins | None = None
 
     @property
     def responses(self) -> list[Response]:
@@ -132,7 +138,7 @@ def run(
                 seen = [_seen(rows, once, loop, mine[0]) for loop, mine in zip(found, curves, strict=True)]
             if progress is not None:
                 progress((number + 1) / runs)
-    return [Experiment(*one) for one in zip(found, curves, seen, strict=True)]
+    return [Experiment(*one, margins_of(one[0])) for one in zip(found, curves, seen, strict=True)]
 
 
 def _points(plan: Mapping[str, Any], found: Sequence[Loop], *, warped: bool) -> list[int]:
@@ -190,7 +196,9 @@ def _rows(
     else:
         from tcpsbed.worlds import virtual
 
-        virtual.run(dict(plan), folder, progress=None, pcapng=False, world=world)
+        told = virtual.run(dict(plan), folder, progress=None, pcapng=False, world=world)
+        if told["interrupted"]:  # a plant of the user's failed
+            raise WorldError(str(told["errors"][-1]))
     return np.array(open_records(folder / "records.bin")), disturbed
 
 

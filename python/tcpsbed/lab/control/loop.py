@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from tcpsbed.errors import ConfigError
@@ -12,6 +14,8 @@ from tcpsbed.scenarios.model.entries import defaults
 
 ROBOT = "step"
 CONTROLLER = "pi"
+COMPENSATOR = "compensator"
+"""The hook that is any linear controller."""
 SHOWN_MS = 1000.0
 """How long after a step its answer is usually looked at."""
 
@@ -38,6 +42,10 @@ class Loop:
         Time between two commands.
     kp, ki_per_ms : float
         Gains of the controller; not known (None) if it is no built-in one.
+    law : dict, optional
+        A linear controller as the plan has it, in place of the gains.
+    delay_ms : float, optional
+        Delay of the links around the loop, without queues and jitter; not known (None) behind routers.
     """
 
     name: str
@@ -49,6 +57,8 @@ class Loop:
     period_ms: float
     kp: float | None
     ki_per_ms: float | None
+    law: dict[str, Any] | None = None
+    delay_ms: float | None = None
 
     @property
     def point(self) -> str:
@@ -107,10 +117,12 @@ def _loop(plan: Mapping[str, Any], component: int, name: str, params: Mapping[st
             key=f"components.{name}",
             allowed="a flow that drives the robot and one whose source it is",
         )
-    gains, far = _gains(plan, there), defaults("robot", ROBOT) | dict(params)
+    run, far = _controller(plan, there), defaults("robot", ROBOT) | dict(params)
+    gains = defaults("hook", CONTROLLER) | (run["params"] or {}) if run and run["name"] == CONTROLLER else {}
+    delays = [_delay_ms(plan, there[0]), _delay_ms(plan, back[0])]
     return Loop(
         name,
-        Step(far["c"], far["t0_ns"] * 1e-6, _with_memory(far.get("plant"))),
+        Step(far["c"], far["t0_ns"] * 1e-6, _with_memory(far.get("plant")), far["disturbance"]),
         component,
         tuple(back),
         plan["flows"][back[0]]["name"],
@@ -118,6 +130,10 @@ def _loop(plan: Mapping[str, Any], component: int, name: str, params: Mapping[st
         plan["flows"][there[0]]["period_ns"] * 1e-6,
         gains.get("kp"),
         gains.get("ki_per_ms"),
+        (run["params"] or {}).get("system", {"kind": "static"})
+        if run and run["name"] == COMPENSATOR
+        else None,
+        None if None in delays else math.fsum(delay for delay in delays if delay is not None),
     )
 
 
@@ -125,15 +141,30 @@ def _with_memory(plant: dict[str, Any] | None) -> dict[str, Any] | None:
     return None if plant is None or plant["kind"] == "static" else plant
 
 
-def _gains(plan: Mapping[str, Any], flows: list[int]) -> dict[str, float]:
-    """Gains of the built-in controller on one of these flows, with its defaults."""
+def _controller(plan: Mapping[str, Any], flows: list[int]) -> dict[str, Any] | None:
+    """The first built-in controller on one of these flows."""
     for flow in flows:
         for visit in plan["flows"][flow]["path"]:
             for step in visit["steps"]:
-                run = step.get("run")
-                if run is not None and run["name"] == CONTROLLER:
-                    return defaults("hook", CONTROLLER) | (run["params"] or {})
-    return {}
+                run: dict[str, Any] | None = step.get("run")
+                if run is not None and run["name"] in (CONTROLLER, COMPENSATOR):
+                    return run
+    return None
+
+
+def _delay_ms(plan: Mapping[str, Any], flow: int) -> float | None:
+    """Delay of the links on a flow's path; none where nodes are not joined by one."""
+    network = plan.get("network") or {"vertices": [], "links": []}
+    nodes = [
+        plan["nodes"][plan["components"][visit["component"]]["node"]]["name"]
+        for visit in plan["flows"][flow]["path"]
+    ]
+    ends = {
+        (network["vertices"][link["from"]], network["vertices"][link["to"]]): link.get("delay_ns", 0)
+        for link in network["links"]
+    }
+    hops = [pair for pair in pairwise(nodes) if pair[0] != pair[1]]
+    return sum(ends[hop] for hop in hops) / 1e6 if all(hop in ends for hop in hops) else None
 
 
 def controllers(hooks: Mapping[str, Any]) -> list[str]:

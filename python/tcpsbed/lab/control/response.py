@@ -13,7 +13,7 @@ h 1.0 ┤━━━━━━┓           ╭──╮   overshoot        h falls
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tcpsbed import _tcps
 
@@ -21,14 +21,25 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+Disturbance = Literal["gain", "output"]
+
 
 @dataclass(frozen=True)
 class Step:
-    """A step: what is asked for falls to `1/c` of it at `t0_ms`. The plant is as a plan has it, if it has a memory."""
+    """A step: what is asked for falls to `1/c` of it at `t0_ms`. The plant is as a plan has it, if it has a memory.
+
+    With a disturbance of the `gain` the loop after the step has a c-th of its gain; with one of the `output` all of it.
+    """
 
     c: float = 2.0
     t0_ms: float = 200.0
     plant: dict[str, Any] | None = None
+    disturbance: Disturbance = "gain"
+
+    @property
+    def divisor(self) -> float:
+        """What the gain of the loop is divided by after the step."""
+        return self.c if self.disturbance == "gain" else 1.0
 
     @property
     def height(self) -> float:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed.lab.control.batch import Bench, Cell, bursty
+from tcpsbed.lab.control.theory import LoopModel, Margins, margins
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +27,7 @@ FIGURES = ("rise_ms", "overshoot", "undershoot", "settling_ms")
 
 @dataclass(frozen=True)
 class Grid:
-    """Round trips in ms and losses as shares, both rising, and what else a cell has."""
+    """Round trips in ms and losses as shares, both rising, and what else a cell has; a linear controller replaces gains."""
 
     rtt_ms: Sequence[float]
     loss: Sequence[float]
@@ -36,6 +37,7 @@ class Grid:
     burst: float = 1.0
     jitter_ms: float = 0.0
     phases: bool = True
+    controller: dict[str, Any] | None = None
 
     def cells(self) -> list[Cell]:
         """All cells, loss by loss."""
@@ -50,6 +52,7 @@ class Grid:
                 loss=bursty(loss, self.burst),
                 jitter=jitter if self.jitter_ms > 0 else None,
                 phases=self.phases,
+                controller=self.controller,
             )
             for loss in self.loss
             for rtt in self.rtt_ms
@@ -108,6 +111,14 @@ class StabilityMap:
         low, high = float(overshoot[first - 1]), float(overshoot[first])
         share = (limit - low) / (high - low) if math.isfinite(high) and high > low else 0.0
         return float(rtt[first - 1] + share * (rtt[first] - rtt[first - 1]))
+
+    def margins(self, rtt_ms: float) -> Margins:
+        """Margins of the loop at a round trip, without loss and jitter."""
+        grid, step = self.grid, self.bench.step
+        plant, controller = step.plant, grid.controller
+        return margins(
+            LoopModel(grid.kp, grid.ki_per_ms, grid.period_ms, rtt_ms, step.divisor, plant, controller)
+        )
 
     def sentence(self, row: int, reliability: float | None = None) -> str:
         """What this loss means for the application, in words."""

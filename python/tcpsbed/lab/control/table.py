@@ -44,7 +44,9 @@ def entry(name: str, experiment: Experiment, limits: Limits) -> dict[str, Any]:
             "period_ms": loop.period_ms,
             "kp": loop.kp,
             "ki_per_ms": loop.ki_per_ms,
+            "disturbance": loop.step.disturbance,
         },
+        "margins": None if experiment.margins is None else asdict(experiment.margins),
         "figures": {name: statistics(experiment.responses, name) for name in _FIGURES},
         "reliability": {
             "good": found.good,
@@ -90,7 +92,8 @@ def laid(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> Table
     """Means with their 95 % intervals over the runs, and the verdict."""
     figures = (Column(*_COLUMNS[name]) for name in _FIGURES)
     seen = (Column("seen late by", "ms"), Column("off by", ""))
-    columns = (words("setting"), *figures, words("good"), words("95 %"), *seen)
+    theory = (Column("gain margin", ""), Column("delay margin", "ms"))
+    columns = (words("setting"), *figures, words("good"), words("95 %"), *seen, *theory)
     rows = (tuple(_row(name, experiment, limits)) for name, experiment in experiments)
     return Table("Settings", columns, tuple(rows))
 
@@ -99,6 +102,7 @@ def said(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
     """What the table means, and what to doubt in it."""
     return (
         f"±: half the 95 % interval of the mean\ngood: {limits}\n"
+        + "margins: by theory, without loss\n" * any(one.margins is not None for _, one in experiments)
         + _critical(experiments, limits)
         + disturbed(experiments)
         + unstable(experiments)
@@ -141,12 +145,28 @@ def _row(name: str, experiment: Experiment, limits: Limits) -> list[str]:
     found = reliability(experiment.responses, limits)
     cells = [_cell(statistics(experiment.responses, figure)) for figure in _FIGURES]
     interval = f"{100 * found.low:.0f} to {100 * found.high:.0f} %"
-    return [name, *cells, f"{found.good} of {found.runs}", interval, *_seen(experiment)]
+    return [
+        name,
+        *cells,
+        f"{found.good} of {found.runs}",
+        interval,
+        *_seen(experiment),
+        *_margins(experiment),
+    ]
 
 
 def _seen(experiment: Experiment) -> list[str]:
     seen = experiment.seen
     return [NONE, NONE] if seen is None else [f"{seen.time_ms:.1f}", f"{seen.value:.4f}"]
+
+
+def _margins(experiment: Experiment) -> list[str]:
+    found = experiment.margins
+    if found is None:
+        return [NONE, NONE]
+    any_delay = "any" if found.delay_ms > 0 else "none"
+    delay = f"{found.delay_ms:.1f}" if math.isfinite(found.delay_ms) else any_delay
+    return [f"{found.gain:.2f}" if math.isfinite(found.gain) else "any", delay]
 
 
 def _cell(figure: dict[str, float | int | None]) -> str:

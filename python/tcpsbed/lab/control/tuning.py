@@ -18,8 +18,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from tcpsbed.lab.control.batch import Bench, Cell
-from tcpsbed.lab.control.response import Step
-from tcpsbed.lab.control.theory import held
+from tcpsbed.lab.control.response import Disturbance, Step
+from tcpsbed.lab.control.theory import LoopModel, margins, sampled
 from tcpsbed.lab.control.verdict import Limits
 
 MOST_KP = 0.4
@@ -36,13 +36,18 @@ REFERENCE_MS = 1.0
 MOST_C = 8.0
 """Largest c: the controller's integral goes to c, a fifth beyond it while h overshoots, and is bounded by 10."""
 
+FACTORS = 69
+"""Factors of a linear controller that are tried first: each 12 % below the one before, from the gain margin on."""
+UNBOUNDED = 50.0
+"""The largest factor where theory knows none."""
+
 Goal = Literal["rise", "sensitivity"]
 
 
 @dataclass(frozen=True)
 class Network:
     """The network and plant to tune for: round trip and period in ms, loss as in the plan of a link, plant as in a
-    plan.
+    plan. Of a linear controller, as in a plan, the gain is tuned.
     """
 
     rtt_ms: float
@@ -50,6 +55,8 @@ class Network:
     loss: dict[str, Any] | None = None
     phases: bool = True
     plant: dict[str, Any] | None = None
+    controller: dict[str, Any] | None = None
+    disturbance: Disturbance = "gain"
 
     @property
     def theta_ms(self) -> float:
@@ -62,7 +69,7 @@ class Network:
 
         if self.plant is None:
             return 0.0
-        stays = np.abs(np.linalg.eigvals(held(self.plant, self.period_ms)[0]))
+        stays = np.abs(np.linalg.eigvals(sampled(self.plant, self.period_ms)[0]))
         return float((-self.period_ms / np.log(stays[(stays > 0) & (stays < 1 - 1e-9)])).max(initial=0.0))
 
     @property
@@ -71,14 +78,31 @@ class Network:
         return MOST_KP if self.plant is None else MOST_KP_SLOW
 
     def cell(self, kp: float, ki_per_ms: float) -> Cell:
-        """The batch engine's cell with these gains."""
-        half = self.rtt_ms / 2
-        return Cell(self.period_ms, half, half, kp, ki_per_ms, loss=self.loss, phases=self.phases)
+        """The batch engine's cell with these gains; a controller is multiplied by `kp`."""
+        half, law = self.rtt_ms / 2, self.times(kp)
+        return Cell(
+            self.period_ms, half, half, kp, ki_per_ms, loss=self.loss, phases=self.phases, controller=law
+        )
+
+    def times(self, factor: float) -> dict[str, Any] | None:
+        """The controller from tick to tick, multiplied by a factor; none if there is none."""
+        if self._law is None:
+            return None
+        a, b, c, d = self._law
+        found = {"a": a.tolist(), "b": b.tolist(), "c": (factor * c).tolist(), "d": factor * d}
+        return {"kind": "state-space", "sample_time_ns": round(self.period_ms * 1e6)} | found
+
+    @cached_property
+    def _law(self) -> tuple[Any, Any, Any, float] | None:
+        return None if self.controller is None else sampled(self.controller, self.period_ms, controls=True)
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """The best gains found, the mean rise time with them, the change of the overshoot with the round trip, and the step."""
+    """The best gains found, the mean rise time with them, the change of the overshoot with the round trip, and the step.
+
+    Of a linear controller only a factor was found; `kp` and `ki_per_ms` are then not numbers.
+    """
 
     kp: float
     ki_per_ms: float
@@ -86,6 +110,7 @@ class Tuned:
     overshoot: float
     per_ms: float
     c: float = 2.0
+    factor: float | None = None
 
     @property
     def growth(self) -> float:
@@ -141,18 +166,25 @@ def tune(
     progress
         Called with the share done.
     """
-    bench = Bench(_step(network, c), runs, _duration(network), seed, limits)
+    step = _step(network, c)
+    bench, by = Bench(step, runs, _duration(network), seed, limits), step.divisor
     tell = progress or (lambda _share: None)
-    coarse = _grid(
-        [network.most_kp / 8 * i for i in range(9)], [0.05 * 1.12**i for i in range(31)], network, c
-    )
+    if network.controller is not None:
+        coarse = [(_most_factor(network, by) / 1.12**i, 0.0) for i in range(FACTORS)]
+    else:
+        coarse = _grid(
+            [network.most_kp / 8 * i for i in range(9)], [0.05 * 1.12**i for i in range(31)], network, by
+        )
     found = _best(bench, network, c, coarse, goal, lambda share: tell(share / 2))
     if found is None:
         return None
+    if found.factor is not None:
+        closer = [(found.factor * 1.015**i, 0.0) for i in range(-7, 8)]
+        return _best(bench, network, c, closer, goal, lambda share: tell(0.5 + share / 2))
     most = network.most_kp
-    kps = [max(0.0, min(most, found.kp / c + most / 32 * i)) for i in range(-3, 4)]
+    kps = [max(0.0, min(most, found.kp / by + most / 32 * i)) for i in range(-3, 4)]
     kis = [found.ki_per_ms * 1.03**i for i in range(-4, 5)]
-    fine = sorted({(kp * c, ki) for kp in kps for ki in kis})
+    fine = sorted({(kp * by, ki) for kp in kps for ki in kis})
     return _best(bench, network, c, fine, goal, lambda share: tell(0.5 + share / 2))
 
 
@@ -163,12 +195,22 @@ def best(found: Sequence[Tuned], goal: Goal) -> Tuned | None:
     return max(found, key=lambda one: one.growth, default=None)
 
 
-def _grid(kps: Sequence[float], gs: Sequence[float], network: Network, c: float) -> list[tuple[float, float]]:
-    return [(kp * c, g * c / network.theta_ms) for kp in kps for g in gs]
+def _grid(
+    kps: Sequence[float], gs: Sequence[float], network: Network, by: float
+) -> list[tuple[float, float]]:
+    return [(kp * by, g * by / network.theta_ms) for kp in kps for g in gs]
+
+
+def _most_factor(network: Network, by: float) -> float:
+    """The factor of the controller at which the loop becomes unstable without loss."""
+    known = margins(
+        LoopModel(0.0, 0.0, network.period_ms, network.rtt_ms, by, network.plant, network.controller)
+    )
+    return known.gain if 0 < known.gain < math.inf else UNBOUNDED
 
 
 def _step(network: Network, c: float) -> Step:
-    return Step(c, math.ceil(2 * network.theta_ms), network.plant)
+    return Step(c, math.ceil(2 * network.theta_ms), network.plant, network.disturbance)
 
 
 def _duration(network: Network) -> float:
@@ -191,9 +233,17 @@ def _best(
         [farther.cell(*pair) for pair in gains], progress=lambda share: progress((1 + share) / 2)
     )
     candidates = [
-        Tuned(kp, ki, near["rise_ms"]["mean"], mean, (far["overshoot"]["mean"] - mean) / more, c)
+        _tuned(network, kp, ki, near["rise_ms"]["mean"], mean, (far["overshoot"]["mean"] - mean) / more, c)
         for (kp, ki), near, far in zip(gains, here, there, strict=True)
         if near["good"] >= SHARE * bench.runs
         for mean in (near["overshoot"]["mean"],)
     ]
     return best(candidates, goal)
+
+
+def _tuned(
+    network: Network, kp: float, ki_per_ms: float, rise_ms: float, mean: float, per_ms: float, c: float
+) -> Tuned:
+    if network.controller is None:
+        return Tuned(kp, ki_per_ms, rise_ms, mean, per_ms, c)
+    return Tuned(math.nan, math.nan, rise_ms, mean, per_ms, c, kp)

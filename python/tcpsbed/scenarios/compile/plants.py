@@ -1,4 +1,10 @@
-"""Plants of the step experiment: built-in, of a package, or a class of the user that returns its matrices."""
+"""Plants and linear controllers of the step experiment: built-in, of a package, or code of the user's.
+
+| what a class or function of the user's is | what the plan has |
+|---|---|
+| a `tcpsbed.Plant`, which returns its matrices | `{kind = "state-space", a, b, c, d}` |
+| any other code with the interface of a hook | `{kind = "code", run}`, called with k at each tick of the robot |
+"""
 
 from __future__ import annotations
 
@@ -7,40 +13,84 @@ import json
 from typing import Any
 
 from tcpsbed import _tcps, door
-from tcpsbed.errors import HookError, Refused
-from tcpsbed.hooks import has, make, safely, told
+from tcpsbed.errors import HookError, Refused, TcpsbedError
+from tcpsbed.hooks import find, has, make, safely, told
+from tcpsbed.inputs import LIBRARY
 from tcpsbed.scenarios.compile import builtins
-from tcpsbed.scenarios.compile.code import loaded
-from tcpsbed.scenarios.model.entries import choices, entries, is_code
+from tcpsbed.scenarios.compile.book import Book
+from tcpsbed.scenarios.compile.code import code, loaded
+from tcpsbed.scenarios.model.entries import CODE, choices, entries, is_code
 from tcpsbed.scenarios.model.scenario import Scenario
 from tcpsbed.scenarios.origin import Key
 from tcpsbed.scenarios.units import parameters, shown
 
-_ALLOWED = '"lag", { kind = "lag", time_constant = "5 ms" }, or { kind = "./mine.py:Mine", params = {…} }'
+IN_PYTHON = {"mujoco": "tcpsbed.robots.plant:MujocoPlant"}
+"""Built-in plants in Python."""
+_PLANT = '"lag", { kind = "lag", time_constant = "5 ms" }, or { kind = "./mine.py:Mine", params = {…} }'
+_CONTROLLER = '{ kind = "transfer-function", num = [0.2, 10.0], den = [1.0, 0.0] }, or another linear system'
 _MATRICES = "(a, b, c) or (a, b, c, d) with numbers, such as ([[-50.0]], [50.0], [1.0])"
+_ANSWERS = (
+    "code that answers each k with one finite y, and k = 1 at rest with y = 1, as tcpsbed docs step shows"
+)
+_REST = 1e-6
+"""How far the answer of a plant at rest may be from 1."""
 
 
-def plant(scenario: Scenario, key: Key, given: Any) -> dict[str, Any]:
-    """The plant that a string or a table names, as the plan has it; code of the user's becomes a `state-space`.
+def plant(book: Book, key: Key, given: Any, period_ns: int) -> dict[str, Any]:
+    """The plant that a string or a table names, as the plan has it.
 
     Parameters
     ----------
     key
         Where it stands, for messages.
+    period_ns
+        Time between two ticks of the robot.
     """
+    name, rest = _named(book.scenario, key, given, _PLANT)
+    if is_code(name) and (run := _run(book, key, name, rest)) is not None:
+        return _answering(book, key, name, {"kind": CODE, "run": run}, period_ns)
+    return _linear(book.scenario, key, name, rest, period_ns, bilinear=False)
+
+
+def controller(book: Book, key: Key, given: Any, period_ns: int) -> dict[str, Any]:
+    """The linear controller that a string or a table names, as the plan has it; as `plant`, with the period of its flow."""
+    name, rest = _named(book.scenario, key, given, _CONTROLLER)
+    if is_code(name) and not _is_plant(book.scenario, key, name):
+        allowed = f"a class with matrices(self); a controller that computes is a hook, run = {name!r} in place of this one"
+        raise book.scenario.error(key, f'found "{name}", which has no matrices', allowed)
+    return _linear(book.scenario, key, name, rest, period_ns, bilinear=True)
+
+
+def _named(scenario: Scenario, key: Key, given: Any, allowed: str) -> tuple[str, dict[str, Any]]:
+    """Name or code, and what else stands in the table."""
     table = {"kind": given} if isinstance(given, str) else given
     if not isinstance(table, dict) or not isinstance(table.get("kind"), str):
-        raise scenario.error(key, f"found {shown(given)}", _ALLOWED)
+        raise scenario.error(key, f"found {shown(given)}", allowed)
     text, rest = table["kind"], {name: value for name, value in table.items() if name != "kind"}
+    if text in IN_PYTHON:
+        return IN_PYTHON[text], {"params": rest}
     name = text if text in entries("plant") else door.named("plant", text)
-    if is_code(name):
-        return _own(scenario, key, name, rest)
-    if name not in entries("plant"):
-        raise scenario.error(key, f'found "{name}"', choices("plant", [*entries("plant")], name))
+    if not is_code(name) and name not in entries("plant"):
+        raise scenario.error(key, f'found "{name}"', choices("plant", [*entries("plant"), *IN_PYTHON], name))
+    if is_code(name) and (stray := sorted(rest.keys() - {"params"})):
+        raise scenario.error((*key, stray[0]), "unknown key beside code of your own", "kind, params")
+    return name, rest
+
+
+def _linear(
+    scenario: Scenario, key: Key, name: str, rest: dict[str, Any], period_ns: int, *, bilinear: bool
+) -> dict[str, Any]:
+    """A linear system that can be computed from tick to tick."""
     try:
-        return {"kind": name} | _completed(name, parameters(rest))
+        found = (
+            _own(scenario, key, name, rest)
+            if is_code(name)
+            else {"kind": name} | _completed(name, parameters(rest))
+        )
+        _tcps.sampled_system(json.dumps(found), period_ns, bilinear)
     except Refused as fault:
         raise builtins.faulty(scenario.error, key, name, rest, fault) from None
+    return found
 
 
 def _completed(name: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -48,15 +98,45 @@ def _completed(name: str, given: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _is_plant(scenario: Scenario, key: Key, text: str) -> bool:
+    """Whether code is a class of plants that return their matrices."""
+    if LIBRARY.fullmatch(text.rpartition(":")[0]):
+        return False
+    found = loaded(scenario, key, text)[1]
+    return inspect.isclass(found) and issubclass(found, door.Plant)
+
+
+def _run(book: Book, key: Key, text: str, rest: dict[str, Any]) -> dict[str, Any] | None:
+    """The code of a plant that is called at each tick; none if it returns matrices."""
+    if _is_plant(book.scenario, key, text):
+        return None
+    module, symbol = text.rpartition(":")[::2]
+    params = rest.get("params", {})
+    if text in IN_PYTHON.values():
+        params = door.located(find(module, symbol), params, book.scenario.folder)
+    return code(book, (*key, "kind"), text, "hook", params, "kinematics")
+
+
+def _answering(book: Book, key: Key, text: str, found: dict[str, Any], period_ns: int) -> dict[str, Any]:
+    """A plant of code, once it has answered at rest with 1."""
+    if not book.rehearsal:
+        return found
+    try:
+        answers = _tcps.plant_response(json.dumps(found), period_ns, [1.0, 1.0, 1.0])
+    except TcpsbedError as error:
+        why = error.text.removeprefix("the plant ")
+        raise book.scenario.error(key, f'found "{text}", which {why}', error.allowed or _ANSWERS) from None
+    if any(abs(y - 1) > _REST for y in answers):
+        said = ", ".join(f"{y:g}" for y in answers)
+        raise book.scenario.error(key, f'found "{text}", which answers k = 1 with {said}', _ANSWERS)
+    return found
+
+
 def _own(scenario: Scenario, key: Key, text: str, rest: dict[str, Any]) -> dict[str, Any]:
-    params, stray = rest.get("params", {}), sorted(rest.keys() - {"params"})
-    if stray:
-        raise scenario.error((*key, stray[0]), "unknown key beside code of your own", "kind, params")
-    module, kind = loaded(scenario, key, text)
+    """A class of the user's that returns matrices."""
+    params = rest.get("params", {})
+    module, _ = loaded(scenario, key, text)
     symbol = text.rpartition(":")[2]
-    if not (inspect.isclass(kind) and issubclass(kind, door.Plant)):
-        allowed = f"class {symbol}(tcpsbed.Plant) with matrices(self), as tcpsbed docs step shows"
-        raise scenario.error(key, f'found "{text}", which is not a plant', allowed)
     builtins.by_table(scenario, (*key, "params"), module, symbol, params)
     try:
         made = make(module, symbol, parameters(params))

@@ -28,7 +28,7 @@ def robot(book: Book, instance: Instance) -> dict[str, Any] | None:
         )
     params = model.params
     if model.run == STEP and "plant" in params:
-        params = params | {"plant": plant(book.scenario, (*key, "params", "plant"), params["plant"])}
+        params = params | {"plant": plant(book, (*key, "params", "plant"), params["plant"], model.period_ns)}
     run = code(book, (*key, "run"), model.run, "robot", params)
     senses = model.senses or _senses(book, instance)
     return {"run": run, "period_ns": model.period_ns, "senses": senses, "authority": model.authority}

@@ -9,6 +9,7 @@ from tcpsbed.scenarios.compile.book import Book, Instance, Way
 from tcpsbed.scenarios.compile.chain import on_path
 from tcpsbed.scenarios.compile.code import SUPERVISOR, code
 from tcpsbed.scenarios.compile.kinds import own
+from tcpsbed.scenarios.compile.plants import controller
 from tcpsbed.scenarios.compile.sources import codec, values_of
 from tcpsbed.scenarios.compile.spans import dist
 from tcpsbed.scenarios.model.code import Hook
@@ -38,6 +39,8 @@ _USUAL_PLACES = {
     "work": ["srv"],
 }
 _BYTES = ("code", "decode", "work")
+COMPENSATOR = "compensator"
+"""The hook whose parameters name a linear system."""
 _GIVES = {"arm3": 3, "glove": 6, "grip": 6, "imu_wrist": 6, "mouse": 6, "mouse_xy": 3}
 """How many values built-in hooks give, whatever they are given."""
 
@@ -71,7 +74,7 @@ class Stages:
             self._used.add(name)
             self._guards.pass_by(name, hook, way, place)
             if not (place == 0 and isinstance(way.model.source, Replayed)):
-                ranked.append((rank, self._hook(name, hook) | self._other(name, hook, way, place)))
+                ranked.append((rank, self._hook(name, hook, way) | self._other(name, hook, way, place)))
                 if hook.run == SUPERVISOR:
                     supervisors.check_values(self.book, name, hook, way, self._values(way, place, source))
                 if hook.run == media.MARK:
@@ -191,12 +194,16 @@ class Stages:
             return on_path(way, ["ms-embsys", "ms-embsys-app"])[-1:] or [last]
         return on_path(way, _USUAL_PLACES[hook.kind])
 
-    def _hook(self, name: str, hook: Hook) -> Step:
+    def _hook(self, name: str, hook: Hook, way: Way) -> Step:
         key: Key = ("hooks", name)
         step: Step = {"kind": hook.kind}
         if hook.run is not None:
             if name not in self._code:
-                self._code[name] = code(self.book, (*key, "run"), hook.run, "hook", hook.params, hook.kind)
+                params = hook.params
+                if hook.run == COMPENSATOR and "system" in params:
+                    at, period_ns = (*key, "params", "system"), round(1e9 / way.model.rate_hz)
+                    params = params | {"system": controller(self.book, at, params["system"], period_ns)}
+                self._code[name] = code(self.book, (*key, "run"), hook.run, "hook", params, hook.kind)
             step["run"] = self._code[name]
         if hook.period_ns is not None:
             step["period_ns"] = hook.period_ns

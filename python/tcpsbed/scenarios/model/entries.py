@@ -43,6 +43,8 @@ from tcpsbed.scenarios.units import (
     shown,
 )
 
+CODE = "code"
+"""Kind of a plant in a plan that is code, called at each tick."""
 _OWN = '"./mine.py:Mine"'
 _QUANTITIES = ("ns", "bps", "bytes", "hz", "ppb", "packets", "share", "text", "file")
 """Units of values in quotes."""

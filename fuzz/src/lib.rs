@@ -13,6 +13,7 @@ mod literature;
 mod parts;
 mod rtp;
 mod script;
+mod security;
 mod streams;
 mod sync;
 mod tcp;
@@ -34,6 +35,7 @@ pub use line::line;
 pub use literature::{alphan, coarse_copy, irtp, merge_span, multipath, nack, smoothed_sctp, visual_haptic};
 pub use parts::parts;
 pub use rtp::{fec, rtcp, rtp};
+pub use security::security;
 pub use streams::{kernel_tcp, quic, tcp};
 pub use sync::clocksync;
 pub use tcp::{segment, tcp_any};
@@ -45,7 +47,7 @@ pub use wire::{bundle, clock, echo, header, ip, stream};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 33] = [
+pub const TARGETS: [(&str, Target); 34] = [
     ("board", board),
     ("line", line),
     ("hooks", hooks),
@@ -68,6 +70,7 @@ pub const TARGETS: [(&str, Target); 33] = [
     ("rtcp", rtcp),
     ("rtp", rtp),
     ("fec", fec),
+    ("security", security),
     ("clocksync", clocksync),
     ("network", network),
     ("alphan", alphan),

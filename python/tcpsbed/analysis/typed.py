@@ -744,6 +744,24 @@ class Endpoint(Part):
     """Mean excess of their delays over the smallest delay of the last 60 s (ns)."""
     allowed_bps: float
     """Rate that `congestion` allows at the end, null without (bit/s)."""
+    secure_sessions: int
+    """Of a channel with `security`: sessions whose keys both sides hold."""
+    handshake_ns: float
+    """Time from the first message of the first handshake to its keys; null without (ns)."""
+    key_changes: int
+    """Changes of the keys of both directions."""
+    unverified: int
+    """Datagrams dropped because they did not verify."""
+    unsealed: int
+    """Those of them that were not sealed at all."""
+    refused_handshakes: int
+    """Messages of handshakes that did not verify: another key, another channel, or changed."""
+    replayed: int
+    """Datagrams dropped because they had been received before, or were too late to know."""
+    unkeyed: int
+    """Datagrams dropped because there was no key yet to send them."""
+    security_bytes: int
+    """Bytes that security added to what was sent, handshakes included."""
     connections: int
     """Of `kernel-tcp`: connections established."""
     connections_lost: int

@@ -49,6 +49,7 @@ COMMANDS = {
     "netns": ["netns"],
     "doctor": ["doctor"],
     "image": ["image"],
+    "key": ["key"],
     "xlsx": ["config"],
     "reproduce": ["reproduce"],
     "archive": ["archive"],

@@ -184,6 +184,7 @@ def test_keys_reach_the_nodes_of_their_channels_and_no_plan(tmp_path: Path) -> N
     assert secrets.of_node(plan, made, 0) == made
     assert secrets.of_node(plan | {"nodes": [{}] * 3}, made, 2) == {"asides": made["asides"]}
     assert tmp_path / "lab.key" not in link.files_of(plan), "it is not copied to hosts"
+    assert scenarios.load(file).files == [file], "nor into archives"
     (tmp_path / "lab.key").unlink()
     with pytest.raises(DataError, match="no such file"):
         secrets.made(plan)

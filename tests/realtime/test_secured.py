@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import random
+import socket
+import struct
+import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -70,3 +75,61 @@ def test_a_peer_with_another_key_moves_nothing_and_both_sides_say_so(
         text.split(" at ")[1].split()[0] for text in said
     }
     assert any("which another key made" in text for text in said)
+
+
+class Stranger:
+    """Somebody who hears sealed datagrams, and sends them from the same address: as they are, or as newer ones.
+
+    It begins once both sides have keys, and may be used with `with`.
+    """
+
+    def __init__(self) -> None:
+        self.sent: Counter[str] = Counter()
+        self._end, self._draws = threading.Event(), random.Random(1)
+        self._ear = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
+        self._ear.settimeout(0.05)
+        self._thread = threading.Thread(target=self._work)
+
+    def __enter__(self) -> Stranger:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+        self._ear.close()
+
+    def _work(self) -> None:
+        own: set[bytes] = set()
+        while not self._end.is_set():
+            try:
+                packet, (address, _) = self._ear.recvfrom(65536)
+            except TimeoutError:
+                continue
+            head = 4 * (packet[0] & 0xF)
+            ports, payload = packet[head : head + 4], packet[head + 8 :]
+            if payload[:1] != b"\xd1" or len(payload) <= 32 or payload in own or self._draws.random() > 0.2:
+                continue
+            newer = payload[:4] + struct.pack("!I", 1 << 24 | self._draws.getrandbits(16)) + payload[8:]
+            for what, forged in (("replayed", payload), ("changed", newer)):
+                own.add(forged)
+                udp = ports + struct.pack("!HH", 8 + len(forged), 0) + forged
+                self._ear.sendto(udp, (address, 0))
+                self.sent[what] += 1
+
+
+@pytest.mark.needs("root")
+def test_a_stranger_who_sniffs_spoofs_and_replays_moves_nothing(tmp_path: Path) -> None:
+    with Stranger() as stranger:
+        run = ran(tmp_path, chain("2 s", more=CHANNELS))
+    found = run.summary
+    for flow in found["flows"].values():
+        assert (flow["delivered"], flow["lost"]) == (flow["sent"], 0), "each sample once"
+    ends = found["endpoints"]
+    replayed, unverified = (sum(end[key] for end in ends) for key in ("replayed", "unverified"))
+    assert min(stranger.sent.values()) > 500
+    # The last ones may come after the end.
+    assert replayed + unverified >= 0.9 * sum(stranger.sent.values())
+    assert min(replayed, unverified) > 0.4 * (replayed + unverified)
+    assert sum(end["malformed"] + end["duplicates"] for end in ends) == 0, "the transport saw none of it"
+    assert any("did not verify" in text for text in found["disturbances"])

@@ -225,6 +225,6 @@ def test_what_was_refused_is_said_at_each_side() -> None:
         f"channel c at b {none} it refused 9 handshake messages, which another key made",
         f"channel d at b {none} it got 2 datagrams without security",
         "channel e at b refused 1 datagram that did not verify: forged, or damaged",
-        "channel e at b refused 5 datagrams that it had received before",
+        "channel e at b refused 5 datagrams whose number it had received before",
         "channel e at b dropped 3 datagrams that waited for keys",
     ]

@@ -143,7 +143,7 @@ def _security(result: Found) -> Iterator[str]:
         elif end.get("unverified"):
             yield f"{place} refused {counted(end['unverified'], 'datagram')} that did not verify: forged, or damaged"
         if end.get("replayed"):
-            yield f"{place} refused {counted(end['replayed'], 'datagram')} that it had received before"
+            yield f"{place} refused {counted(end['replayed'], 'datagram')} whose number it had received before"
         if end.get("unkeyed"):
             yield f"{place} dropped {counted(end['unkeyed'], 'datagram')} that waited for keys"
 

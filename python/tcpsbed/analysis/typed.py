@@ -757,7 +757,7 @@ class Endpoint(Part):
     refused_handshakes: int
     """Messages of handshakes that did not verify: another key, another channel, or changed."""
     replayed: int
-    """Datagrams dropped because they had been received before, or were too late to know."""
+    """Datagrams dropped because one of their number had been received, or it was too late to know."""
     unkeyed: int
     """Datagrams dropped because there was no key yet to send them."""
     security_bytes: int

@@ -123,7 +123,7 @@ ENDPOINT = (
             ("unsealed", "those of them that were not sealed at all", ""),
             ("refused_handshakes", "messages of handshakes that did not verify: another key, another channel, or changed",
                 "refused handshakes"),
-            ("replayed", "datagrams dropped because they had been received before, or were too late to know", ""),
+            ("replayed", "datagrams dropped because one of their number had been received, or it was too late to know", ""),
             ("unkeyed", "datagrams dropped because there was no key yet to send them", ""),
         )
     ),

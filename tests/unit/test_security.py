@@ -189,6 +189,8 @@ def test_keys_reach_the_nodes_of_their_channels_and_no_plan(tmp_path: Path) -> N
     with pytest.raises(DataError, match="no such file"):
         secrets.made(plan)
     assert secrets.made({"channels": [{"a": 0, "b": 1}]}) == {}
+    tls = {"a": 0, "b": 1, "transport": "quic", "params": {"crypto": "tls"}}
+    assert list(secrets.made({"channels": [{"a": 0, "b": 1}, tls]})) == ["1"]
 
 
 def test_what_was_refused_is_said_at_each_side() -> None:

@@ -80,7 +80,8 @@ impl Ports {
             }
             let numbers = &places.carried[id];
             let flows = carried(plan, id, numbers);
-            let context = ChannelContext { name: c.name.clone(), seed: plan.seed, flows };
+            let (name, shared) = (c.name.clone(), secrets.shared(id));
+            let context = ChannelContext { name, seed: plan.seed, flows, shared };
             let endpoint = assets::endpoint(&c.transport, &c.params, side, &context, assets)
                 .and_then(|endpoint| match &c.security {
                     None => Ok(endpoint),

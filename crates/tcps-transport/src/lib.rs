@@ -42,7 +42,7 @@ mod telehaptic;
 pub mod udp;
 
 pub use backlog::Backlog;
-pub use channel::{ChannelContext, ChannelFlow, Side};
+pub use channel::{ChannelContext, ChannelFlow, Shared, Side};
 pub use framing::Frames;
 pub use outbox::Outbox;
 pub use params::TransportError;

@@ -16,7 +16,7 @@ ASIDES = "asides"
 
 
 def made(plan: Mapping[str, Any]) -> dict[str, str]:
-    """The keys of a run by the number of their channel, or `ASIDES`; none without a secured channel.
+    """The keys of a run by the number of their channel, or `ASIDES`; none where nothing is secured.
 
     Raises
     ------
@@ -25,7 +25,13 @@ def made(plan: Mapping[str, Any]) -> dict[str, str]:
     """
     secured = {number: c["security"] for number, c in enumerate(plan["channels"]) if "security" in c}
     keys = {str(number): _key(security) for number, security in secured.items()}
-    return keys | {ASIDES: keyfile.fresh()} if keys else {}
+    tls = {str(number): keyfile.fresh() for number, c in enumerate(plan["channels"]) if _has_tls(c)}
+    return tls | (keys | {ASIDES: keyfile.fresh()} if keys else {})
+
+
+def _has_tls(channel: Mapping[str, Any]) -> bool:
+    """Whether the identities of both sides follow from a key of the channel."""
+    return channel.get("transport") == "quic" and channel["params"].get("crypto") == "tls"
 
 
 def _key(security: Mapping[str, Any]) -> str:

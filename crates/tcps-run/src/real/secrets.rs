@@ -8,7 +8,7 @@ use tcps_node::secrets::Secrets;
 use tcps_plan::RunError;
 use tcps_transport::{
     security::{Random, Secret, KEY_BYTES},
-    Side,
+    Shared, Side,
 };
 
 /// What stands for the key of what travels outside channels.
@@ -32,6 +32,10 @@ impl Secrets for PreShared {
         let key = self.0.get(&whose).and_then(|text| key(text));
         let key = key.ok_or_else(|| RunError::bug(format!("no pre-shared key of {name}")))?;
         Ok(Secret { key, random: Box::new(System(SystemRandom::new())) })
+    }
+
+    fn shared(&self, channel: ChannelId) -> Option<Shared> {
+        self.0.get(&channel.to_string()).and_then(|text| key(text)).map(Shared)
     }
 }
 
@@ -106,6 +110,8 @@ mod tests {
         let secret = |channel| given().secret(channel, "c", Side::A).map(|s| s.key);
         assert_eq!(secret(Some(ChannelId(0))), Ok([0xa1; 32]));
         assert_eq!(secret(None), Ok([0xb2; 32]));
+        let shared = [0, 1].map(|channel| given().shared(ChannelId(channel)));
+        assert_eq!(shared, [Some(Shared([0xa1; 32])), None]);
         assert!(secret(Some(ChannelId(1))).unwrap_err().to_string().contains("no pre-shared key of c"));
         assert_eq!(format!("{:?}", given()), "{\"0\", \"asides\"}");
         assert_eq!([key("a1"), key(&"x".repeat(64)), key(&"é".repeat(32))], [None; 3]);

@@ -196,7 +196,7 @@ class Flow(Part):
     three times. Reasons: `full`, `managed` (active queue management, or too long for every slot or
     gate), `loss`, `outage`, `no route`, `dead` (component), `malformed`, `hook`, `overload` (too many
     samples waited for a stage), `corrupt` (damaged by the link, dropped by the receiver), `line` (lost
-    by the serial line to a board, or by the board).
+    by the serial line to a board, or by the board), `unkeyed` (a secured channel had no keys yet).
     """
     delay_ms: Distribution
     """Distribution of the one-way delay by the clocks of the nodes, from the source to the entry of the

@@ -18,7 +18,8 @@ use tcps_wire::secure::{Record, Repr, MESSAGE_BYTES, NOISE_BYTES, RECORD_BYTES, 
 /// A message of a handshake is sent again after this time at first, then after twice as long each time.
 const FIRST_RETRY_NS: Time = MS / 2;
 const LAST_RETRY_NS: Time = SECOND;
-/// Side b answers one new hello in this time at most: each costs it two multiplications on the curve.
+/// Side b answers one new hello in this time at most: each costs it two multiplications on the curve. While it has a session it
+/// does not even look at more, so that a flood of hellos takes little of its time.
 const ANSWER_NS: Time = 10 * MS;
 /// Silence after which what does not verify makes a side look for a new session, and how often it does.
 const RESYNC_NS: Time = SECOND;
@@ -253,6 +254,9 @@ impl Association {
             return Opened::Own;
         }
         let Some(drawn) = self.secret.random.draw() else { return Opened::Own };
+        if self.present.is_some() {
+            self.answers_from_ns = now.saturating_add(ANSWER_NS);
+        }
         let Some((answer, roots)) = handshake::answer(&self.secret.key, &self.prologue, drawn, hello) else {
             self.stats.refused_handshakes += 1;
             return self.refuse(now, DropReason::Unverified);

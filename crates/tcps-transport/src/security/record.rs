@@ -4,6 +4,7 @@ use super::{
     keys::{Chain, Key, Method},
     replay::Replay,
 };
+use std::collections::VecDeque;
 use tcps_core::{record::DropReason, time::Time};
 use tcps_wire::secure::{Record, RECORD_BYTES};
 
@@ -63,13 +64,16 @@ impl Sealer {
     }
 }
 
-/// The receiving half: the newest key that the sender has used, and the one before it for what is late.
+/// The receiving half: the newest key that the sender has used, the one before it for what is late, and those to come that were
+/// looked for: each is made once, whatever is forged.
 #[derive(Debug)]
 pub(super) struct Opener {
-    chain: Chain,
     phase: u8,
     newest: Keyed,
     before: Option<Keyed>,
+    coming: VecDeque<Key>,
+    /// At the last key of all these.
+    chain: Chain,
 }
 
 #[derive(Debug)]
@@ -79,10 +83,6 @@ struct Keyed {
 }
 
 impl Keyed {
-    fn new(chain: &Chain) -> Option<Self> {
-        Some(Self { key: chain.key()?, replay: Replay::new() })
-    }
-
     fn open(&mut self, record: Record, datagram: &[u8], payload: &mut Vec<u8>) -> Result<(), DropReason> {
         if !self.replay.is_new(record.number) {
             return Err(DropReason::Replayed);
@@ -98,8 +98,8 @@ impl Keyed {
 impl Opener {
     pub(super) fn new(method: Method, root: &[u8; 32]) -> Option<Self> {
         let chain = Chain::new(method, root);
-        let newest = Keyed::new(&chain)?;
-        Some(Self { chain, phase: 0, newest, before: None })
+        let newest = Keyed { key: chain.key()?, replay: Replay::new() };
+        Some(Self { phase: 0, newest, before: None, coming: VecDeque::with_capacity(AHEAD.into()), chain })
     }
 
     /// The payload of a record goes into `payload`; how many keys were left behind for it.
@@ -116,16 +116,29 @@ impl Opener {
                 None => Err(DropReason::Unverified),
             },
             ahead @ 1..=AHEAD => {
-                let mut chain = self.chain.clone();
-                (0..ahead).for_each(|_| chain.step());
-                let mut keyed = Keyed::new(&chain).ok_or(DropReason::Unverified)?;
-                keyed.open(record, datagram, payload)?;
-                let old = std::mem::replace(&mut self.newest, keyed);
+                let key = self.coming_key(ahead.into()).ok_or(DropReason::Unverified)?;
+                if !key.open(record.number, RECORD_BYTES, datagram, payload) {
+                    return Err(DropReason::Unverified);
+                }
+                let key =
+                    self.coming.drain(..usize::from(ahead)).next_back().ok_or(DropReason::Unverified)?;
+                let mut newest = Keyed { key, replay: Replay::new() };
+                newest.replay.mark(record.number);
+                let old = std::mem::replace(&mut self.newest, newest);
                 self.before = (ahead == 1).then_some(old);
-                (self.chain, self.phase) = (chain, record.phase);
+                self.phase = record.phase;
                 Ok(ahead)
             }
             _ => Err(DropReason::Unverified),
         }
+    }
+
+    /// The key so many after the newest one.
+    fn coming_key(&mut self, ahead: usize) -> Option<&Key> {
+        while self.coming.len() < ahead {
+            self.chain.step();
+            self.coming.push_back(self.chain.key()?);
+        }
+        self.coming.get(ahead - 1)
     }
 }

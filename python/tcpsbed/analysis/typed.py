@@ -196,7 +196,8 @@ class Flow(Part):
     three times. Reasons: `full`, `managed` (active queue management, or too long for every slot or
     gate), `loss`, `outage`, `no route`, `dead` (component), `malformed`, `hook`, `overload` (too many
     samples waited for a stage), `corrupt` (damaged by the link, dropped by the receiver), `line` (lost
-    by the serial line to a board, or by the board), `unkeyed` (a secured channel had no keys yet).
+    by the serial line to a board, or by the board), `unverified`, `replayed`, `unkeyed` (by a secured
+    channel).
     """
     delay_ms: Distribution
     """Distribution of the one-way delay by the clocks of the nodes, from the source to the entry of the
@@ -760,8 +761,8 @@ class Endpoint(Part):
     """Datagrams dropped because one of their number had been received, or it was too late to know."""
     unkeyed: int
     """Datagrams dropped because there was no key yet to send them."""
-    security_bytes: int
-    """Bytes that security added to what was sent, handshakes included."""
+    security_bytes: float
+    """Bytes that security added to what was sent, handshakes included (B)."""
     connections: int
     """Of `kernel-tcp`: connections established."""
     connections_lost: int

@@ -66,7 +66,7 @@ impl Chain {
 /// A key of one direction.
 #[derive(Debug)]
 pub(super) enum Key {
-    Aead { key: aead::LessSafeKey, iv: [u8; NONCE_BYTES] },
+    Aead { key: Box<aead::LessSafeKey>, iv: [u8; NONCE_BYTES] },
     Hmac(hmac::Key),
 }
 
@@ -74,7 +74,8 @@ impl Key {
     pub(super) fn new(method: Method, bytes: &[u8], iv: [u8; NONCE_BYTES]) -> Option<Self> {
         Some(match method {
             Method::Aead(algorithm) => {
-                Self::Aead { key: aead::LessSafeKey::new(aead::UnboundKey::new(algorithm, bytes).ok()?), iv }
+                let key = aead::LessSafeKey::new(aead::UnboundKey::new(algorithm, bytes).ok()?);
+                Self::Aead { key: Box::new(key), iv }
             }
             Method::Hmac => Self::Hmac(hmac::Key::new(hmac::HMAC_SHA256, bytes)),
         })

@@ -127,7 +127,7 @@ ENDPOINT = (
             ("unkeyed", "datagrams dropped because there was no key yet to send them", ""),
         )
     ),
-    Metric("security_bytes", "bytes that security added to what was sent, handshakes included", "count",
+    Metric("security_bytes", "bytes that security added to what was sent, handshakes included", "B",
         label="added by security"),
     Metric("connections", "of `kernel-tcp`: connections established", "count"),
     Metric("connections_lost", "connections lost before the end of the run", "count", rare=True),

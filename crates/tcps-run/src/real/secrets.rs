@@ -64,10 +64,7 @@ impl Random for System {
 mod tests {
     use super::*;
     use serde_json::{json, Value};
-    use tcps_core::{
-        endpoint::{Endpoint, Input},
-        param::Named,
-    };
+    use tcps_core::{endpoint::Input, param::Named};
     use tcps_transport::{endpoint, security, ChannelContext};
 
     fn given() -> PreShared {

@@ -53,7 +53,7 @@ environment extras $pins
 import importlib
 for name in ("numba", "matplotlib", "mcap", "openpyxl", "pooch", "onnx", "onnxruntime", "simplejpeg", "av", "websockets", "foxglove",
              "mujoco", "coppeliasim_zmqremoteapi_client", "cbor2", "scipy", "pandas", "polars",
-             "distributed", "sounddevice"):
+             "distributed", "optuna", "sounddevice"):
     try:
         importlib.import_module(name)
     except OSError as error: # PortAudio is no package of Python

@@ -251,6 +251,22 @@ def plot(folder: Path) -> None:
             save(f"plot{suffix}", picture.convert("RGB"))
 
 
+def search(folder: Path) -> None:
+    """Where the delay of the force passes 30 ms: along the delay of the bottleneck, and over its rate, too."""
+    late, delay = "haptic.delay_ms.p99 > 30", "links.l1.delay=0..50 ms"
+    of, rate = ROOT / "scenarios/quickstart.toml", "links.l1.rate=3..5 Mbit/s step 0.1"
+    found = tcpsbed.search(of, delay, until=late, duration="2 s", out=folder / "search")
+    over = (rate, "links.l1.delay=0..40 ms step 2")
+    curve = tcpsbed.search(of, over, until=late, duration="2 s", out=folder / "curve")
+    for one, name in ((found, "search"), (curve, "search-curve")):
+        for style, suffix in (("slides", ""), ("dark", "-dark")):
+            file = one.draw(folder / f"{name}{suffix}.png", style)
+            with Image.open(file) as picture:
+                whole = picture.convert("RGB")
+                size = (WIDTH, round(picture.height * WIDTH / picture.width))
+                save(f"{name}{suffix}", whole.resize(size, Image.Resampling.LANCZOS))
+
+
 def sweep(folder: Path) -> None:
     """Delay of the force over the rate of the bottleneck, by three transports."""
     rows = parquet.read_table(swept(folder) / "sweep.parquet").to_pylist()
@@ -326,6 +342,7 @@ def main() -> None:
         "delay": delay,
         "sweep": sweep,
         "plot": plot,
+        "search": search,
         "map": stability,
     }
     with tempfile.TemporaryDirectory() as folder:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tcpsbed.api.map import map
     from tcpsbed.api.reproduce import reproduce
     from tcpsbed.api.run import run
+    from tcpsbed.api.search import search
     from tcpsbed.api.step import step
     from tcpsbed.api.tune import tune
     from tcpsbed.door import (
@@ -85,13 +86,15 @@ __all__ = [
     "plot",
     "reproduce",
     "run",
+    "search",
     "step",
     "tune",
 ]
 
 _HOMES = {
     **{
-        name: f"tcpsbed.api.{name}" for name in ("latency", "load", "map", "reproduce", "run", "step", "tune")
+        name: f"tcpsbed.api.{name}"
+        for name in ("latency", "load", "map", "reproduce", "run", "search", "step", "tune")
     },
     "plot": "tcpsbed.figures.plot",
     "compare": "tcpsbed.views.compare",

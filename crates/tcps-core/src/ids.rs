@@ -82,4 +82,16 @@ ids! {
     NodeId;
     /// Number of a session.
     SessionId;
+    /// Number of a background traffic entry.
+    TrafficId;
+    /// Number of a vertex of the network.
+    VertexId;
+}
+
+/// Nodes are the first vertices of the network.
+impl From<NodeId> for VertexId {
+    #[inline]
+    fn from(node: NodeId) -> Self {
+        Self(node.0)
+    }
 }

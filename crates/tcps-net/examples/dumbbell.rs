@@ -9,13 +9,18 @@
 use serde_json::json;
 use std::time::Instant;
 use tcps_core::{
-    ids::LinkId,
+    ids::{LinkId, VertexId},
     time::{Time, MS, SECOND},
 };
 use tcps_net::{NetEvent, Network, Packet};
 use tcps_plan::net::{LinkSpec, NetworkSpec, QueueSpec, TrafficModel, TrafficSpec};
 
-fn link(name: &str, from: u16, to: u16, rate_bps: Option<f64>) -> LinkSpec {
+const OP: VertexId = VertexId(0);
+const N1: VertexId = VertexId(1);
+const N2: VertexId = VertexId(2);
+const TOP: VertexId = VertexId(3);
+
+fn link(name: &str, from: VertexId, to: VertexId, rate_bps: Option<f64>) -> LinkSpec {
     let limit_bytes = rate_bps.map(|_| 15_000);
     LinkSpec {
         name: name.into(),
@@ -28,23 +33,23 @@ fn link(name: &str, from: u16, to: u16, rate_bps: Option<f64>) -> LinkSpec {
     }
 }
 
-fn traffic(name: &str, from: u16, to: u16) -> TrafficSpec {
+fn traffic(name: &str, from: VertexId, to: VertexId) -> TrafficSpec {
     let model = TrafficModel::source("cbr", json!({"rate_bps": 400e3, "packet_bytes": 50}));
     TrafficSpec { name: name.into(), from, to, start_ns: 0, stop_ns: None, dscp: 0, model }
 }
 
 fn dumbbell() -> NetworkSpec {
     let mut links = Vec::new();
-    for (name, hops) in [("forward", [0, 1, 2, 3]), ("backward", [3, 2, 1, 0])] {
+    for (name, hops) in [("forward", [OP, N1, N2, TOP]), ("backward", [TOP, N2, N1, OP])] {
         for (part, i, rate) in [("access", 0, None), ("bottleneck", 1, Some(1.5e6)), ("egress", 2, None)] {
             links.push(link(&format!("{part}.{name}"), hops[i], hops[i + 1], rate));
         }
     }
     let traffic = vec![
-        traffic("cbr.forward", 1, 2),
-        traffic("vbr.forward", 1, 2),
-        traffic("cbr.backward", 2, 1),
-        traffic("vbr.backward", 2, 1),
+        traffic("cbr.forward", N1, N2),
+        traffic("vbr.forward", N1, N2),
+        traffic("cbr.backward", N2, N1),
+        traffic("vbr.backward", N2, N1),
     ];
     let vertices = ["op", "n1", "n2", "top"].map(String::from).to_vec();
     NetworkSpec { vertices, links, traffic, ..NetworkSpec::default() }
@@ -58,10 +63,10 @@ fn run(net: &mut Network, end: Time) -> (u64, Time) {
         if due <= next {
             net.handle_timeout(due);
         } else {
-            for (from, dst, wire_bytes) in [(0, 3, 87), (3, 0, 87)] {
+            for (from, dst, wire_bytes) in [(OP, TOP, 87), (TOP, OP, 87)] {
                 let packet = Packet {
                     payload: n,
-                    class: from,
+                    class: from.0,
                     index: n,
                     dst,
                     dscp: 0,

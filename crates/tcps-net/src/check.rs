@@ -9,6 +9,7 @@ use crate::{
 };
 use std::{collections::BTreeSet, fmt::Display};
 use tcps_core::{
+    ids::VertexId,
     param::{Fault, Unit},
     time::Time,
 };
@@ -86,7 +87,7 @@ pub(crate) fn network(spec: &NetworkSpec, flows: &Flows) -> Result<(), NetError>
 }
 
 fn link(at: &At, l: &LinkSpec, vertices: usize, flows: &Flows) -> Result<(), NetError> {
-    let known = |v: u16| usize::from(v) < vertices;
+    let known = |v: VertexId| v.index() < vertices;
     at.need(known(l.from), "from", l.from, "the number of a vertex")?;
     at.need(known(l.to), "to", l.to, "the number of a vertex")?;
     at.need(l.from != l.to, "to", l.to, "another vertex than `from`")?;
@@ -245,7 +246,7 @@ pub fn users(tcp: &UsersSpec) -> Result<(), Fault> {
 
 fn entry(t: &TrafficSpec, spec: &NetworkSpec) -> Result<(), NetError> {
     let at = At(format!("traffic.{}", t.name));
-    let known = |v: u16| usize::from(v) < spec.vertices.len();
+    let known = |v: VertexId| v.index() < spec.vertices.len();
     at.need(known(t.from), "from", t.from, "the number of a vertex")?;
     at.need(known(t.to), "to", t.to, "the number of a vertex")?;
     at.span("start_ns", t.start_ns)?;

@@ -7,7 +7,10 @@ use crate::{
     pipe::Pipe,
 };
 use std::collections::VecDeque;
-use tcps_core::{ids::LinkId, time::Time};
+use tcps_core::{
+    ids::{LinkId, VertexId},
+    time::Time,
+};
 
 impl Network {
     /// Puts a packet that arrives at the end of link `l` at `in_flight.at` into flight, past the pure links behind.
@@ -67,7 +70,7 @@ impl Network {
     }
 
     /// The pipe behind link `l` for a destination: made at its first packet, shared by destinations with one path.
-    fn open_pipe(&mut self, link: LinkId, dst: u16, background: bool) -> usize {
+    fn open_pipe(&mut self, link: LinkId, dst: VertexId, background: bool) -> usize {
         let (path, extra, end) = self.fold(self.links[link].to, dst);
         let quiet = background && end == dst;
         let id = self.pipe_of.share(link, dst, background, (&path, quiet), self.pipes.len());
@@ -79,7 +82,7 @@ impl Network {
     }
 
     /// The pure links that a packet at `v` for `dst` passes without stopping, their delay, and where it stops.
-    fn fold(&self, mut v: u16, dst: u16) -> (Vec<LinkId>, Time, u16) {
+    fn fold(&self, mut v: VertexId, dst: VertexId) -> (Vec<LinkId>, Time, VertexId) {
         let (mut path, mut extra) = (Vec::new(), 0);
         while v != dst && self.routes.are_alike() && path.len() < self.links.len() {
             let next = self.routes.next(v, dst, 0);

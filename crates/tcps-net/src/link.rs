@@ -13,6 +13,7 @@ use crate::{
     windows::Windows,
 };
 use tcps_core::{
+    ids::VertexId,
     record::DropReason,
     time::{serialisation_ns, Time, NEVER},
 };
@@ -21,8 +22,8 @@ use tcps_plan::net::{LinkSpec, LinkStats, QueueState};
 
 /// A link with its counters.
 pub(crate) struct Link {
-    pub from: u16,
-    pub to: u16,
+    pub from: VertexId,
+    pub to: VertexId,
     pub rate_bps: f64,
     pub delay_ns: Time,
     pub up: bool,

@@ -16,13 +16,14 @@ use crate::{
 use std::collections::{BTreeMap, VecDeque};
 use tcps_core::{
     agenda::Agenda,
-    ids::LinkId,
+    ids::{LinkId, TrafficId, VertexId},
     record::DropReason,
     split::Choice,
     time::{Time, NEVER},
 };
-use tcps_plan::net::{Hop, Hops};
-use tcps_plan::net::{LinkSpec, LinkStats, NetworkSpec, QueueState, TrafficStats, TRAFFIC_BASE};
+use tcps_plan::net::{
+    traffic_of_class, Hop, Hops, LinkSpec, LinkStats, NetworkSpec, QueueState, TrafficStats,
+};
 
 /// A network in virtual time.
 ///
@@ -73,8 +74,8 @@ impl Network {
             pipe_of: PipeOf::default(),
             routes: Routes::default(),
             agenda: Agenda::default(),
-            sources: (0..spec.traffic.len())
-                .map(|i| Source::new(spec, i, seed, code))
+            sources: TrafficId::each(&spec.traffic)
+                .map(|(i, _)| Source::new(spec, i, seed, code))
                 .collect::<Result<_, _>>()?,
             source_agenda: Agenda::default(),
             traffic: spec
@@ -116,7 +117,7 @@ impl Network {
 
     /// Sends a packet from a vertex. Returns when the first link will have taken it, as far as that is known: the
     /// end of its transmission behind what waits now; `now` if nothing serialises, or if it was dropped.
-    pub fn send(&mut self, now: Time, from: u16, packet: Packet) -> Time {
+    pub fn send(&mut self, now: Time, from: VertexId, packet: Packet) -> Time {
         let now = self.move_to(now);
         if let Some(t) = traffic_of(&mut self.traffic, &packet) {
             t.packets += 1;
@@ -180,14 +181,14 @@ impl Network {
     }
 
     /// Stops or starts a traffic entry, whose clock runs on meanwhile. Unknown entries are ignored.
-    pub fn set_traffic(&mut self, now: Time, traffic: u16, running: bool) {
+    pub fn set_traffic(&mut self, now: Time, traffic: TrafficId, running: bool) {
         let now = self.move_to(now);
-        let Some(source) = self.sources.get_mut(usize::from(traffic)) else { return };
+        let Some(source) = self.sources.get_mut(traffic.index()) else { return };
         if running && !source.running {
             source.skip_to(now);
         }
         source.running = running;
-        self.schedule_source(usize::from(traffic));
+        self.schedule_source(traffic.index());
     }
 
     /// What waits at a link at `now`, all work before and at `now` done.
@@ -230,7 +231,7 @@ impl Network {
     }
 
     /// The links from one vertex to another, as packets without a mark are routed now.
-    pub fn route(&self, from: u16, to: u16) -> Option<Vec<LinkId>> {
+    pub fn route(&self, from: VertexId, to: VertexId) -> Option<Vec<LinkId>> {
         self.routes.path(from, to, 0, &self.links)
     }
 
@@ -292,7 +293,7 @@ impl Network {
 
     /// A packet is at vertex `v`: deliver it, or give it to the next link.
     #[inline]
-    pub(crate) fn enter(&mut self, now: Time, v: u16, in_flight: InFlight) -> Time {
+    pub(crate) fn enter(&mut self, now: Time, v: VertexId, in_flight: InFlight) -> Time {
         let packet = &in_flight.packet;
         if v == packet.dst || self.links.is_empty() {
             self.deliver(now, in_flight);
@@ -377,5 +378,5 @@ pub(crate) fn traffic_of<'a>(
     traffic: &'a mut [TrafficStats],
     packet: &Packet,
 ) -> Option<&'a mut TrafficStats> {
-    traffic.get_mut(usize::from(packet.class.checked_sub(TRAFFIC_BASE)?))
+    traffic.get_mut(traffic_of_class(packet.class)?.index())
 }

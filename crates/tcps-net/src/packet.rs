@@ -1,6 +1,11 @@
 //! What travels: a packet's accounted size and address, never its bytes.
 
-use tcps_core::{endpoint::Ecn, ids::LinkId, record::DropReason, time::Time};
+use tcps_core::{
+    endpoint::Ecn,
+    ids::{LinkId, VertexId},
+    record::DropReason,
+    time::Time,
+};
 
 /// Handle of packets that no driver waits for: background traffic.
 pub const BACKGROUND: u32 = u32::MAX;
@@ -10,12 +15,12 @@ pub const BACKGROUND: u32 = u32::MAX;
 pub struct Packet {
     /// Handle chosen by the driver, or `BACKGROUND`.
     pub payload: u32,
-    /// Flow number of the plan, `ASIDE_CLASS`, or `TRAFFIC_BASE` plus the number of the traffic entry.
+    /// Flow number of the plan, `ASIDE_CLASS`, or the class of a traffic entry.
     pub class: u16,
     /// Sample number.
     pub index: u32,
     /// Vertex that it goes to.
-    pub dst: u16,
+    pub dst: VertexId,
     /// Differentiated services code point.
     pub dscp: u8,
     /// What its IP header says of congestion.
@@ -89,7 +94,7 @@ pub enum NetEvent {
         at: Time,
         /// Which.
         packet: Packet,
-        /// Number of the link (that which damaged it), or `u16::MAX` where no link leads on.
+        /// Number of the link (that which damaged it), or `LinkId::NONE` where no link leads on.
         link: LinkId,
         /// Why.
         reason: DropReason,

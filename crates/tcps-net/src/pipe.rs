@@ -10,7 +10,10 @@ use std::{
     collections::{BTreeMap, VecDeque},
     hash::{BuildHasherDefault, Hasher},
 };
-use tcps_core::{ids::LinkId, time::Time};
+use tcps_core::{
+    ids::{LinkId, VertexId},
+    time::Time,
+};
 
 /// Numbers of pipes: few of all pairs of a link and a destination are ever met.
 #[derive(Debug, Default)]
@@ -25,7 +28,7 @@ pub(crate) struct PipeOf {
 impl PipeOf {
     /// The pipe of packets that leave a link for a destination, if there has been one.
     #[inline]
-    pub fn get(&self, link: LinkId, dst: u16, background: bool) -> Option<usize> {
+    pub fn get(&self, link: LinkId, dst: VertexId, background: bool) -> Option<usize> {
         self.met.get(&key(link, dst, background)).map(|id| *id as usize)
     }
 
@@ -33,7 +36,7 @@ impl PipeOf {
     pub fn share(
         &mut self,
         link: LinkId,
-        dst: u16,
+        dst: VertexId,
         background: bool,
         (path, quiet): (&[LinkId], bool),
         next: usize,
@@ -51,8 +54,8 @@ impl PipeOf {
 }
 
 #[inline]
-fn key(link: LinkId, dst: u16, background: bool) -> u64 {
-    u64::from(link.0) << 17 | u64::from(dst) << 1 | u64::from(background)
+fn key(link: LinkId, dst: VertexId, background: bool) -> u64 {
+    u64::from(link.0) << 17 | u64::from(dst.0) << 1 | u64::from(background)
 }
 
 /// Spreads keys over a table by one multiplication (Fibonacci hashing): they are numbers of ours, of which nobody makes
@@ -87,7 +90,7 @@ pub(crate) struct Pipe {
     /// Sum of their delays.
     pub extra: Time,
     /// Vertex at its end.
-    pub end: u16,
+    pub end: VertexId,
     /// True if its packets are only counted at the end: it needs no place on the agenda.
     pub quiet: bool,
     /// Packets, first to arrive first.

@@ -8,7 +8,10 @@ use std::{
     cmp::Reverse,
     collections::{BTreeSet, BinaryHeap},
 };
-use tcps_core::{ids::LinkId, ids::NONE, time::Time};
+use tcps_core::{
+    ids::{LinkId, VertexId, NONE},
+    time::Time,
+};
 use tcps_plan::net::{NetworkSpec, Played, Routing, TrafficModel, TrafficSpec};
 
 /// Bit of a link's rank: it is for other packets too, and comes after those that are for this code point alone.
@@ -77,14 +80,17 @@ pub(crate) struct Routes {
     tables: Vec<Table>,
 }
 
+/// A link into a vertex: rank, where it comes from, cost.
+type Incoming = (u16, VertexId, u64);
+
 /// The ways of packets with one mark.
 #[derive(Debug)]
 struct Table {
     mark: Option<u8>,
-    /// Links into each vertex: rank, where they come from, cost.
-    into: Vec<Vec<(u16, usize, u64)>>,
+    /// Links into each vertex.
+    into: Vec<Vec<Incoming>>,
     /// By vertex what it hangs on: asked for with every packet, so it is kept where little memory is touched.
-    hung: Vec<Option<(u16, LinkId)>>,
+    hung: Vec<Option<(VertexId, LinkId)>>,
     /// By destination: the link that leads there from each vertex; none of those behind one that they hang on.
     next: Vec<OnceCell<Box<[LinkId]>>>,
 }
@@ -121,7 +127,7 @@ impl Routes {
             for (i, link) in links.iter().enumerate().filter(|(i, _)| open(*i)) {
                 let own = mark.is_some() && spec.links[i].dscp == mark;
                 let rank = i as u16 | if own { 0 } else { SHARED };
-                into[usize::from(link.to)].push((rank, usize::from(link.from), policy.cost(&views[i])));
+                into[link.to].push((rank, link.from, policy.cost(&views[i])));
             }
             routes.tables.push(Table::new(mark, into));
         }
@@ -135,10 +141,10 @@ impl Routes {
 
     /// The link that leads packets with this code point from `v` towards `dst`, or `LinkId::NONE`.
     #[inline]
-    pub fn next(&self, v: u16, dst: u16, dscp: u8) -> LinkId {
+    pub fn next(&self, v: VertexId, dst: VertexId, dscp: u8) -> LinkId {
         let marked = self.tables.iter().skip(1).find(|table| table.mark == Some(dscp));
         let Some(table) = marked.or(self.tables.first()) else { return LinkId::NONE };
-        table.next(usize::from(v), usize::from(dst))
+        table.next(v, dst)
     }
 
     /// How many searches for ways there have been.
@@ -148,7 +154,7 @@ impl Routes {
     }
 
     /// All links of packets with this code point from one vertex to another.
-    pub fn path(&self, from: u16, to: u16, dscp: u8, links: &[Link]) -> Option<Vec<LinkId>> {
+    pub fn path(&self, from: VertexId, to: VertexId, dscp: u8, links: &[Link]) -> Option<Vec<LinkId>> {
         let (mut path, mut v) = (Vec::new(), from);
         while v != to {
             let link = self.next(v, to, dscp);
@@ -163,16 +169,16 @@ impl Routes {
 }
 
 impl Table {
-    fn new(mark: Option<u8>, into: Vec<Vec<(u16, usize, u64)>>) -> Self {
+    fn new(mark: Option<u8>, into: Vec<Vec<Incoming>>) -> Self {
         let hung = into.iter().map(|links| Self::hangs_on(&into, links)).collect();
         Self { mark, hung, next: vec![OnceCell::new(); into.len()], into }
     }
 
     #[inline]
-    fn next(&self, v: usize, dst: usize) -> LinkId {
-        match self.hung.get(dst).copied().flatten() {
-            Some((gate, last)) if v == usize::from(gate) => last,
-            Some((gate, _)) if v != dst => self.search(v, usize::from(gate)),
+    fn next(&self, v: VertexId, dst: VertexId) -> LinkId {
+        match self.hung.get(dst.index()).copied().flatten() {
+            Some((gate, last)) if v == gate => last,
+            Some((gate, _)) if v != dst => self.search(v, gate),
             Some(_) => LinkId::NONE,
             None => self.search(v, dst),
         }
@@ -181,23 +187,23 @@ impl Table {
     /// The vertex that all ways pass just before one with these links into it, and the link from there: most nodes hang on
     /// one link, and then the ways to all nodes at a router are those to the router. Two that only lead to each other hang
     /// on none.
-    fn hangs_on(into: &[Vec<(u16, usize, u64)>], links: &[(u16, usize, u64)]) -> Option<(u16, LinkId)> {
+    fn hangs_on(into: &[Vec<Incoming>], links: &[Incoming]) -> Option<(VertexId, LinkId)> {
         match *links {
-            [(rank, gate, _)] if into[gate].len() > 1 => Some((gate as u16, LinkId(rank & !SHARED))),
+            [(rank, gate, _)] if into[gate].len() > 1 => Some((gate, LinkId(rank & !SHARED))),
             _ => None,
         }
     }
 
     #[inline]
-    fn search(&self, v: usize, dst: usize) -> LinkId {
-        let Some(next) = self.next.get(dst) else { return LinkId::NONE };
+    fn search(&self, v: VertexId, dst: VertexId) -> LinkId {
+        let Some(next) = self.next.get(dst.index()) else { return LinkId::NONE };
         let next = next.get_or_init(|| towards(dst, &self.into));
-        next.get(v).copied().unwrap_or(LinkId::NONE)
+        next.get(v.index()).copied().unwrap_or(LinkId::NONE)
     }
 }
 
 /// Shortest paths from everywhere to one vertex (Dijkstra), by (cost, hops, rank of the link).
-fn towards(dst: usize, into: &[Vec<(u16, usize, u64)>]) -> Box<[LinkId]> {
+fn towards(dst: VertexId, into: &[Vec<Incoming>]) -> Box<[LinkId]> {
     let mut best = vec![(u64::MAX, u32::MAX, NONE); into.len()];
     let mut open = BinaryHeap::from([Reverse((0u64, 0u32, dst))]);
     best[dst] = (0, 0, NONE);
@@ -243,10 +249,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn table(vertices: usize, links: &[(usize, usize, u64)]) -> Table {
-        let mut into = vec![Vec::new(); vertices];
+    fn table(vertices: u16, links: &[(u16, u16, u64)]) -> Table {
+        let mut into = vec![Vec::new(); usize::from(vertices)];
         for (i, &(from, to, cost)) in links.iter().enumerate().filter(|(_, l)| l.0 != l.1) {
-            into[to].push((i as u16 | SHARED, from, cost));
+            into[VertexId(to)].push((i as u16 | SHARED, VertexId(from), cost));
         }
         Table::new(None, into)
     }
@@ -255,13 +261,13 @@ mod tests {
         /// Ways to what hangs on one link are those that a search for it would find.
         #[test]
         fn ways_to_what_hangs_on_a_link_are_those_of_a_search(
-            links in prop::collection::vec((0usize..9, 0usize..9, 0u64..3), 0..20),
+            links in prop::collection::vec((0u16..9, 0u16..9, 0u64..3), 0..20),
         ) {
             let table = table(9, &links);
-            for dst in 0..9 {
+            for dst in (0..9).map(VertexId) {
                 let searched = towards(dst, &table.into);
-                for v in 0..9 {
-                    prop_assert_eq!(table.next(v, dst), searched[v], "from {} to {}", v, dst);
+                for v in (0..9).map(VertexId) {
+                    prop_assert_eq!(table.next(v, dst), searched[v.index()], "from {} to {}", v, dst);
                 }
             }
         }
@@ -270,15 +276,14 @@ mod tests {
     /// A search goes over all links: ways to four times as many nodes at two routers are no more of them.
     #[test]
     fn searches_are_for_routers_not_for_the_nodes_at_them() {
-        let searches = |pairs: usize| {
+        let searches = |pairs: u16| {
             let (left, right) = (2 * pairs, 2 * pairs + 1);
             let ends = |i| [(i, left), (left, i), (pairs + i, right), (right, pairs + i)];
             let links = (0..pairs).flat_map(ends).chain([(left, right), (right, left)]);
             let links: Vec<_> = links.map(|(from, to)| (from, to, 1)).collect();
             let routes = Routes { tables: vec![table(2 * pairs + 2, &links)] };
-            for i in 0..pairs as u16 {
-                let pairs = pairs as u16;
-                let way = [i, left as u16, right as u16].map(|v| routes.next(v, pairs + i, 0));
+            for i in 0..pairs {
+                let way = [i, left, right].map(|v| routes.next(VertexId(v), VertexId(pairs + i), 0));
                 assert_eq!(way, [4 * i, 4 * pairs, 4 * i + 3].map(LinkId));
             }
             routes.searches()

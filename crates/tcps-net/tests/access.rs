@@ -4,7 +4,7 @@ mod common;
 
 use common::{arrivals, check, drops, link, network, packet, run, Estimate};
 use tcps_core::{
-    ids::LinkId,
+    ids::{LinkId, VertexId},
     seed::Stream,
     time::{Time, MS, SECOND, US},
 };
@@ -107,7 +107,7 @@ fn a_full_buffer_leaves_at_the_share_of_its_slots() {
 fn what_waits_is_said_by_its_slots() {
     let mut net = Network::new(&network(vec![spec(nr(false), Some(80e6))]), &[], 1).expect("a valid network");
     for n in 0..11 {
-        net.send(0, 0, packet(n, 1, 1000, 0));
+        net.send(0, VertexId(0), packet(n, 1, 1000, 0));
     }
     let found = net.queue(0, LinkId(0));
     assert_eq!((found.packets, found.bytes, found.wait_ns), (11, 11_000, 5 * SLOT));

@@ -5,6 +5,7 @@ mod common;
 use common::{arrivals, check_exact, drops, one_link, packet, run};
 use serde_json::json;
 use tcps_core::{
+    ids::VertexId,
     param::Named,
     record::DropReason,
     time::{Time, MS, SECOND},
@@ -99,8 +100,8 @@ fn a_flow_has_its_own_limit() {
         let model = TrafficModel::source("cbr", json!({"rate_bps": 0.0, "packet_bytes": 50}));
         spec.traffic.push(TrafficSpec {
             name: name.into(),
-            from: 0,
-            to: 1,
+            from: VertexId(0),
+            to: VertexId(1),
             start_ns: 0,
             stop_ns: None,
             dscp: 0,

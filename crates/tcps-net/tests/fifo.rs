@@ -5,7 +5,7 @@ mod common;
 use common::{arrivals, check_exact, drops, link, network, one_link, packet, run};
 use serde_json::json;
 use tcps_core::{
-    ids::LinkId,
+    ids::{LinkId, VertexId},
     record::DropReason,
     time::{Time, MS, SECOND},
 };
@@ -54,17 +54,17 @@ fn departures_come_before_arrivals_of_the_same_moment() {
 #[test]
 fn send_tells_when_the_link_has_taken_the_packet() {
     let mut net = limited(None, Some(1));
-    assert_eq!(net.send(0, 0, packet(0, 1, 1000, 0)), MS);
-    assert_eq!(net.send(0, 0, packet(1, 1, 500, 0)), MS + MS / 2);
-    assert_eq!(net.send(0, 0, packet(2, 1, 500, 0)), 0, "a dropped packet holds nobody");
-    assert_eq!(net.send(0, 1, packet(3, 1, 500, 0)), 0, "a packet to its own vertex is there");
+    assert_eq!(net.send(0, VertexId(0), packet(0, 1, 1000, 0)), MS);
+    assert_eq!(net.send(0, VertexId(0), packet(1, 1, 500, 0)), MS + MS / 2);
+    assert_eq!(net.send(0, VertexId(0), packet(2, 1, 500, 0)), 0, "a dropped packet holds nobody");
+    assert_eq!(net.send(0, VertexId(1), packet(3, 1, 500, 0)), 0, "a packet to its own vertex is there");
 }
 
 #[test]
 fn the_queue_at_a_moment_is_what_has_not_started() {
     let mut net = limited(None, None);
     for n in 0..4 {
-        net.send(0, 0, packet(n, 1, 1000, 0));
+        net.send(0, VertexId(0), packet(n, 1, 1000, 0));
     }
     assert_eq!(net.queue(0, LinkId(0)), QueueState { packets: 3, bytes: 3000, wait_ns: 4 * MS });
     assert_eq!(net.queue(MS, LinkId(0)), QueueState { packets: 2, bytes: 2000, wait_ns: 3 * MS });
@@ -84,16 +84,24 @@ fn dumbbell(k: u32, start_backlog_bytes: u32, end: Time) -> Vec<(f64, f64)> {
     for name in ["cbr", "vbr"] {
         let model = TrafficModel::source("cbr", json!({"rate_bps": 400e3, "packet_bytes": 50}));
         let (name, start_ns, stop_ns) = (name.into(), 0, None);
-        spec.traffic.push(TrafficSpec { name, from: 1, to: 2, start_ns, stop_ns, dscp: 0, model });
+        spec.traffic.push(TrafficSpec {
+            name,
+            from: VertexId(1),
+            to: VertexId(2),
+            start_ns,
+            stop_ns,
+            dscp: 0,
+            model,
+        });
     }
     let mut net = Network::new(&spec, &[], 1).expect("a valid network");
     if start_backlog_bytes > 0 {
-        net.send(0, 1, packet(u32::MAX - 1, 2, start_backlog_bytes, 0));
+        net.send(0, VertexId(1), packet(u32::MAX - 1, 2, start_backlog_bytes, 0));
     }
     let packets =
         (0..).map(|n| packet(n, 3, 67 + 70 * k, Time::from(n * k) * MS)).take_while(|p| p.sent_ns < end);
     let arrived = arrivals(&run(&mut net, packets, end + SECOND));
-    let own = arrived.iter().filter(|(p, _)| p.dst == 3);
+    let own = arrived.iter().filter(|(p, _)| p.dst == VertexId(3));
     own.map(|(p, at)| (p.sent_ns as f64 / 1e6, (at - p.sent_ns) as f64 / 1e6)).collect()
 }
 
@@ -135,8 +143,8 @@ fn background_traffic_is_counted_to_the_nanosecond() {
     let model = TrafficModel::source("cbr", json!({"rate_bps": 200e3, "packet_bytes": 50})); // every 2 ms, on the line for 1 ms
     spec.traffic.push(TrafficSpec {
         name: "t".into(),
-        from: 0,
-        to: 2,
+        from: VertexId(0),
+        to: VertexId(2),
         start_ns: 0,
         stop_ns: Some(20 * MS),
         dscp: 0,

@@ -6,7 +6,7 @@ use common::{arrivals, call_until, check, check_exact, drops, link, network, pac
 use serde_json::json;
 use tcps_core::{
     dist::Dist,
-    ids::LinkId,
+    ids::{LinkId, TrafficId, VertexId},
     param::Named,
     record::DropReason,
     time::{Time, MS, SECOND},
@@ -89,7 +89,7 @@ fn a_link_that_goes_down_loses_packets_until_it_is_up() {
                 )
                 .expect("valid");
             }
-            net.send(now, 0, packet(n, 3, 1000, now));
+            net.send(now, VertexId(0), packet(n, 3, 1000, now));
         }
         call_until(&mut net, SECOND, &mut events);
         let lost: Vec<u32> = drops(&events).iter().map(|d| d.0.index).collect();
@@ -104,7 +104,7 @@ fn a_link_that_goes_down_loses_packets_until_it_is_up() {
 fn a_new_rate_is_for_those_that_wait() {
     let mut net = one(link("l", 0, 1, Some(8e6), 10 * MS)); // 1000 bytes take 1 ms
     for n in 0..4 {
-        net.send(0, 0, packet(n, 1, 1000, 0));
+        net.send(0, VertexId(0), packet(n, 1, 1000, 0));
     }
     let change = LinkChange { rate_bps: Some(4e6), delay_ns: Some(20 * MS), ..LinkChange::default() };
     net.change_link(MS + MS / 2, LinkId(0), &change).expect("valid");
@@ -124,12 +124,12 @@ fn a_new_limit_is_for_those_that_arrive() {
         let queue = QueueSpec { discipline: Named::new(kind, params), ..QueueSpec::default() };
         let mut net = one(LinkSpec { queue, ..link("l", 0, 1, Some(8e6), 0) }); // 1000 bytes take 1 ms
         for n in 0..4 {
-            net.send(0, 0, packet(n, 1, 1000, 0));
+            net.send(0, VertexId(0), packet(n, 1, 1000, 0));
         }
         let change = LinkChange { limit_packets: Some(2), ..LinkChange::default() };
         net.change_link(MS / 2, LinkId(0), &change).expect("valid");
-        net.send(MS - 1, 0, packet(4, 1, 1000, MS - 1));
-        net.send(3 * MS - 1, 0, packet(5, 1, 1000, 3 * MS - 1));
+        net.send(MS - 1, VertexId(0), packet(4, 1, 1000, MS - 1));
+        net.send(3 * MS - 1, VertexId(0), packet(5, 1, 1000, 3 * MS - 1));
         let mut events = Vec::new();
         call_until(&mut net, SECOND, &mut events);
         assert_eq!(drops(&events).len(), 1, "{kind}");
@@ -141,7 +141,7 @@ fn a_new_limit_is_for_those_that_arrive() {
 fn a_new_jitter_is_for_those_that_have_not_started() {
     let mut net = one(link("l", 0, 1, Some(8e6), 10 * MS));
     for n in 0..2 {
-        net.send(0, 0, packet(n, 1, 1000, 0));
+        net.send(0, VertexId(0), packet(n, 1, 1000, 0));
     }
     let later = |ms| {
         Some(JitterSpec {
@@ -155,7 +155,7 @@ fn a_new_jitter_is_for_those_that_have_not_started() {
     call_until(&mut net, 30 * MS, &mut events);
     net.change_link(30 * MS, LinkId(0), &LinkChange { jitter: later(0), ..LinkChange::default() })
         .expect("valid");
-    net.send(30 * MS, 0, packet(2, 1, 1000, 30 * MS));
+    net.send(30 * MS, VertexId(0), packet(2, 1, 1000, 30 * MS));
     call_until(&mut net, SECOND, &mut events);
     assert_eq!(times(&events), [(0, 11 * MS), (1, 15 * MS), (2, 41 * MS)]);
 }
@@ -164,11 +164,11 @@ fn a_new_jitter_is_for_those_that_have_not_started() {
 #[test]
 fn a_shorter_delay_keeps_the_order() {
     let mut net = one(link("l", 0, 1, None, 10 * MS));
-    net.send(0, 0, packet(0, 1, 100, 0));
+    net.send(0, VertexId(0), packet(0, 1, 100, 0));
     net.change_link(MS, LinkId(0), &LinkChange { delay_ns: Some(MS), ..LinkChange::default() })
         .expect("valid");
-    net.send(2 * MS, 0, packet(1, 1, 100, 2 * MS));
-    net.send(20 * MS, 0, packet(2, 1, 100, 20 * MS));
+    net.send(2 * MS, VertexId(0), packet(1, 1, 100, 2 * MS));
+    net.send(20 * MS, VertexId(0), packet(2, 1, 100, 20 * MS));
     let mut events = Vec::new();
     call_until(&mut net, SECOND, &mut events);
     assert_eq!(times(&events), [(0, 10 * MS), (1, 10 * MS), (2, 21 * MS)]);
@@ -233,7 +233,7 @@ fn hub(rates: &[f64]) -> NetworkSpec {
 fn stations_on_a_hub_take_turns() {
     let mut net = Network::new(&hub(&[8e6, 8e6, 8e6]), &[], 1).expect("a valid network");
     for n in 0..300u32 {
-        net.send(0, 1 + (n % 3) as u16, packet(n, 0, 1000, 0));
+        net.send(0, VertexId(1 + (n % 3) as u16), packet(n, 0, 1000, 0));
     }
     let mut events = Vec::new();
     call_until(&mut net, 150 * MS, &mut events);
@@ -246,7 +246,7 @@ fn stations_on_a_hub_take_turns() {
 fn a_slow_station_holds_up_a_fast_one() {
     let mut net = Network::new(&hub(&[8e6, 2e6]), &[], 1).expect("a valid network");
     for n in 0..1000u32 {
-        net.send(0, 1 + (n % 2) as u16, packet(n, 0, 1000, 0));
+        net.send(0, VertexId(1 + (n % 2) as u16), packet(n, 0, 1000, 0));
     }
     let mut events = Vec::new();
     call_until(&mut net, SECOND, &mut events);
@@ -294,16 +294,16 @@ fn stopped_traffic_goes_on_in_its_own_beat() {
     let model = TrafficModel::source("cbr", json!({"rate_bps": 400e3, "packet_bytes": 50}));
     spec.traffic.push(TrafficSpec {
         name: "t".into(),
-        from: 0,
-        to: 1,
+        from: VertexId(0),
+        to: VertexId(1),
         start_ns: 0,
         stop_ns: None,
         dscp: 0,
         model,
     });
     let mut net = Network::new(&spec, &[], 1).expect("a valid network");
-    net.set_traffic(10 * MS, 0, false);
-    net.set_traffic(20 * MS + 1, 0, true);
+    net.set_traffic(10 * MS, TrafficId(0), false);
+    net.set_traffic(20 * MS + 1, TrafficId(0), true);
     let mut counts = Vec::new();
     for ms in [9, 20, 21, 30] {
         net.handle_timeout(ms * MS);
@@ -316,14 +316,14 @@ fn stopped_traffic_goes_on_in_its_own_beat() {
 #[test]
 fn no_links_and_no_path() {
     let mut net = Network::new(&NetworkSpec::default(), &[], 1).expect("valid");
-    net.send(5, 0, packet(0, 3, 100, 5));
+    net.send(5, VertexId(0), packet(0, 3, 100, 5));
     assert_eq!(
         net.poll_event(),
         Some(NetEvent::Arrived { at: 5, packet: packet(0, 3, 100, 5), spent: Spent::default() })
     );
     let mut net = one(link("l", 0, 1, None, 0));
     let lost = |packet: Packet, net: &mut Network| {
-        net.send(packet.sent_ns, 1, packet);
+        net.send(packet.sent_ns, VertexId(1), packet);
         net.poll_event()
             == Some(NetEvent::Dropped {
                 at: packet.sent_ns,

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use std::collections::BTreeMap;
 use tcps_core::{
-    ids::LinkId,
+    ids::{LinkId, TrafficId, VertexId},
     param::Named,
     record::DropReason,
     seed::Stream,
@@ -28,7 +28,7 @@ const DRAINED: Time = 600 * SECOND;
 fn events_of(spec: &NetworkSpec, ops: &[(Time, Op)], seed: u64) -> (Network, Vec<NetEvent>) {
     let mut net = Network::new(spec, &flow_names(), seed).expect("a valid network");
     let mut events = perform(&mut net, ops, SECOND);
-    (0..spec.traffic.len()).for_each(|t| net.set_traffic(SECOND, t as u16, false));
+    TrafficId::each(&spec.traffic).for_each(|(t, _)| net.set_traffic(SECOND, t, false));
     events.extend(perform(&mut net, &[], DRAINED));
     (net, events)
 }
@@ -40,25 +40,25 @@ fn conserved_at_vertices(spec: &NetworkSpec, ops: &[(Time, Op)], net: &Network, 
     let (mut inward, mut outward) = (vec![0u64; n], vec![0u64; n]);
     for (l, s) in spec.links.iter().zip(net.link_stats()) {
         assert_eq!((s.waiting_packets, s.waiting_bytes), (0, 0), "{} has not drained", s.name);
-        inward[usize::from(l.to)] += s.packets + s.duplicated;
-        outward[usize::from(l.from)] += s.offered_packets;
+        inward[l.to] += s.packets + s.duplicated;
+        outward[l.from] += s.offered_packets;
     }
     for (_, op) in ops {
         if let Op::Send { from, .. } = op {
-            inward[usize::from(*from)] += 1;
+            inward[*from] += 1;
         }
     }
     let mut without_route = 0;
     for e in events {
         match e {
-            NetEvent::Arrived { packet, .. } => outward[usize::from(packet.dst)] += 1,
+            NetEvent::Arrived { packet, .. } => outward[packet.dst] += 1,
             NetEvent::Dropped { reason: DropReason::NoRoute, .. } => without_route += 1,
             NetEvent::Dropped { .. } | NetEvent::Duplicated { .. } => {}
         }
     }
     for (t, s) in spec.traffic.iter().zip(net.traffic_stats()) {
-        inward[usize::from(t.from)] += s.packets;
-        outward[usize::from(t.to)] += s.delivered_packets;
+        inward[t.from] += s.packets;
+        outward[t.to] += s.delivered_packets;
     }
     let (sum_in, sum_out): (u64, u64) = (inward.iter().sum(), outward.iter().sum());
     let on_links: u64 = net.link_stats().iter().map(|s| s.dropped_packets).sum();
@@ -99,7 +99,7 @@ proptest! {
         let (net, events) = events_of(&spec, &ops, 3);
         let mut other = Network::new(&spec, &flow_names(), 3).expect("a valid network");
         let mut told = perform_at_random(&mut other, &ops, SECOND, &mut s);
-        (0..spec.traffic.len()).for_each(|t| other.set_traffic(SECOND, t as u16, false));
+        TrafficId::each(&spec.traffic).for_each(|(t, _)| other.set_traffic(SECOND, t, false));
         told.extend(perform_at_random(&mut other, &[], DRAINED, &mut s));
         prop_assert_eq!(events, told);
         prop_assert_eq!(net.link_stats(), other.link_stats());
@@ -115,7 +115,7 @@ proptest! {
         let mut ops = random_ops(&mut s, &spec, 300);
         ops.retain(|o| matches!(o.1, Op::Send { .. } | Op::Look { .. } | Op::Traffic { .. }));
         let (_, events) = events_of(&spec, &ops, seed);
-        let sources: BTreeMap<u32, u16> = ops
+        let sources: BTreeMap<u32, VertexId> = ops
             .iter()
             .filter_map(|(_, op)| match op {
                 Op::Send { from, packet } => Some((packet.payload, *from)),
@@ -157,7 +157,7 @@ proptest! {
             now += step;
             if arrive {
                 let dscp = [46, 10, 0, 5][usize::from(class)];
-                let packet = Packet { payload: n, class, index: n, dst: 1, dscp, ecn: Default::default(), wire_bytes, sent_ns: now };
+                let packet = Packet { payload: n, class, index: n, dst: VertexId(1), dscp, ecn: Default::default(), wire_bytes, sent_ns: now };
                 queue.enqueue(InFlight::new(packet, now), false, &mut refused);
                 entered = (entered.0 + 1, entered.1 + u64::from(wire_bytes));
             } else if let Some(p) = queue.dequeue(now, &mut refused) {
@@ -186,9 +186,9 @@ proptest! {
         let spec = random_network(&mut Stream::new(seed, "panic"), false);
         let mut net = Network::new(&spec, &flow_names(), seed).expect("a valid network");
         for (kind, at, small, large, x) in ops {
-            let packet = Packet { payload: large, class: small, index: large, dst: small % 8, dscp: kind, ecn: Default::default(), wire_bytes: large % 70_000, sent_ns: at };
+            let packet = Packet { payload: large, class: small, index: large, dst: VertexId(small % 8), dscp: kind, ecn: Default::default(), wire_bytes: large % 70_000, sent_ns: at };
             match kind % 8 {
-                0..=2 => drop(net.send(at, small % 9, packet)),
+                0..=2 => drop(net.send(at, VertexId(small % 9), packet)),
                 3 => net.handle_timeout(at),
                 4 => {
                     let change = LinkChange {
@@ -202,8 +202,8 @@ proptest! {
                     let _ = net.change_link(at, LinkId(small % 16), &change);
                 }
                 5 => net.reroute(at),
-                6 => net.set_traffic(at, small % 5, large % 2 == 0),
-                _ => drop((net.queue(at, LinkId(small % 16)), net.link_stats(), net.traffic_stats(), net.route(small % 9, kind.into()))),
+                6 => net.set_traffic(at, TrafficId(small % 5), large % 2 == 0),
+                _ => drop((net.queue(at, LinkId(small % 16)), net.link_stats(), net.traffic_stats(), net.route(VertexId(small % 9), VertexId(kind.into())))),
             }
             while net.poll_event().is_some() {}
         }
@@ -217,7 +217,7 @@ proptest! {
         spoil(&mut spec, what, x, t, n);
         match Network::new(&spec, &flow_names(), seed) {
             Ok(mut net) => {
-                net.send(0, 0, Packet { payload: 0, class: 0, index: 0, dst: 1, dscp: 0, ecn: Default::default(), wire_bytes: n % 70_000, sent_ns: 0 });
+                net.send(0, VertexId(0), Packet { payload: 0, class: 0, index: 0, dst: VertexId(1), dscp: 0, ecn: Default::default(), wire_bytes: n % 70_000, sent_ns: 0 });
                 net.handle_timeout(SECOND / 10);
             }
             Err(e) => prop_assert!(e.to_string().contains("; "), "a message has a remedy: {}", e),
@@ -265,7 +265,7 @@ fn spoil(spec: &mut NetworkSpec, what: u8, x: f64, t: Time, n: u32) {
         }
         12 => l.jitter = jitter("uniform", json!({"low_ns": t, "high_ns": -(t / 2)}), true),
         13 => l.jitter = jitter("pareto", json!({"scale_ns": t, "shape": x}), n.is_multiple_of(2)),
-        14 => l.to = n as u16,
+        14 => l.to = VertexId(n as u16),
         15 => l.queue.limit_bytes = Some(t as u64),
         16 => spec.vertices.clear(),
         20 => l.slots = Some(SlotSpec { cycle_ns: t, open: vec![(0, t / 2), (Time::from(n), t)] }),

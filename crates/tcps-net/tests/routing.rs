@@ -5,7 +5,7 @@ mod common;
 use common::{arrivals, call_until, drops, link, network, packet, run};
 use serde_json::json;
 use tcps_core::{
-    ids::LinkId,
+    ids::{LinkId, VertexId},
     time::{MS, SECOND},
 };
 use tcps_net::{Network, Packet};
@@ -30,7 +30,7 @@ fn fork(routing: Routing) -> NetworkSpec {
 }
 
 fn way(net: &Network, from: u16, to: u16) -> Option<Vec<u16>> {
-    Some(net.route(from, to)?.iter().map(|link| link.0).collect())
+    Some(net.route(VertexId(from), VertexId(to))?.iter().map(|link| link.0).collect())
 }
 
 fn route(spec: &NetworkSpec) -> Option<Vec<u16>> {
@@ -51,8 +51,8 @@ fn each_policy_takes_its_own_path() {
         let model = TrafficModel::source("cbr", json!({"rate_bps": 100e3, "packet_bytes": 50}));
         loaded.traffic.push(TrafficSpec {
             name: name.into(),
-            from,
-            to,
+            from: VertexId(from),
+            to: VertexId(to),
             start_ns: 0,
             stop_ns: None,
             dscp: 0,
@@ -100,13 +100,13 @@ fn rerouting_avoids_links_that_are_down() {
     let mut spec = fork(Routing::Delay);
     spec.links.iter_mut().for_each(|l| l.rate_bps = None); // all folded
     let mut net = Network::new(&spec, &[], 1).expect("valid");
-    net.send(0, 0, packet(0, 3, 100, 0)); // will be on a2 at 3 ms
-    net.send(2 * MS, 0, packet(1, 3, 100, 2 * MS)); // will be on a1
+    net.send(0, VertexId(0), packet(0, 3, 100, 0)); // will be on a2 at 3 ms
+    net.send(2 * MS, VertexId(0), packet(1, 3, 100, 2 * MS)); // will be on a1
     net.change_link(3 * MS, LinkId(2), &LinkChange { up: Some(false), ..LinkChange::default() })
         .expect("valid");
     net.reroute(3 * MS);
     assert_eq!(way(&net, 0, 3), Some(vec![3, 4]));
-    net.send(3 * MS, 0, packet(2, 3, 100, 3 * MS));
+    net.send(3 * MS, VertexId(0), packet(2, 3, 100, 3 * MS));
     let mut events = Vec::new();
     call_until(&mut net, SECOND, &mut events);
     let arrived: Vec<_> = arrivals(&events).iter().map(|(p, at)| (p.index, at / MS)).collect();

@@ -5,7 +5,7 @@ use crate::{host::Host, source::Source};
 use tcps_core::{
     ids::{ComponentId, FlowId, NodeId},
     record::{Kind, Record},
-    sample::{Echo, Meta},
+    sample::{Echo, Meta, PointId},
     seed::Stream,
     split::{Choice, Parts},
     time::{Time, MS, NEVER},
@@ -80,7 +80,7 @@ impl Emitter {
 /// step with the commands does not meet one point more than another. Command `n` is for point `n` modulo their number.
 /// Where moments are drawn, traffic in step with the period is met at every phase.
 struct Probe {
-    points: Vec<u16>,
+    points: Vec<PointId>,
     /// Turns of this round that are still to come, the next one last.
     turns: Vec<u32>,
     order: Stream,

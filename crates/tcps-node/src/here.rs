@@ -22,7 +22,7 @@ pub(super) struct Here {
     /// How many flows the plan has.
     pub(super) flows: usize,
     /// Points here whose values are recorded, in rising order.
-    signals: Vec<u16>,
+    signals: Vec<PointId>,
     /// Per component here, how often it died or was restarted: dead while that is odd.
     life: Sparse<ComponentId, u32>,
 }

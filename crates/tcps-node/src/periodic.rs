@@ -13,7 +13,7 @@ use tcps_core::{
     hook::{Notice, Verdict},
     ids::ComponentId,
     record::{DropReason, Kind, Record},
-    sample::Meta,
+    sample::{Meta, PointId},
     split::Part,
     time::{Time, NEVER},
 };
@@ -153,7 +153,7 @@ impl Pipeline {
     fn renumbered<O: Host>(
         &mut self,
         now: Time,
-        point: u16,
+        point: PointId,
         source: u32,
         new: bool,
         job: &mut Job,

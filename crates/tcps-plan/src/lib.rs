@@ -42,6 +42,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
     ids::{ChannelId, FlowId, NodeId},
+    sample::PointId,
     split::Choice,
     time::Time,
 };
@@ -87,7 +88,7 @@ pub struct Plan {
     /// Points at which the values of samples are recorded: entry and exit points, and `HELD | component` for what a
     /// robot senses.
     #[serde(default)]
-    pub signals: Vec<u16>,
+    pub signals: Vec<PointId>,
     /// Settings of the real driver.
     #[serde(default)]
     pub real: RealPlan,

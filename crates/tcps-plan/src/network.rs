@@ -4,8 +4,9 @@ use crate::net::LinkChange;
 use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
-    ids::{ComponentId, FlowId, NodeId, SessionId},
+    ids::{ComponentId, FlowId, NodeId, SessionId, TrafficId},
     param::Named,
+    sample::PointId,
     time::Time,
 };
 
@@ -64,7 +65,7 @@ pub enum Action {
     /// Stops or starts background traffic.
     Traffic {
         /// Numbers of the traffic entries.
-        traffic: Vec<u16>,
+        traffic: Vec<TrafficId>,
         /// Whether it runs.
         running: bool,
     },
@@ -91,7 +92,7 @@ pub struct ProbePlan {
     /// Number of the flow whose samples carry the commands.
     pub flow: FlowId,
     /// Points to be asked in turn.
-    pub points: Vec<u16>,
+    pub points: Vec<PointId>,
     /// Time between commands; 0: every sample.
     pub period_ns: Time,
     /// Whether each command is due at a moment drawn within its period, or at the start of it.

@@ -3,7 +3,7 @@
 use super::Plan;
 use tcps_core::{
     ids::{ChannelId, ComponentId, FlowId},
-    sample::owner,
+    sample::{owner, PointId},
 };
 
 /// Numbers of the things of each node and each channel, in rising order.
@@ -16,7 +16,7 @@ pub struct Places {
     /// Of each node: channels that end there.
     pub channels: Vec<Vec<ChannelId>>,
     /// Of each node: points whose values are recorded.
-    pub signals: Vec<Vec<u16>>,
+    pub signals: Vec<Vec<PointId>>,
     /// Of each channel: flows that it carries.
     pub carried: Vec<Vec<FlowId>>,
     /// Of each flow: its entry of `probes`, or none.

@@ -41,6 +41,7 @@ use assets::PythonHooks;
 use json::{foreign_of, plan_of, text};
 use pyo3::{exceptions::PyKeyboardInterrupt, prelude::*};
 use std::{path::PathBuf, sync::atomic::AtomicU8};
+use tcps_core::ids::VertexId;
 use tcps_plan::report::Split;
 use tcps_run::{
     carrier, crash,
@@ -145,6 +146,7 @@ fn routes(plan_json: &str) -> PyResult<String> {
 /// The links from one vertex of a plan's network to another for each of these pairs, `None` where no way leads there.
 #[pyfunction]
 fn ways(plan_json: &str, pairs: Vec<(u16, u16)>) -> PyResult<Vec<Option<Vec<u16>>>> {
+    let pairs: Vec<_> = pairs.into_iter().map(|(from, to)| (VertexId(from), VertexId(to))).collect();
     let ways = carrier::ways(&plan_of(plan_json)?, &pairs).map_err(errors::raised)?;
     Ok(ways.into_iter().map(|way| Some(way?.iter().map(|link| link.0).collect())).collect())
 }

@@ -47,6 +47,6 @@ pub use framing::Frames;
 pub use outbox::Outbox;
 pub use params::TransportError;
 pub use registry::{
-    controller, described, described_controllers, encapsulation_bytes, endpoint, has_plain_header,
+    by_id, controller, described, described_controllers, encapsulation_bytes, endpoint, has_plain_header,
     is_telehaptic, led, names,
 };

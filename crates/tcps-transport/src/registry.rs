@@ -68,6 +68,12 @@ pub fn names() -> Vec<&'static str> {
     TRANSPORTS.iter().map(|t| t.name).chain(congestion::merging().map(|(m, _)| m.name)).collect()
 }
 
+/// The name of the transport with this id.
+pub fn by_id(id: u16) -> Option<&'static str> {
+    let merging = congestion::merging().map(|(entry, _)| (entry.id, entry.name));
+    TRANSPORTS.iter().map(|t| (t.id, t.name)).chain(merging).find_map(|(at, name)| (at == id).then_some(name))
+}
+
 /// Whether a transport sends telehaptic packets.
 pub fn is_telehaptic(name: &str) -> bool {
     congestion::merging().any(|(m, _)| m.name == name)

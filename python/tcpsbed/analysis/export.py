@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -71,7 +72,7 @@ def table(folder: Path) -> pa.Table:
     return pa.Table.from_batches(_batches(folder), SCHEMA)
 
 
-def to_parquet(folder: Path, out: Path | None = None) -> Path:
+def to_parquet(folder: Path, out: Path | None = None, *, complete: Event | None = None) -> Path:
     """Writes `samples.parquet`, one row group a block; memory does not depend on their number.
 
     Parameters
@@ -80,13 +81,15 @@ def to_parquet(folder: Path, out: Path | None = None) -> Path:
         The run folder.
     out
         The file; absent: `samples.parquet` in the folder.
+    complete
+        Set when all rows are there; absent: they are.
     """
     from pyarrow import parquet
 
     def write(file: Path) -> None:
         encoding: dict[str, Any] = {"use_dictionary": _LISTED, "column_encoding": _ENCODED}
         with parquet.ParquetWriter(file, SCHEMA, compression="zstd", **encoding) as writer:
-            for batch in _batches(folder):
+            for batch in _batches(folder, complete):
                 writer.write_batch(batch)
 
     return _whole(out or folder / "samples.parquet", write)
@@ -158,9 +161,9 @@ def _messages(writer: Any, folder: Path) -> None:
             writer.add_message(topics[topic], at, data, at)
 
 
-def _batches(folder: Path) -> Iterator[pa.RecordBatch]:
+def _batches(folder: Path, complete: Event | None = None) -> Iterator[pa.RecordBatch]:
     names = Names.of(plan_of(folder))
-    for rows in record_blocks(folder / "records.bin", BATCH_ROWS):
+    for rows in record_blocks(folder / "records.bin", BATCH_ROWS, complete):
         yield _batch(rows, names)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tcpsbed.analysis import chance
 from tcpsbed.clocks import NS3_VIRTUAL, SIMULATED, VIRTUAL
-from tcpsbed.inputs import LIBRARY
+from tcpsbed.scenarios.codes import is_ours
 
 PROMISES = {
     "anywhere": "same scenario and seed give the same records on any machine",
@@ -149,37 +149,4 @@ def _promise(plan: Mapping[str, Any], world: str) -> str:
         return "none"
     if world != VIRTUAL:
         return "machine"
-    return "anywhere" if all(code["kind"] == "builtin" for _, code in codes(plan)) else "machine"
-
-
-def codes(plan: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Kind and place of each piece of code that a plan names."""
-    for component in plan["components"]:
-        if robot := component.get("robot"):
-            yield "robot", robot["run"]
-            plant = (robot["run"].get("params") or {}).get("plant")
-            if isinstance(plant, Mapping) and plant.get("code"):  # of a step experiment
-                place, _, symbol = plant["code"].rpartition(":")
-                yield "plant", {"kind": "python", "name": place, "symbol": symbol}
-    for _, _, step in _steps(plan):
-        if run := step.get("run"):
-            yield "component" if step["kind"] == "work" else "hook", run
-            agent = (run.get("params") or {}).get("agent")
-            if isinstance(agent, Mapping) and "kind" in agent:  # of a supervisor
-                yield "hook", agent
-    network = plan.get("network", {})
-    named = [("transport", channel["transport"]) for channel in plan.get("channels", ())]
-    named += [("traffic", entry["model"]["kind"]) for entry in network.get("traffic", ())]
-    queues = [link["queue"]["discipline"] for link in network.get("links", ()) if link.get("queue")]
-    named += [("queue", discipline["kind"]) for discipline in queues]
-    named += [("loss", link["loss"]["kind"]) for link in network.get("links", ()) if link.get("loss")]
-    jitters = [link["jitter"]["delay"] for link in network.get("links", ()) if link.get("jitter")]
-    named += [("delay", delay["kind"]) for delay in jitters]
-    for kind, text in named:
-        place, colon, symbol = text.rpartition(":")
-        if colon:
-            library = LIBRARY.fullmatch(place)
-            yield kind, {"kind": "library" if library else "python", "name": place, "symbol": symbol}
-    for channel in plan.get("channels", ()):
-        own = (value for value in (channel.get("params") or {}).values() if isinstance(value, Mapping))
-        yield from (("controller", code) for code in own if "symbol" in code)
+    return "anywhere" if is_ours(plan) else "machine"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed import _tcps, documents
@@ -80,18 +81,32 @@ def refuse_foreign(path: Path) -> None:
         raise DataError(found, file=path, allowed=allowed)
 
 
-def record_blocks(path: Path, block_rows: int) -> Iterator[NDArray[np.void]]:
-    """The rows of a `records.bin`, read in blocks: pages of a mapped file would count as memory of the process."""
+POLL_S = 0.02
+"""Interval between looks for more rows."""
+
+
+def record_blocks(path: Path, block_rows: int, complete: Event | None = None) -> Iterator[NDArray[np.void]]:
+    """The rows of a `records.bin`, read in blocks: pages of a mapped file would count as memory of the process.
+
+    With `complete`, which is set when all rows are there, it waits for blocks that are still to come.
+    """
     import numpy as np
 
     if not path.is_file():
         raise DataError("found no such file", file=path, allowed="a run whose records were kept")
-    left = path.stat().st_size // ROW_BYTES
+    read = 0
     with path.open("rb") as file:
-        while left > 0:
-            rows = np.fromfile(file, dtype=np.dtype(FIELDS), count=min(block_rows, left))
-            left -= len(rows)
-            yield rows
+        while True:
+            awaited = complete if complete and not complete.is_set() else None  # before the look at the size
+            there = path.stat().st_size // ROW_BYTES - read
+            if awaited and there < block_rows:
+                awaited.wait(POLL_S)
+            elif there > 0:
+                rows = np.fromfile(file, dtype=np.dtype(FIELDS), count=min(block_rows, there))
+                read += len(rows)
+                yield rows
+            else:
+                return
 
 
 def plan_of(folder: Path) -> dict[str, Any]:

@@ -156,6 +156,9 @@ def _sweep(folder: Path) -> Found:
         ]
         words += [word for one in told["settings"] for word in ("--set", one)]
         words += ["--world", told["world"]]
+        if (searched := folder / "search.json").is_file():
+            members[f"{RESULTS}/search.json"] = searched
+            words = documents.read(searched, ("words",))["words"]
         return Found(
             "sweep", file.resolve(), None, cells, words, members, len(told["cells"]) - len(cells), ""
         )

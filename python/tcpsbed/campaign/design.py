@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import operator
 import random
 import re
 import tomllib
@@ -22,7 +23,8 @@ from decimal import Decimal
 from typing import Any
 
 from tcpsbed.analysis import metrics
-from tcpsbed.analysis.stats import Interval
+from tcpsbed.analysis.stats import Interval, interval
+from tcpsbed.campaign import sequential
 from tcpsbed.campaign.grid import Axis
 from tcpsbed.nearest import meant
 from tcpsbed.scenarios.dump import value_text
@@ -38,6 +40,13 @@ LEAST_SEEDS = 4
 _NUMBER = r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*(.*?)\s*(?:\bstep\s+({_NUMBER}))?\s*")
 _UNTIL = re.compile(rf"\s*(\S+)\s+within\s+({_NUMBER})\s*(.*?)\s*")
+_CONDITION = re.compile(rf"\s*([^\s<>=]+)\s*(<=|>=|<|>)\s*({_NUMBER})\s*(.*?)\s*")
+SIGNS: Mapping[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
 EXAMPLE = '"4..6 Mbit/s step 0.5"'
 QUALITY = ("coded_bps", "psnr_db", "ssim")
 """What is kept of pictures and sound, beside their age."""
@@ -266,6 +275,14 @@ class Until:
             return False
         return found.half <= (self.width * abs(found.mean) if self.share else self.width)
 
+    def enough(self, values: Sequence[float]) -> bool:
+        """Whether these values, one of each seed, have such an interval."""
+        return self.reached(interval(values))
+
+    def more(self, seeds: int) -> int:
+        """How many seeds a combination has at the next look."""
+        return seeds + max(2, seeds // 2)
+
 
 def until(text: str) -> Until:
     """The rule of `METRIC within 5 %`, or `METRIC within 0.5 ms`.
@@ -286,6 +303,48 @@ def until(text: str) -> Until:
         raise refuse(f"found {shown(text)}", " or ".join(filter(None, [f'"{found[1]} within 5 %"', told])))
     share = found[3] == "%"
     return Until(of, float(found[2]) / (100 if share else 1), share, text)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A limit that a metric is above or below, such as `haptic.delay_ms.p99 > 30`."""
+
+    metric: Metric
+    sign: str
+    limit: float
+    text: str
+
+    def holds(self, value: float) -> bool:
+        """Whether it holds for a value of the metric."""
+        return SIGNS[self.sign](value, self.limit)
+
+    def enough(self, values: Sequence[float]) -> bool:
+        """Whether these values, one of each seed, say whether it holds in more than half of all seeds."""
+        return sequential.decided(len(values), sum(map(self.holds, values))) is not None
+
+    def more(self, seeds: int) -> int:
+        """How many seeds a combination has at the next look."""
+        return max(sequential.FEWEST, seeds + seeds // 2)
+
+
+def condition(text: str) -> Condition:
+    """The condition of `METRIC > NUMBER`, with the unit of the metric or without.
+
+    Raises
+    ------
+    Refusal
+        If it is none.
+    """
+    found = _CONDITION.fullmatch(text)
+    if found is None:
+        raise refuse(f"found {shown(text)}", '"haptic.delay_ms.p99 > 30" or "haptic.loss > 1 %"')
+    of = metric(found[1])
+    unit = of.column.metric.unit
+    percent = unit == "share" and found[4] == "%"
+    if found[4] and found[4] != unit and not percent:
+        example = f"{found[1]} {found[2]} {found[3]} {'%' if unit == 'share' else unit}".strip()
+        raise refuse(f"found {shown(text)}", f'"{example}"')
+    return Condition(of, found[2], float(found[3]) / (100 if percent else 1), text.strip())
 
 
 @dataclass(frozen=True)
@@ -311,7 +370,7 @@ class Design:
     """
 
     points: tuple[tuple[str, ...], ...] = ()
-    until: Until | None = None
+    until: Until | Condition | None = None
     metrics: tuple[Metric, ...] = ()
     baseline: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -323,10 +382,14 @@ def designed(told: Mapping[str, Any]) -> Design:
     """The design that the file of a campaign's folder tells; that of a sweep where it tells none."""
     return Design(
         tuple(map(tuple, told.get("points", ()))),
-        until(told["until"]) if told.get("until") else None,
+        _rule(told["until"]) if told.get("until") else None,
         tuple(map(metric, told.get("metrics", ()))),
         told.get("baseline", {}),
         told.get("labels", {}),
         told.get("order", 1),
         bool(told.get("campaign", False)),
     )
+
+
+def _rule(text: str) -> Until | Condition:
+    return condition(text) if _CONDITION.fullmatch(text) else until(text)

@@ -12,6 +12,7 @@ from typing import Any
 
 from tcpsbed import scenarios
 from tcpsbed.campaign import grid, page
+from tcpsbed.campaign.design import Until
 from tcpsbed.campaign.file import joined
 from tcpsbed.campaign.results import remark
 from tcpsbed.campaign.survey import Survey, Told, write_parquet
@@ -138,7 +139,7 @@ def _checked(warm: Warm, survey: Survey, cell: grid.Cell, folder: Path) -> str:
 def _wide(survey: Survey, rows: Sequence[dict[str, Any]]) -> list[str]:
     """A sentence about combinations whose interval stayed wider than was asked for."""
     rule = survey.design.until
-    if rule is None:
+    if not isinstance(rule, Until):
         return []
     groups = survey.shown.groups(rows) or {}
     found = groups.get(rule.metric.flow, [])

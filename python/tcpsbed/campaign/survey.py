@@ -11,14 +11,13 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from tcpsbed import results
 from tcpsbed.analysis import metrics
-from tcpsbed.analysis.stats import interval
 from tcpsbed.beside import imported
 from tcpsbed.campaign import grid
 from tcpsbed.campaign.design import QUALITY, Design
@@ -121,7 +120,7 @@ class Survey:
             return {self.file: str(error)}
         return dict(_digests(scenario.folder, scenario.document)) | {self.file: scenarios.dump(scenario)}
 
-    def _refuse_changed(self, job: Job) -> None:
+    def refuse_changed(self, job: Job) -> None:
         """Raises ConfigError if a finished cell may have read inputs that changed meanwhile."""
         begun, now = self.begun[job.cell.values], self._content(job.settings[:-1])
         changed = [file for file in begun | now if begun.get(file) != now.get(file)]
@@ -139,6 +138,8 @@ class Survey:
         told: Told,
         known: str = "",
         cluster: Callable[[Sequence[Job]], Place] | None = None,
+        *,
+        describes: bool = True,
     ) -> dict[str, str]:
         """Runs the cells that have no result yet, except where further seeds change nothing, or as little as was asked.
 
@@ -154,6 +155,8 @@ class Survey:
             Hash of the records of a run under another seed, if there is one.
         cluster
             Makes the place where the cells run; absent: on this machine.
+        describes
+            Whether `sweep.json` is written; otherwise the folder holds more than these cells, and the caller writes it.
 
         Returns
         -------
@@ -177,7 +180,8 @@ class Survey:
             told(done, len(jobs), job, failure)
 
         self.out.mkdir(parents=True, exist_ok=True)
-        self._describe(jobs)
+        if describes:
+            self.describe(jobs)
         _set_broken_aside(self.result(job.key) for job in jobs)
         for simulated in (True, False):
             mine = [job for job in jobs if (job.world in SIMULATED) == simulated]
@@ -186,7 +190,7 @@ class Survey:
             here = width or max(width_of(job.world) for job in mine)
             place = cluster(mine) if cluster else Here(self.file, self.out / "work", here)
             settled: set[tuple[str, ...]] = set()
-            with Crew(place, self.out, self._refuse_changed).at_work() as crew:
+            with Crew(place, self.out, self.refuse_changed).at_work() as crew:
                 for tried, part in self._rounds(mine, 1 if known else 2):
                     asked = [job for job in part if job.cell.values not in settled]
                     open_ = [job for job in asked if not self.result(job.key).is_file()]
@@ -199,26 +203,31 @@ class Survey:
     def _rounds(self, jobs: Sequence[Job], first: int) -> Iterator[tuple[list[Job], list[Job]]]:
         """Jobs in rounds of seeds: those of a round with all before, and those of the round alone.
 
-        Where intervals decide, each round has half as many seeds again.
+        Where a rule decides, each round has half as many seeds again.
         """
-        ends = [first]
-        while ends[-1] < len(self.seeds):
-            more = max(2, ends[-1] // 2) if self.design.until is not None else len(self.seeds)
-            ends.append(min(ends[-1] + more, len(self.seeds)))
-        for begin, end in itertools.pairwise([0, *ends]):
+        for begin, end in itertools.pairwise([0, *self.looks(first)]):
             before, part = set(self.seeds[:end]), set(self.seeds[begin:end])
             yield [j for j in jobs if j.cell.seed in before], [j for j in jobs if j.cell.seed in part]
+
+    def looks(self, first: int = 2) -> list[int]:
+        """Numbers of seeds after which a combination may have enough."""
+        rule, most = self.design.until, len(self.seeds)
+        ends = [min(first, most)]
+        while ends[-1] < most:
+            ends.append(min(rule.more(ends[-1]), most) if rule is not None else most)
+        return ends
 
     def _settled(self, tried: Sequence[Job], known: str) -> set[tuple[str, ...]]:
         """Combinations that need no further seed: with the same records under several seeds, and nothing so rare that more
         of them could differ; or with an interval as narrow as asked.
         """
         found: dict[tuple[str, ...], list[tuple[Cell, dict[str, Any]]]] = {}
-        for job, summary in self._summaries(tried).items():
+        for job, summary in self.summaries(tried).items():
             found.setdefault(job.cell.values, []).append((job.cell, summary))
-        return {values for values, runs in found.items() if self._unchanged(runs, known) or self.narrow(runs)}
+        return {values for values, runs in found.items() if self.unchanged(runs, known) or self.narrow(runs)}
 
-    def _unchanged(self, runs: Sequence[tuple[Cell, dict[str, Any]]], known: str) -> bool:
+    def unchanged(self, runs: Sequence[tuple[Cell, dict[str, Any]]], known: str = "") -> bool:
+        """Whether these runs of a combination have the same records, and further seeds would give them again."""
         values = runs[0][0].values
         hashes = [summary.get("records_sha256", "") for _, summary in runs]
         return (
@@ -234,13 +243,14 @@ class Survey:
             return False
         rows = [row for run in runs for row in self.rows_of(*run) if row["flow"] == rule.metric.flow]
         values = [row[rule.metric.key] for row in rows if row.get(rule.metric.key) is not None]
-        return bool(values) and rule.reached(interval(values))
+        return bool(values) and rule.enough(values)
 
     def result(self, key: str) -> Path:
         """Where the result of a cell is kept."""
         return self.out / "cells" / f"{key}.json"
 
-    def _describe(self, jobs: Sequence[Job]) -> None:
+    def describe(self, jobs: Sequence[Job]) -> None:
+        """Writes what the folder holds; jobs in the order of `cells`."""
         design = self.design
         described = {
             "scenario": str(self.file),
@@ -259,12 +269,18 @@ class Survey:
         }
         results.write_whole(self.out / "sweep.json", json.dumps(described, indent=1))
 
+    def under(self, seeds: Sequence[int]) -> Survey:
+        """The same under some of its seeds; what it is computed from is not read again."""
+        found = replace(self, seeds=tuple(seeds))
+        vars(found)["begun"] = self.begun
+        return found
+
     def rows(self) -> list[dict[str, Any]]:
         """One row for every cell that has a result and every flow in it."""
-        found = self._summaries(self.jobs())
+        found = self.summaries(self.jobs())
         return [row for job, summary in found.items() for row in self.rows_of(job.cell, summary)]
 
-    def _summaries(self, jobs: Sequence[Job]) -> dict[Job, dict[str, Any]]:
+    def summaries(self, jobs: Sequence[Job]) -> dict[Job, dict[str, Any]]:
         """Summaries of the jobs that have a result."""
         files = {job: self.result(job.key) for job in jobs}
         read = {job: summary_in(file) for job, file in files.items() if file.is_file()}

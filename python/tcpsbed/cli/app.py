@@ -35,6 +35,7 @@ COMMANDS = {
     "latency": ["latency"],
     "sweep": ["sweep"],
     "campaign": ["campaign"],
+    "search": ["search"],
     "step": ["step"],
     "stability": ["map"],
     "tune": ["tune"],

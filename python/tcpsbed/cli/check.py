@@ -29,6 +29,23 @@ def check(file: Path, overrides: Sequence[str]) -> None:
         print(f"tcpsbed: warning: {warning}", file=sys.stderr)
 
 
+def read(file: Path, overrides: Sequence[str]) -> None:
+    """Reads a scenario whose author nobody knows, and lists what a run of it would execute."""
+    from tcpsbed import scenarios
+    from tcpsbed.scenarios import unrun
+
+    unrun.forbid()
+    scenario = scenarios.load(file, overrides)
+    print(
+        f"{file}: reads as a scenario. Nothing of it was imported or started, so code and its parameters are unchecked"
+    )
+    named = unrun.named(scenario)
+    print("A run would execute:" if named else "A run would execute no code but that of tcpsbed")
+    width = max((len(one.key) for one in named), default=0)
+    for one in named:
+        print(f"  {one.key:<{width}}  {one.text}  ({one.what})")
+
+
 def plain(words: Sequence[str]) -> tuple[Path, list[str]] | None:
     """File and overrides of the words behind `check`; `None` if there is any other word."""
     files, overrides, rest = [], [], iter(words)

@@ -23,8 +23,14 @@ DISTURBED = 3
 WRONG_INPUT = 2
 """Exit status after bad input: the message says what to change."""
 OUTPUT = "standard output"
-TOO_LONG = {errno.ENAMETOOLONG: "a shorter name, such as runs/a: a part of it has at most 255 bytes"}
-"""What to do about a name that is too long, by the system's number of the error."""
+OTHERS = {
+    errno.ENAMETOOLONG: "a shorter name, such as runs/a: a part of it has at most 255 bytes",
+    errno.EMFILE: "a higher limit of open files: ulimit -n 4096",
+}
+"""What to do where a name is too long, or a limit too low, by the system's number of the error."""
+UNMAPPED = "failed to map segment"
+"""What the dynamic linker says of a library for which there is no memory."""
+MORE_MEMORY = "a higher limit (ulimit -v unlimited), fewer programs beside this one, or a shorter run"
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
 
@@ -49,9 +55,14 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
             if sys.stdout is None or not sys.stdout.closed:
                 raise
             fail(f"{OUTPUT} was closed by code of the scenario; its output is lost", WRONG_INPUT)
+        except (MemoryError, ImportError) as error:
+            if isinstance(error, ImportError) and UNMAPPED not in str(error):
+                raise
+            why = next((line for line in str(error).splitlines() if UNMAPPED in line), "")
+            fail(f"found too little memory{why and f' ({why})'}; allowed: {MORE_MEMORY}", WRONG_INPUT)
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
-            remedy = (REMEDIES | TOO_LONG).get(error.errno or 0)
+            remedy = (REMEDIES | OTHERS).get(error.errno or 0)
             if error.filename == OUTPUT:
                 _to_nowhere()
                 remedy = "an output that is open and accepts data"

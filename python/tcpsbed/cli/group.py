@@ -16,7 +16,7 @@ from tcpsbed.errors import ConfigError, printable
 from tcpsbed.nearest import close_match, meant
 
 PANELS = {
-    "Run": "demo init check run studio latency sweep campaign reproduce archive rerun calibrate",
+    "Run": "demo init check run studio latency sweep campaign search reproduce archive rerun calibrate",
     "Analyse": "runs open show compare plot report export check-qos",
     "Control loops": "step map tune bilateral predict",
     "Emulate": "proxy netns",
@@ -37,6 +37,7 @@ EXAMPLES = {
     "new": "hook my_hook",
     "plot": "runs/latest --out fig.pdf",
     "rerun": "out.zip",
+    "search": "my.toml --over 'links.l1.delay=0..50 ms' --until 'haptic.delay_ms.p99 > 30'",
     "study": "study.toml",
     "sweep": "my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s'",
     "tune": "--rtt '20 ms'",

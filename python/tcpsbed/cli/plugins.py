@@ -121,7 +121,7 @@ def _named(file: Path) -> list[Row]:
     from tempfile import TemporaryDirectory
 
     from tcpsbed import scenarios
-    from tcpsbed.analysis.facts import codes
+    from tcpsbed.scenarios.codes import codes
     from tcpsbed.scenarios.compile.metrics import metrics
 
     scenario = scenarios.load(file)

@@ -17,10 +17,13 @@ from tcpsbed.errors import ConfigError
 CHECK = """Check a scenario without running it.
 
 \b
-Example:
+Examples:
   tcpsbed check my.toml --set 'links.l1.rate=1 Mbit/s'
+  tcpsbed check theirs.toml --no-code     what would it execute?
 
-Says what the scenario holds, or in one message which key of which file is wrong, what was found and what is allowed.
+Says what the scenario holds, or in one message which key of which file is wrong, what was found and what is allowed. A
+scenario is a program: a check loads the code that it names. With --no-code nothing is imported or started; what a run
+would execute is listed.
 """
 INIT = """Write a commented scenario to start from.
 
@@ -63,11 +66,19 @@ def register(app: typer.Typer) -> None:
     app.command("schema", help=SCHEMA)(guarded(schema))
 
 
-def check(file: File, sets: Sets = None, seed: Seed = None, duration: Duration = None) -> None:
+def check(
+    file: File,
+    sets: Sets = None,
+    seed: Seed = None,
+    duration: Duration = None,
+    no_code: Annotated[
+        bool, typer.Option("--no-code", help="Import and start nothing; list what a run would execute.")
+    ] = False,
+) -> None:
     """Validates a scenario."""
     from tcpsbed.cli import check
 
-    check.check(file, overrides(sets, seed, duration))
+    (check.read if no_code else check.check)(file, overrides(sets, seed, duration))
 
 
 def init(

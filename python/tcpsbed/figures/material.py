@@ -209,7 +209,8 @@ def _sweeps(folders: Sequence[Path]) -> Material:
             )
         all_ = len(sweep.keys)
         if len(cells) < all_ and not _settled(cells, sweep):
-            notes.append(f"{folder}: {len(cells)} of {counted(all_, 'cell')} have a result")
+            rest = ", others did not run yet, failed or were not needed" * bool(sweep.survey.design.until)
+            notes.append(f"{folder}: {len(cells)} of {counted(all_, 'cell')} have a result{rest}")
         if amiss := sum(bool(one.summary.get("disturbances")) for one in cells):
             notes.append(f"{folder}: {counted(amiss, 'run')} disturbed")
         several = () if together else (str(folder),)

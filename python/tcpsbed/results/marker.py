@@ -69,6 +69,7 @@ LAYOUT: dict[str, tuple[str, ...]] = {
     "map": ("scenario.toml", "map.json", "map.html"),
     "reproduction": ("index.html", "rows.json", "*.png"),
     "sweep": _SWEEP,
+    "search": (*_SWEEP, "search.json", "search.html"),
     "rerun": (
         "archive.json",
         "ro-crate-metadata.json",
@@ -80,7 +81,7 @@ LAYOUT: dict[str, tuple[str, ...]] = {
     "study": ("study.json", "ratings.jsonl", "ratings.csv", "results.json", "subject-*/**"),
 }
 """Names that we give to the files of a result, by its kind."""
-GROWS = ("sweep", "study")
+GROWS = ("sweep", "search", "study")
 REMEDY = "a folder that is new, empty, or holds only what tcpsbed wrote: name another --out, or move that file away"
 
 

@@ -77,7 +77,7 @@ def recover(run: Path) -> None:
         if result["world"] in BETWEEN:
             _end_at_last_row(run)
         results.write_whole(run / "result.json", json.dumps(result))
-        session.analyse(run, samples=True)
+        session.analyse(run)
         for part in [*parts, *captures] if marker.read(run) is not None else []:
             part.unlink()
 

@@ -10,17 +10,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed import results
 from tcpsbed.clocks import SIMULATED
-from tcpsbed.errors import REMEDIES
 from tcpsbed.interrupts import interrupts
 from tcpsbed.results import Place
+from tcpsbed.runs.samples import Samples
 
 if TYPE_CHECKING:
     from tcpsbed.scenarios import Scenario
@@ -103,7 +102,7 @@ def record(
     progress, live
         Called with the share done; with new rows and the run time in seconds.
     samples
-        Whether `samples.parquet` is written, beside the analysis.
+        Whether `samples.parquet` is written: beside a simulation, or beside the analysis.
     steering
         Events that are asked for while it runs; in virtual time its pace, too.
 
@@ -114,7 +113,12 @@ def record(
     """
     from tcpsbed import worlds
 
-    with made.anew() as path, interrupts(say=world in SIMULATED) as stop:
+    simulated = world in SIMULATED
+    with (
+        made.anew() as path,
+        interrupts(say=simulated) as stop,
+        Samples(path) if samples else nullcontext() as written,
+    ):
 
         def tell(share: float) -> bool:
             if progress is not None:
@@ -129,16 +133,18 @@ def record(
             progress=tell,
             live=live,
             steering=steering,
+            begin=written.follow if written and simulated else None,
         )
-        sum_up(path, scenario, samples=samples)
+        _glance(path)
+        _analyse(path, scenario, written)
     made.keep = True
     return stop.asked
 
 
-def sum_up(folder: Path, scenario: Scenario, *, samples: bool = True) -> None:
+def sum_up(folder: Path, scenario: Scenario) -> None:
     """Adds what the machine can do, summary and samples to what a run left."""
     _glance(folder)
-    analyse(folder, scenario, samples=samples)
+    analyse(folder, scenario)
 
 
 def _glance(folder: Path) -> None:
@@ -150,25 +156,23 @@ def _glance(folder: Path) -> None:
     (folder / "doctor.json").write_text(json.dumps(doctor.glance(), indent=1), encoding="utf-8")
 
 
-def analyse(folder: Path, scenario: Scenario | None = None, *, samples: bool) -> None:
+def analyse(folder: Path, scenario: Scenario | None = None) -> None:
+    """Adds summary and samples to what a run left."""
+    from tcpsbed import scenarios
+
+    with Samples(folder) as written:
+        _analyse(folder, scenario or scenarios.load(folder / "scenario.toml"), written)
+
+
+def _analyse(folder: Path, scenario: Scenario, written: Samples | None) -> None:
     """Summary and samples at the same time, for both read the same rows; then the user's metrics."""
-    from tcpsbed import analysis, scenarios
+    from tcpsbed import analysis
 
-    scenario = scenario or scenarios.load(folder / "scenario.toml")
-    if samples:
-        from tcpsbed.analysis import export
-
-        with ThreadPoolExecutor(1) as beside:
-            written = beside.submit(export.to_parquet, folder)
-            analysis.summarise(folder, scenario)
-            try:
-                written.result()
-            except OSError as error:
-                if error.errno not in REMEDIES:
-                    raise
-                print(f"tcpsbed: {folder / 'samples.parquet'}: {error.strerror}: left out", file=sys.stderr)
-    else:
-        analysis.summarise(folder, scenario)
+    if written:
+        written.complete()
+    analysis.summarise(folder, scenario)
+    if written:
+        written.wait()
     if scenario.measure.metrics:
         from tcpsbed.analysis.summary import add_own
         from tcpsbed.runs import own

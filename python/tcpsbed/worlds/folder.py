@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ def record(
     progress: Progress | None = None,
     live: Live | None = None,
     steering: Steering | None = None,
+    begin: Callable[[dict[str, Any]], None] | None = None,
 ) -> Path:
     """Runs a scenario in a world and leaves ``scenario.toml``, ``plan.json``, ``result.json`` and ``records.bin``.
 
@@ -60,6 +62,8 @@ def record(
         Called while it runs (``worlds.steering``).
     steering
         Events that are asked for while the run goes on; in virtual time its pace, too.
+    begin
+        Called with the plan, which is in the folder by then, before anything of it runs.
 
     Returns
     -------
@@ -79,6 +83,8 @@ def record(
     (out / "scenario.toml").write_text(scenarios.dump(scenario), encoding="utf-8")
     text = json.dumps(plan)
     (out / "plan.json").write_text(_at_home(text, out, home or out), encoding="utf-8")
+    if begin is not None:
+        begin(plan)
     named = any(f'"{key}"' in text for key in STREAMED)
     with results.streamed(_streamed(plan) if named else set()):
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tcpsbed import _tcps
 from tcpsbed.clocks import NS3_VIRTUAL, VIRTUAL
 from tcpsbed.hooks import kept_alive, safely
 from tcpsbed.robots import MEMORY
+from tcpsbed.scenarios.codes import is_ours
 from tcpsbed.worlds import memory
 from tcpsbed.worlds.steering import Live, Progress, Steering
 
@@ -51,8 +53,8 @@ def run(
     watched = _Watched(plan, folder / "records.bin", progress, live, steering)
     capture = folder / "packets.pcapng" if pcapng else None
     with kept_alive(), memory.folder() if MEMORY in json.dumps(plan) else nullcontext() as shared:
-        text = safely(
-            _tcps.run_virtual,
+        run = _tcps.run_virtual if is_ours(plan) else partial(safely, _tcps.run_virtual)
+        text = run(
             json.dumps(memory.placed(plan, shared or "")),
             folder / "records.bin",
             progress=watched,

@@ -185,14 +185,14 @@ impl QueueDiscipline for Codel {
 mod tests {
     use super::*;
     use crate::packet::Packet;
-    use tcps_core::{endpoint::Ecn, time::MS};
+    use tcps_core::{endpoint::Ecn, ids::VertexId, time::MS};
 
     fn in_flight(index: u32, at: Time) -> InFlight {
         let packet = Packet {
             payload: 0,
             class: 0,
             index,
-            dst: 0,
+            dst: VertexId(0),
             dscp: 0,
             ecn: Default::default(),
             wire_bytes: 1526,

@@ -3,7 +3,7 @@
 use crate::packet::{InFlight, Packet};
 use serde_json::Value;
 use tcps_core::{param::Fault, record::DropReason, seed::Stream, time::Time};
-use tcps_plan::net::TRAFFIC_BASE;
+use tcps_plan::net::traffic_of_class;
 
 /// A packet that a discipline refused or threw out, and why.
 pub type Refused = (Packet, DropReason);
@@ -92,10 +92,10 @@ impl Flows {
 
     /// Place of a class among them.
     pub fn place(&self, class: u16) -> usize {
-        let (class, base, n) = (usize::from(class), usize::from(TRAFFIC_BASE), self.flows.len());
-        match class.checked_sub(base) {
-            Some(i) if i < self.traffic.len() => n + i,
-            None if class < n => class,
+        let n = self.flows.len();
+        match traffic_of_class(class) {
+            Some(t) if t.index() < self.traffic.len() => n + t.index(),
+            None if usize::from(class) < n => class.into(),
             _ => self.count() - 1,
         }
     }

@@ -188,7 +188,7 @@ impl QueueDiscipline for Red {
 mod tests {
     use super::*;
     use crate::packet::Packet;
-    use tcps_core::endpoint::Ecn;
+    use tcps_core::{endpoint::Ecn, ids::VertexId};
 
     const CURVE: Curve = Curve { min_bytes: 5_000.0, max_bytes: 15_000.0, max_p: 0.1 };
 
@@ -197,7 +197,7 @@ mod tests {
             payload: 0,
             class: 0,
             index: 0,
-            dst: 0,
+            dst: VertexId(0),
             dscp: 0,
             ecn: Default::default(),
             wire_bytes: 100,

@@ -16,11 +16,12 @@ use crate::packet::{Packet, BACKGROUND};
 use serde_json::Value;
 use tcps_core::{
     endpoint::Ecn,
+    ids::{TrafficId, VertexId},
     param::{Entry, Fault, Named},
     seed::Stream,
     time::{Time, NEVER},
 };
-use tcps_plan::net::{NetworkSpec, Played, TrafficModel, TrafficSpec, TRAFFIC_BASE};
+use tcps_plan::net::{traffic_class, NetworkSpec, Played, TrafficModel, TrafficSpec};
 
 /// The sources by name.
 pub const SOURCES: &[&Entry<MakeSource>] = &[&cbr::ENTRY, &poisson::ENTRY, &vbr::ENTRY];
@@ -63,7 +64,7 @@ pub fn build(
 
 /// A traffic entry in action. While it is stopped its clock runs on: what it would have sent is left out.
 pub(crate) struct Source {
-    pub from: u16,
+    pub from: VertexId,
     arrivals: Box<dyn Arrivals>,
     start_ns: Time,
     stop_ns: Time,
@@ -76,14 +77,14 @@ impl Source {
     /// Entry number `i` of a network at its start.
     pub fn new(
         network: &NetworkSpec,
-        i: usize,
+        i: TrafficId,
         seed: u64,
         code: &mut dyn ForeignCode,
     ) -> Result<Self, NetError> {
         let spec = &network.traffic[i];
         let template = Packet {
             payload: BACKGROUND,
-            class: TRAFFIC_BASE + i as u16,
+            class: traffic_class(i),
             index: u32::MAX,
             dst: spec.to,
             dscp: spec.dscp,

@@ -3,18 +3,25 @@
 
 pub mod random;
 
-use tcps_core::{record::DropReason, seed::Stream, time::Time};
+use tcps_core::{ids::VertexId, record::DropReason, seed::Stream, time::Time};
 use tcps_net::{NetEvent, Network, Packet};
 use tcps_plan::net::{LinkSpec, NetworkSpec, QueueSpec};
 
 /// A link between two vertices.
 pub fn link(name: &str, from: u16, to: u16, rate_bps: Option<f64>, delay_ns: Time) -> LinkSpec {
-    LinkSpec { name: name.into(), from, to, rate_bps, delay_ns, ..LinkSpec::default() }
+    LinkSpec {
+        name: name.into(),
+        from: VertexId(from),
+        to: VertexId(to),
+        rate_bps,
+        delay_ns,
+        ..LinkSpec::default()
+    }
 }
 
 /// A network of these links.
 pub fn network(links: Vec<LinkSpec>) -> NetworkSpec {
-    let n = links.iter().map(|l| l.from.max(l.to)).max().unwrap_or(0) + 1;
+    let n = links.iter().map(|l| l.from.max(l.to)).max().map_or(0, VertexId::index) + 1;
     NetworkSpec { vertices: (0..n).map(|i| format!("v{i}")).collect(), links, ..NetworkSpec::default() }
 }
 
@@ -25,6 +32,7 @@ pub fn one_link(rate_bps: f64, queue: QueueSpec) -> NetworkSpec {
 
 /// A packet for a vertex.
 pub fn packet(n: u32, dst: u16, wire_bytes: u32, sent_ns: Time) -> Packet {
+    let dst = VertexId(dst);
     Packet { payload: n, class: 0, index: n, dst, dscp: 0, ecn: Default::default(), wire_bytes, sent_ns }
 }
 
@@ -33,7 +41,7 @@ pub fn run(net: &mut Network, packets: impl IntoIterator<Item = Packet>, end: Ti
     let mut events = Vec::new();
     for p in packets {
         call_until(net, p.sent_ns, &mut events);
-        net.send(p.sent_ns, 0, p);
+        net.send(p.sent_ns, VertexId(0), p);
     }
     call_until(net, end, &mut events);
     events

@@ -4,7 +4,7 @@ use super::{between, link, network, packet};
 use serde_json::{json, Value};
 use tcps_core::{
     dist::Dist,
-    ids::LinkId,
+    ids::{LinkId, TrafficId, VertexId},
     param::{Named, Unit},
     seed::Stream,
     time::{Time, MS},
@@ -97,6 +97,10 @@ fn plain_link(s: &mut Stream, i: usize, vertices: u64) -> LinkSpec {
     l
 }
 
+fn any_vertex(s: &mut Stream, vertices: u64) -> VertexId {
+    VertexId(s.below(vertices) as u16)
+}
+
 fn traffic(s: &mut Stream, i: usize, vertices: u64) -> TrafficSpec {
     let packet_bytes = between(s, 1, 1500) as u32;
     let rate_bps = s.uniform(0.0, 3e6);
@@ -126,8 +130,8 @@ fn traffic(s: &mut Stream, i: usize, vertices: u64) -> TrafficSpec {
     };
     TrafficSpec {
         name: format!("t{i}.forward"),
-        from: s.below(vertices) as u16,
-        to: s.below(vertices) as u16,
+        from: any_vertex(s, vertices),
+        to: any_vertex(s, vertices),
         start_ns: between(s, 0, 50_000_000) as Time,
         stop_ns: s.chance(0.5).then_some(150 * MS),
         dscp: [0, 10, 34, 46][s.below(4) as usize],
@@ -160,10 +164,10 @@ pub fn random_network(s: &mut Stream, plain: bool) -> NetworkSpec {
 /// Something that a driver may do at a moment.
 #[derive(Debug, Clone)]
 pub enum Op {
-    Send { from: u16, packet: Packet },
+    Send { from: VertexId, packet: Packet },
     Change { link: LinkId, change: LinkChange },
     Reroute,
-    Traffic { entry: u16, running: bool },
+    Traffic { entry: TrafficId, running: bool },
     Look { link: LinkId },
 }
 
@@ -175,10 +179,10 @@ pub fn random_ops(s: &mut Stream, spec: &NetworkSpec, count: u32) -> Vec<(Time, 
         at += between(s, 0, 2 * 200_000_000 / u64::from(count)) as Time;
         let link = LinkId(s.below(links) as u16);
         let op = match s.below(100) {
-            0..=93 => Op::Send { from: s.below(vertices) as u16, packet: random_packet(s, n, vertices, at) },
+            0..=93 => Op::Send { from: any_vertex(s, vertices), packet: random_packet(s, n, vertices, at) },
             94..=95 => Op::Change { link, change: random_change(s) },
             96 => Op::Reroute,
-            97 => Op::Traffic { entry: s.below(4) as u16, running: s.chance(0.5) },
+            97 => Op::Traffic { entry: TrafficId(s.below(4) as u16), running: s.chance(0.5) },
             _ => Op::Look { link },
         };
         (at, op)

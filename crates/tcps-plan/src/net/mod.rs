@@ -5,7 +5,7 @@ mod hops;
 mod recording;
 mod stats;
 
-pub use class::{ASIDE_CLASS, TRAFFIC_BASE};
+pub use class::{traffic_class, traffic_of_class, ASIDE_CLASS, TRAFFIC_BASE};
 pub use hops::{Hop, Hops};
 pub use recording::Recording;
 pub use stats::{LinkStats, QueueState, TrafficStats};
@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
     dist::Dist,
-    ids::LinkId,
+    ids::{LinkId, VertexId},
     param::{Fault, Named},
     time::Time,
 };
@@ -76,9 +76,9 @@ pub struct LinkSpec {
     /// Its name in records and reports, for example `l1.forward`.
     pub name: String,
     /// Vertex it leaves.
-    pub from: u16,
+    pub from: VertexId,
     /// Vertex it reaches.
-    pub to: u16,
+    pub to: VertexId,
     /// Rate; absent for an infinitely fast link.
     pub rate_bps: Option<f64>,
     /// Propagation.
@@ -258,9 +258,9 @@ pub struct TrafficSpec {
     /// Its name, for example `cbr.forward`; the part before the point names the scenario's entry.
     pub name: String,
     /// Vertex where it enters.
-    pub from: u16,
+    pub from: VertexId,
     /// Vertex where it leaves.
-    pub to: u16,
+    pub to: VertexId,
     /// First moment.
     #[serde(default)]
     pub start_ns: Time,

@@ -5,18 +5,22 @@ use super::{
     throttle::Throttle,
     user::{Phase, User},
 };
-use tcps_core::{endpoint::Ecn, ids::LinkId, seed::Stream, time::Time};
+use tcps_core::{
+    endpoint::Ecn,
+    ids::{LinkId, TrafficId, VertexId},
+    seed::Stream,
+    time::Time,
+};
 use tcps_net::{pages::Pages, Network, Packet};
-use tcps_plan::net::TRAFFIC_BASE;
-use tcps_plan::net::{TrafficSpec, UsersSpec};
+use tcps_plan::net::{traffic_class, TrafficSpec, UsersSpec};
 use tcps_transport::TransportError;
 
 /// The users of an entry.
 pub(super) struct Crowd {
     /// Number of the entry.
-    pub(super) traffic: u16,
-    from: u16,
-    to: u16,
+    pub(super) traffic: TrafficId,
+    from: VertexId,
+    to: VertexId,
     dscp: u8,
     stop_ns: Option<Time>,
     users: Vec<User>,
@@ -29,7 +33,7 @@ pub(super) struct Crowd {
 impl Crowd {
     /// The users of entry number `traffic`, who begin at its start. `rate_bps` is that of the link to drive.
     pub(super) fn new(
-        traffic: u16,
+        traffic: TrafficId,
         spec: &TrafficSpec,
         tcp: &UsersSpec,
         rate_bps: f64,
@@ -133,7 +137,7 @@ impl Crowd {
             let (from, dst) = if to_client { (self.from, self.to) } else { (self.to, self.from) };
             // [model: wire size]
             let wire_bytes = flight.bytes.len() as u32 + self.users[i].below_bytes();
-            let (class, index) = (TRAFFIC_BASE + self.traffic, self.packets);
+            let (class, index) = (traffic_class(self.traffic), self.packets);
             self.packets = self.packets.wrapping_add(1);
             network.send(
                 now,

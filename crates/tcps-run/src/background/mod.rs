@@ -18,11 +18,13 @@ mod user;
 
 use crowd::Crowd;
 use flight::{Flight, Flights};
-use tcps_core::{ids::LinkId, time::Time};
+use tcps_core::{
+    ids::{LinkId, TrafficId, VertexId},
+    time::Time,
+};
 use tcps_net::ForeignCode;
 use tcps_net::{NetError, NetEvent, Network, Packet, Passage};
-use tcps_plan::net::{LinkChange, TRAFFIC_BASE};
-use tcps_plan::net::{NetworkSpec, Played, QueueState, TrafficModel};
+use tcps_plan::net::{traffic_of_class, LinkChange, NetworkSpec, Played, QueueState, TrafficModel};
 use tcps_plan::{Level, Plan, RunError};
 
 /// A network, and who uses it besides the scenario's nodes.
@@ -67,10 +69,10 @@ impl BusyNetwork {
     ) -> Result<Self, RunError> {
         let network = Network::with(spec, names, seed, code).map_err(RunError::from)?;
         let mut crowds = Vec::new();
-        for (i, traffic) in spec.traffic.iter().enumerate() {
+        for (i, traffic) in TrafficId::each(&spec.traffic) {
             if let TrafficModel::Played(Played::Users(tcp)) = &traffic.model {
                 let rate_bps = tcp.drive.map_or(0.0, |d| spec.links[d.link].rate_bps.unwrap_or(0.0));
-                let crowd = Crowd::new(i as u16, traffic, tcp, rate_bps, seed);
+                let crowd = Crowd::new(i, traffic, tcp, rate_bps, seed);
                 crowds.push(
                     crowd.map_err(|e| {
                         RunError::of(&e, e.fault()).within(format!("traffic.{}", traffic.name))
@@ -87,7 +89,7 @@ impl BusyNetwork {
     }
 
     /// See [`Network::send`].
-    pub fn send(&mut self, now: Time, from: u16, packet: Packet) -> Time {
+    pub fn send(&mut self, now: Time, from: VertexId, packet: Packet) -> Time {
         self.network.send(now, from, packet)
     }
 
@@ -115,7 +117,7 @@ impl BusyNetwork {
             let (NetEvent::Arrived { packet, .. }
             | NetEvent::Duplicated { packet, .. }
             | NetEvent::Dropped { packet, .. }) = event;
-            let Some(traffic) = packet.class.checked_sub(TRAFFIC_BASE) else { return Some(event) };
+            let Some(traffic) = traffic_of_class(packet.class) else { return Some(event) };
             self.latest = self.latest.max(event.at());
             match event {
                 NetEvent::Duplicated { .. } => self.flights.copied(packet.payload),
@@ -140,14 +142,14 @@ impl BusyNetwork {
         self.network.settle_passages();
     }
 
-    fn arrive(&mut self, traffic: u16, flight: &Flight) {
+    fn arrive(&mut self, traffic: TrafficId, flight: &Flight) {
         if let Some(crowd) = self.crowds.iter_mut().find(|c| c.traffic == traffic) {
             crowd.arrive(self.latest, flight, &mut self.network, &mut self.flights);
         }
     }
 
     /// Stops or starts a traffic entry. Users of a stopped one drop their connections without a word.
-    pub fn set_traffic(&mut self, now: Time, traffic: u16, running: bool) {
+    pub fn set_traffic(&mut self, now: Time, traffic: TrafficId, running: bool) {
         self.network.set_traffic(now, traffic, running);
         self.latest = self.latest.max(now);
         if let Some(crowd) = self.crowds.iter_mut().find(|c| c.traffic == traffic) {

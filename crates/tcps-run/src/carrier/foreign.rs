@@ -22,7 +22,7 @@ use std::{
     time::Duration,
 };
 use tcps_core::{
-    ids::LinkId,
+    ids::{LinkId, TrafficId, VertexId},
     record::DropReason,
     time::{Time, NEVER},
 };
@@ -128,7 +128,7 @@ impl Foreign {
     }
 
     /// Hands a packet over.
-    pub fn send(&mut self, now: Time, from: u16, packet: Packet) {
+    pub fn send(&mut self, now: Time, from: VertexId, packet: Packet) {
         if packet.payload > LARGEST_NUMBER {
             return;
         }
@@ -146,7 +146,7 @@ impl Foreign {
     }
 
     /// Stops or starts a background entry.
-    pub fn set_traffic(&mut self, traffic: u16, running: bool) {
+    pub fn set_traffic(&mut self, traffic: TrafficId, running: bool) {
         self.program.send(&json!({ "traffic": [traffic, running] }));
         if self.by_clock {
             self.program.flush();
@@ -268,7 +268,7 @@ mod tests {
             payload,
             class: 0,
             index: payload,
-            dst: 1,
+            dst: VertexId(1),
             dscp: 0,
             ecn: Default::default(),
             wire_bytes: 100,
@@ -288,8 +288,8 @@ mod tests {
             \"lost\":0,\"dropped_bytes\":100,\"most_bytes\":100,\"most_packets\":1,\"busy_ns\":7}]}}' | tr -d '\\n'; echo";
         let spec = program("steps", script);
         let mut foreign = Foreign::launch(&plan(), &spec, false).unwrap();
-        foreign.send(0, 0, packet(0));
-        foreign.send(0, 0, packet(1));
+        foreign.send(0, VertexId(0), packet(0));
+        foreign.send(0, VertexId(0), packet(1));
         assert_eq!(foreign.next_before(20), 5);
         let dropped =
             NetEvent::Dropped { at: 5, packet: packet(1), link: LinkId(0), reason: DropReason::Full };
@@ -344,7 +344,7 @@ mod tests {
             "echo '{\"ready\":\"x\"}'; read send; read until; echo '{\"at\":5,\"dropped\":[[0,0,99]]}'";
         let spec = program("reason", script);
         let mut foreign = Foreign::launch(&plan(), &spec, false).unwrap();
-        foreign.send(0, 0, packet(0));
+        foreign.send(0, VertexId(0), packet(0));
         assert_eq!(foreign.next_before(10), NEVER);
         assert!(foreign.failure().is_some_and(|why| why.ends_with("reason 99")));
         fs::remove_file(spec.program).unwrap();

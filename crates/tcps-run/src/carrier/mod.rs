@@ -21,12 +21,11 @@ pub use told::ForeignSelf;
 use crate::background::BusyNetwork;
 use std::os::fd::RawFd;
 use tcps_core::{
-    ids::LinkId,
+    ids::{LinkId, TrafficId, VertexId},
     time::{Time, NEVER},
 };
 use tcps_net::{ForeignCode, NetError, NetEvent, Packet, Passage};
-use tcps_plan::net::LinkChange;
-use tcps_plan::net::{Hops, LinkStats, QueueState, TrafficStats};
+use tcps_plan::net::{Hops, LinkChange, LinkStats, QueueState, TrafficStats};
 use tcps_plan::{Plan, RunError};
 
 /// A network between nodes.
@@ -83,7 +82,7 @@ impl Carrier {
     }
 
     /// See [`BusyNetwork::send`]; a foreign network does not say when its first link has taken a packet.
-    pub fn send(&mut self, now: Time, from: u16, packet: Packet) -> Time {
+    pub fn send(&mut self, now: Time, from: VertexId, packet: Packet) -> Time {
         match self {
             Self::Built(n) => n.send(now, from, packet),
             Self::Foreign(f) => {
@@ -117,7 +116,7 @@ impl Carrier {
     }
 
     /// See [`BusyNetwork::set_traffic`].
-    pub fn set_traffic(&mut self, now: Time, traffic: u16, running: bool) {
+    pub fn set_traffic(&mut self, now: Time, traffic: TrafficId, running: bool) {
         match self {
             Self::Built(n) => n.set_traffic(now, traffic, running),
             Self::Foreign(f) => f.set_traffic(traffic, running),

@@ -1,7 +1,7 @@
 //! Paths of the built-in network, for networks that other programs build.
 
 use serde_json::{json, Value};
-use tcps_core::ids::LinkId;
+use tcps_core::ids::{LinkId, VertexId};
 use tcps_net::Network;
 use tcps_plan::{
     net::{QueueSpec, TrafficModel, TrafficSpec},
@@ -9,7 +9,7 @@ use tcps_plan::{
 };
 
 /// The numbers of the links from one vertex to another, for each of these pairs; none where no way leads there.
-pub fn ways(plan: &Plan, pairs: &[(u16, u16)]) -> Result<Vec<Option<Vec<LinkId>>>, RunError> {
+pub fn ways(plan: &Plan, pairs: &[(VertexId, VertexId)]) -> Result<Vec<Option<Vec<LinkId>>>, RunError> {
     let network = network(plan)?;
     Ok(pairs.iter().map(|(from, to)| network.route(*from, *to)).collect())
 }
@@ -18,11 +18,9 @@ pub fn ways(plan: &Plan, pairs: &[(u16, u16)]) -> Result<Vec<Option<Vec<LinkId>>
 /// leads there.
 pub fn routes(plan: &Plan) -> Result<Value, RunError> {
     let network = network(plan)?;
-    let vertices = plan.network.vertices.len() as u16;
-    let first =
-        |v: u16, d: u16| network.route(v, d).and_then(|path| path.first().copied()).unwrap_or(LinkId::NONE);
-    let table: Vec<Vec<LinkId>> =
-        (0..vertices).map(|v| (0..vertices).map(|d| first(v, d)).collect()).collect();
+    let vertices = || VertexId::each(&plan.network.vertices).map(|(v, _)| v);
+    let first = |v, d| network.route(v, d).and_then(|path| path.first().copied()).unwrap_or(LinkId::NONE);
+    let table: Vec<Vec<LinkId>> = vertices().map(|v| vertices().map(|d| first(v, d)).collect()).collect();
     Ok(json!(table))
 }
 
@@ -60,7 +58,8 @@ mod tests {
                 [LinkId::NONE, 1, LinkId::NONE]
             ])
         );
-        let found = ways(&plan, &[(0, 1), (1, 0)]).unwrap();
+        let [a, b] = [0, 1].map(VertexId);
+        let found = ways(&plan, &[(a, b), (b, a)]).unwrap();
         assert_eq!(found, [Some(vec![LinkId(0), LinkId(1)]), None]);
     }
 }

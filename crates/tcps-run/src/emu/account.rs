@@ -4,6 +4,7 @@ use super::rates::Rates;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use tcps_core::{
+    ids::VertexId,
     record::DropReason,
     report::histogram,
     time::{Time, SECOND},
@@ -167,7 +168,7 @@ impl Live {
 }
 
 /// A path of packets: its door, and the vertices that it leads from and to.
-pub type Path = (u16, u16, u16);
+pub type Path = (u16, VertexId, VertexId);
 
 /// The accounts of all paths.
 pub struct Accounts {
@@ -271,10 +272,11 @@ mod tests {
 
     #[test]
     fn paths_are_counted_apart() {
-        let mut accounts = Accounts::new([(0, 0, 1), (0, 1, 0)], false);
-        let number = accounts.number((1, 1, 0));
+        let [a, b] = [0, 1].map(VertexId);
+        let mut accounts = Accounts::new([(0, a, b), (0, b, a)], false);
+        let number = accounts.number((1, b, a));
         accounts.at(number).came(7);
         let told: Vec<_> = accounts.iter().map(|(path, a)| (path, a.told(false).packets)).collect();
-        assert_eq!(told, [((0, 0, 1), 0), ((0, 1, 0), 0), ((1, 1, 0), 1)]);
+        assert_eq!(told, [((0, a, b), 0), ((0, b, a), 0), ((1, b, a), 1)]);
     }
 }

@@ -4,7 +4,7 @@
 //! at the moment right after it was read, so the time in which the engine wakes up adds to its delay and is not part of
 //! set against delivered.
 
-use super::{flow, Carries, Datagram, Flows, Ports, Taken, Tape, Troubles, NEAR};
+use super::{flow, opposite, Carries, Datagram, Flows, Ports, Taken, Tape, Troubles};
 use crate::{addresses, os::clock::RunClock};
 use std::{
     fs::File,
@@ -12,7 +12,7 @@ use std::{
     os::fd::{AsRawFd, RawFd},
 };
 use tcps_core::{
-    ids::{FlowId, NodeId},
+    ids::{NodeId, VertexId},
     size::LINK_BYTES,
     time::Time,
 };
@@ -103,7 +103,7 @@ impl Sort for Nodes<'_> {
         let to =
             addresses::node_at(packet.destination()).filter(|to| to.index() < self.nodes && *to != from)?;
         let datagram = self.flows.of_packet([from, to], &packet, bytes, bytes.len() as u32 + LINK_BYTES);
-        Some(Datagram { from: from.0, to: to.0, exit: to.0.into(), ..datagram })
+        Some(Datagram { from: from.into(), to: to.into(), exit: to.0.into(), ..datagram })
     }
 
     fn unread(&self) -> u64 {
@@ -124,18 +124,18 @@ impl Sort for Across {
     fn look(&mut self, device: usize, bytes: &[u8]) -> Option<Datagram> {
         let packet = ip::Packet::new_checked(bytes).ok()?;
         self.unread += u64::from(packet.hides_port());
-        let (from, to) = (device as u16, u16::from(device == usize::from(NEAR)));
+        let from = VertexId(device as u16);
         let (dscp, ecn, rated_bytes) = (packet.dscp(), packet.ecn(), bytes.len() as u32);
-        let (wire_bytes, class) = (rated_bytes + LINK_BYTES, flow(0, from));
+        let (to, flow, wire_bytes) = (opposite(from), flow(0, from), rated_bytes + LINK_BYTES);
         let came = &mut self.came[usize::from(from)];
         let index = std::mem::replace(came, came.wrapping_add(1));
         Some(Datagram {
             from,
             to,
-            exit: to.into(),
-            class,
+            exit: to.0.into(),
+            class: flow.0,
             index,
-            carries: Carries::Flow(FlowId(class)),
+            carries: Carries::Flow(flow),
             dscp,
             ecn,
             wire_bytes,

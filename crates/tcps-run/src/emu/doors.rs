@@ -3,21 +3,30 @@
 use super::Account;
 use serde::{Deserialize, Serialize};
 use std::{io, net::SocketAddr};
+use tcps_core::ids::{FlowId, VertexId};
 use tcps_plan::{
     report::{Emulated, Recent},
     RunError,
 };
 
 /// Vertex of the clients.
-pub const NEAR: u16 = 0;
+pub const NEAR: VertexId = VertexId(0);
 /// Vertex of the servers.
-pub const FAR: u16 = 1;
+pub const FAR: VertexId = VertexId(1);
 /// Names of the directions: away from the clients, and back.
 pub const WAYS: [&str; 2] = ["near -> far", "far -> near"];
 
+/// The other side.
+pub fn opposite(side: VertexId) -> VertexId {
+    match side {
+        NEAR => FAR,
+        _ => NEAR,
+    }
+}
+
 /// Number of a door's flow from a side: a door has two, that of the clients first.
-pub fn flow(door: u16, from: u16) -> u16 {
-    2 * door + from
+pub fn flow(door: u16, from: VertexId) -> FlowId {
+    FlowId(2 * door + from.0)
 }
 
 /// A port that hands on to a target.
@@ -76,7 +85,7 @@ pub struct Row {
 
 impl Row {
     /// A door whose packets come from a side, with all that is known of it if it is the `whole`.
-    pub fn of(door: &str, from: u16, account: &Account, whole: bool) -> Self {
+    pub fn of(door: &str, from: VertexId, account: &Account, whole: bool) -> Self {
         let (door, way) = (door.to_owned(), WAYS[usize::from(from != NEAR)]);
         Self { door, way, told: account.told(whole), refused: 0, unreached: 0, recent: account.recent() }
     }

@@ -393,7 +393,7 @@ mod tests {
     use crate::{
         background::BusyNetwork,
         carrier::Carrier,
-        emu::{DoorKind, DoorPlan, UdpDoors, FAR, NEAR},
+        emu::{opposite, DoorKind, DoorPlan, UdpDoors, FAR, NEAR},
         os::clock::monotonic_ns,
     };
     use std::net::UdpSocket;
@@ -419,7 +419,7 @@ mod tests {
             DoorPlan { name: "a".into(), kind: DoorKind::Udp, listen, target: target.local_addr().unwrap() };
         let doors = UdpDoors::bind(&[&plan]).unwrap();
         target.send_to(b"early", doors.addresses().unwrap()[0]).unwrap();
-        let link = |name: &str, from: u16| serde_json::json!({"name": name, "from": from, "to": 1 - from});
+        let link = |name: &str, from| serde_json::json!({"name": name, "from": from, "to": opposite(from)});
         let spec = serde_json::json!({"vertices": ["near", "far"], "links": [link("there", NEAR), link("back", FAR)]});
         let network = BusyNetwork::of(
             &serde_json::from_value(spec).unwrap(),

@@ -129,7 +129,7 @@ impl Ports for Gates<'_> {
         };
         let (len, dscp, ecn, exit) = (got.len, got.dscp, got.ecn, exit as u32);
         let datagram = self.flows.of_datagram(channel, from, &buffer[..len], len as u32 + OVERHEAD_BYTES);
-        let (from, to) = (from.0, to.0);
+        let (from, to) = (from.into(), to.into());
         Taken::Packet(Datagram { from, to, exit, arrived, len, dscp, ecn, ..datagram })
     }
 
@@ -137,7 +137,7 @@ impl Ports for Gates<'_> {
         let g = &mut self.gates[e.exit as usize];
         let target = match g.kind {
             GateKind::Channel { peer, .. } => peer,
-            GateKind::Node(_) => self.asides.of(NodeId(e.to), bytes),
+            GateKind::Node(_) => self.asides.of(NodeId(e.to.0), bytes),
         };
         target.is_some_and(|target| g.socket.send(bytes, target, e.ecn.tos(e.dscp)))
     }
@@ -204,7 +204,7 @@ mod tests {
         };
         sockets[2].send_to(b"hand", gate(1)).unwrap();
         let Some((Taken::Packet(e), bytes)) = take(&mut gates, 1) else { panic!("nothing entered") };
-        assert_eq!((e.from, e.to, &bytes[..e.len]), (2, 1, &b"hand"[..]));
+        assert_eq!((e.from.0, e.to.0, &bytes[..e.len]), (2, 1, &b"hand"[..]));
         assert!(gates.deliver(&Datagram { dscp: 46, ..e }, &bytes[..e.len]));
         let mut got = [0; 64];
         let (len, from) = sockets[1].recv_from(&mut got).unwrap();

@@ -2,7 +2,10 @@
 
 use crate::carrier::{Carrier, ForeignSelf};
 use std::os::fd::RawFd;
-use tcps_core::time::{Time, NEVER};
+use tcps_core::{
+    ids::{TrafficId, VertexId},
+    time::{Time, NEVER},
+};
 use tcps_net::{NetEvent, Packet, Passage};
 use tcps_plan::net::{Hops, LinkStats, TrafficStats};
 
@@ -118,7 +121,7 @@ impl Layers {
     }
 
     /// A packet enters the present network.
-    pub fn send(&mut self, now: Time, from: u16, packet: Packet) {
+    pub fn send(&mut self, now: Time, from: VertexId, packet: Packet) {
         self.present.open += 1;
         self.present.network.send(now, from, packet);
     }
@@ -128,7 +131,7 @@ impl Layers {
         if let Some((traffic, end)) = self.stopping.filter(|(_, end)| *end <= until) {
             (self.stopping, self.stopped) = (None, true);
             self.reach(end, &mut take);
-            (0..traffic).for_each(|t| self.present.network.set_traffic(end, t, false));
+            (0..traffic).map(TrafficId).for_each(|t| self.present.network.set_traffic(end, t, false));
         }
         self.reach(until, &mut take);
     }

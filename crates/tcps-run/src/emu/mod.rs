@@ -26,7 +26,7 @@ mod wires;
 
 pub use account::{Account, Accounts, Delivery};
 pub use devices::{Across, Devices, Nodes};
-pub use doors::{flow, unheard, DoorKind, DoorPlan, Row, FAR, NEAR};
+pub use doors::{flow, opposite, unheard, DoorKind, DoorPlan, Row, FAR, NEAR};
 pub use engine::{Between, Ended, Engine, EngineHost, Pace, Transit};
 pub use flows::Flows;
 pub use gates::{GateAddress, Gates, Listeners};
@@ -43,7 +43,7 @@ use std::{
 };
 use tcps_core::{
     endpoint::Ecn,
-    ids::{ChannelId, FlowId, NodeId},
+    ids::{ChannelId, FlowId, NodeId, VertexId},
     time::Time,
 };
 use tcps_wire::pcapng::Seen;
@@ -102,9 +102,9 @@ pub struct Datagram {
     /// Door of a proxy, of several between the same ends.
     pub door: u16,
     /// Vertex that it comes from.
-    pub from: u16,
+    pub from: VertexId,
     /// Vertex that it goes to.
-    pub to: u16,
+    pub to: VertexId,
     /// The port that it leaves through, or the client that it is of.
     pub exit: u32,
     /// Run time.

@@ -6,7 +6,7 @@ use std::{
     path::Path,
     time::{SystemTime, UNIX_EPOCH},
 };
-use tcps_core::time::Time;
+use tcps_core::{ids::VertexId, time::Time};
 use tcps_plan::RunError;
 use tcps_wire::pcapng::{self, Seen};
 
@@ -32,7 +32,7 @@ impl Tape {
     pub fn datagram(
         &mut self,
         at: Time,
-        side: u16,
+        side: VertexId,
         ends: (SocketAddr, SocketAddr),
         tos: u8,
         bytes: &[u8],
@@ -40,14 +40,14 @@ impl Tape {
     ) {
         let (time, path) = (at + self.wall_ns, path(ends.0, ends.1));
         self.capture.block(time, |out| {
-            let _ = pcapng::packet(out, u32::from(side), time, &path, tos, bytes, seen);
+            let _ = pcapng::packet(out, u32::from(side.0), time, &path, tos, bytes, seen);
         });
     }
 
     /// A whole IP packet that was seen at a side.
-    pub fn raw(&mut self, at: Time, side: u16, bytes: &[u8], seen: Seen) {
+    pub fn raw(&mut self, at: Time, side: VertexId, bytes: &[u8], seen: Seen) {
         let time = at + self.wall_ns;
-        self.capture.block(time, |out| pcapng::raw_packet(out, u32::from(side), time, bytes, seen));
+        self.capture.block(time, |out| pcapng::raw_packet(out, u32::from(side.0), time, bytes, seen));
     }
 
     /// Ends the file; what went wrong, in words.

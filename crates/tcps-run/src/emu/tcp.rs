@@ -24,6 +24,7 @@ use std::{
     time::Duration,
 };
 use tcps_core::{
+    ids::VertexId,
     size::LINK_BYTES,
     time::{serialisation_ns, Time},
 };
@@ -100,7 +101,7 @@ impl Lines {
 #[derive(Debug, Clone, Copy)]
 pub struct Segment {
     /// Side that it comes from.
-    pub from: u16,
+    pub from: VertexId,
     /// Its number, of all from there.
     pub index: u32,
     /// Its bytes.
@@ -217,13 +218,13 @@ impl TcpDoor {
 
 impl Common {
     /// A part came from a side.
-    fn came(&self, from: u16, part: &Part) {
+    fn came(&self, from: VertexId, part: &Part) {
         lock(&self.accounts[usize::from(from)]).came(part.bytes.len());
         self.noted(from, part, None);
     }
 
     /// A part went on, or the kernel did not take it.
-    fn left(&self, from: u16, part: &Part, sent: Option<Time>) {
+    fn left(&self, from: VertexId, part: &Part, sent: Option<Time>) {
         let Part { came, due, bytes, .. } = part;
         let (bytes, rated_bytes) = (bytes.len(), bytes.len() as u32);
         let delivery = Delivery { arrived: *came, entered: *came, set: *due, sent, bytes, rated_bytes };
@@ -233,7 +234,7 @@ impl Common {
         }
     }
 
-    fn noted(&self, from: u16, part: &Part, sent: Option<Time>) {
+    fn noted(&self, from: VertexId, part: &Part, sent: Option<Time>) {
         if let Some(note) = &self.note {
             let (index, bytes, came) = (part.index, part.bytes.len() as u32, part.came);
             note(Segment { from, index, bytes, came, sent });
@@ -241,8 +242,8 @@ impl Common {
     }
 
     fn rows(&self, whole: bool) -> Vec<Row> {
-        let row = |(side, account): (u16, &Mutex<Account>)| Row::of(&self.name, side, &lock(account), whole);
-        let mut rows: Vec<Row> = (NEAR..).zip(&self.accounts).map(row).collect();
+        let row = |(side, account): (_, &Mutex<Account>)| Row::of(&self.name, side, &lock(account), whole);
+        let mut rows: Vec<Row> = VertexId::each(&self.accounts).map(row).collect();
         rows[0].refused = self.refused.load(Ordering::Relaxed);
         rows[0].unreached = self.unreached.load(Ordering::Relaxed);
         rows
@@ -313,7 +314,7 @@ fn serve(client: &TcpStream, target: SocketAddr, common: &Common) {
 }
 
 /// One direction of a connection.
-fn pump(from: &TcpStream, to: &TcpStream, side: u16, common: &Common) {
+fn pump(from: &TcpStream, to: &TcpStream, side: VertexId, common: &Common) {
     let pipe = Pipe::new();
     thread::scope(|scope| {
         let reading = Builder::new().spawn_scoped(scope, || {
@@ -337,7 +338,7 @@ fn break_off(one: &TcpStream, other: &TcpStream) {
     }
 }
 
-fn read(mut from: &TcpStream, pipe: &Pipe, side: u16, common: &Common) {
+fn read(mut from: &TcpStream, pipe: &Pipe, side: VertexId, common: &Common) {
     let (line, numbers) = (&common.lines.0[usize::from(side)], &common.came[usize::from(side)]);
     let (mut buffer, mut last) = ([0; 16 << 10], 0);
     while let Ok(got @ 1..) = from.read(&mut buffer) {
@@ -359,7 +360,7 @@ fn read(mut from: &TcpStream, pipe: &Pipe, side: u16, common: &Common) {
     }
 }
 
-fn write(mut to: &TcpStream, pipe: &Pipe, side: u16, common: &Common) {
+fn write(mut to: &TcpStream, pipe: &Pipe, side: VertexId, common: &Common) {
     while let Some(part) = pipe.take() {
         let sent = to.write_all(&part.bytes).is_ok().then(monotonic_ns);
         common.left(side, &part, sent);

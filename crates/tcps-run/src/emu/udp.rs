@@ -5,7 +5,7 @@
 //!  client B ─►        "       ═ network ═► socket of B ─►   "
 //! ```
 
-use super::{flow, unheard, Carries, Datagram, DoorPlan, Ports, Taken, Tape, Troubles, FAR, NEAR};
+use super::{flow, opposite, unheard, Carries, Datagram, DoorPlan, Ports, Taken, Tape, Troubles, FAR, NEAR};
 use crate::os::{clock::RunClock, socket::Socket};
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use std::{
     os::fd::RawFd,
 };
 use tcps_core::{
-    ids::FlowId,
+    ids::VertexId,
     time::{Time, SECOND},
 };
 use tcps_plan::{RunError, OVERHEAD_BYTES};
@@ -126,7 +126,7 @@ impl UdpDoors {
     }
 
     /// The door and the client of what came from an address at a port, and the side that it came from.
-    fn look(&mut self, port: usize, from: SocketAddr, now: Time) -> Option<(u16, u32, u16)> {
+    fn look(&mut self, port: usize, from: SocketAddr, now: Time) -> Option<(u16, u32, VertexId)> {
         let Some(place) = port.checked_sub(self.doors.len()) else {
             return Some((port as u16, self.client(port as u16, from, now)?, NEAR));
         };
@@ -170,8 +170,8 @@ impl Ports for UdpDoors {
             return Taken::Stranger;
         };
         let (len, dscp, ecn, size) = (got.len, got.dscp, got.ecn, got.len as u32);
-        let (class, wire_bytes, rated_bytes) = (flow(door, from), size + OVERHEAD_BYTES, size);
-        let (to, came) = (NEAR + FAR - from, &mut self.doors[usize::from(door)].came[usize::from(from)]);
+        let (flow, wire_bytes, rated_bytes) = (flow(door, from), size + OVERHEAD_BYTES, size);
+        let (to, came) = (opposite(from), &mut self.doors[usize::from(door)].came[usize::from(from)]);
         let index = std::mem::replace(came, came.wrapping_add(1));
         Taken::Packet(Datagram {
             door,
@@ -180,13 +180,13 @@ impl Ports for UdpDoors {
             exit,
             arrived,
             len,
-            class,
+            class: flow.0,
             index,
             dscp,
             ecn,
             wire_bytes,
             rated_bytes,
-            carries: Carries::Flow(FlowId(class)),
+            carries: Carries::Flow(flow),
         })
     }
 

@@ -15,7 +15,10 @@ use std::{
     collections::{btree_map::Entry, BTreeMap},
     fs::File,
 };
-use tcps_core::{ids::LinkId, size::LINK_BYTES};
+use tcps_core::{
+    ids::{LinkId, VertexId},
+    size::LINK_BYTES,
+};
 use tcps_plan::net::{LinkSpec, ASIDE_CLASS};
 use tcps_plan::{Plan, RunError};
 use tcps_wire::ip;
@@ -40,13 +43,19 @@ impl WireSpec {
         let vertices = (0..2 * alone.network.links.len()).map(|v| format!("end {v}"));
         alone.network.vertices = vertices.collect();
         alone.network.traffic.clear();
-        for (number, link) in (0..).zip(&mut alone.network.links) {
+        for (number, link) in (0..).map(LinkId).zip(&mut alone.network.links) {
             let own = LinkSpec { name: link.name.clone(), ..LinkSpec::default() };
-            let kept = if self.carries(LinkId(number)) { link.clone() } else { own };
-            *link = LinkSpec { from: 2 * number, to: 2 * number + 1, ..kept };
+            let kept = if self.carries(number) { link.clone() } else { own };
+            let [from, to] = ends(number);
+            *link = LinkSpec { from, to, ..kept };
         }
         alone
     }
+}
+
+/// The vertices that a link is alone between.
+fn ends(link: LinkId) -> [VertexId; 2] {
+    [2 * link.0, 2 * link.0 + 1].map(VertexId)
 }
 
 /// The link that leaves each device, with the number of the device that it reaches.
@@ -106,8 +115,8 @@ impl Sort for Wires<'_> {
                 _ => Datagram { dscp: packet.dscp(), ecn: packet.ecn(), ..stranger },
             }
         });
-        let (from, to, exit) = (2 * link.0, 2 * link.0 + 1, exit as u32);
-        Some(Datagram { from, to, exit, ..inside.unwrap_or(stranger) })
+        let [from, to] = ends(link);
+        Some(Datagram { from, to, exit: exit as u32, ..inside.unwrap_or(stranger) })
     }
 
     fn unread(&self) -> u64 {
@@ -165,7 +174,7 @@ mod tests {
     fn each_link_is_alone_between_its_ends_and_what_has_no_devices_does_nothing() {
         let alone = spec().plan(&plan());
         let links = &alone.network.links;
-        assert_eq!(links.iter().map(|l| (l.from, l.to)).collect::<Vec<_>>(), [(0, 1), (2, 3), (4, 5)]);
+        assert_eq!(links.iter().map(|l| (l.from.0, l.to.0)).collect::<Vec<_>>(), [(0, 1), (2, 3), (4, 5)]);
         assert_eq!((links[0].delay_ns, links[2].rate_bps, links[2].name.as_str()), (5, None, "l2.forward"));
         assert!(alone.network.traffic.is_empty() && alone.network.vertices.len() == 6);
     }
@@ -177,7 +186,7 @@ mod tests {
         let mut wires = wires(&plan, &[Some((LinkId(0), 1)), Some((LinkId(1), 0))]);
         let bytes = frame([10, 66, 0, 1], b"hand");
         let e = wires.look(1, &bytes).unwrap();
-        assert_eq!((e.from, e.to, e.exit), (2, 3, 0));
+        assert_eq!((e.from.0, e.to.0, e.exit), (2, 3, 0));
         assert_eq!((e.wire_bytes, e.dscp, e.class), (46 + 12, 46, ASIDE_CLASS));
         // What is no IP, or from nobody that is known, is carried all the same.
         for other in [frame([10, 66, 0, 9], b"x"), vec![0; 14], vec![0xff; 60]] {

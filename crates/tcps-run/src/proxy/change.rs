@@ -3,9 +3,11 @@
 use crate::assets::Disk;
 use crate::{background::BusyNetwork, carrier::Carrier, emu::Layers};
 use serde_json::Value;
-use tcps_core::{ids::LinkId, time::Time};
-use tcps_plan::net::LinkChange;
-use tcps_plan::net::NetworkSpec;
+use tcps_core::{
+    ids::{LinkId, TrafficId},
+    time::Time,
+};
+use tcps_plan::net::{LinkChange, NetworkSpec};
 use tcps_plan::{Level, RunError};
 
 /// The network of a proxy as it was last told.
@@ -60,15 +62,15 @@ impl Changing {
 }
 
 /// Changes links of the present network, if it takes every change.
-fn applied(layers: &mut Layers, now: Time, steps: &[(u16, LinkChange)]) -> bool {
+fn applied(layers: &mut Layers, now: Time, steps: &[(LinkId, LinkChange)]) -> bool {
     let Carrier::Built(network) = layers.present() else { return false };
-    steps.iter().all(|(link, change)| network.network().check_link(LinkId(*link), change).is_ok())
-        && steps.iter().all(|(link, change)| network.change_link(now, LinkId(*link), change).is_ok())
+    steps.iter().all(|(link, change)| network.network().check_link(*link, change).is_ok())
+        && steps.iter().all(|(link, change)| network.change_link(now, *link, change).is_ok())
 }
 
 /// Takes a new network to `now`. Its background traffic begins there: what would have come before is left out.
 fn join(network: &mut BusyNetwork, spec: &NetworkSpec, now: Time) {
-    let begun = || (0u16..).zip(&spec.traffic).filter(|(_, t)| t.start_ns < now);
+    let begun = || TrafficId::each(&spec.traffic).filter(|(_, t)| t.start_ns < now);
     begun().for_each(|(i, _)| network.set_traffic(0, i, false));
     network.handle_timeout(now);
     let lasting = begun().filter(|(_, t)| t.stop_ns.is_none_or(|stop| now < stop));
@@ -76,7 +78,7 @@ fn join(network: &mut BusyNetwork, spec: &NetworkSpec, now: Time) {
 }
 
 /// How links change from one network to another, if nothing else differs than rates, delays and independent losses.
-fn steps(old: &Value, new: &Value) -> Option<Vec<(u16, LinkChange)>> {
+fn steps(old: &Value, new: &Value) -> Option<Vec<(LinkId, LinkChange)>> {
     let (before, after) = (old.get("links")?.as_array()?, new.get("links")?.as_array()?);
     let bare = |network: &Value| {
         let mut network = network.clone();
@@ -86,8 +88,8 @@ fn steps(old: &Value, new: &Value) -> Option<Vec<(u16, LinkChange)>> {
     if before.len() != after.len() || bare(old) != bare(new) {
         return None;
     }
-    let changes = before.iter().zip(after).enumerate();
-    changes.map(|(i, (before, after))| Some((i as u16, step(before, after)?))).collect()
+    let changes = LinkId::each(before).zip(after);
+    changes.map(|((link, before), after)| Some((link, step(before, after)?))).collect()
 }
 
 /// The change of a link.
@@ -129,7 +131,7 @@ fn independent(link: &Value) -> Option<f64> {
 mod tests {
     use super::*;
     use serde_json::json;
-    use tcps_core::time::MS;
+    use tcps_core::{ids::VertexId, time::MS};
     use tcps_net::{NetEvent, Packet};
 
     fn text(delay_ms: i64, more: Value) -> Value {
@@ -153,7 +155,7 @@ mod tests {
             payload,
             class: 0,
             index: 0,
-            dst: 1,
+            dst: VertexId(1),
             dscp: 0,
             ecn: Default::default(),
             wire_bytes: 100,
@@ -174,10 +176,10 @@ mod tests {
     #[test]
     fn packets_under_way_finish_as_they_began_and_the_old_network_goes() {
         let mut begun = begun(&text(10, json!({})));
-        begun.1.send(0, 0, packet(1, 0));
+        begun.1.send(0, VertexId(0), packet(1, 0));
         // A queue makes it another link, not a change of this one.
         change(&mut begun, MS, &text(2, json!({"rate_bps": 1e9, "queue": {"limit_packets": 5}})));
-        begun.1.send(MS, 0, packet(2, MS));
+        begun.1.send(MS, VertexId(0), packet(2, MS));
         assert_eq!(begun.1.depth(), 2);
         let found = arrivals(&mut begun.1, 20 * MS);
         assert_eq!(found, [(1, 10 * MS), (2, 3 * MS + 800)]);
@@ -189,7 +191,7 @@ mod tests {
     fn where_only_numbers_differ_the_link_changes_and_what_waits_sees_it() {
         let slow = json!({"rate_bps": 8e5});
         let mut begun = begun(&text(0, slow));
-        (0..3).for_each(|i| begun.1.send(0, 0, packet(i, 0)));
+        (0..3).for_each(|i| begun.1.send(0, VertexId(0), packet(i, 0)));
         // 100 B take 1 ms; from half a millisecond on they take 0.1 ms.
         change(&mut begun, MS / 2, &text(0, json!({"rate_bps": 8e6})));
         assert_eq!(begun.1.depth(), 1);

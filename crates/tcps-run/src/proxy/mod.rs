@@ -18,7 +18,7 @@ pub use crate::emu::{DoorKind, DoorPlan, Row};
 pub use shared::{Outcome, Record, Settings, Snapshot};
 
 use crate::{
-    emu::{flow, lock, Across, Devices, Lines, Note, Segment, TcpDoor, UdpDoors},
+    emu::{flow, lock, opposite, Across, Devices, Lines, Note, Segment, TcpDoor, UdpDoors},
     os::ring::Producer,
     recording::{ring, Foreign},
 };
@@ -31,7 +31,7 @@ use std::{
     sync::{atomic::Ordering, mpsc::Receiver, Arc, Mutex},
     thread::JoinHandle,
 };
-use tcps_core::{ids::FlowId, time::Time};
+use tcps_core::time::Time;
 use tcps_plan::net::NetworkSpec;
 use tcps_plan::RunError;
 
@@ -138,7 +138,7 @@ fn network(text: &Value, seed: u64) -> Result<(NetworkSpec, Lines), RunError> {
 /// Records the segments of a TCP door, the numbers of whose flows follow from its own.
 fn note(rows: Arc<Mutex<Producer>>, door: u16, start: Time) -> Note {
     Box::new(move |s: Segment| {
-        let (flow, ends) = (FlowId(flow(door, s.from)), [s.from, 1 - s.from]);
+        let (flow, ends) = (flow(door, s.from), [s.from, opposite(s.from)]);
         let sample = Foreign { flow, index: s.index, bytes: s.bytes, ends, came: s.came - start };
         lock(&rows).push(&s.sent.map_or_else(|| sample.sent(), |at| sample.delivered(at - start)));
     })

@@ -17,7 +17,7 @@ use std::{
     sync::{mpsc::Receiver, Arc},
 };
 use tcps_core::{
-    ids::{FlowId, LinkId},
+    ids::LinkId,
     record::DropReason,
     time::{Time, MS, NEVER},
 };
@@ -107,7 +107,7 @@ impl Passage {
 /// A datagram as a sample.
 fn sample(d: &Datagram) -> Foreign {
     Foreign {
-        flow: FlowId(flow(d.door, d.from)),
+        flow: flow(d.door, d.from),
         index: d.index,
         bytes: d.rated_bytes,
         ends: [d.from, d.to],

@@ -30,7 +30,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 use tcps_core::{
-    ids::NodeId,
+    ids::{NodeId, VertexId},
     size::STACK_BYTES,
     time::{Time, NEVER},
 };
@@ -47,7 +47,7 @@ const MARK_BYTES: usize = 2;
 /// Where the vertices of a network are.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Places(BTreeMap<u16, Place>);
+pub struct Places(BTreeMap<VertexId, Place>);
 
 /// A vertex that traffic begins or ends at.
 #[derive(Debug, Clone, Deserialize)]
@@ -89,7 +89,7 @@ impl Replayer {
         }
         let mut entries = Vec::new();
         for spec in &plan.network.traffic {
-            let at = |vertex: u16| {
+            let at = |vertex: VertexId| {
                 let unknown =
                     || RunError::config(format!("traffic.{}: no place for vertex {vertex}", spec.name));
                 number.get(&vertex).copied().ok_or_else(unknown)
@@ -103,16 +103,17 @@ impl Replayer {
 
     /// What begins or ends at a node of the plan, by a socket of this thread's network namespace.
     pub fn here(plan: &Plan, node: NodeId, code: &mut dyn ForeignCode) -> Result<Self, RunError> {
-        let at = |node: u16| SocketAddr::new(addresses::address(&plan.real, NodeId(node)), PORT);
+        let at = |VertexId(node)| SocketAddr::new(addresses::address(&plan.real, NodeId(node)), PORT);
+        let here = VertexId::from(node);
         let mut entry = |spec: &TrafficSpec| {
             let mut entry = Entry::new(plan, spec, 0, at(spec.to), code)?;
-            if spec.from == node.0 {
+            if spec.from == here {
                 entry.advance();
             }
             Ok(entry)
         };
         Ok(Self {
-            sockets: vec![Socket::bind_to(at(node.0))?],
+            sockets: vec![Socket::bind_to(at(here))?],
             entries: plan.network.traffic.iter().map(&mut entry).collect::<Result<_, RunError>>()?,
         })
     }

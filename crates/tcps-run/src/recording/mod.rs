@@ -12,9 +12,9 @@ use crate::{
 use serde_json::Value;
 use std::{borrow::Cow, path::Path};
 use tcps_core::{
-    ids::{ComponentId, FlowId, LinkId, NodeId},
+    ids::{ComponentId, FlowId, LinkId, NodeId, VertexId},
     record::{DropReason, Kind, Record},
-    sample::{entry, exit},
+    sample::{entry, exit, PointId},
     time::{Time, NEVER},
 };
 use tcps_net::{Packet, Passage};
@@ -158,10 +158,10 @@ impl<'a> Recording<'a> {
     }
 
     /// What is told at the end of links that it `carries`, of background traffic, and of where time went.
-    pub fn report(self, network: &mut Layers, carries: impl Fn(u16) -> bool) -> Report {
+    pub fn report(self, network: &mut Layers, carries: impl Fn(LinkId) -> bool) -> Report {
         let mut report = Report { errors: self.errors, ..Report::default() };
         let (links, traffic) = network.accounts();
-        let carried = (0..).zip(links).filter(|(number, _)| carries(*number));
+        let carried = (0..).map(LinkId).zip(links).filter(|(number, _)| carries(*number));
         report.accounts(carried.map(|(_, link)| link).collect(), traffic);
         let hops = network.hops();
         // A foreign network tells nothing.
@@ -194,7 +194,7 @@ pub struct Foreign {
     /// Its bytes, without headers.
     pub bytes: u32,
     /// Vertices, which are components and nodes too.
-    pub ends: [u16; 2],
+    pub ends: [VertexId; 2],
     /// When it came in.
     pub came: Time,
 }
@@ -202,16 +202,18 @@ pub struct Foreign {
 impl Foreign {
     /// The row that says that it came in.
     pub fn sent(&self) -> Record {
-        self.row(self.came, Kind::Sent, exit(ComponentId(self.ends[0])), self.ends[0], self.came)
+        let VertexId(from) = self.ends[0];
+        self.row(self.came, Kind::Sent, exit(ComponentId(from)), NodeId(from), self.came)
     }
 
     /// The row that says that it was handed on.
     pub fn delivered(&self, at: Time) -> Record {
-        self.row(at, Kind::Delivered, entry(ComponentId(self.ends[1])), self.ends[1], at - self.came)
+        let VertexId(to) = self.ends[1];
+        self.row(at, Kind::Delivered, entry(ComponentId(to)), NodeId(to), at - self.came)
     }
 
-    fn row(&self, at: Time, kind: Kind, point: u16, node: u16, value: i64) -> Record {
+    fn row(&self, at: Time, kind: Kind, point: PointId, node: NodeId, value: i64) -> Record {
         let (flow, index, size) = (self.flow, self.index, self.bytes);
-        Record { value, index, size, flow, point, node: NodeId(node), ..Record::new(at, kind) }
+        Record { value, index, size, flow, point, node, ..Record::new(at, kind) }
     }
 }

@@ -3,7 +3,7 @@
 use crate::emu::{Carries, Datagram, Transit};
 use std::collections::BTreeMap;
 use tcps_core::{
-    ids::{ChannelId, FlowId, NodeId},
+    ids::{ChannelId, FlowId, NodeId, VertexId},
     split::{FlowSplit, Part, Parts},
 };
 use tcps_plan::Plan;
@@ -16,7 +16,7 @@ type Leaving = (FlowId, Option<usize>);
 pub(super) struct Transits {
     /// The flows that leave a node by a channel.
     leaving: BTreeMap<(ChannelId, NodeId), Vec<Leaving>>,
-    legs: BTreeMap<(FlowId, u16, u16), FlowSplit>,
+    legs: BTreeMap<(FlowId, VertexId, VertexId), FlowSplit>,
 }
 
 impl Transits {
@@ -79,7 +79,7 @@ mod tests {
         let mut transits = Transits::new(&serde_json::from_value(plan).unwrap());
         let spent = Spent { queued_ns: 3, serial_ns: 4, again_ns: 0 };
         let mut add = |carries: Carries, left: i64| {
-            let datagram = Datagram { from: 0, to: 1, carries, ..Datagram::default() };
+            let datagram = Datagram { to: VertexId(1), carries, ..Datagram::default() };
             transits.add(&datagram, &Transit { entered: 10, left, sent: None, spent });
         };
         add(Carries::Channel(ChannelId(0), NodeId(0), [true, false]), 22);

@@ -141,10 +141,10 @@ impl SimHost {
         self.flights[packet.payload as usize].entered = now;
         if !self.linked {
             self.passed(&packet, Spent::default());
-            self.direct.push_back((NodeId(packet.dst), packet.payload));
+            self.direct.push_back((NodeId(packet.dst.0), packet.payload));
             return now;
         }
-        self.network.send(now, self.at.0, packet)
+        self.network.send(now, self.at.into(), packet)
     }
 
     /// A packet has passed the network.
@@ -206,7 +206,7 @@ impl Host for SimHost {
                 payload: flight,
                 class: datagram.flow.0,
                 index: datagram.index,
-                dst: to.0,
+                dst: to.into(),
                 dscp,
                 ecn,
                 wire_bytes: datagram.wire_bytes,
@@ -222,7 +222,8 @@ impl Host for SimHost {
         if let Some(capture) = &mut self.capture {
             capture.packet(now, &Datagram { from: self.at, to, channel: ChannelId::NONE, dscp, ecn, bytes });
         }
-        let packet = Packet { payload: flight, class, index, dst: to.0, dscp, ecn, wire_bytes, sent_ns: now };
+        let packet =
+            Packet { payload: flight, class, index, dst: to.into(), dscp, ecn, wire_bytes, sent_ns: now };
         self.send(now, packet);
     }
 

@@ -267,7 +267,7 @@ impl<'p> Driver<'p> {
                 None => return self.world.record_hops(),
                 Some(NetEvent::Arrived { packet, spent, .. }) => {
                     self.world.passed(&packet, spent);
-                    self.deliver(NodeId(packet.dst), packet.payload);
+                    self.deliver(NodeId(packet.dst.0), packet.payload);
                 }
                 Some(NetEvent::Duplicated { packet, .. }) => {
                     self.world.flights[packet.payload as usize].copies += 1

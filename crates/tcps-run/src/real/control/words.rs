@@ -46,7 +46,7 @@ pub(super) struct Prepare {
 impl Prepare {
     /// Whether background traffic begins or ends at a node, and nothing else does.
     pub fn only_traffic(&self, node: NodeId) -> bool {
-        let ends_here = self.plan.network.traffic.iter().any(|t| [t.from, t.to].contains(&node.0));
+        let ends_here = self.plan.network.traffic.iter().any(|t| [t.from, t.to].contains(&node.into()));
         self.plan.real.background == Background::Datagrams && ends_here && self.plan.loops(node).is_empty()
     }
 

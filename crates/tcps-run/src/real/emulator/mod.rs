@@ -28,7 +28,7 @@ use std::{
     path::Path,
     sync::{atomic::AtomicBool, mpsc::Receiver},
 };
-use tcps_core::{ids::LinkId, time::Time};
+use tcps_core::{ids::VertexId, time::Time};
 use tcps_net::ForeignCode;
 use tcps_plan::{report::Report, Isolation, Plan, RunError};
 
@@ -81,7 +81,7 @@ impl<'a> Emulator<'a> {
     ) -> Result<Self, RunError> {
         let network = Carrier::new(alone, None, true, code)?;
         let (devices, leads) = wires.open(plan)?;
-        let place = |v: u16| plan.network.vertices.get(usize::from(v)).cloned().unwrap_or_default();
+        let place = |v: VertexId| plan.network.vertices.get(v.index()).cloned().unwrap_or_default();
         let ends = plan.network.links.iter().flat_map(|l| [place(l.from), place(l.to)]).collect();
         let entrance = Entrance::Wires(wires, devices, leads, ends);
         Ok(Self { plan: alone, entrance, network, ring: recording::ring(ring)? })
@@ -121,11 +121,12 @@ impl<'a> Emulator<'a> {
         };
         let traffic = plan.network.traffic.len() as u16;
         let network = Layers::new(self.network).stopping(traffic, plan.duration_ns);
-        let ways = plan.channels.iter().flat_map(|c| [(0, c.a.0, c.b.0), (0, c.b.0, c.a.0)]);
+        let ways =
+            plan.channels.iter().flat_map(|c| [(0, c.a.into(), c.b.into()), (0, c.b.into(), c.a.into())]);
         let real = &plan.real;
         let pace = Pace { waiting: real.waiting, spin_ns: real.spin_ns, realtime: real.realtime };
         let host = ScenarioHost::new(plan, self.ring, stop, steering);
         let ended = Engine::new(host, ports, network, Accounts::new(ways, false), start, pace).run();
-        Ok(report(ended, &names, |link| wired.is_none_or(|w| w.carries(LinkId(link)))))
+        Ok(report(ended, &names, |link| wired.is_none_or(|w| w.carries(link))))
     }
 }

@@ -15,7 +15,7 @@ use std::{
     },
 };
 use tcps_core::{
-    ids::LinkId,
+    ids::{LinkId, VertexId},
     record::{DropReason, Kind, Record},
     time::Time,
 };
@@ -84,7 +84,7 @@ impl EngineHost for ScenarioHost<'_> {
 pub(super) fn report(
     ended: Ended<ScenarioHost<'_>>,
     names: &[String],
-    carries: impl Fn(u16) -> bool,
+    carries: impl Fn(LinkId) -> bool,
 ) -> Report {
     let Ended { host, mut network, accounts, stamps, own, cpu_ns, .. } = ended;
     let itself = host.recording.itself(own, cpu_ns);
@@ -93,7 +93,7 @@ pub(super) fn report(
     report.errors.extend(network.failure().map(str::to_owned));
     report.interrupted = network.failure().is_some();
     report.nodes.extend(network.itself().map(|f| f.node()));
-    let name = |vertex: u16| names.get(usize::from(vertex)).map_or("", String::as_str);
+    let name = |vertex: VertexId| names.get(vertex.index()).map_or("", String::as_str);
     for ((_, from, to), account) in accounts.iter().filter(|(_, a)| a.decided() > 0) {
         let path = format!("{} -> {}", name(from), name(to));
         report.emulator.push(EmulatedPath { path, stamps, told: account.told(true) });

@@ -1,0 +1,94 @@
+"""`tcpsbed check --no-code`: a stranger's scenario is read, and none of it runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EVIL = (
+    "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\n\n\nclass Mine:\n    after = 'ms-com'\n"
+)
+SCENARIO = """\
+duration = "1 s"
+[components]
+tactile-operator = { node = "home" }
+ms-com = { node = "home" }
+ss-com = { node = "away" }
+tactile-teleoperator = { node = "away", robot = "./evil.so:robot" }
+[flows.kinematic]
+direction = "forward"
+rate = "100 Hz"
+sample = "24 B"
+transport = { kind = "dpm", controller = "./evil.py:Mine" }
+[hooks.one]
+kind = "kinematics"
+run = "evil:Mine"
+at = "tactile-operator"
+[hooks.two]
+kind = "kinematics"
+run = "zoh"
+at = "tactile-operator"
+[hosts.far]
+address = "example.org"
+options = ["-o", "ProxyCommand=touch ran"]
+nodes = ["away"]
+[measure]
+metrics = ["./evil.py:Mine"]
+"""
+
+
+def read(folder: Path, text: str, *words: str) -> subprocess.CompletedProcess[str]:
+    (folder / "evil.py").write_text(EVIL)
+    (folder / "theirs.toml").write_text(text)
+    command = [sys.executable, "-m", "tcpsbed", "check", "theirs.toml", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_everything_that_would_run_is_listed_and_nothing_runs(tmp_path: Path) -> None:
+    done = read(tmp_path, SCENARIO, "--no-code")
+    assert (done.returncode, done.stderr) == (0, "")
+    listed = [line.split() for line in done.stdout.splitlines() if line.startswith("  ")]
+    assert {(line[0], line[1]) for line in listed} >= {
+        ("components.tactile-teleoperator.robot", "./evil.so:robot"),
+        ("flows.kinematic.transport.controller", "./evil.py:Mine"),
+        ("hooks.one.run", "evil:Mine"),
+        ("hosts.far.address", "example.org"),
+        ("measure.metrics.0", "./evil.py:Mine"),
+    }
+    assert "ProxyCommand=touch ran  (option of ssh)" in done.stdout and "zoh" not in done.stdout
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_same_check_without_the_option_runs_it(tmp_path: Path) -> None:
+    """Otherwise the test above could not fail."""
+    read(tmp_path, SCENARIO.replace("./evil.so:robot", "spring"))
+    assert (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "import evil",
+        "import subprocess; subprocess.run(['true'])",
+        "import os; os.system('true')",
+        "import os; os.posix_spawn('/bin/true', ['true'], {})",
+        "import ctypes; ctypes.CDLL('./evil.so')",
+        "exec(compile('1', '/tmp/evil.py', 'exec'))",
+    ],
+)
+def test_what_is_forbidden_is_refused_by_the_interpreter(tmp_path: Path, attempt: str) -> None:
+    (tmp_path / "evil.py").write_text(EVIL)
+    code = f"from tcpsbed.scenarios import unrun\nunrun.forbid()\n{attempt}"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode and "ConfigError" in done.stderr, done
+    assert not (tmp_path / "ran").exists()
+
+
+def test_an_error_is_told_as_by_a_check(tmp_path: Path) -> None:
+    done = read(tmp_path, SCENARIO.replace("100 Hz", "100 Hx"), "--no-code")
+    assert done.returncode == 2 and "theirs.toml:9: flows.kinematic.rate" in done.stderr and not done.stdout

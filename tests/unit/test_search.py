@@ -1,0 +1,435 @@
+"""Searches: the sequential test, how often the interval is right, the curve beside the whole grid, kills, bad input."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import scenario, start, tcpsbed
+
+import tcpsbed as package
+from tcpsbed.campaign import design, sequential
+from tcpsbed.campaign.search.bisection import Line, bisected
+from tcpsbed.campaign.search.curve import Edge, Traced, traced
+from tcpsbed.campaign.search.votes import Answers, Batch, Index, Votes, answered
+from tcpsbed.errors import ConfigError, DataError, TcpsbedError
+from tcpsbed.scenarios.fields import Refusal
+
+QUICKSTART = Path(__file__).resolve().parents[2] / "scenarios/quickstart.toml"
+SEEDS = 20
+LATE = "haptic.delay_ms.p99 > 30"
+
+
+def looks(most: int) -> list[int]:
+    """Numbers of seeds at which a campaign looks."""
+    rule, ends = design.condition(LATE), [min(2, most)]
+    while ends[-1] < most:
+        ends.append(min(rule.more(ends[-1]), most))
+    return ends
+
+
+@dataclass
+class Synthetic:
+    """Answers of a metric that is known: above 0 the condition holds. Counts the runs that they take."""
+
+    metric: Callable[[Index, int], float]
+    seeds: int = SEEDS
+    runs: dict[Index, int] = field(default_factory=dict)
+
+    def __call__(self, batch: Batch) -> Answers:
+        return {point: self.votes(point, 2 if batch.glance else self.seeds) for point in batch.points}
+
+    def votes(self, point: Index, most: int) -> Votes:
+        values = [self.metric(point, seed) for seed in range(most)]
+        for number in looks(most):
+            holding = [value > 0 for value in values[:number]]
+            if sequential.decided(number, sum(holding)) is not None:
+                break
+        self.runs[point] = max(number, self.runs.get(point, 0))
+        return Votes(tuple(values[:number]), tuple(holding))
+
+
+def deciding(p: float, most: int) -> tuple[float, float]:
+    """Exact probabilities that the test ever says yes, and no, within so many seeds, if a share p of all hold."""
+    open_, said = {0: 1.0}, {True: 0.0, False: 0.0}
+    for n in range(1, most + 1):
+        after: dict[int, float] = {}
+        for k, share in open_.items():
+            for more, chance in ((1, p), (0, 1 - p)):
+                after[k + more] = after.get(k + more, 0.0) + share * chance
+        open_ = {}
+        for k, share in after.items():
+            answer = sequential.decided(n, k)
+            if answer is None:
+                open_[k] = share
+            else:
+                said[answer] += share
+    return said[True], said[False]
+
+
+def test_a_wrong_decision_is_as_rare_as_it_says_and_a_right_one_comes() -> None:
+    """[Robbins 1970] Looked at after every seed, for ever: here 150 of them, computed exactly."""
+    for p in (0.3, 0.45, 0.5):
+        yes, _ = deciding(p, 150)
+        assert yes <= 1 / sequential.ONE_IN
+    assert deciding(0.5, 150)[0] > 0.6 / sequential.ONE_IN, "the bound is used, not only kept"
+    yes, no = deciding(0.5, 150)
+    assert yes == pytest.approx(no)
+    assert deciding(0.9, 40)[0] > 0.95 and deciding(0.1, 40)[1] > 0.95
+
+
+def test_the_test_is_the_mixture_that_is_written() -> None:
+    """[Robbins 1970] Half of p = 1, half of p uniform above 1/2, integrated in small steps."""
+    for n in range(1, 25):
+        for k in range(n + 1):
+            steps = 20_000
+            middle = ((0.5 + (i + 0.5) / (2 * steps)) for i in range(steps)) if (n * 31 + k) % 40 == 0 else ()
+            values = [(2 * p) ** k * (2 * (1 - p)) ** (n - k) for p in middle]
+            if values:
+                mixture = 0.5 * (2**n * (k == n)) + 0.5 * math.fsum(values) / steps
+                exact = 0.5 * 2**n * (k == n) + sum(comb(n + 1, i) for i in range(k + 1)) / (
+                    2 * (n + 1) * comb(n, k)
+                )
+                assert mixture == pytest.approx(exact, rel=1e-4)
+    assert next(n for n in range(1, 10) if sequential.decided(n, n)) == sequential.FEWEST
+
+
+def searched(cells: int, draws: random.Random, spread: float, shared: bool) -> tuple[Line, float, int]:
+    """A search for a boundary of which the place is known; each seed turns at one of its own, or at any anew."""
+    true = draws.uniform(0.05, 0.95) * cells
+    own = [true + draws.gauss(0, spread) for _ in range(SEEDS)]
+    kept: dict[tuple[Index, int], float] = {}
+
+    def metric(point: Index, seed: int) -> float:
+        at = own[seed] if shared else kept.setdefault((point, seed), true + draws.gauss(0, spread))
+        return point[0] - at
+
+    answers = Synthetic(metric)
+    line = answered(bisected(cells), answers)
+    return line, true, sum(answers.runs.values())
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("spread", [0.2, 1.5])
+def test_the_interval_holds_the_boundary_in_95_of_100_searches(spread: float, shared: bool) -> None:
+    """[Waeber 2013] Over 400 searches of 51 values; with less than a fifth of the runs of the grid."""
+    draws, cells, trials = random.Random(7), 50, 400
+    found = [searched(cells, draws, spread, shared) for _ in range(trials)]
+    lines = [(line, true) for line, true, _ in found if line.low is not None and line.high is not None]
+    assert len(lines) > 0.97 * trials, "nearly every search finds an interval"
+    missed = sum(not line.low <= true <= line.high for line, true in lines)  # type: ignore[operator]
+    assert missed <= 0.05 * trials
+    wide = sum(line.high - line.low for line, _ in lines) / len(lines)  # type: ignore[operator]
+    assert wide <= 1.1 + 3 * spread, "and is no wider than the seeds differ"
+    assert sum(runs for *_, runs in found) / trials < (cells + 1) * SEEDS / 5
+
+
+def test_a_condition_that_ceases_to_hold_is_found_as_well() -> None:
+    line = answered(bisected(50), Synthetic(lambda point, seed: 31.5 - point[0]))
+    assert (line.low, line.high, line.rising) == (31, 32, False)
+
+
+def test_ends_that_do_not_bracket_are_said() -> None:
+    for constant in (1.0, -1.0):
+        answers = Synthetic(lambda point, seed, value=constant: value)  # type: ignore[misc]
+        line = answered(bisected(50), answers)
+        assert line.low is None and not line.turns and len(answers.runs) == 5, "nothing between is searched"
+    line = answered(bisected(50), Synthetic(lambda point, seed: point[0] + (-1) ** seed))
+    assert line.low is None and line.known[0].answer is None, "an end that is not decided brackets nothing"
+
+
+def test_an_answer_that_turns_more_than_once_is_said() -> None:
+    wave = Synthetic(lambda point, seed: abs(point[0] - 25) - 10.5)
+    line = answered(bisected(50), wave)
+    assert line.low is None and len(line.turns) == 2
+    assert all(a <= turn <= b for (a, b), turn in zip(line.turns, (14.5, 35.5), strict=True))
+    own = {seed: 20.5 + seed % 3 for seed in range(SEEDS)}
+    mixed = Synthetic(lambda point, seed: (point[0] - own[seed]) * (-1 if seed == 4 and point[0] > 40 else 1))
+    reversing, several = answered(bisected(50), mixed).reversing
+    assert reversing == 1 and several == SEEDS
+
+
+def curves(draws: random.Random, n: int) -> dict[str, Callable[[float, float], float]]:
+    """Surfaces whose zero is a curve over the unit square, of many shapes."""
+    a, b = draws.uniform(0.3, 0.7), draws.uniform(0.05, 0.3)
+    return {
+        "falling": lambda x, y: x + y - 2 * a,
+        "steep": lambda x, y: y - 1 / (1 + math.exp(-40 * (x - a))),
+        "level": lambda x, y: y - a,
+        "upright": lambda x, y: x - a,
+        "hyperbola": lambda x, y: (x + 0.1) * (y + 0.1) - b,
+        "stairs": lambda x, y: x + math.floor(4 * y) / 5 - a - 0.3,
+        "ring": lambda x, y: (x - 0.5) ** 2 + (y - 0.5) ** 2 - (0.25 + b / 3) ** 2,
+        "two": lambda x, y: abs(x - 0.5) - a / 2,
+    }
+
+
+def whole(answers: Synthetic, n: int) -> set[Edge]:
+    """Edges of the whole grid whose ends differ."""
+    said = {(i, j): answers.votes((i, j), SEEDS).majority for i in range(n + 1) for j in range(n + 1)}
+    after = [(a, b) for a in said for b in ((a[0] + 1, a[1]), (a[0], a[1] + 1)) if b in said]
+    return {(a, b) for a, b in after if said[a] != said[b]}
+
+
+@pytest.mark.parametrize("shape", list(curves(random.Random(0), 1)))
+def test_the_curve_is_that_of_the_whole_grid_for_a_fifth_of_its_runs(shape: str) -> None:
+    """[Lorensen 1987] 1681 points, of which the curve needs those beside it: edge for edge the same, so within one cell."""
+    draws, n = random.Random(shape), 40
+    for _ in range(2):
+        surface, noise = curves(draws, n)[shape], [draws.gauss(0, 0.01) for _ in range(SEEDS)]
+
+        def metric(point: Index, seed: int, of: Any = surface, more: list[float] = noise) -> float:
+            return float(of(point[0] / n, point[1] / n)) + more[seed]
+
+        answers = Synthetic(metric)
+        found: Traced = answered(traced(n, n), answers)
+        runs, grid = sum(answers.runs.values()), Synthetic(metric)
+        assert set(found.edges) == whole(grid, n) and found.edges
+        assert runs <= SEEDS * (n + 1) ** 2 / 5, "of a grid under all seeds"
+        assert runs <= sum(grid.runs.values()) / 4, "and far less than a grid whose points stop early as well"
+        ends = {edge for pair in found.segments for edge in pair}
+        assert ends == set(found.edges), "every edge is part of the drawn curve"
+
+
+def test_a_condition_and_its_unit() -> None:
+    late, lost = design.condition("haptic.delay_ms.p99>30 ms"), design.condition("haptic.loss <= 1 %")
+    assert (late.metric.key, late.sign, late.limit) == ("delay_p99_ms", ">", 30.0)
+    assert late.holds(30.1) and not late.holds(30.0)
+    assert lost.limit == 0.01 and lost.holds(0.01)
+    for wrong, said in (
+        ("haptic.delay_ms.p99", "haptic.loss > 1 %"),
+        ("haptic.delay_ms.p99 > 30 s", "haptic.delay_ms.p99 > 30 ms"),
+        ("haptic.delay_ms.p99 = 30", "haptic.loss > 1 %"),
+        ("haptic.delay_ms.p98 > 30", r"did you mean .*delay_ms\.p99"),
+    ):
+        with pytest.raises(Refusal, match=said):
+            design.condition(wrong)
+
+
+WRONG: list[tuple[list[str], dict[str, Any], str]] = [
+    (["links.l1.delay"], {"until": LATE}, r'found "links\.l1\.delay"; allowed: KEY=LOW\.\.HIGH'),
+    (["links.l1.delay=1 ms,2 ms"], {"until": LATE}, r"allowed: KEY=LOW\.\.HIGH"),
+    (["links.l1.delay=9..1 ms"], {"until": LATE}, "the smaller end first"),
+    (["links.l1.delay=0..9 ms step 2"], {"until": LATE}, "whose last value is 8 ms"),
+    (["links.l1.delay=0..9 ms"] * 2, {"until": LATE}, "found a key twice"),
+    (["links.l1.delay=0..9 ms"] * 3, {"until": LATE}, "found 3 factors"),
+    (["seed=1..9"], {"until": LATE}, "under the same seeds"),
+    (["links.l1.dely=0..9 ms"], {"until": LATE}, "did you mean delay"),
+    (["links.l1.delay=0..9 kg"], {"until": LATE}, 'unknown unit "kg"'),
+    (["links.l1.delay=0..9 ms"], {"until": "hptic.loss > 1 %"}, "did you mean haptic"),
+    (["links.l1.delay=0..9 ms"], {"until": "30"}, "--until"),
+    (["links.l1.delay=0..9 ms"], {"until": LATE, "seeds": 5}, "6 to .*: fewer seeds decide nothing"),
+    (
+        ["links.l1.delay=0..9 ms"],
+        {"until": LATE, "minimise": "haptic.loss"},
+        "found none of them, or several",
+    ),
+    (["links.l1.delay=0..9 ms"], {"until": LATE, "limits": "haptic.loss < 1 %"}, "--minimise or --maximise"),
+    (["links.l1.delay=0..9 ms"], {"until": LATE, "world": "moon"}, "moon"),
+    (["links.l1.delay=0..9 ms"], {"until": LATE, "cluster": "nowhere"}, "--cluster"),
+]
+
+
+@pytest.mark.parametrize(("over", "more", "said"), WRONG)
+def test_what_is_wrong_is_one_message_before_anything_runs(
+    over: list[str], more: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(TcpsbedError, match=said):
+        package.search(QUICKSTART, over, out=tmp_path / "out", **more)
+    assert not (tmp_path / "out/cells").exists()
+
+
+def printed(folder: Path, *words: str) -> str:
+    """What a command prints, without stand-ins."""
+    command = [sys.executable, "-m", "tcpsbed", *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout
+
+
+def test_a_search_on_a_shipped_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    over, shares = "links.l1.delay=0..48 ms step 8", list[float]()
+    found = package.search(
+        QUICKSTART, over, until=LATE, duration="0.8 s", seeds=6, out="found", progress=shares.append
+    )
+    assert found.interval is not None and found.value is not None and found.there
+    low, high = found.interval
+    assert low < found.value < high and high - low <= 24
+    p99 = {point.values[0]: point.middle for point in found.points}
+    assert p99[f"{low:g} ms"] <= 30 < p99[f"{high:g} ms"], "decided at both ends"
+    alone = package.run(QUICKSTART, duration="0.8 s", set={"links.l1.delay": f"{low:g} ms"}, out="alone")
+    assert alone.flows["haptic"].delay_ms is not None and alone.flows["haptic"].delay_ms.p99 <= 30
+    assert found.context.runs < found.grid_runs and max(shares) <= 1
+    table = found.to_arrow()
+    assert table.schema.field("links.l1.delay").metadata == {b"unit": b"ms"}
+    assert table.num_rows == len(found.points)
+    assert "begins to hold at links.l1.delay" in str(found) and "<table" in found._repr_html_()
+    files = {file.name: file.stat().st_mtime_ns for file in Path("found/cells").iterdir()}
+    before = Path("found/search.json").read_bytes()
+    again = package.search(QUICKSTART, over, until=LATE, duration="0.8 s", seeds=6, out="found")
+    assert {file.name: file.stat().st_mtime_ns for file in Path("found/cells").iterdir()} == files
+    assert Path("found/search.json").read_bytes() == before and again.figures == found.figures
+    other = package.search(
+        QUICKSTART, over, until="haptic.delay_ms.p99 > 40", duration="0.8 s", seeds=6, out="found"
+    )
+    assert other.value is not None and other.value > found.value
+    assert files.keys() <= {file.name for file in Path("found/cells").iterdir()}, "it uses what has run"
+    drawn = package.plot("found", y="haptic.delay_ms.p99")
+    assert drawn.panels[0].rows, "the tools for campaigns read its folder"
+    packed = printed(tmp_path, "archive", "found", "a.zip")
+    assert f"tcpsbed search scenario/quickstart.toml --over '{over}' --until" in packed
+
+
+def test_seeds_that_change_nothing_are_two_runs_a_point(tmp_path: Path) -> None:
+    text = QUICKSTART.read_text().partition("[traffic.cbr]")[0]
+    found = package.search(
+        text, "links.l1.delay=0..40 ms step 4", until="kinematic.delay_ms.p99 > 20", duration="0.8 s",
+        out=tmp_path / "out",
+    )  # fmt: skip
+    assert found.interval is not None and {point.seeds for point in found.points} == {2}
+    assert "seeds change nothing" in str(found) and all(point.answer is not None for point in found.points)
+
+
+SLOW = 'name = "short"\nduration = "10 s"\ntakes_s = 0.03\n'
+WORDS = (
+    "search",
+    "short.toml",
+    "--over",
+    "delay_ms=0..20",
+    "--until",
+    "haptic.delay_ms.p99 > 60",
+    "--out",
+    "out",
+)
+
+
+def test_a_search_that_is_killed_at_any_moment_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("whole", "killed"):
+        (tmp_path / name).mkdir()
+        scenario(tmp_path / name, SLOW)
+    done = tcpsbed(tmp_path / "whole", *WORDS)
+    assert done.returncode == 0 and "begins to hold at delay_ms" in done.stdout, done.stderr
+    moments, killed, folder = random.Random(4), 0, tmp_path / "killed"
+    for _ in range(4):
+        run = start(folder, *WORDS, "--jobs", "2")
+        time.sleep(moments.uniform(0.5, 2.0))
+        os.kill(run.pid, signal.SIGKILL)
+        run.communicate(timeout=60)
+        killed += run.returncode == -signal.SIGKILL
+    ended = tcpsbed(folder, *WORDS)
+    assert ended.returncode == 0 and killed >= 2, ended.stderr
+    for name in ("search.json", "sweep.json", "sweep.parquet"):
+        assert (folder / "out" / name).read_bytes() == (tmp_path / "whole/out" / name).read_bytes()
+    assert not list((folder / "out").glob("work/*"))
+
+
+def test_what_ends_with_status_1(tmp_path: Path) -> None:
+    scenario(tmp_path)
+    beyond = tcpsbed(
+        tmp_path, "search", "short.toml", "--over", "delay_ms=30..40", "--until", "haptic.delay_ms.p99 > 15"
+    )
+    assert beyond.returncode == 1 and "NO boundary" in beyond.stdout and "take a wider range" in beyond.stdout
+    scenario(tmp_path, 'name = "short"\nduration = "10 s"\nfails_at_seed = 3\n')
+    failed = tcpsbed(tmp_path, *WORDS)
+    assert failed.returncode == 1 and "node cloud died" in failed.stderr and "Traceback" not in failed.stderr
+
+
+def test_a_metric_that_a_run_does_not_have_is_named(tmp_path: Path) -> None:
+    over, aged = "links.l1.delay=0..40 ms step 20", "haptic.age_ms.p99 > 15"
+    with pytest.raises(DataError, match=r"haptic\.age_ms\.p99 has no value at 0 ms, seed 1"):
+        package.search(QUICKSTART, over, until=aged, duration="0.7 s", seeds=6, out=tmp_path / "o")
+
+
+@pytest.mark.slow
+def test_two_factors_of_a_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    over = ("links.l1.delay=0..40 ms step 5", "links.access.delay=0..40 ms step 5")
+    found = package.search(
+        QUICKSTART.read_text().partition("[traffic.cbr]")[0], over, until="kinematic.delay_ms.p99 > 30",
+        duration="0.7 s", out="out",
+    )  # fmt: skip
+    assert found.there and found.segments
+    for one in found.crossings:
+        assert 18 < sum(one.at) < 32, "the delays add up, beside those of the other links and of srv"
+    assert {y for y, _ in found.rows} >= {float(n) for n in range(0, 20, 5)}
+    assert "turns along a curve" in str(found) and "within one cell" in str(found)
+    found.draw("map.png")
+    assert Path("map.png").stat().st_size > 5000
+    page = Path("out/search.html").read_text(encoding="utf-8")
+    assert "data-chart" in page and "turns along a curve" in page
+
+
+optuna = pytest.mark.skipif(importlib.util.find_spec("optuna") is None, reason="needs the package optuna")
+
+
+@optuna
+def test_the_best_values_under_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    over = ["links.l1.delay=1..20 ms", "links.access.delay=1..21 ms step 2", "links.l1.queue=9000B,15000B"]
+    limit = "kinematic.delay_ms.p99 > 12"
+    found = package.search(
+        QUICKSTART,
+        over,
+        minimise="haptic.delay_ms.mean",
+        limits=limit,
+        trials=8,
+        seeds=2,
+        duration="0.7 s",
+        out="out",
+    )
+    assert found.best is not None and found.fresh is not None and len(found.trials) == 8
+    good = [one for one in found.trials if one.good]
+    assert found.best.mean.mean == min(one.mean.mean for one in good) and len(good) < 8
+    assert all(one.good == (one.limited[0].mean > 12) for one in found.trials)
+    assert found.fresh.mean.n == 2 and found.fresh.mean.mean != found.best.mean.mean
+    assert found.values["links.l1.queue"] in ("9000B", "15000B")
+    files = set(Path("out/cells").iterdir())
+    again = package.search(
+        QUICKSTART,
+        over,
+        minimise="haptic.delay_ms.mean",
+        limits=limit,
+        trials=8,
+        seeds=2,
+        duration="0.7 s",
+        out="out",
+    )
+    assert again.figures == found.figures and set(Path("out/cells").iterdir()) == files
+    found.draw("course.svg")
+    assert found.to_arrow().num_rows == 8 and "chose nothing" in str(found)
+
+
+def test_without_optuna_a_message_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(
+        ConfigError, match=r"needs the package optuna; allowed: pip install 'tcpsbed\[search\]'"
+    ):
+        package.search(QUICKSTART, "links.l1.delay=0..9 ms", minimise="haptic.loss", out=tmp_path / "out")
+
+
+def test_a_cluster_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.chdir(tmp_path)
+    over = "links.l1.delay=0..40 ms step 20"
+    here = package.search(QUICKSTART, over, until=LATE, duration="0.7 s", seeds=6, out="here")
+    there = package.search(
+        QUICKSTART, over, until=LATE, duration="0.7 s", seeds=6, out="there", cluster="local:2"
+    )
+    assert json.loads(Path("here/search.json").read_text()) == json.loads(
+        Path("there/search.json").read_text()
+    )
+    assert here.figures == there.figures
+    assert Path("here/sweep.parquet").read_bytes() == Path("there/sweep.parquet").read_bytes()

@@ -12,6 +12,7 @@ mod line;
 mod parts;
 mod rtp;
 mod script;
+mod security;
 mod streams;
 mod sync;
 mod tcp;
@@ -34,6 +35,7 @@ pub use hooks::hooks;
 pub use line::line;
 pub use parts::parts;
 pub use rtp::{fec, rtcp, rtp};
+pub use security::security;
 pub use streams::{kernel_tcp, quic, tcp};
 pub use sync::clocksync;
 pub use tcp::{segment, tcp_any};
@@ -46,7 +48,7 @@ pub use wire::{bundle, clock, echo, header, ip, stream};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 26] = [
+pub const TARGETS: [(&str, Target); 27] = [
     ("board", board),
     ("line", line),
     ("hooks", hooks),
@@ -70,6 +72,7 @@ pub const TARGETS: [(&str, Target); 26] = [
     ("rtcp", rtcp),
     ("rtp", rtp),
     ("fec", fec),
+    ("security", security),
     ("clocksync", clocksync),
     ("network", network),
     ("parts", parts),

@@ -16,7 +16,7 @@ PLAN = {
     "nodes": [{"name": "n"}],
     "flows": [{"name": "haptic"}],
     "network": {"links": [{"name": "l0"}, {"name": "l1"}]},
-    "channels": [{"name": "session"}],
+    "channels": [{"name": "session"}, {"name": "other"}],
 }
 WRITTEN = {
     1: "sent", 2: "delivered", 3: "dropped", 4: "enter", 5: "exit", 6: "echo", 7: "echo_forward", 8: "echo_return",
@@ -27,7 +27,7 @@ WRITTEN = {
 }  # fmt: skip
 WRITTEN_REASONS = {
     1: "full", 2: "managed", 3: "loss", 4: "outage", 5: "no route", 6: "dead", 7: "malformed", 8: "hook",
-    9: "overload", 10: "corrupt", 11: "line",
+    9: "overload", 10: "corrupt", 11: "line", 12: "unverified", 13: "replayed", 14: "unkeyed",
 }  # fmt: skip
 WRITTEN_STEPS = {
     0: "decode", 1: "kinematics", 2: "inverse_kinematics", 3: "predict", 4: "sense", 5: "feedback", 6: "code",
@@ -74,11 +74,11 @@ def test_ns3_numbers_reasons_alike(root: Path) -> None:
 def test_a_drop_is_named_where_it_happened(reason: str, where: str) -> None:
     """A serial line or a board loses as a component does: its number is no link's."""
     number = next(n for n, name, _ in _tcps.record_names()[1] if name == reason)
-    assert place("dropped", 1, number) == {"components": "board", "links": "l1"}[where]
+    assert place("dropped", 1, number) == {"components": "board", "links": "l1", "channels": "other"}[where]
     assert (where == "components") == (reason in {"dead", "malformed", "hook", "overload", "line"})
 
 
 def test_each_kind_of_row_has_its_place() -> None:
     found = [place(kind, 1) for kind in ("sent", "queue", "stage", "sync", "transmit", "event")]
-    assert found == ["operator.exit", "l1", "board", "", "", ""]
+    assert found == ["operator.exit", "l1", "board", "", "other", ""]
     assert [place(kind, 0) for kind in ("sync", "transmit")] == ["n", "session"]

@@ -102,7 +102,7 @@ impl Flow {
             age: Age::default(),
             counts: Counts::default(),
             drops: BTreeMap::new(),
-            beyond: plan.network.links.len().max(plan.components.len()) as u16,
+            beyond: plan.network.links.len().max(plan.components.len()).max(plan.channels.len()) as u16,
             last_arrival_ns: None,
             values: ends(plan, flow).map(|points| (snr::Log::default(), points)),
             merging: None,

@@ -37,10 +37,11 @@ pub fn node(plan: &Plan, id: NodeId) -> String {
     }
 }
 
-/// Where a packet was dropped: by most reasons on a link, by the others at a component.
+/// Where a packet was dropped: by most reasons on a link, by the others at a component or in a channel.
 pub fn place(plan: &Plan, reason: DropReason, point: u16) -> String {
     match reason.place() {
         Place::Component => component(plan, ComponentId(point)),
+        Place::Channel => plan.channels.get(usize::from(point)).map_or("unknown".into(), |c| c.name.clone()),
         _ => link(plan, LinkId(point)),
     }
 }

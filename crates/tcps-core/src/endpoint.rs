@@ -167,6 +167,31 @@ pub struct EndpointStats {
     pub unanswered: u64,
     /// What the peer tells of single packets, where it does.
     pub told: Option<FeedbackStats>,
+    /// What its security counted, where its channel is secured.
+    pub security: Option<SecurityStats>,
+}
+
+/// What the security of one side of a channel counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SecurityStats {
+    /// Sessions whose keys both sides hold.
+    pub sessions: u64,
+    /// How long the first handshake took here, in nanoseconds.
+    pub handshake_ns: Option<Time>,
+    /// Changes of the key of what is sent and of what is received.
+    pub key_changes: u64,
+    /// Datagrams that did not verify.
+    pub unverified: u64,
+    /// Those among them that were not sealed at all.
+    pub unsealed: u64,
+    /// Messages of handshakes of another key or another channel, or changed ones.
+    pub refused_handshakes: u64,
+    /// Datagrams that had been received before, or whose number is too old to know.
+    pub replayed: u64,
+    /// Datagrams that were dropped because there was no key to send them.
+    pub unkeyed: u64,
+    /// Bytes that sealing added to what was sent, and those of handshakes.
+    pub added_bytes: u64,
 }
 
 /// What a peer has told of single packets that were sent to it.

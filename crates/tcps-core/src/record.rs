@@ -185,6 +185,12 @@ numbered! {
         Corrupt = 10, "corrupt" at Link;
         /// The serial line to a board, or the board itself, lost it.
         Line = 11, "line" at Component;
+        /// A secured channel could not verify it: another key, another session, other bytes, or not sealed at all.
+        Unverified = 12, "unverified" at Channel;
+        /// A secured channel had received it before, or later ones for too long.
+        Replayed = 13, "replayed" at Channel;
+        /// A secured channel had no keys yet to send it.
+        Unkeyed = 14, "unkeyed" at Channel;
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a part of a node is handed when it works.
 
-use super::{due::Due, here::Here, job::Job, jobs::Jobs};
+use super::{asides::Asides, due::Due, here::Here, job::Job, jobs::Jobs};
 use crate::host::Host;
 use tcps_core::time::Time;
 
@@ -9,6 +9,7 @@ pub(super) struct Context<'a, O> {
     pub(super) here: &'a Here,
     pub(super) jobs: &'a mut Jobs,
     pub(super) due: &'a mut Due,
+    pub(super) asides: &'a mut Asides,
     pub(super) out: &'a mut O,
 }
 

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod asides;
 pub mod assets;
 mod board;
 mod call;
@@ -33,6 +34,7 @@ mod port;
 mod robot;
 pub mod rounds;
 pub mod sample_codec;
+pub mod secrets;
 mod signals;
 mod source;
 mod sparse;
@@ -41,6 +43,7 @@ mod sync;
 
 pub use board::{BoardAt, Model as BoardModel, Timetable, LOST_NS, MOST_RIDING};
 
+use asides::Asides;
 use assets::Assets;
 use board::Boards;
 use context::Context;
@@ -55,6 +58,7 @@ use pipeline::Pipeline;
 use playout::Displays;
 use port::Ports;
 use robot::Robots;
+use secrets::Secrets;
 use sparse::Sparse;
 use sync::Sync;
 use tcps_core::{
@@ -79,6 +83,7 @@ pub struct Node {
     emitters: Emitters,
     doors: Doors,
     sync: Sync,
+    asides: Asides,
     /// Makes Python code again at restarts.
     assets: Box<dyn Assets + Send>,
     asides_refused: u64,
@@ -92,6 +97,7 @@ impl Node {
         id: NodeId,
         sessions: Option<&[SessionId]>,
         assets: &mut dyn Assets,
+        secrets: &mut dyn Secrets,
     ) -> Result<Self, RunError> {
         let here = |c: ComponentId| {
             let c = &plan.components[c];
@@ -113,7 +119,7 @@ impl Node {
         let displays = Displays::new(plan, flows_here, here)?;
         let again = assets.again();
         let emitters = Emitters::new(plan, places, sources, &robots, assets)?;
-        let ports = Ports::new(plan, places, id, sessions, assets)?;
+        let ports = Ports::new(plan, places, id, sessions, assets, secrets)?;
         let pipeline = Pipeline::new(flows, &components);
         let counts = [
             robots.count(),
@@ -131,6 +137,7 @@ impl Node {
             emitters,
             doors: Doors { ports, robots, boards, displays },
             sync: Sync::new(plan, id, sessions),
+            asides: Asides::new(plan, id, sessions, secrets)?,
             assets: again,
             asides_refused: 0,
         };
@@ -144,7 +151,7 @@ impl Node {
             self.due.items().all(|item| self.due.wish(item) == self.wish(item)),
             "something wants to be called at another moment than it was armed for"
         );
-        self.jobs.next_delayed().min(self.due.next()).min(self.sync.next(&self.here))
+        self.jobs.next_delayed().min(self.due.next()).min(self.sync.next(&self.here)).min(self.asides.next())
     }
 
     /// When something wants to be called.
@@ -180,13 +187,14 @@ impl Node {
             self.call(item, out.now(now), out);
             self.arm(item);
         }
-        self.sync.begin(out.now(now), &self.here, out);
+        self.sync.begin(out.now(now), &self.here, &mut self.asides, out);
+        self.asides.tick(out.now(now), out);
     }
 
     /// Does what is due at one of its parts.
     fn call<O: Host>(&mut self, item: Item, now: Time, out: &mut O) {
-        let Self { here, jobs, due, pipeline, emitters, doors, .. } = self;
-        let cx = &mut Context { here, jobs, due, out };
+        let Self { here, jobs, due, pipeline, emitters, doors, asides, .. } = self;
+        let cx = &mut Context { here, jobs, due, asides, out };
         match item {
             Item::Robot(i) => {
                 if let Err((component, why)) = doors.robots.step(i, now, cx) {
@@ -220,8 +228,8 @@ impl Node {
 
     /// Moves all samples as far as they go.
     fn run<O: Host>(&mut self, now: Time, out: &mut O) {
-        let Self { here, jobs, due, pipeline, doors, .. } = self;
-        pipeline.run(now, doors, &mut Context { here, jobs, due, out });
+        let Self { here, jobs, due, pipeline, doors, asides, .. } = self;
+        pipeline.run(now, doors, &mut Context { here, jobs, due, asides, out });
     }
 
     /// A datagram of a channel has arrived: when the kernel had it, and what its IP header says of congestion.
@@ -233,8 +241,8 @@ impl Node {
         bytes: &[u8],
         out: &mut O,
     ) {
-        let Self { here, jobs, due, pipeline, doors, .. } = self;
-        let cx = &mut Context { here, jobs, due, out };
+        let Self { here, jobs, due, pipeline, doors, asides, .. } = self;
+        let cx = &mut Context { here, jobs, due, asides, out };
         match doors.ports.receive(now, channel, received, bytes, cx) {
             true => pipeline.run(now, doors, cx),
             false => self.asides_refused += 1,
@@ -250,10 +258,26 @@ impl Node {
         bytes: &[u8],
         out: &mut O,
     ) {
-        let Self { here, jobs, due, sync, .. } = self;
+        let Self { here, jobs, due, sync, asides, .. } = self;
+        let sealed = asides.are_sealed();
+        let mut content = Vec::new();
+        let bytes = match tcps_wire::format(bytes) {
+            Some(Format::Secured) if sealed => match asides.receive(now, from, bytes, out) {
+                Ok(Some(opened)) => {
+                    content.extend_from_slice(opened);
+                    &content[..]
+                }
+                Ok(None) => return,
+                Err(()) => &[],
+            },
+            _ if sealed => &[],
+            _ => bytes,
+        };
         let understood = match tcps_wire::format(bytes) {
-            Some(Format::Reply) => Context { here, jobs, due, out }.handle_reply(now, received, bytes),
-            Some(Format::Clock) => sync.exchange(now, from, received, bytes, here, out),
+            Some(Format::Reply) => {
+                Context { here, jobs, due, asides, out }.handle_reply(now, received, bytes)
+            }
+            Some(Format::Clock) => sync.exchange(now, (from, received), bytes, here, asides, out),
             _ => false,
         };
         self.asides_refused += u64::from(!understood);
@@ -275,8 +299,8 @@ impl Node {
 
     /// A worker is done with a sample, which goes on.
     pub fn finished<O: Host>(&mut self, now: Time, outcome: Outcome, out: &mut O) {
-        let Self { here, jobs, due, pipeline, doors, .. } = self;
-        pipeline.finished(now, outcome, doors, &mut Context { here, jobs, due, out });
+        let Self { here, jobs, due, pipeline, doors, asides, .. } = self;
+        pipeline.finished(now, outcome, doors, &mut Context { here, jobs, due, asides, out });
     }
 
     /// The boards of this node, by number.
@@ -286,8 +310,8 @@ impl Node {
 
     /// What a board tells.
     pub fn handle_board<O: Host>(&mut self, now: Time, board: usize, event: BoardEvent, out: &mut O) {
-        let Self { here, jobs, due, pipeline, doors, .. } = self;
-        let cx = &mut Context { here, jobs, due, out };
+        let Self { here, jobs, due, pipeline, doors, asides, .. } = self;
+        let cx = &mut Context { here, jobs, due, asides, out };
         if let Some(back) = doors.boards.handle(now, board, event, &mut doors.robots, cx) {
             pipeline.came_back(now, back, doors, cx);
             pipeline.run(now, doors, cx);

@@ -90,7 +90,7 @@ impl<O: Host> Context<'_, O> {
         if reply_to == self.here.id {
             self.handle_reply(now, now, &bytes);
         } else {
-            self.out.aside(now, reply_to, &bytes);
+            self.asides.send(now, reply_to, Some(flow), &bytes, self.out);
         }
     }
 

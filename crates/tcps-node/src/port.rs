@@ -8,16 +8,16 @@ use super::{
     job::{coded, Job, Stage},
     sparse::Sparse,
 };
-use crate::host::Host;
+use crate::{host::Host, secrets::Secrets};
 use tcps_core::{
     endpoint::{Ecn, Endpoint, EndpointStats, Input, Output, Transmit},
     ids::{ChannelId, FlowId, NodeId, SessionId, NONE},
-    record::{Kind, Record},
+    record::{DropReason, Kind, Record},
     sample::Meta,
     time::{Time, NEVER},
 };
 use tcps_plan::{Codec, FlowPlan, Level, Places, Plan, RunError, OVERHEAD_BYTES};
-use tcps_transport::{kernel_tcp, ChannelContext, ChannelFlow, Side};
+use tcps_transport::{kernel_tcp, security, ChannelContext, ChannelFlow, Side};
 
 /// One side of a channel.
 struct Port {
@@ -69,6 +69,7 @@ impl Ports {
         node: NodeId,
         sessions: Option<&[SessionId]>,
         assets: &mut dyn Assets,
+        secrets: &mut dyn Secrets,
     ) -> Result<Self, RunError> {
         let mut all = Self::default();
         for &id in &places.channels[usize::from(node)] {
@@ -79,8 +80,18 @@ impl Ports {
             }
             let numbers = &places.carried[id];
             let flows = carried(plan, id, numbers);
-            let context = ChannelContext { name: c.name.clone(), seed: plan.seed, flows };
+            let (name, shared) = (c.name.clone(), secrets.shared(id));
+            let context = ChannelContext { name, seed: plan.seed, flows, shared };
             let endpoint = assets::endpoint(&c.transport, &c.params, side, &context, assets)
+                .and_then(|endpoint| match &c.security {
+                    None => Ok(endpoint),
+                    Some(named) => {
+                        let secret = secrets.secret(Some(id), &c.name, side)?;
+                        let start_ns = plan.nodes[node].clock.read(0);
+                        security::secured(endpoint, named, side, &context, secret, start_ns)
+                            .map_err(|fault| RunError::of(&fault, Some(fault.clone())))
+                    }
+                })
                 .map_err(|e| e.within(format!("channels.{}", c.name)))?;
             let carried = numbers.iter().map(|f| {
                 let flow = &plan.flows[*f];
@@ -97,7 +108,7 @@ impl Ports {
                 carried: carried.collect(),
                 strays: 0,
                 dscp: c.dscp,
-                plain: tcps_transport::has_plain_header(&c.transport),
+                plain: c.security.is_none() && tcps_transport::has_plain_header(&c.transport),
                 overhead_bytes: given.or(by_kernel.then_some(kernel_tcp::OVERHEAD_BYTES)),
             });
         }
@@ -203,8 +214,8 @@ impl Ports {
                     }
                     taken = cx.out.transmit(now, p.channel, p.peer, &datagram, &Transmit { dscp, ..t });
                 }
-                Output::Record(r) if r.kind == Kind::Told && cx.here.level < Level::Packets => {}
-                Output::Record(r) => cx.out.record(row_of_endpoint(cx.here, now, r)),
+                Output::Record(r) if is_of_packet(&r) && cx.here.level < Level::Packets => {}
+                Output::Record(r) => cx.out.record(row_of_endpoint(cx.here, p.channel, now, r)),
                 Output::Deliver(d) => {
                     let at_once = received_ns.filter(|&t| t == d.received_ns);
                     let received_ns = at_once.map(|t| t.saturating_add(cx.here.stepped_ns()));
@@ -266,9 +277,22 @@ impl Ports {
 }
 
 /// A row of an endpoint, whose ages are from stamps of this node to the clock of its timers.
-fn row_of_endpoint(here: &Here, now: Time, row: Record) -> Record {
-    let stepped_ns = if row.kind == Kind::Dropped { here.stepped_ns() } else { 0 };
+fn row_of_endpoint(here: &Here, channel: ChannelId, now: Time, row: Record) -> Record {
+    let stepped_ns = if row.kind == Kind::Dropped && !is_of_security(&row) { here.stepped_ns() } else { 0 };
+    let row = if is_of_security(&row) { Record { point: channel.0, ..row } } else { row };
     Record { time_ns: now, node: here.id, value: row.value.saturating_add(stepped_ns), ..row }
+}
+
+/// Whether a row is about a packet that is no sample's as far as it is known, and about nothing else.
+fn is_of_packet(row: &Record) -> bool {
+    row.kind == Kind::Told || (is_of_security(row) && row.flow == FlowId::NONE)
+}
+
+/// Whether a row is about what the security of a channel dropped.
+fn is_of_security(row: &Record) -> bool {
+    const REASONS: [u8; 3] =
+        [DropReason::Unverified as u8, DropReason::Replayed as u8, DropReason::Unkeyed as u8];
+    row.kind == Kind::Dropped && REASONS.contains(&row.detail)
 }
 
 /// The visit at which samples of `flow` arrive at `node` through `channel`, or `NONE`.

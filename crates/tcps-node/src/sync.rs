@@ -1,6 +1,6 @@
 //! Clock synchronisation at a node.
 
-use super::here::Here;
+use super::{asides::Asides, here::Here};
 use crate::host::Host;
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
@@ -52,10 +52,10 @@ impl Sync {
     pub(super) fn exchange<O: Host>(
         &mut self,
         now: Time,
-        from: NodeId,
-        received: Time,
+        (from, received): (NodeId, Time),
         bytes: &[u8],
         here: &Here,
+        asides: &mut Asides,
         out: &mut O,
     ) -> bool {
         let input = Input::datagram(bytes, here.clock.read(received));
@@ -65,20 +65,20 @@ impl Sync {
             Role::Client { client, reference } if *reference == from => client.handle_input(at, input),
             _ => return false,
         }
-        self.pump(now, from, here, out);
+        self.pump(now, from, here, asides, out);
         true
     }
 
     /// Begins an exchange if one is due.
-    pub(super) fn begin<O: Host>(&mut self, now: Time, here: &Here, out: &mut O) {
+    pub(super) fn begin<O: Host>(&mut self, now: Time, here: &Here, asides: &mut Asides, out: &mut O) {
         if let Role::Client { client, reference } = &mut self.role {
             let to = *reference;
             client.handle_input(here.clock.read(now), Input::Timeout);
-            self.pump(now, to, here, out);
+            self.pump(now, to, here, asides, out);
         }
     }
 
-    fn pump<O: Host>(&mut self, now: Time, to: NodeId, here: &Here, out: &mut O) {
+    fn pump<O: Host>(&mut self, now: Time, to: NodeId, here: &Here, asides: &mut Asides, out: &mut O) {
         loop {
             let output = match &mut self.role {
                 Role::Off => None,
@@ -86,7 +86,7 @@ impl Sync {
                 Role::Server(server) => server.poll_output(&mut self.datagram),
             };
             match output {
-                Some(Output::Transmit(_)) => out.aside(now, to, &self.datagram),
+                Some(Output::Transmit(_)) => asides.send(now, to, None, &self.datagram, out),
                 Some(Output::Record(row)) => {
                     out.record(Record { time_ns: now, node: here.id, point: to.0, ..row });
                 }

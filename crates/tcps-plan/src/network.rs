@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
     ids::{ComponentId, FlowId, NodeId, SessionId, TrafficId},
+    param::Named,
     sample::PointId,
     time::Time,
 };
@@ -29,6 +30,9 @@ pub struct ChannelPlan {
     /// Code point of its datagrams; absent: that of the flow that each is sent for.
     #[serde(default)]
     pub dscp: Option<u8>,
+    /// What seals its datagrams: `kind` and parameters; absent: nothing.
+    #[serde(default)]
+    pub security: Option<Named>,
 }
 
 /// Something that happens at a moment.

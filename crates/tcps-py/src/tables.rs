@@ -9,7 +9,7 @@ use tcps_core::{
     param::{described, Fault, Named},
 };
 use tcps_net::{loss, queue, traffic};
-use tcps_transport::playout;
+use tcps_transport::{playout, security};
 
 type Describe = fn() -> Value;
 type Check = fn(&Named) -> Result<Value, Fault>;
@@ -23,6 +23,7 @@ const ROOMS: &[(&str, Describe)] = &[
     ("transport", tcps_transport::described),
     ("controller", tcps_transport::described_controllers),
     ("playout", playout::described),
+    ("security", security::described),
     ("hook", tcps_control::described_hooks),
     ("robot", tcps_control::described_robots),
     ("plant", || described(plant::PLANTS)),
@@ -35,6 +36,7 @@ const BESIDE: &[(&str, Check)] = &[
     ("loss", loss::checked),
     ("delay", dist::checked),
     ("plant", plant::checked),
+    ("security", security::checked),
 ];
 
 /// The entries of every room with their parameters, as JSON: `{"queue": [{"id", "name", "doc", "params": [...]}]}`.

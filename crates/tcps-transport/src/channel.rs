@@ -1,5 +1,6 @@
 //! What an endpoint knows of its channel: its side, the flows, the names of random streams.
 
+use std::fmt;
 use tcps_core::{
     ids::FlowId,
     time::{Time, MS},
@@ -46,6 +47,18 @@ pub struct ChannelContext {
     pub seed: u64,
     /// The flows on it, both directions.
     pub flows: Vec<ChannelFlow>,
+    /// What both sides of it know and no scenario says, for transports with TLS; absent in virtual time.
+    pub shared: Option<Shared>,
+}
+
+/// A secret of both sides of a channel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Shared(pub [u8; 32]);
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shared")
+    }
 }
 
 impl ChannelContext {
@@ -57,7 +70,7 @@ impl ChannelContext {
             name: name.into(),
             period_ns: MS,
         };
-        Self { name: "channel".into(), seed: 1, flows: flows.iter().map(flow).collect() }
+        Self { name: "channel".into(), seed: 1, flows: flows.iter().map(flow).collect(), shared: None }
     }
 
     /// The flows whose samples arrive at `side`.

@@ -7,6 +7,7 @@
 //!             tcp ──► IP packets     framing, backlog: samples in a stream and in front of it
 //!             quic ──► datagrams
 //!             kernel_tcp: frames only; its socket is the driver's
+//!             security: seals the datagrams of any of them but tcp, quic and kernel_tcp
 //!             clocksync ──► clockfit: exchanges of stamps ──► offset, drift and their bound
 //! ```
 //! A new transport is one new file and one line in `registry`, which stands above all of them; what they need to know of
@@ -35,12 +36,13 @@ pub mod quic;
 mod reassembly;
 mod registry;
 pub mod rtp;
+pub mod security;
 pub mod tcp;
 mod telehaptic;
 pub mod udp;
 
 pub use backlog::Backlog;
-pub use channel::{ChannelContext, ChannelFlow, Side};
+pub use channel::{ChannelContext, ChannelFlow, Shared, Side};
 pub use framing::Frames;
 pub use outbox::Outbox;
 pub use params::TransportError;

@@ -11,10 +11,15 @@ use std::{
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
     ids::FlowId,
+    param::Named,
     sample::Meta,
     time::{Time, MS},
 };
-use tcps_transport::{endpoint, names, ChannelContext, Side};
+use tcps_transport::{
+    endpoint, names,
+    security::{self, Secret},
+    ChannelContext, Side,
+};
 
 struct Counting;
 
@@ -69,7 +74,20 @@ impl Pair {
     fn new(name: &str) -> Self {
         let params = if name == "timetable-k" { json!({"at_ms": [0], "k": [2]}) } else { Value::Null };
         let ctx = ChannelContext::of(&[(1, Side::B, "haptic"), (2, Side::A, "kinematic")]);
-        let ends = [Side::A, Side::B].map(|side| endpoint(name, &params, side, &ctx).unwrap());
+        Self::of([Side::A, Side::B].map(|side| endpoint(name, &params, side, &ctx).unwrap()))
+    }
+
+    /// `udp` with security around it.
+    fn secured(kind: &str) -> Self {
+        let ctx = ChannelContext::of(&[(1, Side::B, "haptic"), (2, Side::A, "kinematic")]);
+        Self::of([Side::A, Side::B].map(|side| {
+            let (inner, secret) =
+                (endpoint("udp", &Value::Null, side, &ctx).unwrap(), Secret::seeded(1, "c", side));
+            security::secured(inner, &Named::new(kind, Value::Null), side, &ctx, secret, 0).unwrap()
+        }))
+    }
+
+    fn of(ends: [Box<dyn Endpoint>; 2]) -> Self {
         let buffer = Vec::with_capacity(1 << 16);
         Self { ends, flight: VecDeque::new(), buffer, now: 0, index: 0, packets: 0, delivered: 0, asked: 0 }
     }
@@ -94,6 +112,15 @@ impl Pair {
                 Output::Record(_) => {}
             }
         }
+    }
+
+    /// Calls for memory a packet, after the first seconds.
+    fn calls(&mut self, name: &str) -> f64 {
+        self.run(3000);
+        (self.asked, self.packets, self.delivered) = (0, 0, 0);
+        self.run(2000);
+        assert!(self.delivered > 0 && self.packets > 0, "{name}: nothing came");
+        self.asked as f64 / f64::from(self.packets)
     }
 
     fn run(&mut self, milliseconds: u32) {
@@ -126,16 +153,15 @@ fn a_packet_costs_no_memory_after_the_first_seconds() {
     let mut wrong = Vec::new();
     for (name, most) in most {
         let mut pair = Pair::new(name);
-        pair.run(3000);
-        (pair.asked, pair.packets, pair.delivered) = (0, 0, 0);
-        pair.run(2000);
-        assert!(pair.delivered > 0 && pair.packets > 0, "{name}: nothing came");
-        let calls = pair.asked as f64 / f64::from(pair.packets);
+        let calls = pair.calls(name);
         if calls > most {
             wrong.push(format!("{name}: {} calls for {} packets", pair.asked, pair.packets));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+    for kind in ["aead", "hmac"] {
+        assert_eq!(Pair::secured(kind).calls(kind), 0.0, "{kind}");
+    }
 }
 
 /// Sends one sample from `a` to `b`, delivering every part twice; how many samples came out.

@@ -6,6 +6,7 @@
 //!   0xEC  reply    answer to an echo command, 32 bytes
 //!   0xCC  clock    exchange of clock stamps, 36 bytes
 //!   0xFE  fec      place in a block ──► a datagram, or parity
+//!   0xDA  secure   sealed datagram outside channels; 0xD1 to 0xD4 those of a secured channel
 //!   0xC0  probe    question for a round trip, 8 bytes; 0xC1 its answer
 //!   0x04..  telehaptic  merged samples and media ──► [ payload ] [ trailer ]
 //! ```
@@ -37,6 +38,7 @@ pub mod reply;
 pub mod report;
 pub mod rtcp;
 pub mod rtp;
+pub mod secure;
 pub mod stream;
 pub mod tcp;
 pub mod telehaptic;
@@ -54,6 +56,8 @@ pub enum Format {
     Clock,
     /// Merged samples and media (`telehaptic`).
     Telehaptic,
+    /// A sealed datagram outside channels (`secure`).
+    Secured,
 }
 
 /// The format that the first byte announces; the rest may still be malformed.
@@ -63,6 +67,7 @@ pub fn format(datagram: &[u8]) -> Option<Format> {
         header::VERSION => Some(Format::Sample),
         reply::FIRST_BYTE => Some(Format::Reply),
         clock::FIRST_BYTE => Some(Format::Clock),
+        secure::ASIDE_BYTE => Some(Format::Secured),
         first if first < 0x80 && first & 0x1c != 0 => Some(Format::Telehaptic),
         _ => None,
     }

@@ -40,6 +40,7 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
         *_robots(result),
         *_gaps(analysis),
         *_connections(result),
+        *_security(result),
         *_emulator(result),
         *_hosts(result),
         *_fallback(result),
@@ -126,6 +127,25 @@ def _connections(result: Found) -> Iterator[str]:
             yield f"{place} lost {counted(end['connections_lost'], 'connection')}"
         if end.get("strangers"):
             yield f"{place} refused {counted(end['strangers'], 'connection')} from strangers"
+
+
+def _security(result: Found) -> Iterator[str]:
+    """What the security of channels refused, at each side."""
+    for end in result.get("endpoints", ()):
+        place = f"channel {end['channel']} at {end['side']}"
+        if end.get("secure_sessions") == 0:
+            why = "the other side has another key, or no security, or did not answer"
+            if end["refused_handshakes"]:
+                why = f"it refused {counted(end['refused_handshakes'], 'handshake message')}, which another key made"
+            elif end["unsealed"]:
+                why = f"it got {counted(end['unsealed'], 'datagram')} without security"
+            yield f"{place} agreed on no keys with its other side: {why}"
+        elif end.get("unverified"):
+            yield f"{place} refused {counted(end['unverified'], 'datagram')} that did not verify: forged, or damaged"
+        if end.get("replayed"):
+            yield f"{place} refused {counted(end['replayed'], 'datagram')} whose number it had received before"
+        if end.get("unkeyed"):
+            yield f"{place} dropped {counted(end['unkeyed'], 'datagram')} that waited for keys"
 
 
 def _emulator(result: Found) -> Iterator[str]:

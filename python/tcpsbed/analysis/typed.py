@@ -196,7 +196,8 @@ class Flow(Part):
     three times. Reasons: `full`, `managed` (active queue management, or too long for every slot or
     gate), `loss`, `outage`, `no route`, `dead` (component), `malformed`, `hook`, `overload` (too many
     samples waited for a stage), `corrupt` (damaged by the link, dropped by the receiver), `line` (lost
-    by the serial line to a board, or by the board).
+    by the serial line to a board, or by the board), `unverified`, `replayed`, `unkeyed` (by a secured
+    channel).
     """
     delay_ms: Distribution
     """Distribution of the one-way delay by the clocks of the nodes, from the source to the entry of the
@@ -744,6 +745,24 @@ class Endpoint(Part):
     """Mean excess of their delays over the smallest delay of the last 60 s (ns)."""
     allowed_bps: float
     """Rate that `congestion` allows at the end, null without (bit/s)."""
+    secure_sessions: int
+    """Of a channel with `security`: sessions whose keys both sides hold."""
+    handshake_ns: float
+    """Time from the first message of the first handshake to its keys; null without (ns)."""
+    key_changes: int
+    """Changes of the keys of both directions."""
+    unverified: int
+    """Datagrams dropped because they did not verify."""
+    unsealed: int
+    """Those of them that were not sealed at all."""
+    refused_handshakes: int
+    """Messages of handshakes that did not verify: another key, another channel, or changed."""
+    replayed: int
+    """Datagrams dropped because one of their number had been received, or it was too late to know."""
+    unkeyed: int
+    """Datagrams dropped because there was no key yet to send them."""
+    security_bytes: float
+    """Bytes that security added to what was sent, handshakes included (B)."""
     connections: int
     """Of `kernel-tcp`: connections established."""
     connections_lost: int

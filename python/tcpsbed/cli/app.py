@@ -50,6 +50,7 @@ COMMANDS = {
     "netns": ["netns"],
     "doctor": ["doctor"],
     "image": ["image"],
+    "key": ["key"],
     "xlsx": ["config"],
     "reproduce": ["reproduce"],
     "archive": ["archive"],

@@ -21,7 +21,7 @@ PANELS = {
     "Control loops": "step map tune bilateral predict",
     "Emulate": "proxy netns",
     "People": "console study",
-    "Machine": "doctor image data",
+    "Machine": "doctor image key data",
     "Learn and extend": "docs schema config plugins new",
 }
 """Commands by the heading of the help that they stand below."""
@@ -32,6 +32,7 @@ EXAMPLES = {
     "config from-xlsx": "my.xlsx",
     "config link-from-csv": "measured.csv",
     "image": "root.tar",
+    "key": "lab.key",
     "netns": "--profile lte -- ping 10.77.0.2",
     "new": "hook my_hook",
     "plot": "runs/latest --out fig.pdf",

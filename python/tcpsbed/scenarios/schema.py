@@ -16,6 +16,7 @@ from tcpsbed.scenarios.units import DIMENSIONS
 _NAMING = {
     "Transport": ("transport", "kind"),
     "Playout": ("playout", "kind"),
+    "Security": ("security", "kind"),
     "Hook": ("hook", "run"),
     "Robot": ("robot", "run"),
 }

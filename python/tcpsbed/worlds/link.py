@@ -27,8 +27,8 @@ SILENT_S = 1.6
 """Silence after which a host is taken for dead: three signs of life are missing."""
 ANSWER_S = 30.0
 """Longest time that a host may take to answer before the run, or keep silent until it has its files."""
-MADE_THERE = (*OUTPUTS, "state")
-"""Keys whose files are written during the run, or read once they are."""
+MADE_THERE = (*OUTPUTS, "state", "key_file")
+"""Keys whose files are written during the run, or read once they are, or stay here."""
 EXCHANGES = 30
 """Readings of a host's clock; the one with the shortest round trip counts (Cristian 1989)."""
 VERSION = _tcps.version()

@@ -22,7 +22,7 @@ from tcpsbed import _tcps, scenarios
 from tcpsbed.clocks import REAL
 from tcpsbed.errors import TcpsbedError, WorldError, needs_linux
 from tcpsbed.processes import cores
-from tcpsbed.worlds import background, firmware, fit, memory, registry
+from tcpsbed.worlds import background, firmware, fit, memory, registry, secrets
 from tcpsbed.worlds import rows as rows_
 from tcpsbed.worlds.contract import Hosting, Job
 from tcpsbed.worlds.process import ControlChannel
@@ -188,9 +188,11 @@ def _prepare(
     for p in emulator:
         p.send(op="prepare", plan=plan, node=None, ring=str(p.ring), taps=taps, **p.also)
     prepared = [p.receive("ready", PREPARE_S) for p in emulator]
+    keys = secrets.made(plan)
     for id, p in enumerate(nodes):
+        own = {"secrets": secrets.of_node(plan, keys, id)} if keys else {}
         capture = None if captures is None else str(captures.absolute() / p.ring.name)
-        p.send(op="prepare", plan=plan, node=id, ring=str(p.ring), taps=taps, capture=capture)
+        p.send(op="prepare", plan=plan, node=id, ring=str(p.ring), taps=taps, capture=capture, **own)
     return [p.receive("ready", PREPARE_S) for p in nodes] + prepared
 
 

@@ -3,7 +3,7 @@
 use crate::Plan;
 use serde::Serialize;
 use tcps_core::{
-    endpoint::{EndpointStats, FeedbackStats},
+    endpoint::{EndpointStats, FeedbackStats, SecurityStats},
     ids::{ChannelId, NodeId},
     time::Time,
 };
@@ -29,6 +29,8 @@ pub struct Endpoint {
     #[serde(flatten)]
     told: Option<PacketFeedback>,
     #[serde(flatten)]
+    security: Option<Security>,
+    #[serde(flatten)]
     pub(super) connections: Option<Connections>,
 }
 
@@ -45,6 +47,36 @@ impl From<FeedbackStats> for PacketFeedback {
     fn from(told: FeedbackStats) -> Self {
         let FeedbackStats { packets, lost, queue_ns, allowed_bps } = told;
         Self { told: packets, told_lost: lost, told_queue_ns: queue_ns, allowed_bps }
+    }
+}
+
+/// What the security of a channel has counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+struct Security {
+    secure_sessions: u64,
+    handshake_ns: Option<Time>,
+    key_changes: u64,
+    unverified: u64,
+    unsealed: u64,
+    refused_handshakes: u64,
+    replayed: u64,
+    unkeyed: u64,
+    security_bytes: u64,
+}
+
+impl From<SecurityStats> for Security {
+    fn from(s: SecurityStats) -> Self {
+        Self {
+            secure_sessions: s.sessions,
+            handshake_ns: s.handshake_ns,
+            key_changes: s.key_changes,
+            unverified: s.unverified,
+            unsealed: s.unsealed,
+            refused_handshakes: s.refused_handshakes,
+            replayed: s.replayed,
+            unkeyed: s.unkeyed,
+            security_bytes: s.added_bytes,
+        }
     }
 }
 
@@ -84,6 +116,7 @@ impl Endpoint {
             retransmits: s.retransmits,
             unanswered: s.unanswered,
             told: s.told.map(PacketFeedback::from),
+            security: s.security.map(Security::from),
             connections: None,
         }
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, net::SocketAddr};
 use tcps_core::ids::{NodeId, SessionId};
 use tcps_plan::Plan;
-use tcps_wire::{reply, Format};
+use tcps_wire::{reply, secure, Format};
 
 /// The loops of every node, by session, and the addresses of their sockets.
 #[derive(Debug, Clone, Default)]
@@ -30,7 +30,7 @@ impl Asides {
         Self { addresses, loops, sessions: plan.flows.iter().map(|f| f.session).collect() }
     }
 
-    /// Where node `to` wants this datagram: an echo's answer at the loop of its flow's session, the rest at the first.
+    /// Where node `to` wants this datagram: an echo's answer at the loop of its flow's session, as what is sealed says its own, the rest at the first.
     pub fn of(&self, to: NodeId, bytes: &[u8]) -> Option<SocketAddr> {
         let addresses = self.addresses.get(&to)?;
         let number = self.session(bytes).and_then(|s| self.loops.get(&(to, s))).copied().unwrap_or(0);
@@ -38,11 +38,14 @@ impl Asides {
     }
 
     fn session(&self, bytes: &[u8]) -> Option<SessionId> {
-        if tcps_wire::format(bytes) != Some(Format::Reply) {
-            return None;
+        match tcps_wire::format(bytes) {
+            Some(Format::Reply) => {
+                let reply::Repr(reply) = reply::Repr::parse(bytes).ok()?;
+                self.sessions.get(reply.flow.index()).copied()
+            }
+            Some(Format::Secured) => Some(SessionId(secure::parse_aside(bytes).ok()?.0)),
+            _ => None,
         }
-        let reply::Repr(reply) = reply::Repr::parse(bytes).ok()?;
-        self.sessions.get(reply.flow.index()).copied()
     }
 }
 
@@ -91,6 +94,13 @@ mod tests {
         assert_eq!(asides.of(NodeId(0), &answer(1)), Some(at(11)));
         assert_eq!(asides.of(NodeId(1), &answer(1)), Some(at(20)), "a gate stands for all loops");
         assert_eq!(asides.of(NodeId(0), b"a clock exchange"), Some(at(10)));
+        let sealed = |session: u16| {
+            let mut bytes = Vec::new();
+            secure::emit_aside(session, &mut bytes);
+            bytes
+        };
+        let looked = [0, 1, u16::MAX].map(|session| asides.of(NodeId(0), &sealed(session)));
+        assert_eq!(looked, [Some(at(10)), Some(at(11)), Some(at(10))]);
         assert_eq!(
             (asides.of(NodeId(0), &answer(77)), asides.of(NodeId(2), &answer(0))),
             (Some(at(10)), None)

@@ -87,6 +87,9 @@ impl<'a> Flows<'a> {
         let Some(c) = channel else { return aside };
         let transport = self.plan.channels[c].transport.as_str();
         let leading = || self.leading.get(&(c, from)).copied().unwrap_or(ASIDE_CLASS);
+        if self.plan.channels[c].security.is_some() {
+            return (leading(), 0, wire_bytes, Carries::Channel(c, from, [true; 2]));
+        }
         let merges = tcps_transport::is_telehaptic(transport);
         if let (true, Ok(packet)) = (merges, telehaptic::Packet::new_checked(datagram)) {
             let oldest = packet.trailer().and_then(|t| t.position(0)).map_or(0, |p| p.index);

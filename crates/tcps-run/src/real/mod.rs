@@ -11,6 +11,7 @@ pub mod emulator;
 pub mod line;
 pub mod quality;
 pub mod replayer;
+pub mod secrets;
 pub mod session;
 mod stream;
 mod tcp_socket;

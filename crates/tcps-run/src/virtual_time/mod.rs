@@ -31,7 +31,7 @@ use tcps_core::{
 };
 use tcps_net::ForeignCode;
 use tcps_net::NetEvent;
-use tcps_node::{assets::Assets, rounds::Rounds, Node, HALT_NS};
+use tcps_node::{assets::Assets, rounds::Rounds, secrets::Seeded, Node, HALT_NS};
 use tcps_plan::{
     report::{self, Report, Split},
     Action, EventPlan, Places, Plan, RunError,
@@ -123,7 +123,7 @@ impl<'p> Driver<'p> {
             NodeId::each(&plan.nodes).map(|(id, _)| id).partition(has_robot);
         let mut nodes = BTreeMap::new();
         for id in first.into_iter().chain(others) {
-            nodes.insert(id, Node::new(plan, &places, id, None, assets)?);
+            nodes.insert(id, Node::new(plan, &places, id, None, assets, &mut Seeded(plan.seed))?);
         }
         let nodes: Vec<Node> = nodes.into_values().collect();
         let mut events: Vec<usize> = (0..plan.events.len()).collect();

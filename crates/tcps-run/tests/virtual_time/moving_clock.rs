@@ -11,6 +11,7 @@ use tcps_core::{
 };
 use tcps_node::{
     host::{Host, Spare, Started, Work},
+    secrets::Seeded,
     Node,
 };
 use tcps_plan::{Places, Plan};
@@ -58,7 +59,7 @@ impl Host for TestHost {
 
 fn node(plan: &serde_json::Value, id: u16) -> Node {
     let plan: Plan = serde_json::from_value(plan.clone()).expect("a plan");
-    Node::new(&plan, &Places::new(&plan), NodeId(id), None, &mut Disk).expect("a node")
+    Node::new(&plan, &Places::new(&plan), NodeId(id), None, &mut Disk, &mut Seeded(1)).expect("a node")
 }
 
 /// Wakes a node as late as its loop might.

@@ -48,7 +48,7 @@ params! {
     pub(crate) struct Given {
         mode: String = Choice(&["stream-per-flow", "stream-per-sample", "datagram"]), "stream-per-flow", ANY, "what waits for a lost packet: its flow, only its sample, or nothing";
         congestion: String = Choice(&["cubic", "newreno"]), "cubic", ANY, "congestion control";
-        crypto: String = Choice(&["null", "tls"]), "null", ANY, "a tag of 16 bytes without a cipher, or TLS 1.3 (side b proves itself by a key that follows from the seed)";
+        crypto: String = Choice(&["null", "tls"]), "null", ANY, "a tag of 16 bytes without a cipher, or TLS 1.3 with a new key for each side in each run on sockets";
         queue_bytes: usize = Bytes, "262144 B", ROOM, "bytes of each flow that wait for the connection";
         mtu_bytes: u16 = Bytes, "1200 B", 1200.0..=65_507.0, "most bytes of a datagram";
     }
@@ -70,10 +70,11 @@ impl Setup {
         let mut keys = Stream::new(ctx.seed, &format!("channels.{}.quic.keys", ctx.name));
         let config = endpoint_config(&mut random, mtu_bytes);
         let failed = |e| params.failed("crypto", "tls", &e);
+        let mut identities = || tls::Identities::new(ctx.shared, &mut keys);
         let (server, client) = match side {
             Side::A => {
                 let mut client = ClientConfig::new(match tls {
-                    true => Arc::new(tls::client(&mut keys).map_err(failed)?),
+                    true => Arc::new(identities().and_then(tls::client).map_err(failed)?),
                     false => null,
                 });
                 let cids = Mutex::new(Cids(Stream::new(random.bits(), "initial")));
@@ -84,7 +85,10 @@ impl Setup {
             Side::B => {
                 let token_key = Arc::new(SeedKey(random.bits()));
                 let mut server = match tls {
-                    true => ServerConfig::new(Arc::new(tls::server(&mut keys).map_err(failed)?), token_key),
+                    true => ServerConfig::new(
+                        Arc::new(identities().and_then(tls::server).map_err(failed)?),
+                        token_key,
+                    ),
                     false => ServerConfig::new(null, token_key),
                 };
                 let mut tokens = ValidationTokenConfig::default();

@@ -9,6 +9,7 @@ mod literature;
 mod pair;
 mod quic;
 mod rtp;
+mod security;
 mod session;
 mod tcp;
 mod tcp_connection;

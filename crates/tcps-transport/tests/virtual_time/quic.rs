@@ -14,7 +14,7 @@ use tcps_core::{
     seed::Stream,
     time::{Time, MS, SECOND},
 };
-use tcps_transport::{endpoint, ChannelContext, Side};
+use tcps_transport::{endpoint, ChannelContext, Shared, Side};
 
 const MODES: [&str; 3] = ["stream-per-flow", "stream-per-sample", "datagram"];
 
@@ -212,6 +212,29 @@ fn a_server_with_another_key_gets_no_sample() {
         pair.run_until(5 * SECOND);
         assert_eq!(pair.server.delivered.len(), arrives, "key of seed {seed}");
     }
+}
+
+// [RFC 7250 §4]
+#[test]
+fn with_a_shared_secret_both_sides_prove_themselves_and_the_seed_decides_nothing() {
+    let make = |side, seed, secret: Option<u8>| {
+        let shared = secret.map(|byte| Shared([byte; 32]));
+        let context = ChannelContext { seed, shared, ..ChannelContext::of(&[(1, Side::B, "kinematic")]) };
+        Boxed(endpoint("quic", &json!({"crypto": "tls"}), side, &context).unwrap())
+    };
+    for (a, b, arrives) in [
+        ((1, Some(7)), (2, Some(7)), 1),
+        ((1, Some(7)), (1, Some(8)), 0),
+        ((1, None), (1, Some(7)), 0),
+        ((1, Some(7)), (1, None), 0),
+    ] {
+        let (client, server) = (make(Side::A, a.0, a.1), make(Side::B, b.0, b.1));
+        let mut pair = Pair::new(1, client, server, way(5 * MS, 0.0), way(5 * MS, 0.0));
+        pair.send(meta(1, 0, 0), b"secret");
+        pair.run_until(5 * SECOND);
+        assert_eq!(pair.server.delivered.len(), arrives, "{a:?} {b:?}");
+    }
+    assert_eq!(format!("{:?}", Shared([7; 32])), "Shared");
 }
 
 #[test]

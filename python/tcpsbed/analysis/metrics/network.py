@@ -111,6 +111,24 @@ ENDPOINT = (
         label="reported queueing"),
     Metric("allowed_bps", "rate that `congestion` allows at the end, null without", "bit/s",
         label="allowed"),
+    Metric("secure_sessions", "of a channel with `security`: sessions whose keys both sides hold", "count",
+        label="secure sessions"),
+    Metric("handshake_ns", "time from the first message of the first handshake to its keys; null without", "ns",
+        label="handshake"),
+    Metric("key_changes", "changes of the keys of both directions", "count", label="key changes"),
+    *(
+        Metric(key, meaning, "count", label=label, rare=True)
+        for key, meaning, label in (
+            ("unverified", "datagrams dropped because they did not verify", ""),
+            ("unsealed", "those of them that were not sealed at all", ""),
+            ("refused_handshakes", "messages of handshakes that did not verify: another key, another channel, or changed",
+                "refused handshakes"),
+            ("replayed", "datagrams dropped because one of their number had been received, or it was too late to know", ""),
+            ("unkeyed", "datagrams dropped because there was no key yet to send them", ""),
+        )
+    ),
+    Metric("security_bytes", "bytes that security added to what was sent, handshakes included", "B",
+        label="added by security"),
     Metric("connections", "of `kernel-tcp`: connections established", "count"),
     Metric("connections_lost", "connections lost before the end of the run", "count", rare=True),
     Metric("stalls", "times without an acknowledgement for 200 ms or more, including one that lasts"

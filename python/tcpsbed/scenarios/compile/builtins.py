@@ -67,7 +67,7 @@ def check(scenario: Scenario, key: Key, name: str, kind: str, others: str = "") 
 
 
 def rehearse(scenario: Scenario, key: Key, what: str, name: str, given: dict[str, Any], stage: str) -> None:
-    """Makes a `transport`, `hook`, `robot` or `playout` as a run would, and drops it: raises what the run would refuse.
+    """Makes a `transport`, `hook`, `robot`, `playout` or `security` as a run would: raises what the run would refuse.
 
     Parameters
     ----------
@@ -87,10 +87,11 @@ def rehearse(scenario: Scenario, key: Key, what: str, name: str, given: dict[str
             taken = _transport.__wrapped__ if own else _transport
             taken(name, json.dumps(parameters(given)))
             return
-        checks: dict[str, Callable[[str, str], None]] = {
+        checks: dict[str, Callable[[str, str], object]] = {
             "hook": partial(_tcps.check_hook, kind=stage),
             "robot": _tcps.check_robot,
             "playout": _tcps.check_playout,
+            "security": partial(_tcps.completed, "security"),
             "controller": _controller,
             "queue": partial(_tcps.check_network_code, "queue"),
             "loss": partial(_tcps.check_network_code, "loss"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcpsbed import door
+from tcpsbed import door, keyfile
 from tcpsbed.nearest import close_match
-from tcpsbed.scenarios.compile import builtins
+from tcpsbed.scenarios.compile import builtins, files
 from tcpsbed.scenarios.compile.book import Book, Way
 from tcpsbed.scenarios.compile.code import code
 from tcpsbed.scenarios.model.code import Channel, Transport
@@ -16,6 +16,14 @@ from tcpsbed.scenarios.units import parameters, shown
 
 _CONTROLLERS = {"telehaptic": "controller", "rtp": "congestion"}
 """Transports with a rate controller of the user's, and the parameter that names it."""
+
+
+_STREAMS = {
+    "quic": 'transport = { kind = "quic", crypto = "tls" }, which encrypts',
+    "tcp": "no security (tcp offers none)",
+    "kernel-tcp": "no security (kernel-tcp offers none)",
+}
+"""Transports of streams, and what they offer in place of security."""
 
 
 class Channels:
@@ -96,7 +104,31 @@ class Channels:
             "b": b,
             "transport": kind,
             "params": params,
-        } | ({} if dscp is None else {"dscp": dscp})
+            **({} if dscp is None else {"dscp": dscp}),
+            **({} if group is None else self._security(group, kind, params)),
+        }
+
+    def _security(self, group: str, transport: str, params: dict[str, Any]) -> dict[str, Any]:
+        """What seals the datagrams of a shared channel, with the path of its key file; nothing where nothing does."""
+        scenario, security = self.book.scenario, self.book.scenario.channels[group].security
+        if security is None:
+            return {}
+        key = ("channels", group, "security")
+        if transport in _STREAMS:
+            found = f'found "{security.kind}" around the transport {transport}, which carries streams'
+            raise scenario.error(
+                key, found, f"{_STREAMS[transport]}, or a transport of datagrams such as udp"
+            )
+        if "overhead_bytes" in params:
+            found = "found security beside `overhead`: a secured packet counts with its true size"
+            raise scenario.error(key, found, "no overhead at the transport, or no security")
+        given = security.parameters()
+        builtins.rehearse(scenario, key, "security", security.kind, given, "")
+        if (name := given.get("key_file")) is not None:
+            path, _ = files.looked_up(scenario, name)
+            files.read(scenario, (*key, "key_file"), lambda: keyfile.read(path))
+            given |= {"key_file": str(path)}
+        return {"security": {"kind": security.kind} | parameters(given)}
 
     def _led(self, key: Key, kind: str, given: dict[str, Any]) -> dict[str, Any]:
         """The parameters of a transport; a rate controller that is a class of the user's is among them as code."""

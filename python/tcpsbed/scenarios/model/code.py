@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Unpack, get_args
 
 from tcpsbed.scenarios.fields import Called, Field
+from tcpsbed.scenarios.model.entries import entries
 from tcpsbed.scenarios.model.span import Span
 from tcpsbed.scenarios.model.table import Names, Table
 from tcpsbed.scenarios.units import Dscp, Parameters, Period, free
@@ -90,6 +91,29 @@ class Hook(Table):
     """Parameters of the code."""
 
 
+if TYPE_CHECKING:
+    _Method = str
+else:
+    _Method = Literal[tuple(entries("security"))]
+
+
+class Security(Table):
+    """What keeps the datagrams of a channel, with parameters; a string names the method alone."""
+
+    extra: ClassVar[bool] = True
+    shorthand: ClassVar[str | None] = "kind"
+    kind: _Method
+    """The method: `"aead"` encrypts and authenticates, `"hmac"` only authenticates."""
+
+    def _check(self) -> None:
+        """Parameters that can be handed on."""
+        free(self.parameters())
+
+    def parameters(self) -> dict[str, Any]:
+        """The keys beside the kind."""
+        return dict(self.model_extra or {})
+
+
 class Channel(Table):
     """Flows of a session that share one transport, in both directions."""
 
@@ -105,3 +129,7 @@ class Channel(Table):
     """The two nodes between which the flows share the channel; absent: every pair on the path."""
     dscp: Dscp | None = None
     """Code point of its packets; absent: that of the flows."""
+    security: Security | None = None
+    """What protects its datagrams from others on the network, for transports of datagrams:
+    [security](security.md); absent: nothing.
+    """

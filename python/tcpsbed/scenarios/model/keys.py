@@ -18,6 +18,10 @@ class ChannelKeys(TypedDict, total=False):
     """The two nodes between which the flows share the channel; absent: every pair on the path."""
     dscp: Any
     """Code point of its packets; absent: that of the flows."""
+    security: Any
+    """What protects its datagrams from others on the network, for transports of datagrams: security;
+    absent: nothing.
+    """
 
 
 class EventKeys(TypedDict, total=False):

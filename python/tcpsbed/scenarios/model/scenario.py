@@ -259,7 +259,7 @@ class Scenario(Table):
 
     @property
     def files(self) -> list[Path]:
-        """The files of the scenario, and the existing files that it names: recordings, code, models."""
+        """The files of the scenario, and the existing files that it names: recordings, code, models; no keys."""
         read = {self._origin.file, *(Path(file) for file, _ in self._origin.places.values())}
         return sorted({file for file in read if _is_file(file)} | self._named)
 
@@ -268,7 +268,13 @@ class Scenario(Table):
         """The existing files that it names."""
         folder = self.folder  # asks the disk
         names = set().union(*map(_names, {*texts(self.document)}))
-        return {folder / name for name in names if _is_file(folder / name)}
+        return {folder / name for name in names - self._keys if _is_file(folder / name)}
+
+    @property
+    def _keys(self) -> set[str]:
+        """The files with keys that it names: nobody copies them."""
+        methods = [channel.security for channel in self.channels.values() if channel.security is not None]
+        return {str(method.parameters().get("key_file")) for method in methods}
 
     def error(self, key: Key, found: str, allowed: str) -> ConfigError:
         """The error of a key of this scenario."""

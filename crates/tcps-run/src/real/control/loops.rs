@@ -1,7 +1,10 @@
 use super::{attach::Attach, words::say};
 use crate::{
     events::{asked, Steered},
-    real::session::{Addresses, Files, SessionLoop},
+    real::{
+        secrets::PreShared,
+        session::{Addresses, Files, SessionLoop},
+    },
 };
 use serde_json::{json, Value};
 use std::{
@@ -149,10 +152,11 @@ pub(super) fn guarded(
     node: NodeId,
     sessions: &[SessionId],
     files: &Files,
+    secrets: &PreShared,
     attach: &dyn Attach,
     ways: &Ways,
 ) {
-    let run = AssertUnwindSafe(|| run_loop(plan, node, sessions, files, attach, ways));
+    let run = AssertUnwindSafe(|| run_loop(plan, node, sessions, files, secrets, attach, ways));
     if let Err(panic) = catch_unwind(run) {
         let said = panic.downcast_ref::<String>().map(String::as_str);
         let words = said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no word");
@@ -170,12 +174,13 @@ fn run_loop(
     node: NodeId,
     sessions: &[SessionId],
     files: &Files,
+    secrets: &PreShared,
     attach: &dyn Attach,
     ways: &Ways,
 ) {
     attach.attached(plan.needs_python(node, sessions), &mut |python, detach| {
-        let prepared =
-            SessionLoop::prepare(plan, node, sessions, files, python).and_then(|l| Ok((l.reached_at()?, l)));
+        let prepared = SessionLoop::prepare(plan, node, sessions, files, python, &mut secrets.clone())
+            .and_then(|l| Ok((l.reached_at()?, l)));
         let session = match prepared {
             Ok(((channels, aside), l)) => {
                 ways.say(FromLoop::Ready(json!({"channels": channels, "aside": aside})));

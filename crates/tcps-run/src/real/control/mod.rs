@@ -4,6 +4,7 @@
 //! > {"op":"prepare","plan":{…},"node":1,"ring":"/dev/shm/…/node1"}         or  "node":null for the emulator
 //!   and "taps":"/dev/shm/…/taps" where nodes have network namespaces: there they hand their devices to the emulator
 //!   and "capture":"runs/…/node1" where datagrams are captured
+//!   and "secrets":{"0":"…","asides":"…"} where channels are secured: the pre-shared keys of those that end there
 //!   and "foreign":{"program":"…",…} for the emulator, where another program simulates the network
 //!   and in its place, where links are between Mininet's switches: "places":{"3":{"namespace":"…","address":"…"}} for
 //!   background traffic that is datagrams, "wires":{"0":["l0a","l0b"]} for links that are emulated between TAP devices
@@ -164,7 +165,8 @@ fn serve_node<I: BufRead + Send + 'static>(
         let mut loops = Loops::new(stop);
         for (sessions, files) in groups.iter().zip(&files) {
             let (plan, ways) = (&p.plan, loops.ways());
-            scope.spawn(move || guarded(plan, node, sessions, files, attach, &ways));
+            let secrets = &p.secrets;
+            scope.spawn(move || guarded(plan, node, sessions, files, secrets, attach, &ways));
         }
         let ready = loops.ready()?;
         let rings: Vec<&PathBuf> = files.iter().map(|f| &f.ring).collect();

@@ -5,6 +5,7 @@ use crate::{
     emu::{Listeners, WireSpec},
     real::{
         replayer::Places,
+        secrets::PreShared,
         session::{Addresses, Files},
     },
 };
@@ -37,6 +38,9 @@ pub(super) struct Prepare {
     pub places: Option<Places>,
     /// The same: links that are emulated all the same.
     pub wires: Option<WireSpec>,
+    /// Keys of secured channels.
+    #[serde(default)]
+    pub secrets: PreShared,
 }
 
 impl Prepare {

@@ -34,7 +34,7 @@ use tcps_core::{
     ids::{ChannelId, ComponentId, NodeId, SessionId},
     time::{Time, MS, NEVER},
 };
-use tcps_node::{assets::Assets, Node, HALT_NS};
+use tcps_node::{assets::Assets, secrets::Secrets, Node, HALT_NS};
 use tcps_plan::{report::Report, Isolation, Places, Plan, RunError};
 
 /// How long a loop goes on after the end, so that what is on its way arrives.
@@ -81,8 +81,9 @@ impl SessionLoop {
         sessions: &[SessionId],
         files: &Files,
         assets: &mut dyn Assets,
+        secrets: &mut dyn Secrets,
     ) -> Result<Self, RunError> {
-        let mut node = Node::new(plan, &Places::new(plan), id, Some(sessions), assets)?;
+        let mut node = Node::new(plan, &Places::new(plan), id, Some(sessions), assets, secrets)?;
         let crew = Crew::new(node.take_workers())?;
         let name = |component: ComponentId| plan.components[component].name.clone();
         let lines = Lines::open(node.boards(), name)?;

@@ -1,0 +1,347 @@
+//! The security association of one side with the other: agrees on keys, seals, opens, and counts.
+
+use super::{
+    handshake::{self, Initiator, Roots},
+    keys::Method,
+    record::{Limits, Opener, Sealer},
+    secret::Secret,
+};
+use crate::channel::Side;
+use std::collections::VecDeque;
+use tcps_core::{
+    endpoint::SecurityStats,
+    record::DropReason,
+    time::{Time, MS, SECOND},
+};
+use tcps_wire::secure::{Record, Repr, MESSAGE_BYTES, NOISE_BYTES, RECORD_BYTES, TAG_BYTES};
+
+/// A message of a handshake is sent again after this time at first, then after twice as long each time.
+const FIRST_RETRY_NS: Time = MS / 2;
+const LAST_RETRY_NS: Time = SECOND;
+/// Side b answers one new hello in this time at most: each costs it two multiplications on the curve. While it has a session it
+/// does not even look at more, so that a flood of hellos takes little of its time.
+const ANSWER_NS: Time = 10 * MS;
+/// Silence after which what does not verify makes a side look for a new session, and how often it does.
+const RESYNC_NS: Time = SECOND;
+
+/// What a datagram led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opened {
+    /// A payload that the other side sent.
+    Payload,
+    /// Something of the association itself.
+    Own,
+    /// Nothing: it is dropped.
+    Refused(DropReason),
+}
+
+/// A session: both directions of what a handshake gave.
+#[derive(Debug)]
+struct Session {
+    number: u16,
+    sealer: Sealer,
+    opener: Opener,
+}
+
+/// One side of an association.
+pub struct Association {
+    side: Side,
+    method: Method,
+    limits: Limits,
+    secret: Secret,
+    prologue: Vec<u8>,
+    /// Side a: the handshake whose answer it waits for.
+    opening: Option<Initiator>,
+    /// Side b: the hello that it answered last, and the answer.
+    answered: Option<([u8; NOISE_BYTES], [u8; NOISE_BYTES])>,
+    /// Side b: the session of that answer, in which the other side has not sent yet.
+    offered: Option<Session>,
+    /// The session in which it sends.
+    present: Option<Session>,
+    /// The one before, for what is late.
+    before: Option<Session>,
+    /// Whether side a has received something in the present session.
+    confirmed: bool,
+    retry_at: Option<Time>,
+    pause_ns: Time,
+    begun_ns: Option<Time>,
+    answers_from_ns: Time,
+    verified_ns: Time,
+    resynced_ns: Time,
+    messages: VecDeque<Vec<u8>>,
+    stats: SecurityStats,
+}
+
+impl Association {
+    pub(super) fn new(side: Side, method: Method, limits: Limits, prologue: Vec<u8>, secret: Secret) -> Self {
+        Self {
+            side,
+            method,
+            limits,
+            secret,
+            prologue,
+            opening: None,
+            answered: None,
+            offered: None,
+            present: None,
+            before: None,
+            confirmed: false,
+            retry_at: None,
+            pause_ns: FIRST_RETRY_NS,
+            begun_ns: None,
+            answers_from_ns: Time::MIN,
+            verified_ns: Time::MIN,
+            resynced_ns: Time::MIN,
+            messages: VecDeque::new(),
+            stats: SecurityStats::default(),
+        }
+    }
+
+    /// Whether payloads can be sealed.
+    pub fn has_keys(&self) -> bool {
+        self.present.is_some()
+    }
+
+    /// What it counted.
+    pub fn stats(&self) -> SecurityStats {
+        self.stats
+    }
+
+    /// Counts a payload that was given up for want of keys.
+    pub fn count_unkeyed(&mut self) {
+        self.stats.unkeyed += 1;
+    }
+
+    /// Wants keys from `at` on, unless it has them or is about to.
+    pub fn want_keys(&mut self, at: Time) {
+        if self.present.is_none() && self.retry_at.is_none() {
+            (self.retry_at, self.pause_ns) = (Some(at), FIRST_RETRY_NS);
+        }
+    }
+
+    /// When `handle_timeout` is wanted.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.retry_at
+    }
+
+    /// Sends again what was not answered.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.retry_at.is_none_or(|at| at > now) {
+            return;
+        }
+        match self.side {
+            Side::A if self.opening.is_some() => self.say_hello(),
+            Side::A if self.present.is_none() => self.open_handshake(now),
+            Side::A => self.confirm(now),
+            Side::B => self.push(Repr::Request, &[]),
+        }
+        self.retry_at = Some(now.saturating_add(self.pause_ns));
+        self.pause_ns = (2 * self.pause_ns).min(LAST_RETRY_NS);
+    }
+
+    /// Its next own message goes into `buf`; false: there is none.
+    pub fn poll_message(&mut self, buf: &mut Vec<u8>) -> bool {
+        let Some(message) = self.messages.pop_front() else { return false };
+        self.stats.added_bytes += message.len() as u64;
+        buf.clear();
+        buf.extend_from_slice(&message);
+        true
+    }
+
+    /// The record of a payload goes into `datagram`; false: there are no keys.
+    pub fn seal(&mut self, now: Time, payload: &[u8], datagram: &mut Vec<u8>) -> bool {
+        let Some(changed) = self.present.as_mut().and_then(|s| s.sealer.seal(now, payload, datagram)) else {
+            return false;
+        };
+        self.stats.key_changes += u64::from(changed);
+        self.stats.added_bytes += (RECORD_BYTES + TAG_BYTES) as u64;
+        true
+    }
+
+    /// A datagram from anybody; what the other side sent in it goes into `payload`.
+    pub fn open(&mut self, now: Time, datagram: &[u8], payload: &mut Vec<u8>) -> Opened {
+        let Ok(repr) = Repr::parse(datagram) else {
+            self.stats.unsealed += 1;
+            return self.refuse(now, DropReason::Unverified);
+        };
+        match (repr, self.side) {
+            (Repr::Record(record), _) => match self.open_record(now, record, datagram, payload) {
+                Ok(()) if payload.is_empty() => {
+                    if self.side == Side::B {
+                        self.confirm(now);
+                    }
+                    Opened::Own
+                }
+                Ok(()) => Opened::Payload,
+                Err(reason) => self.refuse(now, reason),
+            },
+            (Repr::Hello, Side::B) => self.take_hello(now, &datagram[MESSAGE_BYTES..]),
+            (Repr::Answer, Side::A) => self.take_answer(now, &datagram[MESSAGE_BYTES..]),
+            (Repr::Request, Side::A) => {
+                match self.present {
+                    None => self.want_keys(now),
+                    Some(_) => self.resync(now),
+                }
+                Opened::Own
+            }
+            _ => self.refuse(now, DropReason::Unverified),
+        }
+    }
+
+    fn refuse(&mut self, now: Time, reason: DropReason) -> Opened {
+        match reason {
+            DropReason::Replayed => self.stats.replayed += 1,
+            _ => {
+                self.stats.unverified += 1;
+                self.resync(now);
+            }
+        }
+        Opened::Refused(reason)
+    }
+
+    /// Looks for a new session where nothing has verified for long: the other side may have begun anew.
+    fn resync(&mut self, now: Time) {
+        let quiet = |since: Time| now.saturating_sub(since) >= RESYNC_NS;
+        if !quiet(self.verified_ns) || !quiet(self.resynced_ns) {
+            return;
+        }
+        self.resynced_ns = now;
+        match self.side {
+            Side::A if self.opening.is_none() && self.present.is_some() => {
+                self.open_handshake(now);
+                self.pause_ns = FIRST_RETRY_NS;
+                self.retry_at = Some(now.saturating_add(self.pause_ns));
+            }
+            Side::A => {}
+            Side::B => self.push(Repr::Request, &[]),
+        }
+    }
+
+    fn open_handshake(&mut self, now: Time) {
+        self.begun_ns.get_or_insert(now);
+        let drawn = self.secret.random.draw();
+        self.opening = drawn.and_then(|drawn| Initiator::new(&self.secret.key, &self.prologue, drawn));
+        self.say_hello();
+    }
+
+    fn say_hello(&mut self) {
+        if let Some(hello) = self.opening.as_ref().map(|opening| opening.hello) {
+            self.push(Repr::Hello, &hello);
+        }
+    }
+
+    /// An empty record, by which the other side learns that the session stands.
+    fn confirm(&mut self, now: Time) {
+        let mut record = Vec::new();
+        if self.present.as_mut().and_then(|s| s.sealer.seal(now, &[], &mut record)).is_some() {
+            self.messages.push_back(record);
+        }
+    }
+
+    fn push(&mut self, repr: Repr, body: &[u8]) {
+        let mut message = Vec::with_capacity(MESSAGE_BYTES + body.len());
+        repr.emit(&mut message);
+        message.extend_from_slice(body);
+        self.messages.push_back(message);
+    }
+
+    fn take_hello(&mut self, now: Time, hello: &[u8]) -> Opened {
+        if let Some((_, answer)) = self.answered.filter(|(known, _)| known == hello) {
+            self.push(Repr::Answer, &answer);
+            return Opened::Own;
+        }
+        if now < self.answers_from_ns {
+            return Opened::Own;
+        }
+        let Some(drawn) = self.secret.random.draw() else { return Opened::Own };
+        if self.present.is_some() {
+            self.answers_from_ns = now.saturating_add(ANSWER_NS);
+        }
+        let Some((answer, roots)) = handshake::answer(&self.secret.key, &self.prologue, drawn, hello) else {
+            self.stats.refused_handshakes += 1;
+            return self.refuse(now, DropReason::Unverified);
+        };
+        self.begun_ns.get_or_insert(now);
+        self.answers_from_ns = now.saturating_add(ANSWER_NS);
+        self.answered = hello.try_into().ok().map(|hello| (hello, answer));
+        self.offered = self.session(&roots, now);
+        self.push(Repr::Answer, &answer);
+        Opened::Own
+    }
+
+    fn take_answer(&mut self, now: Time, answer: &[u8]) -> Opened {
+        let Some(opening) = &mut self.opening else { return Opened::Own };
+        let Some(roots) = opening.take(answer) else {
+            self.stats.refused_handshakes += 1;
+            return self.refuse(now, DropReason::Unverified);
+        };
+        self.opening = None;
+        let session = self.session(&roots, now);
+        self.begin(session, now);
+        self.confirmed = false;
+        self.confirm(now);
+        self.pause_ns = FIRST_RETRY_NS;
+        self.retry_at = Some(now.saturating_add(self.pause_ns));
+        Opened::Own
+    }
+
+    fn session(&self, roots: &Roots, now: Time) -> Option<Session> {
+        let (out, back) = match self.side {
+            Side::A => (&roots.forward, &roots.backward),
+            Side::B => (&roots.backward, &roots.forward),
+        };
+        let sealer = Sealer::new(self.method, out, roots.session, now, self.limits)?;
+        Some(Session { number: roots.session, sealer, opener: Opener::new(self.method, back)? })
+    }
+
+    /// Sends in a session from now on.
+    fn begin(&mut self, session: Option<Session>, now: Time) {
+        self.before = self.present.take();
+        self.present = session;
+        self.verified_ns = now;
+        self.stats.sessions += 1;
+        let took_ns = self.begun_ns.map(|begun| now.saturating_sub(begun));
+        self.stats.handshake_ns = self.stats.handshake_ns.or(took_ns);
+        self.retry_at = None;
+    }
+
+    fn open_record(
+        &mut self,
+        now: Time,
+        record: Record,
+        datagram: &[u8],
+        payload: &mut Vec<u8>,
+    ) -> Result<(), DropReason> {
+        let mut found = Err(DropReason::Unverified);
+        let sessions = [&mut self.present, &mut self.offered, &mut self.before];
+        for (which, session) in sessions.into_iter().enumerate() {
+            let Some(session) = session.as_mut().filter(|s| s.number == record.session) else { continue };
+            found = session.opener.open(record, datagram, payload).map(|changes| (which, changes));
+            if found.is_ok() {
+                break;
+            }
+        }
+        let (which, changes) = found?;
+        self.stats.key_changes += u64::from(changes);
+        self.verified_ns = now;
+        self.verified(which, now);
+        Ok(())
+    }
+
+    /// A record has verified in the present (0), the offered (1) or the former session (2).
+    fn verified(&mut self, which: usize, now: Time) {
+        match which {
+            0 if self.side == Side::A && !self.confirmed => {
+                self.confirmed = true;
+                if self.opening.is_none() {
+                    self.retry_at = None;
+                }
+            }
+            1 => {
+                let offered = self.offered.take();
+                self.begin(offered, now);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Security around a transport: what it lets through, what it stops, and how its handshake bears loss.
+
+use crate::{
+    pair::{Boxed, Conditions, Pair},
+    session::{content, meta},
+};
+use proptest::prelude::*;
+use serde_json::{json, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use tcps_core::{
+    endpoint::SecurityStats,
+    param::Named,
+    record::{DropReason, Kind},
+    seed::Stream,
+    time::{Time, MS, SECOND},
+};
+use tcps_transport::{
+    endpoint,
+    security::{self, Association, Opened, Secret},
+    ChannelContext, Side,
+};
+
+fn context() -> ChannelContext {
+    ChannelContext::of(&[(1, Side::B, "kinematic"), (2, Side::A, "haptic")])
+}
+
+fn plain(side: Side) -> Boxed {
+    Boxed(endpoint("udp", &Value::Null, side, &context()).unwrap())
+}
+
+fn secured(seed: u64, key: &str, named: &Named, side: Side) -> Boxed {
+    let Boxed(inner) = plain(side);
+    let secret = Secret::seeded(seed, key, side);
+    Boxed(security::secured(inner, named, side, &context(), secret, 0).unwrap())
+}
+
+fn named(kind: &str, params: Value) -> Named {
+    Named::new(kind, params)
+}
+
+fn pair(seed: u64, named: &Named, forward: Conditions, backward: Conditions) -> Pair<Boxed, Boxed> {
+    let [a, b] = [Side::A, Side::B].map(|side| secured(seed, "channel", named, side));
+    Pair::new(seed, a, b, forward, backward)
+}
+
+fn stats(end: &Boxed) -> SecurityStats {
+    end.0.stats().security.expect("a secured endpoint")
+}
+
+const LATE: Conditions = Conditions { latency_ns: 10 * MS, jitter_ns: 0, loss: 0.0, duplication: 0.0 };
+
+#[test]
+fn samples_arrive_as_they_were_by_every_method_and_cost_24_bytes_each() {
+    let ciphers = ["chacha20-poly1305", "aes-128-gcm", "aes-256-gcm"].map(|c| json!({"cipher": c}));
+    let methods = ciphers.map(|c| named("aead", c)).into_iter().chain([named("hmac", Value::Null)]);
+    for method in methods {
+        let mut pair = pair(1, &method, LATE, LATE);
+        for index in 0..100 {
+            pair.send(meta(1, index, pair.time), &content(index, 64));
+            pair.send_back(meta(2, index, pair.time), &content(index, 2_000));
+            pair.run_until(pair.time + MS);
+        }
+        pair.run_until(SECOND);
+        for (end, length) in [(&pair.server, 64), (&pair.client, 2_000)] {
+            let got: Vec<_> = end.delivered.iter().map(|(d, b)| (d.meta.index, b.clone())).collect();
+            assert_eq!(got, (0..100).map(|i| (i, content(i, length))).collect::<Vec<_>>(), "{method:?}");
+            let expected = SecurityStats { sessions: 1, ..SecurityStats::default() };
+            let SecurityStats { handshake_ns, added_bytes, .. } = stats(&end.endpoint);
+            let expected = SecurityStats { handshake_ns, added_bytes, ..expected };
+            assert_eq!(stats(&end.endpoint), expected, "{method:?}: nothing is refused");
+        }
+        let sizes: BTreeSet<_> = pair.client.transmitted.iter().map(|t| t.wire_bytes).collect();
+        // Hello, an empty record, samples: 64 B, the header of udp, that of records and a tag.
+        assert_eq!(sizes, [52, 24, 64 + 24 + 24].map(|n| n + 54).into());
+        let handshakes = [&pair.client, &pair.server].map(|e| stats(&e.endpoint).handshake_ns);
+        assert_eq!(handshakes, [Some(20 * MS), Some(20 * MS)], "a: hello, answer; b: from hello to record");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let digest = |seed| {
+        let mut pair = pair(seed, &named("aead", Value::Null), LATE, LATE);
+        pair.send(meta(1, 0, 0), &[1; 64]);
+        pair.run_until(SECOND);
+        pair.digest()
+    };
+    assert_eq!((digest(1) == digest(1), digest(1) == digest(2)), (true, false));
+}
+
+#[test]
+fn the_newest_datagrams_wait_for_keys_and_older_ones_have_a_row() {
+    let mut pair = pair(1, &named("aead", Value::Null), LATE, LATE);
+    (0..100).for_each(|index| pair.send(meta(1, index, 0), &[1; 64]));
+    pair.run_until(SECOND);
+    let got: Vec<_> = pair.server.delivered.iter().map(|(d, _)| d.meta.index).collect();
+    assert_eq!(got, (36..100).collect::<Vec<_>>());
+    let rows = pair.client.records.iter().filter(|r| r.kind == Kind::Dropped);
+    let rows: Vec<_> = rows.map(|r| (r.flow.0, r.index, r.detail)).collect();
+    assert_eq!(rows, (0..36).map(|i| (1, i, DropReason::Unkeyed as u8)).collect::<Vec<_>>());
+    assert_eq!(stats(&pair.client.endpoint).unkeyed, 36);
+}
+
+/// When both sides could send, of a handshake over a network with so much loss.
+fn handshake_ns(seed: u64, rtt_ns: Time) -> Time {
+    let way = Conditions { latency_ns: rtt_ns / 2, loss: 0.2, ..Conditions::default() };
+    let mut pair = pair(seed, &named("aead", Value::Null), way, way);
+    loop {
+        pair.run_next();
+        if [&pair.client, &pair.server].iter().all(|e| stats(&e.endpoint).sessions == 1) {
+            return pair.time;
+        }
+    }
+}
+
+#[test]
+fn a_handshake_with_loss_of_20_percent_is_complete_within_5_round_trips_in_99_percent() {
+    let late = [5, 10, 20, 100, 400]
+        .map(|rtt_ms| (0..2_000).filter(|seed| handshake_ns(*seed, rtt_ms * MS) > 5 * rtt_ms * MS).count());
+    assert!(late.iter().all(|late| *late <= 20), "{late:?} of 2000 took longer");
+}
+
+#[test]
+fn another_key_or_no_security_at_the_other_side_is_counted_at_both_and_delivers_nothing() {
+    let aead = named("aead", Value::Null);
+    let with = |client: Boxed, server: Boxed| {
+        let mut pair = Pair::new(1, client, server, LATE, LATE);
+        for index in 0..50 {
+            pair.send(meta(1, index, pair.time), &[1; 64]);
+            pair.send_back(meta(2, index, pair.time), &[1; 64]);
+            pair.run_until(pair.time + MS);
+        }
+        assert!(pair.client.delivered.is_empty() && pair.server.delivered.is_empty());
+        pair
+    };
+    let other = with(secured(1, "one", &aead, Side::A), secured(1, "two", &aead, Side::B));
+    let (a, b) = (stats(&other.client.endpoint), stats(&other.server.endpoint));
+    assert_eq!((a.sessions, b.sessions, a.refused_handshakes), (0, 0, 0));
+    assert!(b.refused_handshakes > 0 && b.unverified == b.refused_handshakes);
+    let method = with(secured(1, "c", &aead, Side::A), secured(1, "c", &named("hmac", Value::Null), Side::B));
+    assert!(stats(&method.server.endpoint).refused_handshakes > 0);
+    let mixed = with(plain(Side::A), secured(1, "c", &aead, Side::B));
+    let SecurityStats { sessions, unsealed, .. } = stats(&mixed.server.endpoint);
+    assert!(sessions == 0 && unsealed >= 40, "{unsealed}");
+    assert_eq!(mixed.client.endpoint.0.stats().malformed, 1, "b asks for a hello, and sends nothing else");
+    let mixed = with(secured(1, "c", &aead, Side::A), plain(Side::B));
+    let SecurityStats { sessions, unsealed, .. } = stats(&mixed.client.endpoint);
+    assert!(sessions == 0 && unsealed >= 40, "{unsealed}");
+    assert!(mixed.server.endpoint.0.stats().malformed > 0, "hellos");
+}
+
+/// Either side begins anew, without its keys: after a second of silence they agree on others.
+#[test]
+fn a_side_that_begins_anew_is_understood_again() {
+    let aead = named("aead", Value::Null);
+    for side in [Side::A, Side::B] {
+        let mut pair = pair(1, &aead, LATE, LATE);
+        let go_on = |pair: &mut Pair<Boxed, Boxed>, from: u32| {
+            for index in from..from + 3_000 {
+                pair.send(meta(1, index, pair.time), &[1; 64]);
+                pair.send_back(meta(2, index, pair.time), &[1; 64]);
+                pair.run_until(pair.time + MS);
+            }
+        };
+        go_on(&mut pair, 0);
+        let Boxed(inner) = plain(side);
+        let secret = Secret { key: Secret::seeded(1, "channel", side).key, ..Secret::seeded(99, "", side) };
+        let start = pair.time;
+        let anew = Boxed(security::secured(inner, &aead, side, &context(), secret, start).unwrap());
+        match side {
+            Side::A => pair.client.endpoint = anew,
+            Side::B => pair.server.endpoint = anew,
+        }
+        let before = [pair.client.delivered.len(), pair.server.delivered.len()];
+        go_on(&mut pair, 3_000);
+        for (end, before) in [&pair.client, &pair.server].into_iter().zip(before) {
+            assert!(end.delivered.len() - before > 1_800, "{side:?}: {}", end.delivered.len() - before);
+        }
+    }
+}
+
+/// An attacker who has every datagram of a session, of another one, of another channel and of the other direction.
+struct Attacker {
+    chance: Stream,
+    recorded: Vec<Vec<u8>>,
+}
+
+impl Attacker {
+    fn forge(&mut self) -> Vec<u8> {
+        let recorded = self.recorded.len() as u64;
+        let mut datagram = self.recorded[self.chance.below(recorded) as usize].clone();
+        match self.chance.below(6) {
+            0 => {}
+            1 => datagram.truncate(self.chance.below(datagram.len() as u64 + 1) as usize),
+            2 => (0..1 + self.chance.below(40)).for_each(|_| datagram.push(self.chance.bits() as u8)),
+            3 => {
+                let other = &self.recorded[self.chance.below(recorded) as usize];
+                let cut = self.chance.below(datagram.len().min(other.len()) as u64) as usize;
+                datagram.truncate(cut);
+                datagram.extend_from_slice(&other[cut..]);
+            }
+            4 => {
+                // A header that fits, with a number and a key still to come.
+                let number = self.chance.below(3_000) as u32;
+                datagram.resize(datagram.len().max(32), 0);
+                datagram[0] = 0xd1;
+                datagram[1] = self.chance.bits() as u8;
+                datagram[4..8].copy_from_slice(&number.to_be_bytes());
+            }
+            _ => {
+                for _ in 0..1 + self.chance.below(3) {
+                    let bit = self.chance.below(8 * datagram.len() as u64) as usize;
+                    datagram[bit / 8] ^= 1 << (bit % 8);
+                }
+            }
+        }
+        datagram
+    }
+}
+
+/// Carries messages between two associations until both have nothing to say; what was carried.
+fn settle(now: &mut Time, a: &mut Association, b: &mut Association) -> Vec<Vec<u8>> {
+    let (mut carried, mut message, mut payload) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..10 {
+        *now += MS;
+        for side in [&mut *a, &mut *b] {
+            side.handle_timeout(*now);
+        }
+        while a.poll_message(&mut message) {
+            b.open(*now, &message, &mut payload);
+            carried.push(message.clone());
+        }
+        while b.poll_message(&mut message) {
+            a.open(*now, &message, &mut payload);
+            carried.push(message.clone());
+        }
+    }
+    carried
+}
+
+fn associations(seed: u64, method: &Named, name: &str) -> [Association; 2] {
+    [Side::A, Side::B].map(|side| {
+        let key = Secret::seeded(1, "key", side).key;
+        let secret = Secret { key, ..Secret::seeded(seed, name, side) };
+        let mut made = security::association(method, name, side, secret).unwrap();
+        if side == Side::A {
+            made.want_keys(0);
+        }
+        made
+    })
+}
+
+/// 10^6 forgeries and replays, between records that are lost, repeated and late, with keys that change: what is accepted is what the
+/// other side sent, once.
+fn attacked(method: &Named, forgeries: usize) {
+    let mut recorded = Vec::new();
+    // An earlier session and another channel, of the same key.
+    for (seed, name) in [(2, "channel"), (1, "other")] {
+        let [mut a, mut b] = associations(seed, method, name);
+        recorded.extend(settle(&mut 0, &mut a, &mut b));
+        for n in 0..200u32 {
+            for side in [&mut a, &mut b] {
+                let mut datagram = Vec::new();
+                assert!(side.seal(20 * MS, &n.to_be_bytes(), &mut datagram));
+                recorded.push(datagram);
+            }
+        }
+    }
+    let [mut a, mut b] = associations(1, method, "channel");
+    let mut now = 0;
+    recorded.extend(settle(&mut now, &mut a, &mut b));
+    let mut attacker = Attacker { chance: Stream::new(1, "attacker"), recorded };
+    let mut network = Stream::new(1, "network");
+    let (mut flight, mut accepted) = (Vec::<Vec<u8>>::new(), BTreeSet::new());
+    // What the attacker holds back and brings later is no forgery, once.
+    let mut genuine = BTreeMap::new();
+    let (mut payload, mut datagram) = (Vec::new(), Vec::new());
+    let (mut sent, mut forged) = (0u32, 0);
+    while forged < forgeries {
+        now += MS / 10;
+        assert!(a.seal(now, &sent.to_be_bytes(), &mut datagram));
+        attacker.recorded.push(datagram.clone());
+        genuine.insert(datagram.clone(), sent);
+        if network.chance(0.8) {
+            flight.push(datagram.clone());
+        }
+        assert!(b.seal(now, &sent.to_be_bytes(), &mut datagram), "the other direction");
+        attacker.recorded.push(datagram.clone());
+        sent += 1;
+        let mut brought: Vec<_> = (0..20).map(|_| attacker.forge()).collect();
+        if flight.len() > 20 {
+            brought.push(flight.swap_remove(network.below(20) as usize));
+        }
+        for bytes in brought {
+            let number = genuine.get(&bytes).copied();
+            forged += usize::from(number.is_none_or(|n| accepted.contains(&n)));
+            if b.open(now, &bytes, &mut payload) == Opened::Payload {
+                let number = number.expect("a forgery was accepted");
+                assert_eq!(payload, number.to_be_bytes());
+                assert!(accepted.insert(number), "a replay was accepted");
+            }
+        }
+        while b.poll_message(&mut datagram) {}
+        if attacker.recorded.len() > 4_000 {
+            attacker.recorded.drain(1_000..2_000);
+        }
+    }
+    assert!(accepted.len() as u32 > sent / 2, "genuine records came through: {} of {sent}", accepted.len());
+    assert!(b.stats().key_changes > 20 && b.stats().sessions == 1, "{:?}", b.stats());
+}
+
+#[test]
+fn of_a_million_forgeries_and_replays_none_is_accepted() {
+    let params = json!({"rekey_after_packets": 500});
+    attacked(&named("aead", params.clone()), 700_000);
+    attacked(&named("hmac", params), 300_000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    /// Whatever the network loses, repeats and reorders, and however often keys change: each sample at most once, as it was.
+    #[test]
+    fn each_sample_arrives_at_most_once_and_as_it_was(
+        seed: u64, loss in 0.0..0.5f64, duplication in 0.0..1.0f64, jitter_ms in 0..30i64,
+        packets in 1u32..40, hmac: bool,
+    ) {
+        let way = Conditions { latency_ns: 5 * MS, jitter_ns: jitter_ms * MS, loss, duplication };
+        let kind = if hmac { "hmac" } else { "aead" };
+        let mut pair = pair(seed, &named(kind, json!({"rekey_after_packets": packets})), way, way);
+        for index in 0..200 {
+            pair.send(meta(1, index, pair.time), &content(index, 64));
+            pair.send_back(meta(2, index, pair.time), &content(index, 30));
+            pair.run_until(pair.time + MS);
+        }
+        pair.run_until(pair.time + SECOND);
+        for (end, length) in [(&pair.server, 64), (&pair.client, 30)] {
+            let got: BTreeSet<_> = end.delivered.iter().map(|(d, _)| d.meta.index).collect();
+            prop_assert_eq!(got.len(), end.delivered.len(), "twice");
+            prop_assert!(end.delivered.iter().all(|(d, bytes)| *bytes == content(d.meta.index, length)));
+            prop_assert_eq!(end.endpoint.0.stats().malformed, 0);
+        }
+    }
+}

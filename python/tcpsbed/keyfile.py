@@ -1,0 +1,59 @@
+"""Files with pre-shared keys, which only their owner may read."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shlex
+import stat
+from pathlib import Path
+
+from tcpsbed import inputs
+from tcpsbed.errors import DataError, counted
+
+KEY_BYTES = 32
+"""Length of a key; a file has it in hexadecimal digits."""
+_ALLOWED = "a file that `tcpsbed key FILE` made: 64 hexadecimal digits, mode 0600"
+_KEY = re.compile(rf"[0-9a-fA-F]{{{2 * KEY_BYTES}}}")
+
+
+def fresh() -> str:
+    """A new key in hexadecimal digits, drawn by the system."""
+    return secrets.token_hex(KEY_BYTES)
+
+
+def read(file: Path) -> str:
+    """The key in a file, in hexadecimal digits.
+
+    Raises
+    ------
+    DataError
+        The file is absent, belongs to nobody alone, or holds no key.
+    """
+    mode = stat.S_IMODE(inputs.regular(file, _ALLOWED, inputs.DOCUMENT_BYTES).stat().st_mode)
+    if mode & 0o077:
+        remedy = f"mode 0600: chmod 600 {shlex.quote(file.name)}"
+        raise DataError(f"is open to other users (mode {mode:04o})", file=file, allowed=remedy)
+    text = inputs.text(file, _ALLOWED).strip()
+    if not _KEY.fullmatch(text):
+        raise DataError(f"holds no key ({counted(len(text), 'character')})", file=file, allowed=_ALLOWED)
+    return text.lower()
+
+
+def make(file: Path) -> None:
+    """Makes a file with a new key.
+
+    Raises
+    ------
+    DataError
+        There is such a file already, or it cannot be made.
+    """
+    try:
+        opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise DataError("exists already", file=file, allowed="a name that is free") from None
+    except OSError as error:
+        raise DataError(f"cannot be made ({error.strerror})", file=file, allowed="a place to write") from None
+    with os.fdopen(opened, "w") as out:
+        out.write(f"{fresh()}\n")

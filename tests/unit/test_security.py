@@ -1,0 +1,232 @@
+"""Security of channels: what it costs, what it says, what it refuses, and where keys are and are not."""
+
+from __future__ import annotations
+
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcpsbed
+from tcpsbed import keyfile, scenarios
+from tcpsbed.analysis.disturbances import disturbances
+from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.worlds import link, secrets
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+TWO_NODES = """
+duration = "1 s"
+[components]
+tactile-operator = "a"
+tactile-teleoperator = "b"
+[flows.kinematic]
+sample = "64 B"
+sink = "count"
+[flows.haptic]
+sample = "64 B"
+source = "generated"
+[links.wan]
+from = "a"
+to = "b"
+delay = "5 ms"
+rate = "10 Mbit/s"
+[channels.session]
+flows = ["kinematic", "haptic"]
+transport = "udp"
+"""  # line 19 is the last one
+METHODS = {
+    "aead": 'security = "aead"\n',
+    "chacha": 'security = { kind = "aead", cipher = "chacha20-poly1305", rekey_after = "100 packets" }\n',
+    "hmac": 'security = { kind = "hmac", rekey_every = "100 ms" }\n',
+}
+MEASURED = '[measure]\nsync = "100 ms"\necho = { points = "all", period = "5 ms" }\npcapng = true\n'
+
+
+def ran(folder: Path, text: str) -> tuple[Any, dict[str, Any]]:
+    """A run of a text in virtual time, and its summary."""
+    folder.mkdir(exist_ok=True)
+    file = folder / "two.toml"
+    file.write_text(text)
+    run = tcpsbed.run(file, out=folder / "run")
+    return run, run.summary
+
+
+def refusal(folder: Path, text: str) -> str:
+    """The message that refuses a scenario."""
+    path = folder / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as error:
+        scenarios.check(scenarios.load(path))
+    return str(error.value).removeprefix(f"{folder}/")
+
+
+def documented(row: str) -> list[int]:
+    """The numbers of a row of the table of costs."""
+    (line,) = [found for found in (DOCS / "security.md").read_text().splitlines() if found.startswith(row)]
+    return [int(number) for number in re.findall(r"\d+", line.split("|", 2)[2])]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_sample_arrives_and_costs_what_the_documentation_says(tmp_path: Path, method: str) -> None:
+    _, plain = ran(tmp_path / "plain", TWO_NODES)
+    _, secured = ran(tmp_path / "secured", TWO_NODES + METHODS[method])
+    for name, flow in secured["flows"].items():
+        assert (flow["sent"], flow["lost"]) == (plain["flows"][name]["sent"], 0)
+    each, _ = documented(f"| each datagram, `{'hmac' if method == 'hmac' else 'aead'}`")
+    message, message_in_all = documented("| hello, answer")
+    empty, empty_in_all = documented("| empty records")
+    assert (message_in_all - message, empty_in_all - empty) == (54, 54)
+    for end in secured["endpoints"]:
+        assert (end["secure_sessions"], end["unverified"], end["replayed"], end["unkeyed"]) == (1, 0, 0, 0)
+        assert end["handshake_ns"] > 10e6
+        handshake = end["security_bytes"] - 1000 * each
+        # Sent at 0, 0.5, 1.5, 3.5 and 7.5 ms, until what comes back is there after 10 ms.
+        assert handshake in {5 * message + confirmations * empty for confirmations in (5, 6)}
+        assert (end["key_changes"] > 15) == (method != "aead")
+    assert all("secure_sessions" not in end for end in plain["endpoints"])
+
+
+def test_the_same_seed_gives_the_same_rows_and_another_one_does_not_matter_to_samples(tmp_path: Path) -> None:
+    runs = [ran(tmp_path / str(n), TWO_NODES + METHODS["aead"])[0] for n in range(2)]
+    assert runs[0].summary["records_sha256"] == runs[1].summary["records_sha256"]
+
+
+def test_clocks_and_echoes_are_sealed_where_a_channel_is(tmp_path: Path) -> None:
+    secured, summary = ran(tmp_path / "secured", TWO_NODES + METHODS["aead"] + MEASURED)
+    plain, open_summary = ran(tmp_path / "plain", TWO_NODES + MEASURED)
+    starts = (b"\xecTCE\x01", b"\xccTCC\x01")  # of answers and clock exchanges
+    captures = [b"".join(f.read_bytes() for f in run.folder.rglob("*.pcapng")) for run in (secured, plain)]
+    assert [[start in capture for start in starts] for capture in captures] == [[False] * 2, [True] * 2]
+    assert all(node["asides_refused"] == 0 for node in summary["nodes"])
+    answered, expected = [[p["n"] for p in s["echo"]["kinematic"]["points"]] for s in (summary, open_summary)]
+    assert len(answered) == len(expected) and min(answered) > 0.9 * min(expected) > 0
+    errors = [s["clocks"][0]["true_error_max_ms"] for s in (summary, open_summary)]
+    assert max(errors) < 0.2, "no exchange waits for keys"
+
+
+REFUSED = {
+    "no such method": (
+        'security = "ead"\n',
+        'bad.toml:20: channels.session.security: found "ead"',
+    ),
+    "no such cipher": (
+        'security = { kind = "aead", cipher = "des" }\n',
+        'bad.toml:20: channels.session.security.cipher: found "des"; allowed: "chacha20-poly1305", "aes-128-gcm", ',
+    ),
+    "a cipher of hmac": (
+        'security = { kind = "hmac", cipher = "aes-128-gcm" }\n',
+        'bad.toml:20: channels.session.security: found "cipher", which is not a parameter of hmac',
+    ),
+    "no key file": (
+        'security = { kind = "aead", key_file = "none.key" }\n',
+        "bad.toml:20: channels.session.security.key_file: found none.key, which cannot be read (no such file); allowed: "
+        "a file that `tcpsbed key FILE` made: 64 hexadecimal digits, mode 0600",
+    ),
+    "a key file that others may read": (
+        'security = { kind = "aead", key_file = "open.key" }\n',
+        "bad.toml:20: channels.session.security.key_file: found open.key, which is open to other users (mode 0644); "
+        "allowed: mode 0600: chmod 600 open.key",
+    ),
+    "half a key": (
+        'security = { kind = "aead", key_file = "short.key" }\n',
+        "bad.toml:20: channels.session.security.key_file: found short.key, which holds no key (32 characters); allowed: ",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_mistake_has_one_message(tmp_path: Path, case: str) -> None:
+    line, message = REFUSED[case]
+    for name, mode, text in (("open.key", 0o644, "ab" * 32), ("short.key", 0o600, "ab" * 16)):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(mode)
+    assert refusal(tmp_path, TWO_NODES + line).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("transport", "offers"),
+    [
+        ('"quic"', 'transport = { kind = "quic", crypto = "tls" }, which encrypts'),
+        ('"tcp"', "no security (tcp offers none)"),
+        ('"kernel-tcp"', "no security (kernel-tcp offers none)"),
+        ('{ kind = "udp", overhead = "66 B" }', "no overhead at the transport, or no security"),
+    ],
+)
+def test_a_transport_that_cannot_have_it_says_what_it_offers(
+    tmp_path: Path, transport: str, offers: str
+) -> None:
+    text = TWO_NODES.replace('transport = "udp"', f"transport = {transport}") + METHODS["aead"]
+    assert f"allowed: {offers}" in refusal(tmp_path, text)
+
+
+def test_a_key_file_is_made_once_and_only_its_owner_may_read_it(tmp_path: Path) -> None:
+    file = tmp_path / "lab.key"
+    keyfile.make(file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    key = keyfile.read(file)
+    assert len(key) == 64 and key != keyfile.fresh()
+    with pytest.raises(DataError, match="exists already"):
+        keyfile.make(file)
+    assert keyfile.read(file) == key
+
+
+def test_keys_reach_the_nodes_of_their_channels_and_no_plan(tmp_path: Path) -> None:
+    keyfile.make(tmp_path / "lab.key")
+    file = tmp_path / "two.toml"
+    file.write_text(TWO_NODES + 'security = { kind = "aead", key_file = "lab.key" }\n')
+    plan = scenarios.compile_plan(scenarios.load(file), tmp_path)
+    made = secrets.made(plan)
+    key = keyfile.read(tmp_path / "lab.key")
+    assert made["0"] == key != made["asides"]
+    assert key not in str(plan)
+    assert secrets.of_node(plan, made, 0) == made
+    assert secrets.of_node(plan | {"nodes": [{}] * 3}, made, 2) == {"asides": made["asides"]}
+    assert tmp_path / "lab.key" not in link.files_of(plan), "it is not copied to hosts"
+    assert scenarios.load(file).files == [file], "nor into archives"
+    (tmp_path / "lab.key").unlink()
+    with pytest.raises(DataError, match="no such file"):
+        secrets.made(plan)
+    assert secrets.made({"channels": [{"a": 0, "b": 1}]}) == {}
+    tls = {"a": 0, "b": 1, "transport": "quic", "params": {"crypto": "tls"}}
+    assert list(secrets.made({"channels": [{"a": 0, "b": 1}, tls]})) == ["1"]
+
+
+def test_what_was_refused_is_said_at_each_side() -> None:
+    quiet = {"refused_handshakes": 0, "unsealed": 0, "unverified": 0, "replayed": 0, "unkeyed": 0}
+    ends = [
+        {"channel": "c", "side": "a", **quiet, "secure_sessions": 0},
+        {
+            "channel": "c",
+            "side": "b",
+            **quiet,
+            "secure_sessions": 0,
+            "refused_handshakes": 9,
+            "unverified": 9,
+        },
+        {"channel": "d", "side": "b", **quiet, "secure_sessions": 0, "unsealed": 2, "unverified": 2},
+        {
+            "channel": "e",
+            "side": "b",
+            **quiet,
+            "secure_sessions": 1,
+            "unverified": 1,
+            "replayed": 5,
+            "unkeyed": 3,
+        },
+        {"channel": "f", "side": "b", **quiet, "secure_sessions": 1},
+        {"channel": "g", "side": "b"},
+    ]
+    analysis: dict[str, Any] = {key: [] for key in ("nodes", "clocks", "echo", "flows")}
+    analysis |= {"torn_bytes": 0, "strange_rows": 0, "unordered_rows": 0}
+    info = {"world": "virtual", "clocks": {}, "flows": {}}
+    none = "agreed on no keys with its other side:"
+    assert disturbances(info, {"endpoints": ends}, analysis) == [
+        f"channel c at a {none} the other side has another key, or no security, or did not answer",
+        f"channel c at b {none} it refused 9 handshake messages, which another key made",
+        f"channel d at b {none} it got 2 datagrams without security",
+        "channel e at b refused 1 datagram that did not verify: forged, or damaged",
+        "channel e at b refused 5 datagrams whose number it had received before",
+        "channel e at b dropped 3 datagrams that waited for keys",
+    ]

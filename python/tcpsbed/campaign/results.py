@@ -110,13 +110,15 @@ class Shown:
         """A value or a key as people read it."""
         return self.labels.get(text, self.labels.get(text.strip("\"'"), text))
 
+    def base_of(self, values: tuple[str, ...], first: tuple[str, ...]) -> tuple[str, ...]:
+        """The combination that another is compared with: with the values of the baseline, or else the first."""
+        pairs = zip(self.axes, values, strict=True)
+        return tuple(self.baseline.get(axis.key, value) for axis, value in pairs) if self.baseline else first
+
     def base(self, found: Sequence[Group], group: Group) -> Group | None:
         """What a group is compared with, among those of its flow; `None` for the baseline itself."""
-        base: Group | None = found[0]
-        if self.baseline:
-            pairs = zip(self.axes, group.values, strict=True)
-            wanted = tuple(self.baseline.get(axis.key, value) for axis, value in pairs)
-            base = next((one for one in found if one.values == wanted), None)
+        wanted = self.base_of(group.values, found[0].values)
+        base = next((one for one in found if one.values == wanted), None)
         return None if base is group else base
 
     def lines(self, found: Sequence[Group]) -> list[list[str]]:

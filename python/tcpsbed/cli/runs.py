@@ -41,8 +41,8 @@ Examples:
   tcpsbed compare runs/sweep-my-1a2b3c4d            combinations of a sweep
 
 Every metric of every flow that all of them have, with difference and ratio to the first run. Runs with --seeds, and the
-combinations of a sweep, are compared seed by seed, too: delay and loss less those of the first, with 95 % intervals,
-Hedges' g and p-values (these need scipy: pip install 'tcpsbed[stats]').
+combinations of a sweep, are compared seed by seed, too: delay and loss less those of the first, or of the baseline of a
+campaign, with 95 % intervals, Hedges' g and p-values (these need scipy: pip install 'tcpsbed[stats]').
 """
 REPORT = """Write report.html of a run again; recover a run whose process was killed.
 
@@ -137,12 +137,13 @@ def compare(
 
 def _combinations(folders: Sequence[Path]) -> list[Condition]:
     """Those of the sweep that is compared."""
+    from tcpsbed.campaign import compared
     from tcpsbed.views import paired
 
     if len(folders) > 1:
         found = f"found a sweep among {len(folders)} folders"
         raise DataError(found, key="compare", allowed="one sweep, whose combinations are compared, or runs")
-    conditions = paired.of_sweep(folders[0])
+    conditions = compared.conditions(folders[0])
     if not paired.tables(conditions) and not any(one.unchanged for one in conditions):
         found = "has no two seeds that combinations have in common"
         raise DataError(found, file=folders[0], allowed="a sweep with --seeds 2 or more, such as --seeds 10")
@@ -167,7 +168,7 @@ def _page_of(name: str, conditions: Sequence[Condition]) -> str:
     """A page of the combinations of a sweep."""
     from tcpsbed.studio import freeze
 
-    count = f"{len(conditions)} combinations of values, compared with the first: {conditions[0].name}."
+    count = f"{len(conditions)} combinations of values, compared with their baseline seed by seed."
     return freeze.page(f"{name} compared", [("", count)], [], _paired(conditions))
 
 
@@ -177,8 +178,7 @@ def _paired(conditions: Sequence[Condition]) -> list[Html]:
     from tcpsbed.views import markup, paired
 
     found = [replace(one, title=f"{one.title}, {paired.TITLE}") for one in paired.tables(conditions)]
-    notes = [*([paired.NOTE] if found else []), *paired.remarks(conditions)]
-    return [*map(freeze.table, found), *map(markup.note, notes)]
+    return [*map(freeze.table, found), *map(markup.note, paired.notes(conditions))]
 
 
 def report(folder: Folder, force: Force = False) -> None:

@@ -76,7 +76,7 @@ class Filling:
             "metrics": [{"title": one.title, "unit": one.unit} for one in shown.columns],
             "head": [{"title": one.title, "unit": one.unit} for one in shown.headings()],
             "flows": {flow: _table(found, shown) for flow, found in shown.groups(rows).items()},
-            "remark": results.remark(rows, self.survey.axes),
+            "remark": " ".join(results.remarks(rows, shown)),
             "failures": [_message(out / "failed" / f"{key}.txt") for key in sorted(states["failed"])][
                 :MOST_FAILURES
             ],
@@ -123,7 +123,7 @@ def filling(folder: Path) -> Filling:
 
 def _table(found: Sequence[Group], shown: Shown) -> dict[str, Any]:
     """Lines as in the sweep's table, without the values; and the means as numbers, for colours."""
-    means = [[group.mean(column.name) for column in shown.columns] for group in found]
+    means = [[group.mean(column) for column in shown.columns] for group in found]
     return {
         "values": [group.values for group in found],
         "lines": shown.lines(found),

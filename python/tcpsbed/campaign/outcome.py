@@ -13,7 +13,7 @@ from typing import Any
 from tcpsbed import scenarios
 from tcpsbed.campaign import grid, page
 from tcpsbed.campaign.file import joined
-from tcpsbed.campaign.results import remark
+from tcpsbed.campaign.results import remarks
 from tcpsbed.campaign.survey import Survey, Told, write_parquet
 from tcpsbed.campaign.warm import Warm
 from tcpsbed.campaign.worker import LINES_KEPT, Job, Place
@@ -48,9 +48,8 @@ class Outcome:
 
     @property
     def remarks(self) -> list[str]:
-        """What a reader of the table has to know: seeds that change nothing, intervals that stayed wide."""
-        said = remark(self.rows, self.survey.axes)
-        return [*([said] if said else []), *_wide(self.survey, self.rows)]
+        """What a reader of the table has to know: seeds that change nothing, intervals that are narrow or stayed wide."""
+        return [*remarks(self.rows, self.survey.shown), *_wide(self.survey, self.rows)]
 
     def __str__(self) -> str:
         return "\n".join([self.survey.shown.tables(self.rows), *self.remarks])
@@ -142,7 +141,9 @@ def _wide(survey: Survey, rows: Sequence[dict[str, Any]]) -> list[str]:
         return []
     groups = survey.shown.groups(rows) or {}
     found = groups.get(rule.metric.flow, [])
-    wide = [group for group in found if not group.unchanged and not rule.reached(group.mean(rule.metric.key))]
+    wide = [
+        group for group in found if not group.unchanged and not rule.reached(group.mean(rule.metric.column))
+    ]
     if not wide:
         return []
     place = f"{counted(len(wide), 'combination')} of {len(found)}"

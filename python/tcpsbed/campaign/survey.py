@@ -234,7 +234,8 @@ class Survey:
             return False
         rows = [row for run in runs for row in self.rows_of(*run) if row["flow"] == rule.metric.flow]
         values = [row[rule.metric.key] for row in rows if row.get(rule.metric.key) is not None]
-        return bool(values) and rule.reached(interval(values))
+        width = rule.metric.column.bin(max(map(abs, values), default=0.0))
+        return bool(values) and rule.reached(interval(values, width))
 
     def result(self, key: str) -> Path:
         """Where the result of a cell is kept."""

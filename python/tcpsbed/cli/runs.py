@@ -160,6 +160,7 @@ def _beside(found: Compared) -> str:
     drawn = markup.section("delays", "Delay", sheet.place(compare.delays(found)))
     tables = (freeze.table(one) for one in found.flows)
     body = [freeze.table(found.runs), drawn, *tables, *map(markup.note, found.left_out)]
+    body += [markup.note(found.one_seed)] * bool(found.one_seed)
     body += _paired(found.conditions)
     return freeze.page("Comparison", compare.sentence(found), [], body, sheet)
 

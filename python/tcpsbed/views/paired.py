@@ -16,7 +16,7 @@ from tcpsbed.analysis.stats import Paired, Test
 from tcpsbed.views import text
 from tcpsbed.views.folder import RunFolder, cells_in
 from tcpsbed.views.markup import Column, words
-from tcpsbed.views.numbers import NONE, grouped
+from tcpsbed.views.numbers import NONE, grouped, half_shown
 from tcpsbed.views.spread import UNCHANGED
 from tcpsbed.views.tables import Field, Table, field
 
@@ -98,7 +98,8 @@ def differences(conditions: Sequence[Condition]) -> list[Difference]:
             for first, other in compared:
                 pairs = _pairs(first, other, flow, metric)
                 if len(pairs) > 1:
-                    paired = stats.paired([value - before for before, value in pairs])
+                    width = metric.bin(*(max(map(abs, values)) for values in zip(*pairs, strict=True)))
+                    paired = stats.paired([value - before for before, value in pairs], width)
                     mean = sum(before for before, _ in pairs) / len(pairs)
                     found.append(Difference(flow, metric, other.name, mean, paired, paired.t))
     tests = stats.corrected([one.t for one in found])
@@ -168,7 +169,7 @@ def _line(one: Difference) -> tuple[str, ...]:
         str(mean.n),
         shown(one.before),
         ("+" if mean.mean > 0 else "") + shown(mean.mean),
-        NONE if mean.half is None else shown(mean.half),
+        half_shown(mean.half, shown),
         NONE if drawn is None else f"{shown(drawn[0])} to {shown(drawn[1])}",
         NONE if one.t is None else grouped(one.t.effect, 2),
         _p(one.t.p if one.t else None),

@@ -127,8 +127,21 @@ def test_the_rule_that_stops_seeds() -> None:
     for wrong in ("haptic.delay_ms.p99", "haptic.delay_ms.p99 within 0 %", "haptic.delay_ms.p99 within 5 kg"):
         with pytest.raises(Refusal, match="within 5 %"):
             design.until(wrong)
+    for wrong in ("5 % or 3 %", "5 % or 0 ms", "5 % or 1 kg", "1 ms or 2 ms"):
+        with pytest.raises(Refusal, match=r"within 5 % or 0.1 ms"):
+            design.until(f"haptic.delay_ms.p99 within {wrong}")
     with pytest.raises(Refusal, match=r"did you mean .*delay_ms\.p99"):
         design.metric("haptic.delay_ms.p98")
+
+
+def test_a_metric_that_is_0_has_seeds_enough() -> None:
+    """A share of 0 is no width: all seeds may be equal, or an absolute width is given beside the share."""
+    loss = design.until("haptic.loss within 5 %")
+    assert loss.reached(interval([0.0] * 4)) and not loss.reached(interval([0.0] * 3))
+    rare = [0.0, 0.0, 0.0, 0.0, 0.001]
+    assert not loss.reached(interval(rare))
+    assert design.until("haptic.loss within 5 % or 0.01 share").reached(interval(rare))
+    assert not design.until("haptic.loss within 5 % or 0.0001 share").reached(interval(rare))
 
 
 def test_every_row_is_compared_with_the_baseline_that_shares_its_other_values() -> None:
@@ -157,18 +170,23 @@ def test_all_that_is_wrong_with_a_file_is_one_message(tmp_path: Path) -> None:
     plan = planned(
         tmp_path,
         'scenario = "short.toml"\nuntil = "haptic.delay_ms.p99 in 5 %"\nmetrics = ["haptic.delay"]\n'
-        '[grid]\na = "1..2 ms"\nseed = [1, 2]\nb = [1]\n[zipped]\nb = [1]\n',
+        '[grid]\na = "1..2 ms"\nseed = [1, 2]\nb = [1]\n[zipped]\nb = [1]\n[latin]\nc = "1..2 ms"\n'
+        "[baseline]\n",
     )
+    plan.write_text(f'sedes = 3\norder = "x"\n{plan.read_text()}')
     done = tcpsbed(tmp_path, "campaign", str(plan), "--out", "out")
     assert done.returncode == 2 and "Traceback" not in done.stderr and not (tmp_path / "out").exists()
     lines = done.stderr.strip().splitlines()
-    assert "found 5 errors; nothing was run" in lines[0] and len(lines) == 6
+    assert "found 8 errors; nothing was run" in lines[0] and len(lines) == 9, done.stderr
     for place in (
-        "plan.toml:2: until",
-        "metrics",
-        "plan.toml:5: grid.a",
-        "plan.toml:6: grid.seed",
-        "plan.toml:9: zipped.b",
+        "plan.toml:1: sedes",
+        "plan.toml:2: order",
+        "plan.toml:4: until",
+        "plan.toml:5: metrics",
+        "plan.toml:7: grid.a",
+        "plan.toml:8: grid.seed",
+        "plan.toml:11: zipped.b",
+        "plan.toml:12: latin.points is missing",
     ):
         assert any(place in line for line in lines[1:]), (place, done.stderr)
 
@@ -186,6 +204,23 @@ def test_all_that_is_wrong_with_a_file_is_one_message(tmp_path: Path) -> None:
         ('scenario = "short.toml"\nseeds = 10000\n[grid]\na = "1..2000 step 1"\n', "1000000 cells"),
         ('scenario = "short.toml"\n[latin]\na = "1..2 ms"\n', "latin.points is missing"),
         ("scenario = \n", "invalid TOML"),
+        ('scenario = "short.toml"\n[grid]\na = [1]\na = [2]\n', "plan.toml:4: grid.a: found a second time"),
+        (
+            'scenario = "short.toml"\n[grid]\na.b = [1]\n"a.b" = [2]\n',
+            "in another way of writing; allowed: a.b once",
+        ),
+        (
+            'scenario = "short.toml"\nlabels = { c = "x" }\n[grid]\na = [1]\n',
+            'plan.toml:2: labels.c: found "c", which is no factor, no value of one and no metric; allowed: a, 1',
+        ),
+        (
+            'scenario = "short.toml"\nlabels = { x = "one", y = "one" }\n[grid]\na = ["x", "y"]\n',
+            'labels.y: found "one" for x and for y; allowed: a label for each',
+        ),
+        (
+            'scenario = "short.toml"\nseeds = 2\nuntil = "haptic.delay_ms.p99 within 5 %"\n[grid]\na = [1]\n',
+            "plan.toml:2: seeds: found 2; allowed: 4 or more with until",
+        ),
     ],
 )
 def test_a_file_that_is_wrong_is_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -201,6 +236,34 @@ def test_cells_that_cannot_run_are_told_together_before_the_first_runs(tmp_path:
     assert done.returncode == 2 and not (tmp_path / "out").exists()
     assert len(lines) == 3 and "found 2 errors; nothing was run" in lines[0], done.stderr
     assert "delay_ms=-1" in lines[1] and "1 other combination" in lines[1] and "delay_ms=-2" in lines[2]
+
+
+WRONG = """scenario = "one.toml"
+set = ['duration="10 parsecs"']
+world = "virtuel"
+[grid]
+flows.kinematic.rate = ["100 Hz"]
+"""
+
+
+def test_what_a_scenario_refuses_is_told_where_the_campaign_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without stand-ins: not as an option of a command that nobody gave."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.toml").write_text(OWN.replace("./hold.py:Hold", "zoh").replace("[links.l1]\n", ""))
+    plan = tmp_path / "plan.toml"
+    plan.write_text(WRONG)
+    with pytest.raises(ConfigError) as found:
+        file.load(plan)
+    lines = str(found.value).splitlines()
+    assert "plan.toml:3: world: found" in lines[1] and "did you mean virtual" in lines[1], lines
+    assert "plan.toml:2: set: found" in lines[2] and "--" not in str(found.value), lines
+    plan.write_text('scenario = "one.toml"\n[grid]\nflows.kinematics.rate = ["1 kHz", "2 kHz"]\n')
+    with pytest.raises(ConfigError) as found:
+        campaign.run(plan, out="out")
+    assert f'{plan}:3: grid.flows.kinematics.rate: found "kinematics"' in str(found.value), found.value
+    assert str(found.value).endswith("allowed: kinematic") and not (tmp_path / "out").exists()
 
 
 @pytest.fixture(scope="module")

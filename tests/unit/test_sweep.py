@@ -17,6 +17,7 @@ from command import scenario, start, tcpsbed
 from tcpsbed.analysis import machine
 from tcpsbed.analysis.stats import Interval
 from tcpsbed.campaign import grid, page, results, survey
+from tcpsbed.campaign.design import axis as axis_of
 from tcpsbed.campaign.design import metric
 from tcpsbed.campaign.results import Group
 from tcpsbed.campaign.survey import Survey
@@ -382,7 +383,7 @@ def test_a_failing_cell_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     assert "6 cells failed" in (tmp_path / "out/sweep.html").read_text()
 
 
-def test_a_cell_that_cannot_be_loaded_fails_alone(tmp_path: Path) -> None:
+def test_a_value_that_cannot_be_loaded_is_refused_before_the_first_cell_runs(tmp_path: Path) -> None:
     scenario(tmp_path)
     done = tcpsbed(
         tmp_path,
@@ -397,8 +398,8 @@ def test_a_cell_that_cannot_be_loaded_fails_alone(tmp_path: Path) -> None:
         "--out",
         "out",
     )
-    assert done.returncode == 1 and "allowed: a positive number" in done.stderr
-    assert len(list((tmp_path / "out/cells").glob("*.json"))) == 1
+    assert done.returncode == 2 and "allowed: a positive number" in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def _cells(folder: Path) -> dict[Path, int]:
@@ -450,5 +451,14 @@ def test_a_sweep_of_which_no_cell_can_be_loaded_is_refused_once(tmp_path: Path) 
     scenario(tmp_path)
     words = ("sweep", "short.toml", "--over", "delay_ms=-1,-2", "--seeds", "3", "--out", "out")
     done = tcpsbed(tmp_path, *words)
-    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "cell failed" not in done.stderr
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 3 and "cell failed" not in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_an_axis_takes_a_range_as_a_campaign_does() -> None:
+    assert axis_of("links.l1.rate=1..2 Mbit/s step 0.5,4 Mbit/s").values == tuple(
+        f"{number} Mbit/s" for number in ("1", "1.5", "2", "4")
+    )
+    for wrong, said in (("1..2 ms", "without a step"), ("1 ms,0..1 ms step 1", "a value twice")):
+        with pytest.raises(ConfigError, match=f"--over.*{said}"):
+            axis_of(f"a={wrong}")

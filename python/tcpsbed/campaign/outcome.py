@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import scenarios
-from tcpsbed.campaign import grid, page
+from tcpsbed.campaign import design, grid, page
 from tcpsbed.campaign.file import joined
 from tcpsbed.campaign.results import remarks
 from tcpsbed.campaign.survey import Survey, Told, write_parquet
@@ -83,55 +83,68 @@ def carried_out(
     return Outcome(survey, rows, failures)
 
 
-def check(survey: Survey) -> None:
+def check(survey: Survey, told: Callable[[float], object] = lambda _: None) -> None:
     """Checks the scenario of every combination before any runs; what names code of a user's in a process of its own.
+
+    Parameters
+    ----------
+    survey
+        What is checked.
+    told
+        Hears of the share that is checked.
 
     Raises
     ------
     ConfigError
-        With the messages of all that cannot run, each once, with the values that it is about.
+        With the messages of all that cannot run, each once, with the values that it is about, or where they are written.
     """
     warm, combinations = Warm(), survey.cells(survey.seeds[:1])
+    wrong: dict[str, tuple[TcpsbedError, list[str]]] = {}
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder, ThreadPoolExecutor(cores()) as pool:
         try:
-            said = list(pool.map(lambda one: _checked(warm, survey, one, Path(folder)), combinations))
+            said = pool.map(lambda one: _checked(warm, survey, one, Path(folder)), combinations)
+            for done, (cell, error) in enumerate(zip(combinations, said, strict=True), 1):
+                told(done / len(combinations))
+                if error is not None:
+                    placed = design.placed(error, survey.design.places)
+                    if placed is not error:
+                        wrong[str(placed)] = placed, []
+                        continue
+                    pairs = [f"{a.key}={v}" for a, v in zip(survey.axes, cell.values, strict=True)]
+                    wrong.setdefault(str(error), (error, []))[1].append(", ".join(pairs))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             warm.close()
-    wrong: dict[str, list[str]] = {}
-    for cell, message in zip(combinations, said, strict=True):
-        if message:
-            pairs = [f"{a.key}={v}" for a, v in zip(survey.axes, cell.values, strict=True)]
-            wrong.setdefault(message, []).append(", ".join(pairs))
     if wrong:
-        errors: list[TcpsbedError] = [
-            ConfigError(
-                message + (f" (and {counted(len(where) - 1, 'other combination')})" if where[1:] else ""),
-                key=where[0],
-            )
-            for message, where in wrong.items()
-        ]
-        raise joined(errors)
+        raise joined([_at(error, where) for error, where in wrong.values()])
 
 
-def _checked(warm: Warm, survey: Survey, cell: grid.Cell, folder: Path) -> str:
-    """What is wrong with a combination; empty: nothing."""
+def _at(error: TcpsbedError, where: Sequence[str]) -> TcpsbedError:
+    """An error with the combinations that have it, unless the place of a value says it all."""
+    if not where:
+        return error
+    more = f" (and {counted(len(where) - 1, 'other combination')})" if where[1:] else ""
+    return ConfigError(f"{error}{more}", key=where[0])
+
+
+def _checked(warm: Warm, survey: Survey, cell: grid.Cell, folder: Path) -> TcpsbedError | None:
+    """What is wrong with a combination."""
     settings = [*survey.settings, *grid.overrides(survey.axes, cell)]
     try:
         scenario = scenarios.load(survey.file, settings)
         if not forecast.touches(scenario.document):
             scenarios.check(scenario)
-            return ""
+            return None
     except TcpsbedError as error:
-        return str(error)
+        return error
     words = ["check", str(survey.file), *(word for setting in settings for word in ("--set", setting))]
     out, err = (folder / f"{os.urandom(8).hex()}.{ending}" for ending in ("out", "err"))
     status = warm.run(words, out, err)
     if status == 0:
-        return ""
+        return None
     lines = err.read_text(encoding="utf-8", errors="replace").strip().splitlines() if err.is_file() else []
     told = "\n".join(lines[-LINES_KEPT:]).removeprefix("tcpsbed: ")
-    return told or f"tcpsbed check ended with exit status {status}"
+    return ConfigError(told or f"tcpsbed check ended with exit status {status}")
 
 
 def _wide(survey: Survey, rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -148,4 +161,9 @@ def _wide(survey: Survey, rows: Sequence[dict[str, Any]]) -> list[str]:
         return []
     place = f"{counted(len(wide), 'combination')} of {len(found)}"
     metric, _, width = rule.text.partition(" within ")
-    return [f"{place}: {metric} is not known within {width} after {len(survey.seeds)} seeds."]
+    said = f"{place}: {metric} is not known within {width} after {len(survey.seeds)} seeds."
+    means = [mean for group in wide if (mean := group.mean(rule.metric.column)) is not None]
+    if not rule.width and any(abs(mean.mean) <= (mean.half or 0.0) for mean in means):
+        unit = rule.metric.column.metric.unit
+        said += f' Near 0 a share of the mean is no width that can be reached; add one: "within {width} or 0.1 {unit}".'
+    return [said]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -20,6 +21,7 @@ from tcpsbed import campaign
 from tcpsbed.analysis.stats import interval
 from tcpsbed.campaign import design, file, results
 from tcpsbed.campaign.grid import Axis
+from tcpsbed.campaign.outcome import Outcome
 from tcpsbed.campaign.warm import Warm
 from tcpsbed.errors import ConfigError
 from tcpsbed.scenarios.fields import Refusal
@@ -285,6 +287,50 @@ def test_a_campaign_leaves_a_table_and_a_page(done: tuple[Path, str]) -> None:
     assert line.split()[2] == "3" and "0.000" in line, (
         "the label changes nothing: paired differences are none"
     )
+
+
+def test_show_and_load_open_its_folder(done: tuple[Path, str]) -> None:
+    shown = tcpsbed(done[0], "show", "out")
+    assert shown.returncode == 0 and "first of two" in shown.stdout, shown.stderr
+    assert "campaign of short.toml · virtual · delay_ms (2), label (2) · seeds 1 to 3" in shown.stdout
+    assert "UNFINISHED" not in shown.stdout and "INCOMPLETE" not in shown.stdout
+    loaded = package.load(done[0] / "out")
+    assert isinstance(loaded, Outcome) and len(loaded.rows) == 2 * 2 * 3 * 4 and not loaded.state
+    column = loaded.to_arrow().schema.field("delay_p99_ms")
+    assert column.metadata == {b"unit": b"ms"} and str(column.type) == "double"
+
+
+def test_what_is_missing_stands_where_results_are_shown(done: tuple[Path, str], tmp_path: Path) -> None:
+    from tcpsbed.figures import material
+
+    folder = tmp_path / "out"
+    shutil.copytree(done[0] / "out", folder)
+    for cell in sorted((folder / "cells").iterdir())[:2]:
+        cell.unlink()
+    for word in ("show", "compare"):
+        told = tcpsbed(tmp_path, word, "out").stdout
+        assert "INCOMPLETE: 2 results of 12 removed since it ended; the same command continues" in told, told
+    described = json.loads((folder / "sweep.json").read_text())
+    del described["ended"]
+    (folder / "sweep.json").write_text(json.dumps(described))
+    said = "UNFINISHED: 10 of 12 cells of this campaign have a result; the same command continues"
+    for word in ("show", "compare"):
+        assert said in tcpsbed(tmp_path, word, "out").stdout
+    assert material.read([folder]).notes == (f"{folder}: {said}",)
+
+
+def test_results_that_are_removed_meanwhile_are_noticed(tmp_path: Path) -> None:
+    plan = planned(tmp_path, of='name = "short"\nduration = "10 s"\ntakes_s = 0.3\n')
+    run = start(tmp_path, "campaign", str(plan), "--out", "out", "--jobs", "1")
+    until = time.monotonic() + 30
+    while not (found := list((tmp_path / "out/cells").glob("[!.]*.json"))):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    found[0].unlink()
+    _, said = run.communicate(timeout=60)
+    assert run.returncode == 1 and "its result was removed while the campaign was running" in said, said
+    ended = tcpsbed(tmp_path, "campaign", str(plan), "--out", "out")
+    assert ended.returncode == 0 and "INCOMPLETE" not in ended.stdout
 
 
 def test_the_studio_and_plots_read_its_folder(done: tuple[Path, str]) -> None:

@@ -283,7 +283,7 @@ def test_the_figure_has_the_first_axis_as_x_and_the_second_as_lines(swept: tuple
 def test_paired_differences_are_exact_where_seeds_share_their_noise(swept: tuple[Path, str]) -> None:
     """The sample run adds a noise that depends on the seed alone: it cancels from differences."""
     line = next(line for line in swept[1].splitlines() if line.startswith("4") and '"a"' in line)
-    assert line.split()[-1] == "<0.001" or float(line.split()[-1]) < 0.01, "two bins"
+    assert 0 < float(line.split()[-1]) < 0.05, "half of two bins, of 40 and 43 ms"
     assert float(line.split()[-2]) > 3.0
 
 

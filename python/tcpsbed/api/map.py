@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpsbed.api.run import Progress, told
 from tcpsbed.errors import ConfigError
+from tcpsbed.inputs import out_of
 from tcpsbed.lab.control.stability import StabilityMap
 from tcpsbed.nearest import close_match
 from tcpsbed.runs.given import given
@@ -170,7 +171,7 @@ def map(
             which=loop,
             on_command=on_command,
             aligned=aligned,
-            out=None if out is None else Path(out),
+            out=out_of(out),
             progress=share,
         )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tcpsbed import __version__
 from tcpsbed.api.run import Progress, told
 from tcpsbed.errors import ConfigError
+from tcpsbed.inputs import out_of
 from tcpsbed.lab.control import table
 from tcpsbed.lab.control.verdict import Reliability, reliability
 from tcpsbed.nearest import close_match
@@ -172,7 +173,7 @@ def step(
             phases=phases,
             offsets=offsets,
             world=world,
-            out=None if out is None else Path(out),
+            out=out_of(out),
             progress=share,
         )
 

@@ -13,6 +13,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpsbed.errors import ConfigError
+from tcpsbed.inputs import out_of, path
+from tcpsbed.runs import refuse_number
+
 if TYPE_CHECKING:
     from tcpsbed.campaign.outcome import Outcome
 
@@ -58,9 +62,12 @@ def run(
     """
     from tcpsbed.campaign import file, outcome
 
-    survey = file.load(
-        Path(campaign) if isinstance(campaign, str) else campaign, None if out is None else Path(out)
-    )
+    refuse_number("jobs", jobs)
+    plan = 'the path of its file, such as "transports.toml", or a mapping of the same keys'
+    address = 'the address of a scheduler, such as "tcp://host:8786", or "local:4"'
+    _refuse_other("campaign", campaign, (str, Path, Mapping), plan)
+    _refuse_other("cluster", cluster, (str, type(None)), address)
+    survey = file.load(campaign if isinstance(campaign, Mapping) else path(campaign, "campaign"), out_of(out))
     outcome.check(survey)
 
     def told(done: int, number: int, _job: object, _failure: str | None) -> None:
@@ -76,3 +83,8 @@ def run(
         return outcome.carried_out(survey, told, jobs, there, [survey.file])
     finally:
         there.close()
+
+
+def _refuse_other(key: str, given: object, types: tuple[type, ...], allowed: str) -> None:
+    if not isinstance(given, types):
+        raise ConfigError(f"found {type(given).__name__}", key=key, allowed=allowed)

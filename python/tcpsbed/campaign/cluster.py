@@ -10,12 +10,14 @@ A cell on the machine's clock goes to a worker with the resource `clock`, of whi
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import logging
 import os
 import re
 import shutil
 import socket
+import sys
 import tempfile
 import threading
 from collections import Counter
@@ -25,6 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from tcpsbed import scenarios
@@ -344,6 +347,24 @@ class Cluster:
         self.places.close()
 
 
+def refuse_unguarded() -> None:
+    """Raises `ConfigError` where a script calls at its top level: workers of this machine import it, and would call, too."""
+    main = sys.modules["__main__"]
+    spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and not (frame.f_code.co_name == "<module>" and frame.f_globals is vars(main)):
+        frame = frame.f_back
+    if frame is None or file is None or not Path(file).is_file() or (spec and spec.name.endswith("__main__")):
+        return
+    for node in ast.parse(Path(file).read_bytes()).body:
+        here = node.lineno <= frame.f_lineno <= (node.end_lineno or node.lineno)
+        if here and isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
+            return
+    allowed = 'the call below if __name__ == "__main__": (workers of local:N import the script)'
+    found = "found a call that every worker would make, too"
+    raise ConfigError(found, file=file, line=frame.f_lineno, key="cluster", allowed=allowed)
+
+
 def places(address: str, survey: Survey) -> Places:
     """The places of a campaign on the cluster at an address; connected, and with the inputs sent.
 
@@ -354,6 +375,8 @@ def places(address: str, survey: Survey) -> Places:
     """
     if not _LOCAL.fullmatch(address) and not _REMOTE.fullmatch(address):
         raise ConfigError(f'found "{address}"', key="--cluster", allowed=EXAMPLE)
+    if _LOCAL.fullmatch(address):
+        refuse_unguarded()
     made = Places(address, inputs_of(survey))
     made.open()
     return made

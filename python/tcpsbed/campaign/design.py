@@ -19,6 +19,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tcpsbed.analysis import metrics
@@ -374,6 +375,8 @@ class Design:
         Whether it came from the file of a campaign.
     places
         Where factors and overrides are written, by key.
+    file, document
+        The file of a campaign, or what it would hold where the campaign was made in Python.
     """
 
     points: tuple[tuple[str, ...], ...] = ()
@@ -385,6 +388,8 @@ class Design:
     warmup: int = 0
     named: bool = False
     places: Mapping[str, Written] = field(default_factory=dict)
+    file: Path | None = None
+    document: Mapping[str, Any] = field(default_factory=dict)
 
 
 def designed(told: Mapping[str, Any]) -> Design:
@@ -398,4 +403,6 @@ def designed(told: Mapping[str, Any]) -> Design:
         told.get("order", 1),
         told.get("warmup", 0),
         bool(told.get("campaign", False)),
+        file=Path(told["file"]) if told.get("file") else None,
+        document=told.get("document", {}),
     )

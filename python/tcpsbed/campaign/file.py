@@ -26,7 +26,7 @@ from tcpsbed.nearest import close_match
 from tcpsbed.scenarios.explain import explain
 from tcpsbed.scenarios.fields import Field, Refusal, WrongTable
 from tcpsbed.scenarios.load import check_text, tables
-from tcpsbed.scenarios.model.table import AnyNames, Name, Names, Table
+from tcpsbed.scenarios.model.table import AnyNames, Name, Names, Table, plain
 from tcpsbed.scenarios.origin import Key, Origin, dotted
 from tcpsbed.scenarios.units import refuse, shown
 
@@ -91,7 +91,7 @@ def load(file: Path | Mapping[str, Any], out: Path | None = None) -> Survey:
     ConfigError
         With all that is wrong.
     """
-    origin = Origin(Path("campaign"), dict(file)) if isinstance(file, Mapping) else tables(file)
+    origin = _of_python(file) if isinstance(file, Mapping) else tables(file)
     check_text(origin)
     reading = _Reading(origin)
     read = reading.campaign()
@@ -107,6 +107,8 @@ def load(file: Path | Mapping[str, Any], out: Path | None = None) -> Survey:
         read.warmup,
         named=True,
         places=reading.places,
+        file=None if isinstance(file, Mapping) else near(file),
+        document=origin.document if isinstance(file, Mapping) else {},
     )
     if made.until is not None and read.seeds < design.LEAST_SEEDS:
         allowed = (
@@ -127,7 +129,15 @@ def load(file: Path | Mapping[str, Any], out: Path | None = None) -> Survey:
     seeds = tuple(range(first, first + read.seeds))
     short = hashlib.sha256(str(origin.file.resolve()).encode()).hexdigest()[:8]
     folder = out or Path("runs") / f"campaign-{read.name}-{short}"
-    return Survey(_near(scenario), axes, seeds, tuple(read.sets), read.world[0], folder, made)
+    return Survey(near(scenario), axes, seeds, tuple(read.sets), read.world[0], folder, made)
+
+
+def _of_python(given: Mapping[str, Any]) -> Origin:
+    """A mapping as the tables of a file."""
+    try:
+        return Origin(Path("campaign"), plain(given))
+    except Refusal as error:
+        raise ConfigError(error.context["found"], key="campaign", allowed=error.context["allowed"]) from None
 
 
 def joined(errors: Sequence[TcpsbedError]) -> ConfigError:
@@ -167,7 +177,8 @@ class _Reading:
                 wrong = {(*fault.place, fault.context.get("key"))[0] for fault in error.faults}
                 for place in dict.fromkeys((fault.place, fault.context.get("key")) for fault in error.faults):
                     same = [one for one in error.faults if (one.place, one.context.get("key")) == place]
-                    self.errors.append(explain(WrongTable(same), self.origin))
+                    if same[0].kind != "absent" or place[1] not in self.origin.document:
+                        self.errors.append(explain(WrongTable(same), self.origin))
                 if not wrong & document.keys():
                     raise joined(self.errors) from None
                 document = {key: value for key, value in document.items() if key not in wrong}
@@ -347,7 +358,7 @@ def _leaves(table: Mapping[str, Any], above: Key) -> Iterator[tuple[Key, Any]]:
             yield (*above, key), value
 
 
-def _near(file: Path) -> Path:
+def near(file: Path) -> Path:
     """A file as it is shown: below the working folder without that."""
     file = file.resolve()
     return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file

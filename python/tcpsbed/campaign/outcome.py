@@ -8,24 +8,32 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcpsbed import scenarios
+from tcpsbed.analysis import metrics
+from tcpsbed.analysis.frame import Frame, field
 from tcpsbed.campaign import design, grid, page
 from tcpsbed.campaign.file import joined
+from tcpsbed.campaign.filling import filling
 from tcpsbed.campaign.results import remarks
 from tcpsbed.campaign.survey import Survey, Told, write_parquet
 from tcpsbed.campaign.warm import Warm
 from tcpsbed.campaign.worker import LINES_KEPT, Job, Place
-from tcpsbed.errors import ConfigError, TcpsbedError, counted
+from tcpsbed.errors import ConfigError, DataError, TcpsbedError, counted
 from tcpsbed.processes import cores
 from tcpsbed.results import growing
 from tcpsbed.runs import forecast
+from tcpsbed.views.folder import state_of
+from tcpsbed.views.tables import fields
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a campaign left.
+class Outcome(Frame):
+    """What a sweep or a campaign left; `print` shows its tables, `.to_pandas()` has a line for each cell and flow.
 
     Attributes
     ----------
@@ -35,11 +43,14 @@ class Outcome:
         A row for every cell and flow: values of the factors, `seed`, `flow`, metrics with their units in the name.
     failures
         Messages of the cells that failed, by the names of their files.
+    state
+        What is missing, as a sentence; empty if it is finished and whole.
     """
 
     survey: Survey
     rows: list[dict[str, Any]]
     failures: dict[str, str]
+    state: str = ""
 
     @property
     def folder(self) -> Path:
@@ -49,10 +60,41 @@ class Outcome:
     @property
     def remarks(self) -> list[str]:
         """What a reader of the table has to know: seeds that change nothing, intervals that are narrow or stayed wide."""
-        return [*remarks(self.rows, self.survey.shown), *_wide(self.survey, self.rows)]
+        said = [*remarks(self.rows, self.survey.shown), *_wide(self.survey, self.rows)]
+        return [*filter(None, [self.state]), *said]
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table of `rows`: factors, `world`, `flow` and hashes are texts, metrics are numbers."""
+        import pyarrow
+
+        table = pyarrow.Table.from_pylist([dict(row) for row in self.rows])
+        units = {one.name: one.metric.unit for one in fields(metrics.section("flows").parts)}
+        named = [field(one.name, one.type, units.get(one.name, "")) for one in table.schema]
+        return table.cast(pyarrow.schema(named))
 
     def __str__(self) -> str:
         return "\n".join([self.survey.shown.tables(self.rows), *self.remarks])
+
+
+def opened(folder: Path) -> Outcome:
+    """What is in the folder of a sweep or a campaign, finished or not.
+
+    Raises
+    ------
+    DataError
+        If it holds none, or no finished cell.
+    """
+    sweep = filling(folder)
+    rows = sweep.read()
+    if not rows:
+        raise DataError("has no finished cell", file=folder, allowed="the same command continues it")
+    keys = ((key, folder / "failed" / f"{key}.txt") for key in sweep.keys)
+    failures = {
+        key: file.read_text(encoding="utf-8", errors="replace").strip()
+        for key, file in keys
+        if key not in sweep.rows and file.is_file()
+    }
+    return Outcome(sweep.survey, rows, failures, state_of(folder))
 
 
 def carried_out(
@@ -80,7 +122,7 @@ def carried_out(
         if rows := survey.rows():
             write_parquet(rows, survey.out / "sweep.parquet")
             page.write(survey, rows, len(failures))
-    return Outcome(survey, rows, failures)
+    return Outcome(survey, rows, failures, state_of(survey.out))
 
 
 def check(survey: Survey, told: Callable[[float], object] = lambda _: None) -> None:

@@ -9,7 +9,7 @@ import os
 import random
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -27,6 +27,7 @@ from tcpsbed.campaign.results import Shown, unchanged
 from tcpsbed.campaign.worker import Crew, Here, Job, Place, width_of
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError, TcpsbedError
+from tcpsbed.runs import forecast
 from tcpsbed.views.numbers import statistic
 from tcpsbed.views.tables import field, fields
 
@@ -119,7 +120,10 @@ class Survey:
             scenario = scenarios.load(self.file, settings)
         except TcpsbedError as error:
             return {self.file: str(error)}
-        return dict(_digests(scenario.folder, scenario.document)) | {self.file: scenarios.dump(scenario)}
+        text = scenarios.dump(scenario)
+        if forecast.touches(scenario.document):  # with code in it, records may be others on another processor
+            text += f"\n# {processor()}"
+        return dict(_digests(scenario.folder, scenario.document)) | {self.file: text}
 
     def _refuse_changed(self, job: Job) -> None:
         """Raises ConfigError if a finished cell may have read inputs that changed meanwhile."""
@@ -167,6 +171,7 @@ class Survey:
         """
         jobs = self.jobs()
         failures: dict[str, str] = {}
+        kept: list[Job] = []
         done = 0
 
         def note(job: Job, failure: str | None) -> None:
@@ -174,10 +179,12 @@ class Survey:
             done += 1
             if failure is not None:
                 failures[job.key] = failure
+            else:
+                kept.append(job)
             told(done, len(jobs), job, failure)
 
         self.out.mkdir(parents=True, exist_ok=True)
-        self._describe(jobs)
+        self.describe(jobs)
         _set_broken_aside(self.result(job.key) for job in jobs)
         for simulated in (True, False):
             mine = [job for job in jobs if (job.world in SIMULATED) == simulated]
@@ -187,6 +194,10 @@ class Survey:
             place = cluster(mine) if cluster else Here(self.file, self.out / "work", here)
             settled: set[tuple[str, ...]] = set()
             with Crew(place, self.out, self._refuse_changed).at_work() as crew:
+                if not simulated:
+                    crew.warm_up(
+                        [job for job in mine if not self.result(job.key).is_file()][: self.design.warmup]
+                    )
                 for tried, part in self._rounds(mine, 1 if known else 2):
                     asked = [job for job in part if job.cell.values not in settled]
                     open_ = [job for job in asked if not self.result(job.key).is_file()]
@@ -194,6 +205,11 @@ class Survey:
                     random.Random(self.design.order).shuffle(open_)
                     crew.run(open_, note)
                     settled |= self._settled([job for job in tried if job.cell.values not in settled], known)
+        for job in kept:
+            if not self.result(job.key).is_file():
+                failures[job.key] = f"its result was removed while the {self.kind} was running"
+                told(done, len(jobs), job, failures[job.key])
+        self.describe(jobs, failures)
         return failures
 
     def _rounds(self, jobs: Sequence[Job], first: int) -> Iterator[tuple[list[Job], list[Job]]]:
@@ -241,7 +257,8 @@ class Survey:
         """Where the result of a cell is kept."""
         return self.out / "cells" / f"{key}.json"
 
-    def _describe(self, jobs: Sequence[Job]) -> None:
+    def describe(self, jobs: Sequence[Job], failures: Collection[str] | None = None) -> None:
+        """Writes what the folder holds into `sweep.json`; `failures` are the cells that failed, once it has ended."""
         design = self.design
         described = {
             "scenario": str(self.file),
@@ -255,9 +272,16 @@ class Survey:
             "baseline": design.baseline,
             "labels": design.labels,
             "order": design.order,
+            "warmup": design.warmup,
             "campaign": design.named,
+            "file": str(design.file or ""),
+            "document": design.document,
             "cells": [job.key for job in jobs],
         }
+        if failures is not None:
+            files = _names(self.out / "cells")
+            missing = sum(f"{job.key}.json" not in files for job in jobs)
+            described["ended"] = {"failed": len(failures), "spared": missing - len(failures)}
         results.write_whole(self.out / "sweep.json", json.dumps(described, indent=1))
 
     def rows(self) -> list[dict[str, Any]]:
@@ -283,6 +307,18 @@ class Survey:
             place | {"flow": name} | numbers(flow) | pictured(media.get(name) or {}) | about
             for name, flow in summary.get("flows", {}).items()
         ]
+
+
+def _names(folder: Path) -> set[str]:
+    return {entry.name for entry in os.scandir(folder)} if folder.is_dir() else set()
+
+
+@cache
+def processor() -> str:
+    """The model of this machine's processor."""
+    from tcpsbed.analysis import machine
+
+    return str(machine.machine().get("cpu", ""))
 
 
 def summary_in(file: Path) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ from tcpsbed.cli.colour import tables
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Folder, Force, OnPage
 from tcpsbed.errors import DataError
-from tcpsbed.views.folder import RunFolder, open_folder
+from tcpsbed.views.folder import RunFolder, open_folder, state_of
 from tcpsbed.views.numbers import count, seconds
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ SHOW = """Print the tables of a run again.
 Examples:
   tcpsbed show runs/latest
   tcpsbed show runs/latest --json | jq .flows.haptic.delay_ms
+  tcpsbed show runs/sweep-my-1a2b3c4d               combinations of a sweep or a campaign
 """
 COMPARE = """Put runs side by side, flow by flow.
 
@@ -95,9 +96,26 @@ def show(
     from tcpsbed.views import text
 
     with documents.trusted(folder):
+        if (folder / "sweep.json").is_file():
+            return _show_sweep(folder, as_json)
         run = opened(folder)
         told = json.dumps(run.summary, indent=1) + "\n" if as_json else text.everything(run)
     print(told if as_json else tables(told), end="")
+
+
+def _show_sweep(folder: Path, as_json: bool) -> None:
+    """Prints the tables of a sweep or a campaign: first what it is, and what is missing."""
+    from tcpsbed.campaign import outcome
+
+    found = outcome.opened(folder)
+    if as_json:
+        print(json.dumps(found.rows, indent=1))
+        return
+    survey = found.survey
+    factors = ", ".join(f"{survey.shown.called(axis.key)} ({len(axis.values)})" for axis in survey.axes)
+    seeds = f"seeds {survey.seeds[0]} to {survey.seeds[-1]}"
+    print(f"{survey.kind} of {survey.file} \u00b7 {survey.world} \u00b7 {factors} \u00b7 {seeds}")
+    print(tables(f"\n{found}"))
 
 
 def compare(
@@ -122,8 +140,12 @@ def compare(
     with documents.trusted(" or ".join(map(str, folders))):
         if any((folder / "sweep.json").is_file() for folder in folders):
             conditions = _combinations(folders)
-            told = paired.told(conditions)
-            drawn = None if page is None else _page_of(folders[0].name, conditions)
+            told = (
+                f"{state}\n\n{paired.told(conditions)}"
+                if (state := state_of(folders[0]))
+                else paired.told(conditions)
+            )
+            drawn = None if page is None else _page_of(folders[0], conditions)
         else:
             found = sides.compare(*folders)
             told = str(found)
@@ -165,12 +187,16 @@ def _beside(found: Compared) -> str:
     return freeze.page("Comparison", compare.sentence(found), [], body, sheet)
 
 
-def _page_of(name: str, conditions: Sequence[Condition]) -> str:
+def _page_of(folder: Path, conditions: Sequence[Condition]) -> str:
     """A page of the combinations of a sweep."""
     from tcpsbed.studio import freeze
+    from tcpsbed.views import markup
+
+    state = state_of(folder)
+    doubt = [markup.banner("doubt", state.partition(":")[0].capitalize(), [state])] if state else []
 
     count = f"{len(conditions)} combinations of values, compared with their baseline seed by seed."
-    return freeze.page(f"{name} compared", [("", count)], [], _paired(conditions))
+    return freeze.page(f"{folder.name} compared", [("", count)], [], [*doubt, *_paired(conditions)])
 
 
 def _paired(conditions: Sequence[Condition]) -> list[Html]:

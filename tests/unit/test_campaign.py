@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from command import scenario, start, tcpsbed
 import tcpsbed as package
 from tcpsbed import campaign
 from tcpsbed.analysis.stats import interval
-from tcpsbed.campaign import design, file, results
+from tcpsbed.campaign import design, file, results, worker
 from tcpsbed.campaign.grid import Axis
 from tcpsbed.campaign.outcome import Outcome
 from tcpsbed.campaign.warm import Warm
@@ -517,6 +518,42 @@ def test_code_of_the_users_is_loaded_anew_for_each_cell(
     assert len(lines) >= 4
     for column in zip(*lines, strict=True):
         assert len(set(column)) == len(lines)
+
+
+def test_a_hook_that_never_returns_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With its cell, the time and the line that it is at."""
+    (tmp_path / "hold.py").write_text(
+        "import time\nfrom pathlib import Path\n\nclass Hold:\n def __call__(self, now, *rest):\n"
+        "  end = time.monotonic() + 20\n"
+        "  while not Path('go').exists() and time.monotonic() < end:\n   time.sleep(0.01)\n  return 0\n"
+    )
+    (tmp_path / "own.toml").write_text(OWN.replace("[links.l1]\n", ""))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(worker, "SLOW_S", 1.0)
+    monkeypatch.setattr(worker, "LOOK_S", 0.2)
+    monkeypatch.setattr(worker.Here, "slow", _going_on(worker.Here.slow, tmp_path / "go"))
+    plan = {"scenario": "own.toml", "seeds": 1, "grid": {"flows.kinematic.rate": ["100 Hz"]}}
+    monkeypatch.setattr("tcpsbed.campaign.outcome.check", lambda *_: None)
+    done = campaign.run(plan, out="out", jobs=1)
+    said = capsys.readouterr().err
+    assert re.search(
+        r"flows.kinematic.rate=100 Hz seed=1 has run for \d+ s; it is at hold.py:\d, in __call__", said
+    ), said
+    assert not done.failures
+
+
+def _going_on(slow: Any, go: Path) -> Any:
+    """Lets the hook go on once something was said of it."""
+
+    def told(place: Any) -> list[str]:
+        said: list[str] = slow(place)
+        if any("it is at" in line for line in said):
+            go.touch()
+        return said
+
+    return told
 
 
 def test_a_crash_costs_its_cell_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

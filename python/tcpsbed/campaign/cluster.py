@@ -333,6 +333,10 @@ class Cluster:
         what = "every worker that tried it ended" if killed else f"{type(error).__name__}: {error}"
         return Answer(1, "", f"tcpsbed: {what}")
 
+    def slow(self) -> list[str]:
+        """Nothing: workers do not tell when they began a cell."""
+        return []
+
     def stop(self) -> None:
         """Ends what runs."""
         with suppress(Exception):  # the scheduler may be gone

@@ -207,12 +207,7 @@ class Places:
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         target: Any = self.address
         if here := _LOCAL.fullmatch(self.address):
-            self.local = target = distributed.LocalCluster(
-                n_workers=int(here[1]),
-                threads_per_worker=1,
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-            )
+            self.local = target = _local(int(here[1]))
         try:
             self.client = distributed.Client(target, timeout=PATIENCE_S)
             self.client.wait_for_workers(1, timeout=PATIENCE_S)
@@ -247,8 +242,6 @@ class Places:
     def _clocked(self) -> dict[str, float]:
         """The resource that a cell on the machine's clock needs."""
         machines = {worker: told[0] for worker, told in self.client.run(_told).items()}
-        if self.local is not None:
-            self.client.run(_give, workers=sorted(machines)[:1])
         known = self.client.scheduler_info(n_workers=-1)["workers"]
         having = [worker for worker in machines if known[worker]["resources"].get(CLOCK)]
         if not having:
@@ -274,9 +267,20 @@ class Places:
             local.close()
 
 
-async def _give(dask_worker: Any) -> None:
-    """Gives a worker of this machine the resource for the machine's clock."""
-    await dask_worker.set_resources(**{CLOCK: 1})
+def _local(number: int) -> Any:
+    """Workers of this machine. The first has the resource for the machine's clock, also where it is started again."""
+    made = distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        dashboard_address=None,
+        silence_logs=logging.CRITICAL,
+        resources={CLOCK: 1},
+    )
+    options = made.new_spec["options"]
+    made.new_spec["options"] = {key: value for key, value in options.items() if key != "resources"}
+    made.scale(number)
+    made.wait_for_workers(number, timeout=PATIENCE_S)
+    return made
 
 
 class Cluster:

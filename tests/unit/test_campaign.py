@@ -524,6 +524,43 @@ def test_code_of_the_users_is_loaded_anew_for_each_cell(
         assert len(set(column)) == len(lines)
 
 
+def test_links_have_metrics_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table for each, in which 0 is a number; a link that is not there is refused."""
+    monkeypatch.chdir(tmp_path)
+    plan: dict[str, Any] = {
+        "scenario": str(ROOT / "scenarios/quickstart.toml"),
+        "set": ['duration="0.8 s"'],
+        "seeds": 2,
+        "metrics": [
+            "network.l1.forward.utilisation",
+            "network.l1.forward.duplicated",
+            "queues.l1.backward.bytes.max",
+        ],
+        "grid": {"links.l1.rate": ["4 Mbit/s", "6 Mbit/s"]},
+    }
+    done = campaign.run(plan, out="out", jobs=2)
+    alone = package.run(plan["scenario"], set=[*plan["set"], "links.l1.rate=4 Mbit/s"], out="alone")
+    (link,) = [one for one in alone.summary["network"] if one["name"] == "l1.forward"]
+    (row,) = [
+        one
+        for one in done.rows
+        if (one["flow"], one["links.l1.rate"], one["seed"]) == ("network.l1.forward", "4 Mbit/s", 1)
+    ]
+    assert row["utilisation"] == link["utilisation"] > 0 and row["duplicated"] == 0
+    assert (
+        "network.l1.forward\n" in str(done)
+        and "duplicated" in str(done)
+        and "queues.l1.backward\n" in str(done)
+    )
+    assert {row["flow"] for row in table(Path("out"))} >= {
+        "haptic",
+        "network.l1.forward",
+        "queues.l1.backward",
+    }
+    with pytest.raises(ConfigError, match=r'metrics\.0: found "network\.l1".*, network\.l1\.forward,'):
+        file.load({**plan, "metrics": ["network.l1.loss"]})
+
+
 def test_a_hook_that_never_returns_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,7 +17,7 @@ import random
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,7 +45,9 @@ _UNTIL = re.compile(rf"\s*(\S+)\s+within\s+({_NUMBER})\s*(.*?)\s*(?:\bor\s+({_NU
 EXAMPLE = '"4..6 Mbit/s step 0.5"'
 QUALITY = ("coded_bps", "psnr_db", "ssim")
 """What is kept of pictures and sound, beside their age."""
-METRIC = "a metric of a flow, such as haptic.delay_ms.p99, haptic.loss or video.psnr_db"
+LISTS = ("network", "queues")
+"""Lists of a summary whose entries have a name and a direction: links and their queues."""
+METRIC = "a metric, such as haptic.delay_ms.p99, haptic.loss, video.psnr_db or network.l1.forward.loss"
 
 
 @dataclass(frozen=True)
@@ -261,11 +263,24 @@ def multiplied(groups: Sequence[Group]) -> tuple[tuple[Axis, ...], tuple[tuple[s
 
 @dataclass(frozen=True)
 class Metric:
-    """A number of a flow: its path, such as `haptic.delay_ms.p99`, and its column in a table of runs."""
+    """A number of a flow or a link: its path, such as `haptic.delay_ms.p99`, and its column in a table of runs.
+
+    Attributes
+    ----------
+    path
+        As in a summary; of a flow without `flows`.
+    flow
+        Of which flow, or link: `haptic`, `network.l1.forward`.
+    column
+        What it is there.
+    listed
+        `network` or `queues` of a link; empty of a flow.
+    """
 
     path: str
     flow: str
     column: Field
+    listed: str = ""
 
     @property
     def key(self) -> str:
@@ -279,20 +294,24 @@ def metric(path: str) -> Metric:
     Raises
     ------
     Refusal
-        If no flow can have it.
+        If no flow or link can have it.
     """
-    known = _columns()
-    for name in sorted(known, key=len, reverse=True):
-        if path.endswith(f".{name}") and len(path) > len(name) + 1:
-            return Metric(path, path.removesuffix(f".{name}"), known[name])
+    section = path.partition(".")[0]
+    for listed in (section, "") if section in LISTS else ("",):
+        known = _columns(listed)
+        for name in sorted(known, key=len, reverse=True):
+            flow = path.removesuffix(f".{name}")
+            if flow not in (path, "", listed):
+                return Metric(path, flow, known[name], listed)
     raise refuse(f"found {shown(path)}{meant(path.partition('.')[2], known)}", METRIC)
 
 
-def _columns() -> dict[str, Field]:
-    """What the table of a campaign has of a flow, by its path."""
-    found = [one for one in fields(metrics.section("flows").parts) if one.metric.unit]
-    found += [field_of(metrics.section("media").parts, key) for key in QUALITY]
-    return {".".join(filter(None, [*one.path, one.statistic])): one for one in found}
+def _columns(listed: str = "") -> dict[str, Field]:
+    """What the table of a campaign has of a flow, or of an entry of such a list, by its path."""
+    found = [one for one in fields(metrics.section(listed or "flows").parts) if one.metric.unit]
+    found += [] if listed else [field_of(metrics.section("media").parts, key) for key in QUALITY]
+    columns = (replace(one, metric=replace(one.metric, rare=False)) for one in found)  # 0 is a result here
+    return {".".join(filter(None, [*one.path, one.statistic])): one for one in columns}
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,12 @@ class Outcome(Frame):
     @property
     def remarks(self) -> list[str]:
         """What a reader of the table has to know: seeds that change nothing, intervals that are narrow or stayed wide."""
-        said = [*remarks(self.rows, self.survey.shown), *_wide(self.survey, self.rows)]
+        absent = [
+            f"{one.path} has no value in any cell."
+            for one in self.survey.design.metrics
+            if all(row["flow"] != one.flow or row.get(one.key) is None for row in self.rows)
+        ]
+        said = [*absent, *remarks(self.rows, self.survey.shown), *_wide(self.survey, self.rows)]
         return [*filter(None, [self.state]), *said]
 
     def to_arrow(self) -> pa.Table:

@@ -56,7 +56,7 @@ class Group:
     def against(self, first: Group, column: Field) -> Interval | None:
         """Mean difference to another combination, seed by seed, with its interval: what seeds share cancels."""
         pairs = [
-            (row[column.name], first.by_seed[seed][column.name])
+            (row.get(column.name), first.by_seed[seed].get(column.name))
             for seed, row in self.by_seed.items()
             if seed in first.by_seed
         ]

@@ -306,7 +306,18 @@ class Survey:
         return [
             place | {"flow": name} | numbers(flow) | pictured(media.get(name) or {}) | about
             for name, flow in summary.get("flows", {}).items()
-        ]
+        ] + [place | row | about for row in self._links(summary)]
+
+    def _links(self, summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """A row for every link and queue that has a metric in the design."""
+        rule = self.design.until
+        wanted = [one for one in (*self.design.metrics, *([rule.metric] if rule else ())) if one.listed]
+        for flow in dict.fromkeys(one.flow for one in wanted):
+            mine = [one for one in wanted if one.flow == flow]
+            key = metrics.section(mine[0].listed).parts[0].key
+            for entry in summary.get(mine[0].listed) or ():
+                if f"{mine[0].listed}.{entry.get(key)}" == flow:
+                    yield {"flow": flow} | {one.key: one.column.number(entry) for one in mine}
 
 
 def _names(folder: Path) -> set[str]:
@@ -394,7 +405,7 @@ def write_parquet(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = list(rows[0])
-    table = pa.table({column: [row[column] for row in rows] for column in columns})
+    columns = dict.fromkeys(column for row in rows for column in row)
+    table = pa.table({column: [row.get(column) for row in rows] for column in columns})
     with results.whole(file) as part:
         pq.write_table(table, part)

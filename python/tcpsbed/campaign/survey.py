@@ -229,29 +229,35 @@ class Survey:
         """Combinations that need no further seed: with the same records under several seeds, and nothing so rare that more
         of them could differ; or with an interval as narrow as asked.
         """
-        found: dict[tuple[str, ...], list[tuple[Cell, dict[str, Any]]]] = {}
-        for job, summary in self._summaries(tried).items():
-            found.setdefault(job.cell.values, []).append((job.cell, summary))
-        return {values for values, runs in found.items() if self._unchanged(runs, known) or self.narrow(runs)}
+        rule = self.design.until
+        hashes: dict[tuple[str, ...], list[str]] = {}
+        widths: dict[tuple[str, ...], list[float]] = {}
+        for job, summary in self._summaries(tried):
+            values = job.cell.values
+            hashes.setdefault(values, [known] * bool(known)).append(str(summary.get("records_sha256", "")))
+            if rule is not None:
+                rows = (row for row in self.rows_of(job.cell, summary) if row["flow"] == rule.metric.flow)
+                found = [row[rule.metric.key] for row in rows if row.get(rule.metric.key) is not None]
+                widths.setdefault(values, []).extend(found)
+        return {
+            values
+            for values, of in hashes.items()
+            if self._unchanged(values, of) or self._narrow(widths.get(values, ()))
+        }
 
-    def _unchanged(self, runs: Sequence[tuple[Cell, dict[str, Any]]], known: str) -> bool:
-        values = runs[0][0].values
-        hashes = [summary.get("records_sha256", "") for _, summary in runs]
+    def _unchanged(self, values: tuple[str, ...], hashes: Sequence[str]) -> bool:
         return (
             self.world_of(values) in SIMULATED
-            and unchanged([known, *hashes] if known else hashes)
+            and unchanged(hashes)
             and not SELDOM.search(self.begun[values][self.file])
         )
 
-    def narrow(self, runs: Sequence[tuple[Cell, dict[str, Any]]]) -> bool:
-        """Whether the interval over these runs of a combination is as narrow as asked."""
+    def _narrow(self, values: Sequence[float]) -> bool:
+        """Whether the interval over these values of the metric that decides is as narrow as asked."""
         rule = self.design.until
-        if rule is None:
+        if rule is None or not values:
             return False
-        rows = [row for run in runs for row in self.rows_of(*run) if row["flow"] == rule.metric.flow]
-        values = [row[rule.metric.key] for row in rows if row.get(rule.metric.key) is not None]
-        width = rule.metric.column.bin(max(map(abs, values), default=0.0))
-        return bool(values) and rule.reached(interval(values, width))
+        return rule.reached(interval(values, rule.metric.column.bin(max(map(abs, values)))))
 
     def result(self, key: str) -> Path:
         """Where the result of a cell is kept."""
@@ -287,13 +293,15 @@ class Survey:
     def rows(self) -> list[dict[str, Any]]:
         """One row for every cell that has a result and every flow in it."""
         found = self._summaries(self.jobs())
-        return [row for job, summary in found.items() for row in self.rows_of(job.cell, summary)]
+        return [row for job, summary in found for row in self.rows_of(job.cell, summary)]
 
-    def _summaries(self, jobs: Sequence[Job]) -> dict[Job, dict[str, Any]]:
-        """Summaries of the jobs that have a result."""
-        files = {job: self.result(job.key) for job in jobs}
-        read = {job: summary_in(file) for job, file in files.items() if file.is_file()}
-        return {job: summary for job, summary in read.items() if summary is not None}
+    def _summaries(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, dict[str, Any]]]:
+        """Summaries of the jobs that have a result, one after the other: thousands are large."""
+        for job in jobs:
+            file = self.result(job.key)
+            summary = summary_in(file) if file.is_file() else None
+            if summary is not None:
+                yield job, summary
 
     def rows_of(self, cell: Cell, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
         """One row for every flow in the summary of a cell."""

@@ -24,7 +24,9 @@ from tcpsbed.campaign import design, file, results, worker
 from tcpsbed.campaign.grid import Axis
 from tcpsbed.campaign.outcome import Outcome
 from tcpsbed.campaign.warm import Warm
+from tcpsbed.cli import sweep
 from tcpsbed.errors import ConfigError
+from tcpsbed.runs import progress
 from tcpsbed.scenarios.fields import Refusal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -650,3 +652,24 @@ def test_a_mapping_is_checked_like_a_file(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(ConfigError, match="scenario is missing"):
         file.load({"grid": {"a": [1]}})
     assert not subprocess.run(["ls", "runs"], cwd=tmp_path, capture_output=True, check=False).stdout
+
+
+def test_progress_tells_cells_their_cost_and_the_time_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of those that are still to run: cells that were finished before took no time now."""
+    now = iter([0.0, *(20.0 * n for n in range(1, 20) for _ in range(2))])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(progress, "Beat", lambda _: None)
+    monkeypatch.setattr(progress.Progress, "__exit__", lambda *_: None)
+
+    def run(told: Any) -> None:
+        for done in (7, 8, 9):
+            told(done, 10, None, None)
+
+    sweep.run_cells(run, "campaign", quiet=False)
+    assert capsys.readouterr().err.splitlines() == [
+        "campaign 70 %  7 of 10 cells, one in 20 s  60 s left",
+        "campaign 80 %  8 of 10 cells, one in 20 s  40 s left",
+        "campaign 90 %  9 of 10 cells, one in 20 s  20 s left",
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -158,8 +159,14 @@ def _folder(file: Path, described: Sequence[str]) -> Path:
 def run_cells(run: Callable[[OnCell], T], label: str, *, quiet: bool) -> T:
     """Runs cells with a progress bar and the messages of those that fail."""
     with Progress(label, quiet=quiet) as bar:
+        before: list[int] = []
 
         def told(done: int, number: int, job: Job, failure: str | None) -> None:
+            if not before:
+                before.append(done - 1)
+                bar.base = before[0] / number
+            each = (time.monotonic() - bar.begun) / max(done - before[0], 1)
+            bar.note = f"{done} of {number} cells, one in {each:.2g} s"
             if failure is not None:
                 bar.clear()
                 print(

@@ -42,7 +42,7 @@ LINES_KEPT = 5
 SLOW_S, SLOW_TIMES = 30.0, 10.0
 """A cell is slow after so many seconds, and so many times as many as others take."""
 LOOK_S = 5.0
-"""Time between two looks at cells, while none ends."""
+"""Polling interval of slow cells."""
 FULL_BYTES = 1 << 20
 """A disk with less room is full: a cell could not even say so."""
 

@@ -12,6 +12,8 @@ from tcpsbed.scenarios.model.table import plain
 from tcpsbed.scenarios.origin import option
 from tcpsbed.scenarios.units import shown
 
+MOST_BITS = 1000
+"""Of a whole number that can be written into a message."""
 Overrides = Mapping[str, Any] | Sequence[str]
 """By key, such as `{"links.wan.rate": "2 Mbit/s"}`; or texts, such as `links.wan.rate="2 Mbit/s"`."""
 
@@ -40,7 +42,7 @@ def overrides(
         raise ConfigError(f"found {given!r}", key="set", allowed='a mapping such as {"seed": 5}')
     for one in given or ():
         _refuse_no_text(one)
-    if type(seed) is int and not 0 <= seed < 2**63:
+    if type(seed) is int and seed.bit_length() > MOST_BITS:
         raise ConfigError(f"found {shown(seed)}", key="seed", allowed="a whole number from 0 to 2^63 - 1")
     texts = [_text(*one) for one in given.items()] if isinstance(given, Mapping) else list(given or ())
     own = {"seed": seed, "duration": duration}

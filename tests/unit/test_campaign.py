@@ -20,7 +20,7 @@ from command import scenario, start, tcpsbed
 import tcpsbed as package
 from tcpsbed import campaign
 from tcpsbed.analysis.stats import interval
-from tcpsbed.campaign import design, file, results, worker
+from tcpsbed.campaign import design, file, results, survey, worker
 from tcpsbed.campaign.grid import Axis
 from tcpsbed.campaign.outcome import Outcome
 from tcpsbed.campaign.warm import Warm
@@ -673,3 +673,51 @@ def test_progress_tells_cells_their_cost_and_the_time_left(
         "campaign 80 %  8 of 10 cells, one in 20 s  40 s left",
         "campaign 90 %  9 of 10 cells, one in 20 s  20 s left",
     ]
+
+
+def test_warm_up_runs_come_first_on_the_clock_and_are_discarded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.toml").write_text(OWN.replace("./hold.py:Hold", "zoh").replace("[links.l1]\n", ""))
+    ran: list[tuple[str, int]] = []
+
+    def answer(_: object, job: Any) -> worker.Answer:
+        ran.append((job.world, job.cell.seed))
+        if len(ran) == 3:
+            return worker.Answer(1, "", "a warm-up that fails costs nothing")
+        flow = {"delay_ms": {"mean": float(len(ran)), "p99": 1.0}, "loss": 0.0}
+        told = {"flows": {"kinematic": flow}, "records_sha256": f"{len(ran)}"}
+        return worker.Answer(0, json.dumps(told), "")
+
+    monkeypatch.setattr(worker.Here, "_answer", answer)
+    plan = {
+        "scenario": "own.toml",
+        "seeds": 2,
+        "world": ["virtual", "real"],
+        "warmup": 2,
+        "grid": {"flows.kinematic.rate": ["100 Hz"]},
+    }
+    done = campaign.run(plan, out="out", jobs=1)
+    assert [world for world, _ in ran] == ["virtual"] * 2 + ["real"] * 4 and not done.failures
+    kept = [row["delay_mean_ms"] for row in done.rows if row["world"] == "real"]
+    assert sorted(kept) == [5.0, 6.0], "the third and the fourth are discarded"
+    campaign.run(plan, out="out", jobs=1)
+    assert len(ran) == 6, "nothing is warmed up for nothing"
+
+
+def test_the_processor_is_part_of_a_cell_with_code_in_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hold.py").write_text(HOOK)
+    for name, hook in (("own.toml", "./hold.py:Hold"), ("builtin.toml", "zoh")):
+        (tmp_path / name).write_text(OWN.replace("./hold.py:Hold", hook).replace("[links.l1]\n", ""))
+
+    def keys(name: str) -> list[str]:
+        plan = {"scenario": name, "seeds": 1, "grid": {"flows.kinematic.rate": ["100 Hz"]}}
+        return [job.key for job in file.load(plan).jobs()]
+
+    first = [keys("own.toml"), keys("builtin.toml")]
+    monkeypatch.setattr(survey, "processor", lambda: "another one")
+    assert [keys("own.toml") == first[0], keys("builtin.toml") == first[1]] == [False, True]

@@ -262,8 +262,8 @@ def test_what_a_scenario_refuses_is_told_where_the_campaign_has_it(
     with pytest.raises(ConfigError) as found:
         file.load(plan)
     lines = str(found.value).splitlines()
-    assert "plan.toml:3: world: found" in lines[1] and "did you mean virtual" in lines[1], lines
-    assert "plan.toml:2: set: found" in lines[2] and "--" not in str(found.value), lines
+    assert "plan.toml:2: set: found" in lines[1] and "--" not in str(found.value), lines
+    assert "plan.toml:3: world: found" in lines[2] and "did you mean virtual" in lines[2], lines
     plan.write_text('scenario = "one.toml"\n[grid]\nflows.kinematics.rate = ["1 kHz", "2 kHz"]\n')
     with pytest.raises(ConfigError) as found:
         campaign.run(plan, out="out")

@@ -146,7 +146,8 @@ def joined(errors: Sequence[TcpsbedError]) -> ConfigError:
     """All errors as one."""
     if len(errors) == 1 and isinstance(errors[0], ConfigError):
         return errors[0]
-    told = [str(error) for error in errors[:MOST_TOLD]]
+    ordered = sorted(errors, key=lambda error: error.line or 0)
+    told = [str(error) for error in ordered[:MOST_TOLD]]
     more = [f"and {len(errors) - MOST_TOLD} more"] if len(errors) > MOST_TOLD else []
     return ConfigError(
         "\n  ".join([f"found {counted(len(errors), 'error')}; nothing was run:", *told, *more])
@@ -159,6 +160,8 @@ class _Reading:
     def __init__(self, origin: Origin) -> None:
         self.origin = origin
         self.errors: list[TcpsbedError] = []
+        self.whole = True
+        """Whether all factors could be read, so that their keys and values are known."""
         self.places: dict[str, Written] = {}
         """Where factors and overrides are written, by key."""
 
@@ -197,6 +200,7 @@ class _Reading:
     def factors(self, read: Campaign) -> tuple[tuple[Axis, ...], tuple[tuple[str, ...], ...]]:
         """Axes and points of all factors."""
         groups: list[design.Group] = []
+        before = len(self.errors)
         for table in ("grid", "zipped", "random", "latin"):
             found = getattr(read, table)
             factors = self.flat((table,), found.model_extra if isinstance(found, Drawn) else found or {})
@@ -229,6 +233,7 @@ class _Reading:
         given = any(self.origin.document.get(table) for table in ("grid", "zipped", "random", "latin"))
         if not groups and not given:
             self.errors.append(self.origin.error(("grid",), "found no factor", NO_FACTOR))
+        self.whole = len(self.errors) == before
         return design.multiplied(groups)
 
     def flat(self, above: Key, table: Mapping[str, Any]) -> "Flat":
@@ -269,7 +274,7 @@ class _Reading:
         for key, value in found.items():
             place: Key = ("baseline", *found.places[key])
             if key not in known:
-                if not self.errors:
+                if self.whole:
                     self.refused(
                         place, refuse(f'found "{key}", which is not a factor', close_match(key, known))
                     )
@@ -288,7 +293,7 @@ class _Reading:
         for key, value in found.items():
             if not isinstance(value, str) or not value:
                 wrong[key] = refuse(f"found {shown(value)}", 'a text, such as "Bottleneck"')
-            elif key not in known and not self.errors:
+            elif key not in known and self.whole:
                 said = f'found "{key}", which is no factor, no value of one and no metric'
                 wrong[key] = refuse(said, close_match(key, known))
         for together in (list(values), *values.values()):

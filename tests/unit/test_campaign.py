@@ -209,6 +209,10 @@ def test_all_that_is_wrong_with_a_file_is_one_message(tmp_path: Path) -> None:
         ('scenario = "short.toml"\nseeds = 10000\n[grid]\na = "1..2000 step 1"\n', "1000000 cells"),
         ('scenario = "short.toml"\n[latin]\na = "1..2 ms"\n', "latin.points is missing"),
         ("scenario = \n", "invalid TOML"),
+        (
+            'scenario = "short.toml"\ngrid = 3\nlabels = { a = "x" }\n',
+            "plan.toml:2: grid: found 3; allowed: a table",
+        ),
         ('scenario = "short.toml"\n[grid]\na = [1]\na = [2]\n', "plan.toml:4: grid.a: found a second time"),
         (
             'scenario = "short.toml"\n[grid]\na.b = [1]\n"a.b" = [2]\n',

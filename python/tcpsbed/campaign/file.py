@@ -35,6 +35,8 @@ MOST_CELLS = 1_000_000
 MOST_TOLD = 20
 """Errors that one message tells."""
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
+FACTORS = ("grid", "zipped", "random", "latin")
+"""Tables of factors."""
 WAYS = ("forward", "backward")
 """Directions of a link."""
 NO_FACTOR = 'a factor, such as [grid] with "links.l1.rate" = "4..6 Mbit/s step 0.5"'
@@ -187,6 +189,7 @@ class _Reading:
                 if not wrong & document.keys():
                     raise joined(self.errors) from None
                 document = {key: value for key, value in document.items() if key not in wrong}
+                self.whole = self.whole and not wrong.intersection(FACTORS)
         if not (self.origin.folder / read.scenario).is_file():
             allowed = f"a scenario file, looked for at {self.origin.folder / read.scenario}"
             self.errors.append(self.origin.error(("scenario",), f'found "{read.scenario}"', allowed))
@@ -201,7 +204,7 @@ class _Reading:
         """Axes and points of all factors."""
         groups: list[design.Group] = []
         before = len(self.errors)
-        for table in ("grid", "zipped", "random", "latin"):
+        for table in FACTORS:
             found = getattr(read, table)
             factors = self.flat((table,), found.model_extra if isinstance(found, Drawn) else found or {})
             self.places |= {key: self.written((table, *parts)) for key, parts in factors.places.items()}
@@ -230,10 +233,10 @@ class _Reading:
                 groups += design.drawn(factors, found.points, found.seed, table == "latin", wrong)
         if len(read.world) > 1:
             groups.append(design.Group((grid.WORLD,), tuple((world,) for world in read.world)))
-        given = any(self.origin.document.get(table) for table in ("grid", "zipped", "random", "latin"))
+        given = any(self.origin.document.get(table) for table in FACTORS)
         if not groups and not given:
             self.errors.append(self.origin.error(("grid",), "found no factor", NO_FACTOR))
-        self.whole = len(self.errors) == before
+        self.whole = self.whole and len(self.errors) == before
         return design.multiplied(groups)
 
     def flat(self, above: Key, table: Mapping[str, Any]) -> "Flat":

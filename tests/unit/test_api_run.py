@@ -141,6 +141,7 @@ FAR = 10**5000
         (lambda file: campaign.run({"scenario": str(file), "seeds": FAR}), "a whole number of 64 bits"),
         (lambda file: campaign.run({"scenario": str(file)}, jobs="2"), "jobs: found '2'"),
         (lambda file: campaign.run({"scenario": str(file)}, cluster=3), "cluster: found int"),
+        (lambda file: campaign.run({"scenario": str(file)}, progress=3), "progress: found int"),
         (lambda file: campaign.run({"scenario": str(file)}, out=3), "out: found int"),
     ],
 )

@@ -33,7 +33,7 @@ from tcpsbed.views.tables import field, fields
 
 SELDOM = re.compile(r"\b(loss(_good|_bad)?|duplicate|corrupt|block_error)\b")
 """Keys of what may strike so seldom that two runs without it are no proof that the next will be."""
-Told = Callable[[int, int, Job, str | None], None]
+Told = Callable[[int, int, Job, str | None], object]
 """Hears of (done, all, job, failure) as cells end."""
 DESIGN = Design()
 """That of a sweep: the whole grid."""

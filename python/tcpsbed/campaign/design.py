@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tcpsbed.analysis import metrics
-from tcpsbed.analysis.stats import Interval
+from tcpsbed.analysis.stats import Interval, interval
 from tcpsbed.campaign import grid
 from tcpsbed.campaign.grid import Axis
 from tcpsbed.errors import ConfigError, TcpsbedError
@@ -339,6 +339,10 @@ class Until:
         if found is None or found.half is None or found.n < LEAST_SEEDS:
             return False
         return found.half <= max(self.share * abs(found.mean), self.width)
+
+    def enough(self, values: Sequence[float]) -> bool:
+        """Whether these values, one of each seed, have such an interval."""
+        return self.reached(interval(values, self.metric.column.bin(max(map(abs, values)))))
 
 
 def until(text: str) -> Until:

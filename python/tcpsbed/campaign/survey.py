@@ -18,7 +18,6 @@ from typing import Any
 
 from tcpsbed import results
 from tcpsbed.analysis import metrics
-from tcpsbed.analysis.stats import interval
 from tcpsbed.beside import imported
 from tcpsbed.campaign import grid
 from tcpsbed.campaign.design import QUALITY, Design
@@ -125,7 +124,7 @@ class Survey:
             text += f"\n# {processor()}"
         return dict(_digests(scenario.folder, scenario.document)) | {self.file: text}
 
-    def _refuse_changed(self, job: Job) -> None:
+    def refuse_changed(self, job: Job) -> None:
         """Raises ConfigError if a finished cell may have read inputs that changed meanwhile."""
         begun, now = self.begun[job.cell.values], self._content(job.settings[:-1])
         changed = [file for file in begun | now if begun.get(file) != now.get(file)]
@@ -193,7 +192,7 @@ class Survey:
             here = width or max(width_of(job.world) for job in mine)
             place = cluster(mine) if cluster else Here(self.file, self.out / "work", here)
             settled: set[tuple[str, ...]] = set()
-            with Crew(place, self.out, self._refuse_changed).at_work() as crew:
+            with Crew(place, self.out, self.refuse_changed).at_work() as crew:
                 if not simulated:
                     crew.warm_up(
                         [job for job in mine if not self.result(job.key).is_file()][: self.design.warmup]
@@ -229,35 +228,33 @@ class Survey:
         """Combinations that need no further seed: with the same records under several seeds, and nothing so rare that more
         of them could differ; or with an interval as narrow as asked.
         """
-        rule = self.design.until
-        hashes: dict[tuple[str, ...], list[str]] = {}
-        widths: dict[tuple[str, ...], list[float]] = {}
-        for job, summary in self._summaries(tried):
-            values = job.cell.values
-            hashes.setdefault(values, [known] * bool(known)).append(str(summary.get("records_sha256", "")))
-            if rule is not None:
-                rows = (row for row in self.rows_of(job.cell, summary) if row["flow"] == rule.metric.flow)
-                found = [row[rule.metric.key] for row in rows if row.get(rule.metric.key) is not None]
-                widths.setdefault(values, []).extend(found)
-        return {
-            values
-            for values, of in hashes.items()
-            if self._unchanged(values, of) or self._narrow(widths.get(values, ()))
-        }
+        found = set()
+        for values, jobs in itertools.groupby(
+            tried, lambda job: job.cell.values
+        ):  # as one, thousands are large
+            runs = [(job.cell, summary) for job, summary in self._summaries(jobs)]
+            if runs and (self.unchanged(runs, known) or self.narrow(runs)):
+                found.add(values)
+        return found
 
-    def _unchanged(self, values: tuple[str, ...], hashes: Sequence[str]) -> bool:
+    def unchanged(self, runs: Sequence[tuple[Cell, Mapping[str, Any]]], known: str = "") -> bool:
+        """Whether these runs of a combination have the same records, and further seeds would give them again."""
+        values = runs[0][0].values
+        hashes = [str(summary.get("records_sha256", "")) for _, summary in runs]
         return (
             self.world_of(values) in SIMULATED
-            and unchanged(hashes)
+            and unchanged([known, *hashes] if known else hashes)
             and not SELDOM.search(self.begun[values][self.file])
         )
 
-    def _narrow(self, values: Sequence[float]) -> bool:
-        """Whether the interval over these values of the metric that decides is as narrow as asked."""
+    def narrow(self, runs: Sequence[tuple[Cell, Mapping[str, Any]]]) -> bool:
+        """Whether the interval over these runs of a combination is as narrow as asked."""
         rule = self.design.until
-        if rule is None or not values:
+        if rule is None:
             return False
-        return rule.reached(interval(values, rule.metric.column.bin(max(map(abs, values)))))
+        rows = [row for run in runs for row in self.rows_of(*run) if row["flow"] == rule.metric.flow]
+        values = [row[rule.metric.key] for row in rows if row.get(rule.metric.key) is not None]
+        return bool(values) and rule.enough(values)
 
     def result(self, key: str) -> Path:
         """Where the result of a cell is kept."""

@@ -405,7 +405,7 @@ def test_several_worlds_are_a_factor(tmp_path: Path) -> None:
 
 
 KILLS = int(os.environ.get("TCPSBED_KILLS", "12"))
-"""How often a campaign is killed; 50 of a release take three minutes."""
+"""How often a campaign is killed; 50 take a minute."""
 
 
 @pytest.mark.slow

@@ -171,6 +171,29 @@ def _shallow(tables: dict[str, Any]) -> None:
     raise ValueError(f"tables and lists more than {DEEPEST} deep")
 
 
+def path(given: object, key: str) -> Path:
+    """A path as Python gives it.
+
+    Raises
+    ------
+    ConfigError
+        If it is neither a text nor a path, or holds what no name can have.
+    """
+    allowed = 'a text or a Path, such as "runs/a"'
+    if not isinstance(given, str | Path):
+        raise ConfigError(f"found {type(given).__name__}", key=key, allowed=allowed)
+    if not str(given) or "\0" in str(given):
+        raise ConfigError(
+            "found no name" if not str(given) else "found a zero byte", key=key, allowed=allowed
+        )
+    return Path(given)
+
+
+def out_of(out: object) -> Path | None:
+    """The folder that `out=` names; `None` if none is named. Errors: as of `path`."""
+    return None if out is None else path(out, "out")
+
+
 def unprintable(tables: Any) -> tuple[Key, str] | None:
     """The first key or value that holds letters no terminal, table or page may be given, and the letter.
 

@@ -21,7 +21,8 @@ from watch import blocks, until
 
 from tcpsbed.analysis.delivered import Margin
 from tcpsbed.cli.app import app
-from tcpsbed.proxy import Proxy, load, verdict
+from tcpsbed.errors import ConfigError
+from tcpsbed.proxy import Proxy, forward, load, verdict
 from tcpsbed.proxy.door import parse
 from tcpsbed.proxy.profile import settings_of
 
@@ -380,3 +381,21 @@ def test_a_good_run_is_called_good_and_a_slow_one_is_not():
     assert verdict.judged(idle, Margin()) == (None, [verdict.NOTHING])
     dropped = outcome | {"own": {"socket_drops": 3}}
     assert "3 datagrams" in verdict.broken(dropped, Margin())[0]
+
+
+def test_python_forwards_as_the_command_does() -> None:
+    with (
+        echo() as port,
+        forward(f"0=127.0.0.1:{port}/udp", delay="10 ms") as running,
+        client(running.ports[0]) as talk,
+    ):
+        begun = time.monotonic()
+        talk.send(b"there and back")
+        assert talk.recv(100) == b"there and back" and time.monotonic() - begun >= 0.02
+        assert running.good is None and str(running).endswith("at work")
+    assert running.good is not None and "there" not in str(running) and "delivered" in str(running)
+    for wrong, said in (((), "found no port"), (("7000",), "7000")):
+        with pytest.raises(ConfigError, match=said):
+            forward(*wrong, delay="1 ms")
+    with pytest.raises(ConfigError, match="found no network; allowed: profile="):
+        forward("0=127.0.0.1:1/udp")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from texts import SHORT
 
 import tcpsbed
-from tcpsbed import scenarios
+from tcpsbed import campaign, scenarios
 from tcpsbed.api import seeds
 from tcpsbed.errors import ConfigError
 
@@ -112,3 +113,43 @@ def test_progress_draws_the_bar(
     assert "short, virtual [####" in capsys.readouterr().err
     tcpsbed.run(short, out=short.parent / "out")
     assert capsys.readouterr().err == ""
+
+
+ITSELF: dict[str, Any] = {}
+ITSELF["again"] = ITSELF
+FAR = 10**5000
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda file: tcpsbed.run(file, out=3), "out: found int; allowed: a text or a Path"),
+        (lambda file: tcpsbed.run(file, out=""), "out: found no name"),
+        (lambda file: tcpsbed.run(file, seed=FAR), "seed: found"),
+        (lambda file: tcpsbed.run(file, seeds=FAR), "seeds: found a number of more than 18 digits"),
+        (lambda file: tcpsbed.run(file, set={"seed": FAR}), "seed: found"),
+        (lambda file: tcpsbed.run(file, set={"links": ITSELF}), "does not hold itself"),
+        (lambda file: tcpsbed.run(file, set=[3]), "set: found int"),
+        (lambda file: tcpsbed.run(file, world=3), "world: found int"),
+        (lambda _: tcpsbed.load(3), "load: found int"),
+        (lambda _: tcpsbed.load("a\0b"), "load: found a zero byte"),
+        (lambda _: tcpsbed.compare(1, 2), "folder: found int"),
+        (lambda _: tcpsbed.plot(3), "plot: found int"),
+        (lambda _: tcpsbed.Scenario.read(3), "file: found int"),
+        (lambda _: campaign.run(None), "campaign: found NoneType; allowed: the path of its file"),
+        (lambda _: campaign.run(ITSELF), "campaign: found tables and lists more than"),
+        (lambda file: campaign.run({"scenario": str(file), "seeds": FAR}), "a whole number of 64 bits"),
+        (lambda file: campaign.run({"scenario": str(file)}, jobs="2"), "jobs: found '2'"),
+        (lambda file: campaign.run({"scenario": str(file)}, cluster=3), "cluster: found int"),
+        (lambda file: campaign.run({"scenario": str(file)}, progress=3), "progress: found int"),
+        (lambda file: campaign.run({"scenario": str(file)}, out=3), "out: found int"),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Any, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("short.toml").write_text(SHORT)
+    with pytest.raises(tcpsbed.ConfigError, match=re.escape(said)):
+        call(Path("short.toml"))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["short.toml"]

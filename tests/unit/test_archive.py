@@ -22,9 +22,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tcpsbed
+from tcpsbed import campaign
 from tcpsbed.analysis.facts import PROMISES
 from tcpsbed.archive import inputs_of, packing, reading, results_in, verify
 from tcpsbed.archive.content import ABOUT, CRATE, Cell
+from tcpsbed.campaign import file as files
+from tcpsbed.cli import rerun
 from tcpsbed.errors import ConfigError, DataError
 from tcpsbed.results import lock
 from tcpsbed.results.folder import lock_of
@@ -390,10 +393,12 @@ def test_results_that_were_changed_are_refused(tmp_path: Path) -> None:
 
 def test_a_failed_cell_is_told_and_the_others_are_packed(tmp_path: Path) -> None:
     (tmp_path / "main.toml").write_text(BASE)
-    words = ("--over", "links.l1.rate=1 Mbit/s,fast", "--seeds", "2", "--out", "out", "-q")
+    (tmp_path / "die.py").write_text("class Die:\n def __call__(self, *rest): raise OSError('dead')\n")
+    (tmp_path / "main.toml").write_text(BASE + '[hooks.h]\nkind = "predict"\nrun = "zoh"\nat = "ss-com"\n')
+    words = ("--over", "hooks.h.run=zoh,./die.py:Die", "--seeds", "2", "--out", "out", "-q")
     assert command(tmp_path, "sweep", "main.toml", *words).returncode == 1
     done = command(tmp_path, "archive", "out", "out.zip")
-    assert done.returncode == 0 and "cells have no result: they failed" in done.stderr
+    assert done.returncode == 0 and "out: INCOMPLETE: 2 cells of 4 failed" in done.stderr
     assert "(2 runs, 1 input file, " in done.stdout
     elsewhere = command(tmp_path.parent, "archive", str(tmp_path / "out"), str(tmp_path / "b.zip"))
     assert elsewhere.returncode == 2 and "found main.toml, which is not there" in elsewhere.stderr
@@ -623,3 +628,83 @@ def test_a_changed_member_is_named(ran: Path, tmp_path: Path) -> None:
     done = command(tmp_path, "rerun", str(damaged))
     assert done.returncode == 2 and "damaged or truncated results/summary.json" in done.stderr, done.stderr
     assert len(done.stderr.splitlines()) < 3 and not done.stdout
+
+
+PLAN = """# three loads, as in our paper
+scenario = "main.toml"
+seeds = 2
+baseline = { links.l1.rate = "2 Mbit/s" }
+[grid]
+links.l1.rate = ["1 Mbit/s", "2 Mbit/s"]
+[labels]
+links.l1.rate = "bottleneck"
+"""
+
+
+def test_a_campaign_comes_with_its_own_file(tmp_path: Path) -> None:
+    """With labels, baseline and comments; its command makes it again."""
+    file = project(tmp_path / "project")
+    plan = file.with_name("plan.toml")
+    plan.write_text(PLAN)
+    done = command(tmp_path, "campaign", str(plan), "--jobs", "2", "--out", "out", "-q")
+    assert done.returncode == 0, done.stderr
+    told = command(tmp_path, "archive", "out", "out.zip")
+    assert "made by: tcpsbed campaign scenario/study/plan.toml\n" in told.stdout, told.stdout + told.stderr
+    with zipfile.ZipFile(tmp_path / "out.zip") as archive:
+        archive.extractall(tmp_path / "there")
+    assert (tmp_path / "there/scenario/study/plan.toml").read_text() == PLAN
+    again = command(tmp_path / "there", "campaign", "scenario/study/plan.toml", "--out", "again", "-q")
+    assert again.returncode == 0, again.stderr
+    first, second = (file.read_bytes() for file in sorted(tmp_path.rglob("sweep.parquet"))[:2])
+    assert first == second
+    plan.unlink()
+    told = command(tmp_path, "archive", "out", "later.zip")
+    assert told.returncode == 2 and "plan.toml, which is not there" in told.stderr
+
+
+def test_a_campaign_that_was_made_in_python_gets_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    project(tmp_path / "project")
+    grid = {"links.l1.rate": ["1 Mbit/s", "2 Mbit/s"]}
+    plan = {
+        "scenario": "project/study/main.toml",
+        "seeds": 1,
+        "grid": grid,
+        "labels": {"links.l1.rate": "rate"},
+    }
+    campaign.run(plan, out="out", jobs=2)
+    packed = packing.pack(Path("out"), Path("out.zip"))
+    assert packed.content.command == "tcpsbed campaign scenario/study/campaign.toml"
+    with zipfile.ZipFile("out.zip") as archive:
+        archive.extractall(tmp_path / "there")
+    survey = files.load(tmp_path / "there/scenario/study/campaign.toml")
+    assert survey.design.labels == plan["labels"] and survey.axes[0].values == ("1 Mbit/s", "2 Mbit/s")
+
+
+@pytest.mark.parametrize("title", ["a\x1b[31mb", "a\nb", "a\u202eb"])
+def test_a_title_that_cannot_be_seen_is_refused(ran: Path, tmp_path: Path, title: str) -> None:
+    with pytest.raises(ConfigError, match=r"--title: found the invisible character U\+"):
+        packing.pack(ran / "out", tmp_path / "a.zip", title=title)
+    assert not list(tmp_path.iterdir())
+
+
+def test_runs_that_never_ran_do_not_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    first = [cell(1), cell(2), cell(3)]
+    before = {one: summary(1.0) for one in first}
+    again = dict(
+        zip(first, ("no space left", {**summary(1.0), "errors": ["died"]}, summary(1.0)), strict=True)
+    )
+    found = verify.verdicts(before, again)
+    assert [(one.passed, one.ran) for one in found] == [(False, False), (False, False), (True, True)]
+    assert rerun._counted(found) == "3 runs: 1 agree, 0 DIFFER, 0 not judged, 2 failed"
+
+
+def test_a_warning_of_versions_is_told_once(ran: Path, tmp_path: Path) -> None:
+    """Runs that differ in packages alone have the same versions of tcpsbed."""
+    with reading.opened(ran / "out.zip") as archive:
+        content = archive.content
+    other = [{"tcpsbed": "0.0.9", "numpy": "1"}, {"tcpsbed": "0.0.9", "numpy": "2"}]
+    lines = list(rerun._warnings(replace(content, versions=other)))
+    assert sum("made with tcpsbed 0.0.9" in line for line in lines) == 1

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -194,6 +199,55 @@ def test_a_file_by_an_absolute_path_does_not_travel(tmp_path: Path, monkeypatch:
     plan["grid"] = {"hooks.hold.run": [f"{tmp_path}/own/hold.py:Hold", "zoh"]}
     with pytest.raises(TcpsbedError, match=r"absolute path.*allowed: a path relative to the scenario"):
         cluster.places("tcp://127.0.0.1:1", file.load(plan, Path("out")))
+
+
+def test_a_worker_of_this_machine_that_is_started_again_keeps_the_clock() -> None:
+    local = cluster._local(2)
+    try:
+        with distributed.Client(local) as client:
+
+            def having() -> dict[str, Any]:
+                known = client.scheduler_info(n_workers=-1)["workers"]
+                return {one["id"]: name for name, one in known.items() if one["resources"].get("clock")}
+
+            assert list(having()) == [0] and len(client.nthreads()) == 2
+            before = client.run(os.getpid, workers=[having()[0]])
+            client.submit(os._exit, 1, workers=[having()[0]])
+            until = time.monotonic() + 60
+            while not having() or client.run(os.getpid, workers=[having()[0]]).values() == before.values():
+                assert time.monotonic() < until
+                time.sleep(0.1)
+            assert list(having()) == [0]
+    finally:
+        local.close()
+
+
+SCRIPT = """from tcpsbed import campaign
+plan = {{"scenario": "quickstart.toml", "grid": {{"links.l1.rate": ["4 Mbit/s", "6 Mbit/s"]}}, "seeds": 1}}
+{call}
+"""
+
+
+def test_a_script_without_the_guard_is_refused_with_one_message(tmp_path: Path) -> None:
+    """Its workers would import it, and so call it again."""
+    shutil.copy(Path(QUICK["scenario"]), tmp_path)  # type: ignore[arg-type]
+    script = tmp_path / "mine.py"
+    call = 'campaign.run(plan, out="out", cluster="local:2")'
+    paths = os.pathsep.join([str(Path(campaign.__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    script.write_text(SCRIPT.format(call=call))
+    words = [sys.executable, "mine.py"]
+    done = subprocess.run(
+        words,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 1 and 'allowed: the call below if __name__ == "__main__":' in last, done.stderr
+    assert f"{script}:3: cluster: found a call that every worker would make, too" in last
+    assert "bootstrapping" not in done.stderr and not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import pytest
 from scipy import stats as theirs
 from typer.testing import CliRunner
 
+from tcpsbed.campaign import compared
 from tcpsbed.cli.app import app
 from tcpsbed.views import paired
 from tcpsbed.views.paired import Condition
@@ -31,7 +32,12 @@ def conditions(**more: tuple[float, ...]) -> list[Condition]:
     ]
 
 
-def sweep(folder: Path, delays: dict[str, tuple[float, ...]]) -> Path:
+def sweep(
+    folder: Path,
+    delays: dict[str, tuple[float, ...]],
+    baseline: str = "",
+    labels: dict[str, str] | None = None,
+) -> Path:
     """The files of a sweep that are compared."""
     (folder / "cells").mkdir(parents=True)
     names = []
@@ -41,7 +47,17 @@ def sweep(folder: Path, delays: dict[str, tuple[float, ...]]) -> Path:
             settings = ['duration="3 s"', f"channels.all.transport={value}", f"seed={seed}"]
             cell = {"values": [value], "seed": seed, "settings": settings, "summary": summary(seed, delay)}
             (folder / "cells" / f"{names[-1]}.json").write_text(json.dumps(cell))
-    (folder / "sweep.json").write_text(json.dumps({"cells": [*names, "unfinished"]}))
+    described = {
+        "scenario": "a.toml",
+        "axes": [{"key": "channels.all.transport", "values": list(delays)}],
+        "seeds": list(range(1, 1 + max(map(len, delays.values())))),
+        "settings": ['duration="3 s"'],
+        "world": "virtual",
+        "baseline": {"channels.all.transport": baseline} if baseline else {},
+        "labels": labels or {},
+        "cells": names,
+    }
+    (folder / "sweep.json").write_text(json.dumps(described))
     return folder
 
 
@@ -80,7 +96,7 @@ def test_seeds_that_change_nothing_are_one_value() -> None:
     ]
     assert paired.differences(still) == []
     assert (
-        paired.told(still) == "seeds change nothing: nothing here is random, and there is no interval: a, b\n"
+        paired.told(still) == "seeds change nothing: nothing here is random, and there is no interval: a; b\n"
     )
     assert paired.differences([still[0], conditions()[0]]), "one side is random"
 
@@ -91,9 +107,42 @@ def test_combinations_of_a_sweep_are_compared_with_the_first(tmp_path: Path) -> 
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
     (dpm,) = [line for line in lines if line.startswith("delay mean") and "transport=dpm" in line]
-    assert "channels.all.transport=dpm      6  11.500      +1.333" in dpm, dpm
+    assert "channels.all.transport=dpm      6    11.500      +1.333" in dpm, dpm
     assert sum("transport=tcp" in line for line in lines) == 3 and "duration" not in done.output
     assert "Holm 1979" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_combinations_of_a_campaign_are_compared_with_its_baseline(tmp_path: Path) -> None:
+    """By its labels, too."""
+    folder = sweep(tmp_path / "out", DELAYS, "dpm", {"udp": "plain UDP"})
+    done = CliRunner().invoke(app, ["compare", str(folder)])
+    (line,) = [line for line in done.output.splitlines() if line.startswith("delay mean")]
+    assert "transport=plain UDP" in line and "\u22121.333" in line, done.output
+    assert "Baseline: channels.all.transport=dpm." in done.output
+
+
+def test_a_baseline_of_one_factor_is_met_at_each_value_of_the_others() -> None:
+    flow = conditions(c=(20.0,) * 6, d=(21.0, 22.0, 21.5, 22.5, 21.0, 23.0))
+    bases = [0, 0, 2, 2]
+    found = paired.differences(
+        [Condition(one.name, one.by_seed, base) for one, base in zip(flow, bases, strict=True)]
+    )
+    means = {one.condition: one for one in found if one.metric.name == "delay_mean_ms"}
+    assert means.keys() == {"dpm", "d"} and means["d"].before == 20.0
+    told = paired.told([flow[0], Condition("alone", flow[1].by_seed, None), flow[2]])
+    assert "no result yet" in told and "alone" in told
+
+
+def test_worlds_of_a_campaign_are_conditions_of_their_own(tmp_path: Path) -> None:
+    """Their cells have the same overrides."""
+    folder = sweep(tmp_path / "out", DELAYS)
+    described = json.loads((folder / "sweep.json").read_text())
+    described["axes"] = [{"key": "world", "values": ["virtual", "real"]}]
+    (folder / "sweep.json").write_text(json.dumps(described))
+    for file in (folder / "cells").iterdir():
+        cell = json.loads(file.read_text())
+        file.write_text(json.dumps({**cell, "settings": [f"seed={cell['seed']}"]}))
+    assert [one.name for one in compared.conditions(folder)] == ["world=virtual", "world=real"]
 
 
 @pytest.mark.parametrize(

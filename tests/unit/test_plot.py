@@ -213,7 +213,7 @@ def test_a_number_that_is_not_finite_is_refused_and_some_absent_ones_are_named(h
 def test_missing_cells_are_named(here: Path) -> None:
     next(Path("s/cells").glob("*.json")).unlink()
     done = said(*LINES, "--out", "f.pdf")
-    assert done.exit_code == 0 and "s: 17 of 18 cells have a result" in done.stderr
+    assert done.exit_code == 0 and "s: UNFINISHED: 17 of 18 cells of this sweep have a result" in done.stderr
     assert b"17 of 18 cells" in Path("f.pdf").read_bytes()
 
 

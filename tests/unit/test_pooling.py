@@ -54,20 +54,20 @@ def test_rounds_add_up_point_by_point() -> None:
     assert found["components"][0]["ci95_batch"] is None
 
 
-def test_a_negative_latency_is_called_not_different_from_0_only_where_its_interval_holds_0() -> None:
-    assert numbers.nothing(-0.02, 0.05) == "not different from 0"
+def test_a_negative_latency_may_be_0_only_where_its_interval_holds_0() -> None:
+    assert numbers.nothing(-0.02, 0.05) == "may be 0"
     assert numbers.nothing(-0.2, 0.05) == "" == numbers.nothing(0.2, 0.05)
     found = probe([1.0, 2.0, 3.0])
     found["f"]["components"][0] |= {"latency_ms": {"mean": -0.02}, "ci95": 0.05}
     shown = text.echo({"echo": found})
-    assert "−0.020" in shown and "0.050" in shown and "not different from 0" in shown
+    assert "−0.020" in shown and "0.050" in shown and "may be 0" in shown
 
 
 def test_a_negative_latency_is_explained_under_the_table() -> None:
     found = probe([1.0, 2.0, 3.0])
     part = found["f"]["components"][0]
     part |= {"latency_ms": {"mean": -0.02}, "ci95": 0.05}
-    assert "Negative, but the interval includes 0: srv. These are not different" in text.echo({"echo": found})
+    assert "Negative, but the interval includes 0: srv. These may be 0." in text.echo({"echo": found})
     part |= {"latency_ms": {"mean": -0.2}, "ci95": 0.05}
     assert "Negative beyond the interval: srv. The two points" in text.echo({"echo": found})
     part |= {"latency_ms": {"mean": 0.02}, "ci95": 0.05}

@@ -320,11 +320,14 @@ def test_differences_within_the_intervals_are_said_to_be_none(tmp_path: Path) ->
     for name, mean, half in (("a", 3.0, 0.5), ("b", 3.4, 0.4), ("c", 5.0, 0.4)):
         folders.append(sample_run.write(tmp_path / name))
         summary = json.loads((folders[-1] / "summary.json").read_text())
-        spread = {"haptic": {"delay_mean_ms": {"n": 3, "mean": mean, "ci95": half}}}
-        summary["across_seeds"]["flows"] = spread
+        spread = {"haptic": {"delay_ms": {"mean": {"n": 3, "mean": mean, "ci95": half}}}}
+        summary["across_seeds"] |= {"flows": spread, "seeds": [1, 2, 3]}
         (folders[-1] / "summary.json").write_text(json.dumps(summary))
     shown = str(compare(*folders)).split("haptic", 1)[1]
-    assert re.search(r"delay mean .*B: not different from 0\n", shown) and shown.count("not different") == 1
+    assert "Until here the numbers are those of one seed" in shown
+    assert (
+        re.search(r"delay mean .*B: may be 0 \(means over seeds\)\n", shown) and shown.count("may be 0") == 1
+    )
 
 
 def test_comparisons_and_verdicts_are_pages_too(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_seeds_that_change_nothing_are_said_and_not_run(tmp_path: Path) -> None:
     printed = run_of(tmp_path, "run", "still.toml", "--seeds", "6", "--out", "all")
     across = summary(tmp_path / "all")["across_seeds"]
     assert across["seeds"] == [1, 2] and across["unchanged"] is True and across["failed"] == []
-    assert across["flows"]["kinematic"]["delay_mean_ms"]["ci95"] is None
+    assert across["flows"]["kinematic"]["delay_ms"]["mean"]["ci95"] is None
     assert "seeds change nothing: nothing here is random" in printed and "±" not in printed
     printed = run_of(
         tmp_path,

@@ -15,11 +15,15 @@ import pytest
 from command import scenario, start, tcpsbed
 
 from tcpsbed.analysis import machine
+from tcpsbed.analysis.stats import Interval
 from tcpsbed.campaign import grid, page, results, survey
+from tcpsbed.campaign.design import axis as axis_of
+from tcpsbed.campaign.design import metric
 from tcpsbed.campaign.results import Group
 from tcpsbed.campaign.survey import Survey
 from tcpsbed.errors import ConfigError
 from tcpsbed.results import marker
+from tcpsbed.views.numbers import half_shown, ms, percent
 
 OVER = ("--over", "delay_ms=1,4", "--over", 'label="a","b"')
 
@@ -162,13 +166,45 @@ def test_all_that_runs_a_cell_makes_other_cells(
 def test_intervals_across_seeds_and_paired_differences() -> None:
     """t(0.975, 2) = 4.3027: three seeds; what they share cancels from the difference."""
     noise = {1: 0.0, 2: 1.5, 3: 2.0}
-    base = Group(("a",), "haptic", {seed: {"x": 1.0 + n} for seed, n in noise.items()})
-    other = Group(("b",), "haptic", {seed: {"x": 11.0 + n} for seed, n in noise.items()} | {4: {"x": 99.0}})
-    found = Group((), "haptic", {1: {"x": 1.0}, 2: {"x": 2.0}, 3: {"x": 3.0}, 4: {"x": None}}).mean("x")
+    x = metric("haptic.loss").column
+    base = Group(("a",), "haptic", {seed: {"loss": 1.0 + n} for seed, n in noise.items()})
+    more = {seed: {"loss": 11.0 + n} for seed, n in noise.items()} | {4: {"loss": 99.0}}
+    other = Group(("b",), "haptic", more)
+    four = {1: {"loss": 1.0}, 2: {"loss": 2.0}, 3: {"loss": 3.0}, 4: {"loss": None}}
+    found = Group((), "haptic", four).mean(x)
     assert (found.n, found.mean, found.half) == (3, 2.0, pytest.approx(4.3027 / math.sqrt(3), rel=1e-4))
-    difference = other.against(base, "x")
+    difference = other.against(base, x)
     assert (difference.n, difference.mean, difference.half) == (3, 10.0, 0.0)
-    assert Group((), "haptic", {1: {"x": None}}).mean("x") is None
+    assert Group((), "haptic", {1: {"loss": None}}).mean(x) is None
+
+
+def test_an_interval_of_a_percentile_is_as_wide_as_its_bin() -> None:
+    """Seeds that differ by less than a bin of the histogram show one value: that is no interval of width 0."""
+    late, mean = (metric(f"haptic.delay_ms.{key}").column for key in ("p99", "mean"))
+    rows = [
+        {
+            "a": value,
+            "seed": seed,
+            "flow": "haptic",
+            "delay_p99_ms": delay,
+            "delay_mean_ms": 5.0,
+            "records_sha256": f"{seed}",
+        }
+        for value, delay in (("1", 1024.0), ("2", 2048.0))
+        for seed in (1, 2)
+    ]
+    first, second = results.groups(rows, (grid.axis("a=1,2"),))["haptic"]
+    assert first.mean(late) == Interval(2, 1024.0, 0.5), "half of a bin, which is 1/1024 of the value"
+    assert second.against(first, late) == Interval(2, 1024.0, 1.5), "half of both bins"
+    assert first.mean(mean) == Interval(2, 5.0, 0.0), "means are exact"
+    said = results.remarks(rows, results.Shown((grid.axis("a=1,2"),), (mean, late), ()))
+    assert said[0].startswith("delay p99: seeds differ by less than a bin"), said
+    assert said[1].startswith("delay mean: where ± is 0, all seeds have the same value"), said
+
+
+def test_an_interval_that_is_not_0_never_looks_like_it() -> None:
+    assert [half_shown(half, ms) for half in (0.0, 0.0001, 0.01, None)] == ["0.000", "<0.001", "0.010", "–"]
+    assert half_shown(1e-9, percent) == "<0.0001 %"
 
 
 def test_disturbed_runs_are_marked_in_table_and_page(tmp_path: Path) -> None:
@@ -247,7 +283,8 @@ def test_the_figure_has_the_first_axis_as_x_and_the_second_as_lines(swept: tuple
 def test_paired_differences_are_exact_where_seeds_share_their_noise(swept: tuple[Path, str]) -> None:
     """The sample run adds a noise that depends on the seed alone: it cancels from differences."""
     line = next(line for line in swept[1].splitlines() if line.startswith("4") and '"a"' in line)
-    assert line.split()[-1] == "0.000" and float(line.split()[-2]) > 3.0
+    assert 0 < float(line.split()[-1]) < 0.05, "half of two bins, of 40 and 43 ms"
+    assert float(line.split()[-2]) > 3.0
 
 
 def test_a_second_call_runs_only_what_is_missing(swept: tuple[Path, str], tmp_path: Path) -> None:
@@ -346,7 +383,7 @@ def test_a_failing_cell_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     assert "6 cells failed" in (tmp_path / "out/sweep.html").read_text()
 
 
-def test_a_cell_that_cannot_be_loaded_fails_alone(tmp_path: Path) -> None:
+def test_a_value_that_cannot_be_loaded_is_refused_before_the_first_cell_runs(tmp_path: Path) -> None:
     scenario(tmp_path)
     done = tcpsbed(
         tmp_path,
@@ -361,8 +398,8 @@ def test_a_cell_that_cannot_be_loaded_fails_alone(tmp_path: Path) -> None:
         "--out",
         "out",
     )
-    assert done.returncode == 1 and "allowed: a positive number" in done.stderr
-    assert len(list((tmp_path / "out/cells").glob("*.json"))) == 1
+    assert done.returncode == 2 and "allowed: a positive number" in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def _cells(folder: Path) -> dict[Path, int]:
@@ -414,5 +451,14 @@ def test_a_sweep_of_which_no_cell_can_be_loaded_is_refused_once(tmp_path: Path) 
     scenario(tmp_path)
     words = ("sweep", "short.toml", "--over", "delay_ms=-1,-2", "--seeds", "3", "--out", "out")
     done = tcpsbed(tmp_path, *words)
-    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "cell failed" not in done.stderr
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 3 and "cell failed" not in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_an_axis_takes_a_range_as_a_campaign_does() -> None:
+    assert axis_of("links.l1.rate=1..2 Mbit/s step 0.5,4 Mbit/s").values == tuple(
+        f"{number} Mbit/s" for number in ("1", "1.5", "2", "4")
+    )
+    for wrong, said in (("1..2 ms", "without a step"), ("1 ms,0..1 ms step 1", "a value twice")):
+        with pytest.raises(ConfigError, match=f"--over.*{said}"):
+            axis_of(f"a={wrong}")

@@ -24,6 +24,8 @@ REMEDY = "p-values and bootstrap intervals need scipy: pip install 'tcpsbed[stat
 FEWEST_RESAMPLED = 5
 """Values of which a bootstrap interval is made: of fewer there are hardly any different resamples."""
 _RESAMPLES, _SEED = 9999, 1
+BIN = 1 / 1024
+"""Width of the bins that percentiles are read from, as a share of the value (`tcps-analysis/src/histogram.rs`)."""
 _SAME = 1e-12
 """Deviation, relative to the largest value, below which values are taken as equal: what remains is rounding."""
 HEDGES_G, RANK_BISERIAL, KENDALLS_W = "Hedges' g", "rank-biserial correlation", "Kendall's W"
@@ -88,24 +90,34 @@ class Paired:
     wilcoxon: Test | None
 
 
-def interval(values: Sequence[float]) -> Interval:
-    """Mean of independent values, for example one of each seed, with its interval."""
+def interval(values: Sequence[float], bin: float = 0.0) -> Interval:
+    """Mean of independent values, for example one of each seed, with its interval.
+
+    Parameters
+    ----------
+    values
+        In any unit.
+    bin
+        Width of the bins that they are read from, in the same unit: an interval is never narrower than one of them.
+    """
     n = len(values)
     if n == 0:
         return Interval(0, math.nan, None)
     mean = math.fsum(values) / n
     if n == 1:
         return Interval(1, mean, None)
-    return Interval(n, mean, t975(n - 1) * _deviation(values, mean) / math.sqrt(n))
+    return Interval(n, mean, max(t975(n - 1) * _deviation(values, mean) / math.sqrt(n), bin / 2))
 
 
 def _deviation(values: Sequence[float], mean: float) -> float:
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
-def paired(differences: Sequence[float]) -> Paired:
-    """Compares two conditions by the differences of their pairs, in any unit."""
-    return Paired(interval(differences), bootstrap(differences), t_test(differences), wilcoxon(differences))
+def paired(differences: Sequence[float], bin: float = 0.0) -> Paired:
+    """Compares two conditions by the differences of their pairs, in any unit; `bin` as of `interval`."""
+    return Paired(
+        interval(differences, bin), bootstrap(differences), t_test(differences), wilcoxon(differences)
+    )
 
 
 def t_test(differences: Sequence[float]) -> Test | None:

@@ -29,17 +29,24 @@ class Records(Part):
     """Significant digits of percentiles."""
 
 
+class AcrossSeedsFlowDelay(Part):
+    """One-way delay."""
+
+    mean: Distribution
+    """`n` (seeds), `mean` over the seeds, `ci95` (half width of its 95 % interval, Student's t; null
+    for one seed) (ms).
+    """
+    p99: Distribution
+    """`n` (seeds), `mean` over the seeds, `ci95` (half width of its 95 % interval, Student's t; null
+    for one seed) (ms).
+    """
+
+
 class AcrossSeedsFlow(Part):
     """Empty where one seed ran."""
 
-    delay_mean_ms: Distribution
-    """`n` (seeds), `mean` over the seeds, `ci95` (half width of its 95 % interval, Student's t; null
-    for one seed) (ms).
-    """
-    delay_p99_ms: Distribution
-    """`n` (seeds), `mean` over the seeds, `ci95` (half width of its 95 % interval, Student's t; null
-    for one seed) (ms).
-    """
+    delay_ms: AcrossSeedsFlowDelay
+    """One-way delay."""
     loss: Distribution
     """`n` (seeds), `mean` over the seeds, `ci95` (half width of its 95 % interval, Student's t; null
     for one seed) (share).

@@ -25,6 +25,7 @@ from tcpsbed.analysis.pooling import pooled
 from tcpsbed.api.run import Progress, told
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError, TcpsbedError
+from tcpsbed.inputs import out_of
 from tcpsbed.results import Place
 from tcpsbed.runs.given import given
 from tcpsbed.runs.run import Run
@@ -180,7 +181,7 @@ def latency(
         by_option(""),
         given(scenario, set=[*_texts(set), asked.override], seed=seed) as found,
         told(progress, f"{found.scenario.name}, {world}") as share,
-        session.place(found.scenario, None if out is None else Path(out), "-latency") as place,
+        session.place(found.scenario, out_of(out), "-latency") as place,
     ):
         reached = rounds(found.scenario, asked, world, place, record)
     return Latency(Run(place.shown), rule, reached, asked.most_s)

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tcpsbed import inputs
 from tcpsbed.errors import DataError
 from tcpsbed.results import kind_of
 from tcpsbed.runs.run import Run
 from tcpsbed.views.folder import open_folder
 
+if TYPE_CHECKING:
+    from tcpsbed.campaign.outcome import Outcome
 
-def load(folder: Path | str) -> Run:
+
+def load(folder: Path | str) -> Run | Outcome:
     """Opens the result in a folder.
 
     Parameters
     ----------
     folder : Path or str
-        Of a run, as `tcpsbed.run` and `tcpsbed run` leave it.
+        Of a run, a sweep or a campaign, as the functions and commands of these names leave it.
 
     Returns
     -------
-    Run
-        The run.
+    Run or Outcome
+        The run; or the table of a sweep or a campaign, finished or not.
 
     Raises
     ------
@@ -33,12 +38,20 @@ def load(folder: Path | str) -> Run:
     >>> import tcpsbed
     >>> tcpsbed.load("runs/latest").flows["haptic"].delay_ms.p99  # doctest: +SKIP
     """
-    path = Path(folder)
+    path = inputs.path(folder, "load")
     if path.suffix in (".toml", ".xlsx"):
         raise DataError(
             "is a scenario", file=path, allowed="tcpsbed.Scenario.read(file), or the folder of a result"
         )
     kind = kind_of(path)
+    if kind == "sweep":
+        from tcpsbed.campaign import outcome
+
+        return outcome.opened(path)
     if kind not in ("", "run"):
-        raise DataError(f"holds a {kind}", file=path, allowed="the folder of a run, such as runs/latest")
+        raise DataError(
+            f"holds a {kind}",
+            file=path,
+            allowed="the folder of a run, a sweep or a campaign, such as runs/latest",
+        )
     return Run(open_folder(path).path)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tcpsbed import shipped
 from tcpsbed.api.run import Progress, told
 from tcpsbed.errors import ConfigError, Refused
+from tcpsbed.inputs import out_of
 from tcpsbed.lab.control import systems
 from tcpsbed.lab.control.setting import gains_of, link_of
 from tcpsbed.lab.control.stability import StabilityMap
@@ -220,7 +221,7 @@ def map(
             on_command=on_command,
             aligned=aligned,
             verify=(verify, verify_runs),
-            out=None if out is None else Path(out),
+            out=out_of(out),
             progress=share,
         )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tcpsbed import inputs
 from tcpsbed.analysis.frame import Frame, field
 from tcpsbed.errors import counted
 from tcpsbed.lab.reproduce import page, works
@@ -109,11 +110,11 @@ def reproduce(
     >>> found.missed  # doctest: +SKIP
     []
     """
-    asked = works.find(work)
-    with writing(Path(out) / asked.name, "reproduction") as place:
+    asked, above = works.find(work), inputs.path(out, "out")
+    with writing(above / asked.name, "reproduction") as place:
         study = asked.reproduce(place.path, full=not short, tell=tell, clock=clock, note=note)
         if study.stopped and (not study.rows or (place.target.is_dir() and any(place.target.iterdir()))):
-            raise KeyboardInterrupt(f"stopped; {Path(out) / asked.name} is unchanged")
+            raise KeyboardInterrupt(f"stopped; {above / asked.name} is unchanged")
         path = place.told(page.write(study, asked.reference, place.path))
     if study.stopped:
         raise KeyboardInterrupt(f"stopped; {counted(len(study.rows), 'row')} done until then: {path}")

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcpsbed.api.seeds import further, spread
-from tcpsbed.errors import ConfigError, one_line
-from tcpsbed.runs import MOST_SEEDS
+from tcpsbed.errors import one_line
+from tcpsbed.inputs import out_of
+from tcpsbed.runs import refuse_number
 from tcpsbed.runs.given import given
 from tcpsbed.runs.run import Run
 
@@ -86,15 +87,13 @@ def run(
     from tcpsbed.runs import session
 
     worlds.check(world)
-    for name, number in (("seeds", seeds), ("jobs", jobs)):
-        if number is not None and not (type(number) is int and 1 <= number <= MOST_SEEDS):
-            allowed = f"a whole number from 1 to {MOST_SEEDS}, such as {name}=10"
-            raise ConfigError(f"found {number!r}", key=name, allowed=allowed)
+    refuse_number("seeds", seeds)
+    refuse_number("jobs", jobs)
     failures: dict[str, str] = {}
     with (
         given(scenario, set=set, duration=duration, seed=seed) as asked,
         told(progress, f"{asked.scenario.name}, {world}") as share,
-        session.place(asked.scenario, None if out is None else Path(out)) as place,
+        session.place(asked.scenario, out_of(out)) as place,
     ):
         survey = further(asked, seeds, world, place)
         stopped = session.record(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpsbed import __version__, shipped
 from tcpsbed.api.run import Progress, told
+from tcpsbed.inputs import out_of
 from tcpsbed.lab.control import systems, table
 from tcpsbed.lab.control.setting import gains_of, link_of
 from tcpsbed.lab.control.verdict import Reliability, reliability
@@ -187,7 +188,7 @@ def step(
             phases=phases,
             offsets=offsets,
             world=world,
-            out=None if out is None else Path(out),
+            out=out_of(out),
             progress=share,
         )
 

@@ -66,7 +66,7 @@ class Content:
     Attributes
     ----------
     kind, title, command : str
-        `run` or `sweep`; the name of the scenario; the command that made the results.
+        `run`, `sweep` or `campaign`; the name of the scenario; the command that made the results.
     scenario : str
         The member that is the scenario's file.
     cells : tuple of Cell

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
@@ -31,14 +31,11 @@ class Packed:
     ----------
     content : Content
         What the archive holds.
-    missing : int
-        Cells of its plan that have no result.
     newer : list of Path
         Inputs that were changed after the results were written.
     """
 
     content: Content
-    missing: int
     newer: list[Path]
 
 
@@ -64,6 +61,10 @@ def pack(folder: Path, out: Path, *, licence: str = "", title: str = "") -> Pack
         If the file is there, the scenario names a file by its whole path, or its world is code of the user's.
     """
     _refuse_place(folder, out)
+    for key, text in (("--title", title), ("--licence", licence)):
+        if hidden := next((letter for letter in text if not letter.isprintable()), ""):
+            allowed = 'text that can be seen, on one line, such as "Three transports"'
+            raise ConfigError(f"found {inputs.unseen(hidden)}", key=key, allowed=allowed)
     found = results_in.found_in(folder)
     for cell in found.cells:
         if ":" in cell.world:
@@ -71,14 +72,20 @@ def pack(folder: Path, out: Path, *, licence: str = "", title: str = "") -> Pack
             raise ConfigError(named, file=folder, allowed="a world that tcpsbed or a package has")
     loaded = [scenarios.load(found.file, one) for one in found.combinations]
     own = {inputs_of.plain(found.file)} if found.text is not None else set()
-    files = sorted(set().union(*map(inputs_of.files_of, loaded)) - own)
+    plans = {inputs_of.plain(found.plan)} if found.plan is not None else set()
+    files = sorted(set().union(plans, *map(inputs_of.files_of, loaded)) - own)
     folders = [loaded[0].folder] if found.text is not None else [found.file.parent]
     members = inputs_of.layout(files, folders)
     scenario = results_in.scenario_member(found, folders[0], members)
+    made = f"{PurePosixPath(scenario).parent}/{results_in.PLAN}" if found.document else ""
+    places = {file: f"{SCENARIO}/{name}" for name, file in members.items()}
+    plan = made or scenario if found.plan is None else places[inputs_of.plain(found.plan)]
+    if made in places.values():
+        raise ConfigError("is in the way of the campaign's", file=made, allowed="another name for that file")
     content = Content(
         found.kind,
         title or loaded[0].name,
-        found.command(scenario),
+        found.command(plan),
         scenario,
         tuple(found.cells),
         {},
@@ -92,9 +99,11 @@ def pack(folder: Path, out: Path, *, licence: str = "", title: str = "") -> Pack
     inputs_of.refuse_elsewhere(members, name, found.text, found.combinations)
     if found.text is not None:
         packed[scenario] = found.text.encode()
+    if made:
+        packed[made] = results_in.plan_text(found, scenario).encode()
     written = max((file.stat().st_mtime_ns for file in found.members.values()), default=0)
     newer = [file for file in files if file.stat().st_mtime_ns > written]
-    return Packed(_write(out, packed, content, found, licence), found.missing, newer)
+    return Packed(_write(out, packed, content, found, licence), newer)
 
 
 def _refuse_place(folder: Path, out: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tcpsbed import documents, scenarios
@@ -32,7 +32,7 @@ class Found:
     Attributes
     ----------
     kind : str
-        `run` or `sweep`.
+        `run`, `sweep` or `campaign`.
     file : Path
         The scenario.
     text : str, optional
@@ -43,10 +43,12 @@ class Found:
         The command of the results, without the scenario's file.
     members : dict of str to Path
         Files of the results by their names in the archive.
-    missing : int
-        Cells of its plan that have no result.
     date : str
         Day of the newest of these files, UTC.
+    plan : Path, optional
+        The file of a campaign.
+    document : dict
+        What such a file would hold, of a campaign that was made in Python.
     """
 
     kind: str
@@ -55,17 +57,18 @@ class Found:
     cells: Mapping[Cell, Summary]
     words: list[str]
     members: Mapping[str, Path]
-    missing: int
     date: str
+    plan: Path | None = None
+    document: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def combinations(self) -> list[tuple[str, ...]]:
         """Overrides of each combination of values, without seeds."""
         return list(dict.fromkeys(cell.combination[1:] for cell in self.cells))
 
-    def command(self, scenario: str) -> str:
-        """The command that makes such results of a scenario's file."""
-        return shlex.join(["tcpsbed", self.words[0], scenario, *self.words[1:]])
+    def command(self, file: str) -> str:
+        """The command that makes such results of the file of a scenario, or of a campaign."""
+        return shlex.join(["tcpsbed", self.words[0], file, *self.words[1:]])
 
 
 def found_in(folder: Path) -> Found:
@@ -120,7 +123,7 @@ def _run(folder: Path) -> Found:
             summary["world"],
             *(["--seeds", str(len(cells))] if len(cells) > 1 else []),
         ]
-        return Found("run", folder / "scenario.toml", text, cells, words, members, 0, "")
+        return Found("run", folder / "scenario.toml", text, cells, words, members, "")
 
 
 def _sweep(folder: Path) -> Found:
@@ -147,6 +150,28 @@ def _sweep(folder: Path) -> Found:
         members = {cell.results: folder / cell.results.removeprefix(f"{RESULTS}/") for cell in cells}
         if (folder / "sweep.parquet").is_file():
             members[f"{RESULTS}/sweep.parquet"] = folder / "sweep.parquet"
+        if told.get("campaign"):
+            plan = Path(told["file"]) if told.get("file") else None
+            if plan is not None and not plan.is_file():
+                raise DataError(
+                    f"found {plan}, which is not there",
+                    file=folder / "sweep.json",
+                    key="file",
+                    allowed="the file of the campaign where it was, and the folder in which it was started",
+                )
+            document = told.get("document") or {}
+            resolved = None if plan is None else plan.resolve()
+            return Found(
+                "campaign",
+                file.resolve(),
+                None,
+                cells,
+                ["campaign"],
+                members,
+                "",
+                resolved,
+                document,
+            )
         over = [f"{axis['key']}={','.join(axis['values'])}" for axis in told["axes"]]
         words = [
             "sweep",
@@ -159,14 +184,23 @@ def _sweep(folder: Path) -> Found:
         if (searched := folder / "search.json").is_file():
             members[f"{RESULTS}/search.json"] = searched
             words = documents.read(searched, ("words",))["words"]
-        return Found(
-            "sweep", file.resolve(), None, cells, words, members, len(told["cells"]) - len(cells), ""
-        )
+        return Found("sweep", file.resolve(), None, cells, words, members, "")
 
 
 def _cell(name: str, settings: tuple[str, ...], summary: Summary) -> Cell:
     sha256, promise = str(summary.get("records_sha256") or ""), str(summary.get("promise") or "")
     return Cell(f"{RESULTS}/{name}", settings, summary["seed"], summary["world"], sha256, promise)
+
+
+PLAN = "campaign.toml"
+"""What the file of a campaign is called that was made in Python."""
+
+
+def plan_text(found: Found, scenario: str) -> str:
+    """The file of a campaign that was made in Python, for a scenario beside it; empty for others."""
+    if not found.document:
+        return ""
+    return dump_document({**found.document, "scenario": PurePosixPath(scenario).name})
 
 
 def scenario_member(found: Found, folder: Path, members: Mapping[str, Path]) -> str:

@@ -49,12 +49,15 @@ class Verdict:
         Why.
     records_sha256 : str
         The hash of the new records; empty if it failed.
+    ran : bool
+        Whether it came to its end, so that there was something to compare.
     """
 
     cell: Cell
     passed: bool | None
     said: str
     records_sha256: str = ""
+    ran: bool = True
 
 
 def again(scenario: Path, work: Path, cells: Sequence[Cell], width: int, told: Told) -> list[Summary | str]:
@@ -111,9 +114,9 @@ def verdicts(archived: Mapping[Cell, Summary], again: Mapping[Cell, Summary | st
     groups: dict[tuple[str, ...], dict[Cell, Summary]] = {}
     for cell, summary in again.items():
         if isinstance(summary, str):
-            found[cell] = Verdict(cell, False, f"failed: {summary}")
+            found[cell] = Verdict(cell, False, f"failed: {summary}", ran=False)
         elif summary.get("errors") and not archived[cell].get("errors"):
-            found[cell] = Verdict(cell, False, f"failed: {summary['errors'][0]}")
+            found[cell] = Verdict(cell, False, f"failed: {summary['errors'][0]}", ran=False)
         elif cell.world in SIMULATED:
             found[cell] = _simulated(cell, archived[cell], summary)
         else:

@@ -10,8 +10,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tcpsbed.errors import ConfigError
+from tcpsbed.inputs import out_of, path
+from tcpsbed.runs import refuse_number
+from tcpsbed.runs.progress import Progress
 
 if TYPE_CHECKING:
     from tcpsbed.campaign.outcome import Outcome
@@ -23,7 +29,7 @@ def run(
     out: Path | str | None = None,
     jobs: int | None = None,
     cluster: str | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: bool | Callable[[float], object] = False,
 ) -> Outcome:
     """Runs a campaign, or what is missing of it.
 
@@ -37,8 +43,8 @@ def run(
         Cells at a time; absent: as many as there are cores, one on the machine's clock.
     cluster : str, optional
         A scheduler of Dask, such as `tcp://host:8786`, or `local:4`; needs the extra `cluster`.
-    progress : callable, optional
-        Called with the share of cells that are done, from 0 to 1.
+    progress : bool or callable
+        Whether a bar is drawn on standard error; or a function that hears of the share of cells done, from 0 to 1.
 
     Returns
     -------
@@ -58,21 +64,35 @@ def run(
     """
     from tcpsbed.campaign import file, outcome
 
-    survey = file.load(
-        Path(campaign) if isinstance(campaign, str) else campaign, None if out is None else Path(out)
+    refuse_number("jobs", jobs)
+    plan = 'the path of its file, such as "transports.toml", or a mapping of the same keys'
+    address = 'the address of a scheduler, such as "tcp://host:8786", or "local:4"'
+    _refuse_other("campaign", campaign, (str, Path, Mapping), plan)
+    _refuse_other("cluster", cluster, (str, type(None)), address)
+    _refuse_other(
+        "progress", progress, (bool, Callable, type(None)), "True, False, or a function of the share"
     )
-    outcome.check(survey)
+    survey = file.load(campaign if isinstance(campaign, Mapping) else path(campaign, "campaign"), out_of(out))
+    with ExitStack() as stack:
+        if callable(progress):
+            outcome.check(survey)
+        else:
+            with Progress("checking", quiet=not progress) as checked:
+                outcome.check(survey, checked)
+        there = None
+        if cluster is not None:
+            from tcpsbed.campaign.cluster import places
 
-    def told(done: int, number: int, _job: object, _failure: str | None) -> None:
-        if progress is not None:
-            progress(done / number)
+            there = places(cluster, survey)
+            stack.callback(there.close)
+        bar = (
+            progress if callable(progress) else stack.enter_context(Progress("campaign", quiet=not progress))
+        )
+        return outcome.carried_out(
+            survey, lambda done, number, *_: bar(done / number), jobs, there, [survey.file]
+        )
 
-    if cluster is None:
-        return outcome.carried_out(survey, told, jobs, inputs=[survey.file])
-    from tcpsbed.campaign.cluster import places
 
-    there = places(cluster, survey)
-    try:
-        return outcome.carried_out(survey, told, jobs, there, [survey.file])
-    finally:
-        there.close()
+def _refuse_other(key: str, given: object, types: tuple[Any, ...], allowed: str) -> None:
+    if not isinstance(given, types):
+        raise ConfigError(f"found {type(given).__name__}", key=key, allowed=allowed)

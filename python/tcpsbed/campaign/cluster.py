@@ -10,12 +10,14 @@ A cell on the machine's clock goes to a worker with the resource `clock`, of whi
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import logging
 import os
 import re
 import shutil
 import socket
+import sys
 import tempfile
 import threading
 from collections import Counter
@@ -25,6 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from tcpsbed import scenarios
@@ -204,12 +207,7 @@ class Places:
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         target: Any = self.address
         if here := _LOCAL.fullmatch(self.address):
-            self.local = target = distributed.LocalCluster(
-                n_workers=int(here[1]),
-                threads_per_worker=1,
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-            )
+            self.local = target = _local(int(here[1]))
         try:
             self.client = distributed.Client(target, timeout=PATIENCE_S)
             self.client.wait_for_workers(1, timeout=PATIENCE_S)
@@ -244,8 +242,6 @@ class Places:
     def _clocked(self) -> dict[str, float]:
         """The resource that a cell on the machine's clock needs."""
         machines = {worker: told[0] for worker, told in self.client.run(_told).items()}
-        if self.local is not None:
-            self.client.run(_give, workers=sorted(machines)[:1])
         known = self.client.scheduler_info(n_workers=-1)["workers"]
         having = [worker for worker in machines if known[worker]["resources"].get(CLOCK)]
         if not having:
@@ -271,9 +267,20 @@ class Places:
             local.close()
 
 
-async def _give(dask_worker: Any) -> None:
-    """Gives a worker of this machine the resource for the machine's clock."""
-    await dask_worker.set_resources(**{CLOCK: 1})
+def _local(number: int) -> Any:
+    """Workers of this machine. The first has the resource for the machine's clock, also where it is started again."""
+    made = distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        dashboard_address=None,
+        silence_logs=logging.CRITICAL,
+        resources={CLOCK: 1},
+    )
+    options = made.new_spec["options"]
+    made.new_spec["options"] = {key: value for key, value in options.items() if key != "resources"}
+    made.scale(number)
+    made.wait_for_workers(number, timeout=PATIENCE_S)
+    return made
 
 
 class Cluster:
@@ -330,6 +337,10 @@ class Cluster:
         what = "every worker that tried it ended" if killed else f"{type(error).__name__}: {error}"
         return Answer(1, "", f"tcpsbed: {what}")
 
+    def slow(self) -> list[str]:
+        """Nothing: workers do not tell when they began a cell."""
+        return []
+
     def stop(self) -> None:
         """Ends what runs."""
         with suppress(Exception):  # the scheduler may be gone
@@ -344,6 +355,24 @@ class Cluster:
         self.places.close()
 
 
+def refuse_unguarded() -> None:
+    """Raises `ConfigError` where a script calls at its top level: workers of this machine import it, and would call, too."""
+    main = sys.modules["__main__"]
+    spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and not (frame.f_code.co_name == "<module>" and frame.f_globals is vars(main)):
+        frame = frame.f_back
+    if frame is None or file is None or not Path(file).is_file() or (spec and spec.name.endswith("__main__")):
+        return
+    for node in ast.parse(Path(file).read_bytes()).body:
+        here = node.lineno <= frame.f_lineno <= (node.end_lineno or node.lineno)
+        if here and isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
+            return
+    allowed = 'the call below if __name__ == "__main__": (workers of local:N import the script)'
+    found = "found a call that every worker would make, too"
+    raise ConfigError(found, file=file, line=frame.f_lineno, key="cluster", allowed=allowed)
+
+
 def places(address: str, survey: Survey) -> Places:
     """The places of a campaign on the cluster at an address; connected, and with the inputs sent.
 
@@ -354,6 +383,8 @@ def places(address: str, survey: Survey) -> Places:
     """
     if not _LOCAL.fullmatch(address) and not _REMOTE.fullmatch(address):
         raise ConfigError(f'found "{address}"', key="--cluster", allowed=EXAMPLE)
+    if _LOCAL.fullmatch(address):
+        refuse_unguarded()
     made = Places(address, inputs_of(survey))
     made.open()
     return made

@@ -18,17 +18,20 @@ import random
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from tcpsbed.analysis import metrics
 from tcpsbed.analysis.stats import Interval, interval
-from tcpsbed.campaign import sequential
+from tcpsbed.campaign import grid, sequential
 from tcpsbed.campaign.grid import Axis
+from tcpsbed.errors import ConfigError, TcpsbedError
 from tcpsbed.nearest import meant
 from tcpsbed.scenarios.dump import value_text
 from tcpsbed.scenarios.fields import Refusal
+from tcpsbed.scenarios.origin import OVERRIDE
 from tcpsbed.scenarios.units import refuse, shown
 from tcpsbed.views.tables import Field, fields
 from tcpsbed.views.tables import field as field_of
@@ -39,7 +42,7 @@ LEAST_SEEDS = 4
 """Fewest seeds before an interval may stop a combination: fewer say little about their own spread."""
 _NUMBER = r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*(.*?)\s*(?:\bstep\s+({_NUMBER}))?\s*")
-_UNTIL = re.compile(rf"\s*(\S+)\s+within\s+({_NUMBER})\s*(.*?)\s*")
+_UNTIL = re.compile(rf"\s*(\S+)\s+within\s+({_NUMBER})\s*(.*?)\s*(?:\bor\s+({_NUMBER})\s*(.*?)\s*)?")
 _CONDITION = re.compile(rf"\s*([^\s<>=]+)\s*(<=|>=|<|>)\s*({_NUMBER})\s*(.*?)\s*")
 SIGNS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
@@ -50,7 +53,9 @@ SIGNS: Mapping[str, Callable[[float, float], bool]] = {
 EXAMPLE = '"4..6 Mbit/s step 0.5"'
 QUALITY = ("coded_bps", "psnr_db", "ssim")
 """What is kept of pictures and sound, beside their age."""
-METRIC = "a metric of a flow, such as haptic.delay_ms.p99, haptic.loss or video.psnr_db"
+LISTS = ("network", "queues")
+"""Lists of a summary whose entries have a name and a direction: links and their queues."""
+METRIC = "a metric, such as haptic.delay_ms.p99, haptic.loss, video.psnr_db or network.l1.forward.loss"
 
 
 @dataclass(frozen=True)
@@ -157,6 +162,46 @@ def text_of(value: Any) -> str:
     return value if isinstance(read, str) else json.dumps(value)
 
 
+def axis(text: str) -> Axis:
+    """The axis of `KEY=VALUE,VALUE`, in which a range such as `1..2 Mbit/s step 0.5` stands for its values.
+
+    Raises
+    ------
+    ConfigError
+        As `grid.axis`, or if a range has no step or does not end with it.
+    """
+    plain = grid.axis(text)
+    values: list[str] = []
+    for value in plain.values:
+        try:
+            between = range_of(value.strip("\"'"))
+            values += [value] if between is None else between.values()
+        except Refusal as error:
+            raise ConfigError(
+                f"{plain.key}: {error.context['found']}", key="--over", allowed=error.context["allowed"]
+            ) from None
+    if len(set(values)) < len(values):
+        raise ConfigError(f'found a value twice in "{text}"', key="--over", allowed="each value once")
+    return Axis(plain.key, tuple(values))
+
+
+class Written(NamedTuple):
+    """Where a value was written: file and line, or neither for an option; and its key."""
+
+    file: str | None
+    line: int | None
+    key: str
+
+
+def placed(error: TcpsbedError, places: Mapping[str, Written]) -> TcpsbedError:
+    """An error of an override as one of the place where its value was written."""
+    file = error.file or ""
+    place = places.get(file.removeprefix(OVERRIDE).partition("=")[0].strip())
+    if not file.startswith(OVERRIDE) or place is None:
+        return error
+    return type(error)(error.found, file=place.file, line=place.line, key=place.key, allowed=error.allowed)
+
+
 @dataclass(frozen=True)
 class Group:
     """Factors whose values belong together: a line of values for each point."""
@@ -226,11 +271,24 @@ def multiplied(groups: Sequence[Group]) -> tuple[tuple[Axis, ...], tuple[tuple[s
 
 @dataclass(frozen=True)
 class Metric:
-    """A number of a flow: its path, such as `haptic.delay_ms.p99`, and its column in a table of runs."""
+    """A number of a flow or a link: its path, such as `haptic.delay_ms.p99`, and its column in a table of runs.
+
+    Attributes
+    ----------
+    path
+        As in a summary; of a flow without `flows`.
+    flow
+        Of which flow, or link: `haptic`, `network.l1.forward`.
+    column
+        What it is there.
+    listed
+        `network` or `queues` of a link; empty of a flow.
+    """
 
     path: str
     flow: str
     column: Field
+    listed: str = ""
 
     @property
     def key(self) -> str:
@@ -244,40 +302,55 @@ def metric(path: str) -> Metric:
     Raises
     ------
     Refusal
-        If no flow can have it.
+        If no flow or link can have it.
     """
-    known = _columns()
-    for name in sorted(known, key=len, reverse=True):
-        if path.endswith(f".{name}") and len(path) > len(name) + 1:
-            return Metric(path, path.removesuffix(f".{name}"), known[name])
+    section = path.partition(".")[0]
+    for listed in (section, "") if section in LISTS else ("",):
+        known = _columns(listed)
+        for name in sorted(known, key=len, reverse=True):
+            flow = path.removesuffix(f".{name}")
+            if flow not in (path, "", listed):
+                return Metric(path, flow, known[name], listed)
     raise refuse(f"found {shown(path)}{meant(path.partition('.')[2], known)}", METRIC)
 
 
-def _columns() -> dict[str, Field]:
-    """What the table of a campaign has of a flow, by its path."""
-    found = [one for one in fields(metrics.section("flows").parts) if one.metric.unit]
-    found += [field_of(metrics.section("media").parts, key) for key in QUALITY]
-    return {".".join(filter(None, [*one.path, one.statistic])): one for one in found}
+def _columns(listed: str = "") -> dict[str, Field]:
+    """What the table of a campaign has of a flow, or of an entry of such a list, by its path."""
+    found = [one for one in fields(metrics.section(listed or "flows").parts) if one.metric.unit]
+    found += [] if listed else [field_of(metrics.section("media").parts, key) for key in QUALITY]
+    columns = (replace(one, metric=replace(one.metric, rare=False)) for one in found)  # 0 is a result here
+    return {".".join(filter(None, [*one.path, one.statistic])): one for one in columns}
 
 
 @dataclass(frozen=True)
 class Until:
-    """When a combination has seeds enough: the half width of a metric's 95 % interval, as a share or in its unit."""
+    """When a combination has seeds enough: the half width of a metric's 95 % interval.
+
+    Attributes
+    ----------
+    metric
+        Of what.
+    share, width
+        Of the mean, and in the unit of the metric; either is enough. An interval of width 0 is always narrow enough:
+        all seeds have the same value, such as no loss.
+    text
+        As it was written.
+    """
 
     metric: Metric
+    share: float
     width: float
-    share: bool
     text: str
 
     def reached(self, found: Interval | None) -> bool:
         """Whether an interval is as narrow as that."""
         if found is None or found.half is None or found.n < LEAST_SEEDS:
             return False
-        return found.half <= (self.width * abs(found.mean) if self.share else self.width)
+        return found.half <= max(self.share * abs(found.mean), self.width)
 
     def enough(self, values: Sequence[float]) -> bool:
         """Whether these values, one of each seed, have such an interval."""
-        return self.reached(interval(values))
+        return self.reached(interval(values, self.metric.column.bin(max(map(abs, values)))))
 
     def more(self, seeds: int) -> int:
         """How many seeds a combination has at the next look."""
@@ -285,7 +358,7 @@ class Until:
 
 
 def until(text: str) -> Until:
-    """The rule of `METRIC within 5 %`, or `METRIC within 0.5 ms`.
+    """The rule of `METRIC within 5 %`, `METRIC within 0.5 ms`, or `METRIC within 5 % or 0.5 ms`.
 
     Raises
     ------
@@ -298,11 +371,19 @@ def until(text: str) -> Until:
         raise refuse(f"found {shown(text)}", example)
     of = metric(found[1])
     unit = of.column.metric.unit
-    if found[3] not in ("%", unit) or (found[3] == "" and unit != ""):
-        told = f'"{found[1]} within {found[2]} {unit}"' if unit not in ("share", "") else ""
-        raise refuse(f"found {shown(text)}", " or ".join(filter(None, [f'"{found[1]} within 5 %"', told])))
-    share = found[3] == "%"
-    return Until(of, float(found[2]) / (100 if share else 1), share, text)
+    widths = {found[3]: float(found[2])} | ({} if found[4] is None else {found[5]: float(found[4])})
+    if (
+        not widths.keys() <= {"%", unit}
+        or min(widths.values()) <= 0
+        or len(widths) < 1 + (found[4] is not None)
+    ):
+        told = (
+            f'"{found[1]} within 5 %"',
+            f'"{found[1]} within 0.1 {unit}"',
+            f'"{found[1]} within 5 % or 0.1 {unit}"',
+        )
+        raise refuse(f"found {shown(text)}", ", ".join(told[: 3 if unit else 1]))
+    return Until(of, widths.get("%", 0.0) / 100, widths.get(unit, 0.0), text)
 
 
 @dataclass(frozen=True)
@@ -365,8 +446,14 @@ class Design:
         What values and keys are called in tables and figures.
     order
         Seed of the order in which cells run.
+    warmup
+        Runs before the first cell on the machine's clock, whose results are discarded.
     named
         Whether it came from the file of a campaign.
+    places
+        Where factors and overrides are written, by key.
+    file, document
+        The file of a campaign, or what it would hold where the campaign was made in Python.
     """
 
     points: tuple[tuple[str, ...], ...] = ()
@@ -375,7 +462,11 @@ class Design:
     baseline: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     order: int = 1
+    warmup: int = 0
     named: bool = False
+    places: Mapping[str, Written] = field(default_factory=dict)
+    file: Path | None = None
+    document: Mapping[str, Any] = field(default_factory=dict)
 
 
 def designed(told: Mapping[str, Any]) -> Design:
@@ -387,7 +478,10 @@ def designed(told: Mapping[str, Any]) -> Design:
         told.get("baseline", {}),
         told.get("labels", {}),
         told.get("order", 1),
+        told.get("warmup", 0),
         bool(told.get("campaign", False)),
+        file=Path(told["file"]) if told.get("file") else None,
+        document=told.get("document", {}),
     )
 
 

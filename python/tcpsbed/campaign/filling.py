@@ -39,6 +39,16 @@ class Filling:
     keys: Mapping[str, Cell]
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
+    def read(self) -> list[dict[str, Any]]:
+        """The rows of the cells that have a result, in the order of the grid; reads those that are new."""
+        done = _stems(self.survey.out / "cells", ".json")
+        for key, cell in self.keys.items():
+            if key in done and key not in self.rows:
+                summary = summary_in(self.survey.out / "cells" / f"{key}.json")
+                if summary is not None:
+                    self.rows[key] = self.survey.rows_of(cell, summary)
+        return [row for key in self.keys for row in self.rows.get(key, ())]
+
     def look(self) -> dict[str, Any]:
         """What is there now.
 
@@ -49,18 +59,12 @@ class Filling:
             flow `lines` and `means`; `failures`; whether the sweep's process is `alive`, and whether it left a `page`.
         """
         out, shown = self.survey.out, self.survey.shown
-        done = _stems(out / "cells", ".json")
-        for key in self.keys:
-            if key in done and key not in self.rows:
-                summary = summary_in(out / "cells" / f"{key}.json")
-                if summary is not None:
-                    self.rows[key] = self.survey.rows_of(self.keys[key], summary)
+        rows = self.read()
         states = {
             "done": self.rows.keys(),
             "failed": _stems(out / "failed", ".txt") & self.keys.keys() - self.rows.keys(),
             "running": {name.partition("-")[0] for name in _names(out / "work")} & self.keys.keys(),
         }
-        rows = [row for key in self.keys for row in self.rows.get(key, ())]
         return {
             "scenario": str(self.survey.file),
             "world": self.survey.world,
@@ -76,7 +80,7 @@ class Filling:
             "metrics": [{"title": one.title, "unit": one.unit} for one in shown.columns],
             "head": [{"title": one.title, "unit": one.unit} for one in shown.headings()],
             "flows": {flow: _table(found, shown) for flow, found in shown.groups(rows).items()},
-            "remark": results.remark(rows, self.survey.axes),
+            "remark": " ".join(results.remarks(rows, shown)),
             "failures": [_message(out / "failed" / f"{key}.txt") for key in sorted(states["failed"])][
                 :MOST_FAILURES
             ],
@@ -123,7 +127,7 @@ def filling(folder: Path) -> Filling:
 
 def _table(found: Sequence[Group], shown: Shown) -> dict[str, Any]:
     """Lines as in the sweep's table, without the values; and the means as numbers, for colours."""
-    means = [[group.mean(column.name) for column in shown.columns] for group in found]
+    means = [[group.mean(column) for column in shown.columns] for group in found]
     return {
         "values": [group.values for group in found],
         "lines": shown.lines(found),

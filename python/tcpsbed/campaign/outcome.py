@@ -8,25 +8,33 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcpsbed import scenarios
-from tcpsbed.campaign import grid, page
+from tcpsbed.analysis import metrics
+from tcpsbed.analysis.frame import Frame, field
+from tcpsbed.campaign import design, grid, page
 from tcpsbed.campaign.design import Until
 from tcpsbed.campaign.file import joined
-from tcpsbed.campaign.results import remark
+from tcpsbed.campaign.filling import filling
+from tcpsbed.campaign.results import remarks
 from tcpsbed.campaign.survey import Survey, Told, write_parquet
 from tcpsbed.campaign.warm import Warm
 from tcpsbed.campaign.worker import LINES_KEPT, Job, Place
-from tcpsbed.errors import ConfigError, TcpsbedError, counted
+from tcpsbed.errors import ConfigError, DataError, TcpsbedError, counted
 from tcpsbed.processes import cores
 from tcpsbed.results import growing
 from tcpsbed.runs import forecast
+from tcpsbed.views.folder import state_of
+from tcpsbed.views.tables import fields
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a campaign left.
+class Outcome(Frame):
+    """What a sweep or a campaign left; `print` shows its tables, `.to_pandas()` has a line for each cell and flow.
 
     Attributes
     ----------
@@ -36,11 +44,14 @@ class Outcome:
         A row for every cell and flow: values of the factors, `seed`, `flow`, metrics with their units in the name.
     failures
         Messages of the cells that failed, by the names of their files.
+    state
+        What is missing, as a sentence; empty if it is finished and whole.
     """
 
     survey: Survey
     rows: list[dict[str, Any]]
     failures: dict[str, str]
+    state: str = ""
 
     @property
     def folder(self) -> Path:
@@ -49,12 +60,47 @@ class Outcome:
 
     @property
     def remarks(self) -> list[str]:
-        """What a reader of the table has to know: seeds that change nothing, intervals that stayed wide."""
-        said = remark(self.rows, self.survey.axes)
-        return [*([said] if said else []), *_wide(self.survey, self.rows)]
+        """What a reader of the table has to know: seeds that change nothing, intervals that are narrow or stayed wide."""
+        absent = [
+            f"{one.path} has no value in any cell."
+            for one in self.survey.design.metrics
+            if all(row["flow"] != one.flow or row.get(one.key) is None for row in self.rows)
+        ]
+        said = [*absent, *remarks(self.rows, self.survey.shown), *_wide(self.survey, self.rows)]
+        return [*filter(None, [self.state]), *said]
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table of `rows`: factors, `world`, `flow` and hashes are texts, metrics are numbers."""
+        import pyarrow
+
+        table = pyarrow.Table.from_pylist([dict(row) for row in self.rows])
+        units = {one.name: one.metric.unit for one in fields(metrics.section("flows").parts)}
+        named = [field(one.name, one.type, units.get(one.name, "")) for one in table.schema]
+        return table.cast(pyarrow.schema(named))
 
     def __str__(self) -> str:
         return "\n".join([self.survey.shown.tables(self.rows), *self.remarks])
+
+
+def opened(folder: Path) -> Outcome:
+    """What is in the folder of a sweep or a campaign, finished or not.
+
+    Raises
+    ------
+    DataError
+        If it holds none, or no finished cell.
+    """
+    sweep = filling(folder)
+    rows = sweep.read()
+    if not rows:
+        raise DataError("has no finished cell", file=folder, allowed="the same command continues it")
+    keys = ((key, folder / "failed" / f"{key}.txt") for key in sweep.keys)
+    failures = {
+        key: file.read_text(encoding="utf-8", errors="replace").strip()
+        for key, file in keys
+        if key not in sweep.rows and file.is_file()
+    }
+    return Outcome(sweep.survey, rows, failures, state_of(folder))
 
 
 def carried_out(
@@ -82,58 +128,71 @@ def carried_out(
         if rows := survey.rows():
             write_parquet(rows, survey.out / "sweep.parquet")
             page.write(survey, rows, len(failures))
-    return Outcome(survey, rows, failures)
+    return Outcome(survey, rows, failures, state_of(survey.out))
 
 
-def check(survey: Survey) -> None:
+def check(survey: Survey, told: Callable[[float], object] = lambda _: None) -> None:
     """Checks the scenario of every combination before any runs; what names code of a user's in a process of its own.
+
+    Parameters
+    ----------
+    survey
+        What is checked.
+    told
+        Hears of the share that is checked.
 
     Raises
     ------
     ConfigError
-        With the messages of all that cannot run, each once, with the values that it is about.
+        With the messages of all that cannot run, each once, with the values that it is about, or where they are written.
     """
     warm, combinations = Warm(), survey.cells(survey.seeds[:1])
+    wrong: dict[str, tuple[TcpsbedError, list[str]]] = {}
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder, ThreadPoolExecutor(cores()) as pool:
         try:
-            said = list(pool.map(lambda one: _checked(warm, survey, one, Path(folder)), combinations))
+            said = pool.map(lambda one: _checked(warm, survey, one, Path(folder)), combinations)
+            for done, (cell, error) in enumerate(zip(combinations, said, strict=True), 1):
+                told(done / len(combinations))
+                if error is not None:
+                    placed = design.placed(error, survey.design.places)
+                    if placed is not error:
+                        wrong[str(placed)] = placed, []
+                        continue
+                    pairs = [f"{a.key}={v}" for a, v in zip(survey.axes, cell.values, strict=True)]
+                    wrong.setdefault(str(error), (error, []))[1].append(", ".join(pairs))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             warm.close()
-    wrong: dict[str, list[str]] = {}
-    for cell, message in zip(combinations, said, strict=True):
-        if message:
-            pairs = [f"{a.key}={v}" for a, v in zip(survey.axes, cell.values, strict=True)]
-            wrong.setdefault(message, []).append(", ".join(pairs))
     if wrong:
-        errors: list[TcpsbedError] = [
-            ConfigError(
-                message + (f" (and {counted(len(where) - 1, 'other combination')})" if where[1:] else ""),
-                key=where[0],
-            )
-            for message, where in wrong.items()
-        ]
-        raise joined(errors)
+        raise joined([_at(error, where) for error, where in wrong.values()])
 
 
-def _checked(warm: Warm, survey: Survey, cell: grid.Cell, folder: Path) -> str:
-    """What is wrong with a combination; empty: nothing."""
+def _at(error: TcpsbedError, where: Sequence[str]) -> TcpsbedError:
+    """An error with the combinations that have it, unless the place of a value says it all."""
+    if not where:
+        return error
+    more = f" (and {counted(len(where) - 1, 'other combination')})" if where[1:] else ""
+    return ConfigError(f"{error}{more}", key=where[0])
+
+
+def _checked(warm: Warm, survey: Survey, cell: grid.Cell, folder: Path) -> TcpsbedError | None:
+    """What is wrong with a combination."""
     settings = [*survey.settings, *grid.overrides(survey.axes, cell)]
     try:
         scenario = scenarios.load(survey.file, settings)
         if not forecast.touches(scenario.document):
             scenarios.check(scenario)
-            return ""
+            return None
     except TcpsbedError as error:
-        return str(error)
+        return error
     words = ["check", str(survey.file), *(word for setting in settings for word in ("--set", setting))]
     out, err = (folder / f"{os.urandom(8).hex()}.{ending}" for ending in ("out", "err"))
     status = warm.run(words, out, err)
     if status == 0:
-        return ""
+        return None
     lines = err.read_text(encoding="utf-8", errors="replace").strip().splitlines() if err.is_file() else []
     told = "\n".join(lines[-LINES_KEPT:]).removeprefix("tcpsbed: ")
-    return told or f"tcpsbed check ended with exit status {status}"
+    return ConfigError(told or f"tcpsbed check ended with exit status {status}")
 
 
 def _wide(survey: Survey, rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -143,9 +202,16 @@ def _wide(survey: Survey, rows: Sequence[dict[str, Any]]) -> list[str]:
         return []
     groups = survey.shown.groups(rows) or {}
     found = groups.get(rule.metric.flow, [])
-    wide = [group for group in found if not group.unchanged and not rule.reached(group.mean(rule.metric.key))]
+    wide = [
+        group for group in found if not group.unchanged and not rule.reached(group.mean(rule.metric.column))
+    ]
     if not wide:
         return []
     place = f"{counted(len(wide), 'combination')} of {len(found)}"
     metric, _, width = rule.text.partition(" within ")
-    return [f"{place}: {metric} is not known within {width} after {len(survey.seeds)} seeds."]
+    said = f"{place}: {metric} is not known within {width} after {len(survey.seeds)} seeds."
+    means = [mean for group in wide if (mean := group.mean(rule.metric.column)) is not None]
+    if not rule.width and any(abs(mean.mean) <= (mean.half or 0.0) for mean in means):
+        unit = rule.metric.column.metric.unit
+        said += f' Near 0 a share of the mean is no width that can be reached; add one: "within {width} or 0.1 {unit}".'
+    return [said]

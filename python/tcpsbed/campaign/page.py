@@ -8,7 +8,7 @@ from pathlib import Path
 from tcpsbed import results
 from tcpsbed.analysis import metrics
 from tcpsbed.campaign.grid import Axis
-from tcpsbed.campaign.results import COLUMNS, Group, Row, Shown, remark
+from tcpsbed.campaign.results import COLUMNS, Group, Row, Shown, remarks
 from tcpsbed.campaign.survey import Survey
 from tcpsbed.errors import counted
 from tcpsbed.studio import freeze
@@ -17,7 +17,7 @@ from tcpsbed.views.charts import Chart, Sheet
 from tcpsbed.views.markup import Html
 from tcpsbed.views.media import VARIANT
 from tcpsbed.views.sentence import Said
-from tcpsbed.views.tables import Field
+from tcpsbed.views.tables import Field, field
 
 MOST_NAMED = 40
 """Values of a factor that are listed."""
@@ -41,7 +41,6 @@ def render(survey: Survey, rows: Sequence[Row], failures: int) -> str:
     drawn = [_flow(flow, of, shown, sheet) for flow, of in found.items()]
     keys = ("seed", *(axis.key for axis in survey.axes))
     disturbed = len({tuple(row[key] for key in keys) for row in rows if row["disturbed"]})
-    same = remark(rows, survey.axes)
     count = len(survey.seeds)
     facts = [
         ("scenario", str(survey.file)),
@@ -65,10 +64,8 @@ def render(survey: Survey, rows: Sequence[Row], failures: int) -> str:
             f"{counted(disturbed, 'run')} disturbed",
             ["see the column; check before trusting the numbers"] * bool(disturbed),
         ),
-        markup.note(
-            "Points are means over seeds; whiskers are 95 % confidence intervals (Student's t)."
-            + (f" Here {same}." if same else "")
-        ),
+        markup.note("Points are means over seeds; whiskers are 95 % confidence intervals (Student's t)."),
+        *map(markup.note, remarks(rows, shown)),
     ]
     return freeze.page(
         f"{survey.file.stem} {survey.kind}", _sentence(found, survey.axes), facts, [*above, *drawn], sheet
@@ -80,14 +77,14 @@ def _sentence(found: Mapping[str, Sequence[Group]], axes: Sequence[Axis]) -> Sai
     late = COLUMNS[1]
     spread = []
     for flow, of in found.items():
-        means = [(mean.mean, group) for group in of if (mean := group.mean(late.name)) is not None]
+        means = [(mean.mean, group) for group in of if (mean := group.mean(late)) is not None]
         if len(means) > 1:
             least, most = min(means, key=lambda pair: pair[0]), max(means, key=lambda pair: pair[0])
             spread.append((most[0] - least[0], flow, least, most))
     if not spread:
         return [("", f"{counted(sum(map(len, found.values())), 'combination')} of values.")]
     _, flow, (low, first), (high, last) = max(spread, key=lambda one: one[0])
-    change = last.against(first, late.name)
+    change = last.against(first, late)
     if change is None or numbers.nothing(change.mean, change.half) or high == low:
         return [("", f"The {late.title} of {flow} is not different between these values.")]
     where = [
@@ -116,9 +113,10 @@ def _quality(found: Sequence[Group]) -> list[Chart]:
     charts_ = []
     for column in QUALITY:
         metric = metrics.section("media").part(column)
+        fields = [field(metrics.section("media").parts, name) for name in ("coded_bps", column)]
         points = []
         for group in found:
-            rate, quality = group.mean("coded_bps"), group.mean(column)
+            rate, quality = map(group.mean, fields)
             if rate is not None and quality is not None:
                 points.append((rate.mean / 1e6, quality.mean, quality.half))
         if not points:
@@ -138,7 +136,7 @@ def _figure(found: Sequence[Group], told: Shown, column: Field) -> Chart:
     order = sorted(first.values, key=lambda value: x[value])
     lines, whiskers = {}, []
     for name in dict.fromkeys(group.values[1:] for group in found):
-        by_x = {group.values[0]: group.mean(column.name) for group in found if group.values[1:] == name}
+        by_x = {group.values[0]: group.mean(column) for group in found if group.values[1:] == name}
         means = [by_x.get(value) for value in order]
         pairs = [(told.called(a.key), told.called(value)) for a, value in zip(others, name, strict=True)]
         shown = ", ".join(f"{key} = {value}" for key, value in pairs) or title

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -12,11 +13,15 @@ from tcpsbed.analysis.stats import Interval, interval
 from tcpsbed.campaign.grid import Axis
 from tcpsbed.views import text
 from tcpsbed.views.markup import Column, words
-from tcpsbed.views.numbers import NONE
+from tcpsbed.views.numbers import NONE, half_shown
 from tcpsbed.views.spread import REMEDY, UNCHANGED
 from tcpsbed.views.tables import Field, field
 
 Row = Mapping[str, Any]
+
+
+BINNED = "± is half of the bin, 0.05 % of the value"
+"""How wide an interval is that would be narrower."""
 
 
 def unchanged(hashes: Collection[str]) -> bool:
@@ -42,21 +47,30 @@ class Group:
         """Whether all seeds gave the same records: that is one run, and has no interval."""
         return unchanged([str(row.get("records_sha256", "")) for row in self.by_seed.values()])
 
-    def mean(self, column: str) -> Interval | None:
-        """Mean over seeds with its interval; None without a number."""
-        values = [row[column] for row in self.by_seed.values() if row.get(column) is not None]
-        return interval(values[:1] if self.unchanged else values) if values else None
+    def mean(self, column: Field, name: str = "") -> Interval | None:
+        """Mean over seeds with its interval; None without a number. `name`: of the column, where it has another."""
+        found = (row.get(name or column.name) for row in self.by_seed.values())
+        values = [value for value in found if value is not None]
+        return interval(values[:1] if self.unchanged else values, _bin(column, values)) if values else None
 
-    def against(self, first: Group, column: str) -> Interval | None:
+    def against(self, first: Group, column: Field) -> Interval | None:
         """Mean difference to another combination, seed by seed, with its interval: what seeds share cancels."""
         pairs = [
-            (row[column], first.by_seed[seed][column])
+            (row.get(column.name), first.by_seed[seed].get(column.name))
             for seed, row in self.by_seed.items()
             if seed in first.by_seed
         ]
-        known = [a - b for a, b in pairs if a is not None and b is not None]
+        known = [(a, b) for a, b in pairs if a is not None and b is not None]
+        if not known:
+            return None
         same = self.unchanged and first.unchanged
-        return interval(known[:1] if same else known) if known else None
+        width = sum(_bin(column, values) for values in zip(*known, strict=True))
+        return interval([a - b for a, b in (known[:1] if same else known)], width)
+
+
+def _bin(column: Field, values: Sequence[float]) -> float:
+    """Width of the bin that the largest of these values lies in."""
+    return column.bin(max(map(abs, values)))
 
 
 def groups(rows: Sequence[Row], axes: Sequence[Axis]) -> dict[str, list[Group]]:
@@ -110,13 +124,15 @@ class Shown:
         """A value or a key as people read it."""
         return self.labels.get(text, self.labels.get(text.strip("\"'"), text))
 
+    def base_of(self, values: tuple[str, ...], first: tuple[str, ...]) -> tuple[str, ...]:
+        """The combination that another is compared with: with the values of the baseline, or else the first."""
+        pairs = zip(self.axes, values, strict=True)
+        return tuple(self.baseline.get(axis.key, value) for axis, value in pairs) if self.baseline else first
+
     def base(self, found: Sequence[Group], group: Group) -> Group | None:
         """What a group is compared with, among those of its flow; `None` for the baseline itself."""
-        base: Group | None = found[0]
-        if self.baseline:
-            pairs = zip(self.axes, group.values, strict=True)
-            wanted = tuple(self.baseline.get(axis.key, value) for axis, value in pairs)
-            base = next((one for one in found if one.values == wanted), None)
+        wanted = self.base_of(group.values, found[0].values)
+        base = next((one for one in found if one.values == wanted), None)
         return None if base is group else base
 
     def lines(self, found: Sequence[Group]) -> list[list[str]]:
@@ -130,9 +146,9 @@ class Shown:
     def _line(self, group: Group, base: Group | None) -> list[str]:
         shown = ["1" if group.unchanged else str(len(group.by_seed)), str(group.disturbed or NONE)]
         for column in self.columns:
-            shown += _pair(group.mean(column.name), column.shown)
+            shown += _pair(group.mean(column), column.shown)
         for column in self.compared:
-            shown += [NONE, NONE] if base is None else _pair(group.against(base, column.name), column.shown)
+            shown += [NONE, NONE] if base is None else _pair(group.against(base, column), column.shown)
         return shown
 
     def headings(self) -> list[Column]:
@@ -156,17 +172,32 @@ class Shown:
 
 
 def _pair(found: Interval | None, shown: Callable[[Any], str]) -> list[str]:
-    return [NONE, NONE] if found is None else [shown(found.mean), shown(found.half)]
+    return [NONE, NONE] if found is None else [shown(found.mean), half_shown(found.half, shown)]
 
 
-def remark(rows: Sequence[Row], axes: Sequence[Axis]) -> str:
-    """A remark if seeds change nothing; otherwise empty."""
-    found = {group.values: group.unchanged for flow in groups(rows, axes).values() for group in flow}
-    same = sum(found.values())
-    if not same:
-        return ""
-    place = "" if same == len(found) else f" at {same} of {len(found)} combinations"
-    return f"{UNCHANGED}{place}; one run each, and no interval. {REMEDY}"
+def remarks(rows: Sequence[Row], shown: Shown) -> list[str]:
+    """What to know of a table: seeds that change nothing, intervals as narrow as a bin, values that all seeds share."""
+    every = groups(rows, shown.axes)
+    found = {group.values: group.unchanged for flow in every.values() for group in flow}
+    said = []
+    if same := sum(found.values()):
+        place = "" if same == len(found) else f" at {same} of {len(found)} combinations"
+        said.append(f"{UNCHANGED}{place}; one run each, and no interval. {REMEDY}")
+    binned, equal = Counter[str](), Counter[str]()
+    for group in (group for of in shown.groups(rows).values() for group in of):
+        for column in shown.columns:
+            mean = group.mean(column)
+            if mean is None or mean.half is None:
+                continue
+            binned[column.title] += mean.half == column.bin(mean.mean) / 2 > 0
+            equal[column.title] += mean.half == 0.0
+    if titles := [title for title, number in binned.items() if number]:
+        said.append(f"{', '.join(titles)}: seeds differ by less than a bin of the histogram; {BINNED}.")
+    if titles := [title for title, number in equal.items() if number]:
+        said.append(
+            f"{', '.join(titles)}: where ± is 0, all seeds have the same value, not the same records."
+        )
+    return said
 
 
 def tables(rows: Sequence[Row], axes: Sequence[Axis]) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tcpsbed.analysis import metrics
 from tcpsbed.analysis.stats import Interval
 from tcpsbed.campaign.grid import Cell
-from tcpsbed.campaign.results import groups, unchanged
+from tcpsbed.campaign.results import COLUMNS, Group, groups, unchanged
 from tcpsbed.campaign.survey import Survey
 from tcpsbed.campaign.worker import Job
 
@@ -37,16 +36,24 @@ def spread(
     failures = survey.run(width, told, str(first.get("records_sha256", "")))
     rows = [*survey.rows_of(Cell((), first["seed"]), first), *survey.rows()]
     done = list(dict.fromkeys(row["seed"] for row in rows))
-    over_seeds = metrics.section("across_seeds").part("flows")
-    flows = {
-        flow: {metric.key: _written(group.mean(metric.key)) for metric in over_seeds.parts}
-        for flow, (group,) in groups(rows, ()).items()
-    }
+    flows = {flow: _across(group) for flow, (group,) in groups(rows, ()).items()}
     failed = [job.cell.seed for job in survey.jobs() if job.key in failures]
     disturbed = list(dict.fromkeys(row["seed"] for row in rows if row["disturbed"]))
     same = unchanged({row["seed"]: row["records_sha256"] for row in rows}.values())
     told_ = {"seeds": done, "unchanged": same, "failed": failed, "disturbed": disturbed, "flows": flows}
     return told_, failures
+
+
+def _across(group: Group) -> dict[str, Any]:
+    """Means of a flow, under the names that it has in `flows`."""
+    found: dict[str, Any] = {}
+    for column in COLUMNS:
+        *above, last = filter(None, (*column.path, column.statistic))
+        place = found
+        for key in above:
+            place = place.setdefault(key, {})
+        place[last] = _written(group.mean(column))
+    return found
 
 
 def _written(found: Interval | None) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ import os
 import random
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -26,12 +26,13 @@ from tcpsbed.campaign.results import Shown, unchanged
 from tcpsbed.campaign.worker import Crew, Here, Job, Place, width_of
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError, TcpsbedError
+from tcpsbed.runs import forecast
 from tcpsbed.views.numbers import statistic
 from tcpsbed.views.tables import field, fields
 
 SELDOM = re.compile(r"\b(loss(_good|_bad)?|duplicate|corrupt|block_error)\b")
 """Keys of what may strike so seldom that two runs without it are no proof that the next will be."""
-Told = Callable[[int, int, Job, str | None], None]
+Told = Callable[[int, int, Job, str | None], object]
 """Hears of (done, all, job, failure) as cells end."""
 DESIGN = Design()
 """That of a sweep: the whole grid."""
@@ -118,7 +119,10 @@ class Survey:
             scenario = scenarios.load(self.file, settings)
         except TcpsbedError as error:
             return {self.file: str(error)}
-        return dict(_digests(scenario.folder, scenario.document)) | {self.file: scenarios.dump(scenario)}
+        text = scenarios.dump(scenario)
+        if forecast.touches(scenario.document):  # with code in it, records may be others on another processor
+            text += f"\n# {processor()}"
+        return dict(_digests(scenario.folder, scenario.document)) | {self.file: text}
 
     def refuse_changed(self, job: Job) -> None:
         """Raises ConfigError if a finished cell may have read inputs that changed meanwhile."""
@@ -170,6 +174,7 @@ class Survey:
         """
         jobs = self.jobs()
         failures: dict[str, str] = {}
+        kept: list[Job] = []
         done = 0
 
         def note(job: Job, failure: str | None) -> None:
@@ -177,6 +182,8 @@ class Survey:
             done += 1
             if failure is not None:
                 failures[job.key] = failure
+            else:
+                kept.append(job)
             told(done, len(jobs), job, failure)
 
         self.out.mkdir(parents=True, exist_ok=True)
@@ -191,6 +198,10 @@ class Survey:
             place = cluster(mine) if cluster else Here(self.file, self.out / "work", here)
             settled: set[tuple[str, ...]] = set()
             with Crew(place, self.out, self.refuse_changed).at_work() as crew:
+                if not simulated:
+                    crew.warm_up(
+                        [job for job in mine if not self.result(job.key).is_file()][: self.design.warmup]
+                    )
                 for tried, part in self._rounds(mine, 1 if known else 2):
                     asked = [job for job in part if job.cell.values not in settled]
                     open_ = [job for job in asked if not self.result(job.key).is_file()]
@@ -198,6 +209,12 @@ class Survey:
                     random.Random(self.design.order).shuffle(open_)
                     crew.run(open_, note)
                     settled |= self._settled([job for job in tried if job.cell.values not in settled], known)
+        for job in kept:
+            if not self.result(job.key).is_file():
+                failures[job.key] = f"its result was removed while the {self.kind} was running"
+                told(done, len(jobs), job, failures[job.key])
+        if describes:
+            self.describe(jobs, failures)
         return failures
 
     def _rounds(self, jobs: Sequence[Job], first: int) -> Iterator[tuple[list[Job], list[Job]]]:
@@ -221,22 +238,26 @@ class Survey:
         """Combinations that need no further seed: with the same records under several seeds, and nothing so rare that more
         of them could differ; or with an interval as narrow as asked.
         """
-        found: dict[tuple[str, ...], list[tuple[Cell, dict[str, Any]]]] = {}
-        for job, summary in self.summaries(tried).items():
-            found.setdefault(job.cell.values, []).append((job.cell, summary))
-        return {values for values, runs in found.items() if self.unchanged(runs, known) or self.narrow(runs)}
+        found = set()
+        for values, jobs in itertools.groupby(
+            tried, lambda job: job.cell.values
+        ):  # as one, thousands are large
+            runs = [(job.cell, summary) for job, summary in self.summaries(jobs)]
+            if runs and (self.unchanged(runs, known) or self.narrow(runs)):
+                found.add(values)
+        return found
 
-    def unchanged(self, runs: Sequence[tuple[Cell, dict[str, Any]]], known: str = "") -> bool:
+    def unchanged(self, runs: Sequence[tuple[Cell, Mapping[str, Any]]], known: str = "") -> bool:
         """Whether these runs of a combination have the same records, and further seeds would give them again."""
         values = runs[0][0].values
-        hashes = [summary.get("records_sha256", "") for _, summary in runs]
+        hashes = [str(summary.get("records_sha256", "")) for _, summary in runs]
         return (
             self.world_of(values) in SIMULATED
             and unchanged([known, *hashes] if known else hashes)
             and not SELDOM.search(self.begun[values][self.file])
         )
 
-    def narrow(self, runs: Sequence[tuple[Cell, dict[str, Any]]]) -> bool:
+    def narrow(self, runs: Sequence[tuple[Cell, Mapping[str, Any]]]) -> bool:
         """Whether the interval over these runs of a combination is as narrow as asked."""
         rule = self.design.until
         if rule is None:
@@ -249,8 +270,8 @@ class Survey:
         """Where the result of a cell is kept."""
         return self.out / "cells" / f"{key}.json"
 
-    def describe(self, jobs: Sequence[Job]) -> None:
-        """Writes what the folder holds; jobs in the order of `cells`."""
+    def describe(self, jobs: Sequence[Job], failures: Collection[str] | None = None) -> None:
+        """Writes what the folder holds into `sweep.json`; `failures` are the cells that failed, once it has ended."""
         design = self.design
         described = {
             "scenario": str(self.file),
@@ -264,9 +285,16 @@ class Survey:
             "baseline": design.baseline,
             "labels": design.labels,
             "order": design.order,
+            "warmup": design.warmup,
             "campaign": design.named,
+            "file": str(design.file or ""),
+            "document": design.document,
             "cells": [job.key for job in jobs],
         }
+        if failures is not None:
+            files = _names(self.out / "cells")
+            missing = sum(f"{job.key}.json" not in files for job in jobs)
+            described["ended"] = {"failed": len(failures), "spared": missing - len(failures)}
         results.write_whole(self.out / "sweep.json", json.dumps(described, indent=1))
 
     def under(self, seeds: Sequence[int]) -> Survey:
@@ -278,13 +306,15 @@ class Survey:
     def rows(self) -> list[dict[str, Any]]:
         """One row for every cell that has a result and every flow in it."""
         found = self.summaries(self.jobs())
-        return [row for job, summary in found.items() for row in self.rows_of(job.cell, summary)]
+        return [row for job, summary in found for row in self.rows_of(job.cell, summary)]
 
-    def summaries(self, jobs: Sequence[Job]) -> dict[Job, dict[str, Any]]:
-        """Summaries of the jobs that have a result."""
-        files = {job: self.result(job.key) for job in jobs}
-        read = {job: summary_in(file) for job, file in files.items() if file.is_file()}
-        return {job: summary for job, summary in read.items() if summary is not None}
+    def summaries(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, dict[str, Any]]]:
+        """Summaries of the jobs that have a result, one after the other: thousands are large."""
+        for job in jobs:
+            file = self.result(job.key)
+            summary = summary_in(file) if file.is_file() else None
+            if summary is not None:
+                yield job, summary
 
     def rows_of(self, cell: Cell, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
         """One row for every flow in the summary of a cell."""
@@ -297,7 +327,30 @@ class Survey:
         return [
             place | {"flow": name} | numbers(flow) | pictured(media.get(name) or {}) | about
             for name, flow in summary.get("flows", {}).items()
-        ]
+        ] + [place | row | about for row in self._links(summary)]
+
+    def _links(self, summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """A row for every link and queue that has a metric in the design."""
+        rule = self.design.until
+        wanted = [one for one in (*self.design.metrics, *([rule.metric] if rule else ())) if one.listed]
+        for flow in dict.fromkeys(one.flow for one in wanted):
+            mine = [one for one in wanted if one.flow == flow]
+            key = metrics.section(mine[0].listed).parts[0].key
+            for entry in summary.get(mine[0].listed) or ():
+                if f"{mine[0].listed}.{entry.get(key)}" == flow:
+                    yield {"flow": flow} | {one.key: one.column.number(entry) for one in mine}
+
+
+def _names(folder: Path) -> set[str]:
+    return {entry.name for entry in os.scandir(folder)} if folder.is_dir() else set()
+
+
+@cache
+def processor() -> str:
+    """The model of this machine's processor."""
+    from tcpsbed.analysis import machine
+
+    return str(machine.machine().get("cpu", ""))
 
 
 def summary_in(file: Path) -> dict[str, Any] | None:
@@ -373,7 +426,7 @@ def write_parquet(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = list(rows[0])
-    table = pa.table({column: [row[column] for row in rows] for column in columns})
+    columns = dict.fromkeys(column for row in rows for column in row)
+    table = pa.table({column: [row.get(column) for row in rows] for column in columns})
     with results.whole(file) as part:
         pq.write_table(table, part)

@@ -9,13 +9,16 @@ When the asking process ends, however it does, the warm one sees the end of its 
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import json
 import os
+import re
 import select
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 from collections.abc import Sequence
@@ -28,6 +31,11 @@ from typing import Any
 
 from tcpsbed.processes import GRACE_S, OURS, talking
 
+LOOK_S = 0.2
+"""Time for a command to write its stack."""
+_FRAME = re.compile(r'File "([^"]+)", line (\d+) in (\S+)')
+_OURS = (str(Path(__file__).parents[1]), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), "<")
+"""Where files are that are no user's."""
 WORD = "warm"
 """The first word of the warm process, which `tcpsbed.__main__` knows."""
 IMPORTED = (
@@ -58,7 +66,16 @@ class _Process:
 
     started: subprocess.Popen[str]
     waiting: dict[int, Future[int]] = field(default_factory=dict)
+    files: dict[Path, int] = field(default_factory=dict)
+    """Commands by the files of their standard errors."""
     over: bool = False
+
+    def ask(self, line: dict[str, Any]) -> None:
+        """Sends it a line."""
+        assert self.started.stdin is not None
+        with suppress(OSError):  # it has just ended: `Warm._listen` says so
+            self.started.stdin.write(f"{json.dumps(line)}\n")
+            self.started.stdin.flush()
 
 
 @dataclass
@@ -91,13 +108,34 @@ class Warm:
                 return -signal.SIGTERM
             process = self._alive()
             self.asked += 1
-            process.waiting[self.asked] = ended
-            asked = {"number": self.asked, "words": list(words), "files": [str(out), str(err)]}
-            assert process.started.stdin is not None
-            with suppress(OSError):  # it has just ended: `_listen` says so
-                process.started.stdin.write(f"{json.dumps(asked)}\n")
-                process.started.stdin.flush()
-        return ended.result()
+            process.waiting[self.asked], process.files[err] = ended, self.asked
+            process.ask({"number": self.asked, "words": list(words), "files": [str(out), str(err)]})
+        try:
+            return ended.result()
+        finally:
+            process.files.pop(err, None)
+
+    def place_of(self, err: Path) -> str:
+        """Where a command is in code of a user's, such as `hold.py:12, in step`; empty if it is not, or nobody knows.
+
+        Parameters
+        ----------
+        err
+            The file of its standard error, which gets the stack of its threads.
+        """
+        with self.lock:
+            process = self.process
+            if process is None or process.over or err not in process.files:
+                return ""
+            size = err.stat().st_size if err.is_file() else 0
+            process.ask({"look": process.files[err]})
+        time.sleep(LOOK_S)
+        with suppress(OSError):
+            said = err.read_bytes()[size:].decode(errors="replace")
+            for file, line, function in _FRAME.findall(said):
+                if not file.startswith(_OURS) and Path(file).is_file():
+                    return f"{Path(file).name}:{line}, in {function}"
+        return ""
 
     def close(self) -> None:
         """Ends the process and all commands that it runs, and waits for that."""
@@ -134,6 +172,7 @@ def serve() -> None:
     for name in IMPORTED:
         with suppress(Exception):
             import_module(name)
+    faulthandler.register(signal.SIGUSR1, file=2)  # of a command its own standard error
     gc.collect()
     gc.freeze()
     told = os.dup(1)
@@ -159,6 +198,9 @@ def serve() -> None:
             os._exit(0)
         *lines, rest = (rest + read).split(b"\n")
         for asked in map(json.loads, lines):
+            if "look" in asked:
+                _look(running, asked["look"])
+                continue
             child = os.fork()
             if not child:
                 signal.set_wakeup_fd(-1)
@@ -183,6 +225,14 @@ def _become(asked: dict[str, Any]) -> None:
     random = sys.modules.get("numpy.random")
     if random is not None:
         random.seed()  # as in a process of its own: `random` of Python does so by itself
+
+
+def _look(running: dict[int, int], number: int) -> None:
+    """Has a command write the stack of its threads into its standard error."""
+    for child, one in running.items():
+        if one == number:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGUSR1)
 
 
 def _tell_ended(running: dict[int, int], told: int) -> None:

@@ -13,22 +13,25 @@ import json
 import os
 import shutil
 import signal
+import statistics
 import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from tcpsbed import results
 from tcpsbed.campaign.grid import Cell
 from tcpsbed.campaign.warm import Warm
 from tcpsbed.clocks import SIMULATED
-from tcpsbed.errors import ROOM
+from tcpsbed.errors import ROOM, printable
 from tcpsbed.processes import OURS, cores, talking
 
 SUMMARY = "summary.json"
@@ -36,6 +39,10 @@ SUMMARY = "summary.json"
 LINES_KEPT = 5
 """Lines of a failed cell's standard error that are told."""
 
+SLOW_S, SLOW_TIMES = 30.0, 10.0
+"""A cell is slow after so many seconds, and so many times as many as others take."""
+LOOK_S = 5.0
+"""Polling interval of slow cells."""
 FULL_BYTES = 1 << 20
 """A disk with less room is full: a cell could not even say so."""
 
@@ -83,6 +90,9 @@ class Place(Protocol):
 
     def lost(self, error: BaseException) -> Answer:
         """What a failure of the executor means for the cell; raises it where it is no cell's."""
+
+    def slow(self) -> list[str]:
+        """What is said of cells that take far longer than others; each is named again when it has taken twice as long."""
 
     def stop(self) -> None:
         """Ends what runs, without results."""
@@ -138,6 +148,10 @@ class Here:
     warm: Warm = field(default_factory=Warm)
     cold: set[subprocess.Popen[str]] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    begun: dict[Job, tuple[float, float]] = field(default_factory=dict)
+    """Of cells that run when they began, and after how long they are named."""
+    took: list[float] = field(default_factory=list)
+    """How long cells took."""
     stopped: bool = False
 
     def __post_init__(self) -> None:
@@ -158,7 +172,33 @@ class Here:
         """Raises it: this machine cannot go on."""
         raise error
 
+    def slow(self) -> list[str]:
+        """Names cells and the code that they are in."""
+        now, said = time.monotonic(), []
+        usual = statistics.median(took) if (took := list(self.took)) else 0.0
+        for job, (begun, patience) in list(self.begun.items()):
+            if now - begun < max(patience, SLOW_TIMES * usual):
+                continue
+            self.begun[job] = begun, 2 * (now - begun)
+            folder = self.work / f"{job.key}-{os.getpid()}"
+            place = self.warm.place_of(folder.with_name(f"{folder.name}.err"))
+            others = f" (others: {usual:.1f} s)" if usual else ""
+            where = f"; it is at {place}" if place else ""
+            said.append(
+                f"{' '.join(job.settings)} has run for {now - begun:.0f} s{others}{where}; Ctrl-C ends it"
+            )
+        return said
+
     def _run(self, job: Job) -> Answer:
+        begun = time.monotonic()
+        self.begun[job] = begun, SLOW_S
+        try:
+            return self._answer(job)
+        finally:
+            self.begun.pop(job, None)
+            self.took.append(time.monotonic() - begun)
+
+    def _answer(self, job: Job) -> Answer:
         self.work.mkdir(parents=True, exist_ok=True)
         folder = self.work / f"{job.key}-{os.getpid()}"
         words = words_of(self.file, job, folder)
@@ -219,6 +259,12 @@ class Crew:
             self.place.stop()
         self._clear_up()
 
+    def warm_up(self, jobs: Sequence[Job]) -> None:
+        """Runs jobs, one after the other, and discards what comes out, failures too: a cell says so itself."""
+        for job in jobs:
+            with suppress(Exception):
+                self.place.executor.submit(self.place.call(job)).result()
+
     def run(self, jobs: Sequence[Job], done: Callable[[Job, str | None], None]) -> None:
         """Runs all jobs; `done` is called as each ends, with the message of a failed one."""
         ended: SimpleQueue[Future[Answer]] = SimpleQueue()
@@ -231,7 +277,12 @@ class Crew:
         for job in jobs:
             ask(self.place.executor.submit(self.place.call(job)), job)
         while asked:
-            future = ended.get()
+            try:
+                future = ended.get(timeout=LOOK_S)
+            except Empty:
+                for line in self.place.slow():
+                    print(f"\ntcpsbed: {printable(line)}", file=sys.stderr)
+                continue
             job, first = asked.pop(future)
             try:
                 answer = future.result()

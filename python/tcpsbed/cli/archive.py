@@ -13,7 +13,7 @@ from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Quiet
 from tcpsbed.errors import counted
 
-HELP = """Pack a run or a sweep with all that it takes to run again.
+HELP = """Pack a run, a sweep or a campaign with all that it takes to run again.
 
 \b
 Examples:
@@ -35,7 +35,7 @@ def archive(
         Path,
         typer.Argument(
             metavar="DIR",
-            help="Folder of a run or a sweep.",
+            help="Folder of a run, a sweep or a campaign.",
             show_default=False,
             autocompletion=complete.run_folders,
         ),
@@ -54,13 +54,12 @@ def archive(
     """Writes an archive; see HELP."""
     from tcpsbed.archive import packing
     from tcpsbed.archive.content import SCENARIO
+    from tcpsbed.views.folder import state_of
 
     packed = packing.pack(folder, out, licence=licence, title=title)
     content = packed.content
-    if packed.missing:
-        all_ = packed.missing + len(content.cells)
-        why = "they failed, did not run yet, or are seeds that were not needed"
-        print(f"tcpsbed: {packed.missing} of {counted(all_, 'cell')} have no result: {why}", file=sys.stderr)
+    if (folder / "sweep.json").is_file() and (state := state_of(folder)):
+        print(f"tcpsbed: {folder}: {state}", file=sys.stderr)
     for file in packed.newer:
         print(f"tcpsbed: {file} was changed after these results were written", file=sys.stderr)
     if not quiet:

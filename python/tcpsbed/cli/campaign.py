@@ -10,6 +10,7 @@ import typer
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Jobs, Quiet, Yes
 from tcpsbed.cli.sweep import Cluster, perform
+from tcpsbed.runs.progress import Progress
 
 HELP = """Run a campaign: factors, seeds and worlds from a file.
 
@@ -56,5 +57,6 @@ def campaign(
 
     survey = files.load(file, out)
     first = scenarios.load(survey.file, survey.settings)
-    outcome.check(survey)
+    with Progress("checking", quiet=quiet) as bar:
+        outcome.check(survey, bar)
     perform(survey, first, jobs, cluster, yes=yes, quiet=quiet)

@@ -151,7 +151,7 @@ def _cells(sweep: Path) -> dict[str, dict[str, Any]]:
     cells = [(one.settings, one.part(*READ)) for one in cells_in(sweep)]
     if not cells:
         raise DataError("has no finished cell", file=sweep, allowed="a sweep with results; start it again")
-    names = differing([settings for settings, _ in cells])
+    names = differing([(*settings, f"world={summary.get('world')}") for settings, summary in cells])
     return dict(zip(names, (summary for _, summary in cells), strict=True))
 
 

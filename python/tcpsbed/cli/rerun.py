@@ -144,13 +144,11 @@ def _warnings(content: Content) -> Iterator[str]:
         f": here {', '.join(code[:8])}" if code else ""
     )
     here = machine.versions()
-    for one in content.versions:
-        mine = (here.get("tcpsbed"), here.get("commit"))
-        if (one.get("tcpsbed"), one.get("commit")) != mine:
-            made = " ".join(filter(None, map(str, (one.get("tcpsbed"), one.get("commit", "")))))
-            yield one_line(
-                f"made with tcpsbed {made}; here {' '.join(filter(None, mine))}: records may differ"
-            )
+    mine = (here.get("tcpsbed"), here.get("commit"))
+    for found in dict.fromkeys((one.get("tcpsbed"), one.get("commit")) for one in content.versions):
+        if found != mine:
+            made, now = (" ".join(map(str, filter(None, one))) for one in (found, mine))
+            yield one_line(f"made with tcpsbed {made}; here {now}: records may differ")
     packages: dict[str, str | None] = {}
     for name in content.packages:
         try:
@@ -181,6 +179,7 @@ def _told(one: Verdict) -> dict[str, object]:
         "archived_sha256": cell.records_sha256,
         "records_sha256": one.records_sha256,
         "passed": one.passed,
+        "ran": one.ran,
         "verdict": one.said,
     }
 
@@ -216,7 +215,6 @@ def _table(verdicts: Sequence[Verdict]) -> str:
 
 def _counted(verdicts: Sequence[Verdict]) -> str:
     names = {True: "agree", False: "DIFFER", None: "not judged"}
-    found = Counter(names[one.passed] for one in verdicts)
-    return f"{counted(len(verdicts), 'run')}: " + ", ".join(
-        f"{found[name]} {name}" for name in names.values()
-    )
+    found = Counter(names[one.passed] if one.ran else "failed" for one in verdicts)
+    shown = [*names.values(), *(["failed"] if found["failed"] else [])]
+    return f"{counted(len(verdicts), 'run')}: " + ", ".join(f"{found[name]} {name}" for name in shown)

@@ -17,7 +17,7 @@ from tcpsbed.cli.colour import tables
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Folder, Force, OnPage
 from tcpsbed.errors import DataError
-from tcpsbed.views.folder import RunFolder, open_folder
+from tcpsbed.views.folder import RunFolder, open_folder, state_of
 from tcpsbed.views.numbers import count, seconds
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ SHOW = """Print the tables of a run again.
 Examples:
   tcpsbed show runs/latest
   tcpsbed show runs/latest --json | jq .flows.haptic.delay_ms
+  tcpsbed show runs/sweep-my-1a2b3c4d               combinations of a sweep or a campaign
 """
 COMPARE = """Put runs side by side, flow by flow.
 
@@ -41,8 +42,8 @@ Examples:
   tcpsbed compare runs/sweep-my-1a2b3c4d            combinations of a sweep
 
 Every metric of every flow that all of them have, with difference and ratio to the first run. Runs with --seeds, and the
-combinations of a sweep, are compared seed by seed, too: delay and loss less those of the first, with 95 % intervals,
-Hedges' g and p-values (these need scipy: pip install 'tcpsbed[stats]').
+combinations of a sweep, are compared seed by seed, too: delay and loss less those of the first, or of the baseline of a
+campaign, with 95 % intervals, Hedges' g and p-values (these need scipy: pip install 'tcpsbed[stats]').
 """
 REPORT = """Write report.html of a run again; recover a run whose process was killed.
 
@@ -95,9 +96,26 @@ def show(
     from tcpsbed.views import text
 
     with documents.trusted(folder):
+        if (folder / "sweep.json").is_file():
+            return _show_sweep(folder, as_json)
         run = opened(folder)
         told = json.dumps(run.summary, indent=1) + "\n" if as_json else text.everything(run)
     print(told if as_json else tables(told), end="")
+
+
+def _show_sweep(folder: Path, as_json: bool) -> None:
+    """Prints the tables of a sweep or a campaign: first what it is, and what is missing."""
+    from tcpsbed.campaign import outcome
+
+    found = outcome.opened(folder)
+    if as_json:
+        print(json.dumps(found.rows, indent=1))
+        return
+    survey = found.survey
+    factors = ", ".join(f"{survey.shown.called(axis.key)} ({len(axis.values)})" for axis in survey.axes)
+    seeds = f"seeds {survey.seeds[0]} to {survey.seeds[-1]}"
+    print(f"{survey.kind} of {survey.file} \u00b7 {survey.world} \u00b7 {factors} \u00b7 {seeds}")
+    print(tables(f"\n{found}"))
 
 
 def compare(
@@ -122,8 +140,12 @@ def compare(
     with documents.trusted(" or ".join(map(str, folders))):
         if any((folder / "sweep.json").is_file() for folder in folders):
             conditions = _combinations(folders)
-            told = paired.told(conditions)
-            drawn = None if page is None else _page_of(folders[0].name, conditions)
+            told = (
+                f"{state}\n\n{paired.told(conditions)}"
+                if (state := state_of(folders[0]))
+                else paired.told(conditions)
+            )
+            drawn = None if page is None else _page_of(folders[0], conditions)
         else:
             found = sides.compare(*folders)
             told = str(found)
@@ -137,12 +159,13 @@ def compare(
 
 def _combinations(folders: Sequence[Path]) -> list[Condition]:
     """Those of the sweep that is compared."""
+    from tcpsbed.campaign import compared
     from tcpsbed.views import paired
 
     if len(folders) > 1:
         found = f"found a sweep among {len(folders)} folders"
         raise DataError(found, key="compare", allowed="one sweep, whose combinations are compared, or runs")
-    conditions = paired.of_sweep(folders[0])
+    conditions = compared.conditions(folders[0])
     if not paired.tables(conditions) and not any(one.unchanged for one in conditions):
         found = "has no two seeds that combinations have in common"
         raise DataError(found, file=folders[0], allowed="a sweep with --seeds 2 or more, such as --seeds 10")
@@ -159,16 +182,21 @@ def _beside(found: Compared) -> str:
     drawn = markup.section("delays", "Delay", sheet.place(compare.delays(found)))
     tables = (freeze.table(one) for one in found.flows)
     body = [freeze.table(found.runs), drawn, *tables, *map(markup.note, found.left_out)]
+    body += [markup.note(found.one_seed)] * bool(found.one_seed)
     body += _paired(found.conditions)
     return freeze.page("Comparison", compare.sentence(found), [], body, sheet)
 
 
-def _page_of(name: str, conditions: Sequence[Condition]) -> str:
+def _page_of(folder: Path, conditions: Sequence[Condition]) -> str:
     """A page of the combinations of a sweep."""
     from tcpsbed.studio import freeze
+    from tcpsbed.views import markup
 
-    count = f"{len(conditions)} combinations of values, compared with the first: {conditions[0].name}."
-    return freeze.page(f"{name} compared", [("", count)], [], _paired(conditions))
+    state = state_of(folder)
+    doubt = [markup.banner("doubt", state.partition(":")[0].capitalize(), [state])] if state else []
+
+    count = f"{len(conditions)} combinations of values, compared with their baseline seed by seed."
+    return freeze.page(f"{folder.name} compared", [("", count)], [], [*doubt, *_paired(conditions)])
 
 
 def _paired(conditions: Sequence[Condition]) -> list[Html]:
@@ -177,8 +205,7 @@ def _paired(conditions: Sequence[Condition]) -> list[Html]:
     from tcpsbed.views import markup, paired
 
     found = [replace(one, title=f"{one.title}, {paired.TITLE}") for one in paired.tables(conditions)]
-    notes = [*([paired.NOTE] if found else []), *paired.remarks(conditions)]
-    return [*map(freeze.table, found), *map(markup.note, notes)]
+    return [*map(freeze.table, found), *map(markup.note, paired.notes(conditions))]
 
 
 def report(folder: Folder, force: Force = False) -> None:

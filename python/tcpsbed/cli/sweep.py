@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -18,13 +19,10 @@ from tcpsbed.runs import MOST_SEEDS
 from tcpsbed.runs.progress import Progress
 
 if TYPE_CHECKING:
-    from tcpsbed.campaign.grid import Axis
     from tcpsbed.campaign.survey import Survey
     from tcpsbed.campaign.worker import Job
     from tcpsbed.scenarios import Scenario
 
-MOST_TRIED = 50
-"""Cells that are loaded before any runs, until one can be."""
 T = TypeVar("T")
 OnCell = Callable[[int, int, "Job", str | None], None]
 """Hears of (done, all, job, failure) as cells end."""
@@ -35,12 +33,14 @@ HELP = """Run a grid of values and seeds on all cores.
 Examples:
   tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,1.5 Mbit/s' --seeds 10
   tcpsbed sweep my.toml --over 'traffic.cbr.rate=0 bit/s,400 kbit/s' --over 'flows.haptic.rate=500 Hz,1 kHz'
+  tcpsbed sweep my.toml --over 'links.l1.rate=1..2 Mbit/s step 0.25'      a range
   sudo tcpsbed sweep my.toml --over 'links.l1.rate=1 Mbit/s,2 Mbit/s' --seeds 3 --world mininet
 
 Leaves one Parquet file and one figure. The first --over is the x axis of the figure, the others are its lines. Every
-combination runs with the same seeds, so that differences share their random numbers; intervals are across seeds. If
-the first two seeds give the same records, nothing is random: the other seeds are skipped, and there is no interval. If a
-cell fails, the sweep names it, runs the others and ends with status 1. After a kill, the same command resumes the sweep.
+combination is checked before the first run, and runs with the same seeds, so that differences share their random
+numbers; intervals are across seeds. If the first two seeds give the same records, nothing is random: the other seeds are
+skipped, and there is no interval. If a cell fails, the sweep names it, runs the others and ends with status 1. After a
+kill, the same command resumes the sweep.
 """
 
 
@@ -96,18 +96,21 @@ def sweep(
 ) -> None:
     """Runs a sweep; see HELP."""
     from tcpsbed import scenarios, worlds
-    from tcpsbed.campaign import grid
+    from tcpsbed.campaign import design, outcome
     from tcpsbed.campaign.survey import Survey
 
     worlds.require(world)
-    axes = tuple(grid.axis(text) for text in over)
+    axes = tuple(design.axis(text) for text in over)
     if len({axis.key for axis in axes}) < len(axes):
         raise ConfigError("found a key twice", key="--over", allowed="each key once, with all its values")
     settings = tuple(overrides(sets, None, duration))
     first = scenarios.load(file, settings)
     seeds_ = tuple(range(first.seed, first.seed + seeds))
-    _refuse_hopeless(file, settings, axes)
-    survey = Survey(file, axes, seeds_, settings, world, out or _folder(file, [*over, *settings, world]))
+    places = {axis.key: design.Written(None, None, f"--over {axis.key}") for axis in axes}
+    folder = out or _folder(file, [*over, *settings, world])
+    survey = Survey(file, axes, seeds_, settings, world, folder, design.Design(places=places))
+    with Progress("checking", quiet=quiet) as bar:
+        outcome.check(survey, bar)
     perform(survey, first, jobs, cluster, yes=yes, quiet=quiet)
 
 
@@ -147,22 +150,6 @@ def perform(
         raise typer.Exit(FAILED)
 
 
-def _refuse_hopeless(file: Path, settings: Sequence[str], axes: Sequence[Axis]) -> None:
-    """Raises the first error where no cell can be loaded, as of a key that is not there: one that cannot fails alone."""
-    from tcpsbed import scenarios
-    from tcpsbed.campaign import grid
-
-    failure: ConfigError | None = None
-    for cell in grid.cells(axes, [0])[:MOST_TRIED]:
-        try:
-            scenarios.load(file, [*settings, *grid.overrides(axes, cell)])
-            return
-        except ConfigError as error:
-            failure = failure or error
-    if failure is not None:
-        raise failure
-
-
 def _folder(file: Path, described: Sequence[str]) -> Path:
     """A folder that the same command finds again."""
     short = hashlib.sha256("\n".join([str(file.resolve()), *described]).encode()).hexdigest()[:8]
@@ -172,8 +159,14 @@ def _folder(file: Path, described: Sequence[str]) -> Path:
 def run_cells(run: Callable[[OnCell], T], label: str, *, quiet: bool) -> T:
     """Runs cells with a progress bar and the messages of those that fail."""
     with Progress(label, quiet=quiet) as bar:
+        before: list[int] = []
 
         def told(done: int, number: int, job: Job, failure: str | None) -> None:
+            if not before:
+                before.append(done - 1)
+                bar.base = before[0] / number
+            each = (time.monotonic() - bar.begun) / max(done - before[0], 1)
+            bar.note = f"{done} of {number} cells, one in {each:.2g} s"
             if failure is not None:
                 bar.clear()
                 print(

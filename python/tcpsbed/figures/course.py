@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tcpsbed.analysis import metrics
 from tcpsbed.analysis.metrics.split import PARTS
 from tcpsbed.analysis.plot import course, places
 from tcpsbed.analysis.stats import Interval
@@ -17,7 +18,9 @@ from tcpsbed.figures.picture import Cell, Picture
 from tcpsbed.figures.quantities import Quantity, axis, scale
 from tcpsbed.nearest import close_match
 from tcpsbed.views.numbers import finite
+from tcpsbed.views.tables import field
 
+MEAN = field(metrics.section("path").parts, "latency_ms.mean")
 BY = ("place", "cause")
 SMALLEST = 1e-3
 """Share of the longest delay below which a place or cause is left out."""
@@ -126,5 +129,5 @@ def _parts(material: Material, flow: str, way: str) -> tuple[dict[str, dict[Any,
     found: dict[str, dict[Any, Interval]] = {}
     for part in known:
         groups = material.groups(varied, lambda summary, part=part: finite(times(summary).get(part, 0.0)))  # type: ignore[misc]
-        found[part], _ = means_of(groups, varied, part)
+        found[part], _ = means_of(groups, varied, part, MEAN)
     return found, []

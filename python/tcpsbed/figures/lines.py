@@ -15,6 +15,7 @@ from tcpsbed.errors import DataError
 from tcpsbed.figures.material import RUN, Material, numbers
 from tcpsbed.figures.picture import Picture
 from tcpsbed.figures.quantities import Quantity, axis, scale
+from tcpsbed.views.tables import Field
 
 Key = tuple[str, ...]
 MOST_LINES = 8
@@ -162,7 +163,7 @@ def _rest(one: Quantity) -> str:
 
 
 def means_of(
-    groups: Mapping[Key, Group], by: Sequence[Axis], path: str
+    groups: Mapping[Key, Group], by: Sequence[Axis], path: str, column: Field
 ) -> tuple[dict[Key, Interval], list[str]]:
     """Means with intervals, and a note where some seeds have no value.
 
@@ -182,12 +183,12 @@ def means_of(
             notes.append(
                 f"{path} has no value in {absent} of {len(group.by_seed)} seeds at {where}; the others are drawn"
             )
-    found = {key: mean for key, group in groups.items() if (mean := group.mean("value")) is not None}
+    found = {key: mean for key, group in groups.items() if (mean := group.mean(column, "value")) is not None}
     return found, notes
 
 
 def _means(material: Material, by: Sequence[Axis], y: Quantity) -> tuple[dict[Key, Interval], list[str]]:
-    return means_of(material.groups(by, y.number), by, y.path)
+    return means_of(material.groups(by, y.number), by, y.path, y.field)
 
 
 def _axes(material: Material, x: str | None, by: Sequence[str]) -> tuple[Axis, list[Axis]]:

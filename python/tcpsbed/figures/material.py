@@ -16,7 +16,7 @@ from tcpsbed.campaign.survey import summary_in
 from tcpsbed.errors import DataError, counted
 from tcpsbed.nearest import close_match, meant
 from tcpsbed.scenarios import units
-from tcpsbed.views.folder import RunFolder, open_folder
+from tcpsbed.views.folder import RunFolder, open_folder, state_of
 
 Number = Callable[[Mapping[str, Any]], float | None]
 """Takes a number out of a summary."""
@@ -202,15 +202,13 @@ def _sweeps(folders: Sequence[Path]) -> Material:
         )
     together = _together([sweep for _, sweep in found])
     notes, runs = [], []
-    for folder, (cells, sweep) in zip(folders, found, strict=True):
+    for folder, (cells, _) in zip(folders, found, strict=True):
         if not cells:
             raise DataError(
                 "has no finished cell", file=folder, allowed="run the same tcpsbed sweep again; it resumes"
             )
-        all_ = len(sweep.keys)
-        if len(cells) < all_ and not _settled(cells, sweep):
-            rest = ", others did not run yet, failed or were not needed" * bool(sweep.survey.design.until)
-            notes.append(f"{folder}: {len(cells)} of {counted(all_, 'cell')} have a result{rest}")
+        if missing := state_of(folder):
+            notes.append(f"{folder}: {missing}")
         if amiss := sum(bool(one.summary.get("disturbances")) for one in cells):
             notes.append(f"{folder}: {counted(amiss, 'run')} disturbed")
         several = () if together else (str(folder),)
@@ -229,20 +227,6 @@ def _together(sweeps_: Sequence[sweeps.Filling]) -> bool:
     }
     seeds = [seed for one in surveys for seed in one.seeds]
     return len(kinds) == 1 and len(set(seeds)) == len(seeds)
-
-
-def _settled(cells: Sequence[One], sweep: sweeps.Filling) -> bool:
-    """Whether the missing cells are seeds that change nothing, which a sweep leaves out."""
-    seeds: dict[tuple[str, ...], set[str]] = {}
-    for one in cells:
-        seeds.setdefault(one.values, set()).add(str(one.summary.get("records_sha256", "")))
-    counts = {values: sum(one.values == values for one in cells) for values in seeds}
-    wanted = {cell.values for cell in sweep.keys.values()}
-    all_ = len(sweep.survey.seeds)
-    return seeds.keys() == wanted and all(
-        counts[values] == all_ or (len(hashes) == 1 and counts[values] > 1)
-        for values, hashes in seeds.items()
-    )
 
 
 def _cells(folder: Path) -> tuple[list[One], sweeps.Filling]:

@@ -10,7 +10,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed import documents, drawing
+from tcpsbed import documents, drawing, inputs
 from tcpsbed.drawing import STYLES, Origin, Style, shapes
 from tcpsbed.errors import DataError
 from tcpsbed.figures import course, lines, picture, spread
@@ -164,7 +164,7 @@ def plot(
         if found and found not in known:
             raise DataError(f'found "{found}"', key=key, allowed=close_match(found, known))
     paths, factors, chosen, names = map(_several, (y, by, where, labels))
-    material = reading.read([Path(folder) for folder in folders]).only(chosen).renamed(names)
+    material = reading.read([inputs.path(folder, "plot") for folder in folders]).only(chosen).renamed(names)
     with documents.trusted(" or ".join(map(str, folders))):
         kind = kind or _kind(material, paths)
         panels = _panels(material, kind, paths, x, factors)

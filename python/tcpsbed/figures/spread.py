@@ -162,7 +162,7 @@ def _seeds(material: Material, y: Sequence[Quantity]) -> tuple[dict[str, list[fl
     called = names_of(material, y)
     for one in y:
         groups = material.groups(varied, one.number)
-        notes += means_of(groups, varied, one.path)[1]
+        notes += means_of(groups, varied, one.path, one.field)[1]
         for key, group in groups.items():
             values = [row["value"] for row in group.by_seed.values() if row["value"] is not None]
             words = [material.called(value) for value in key] + [called[one.path]] * (len(y) > 1)

@@ -13,12 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tcpsbed.proxy.door import Door
+    from tcpsbed.proxy.forwarding import forward
     from tcpsbed.proxy.profile import Profile, load, shipped
     from tcpsbed.proxy.proxy import Proxy
 
-__all__ = ["Door", "Profile", "Proxy", "load", "shipped"]
+__all__ = ["Door", "Profile", "Proxy", "forward", "load", "shipped"]
 
-_HOMES = {"Door": "door", "Profile": "profile", "load": "profile", "shipped": "profile", "Proxy": "proxy"}
+_HOMES = {
+    "Door": "door",
+    "Profile": "profile",
+    "load": "profile",
+    "shipped": "profile",
+    "Proxy": "proxy",
+    "forward": "forwarding",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -46,7 +46,10 @@ class Progress:
         self.drawing = not quiet and sys.stderr.isatty()
         self.begun = time.monotonic()
         self.drawn = 0.0 if self.drawing else self.begun
-        self.share = 0.0
+        self.share = self.base = 0.0
+        """The share that is done, and what of it was done before the work began."""
+        self.note = ""
+        """What is said beside the share."""
         self.beat = None if quiet or self.drawing else Beat(lambda _: self(self.share))
 
     def __call__(self, share: float) -> None:
@@ -58,8 +61,9 @@ class Progress:
             return
         self.drawn = now
         done = round(CELLS * share)
-        left = (now - self.begun) * (1 - share) / share if share > 0.01 else None
-        rest = "" if left is None else f"  {left:.0f} s left"
+        new = share - self.base
+        left = (now - self.begun) * (1 - share) / new if new > min(0.01, (1 - self.base) / 100) else None
+        rest = "".join(f"  {one}" for one in (self.note, "" if left is None else f"{left:.0f} s left") if one)
         if not self.drawing:
             with suppress(OSError):
                 print(f"{self.label} {100 * share:.0f} %{rest}", file=sys.stderr, flush=True)

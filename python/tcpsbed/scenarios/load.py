@@ -33,7 +33,7 @@ _NAMED = ("flows", "traffic", "components", "channels")
 
 def tables(path: str | Path, overrides: Sequence[str] = ()) -> Origin:
     """The tables of a file with includes and overrides applied, not yet checked."""
-    origin = Origin(Path(path))
+    origin = Origin(inputs.path(path, "file"))
     origin.document = _read(origin.file, origin, ())
     origin.document.pop("include", None)
     override(origin, overrides)

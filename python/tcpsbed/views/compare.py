@@ -78,6 +78,13 @@ class Compared(Frame):
         return tuple(_table(name, self) for name in dict.fromkeys(row.flow for row in self.rows))
 
     @property
+    def one_seed(self) -> str:
+        """Which seeds the tables are of, where runs have others besides."""
+        several = any((run.summary.get("across_seeds") or {}).get("seeds", ())[1:] for run in self.folders)
+        seeds = dict.fromkeys(str(run.summary.get("seed")) for run in self.folders)
+        return f"Until here the numbers are those of one seed: {', '.join(seeds)}." if several else ""
+
+    @property
     def conditions(self) -> list[Condition]:
         """The runs with their further seeds, which are compared seed by seed."""
         return paired.of_runs(self.folders, letters(self.folders))
@@ -109,13 +116,14 @@ class Compared(Frame):
         )
 
     def __str__(self) -> str:
-        shown = (text.table(one.columns, one.rows) for one in (self.runs, *self.flows))
+        runs, *flows = (text.table(one.columns, one.rows) for one in (self.runs, *self.flows))
         by_seed = paired.told(self.conditions)
-        return "\n".join([*shown, *(f"{line}\n" for line in self.left_out), *filter(None, [by_seed])])
+        said = [*self.left_out, *([self.one_seed] if self.one_seed else [])]
+        return "\n".join([runs, *flows, *(f"{line}\n" for line in said), *filter(None, [by_seed])])
 
     def _repr_html_(self) -> str:
         shown = (markup.table(one.columns, one.rows) for one in (self.runs, *self.flows))
-        return "".join([*shown, *map(markup.note, self.left_out)])
+        return "".join([*shown, *map(markup.note, [*self.left_out, *filter(None, [self.one_seed])])])
 
 
 def compare(*runs: RunFolder | Path | str) -> Compared:
@@ -265,7 +273,7 @@ def _table(name: str, found: Compared) -> Table:
             *map(row.metric.shown, row.values),
             *(_difference(row.difference(i), row.metric.shown) for i in others),
             *(_ratio(row.ratio(i)) for i in others),
-            _doubt(name, row.metric.name, found.folders),
+            _doubt(name, row.metric, found.folders),
         )
         for row in found.rows
         if row.flow == name
@@ -273,10 +281,10 @@ def _table(name: str, found: Compared) -> Table:
     return Table(name, tuple(columns), tuple(rows))
 
 
-def _doubt(flow: str, metric: str, runs: Sequence[RunFolder]) -> str:
+def _doubt(flow: str, metric: Field, runs: Sequence[RunFolder]) -> str:
     """The runs whose difference from the first is within their intervals across seeds; empty without intervals."""
     spread = [
-        ((run.summary.get("across_seeds") or {}).get("flows") or {}).get(flow, {}).get(metric) or {}
+        metric.read(((run.summary.get("across_seeds") or {}).get("flows") or {}).get(flow) or {}) or {}
         for run in runs
     ]
     means, halves = ([finite(one.get(key)) for one in spread] for key in ("mean", "ci95"))
@@ -286,7 +294,7 @@ def _doubt(flow: str, metric: str, runs: Sequence[RunFolder]) -> str:
         if None not in (mean, means[0], half, halves[0])
         and nothing(mean - means[0], math.hypot(half, halves[0]))  # type: ignore[operator,arg-type]
     ]
-    return f"{', '.join(within)}: not different from 0" if within else ""
+    return f"{', '.join(within)}: may be 0 (means over seeds)" if within else ""
 
 
 def _difference(value: float | None, shown: Callable[[Any], str]) -> str:

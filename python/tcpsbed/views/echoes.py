@@ -32,7 +32,7 @@ def below_zero(result: Mapping[str, Any]) -> Iterable[str]:
         and mean < 0
     ]
     if unknown := [name for name, mean, half in found if -mean <= half]:
-        yield f"Negative, but the interval includes 0: {', '.join(unknown)}. These are not different from 0."
+        yield f"Negative, but the interval includes 0: {', '.join(unknown)}. These may be 0."
     if shifted := [name for name, mean, half in found if -mean > half]:
         yield (
             f"Negative beyond the interval: {', '.join(shifted)}. The two points are asked by different echo commands, and "

@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tcpsbed import documents, results
+from tcpsbed import documents, inputs, results
 from tcpsbed.analysis.records import refuse_foreign
-from tcpsbed.errors import DataError
+from tcpsbed.errors import DataError, counted
 
 SUMMARY_VERSION = 1
 """Version of summary.json that this program reads."""
@@ -102,6 +102,24 @@ def cells_in(sweep: Path) -> Iterator[Cell]:
             yield Cell(key, tuple(kept["settings"]), kept["summary"])
 
 
+def state_of(sweep: Path) -> str:
+    """What is missing in the folder of a sweep, as a sentence; empty if it is finished and whole."""
+    told = documents.read(sweep / "sweep.json", ("cells",))
+    kind, ended = "campaign" if told.get("campaign") else "sweep", told.get("ended")
+    files = {file.name for file in (sweep / "cells").glob("*.json")}
+    all_, done = len(told["cells"]), sum(f"{key}.json" in files for key in told["cells"])
+    if done == all_:
+        return ""
+    again = "the same command continues"
+    if not isinstance(ended, dict):
+        return f"UNFINISHED: {done} of {counted(all_, 'cell')} of this {kind} have a result; {again}"
+    failed, spared = ended.get("failed", 0), ended.get("spared", 0)
+    said = [f"{counted(failed, 'cell')} of {all_} failed (see the folder failed)"] * (failed > 0)
+    if (removed := all_ - done - failed - spared) > 0:
+        said.append(f"{counted(removed, 'result')} of {all_} removed since it ended")
+    return f"INCOMPLETE: {' and '.join(said)}; {again}" if said else ""
+
+
 def differing(settings: Sequence[Sequence[str]]) -> list[str]:
     """Of each list of overrides those that not all have, as one text; of a single list all."""
     common = set.intersection(*map(set, settings)) if len(settings) > 1 else set()
@@ -116,7 +134,7 @@ def open_folder(path: Path | str) -> RunFolder:
     DataError
         If there is no run in it, or one that this version cannot read.
     """
-    folder = RunFolder(Path(path))
+    folder = RunFolder(inputs.path(path, "folder"))
     if folder.path.is_file():
         inside = (folder.path.parent / "summary.json").is_file()
         allowed = (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 NONE = "–"
@@ -32,10 +33,19 @@ def half_width(value: Any) -> float | None:
     return finite(value)
 
 
+def half_shown(half: float | None, shown: Callable[[Any], str]) -> str:
+    """Half the width of an interval as numbers beside it are shown; one that is not 0 never looks like it."""
+    if half is None:
+        return NONE
+    text = shown(half)
+    least = re.sub(r"0(?=\D*$)", "1", text)
+    return f"<{least}" if half > 0 and not re.search("[1-9]", text) else text
+
+
 def nothing(mean: Any, half: Any) -> str:
-    """A remark that a difference is not distinguishable from 0; otherwise empty."""
+    """A remark that a difference may be 0 by its interval; otherwise empty."""
     value, width = finite(mean), finite(half)
-    return "not different from 0" if value is not None and width and abs(value) <= width else ""
+    return "may be 0" if value is not None and width and abs(value) <= width else ""
 
 
 def ms(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Conditions compared seed by seed: runs with further seeds, or the combinations of a sweep; what seeds share cancels.
 
 ```text
-d = this - first, of each seed that both ran      mean ± t interval, bootstrap interval, Hedges' g, p, p by Holm
+d = this - baseline, of each seed that both ran      mean ± t interval, bootstrap interval, Hedges' g, p, p by Holm
 ```
 """
 
@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tcpsbed.analysis import metrics, stats
 from tcpsbed.analysis.stats import Paired, Test
-from tcpsbed.errors import DataError
 from tcpsbed.views import text
-from tcpsbed.views.folder import RunFolder, cells_in, differing
+from tcpsbed.views.folder import RunFolder, cells_in
 from tcpsbed.views.markup import Column, words
-from tcpsbed.views.numbers import NONE, grouped
+from tcpsbed.views.numbers import NONE, grouped, half_shown
 from tcpsbed.views.spread import UNCHANGED
 from tcpsbed.views.tables import Field, Table, field
 
@@ -39,10 +37,21 @@ NOTE = (
 
 @dataclass(frozen=True)
 class Condition:
-    """What is compared: its name, and the summaries of its runs by seed."""
+    """What is compared.
+
+    Attributes
+    ----------
+    name : str
+        What tables call it.
+    by_seed : mapping
+        Summaries of its runs.
+    base : int or None
+        Place of its baseline in the list of conditions; its own place: it is one; None: its baseline has no results.
+    """
 
     name: str
     by_seed: Mapping[int, Mapping[str, Any]]
+    base: int | None = 0
 
     @property
     def unchanged(self) -> bool:
@@ -53,7 +62,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Difference:
-    """A number of a flow in a condition, less that in the first."""
+    """A number of a flow in a condition, less that in its baseline."""
 
     flow: str
     metric: Field
@@ -75,35 +84,22 @@ def of_runs(runs: Sequence[RunFolder], names: Sequence[str]) -> list[Condition]:
     ]
 
 
-def of_sweep(folder: Path) -> list[Condition]:
-    """The combinations of a sweep; the first is what the others are compared with.
-
-    Raises
-    ------
-    DataError
-        If it has fewer than two with results.
-    """
-    found: dict[tuple[str, ...], dict[int, Mapping[str, Any]]] = {}
-    for one in cells_in(folder):
-        settings = tuple(word for word in one.settings if not word.startswith("seed="))
-        found.setdefault(settings, {})[one.summary["seed"]] = one.part(*KEPT)
-    if len(found) < 2:
-        raise DataError("has nothing to compare", file=folder, allowed="a sweep of two combinations or more")
-    return [
-        Condition(name, by_seed) for name, by_seed in zip(differing(list(found)), found.values(), strict=True)
-    ]
-
-
 def differences(conditions: Sequence[Condition]) -> list[Difference]:
-    """Every flow and metric of each condition less the first, where they have two seeds in common."""
-    first, *others = conditions
+    """Every flow and metric of each condition less its baseline, where they have two seeds in common."""
+    compared = [
+        (conditions[one.base], one)
+        for place, one in enumerate(conditions)
+        if one.base is not None and one.base != place
+    ]
+    flows = (name for first, _ in compared for of in first.by_seed.values() for name in of.get("flows") or ())
     found = []
-    for flow in next(iter(first.by_seed.values()), {}).get("flows", {}):
+    for flow in dict.fromkeys(flows):
         for metric in METRICS.values():
-            for other in others:
+            for first, other in compared:
                 pairs = _pairs(first, other, flow, metric)
                 if len(pairs) > 1:
-                    paired = stats.paired([value - before for before, value in pairs])
+                    width = metric.bin(*(max(map(abs, values)) for values in zip(*pairs, strict=True)))
+                    paired = stats.paired([value - before for before, value in pairs], width)
                     mean = sum(before for before, _ in pairs) / len(pairs)
                     found.append(Difference(flow, metric, other.name, mean, paired, paired.t))
     tests = stats.corrected([one.t for one in found])
@@ -130,8 +126,8 @@ def tables(conditions: Sequence[Condition]) -> list[Table]:
     """A table for each flow; none where no two conditions have two seeds in common."""
     found = differences(conditions)
     columns = (
-        *map(words, ("metric", "unit", "less the first")),
-        *map(Column, ("seeds", "first", "difference", "±")),
+        *map(words, ("metric", "unit", "condition")),
+        *map(Column, ("seeds", "baseline", "difference", "±")),
         words("bootstrap"),
         *map(Column, ("g", "p", "p Holm")),
     )
@@ -145,13 +141,20 @@ def told(conditions: Sequence[Condition]) -> str:
     """The tables for the terminal; empty if there are none and no reason why."""
     found = tables(conditions)
     lines = [f"{one.title}, {TITLE}\n{text.table(one.columns, one.rows)}" for one in found]
-    return "\n".join([*lines, *(f"{line}\n" for line in ([NOTE] if found else []) + remarks(conditions))])
+    return "\n".join([*lines, *(f"{line}\n" for line in notes(conditions))])
 
 
-def remarks(conditions: Sequence[Condition]) -> list[str]:
+def notes(conditions: Sequence[Condition]) -> list[str]:
     """What to know of the tables."""
-    same = [one.name for one in conditions if one.unchanged]
-    said = [f"{UNCHANGED}, and there is no interval: {', '.join(same)}"] if same else []
+    said = []
+    if tables(conditions):
+        bases = list(dict.fromkeys(conditions[one.base].name for one in conditions if one.base is not None))
+        shared = "Baselines, each for the conditions with its other values" if len(bases) > 1 else "Baseline"
+        said = [f"{shared}: {'; '.join(bases)}.", NOTE]
+    if alone := [one.name for one in conditions if one.base is None]:
+        said.append(f"Their baseline has no result yet, and they are not compared: {'; '.join(alone)}.")
+    if same := [one.name for one in conditions if one.unchanged]:
+        said.append(f"{UNCHANGED}, and there is no interval: {'; '.join(same)}")
     several = any(len(one.by_seed) > 1 for one in conditions)
     return [*said, *([stats.REMEDY] if several and not stats.available() else [])]
 
@@ -166,7 +169,7 @@ def _line(one: Difference) -> tuple[str, ...]:
         str(mean.n),
         shown(one.before),
         ("+" if mean.mean > 0 else "") + shown(mean.mean),
-        NONE if mean.half is None else shown(mean.half),
+        half_shown(mean.half, shown),
         NONE if drawn is None else f"{shown(drawn[0])} to {shown(drawn[1])}",
         NONE if one.t is None else grouped(one.t.effect, 2),
         _p(one.t.p if one.t else None),

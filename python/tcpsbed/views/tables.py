@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tcpsbed.analysis.metrics import LIST, Metric
+from tcpsbed.analysis import stats
+from tcpsbed.analysis.metrics import LIST, STATISTICS, Metric
 from tcpsbed.views import markup, numbers
 from tcpsbed.views.markup import Column, Html, bar, words
 from tcpsbed.views.numbers import NONE, count, finite
@@ -27,6 +28,8 @@ SHOWN: dict[str, tuple[Shown, str]] = {
     "": (numbers.general, ""),
 }
 """By the unit of a metric: how a number is shown, and the unit that its column names."""
+PERCENTILES = tuple(name for name in STATISTICS if name[0] == "p")
+"""Statistics that are read from histograms."""
 MOST = 40
 """Entries of a list inside a row that are shown; `summary.json` has more."""
 STATISTIC = {"p999": "p99.9", "ci95": "±", "ci95_batch": "± in batches"}
@@ -61,6 +64,10 @@ class Field:
         first, *rest = self.path if not self.statistic else (*self.path, self.statistic)
         stem = first.removesuffix("_ms") if rest else first
         return "_".join([stem, *rest]) + ("_ms" if stem != first else "")
+
+    def bin(self, *values: float) -> float:
+        """Width of the bin of such values together, in their unit; 0 where it does not come from a histogram."""
+        return stats.BIN * sum(map(abs, values)) if self.statistic in PERCENTILES else 0.0
 
     def read(self, row: Mapping[str, Any]) -> Any:
         """Its value in a row, or `None`."""

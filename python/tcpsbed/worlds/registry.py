@@ -19,7 +19,7 @@ from typing import Any
 
 from tcpsbed import door, hooks
 from tcpsbed.clocks import BETWEEN, NS3_VIRTUAL, REAL, SIMULATED, VIRTUAL
-from tcpsbed.errors import WorldError
+from tcpsbed.errors import ConfigError, WorldError
 from tcpsbed.nearest import close_match, meant
 from tcpsbed.worlds.contract import Hosting, Network
 
@@ -100,6 +100,8 @@ def pairs() -> list[str]:
 
 def check(name: str) -> None:
     """Raises `WorldError` if there is no such world, or it is a pair that does not fit together."""
+    if not isinstance(name, str):
+        raise ConfigError(f"found {type(name).__name__}", key="world", allowed='a text, such as "virtual"')
     if name not in (*SIMULATED, REAL):
         _world(name, *_pair(name))
 

@@ -9,20 +9,22 @@ from tcpsbed.analysis.metrics.metric import ABSENT, LIST, Metric, one_of
 
 VERSION = 1
 """Version of `summary.json`."""
-OVER_SEEDS = tuple(
+
+
+def _over_seeds(key: str, unit: str, label: str) -> Metric:
+    means = "`n` (seeds), `mean` over the seeds, `ci95` (half width of its 95 % interval, Student's t; null for one seed)"
+    return Metric(key, means, unit, label=label, shown=("mean", "ci95"))
+
+
+OVER_SEEDS = (
     Metric(
-        key,
-        "`n` (seeds), `mean` over the seeds, `ci95` (half width of its 95 % interval, Student's t; null for one seed)",
-        unit,
-        label=label,
-        shown=("mean", "ci95"),
-    )
-    for key, unit, label in (
-        ("delay_mean_ms", "ms", "delay mean"),
-        ("delay_p99_ms", "ms", "delay p99"),
-        ("loss", "share", "loss"),
-    )
+        "delay_ms",
+        "one-way delay",
+        parts=(_over_seeds("mean", "ms", "delay mean"), _over_seeds("p99", "ms", "delay p99")),
+    ),
+    _over_seeds("loss", "share", "loss"),
 )
+"""Metrics of a flow that are averaged over seeds, by their names in `flows`."""
 SEEDS = (
     Metric("seeds", "seeds that ran, the run's own first", type="list[int]"),
     Metric("unchanged", "whether all of them gave the same records: then nothing is random, the seeds"

@@ -48,6 +48,10 @@ class Kept:
         """What a failure of the executor means."""
         return self.place.lost(error)
 
+    def slow(self) -> list[str]:
+        """What is said of cells that take long."""
+        return self.place.slow()
+
     def stop(self) -> None:
         """Nothing: the search closes it."""
 
@@ -136,10 +140,10 @@ class Ground:
             amiss = f"{counted(len(failures), 'cell')} failed: {first}"
             allowed = f"values with which each runs; the messages are in {self.survey.out / 'failed'}"
             raise CellFailed(amiss, file=self.survey.file, allowed=allowed)
-        summaries = part.summaries(part.jobs())
+        summaries = list(part.summaries(part.jobs()))
         for values in points:
             self.found[values] = self._cut(
-                part, [(job.cell, of) for job, of in summaries.items() if job.cell.values == values]
+                part, [(job.cell, of) for job, of in summaries if job.cell.values == values]
             )
         return {values: self.found[values] for values in points}
 
@@ -163,8 +167,8 @@ class Ground:
             for row in rows
         ]
 
-    def describe(self) -> Survey:
-        """Writes what the folder holds, for those who read campaigns; the survey of it."""
+    def describe(self, *, ended: bool = False) -> Survey:
+        """Writes what the folder holds, for those who read campaigns; the survey of it. In the end all that was needed is there."""
         points = sorted(self._jobs, key=self._order)
         axes = []
         for number, axis in enumerate(self.survey.axes):
@@ -172,7 +176,7 @@ class Ground:
             axes.append(Axis(axis.key, tuple(v for v in axis.values if v in used) or tuple(used)))
         design = replace(self.survey.design, points=tuple(points))
         survey = replace(self.survey, axes=tuple(axes), design=design)
-        survey.describe([job for values in points for job in self._jobs[values]])
+        survey.describe([job for values in points for job in self._jobs[values]], () if ended else None)
         return survey
 
     def close(self) -> None:

@@ -216,6 +216,7 @@ def _context(search: Search, ground: Ground) -> Context:
 
 
 def _write(search: Search, ground: Ground, found: Boundary | BoundaryCurve | Optimum) -> None:
+    ground.describe(ended=True)
     write_parquet(ground.rows(), search.out / "sweep.parquet")
     results.write_whole(search.out / "search.json", f"{json.dumps(found.figures, indent=1)}\n")
     results.write_whole(search.out / "search.html", page.render(found))

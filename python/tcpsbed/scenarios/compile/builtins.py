@@ -98,8 +98,11 @@ def rehearse(scenario: Scenario, key: Key, what: str, name: str, given: dict[str
             "delay": partial(_tcps.check_network_code, "delay"),
             "source": partial(_tcps.check_network_code, "source"),
         }
+        told = parameters(given)
+        if not _written(told):
+            return checks[what](name, json.dumps(told))
         with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-            checks[what](name, json.dumps(aside(parameters(given), folder)))
+            checks[what](name, json.dumps(aside(told, folder)))
     except Refused as fault:
         raise faulty(scenario.error, key, name, given, fault) from None
     except TcpsbedError as error:

@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 
+from tcpsbed.inputs import DEEPEST
 from tcpsbed.nearest import close_match
 from tcpsbed.scenarios.explain import explain
 from tcpsbed.scenarios.fields import (
@@ -73,26 +74,30 @@ AnyNames = Annotated[list[str], BeforeValidator(_names), WithJsonSchema(_NAMES_S
 """One name, or a list of names that may be empty."""
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any, depth: int = 0) -> Any:
     """A value of Python as TOML has it: paths are texts, numbers of numpy numbers, tables their keys and values.
 
     Raises
     ------
     Refusal
-        If TOML has no such value.
+        If TOML has no such value, or tables and lists lie too deep, or in themselves.
     """
+    if depth > DEEPEST:
+        raise refuse(f"found tables and lists more than {DEEPEST} deep", "a value that does not hold itself")
     if isinstance(value, Table):
-        return plain(value._written)
+        return plain(value._written, depth)
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items() if item is not None}
+        return {str(key): plain(item, depth + 1) for key, item in value.items() if item is not None}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [plain(item, depth + 1) for item in value]
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        raise refuse(f"found {shown(value)}", "a whole number of 64 bits")
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if type(value) in (bool, int, float, str) or isinstance(value, date | time):
         return value
     if callable(like := getattr(value, "tolist", None)):  # of numpy
-        return plain(like())
+        return plain(like(), depth)
     allowed = "text, a number, true or false, a list, a mapping, or a table such as Link(...)"
     raise refuse(f"found {shown(value)} of type {type(value).__name__}", allowed)
 

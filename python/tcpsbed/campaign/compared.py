@@ -1,0 +1,45 @@
+"""The combinations of a sweep or campaign as conditions that are compared seed by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tcpsbed.campaign.filling import filling
+from tcpsbed.errors import DataError
+from tcpsbed.views.folder import cells_in
+from tcpsbed.views.paired import KEPT, Condition
+
+
+def conditions(folder: Path) -> list[Condition]:
+    """The combinations that have results, each with its baseline: the campaign's, or else the first combination.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two.
+    """
+    sweep = filling(folder)
+    shown = sweep.survey.shown
+    found: dict[tuple[str, ...], dict[int, Mapping[str, Any]]] = {}
+    for one in cells_in(folder):
+        cell = sweep.keys[one.name]
+        found.setdefault(cell.values, {})[cell.seed] = one.part(*KEPT)
+    if len(found) < 2:
+        raise DataError("has nothing to compare", file=folder, allowed="a sweep of two combinations or more")
+    places = {values: place for place, values in enumerate(found)}
+    first = next(iter(places))
+    varied = [len({values[place] for values in found}) > 1 for place in range(len(shown.axes))]
+    return [
+        Condition(
+            ", ".join(
+                f"{shown.called(axis.key)}={shown.called(value)}"
+                for axis, value, several in zip(shown.axes, values, varied, strict=True)
+                if several
+            ),
+            by_seed,
+            places.get(shown.base_of(values, first)),
+        )
+        for values, by_seed in found.items()
+    ]

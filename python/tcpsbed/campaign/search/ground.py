@@ -168,7 +168,7 @@ class Ground:
         ]
 
     def describe(self, *, ended: bool = False) -> Survey:
-        """Writes what the folder holds, for those who read campaigns; the survey of it. In the end all that was needed is there."""
+        """Writes what the folder holds, for those who read campaigns; the survey of it. Once `ended`, nothing is missing."""
         points = sorted(self._jobs, key=self._order)
         axes = []
         for number, axis in enumerate(self.survey.axes):

@@ -100,7 +100,8 @@ def rehearse(scenario: Scenario, key: Key, what: str, name: str, given: dict[str
         }
         told = parameters(given)
         if not _written(told):
-            return checks[what](name, json.dumps(told))
+            checks[what](name, json.dumps(told))
+            return
         with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
             checks[what](name, json.dumps(aside(told, folder)))
     except Refused as fault:

@@ -87,6 +87,7 @@ def record(
     progress: Any = None,
     live: Any = None,
     steering: Any = None,
+    begin: Any = None,
 ) -> Path:
     """Writes a sample run."""
     fault = scenario.document.get("fault", "")
@@ -138,7 +139,7 @@ def summarise(folder: Path, scenario: object = None) -> dict[str, Any]:
 def writer(kind: str) -> Any:
     """Writes an empty file of that kind."""
 
-    def write(folder: Path, out: Path | None = None) -> Path:
+    def write(folder: Path, out: Path | None = None, *, complete: object = None) -> Path:
         target = out or folder / f"samples.{kind}"
         target.write_text("")
         return target

@@ -31,7 +31,10 @@ def read(file: Path) -> str:
     DataError
         The file is absent, belongs to nobody alone, or holds no key.
     """
-    mode = stat.S_IMODE(inputs.regular(file, _ALLOWED, inputs.DOCUMENT_BYTES).stat().st_mode)
+    told = inputs.regular(file, _ALLOWED, inputs.DOCUMENT_BYTES).stat()
+    mode = stat.S_IMODE(told.st_mode)
+    if told.st_uid not in (0, os.geteuid()):
+        raise DataError("belongs to another user", file=file, allowed="a file of your own: tcpsbed key FILE")
     if mode & 0o077:
         remedy = f"mode 0600: chmod 600 {shlex.quote(file.name)}"
         raise DataError(f"is open to other users (mode {mode:04o})", file=file, allowed=remedy)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from real_run import summary
 
-from tcpsbed.analysis import facts
+from tcpsbed.scenarios.codes import codes
 
 pytestmark = [pytest.mark.realtime, pytest.mark.beside]
 
@@ -128,7 +128,7 @@ def test_what_it_brings_runs(site: Path, tmp_path: Path, world: str) -> None:
     (tmp_path / "s.toml").write_text(SCENARIO)
     told(site, tmp_path, "run", "s.toml", "--world", world, "--out", "out", "--no-report")
     plan = json.loads((tmp_path / "out" / "plan.json").read_text())
-    ran = {(kind, f"{code['name']}:{code['symbol']}") for kind, code in facts.codes(plan) if "symbol" in code}
+    ran = {(kind, f"{code['name']}:{code['symbol']}") for kind, code in codes(plan) if "symbol" in code}
     brought = {(kind, f"brought.{place.rpartition('/')[2]}") for (kind, _), place in BRINGS.items()}
     assert ran == brought - {("metric", "brought.own_metric:Late")}
     found = summary(tmp_path / "out")

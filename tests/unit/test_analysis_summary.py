@@ -12,6 +12,7 @@ import pytest
 from analysis_run import plan, result, write
 
 from tcpsbed.analysis import disturbances, facts, machine
+from tcpsbed.scenarios.codes import codes
 from tcpsbed.studio import freeze
 from tcpsbed.views import text
 from tcpsbed.views.folder import open_folder
@@ -229,7 +230,7 @@ def test_the_promise_knows_code_in_the_network_and_in_channels(kind: str) -> Non
         "transport": {"channels": [{"transport": text, "params": {}}]},
         "controller": {"channels": [{"transport": "rtp", "params": {"congestion": code}}]},
     }
-    assert list(facts.codes(own[kind] | {"components": [], "flows": []})) == [(kind, code)]
+    assert list(codes(own[kind] | {"components": [], "flows": []})) == [(kind, code)]
     for key, value in own[kind].items():
         made[key] = made[key] | value if key == "network" else value
     assert "with these versions" in facts.scenario_info(made, world="virtual")["promise"]

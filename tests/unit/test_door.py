@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 import tcpsbed
 from tcpsbed import door, scenarios
-from tcpsbed.analysis import facts
 from tcpsbed.cli import new
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError, HookError, WorldError
+from tcpsbed.scenarios.codes import codes
 from tcpsbed.scenarios.compile.metrics import metrics
 from tcpsbed.studio import sinks
 from tcpsbed.worlds import registry
@@ -229,8 +229,8 @@ def test_a_name_of_every_kind_is_found_and_listed(kind, package, tmp_path):
             base = base.replace('robot = "still"', 'robot = { run = "step", params = { plant = "slow" } }')
         file = written(tmp_path, base + "\n".join(IN_SCENARIO[kind]))
         scenario = scenarios.load(file)
-        codes = {(of, code.get("symbol")) for of, code in facts.codes(scenarios.check(scenario))}
-        assert (kind, symbol) in codes | {
+        named = {(of, code.get("symbol")) for of, code in codes(scenarios.check(scenario))}
+        assert (kind, symbol) in named | {
             ("metric", code.rpartition(":")[2]) for _, code in metrics(scenario)
         }
         # One letter less, and it is named with those that there are.

@@ -43,7 +43,7 @@ metrics = ["./evil.py:Mine"]
 def read(folder: Path, text: str, *words: str) -> subprocess.CompletedProcess[str]:
     (folder / "evil.py").write_text(EVIL)
     (folder / "theirs.toml").write_text(text)
-    command = [sys.executable, "-m", "tcpsbed", "check", "theirs.toml", *words]
+    command = [sys.executable, "-P", "-m", "tcpsbed", "check", "theirs.toml", *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
 
 
@@ -62,6 +62,28 @@ def test_everything_that_would_run_is_listed_and_nothing_runs(tmp_path: Path) ->
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        ("tcpsbed.py:Mine", "tcpsbed.py"),
+        ("tcpsbed.evil:Mine", "tcpsbed/evil.py"),
+        ("tcpsbed.so:f", ""),
+        ("memory:Mine", "memory.py"),
+        ("builtin:Mine", "builtin.py"),
+        ("sub/evil:Mine", "sub/evil.py"),
+        ("./a:b.py:Mine", "a:b.py"),
+        ("evil:Überall", "evil.py"),
+    ],
+)
+def test_nothing_that_the_loader_takes_for_code_is_hidden(tmp_path: Path, text: str, file: str) -> None:
+    if file:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(EVIL)
+    done = read(tmp_path, SCENARIO.replace('run = "evil:Mine"', f'run = "{text}"'), "--no-code")
+    assert f"hooks.one.run                          {text}  (" in done.stdout, done
+    assert not list(tmp_path.rglob("ran"))
+
+
 def test_the_same_check_without_the_option_runs_it(tmp_path: Path) -> None:
     """Otherwise the test above could not fail."""
     read(tmp_path, SCENARIO.replace("./evil.so:robot", "spring"))
@@ -76,6 +98,9 @@ def test_the_same_check_without_the_option_runs_it(tmp_path: Path) -> None:
         "import os; os.system('true')",
         "import os; os.posix_spawn('/bin/true', ['true'], {})",
         "import ctypes; ctypes.CDLL('./evil.so')",
+        "import os; os.fork()",
+        "import shutil, _struct; shutil.copy(_struct.__file__, 'evil_c.so'); import importlib.machinery as m\n"
+        "m.ExtensionFileLoader('_struct', './evil_c.so').create_module(m.ModuleSpec('_struct', None, origin='./evil_c.so'))",
         "exec(compile('1', '/tmp/evil.py', 'exec'))",
     ],
 )

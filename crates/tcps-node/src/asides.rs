@@ -37,6 +37,8 @@ pub(super) struct Asides {
     pairs: Option<BTreeMap<(NodeId, u16), Pair>>,
     /// Session of each flow, with them.
     sessions: Vec<SessionId>,
+    /// When the first of them may have something to send again.
+    due: Option<Time>,
     sealed: Vec<u8>,
     datagram: Vec<u8>,
     payload: Vec<u8>,
@@ -55,8 +57,15 @@ impl Asides {
         let here = |s: &u16| sessions.is_none_or(|all| all.contains(&SessionId(*s)));
         let numbers: Vec<u16> = (0..plan.sessions.len() as u16).filter(here).chain([NONE]).collect();
         let mut pairs = BTreeMap::new();
+        let meets = |session: u16, node: NodeId| {
+            session == NONE
+                || plan.flows.iter().filter(|f| f.session == SessionId(session)).any(|f| {
+                    f.path.iter().any(|visit| plan.components[visit.component].node == node)
+                })
+        };
+        let numbers: Vec<u16> = numbers.into_iter().filter(|s| meets(*s, id)).collect();
         for (other, _) in NodeId::each(&plan.nodes).filter(|(other, _)| *other != id) {
-            for &session in &numbers {
+            for &session in numbers.iter().filter(|s| meets(**s, other)) {
                 let (side, low, high) = if id < other { (Side::A, id, other) } else { (Side::B, other, id) };
                 let name = format!("outside channels: {low}-{high}/{session}");
                 let secret = secrets.secret(None, &name, side)?;
@@ -121,12 +130,14 @@ impl Asides {
 
     /// When something is to be sent again.
     pub(super) fn next(&self) -> Time {
-        let pairs = self.pairs.iter().flat_map(BTreeMap::values);
-        pairs.filter_map(|p| p.association.poll_timeout()).min().unwrap_or(NEVER)
+        self.due.unwrap_or(NEVER)
     }
 
     /// Sends again what is due.
     pub(super) fn tick<O: Host>(&mut self, now: Time, out: &mut O) {
+        if self.next() > now {
+            return;
+        }
         let due = |pair: &Pair| pair.association.poll_timeout().is_some_and(|at| at <= now);
         let keys = self.pairs.iter().flatten().filter(|(_, pair)| due(pair)).map(|(key, _)| *key);
         for key in keys.collect::<Vec<_>>() {
@@ -134,11 +145,13 @@ impl Asides {
             pair.into_iter().for_each(|pair| pair.association.handle_timeout(now));
             self.pump(now, key, out);
         }
+        let left = self.pairs.iter().flat_map(BTreeMap::values);
+        self.due = left.filter_map(|pair| pair.association.poll_timeout()).min();
     }
 
     /// Sends what an association has to send, and what waited for its keys.
     fn pump<O: Host>(&mut self, now: Time, key: (NodeId, u16), out: &mut O) {
-        let Self { pairs, sealed, datagram, .. } = self;
+        let Self { pairs, sealed, datagram, due, .. } = self;
         let Some(pair) = pairs.as_mut().and_then(|pairs| pairs.get_mut(&key)) else { return };
         let mut emit = |sealed: &[u8]| {
             datagram.clear();
@@ -155,5 +168,6 @@ impl Asides {
                 emit(sealed);
             }
         }
+        *due = due.iter().copied().chain(pair.association.poll_timeout()).min();
     }
 }

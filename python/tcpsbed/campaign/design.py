@@ -21,20 +21,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tcpsbed.analysis import metrics
 from tcpsbed.analysis.stats import Interval, interval
 from tcpsbed.campaign import grid, sequential
 from tcpsbed.campaign.grid import Axis
 from tcpsbed.errors import ConfigError, TcpsbedError
-from tcpsbed.nearest import meant
+from tcpsbed.nearest import close_match, meant
 from tcpsbed.scenarios.dump import value_text
 from tcpsbed.scenarios.fields import Refusal
 from tcpsbed.scenarios.origin import OVERRIDE
 from tcpsbed.scenarios.units import refuse, shown
 from tcpsbed.views.tables import Field, fields
 from tcpsbed.views.tables import field as field_of
+
+if TYPE_CHECKING:
+    from tcpsbed.scenarios.model.scenario import Scenario
 
 MOST_VALUES = 10_000
 """Most values of a factor, and most points."""
@@ -290,6 +293,10 @@ class Metric:
     column: Field
     listed: str = ""
 
+    def interval(self, values: Sequence[float]) -> Interval:
+        """The mean of its values, one of each seed, with a 95 % interval that is no narrower than what it tells apart."""
+        return interval(values, self.column.bin(max(map(abs, values))))
+
     @property
     def key(self) -> str:
         """Its key in a row of the table: `delay_p99_ms`."""
@@ -312,6 +319,20 @@ def metric(path: str) -> Metric:
             if flow not in (path, "", listed):
                 return Metric(path, flow, known[name], listed)
     raise refuse(f"found {shown(path)}{meant(path.partition('.')[2], known)}", METRIC)
+
+
+def unknown(scenario: Scenario, one: Metric) -> Refusal | None:
+    """What is wrong with a metric of a flow or link that a scenario does not have."""
+    known, what = list(scenario.flows), "flow"
+    name = one.flow.rpartition("/")[2]
+    if one.listed:
+        ways = ("forward", "backward")
+        known = [f"{one.listed}.{link}.{way}" for link in scenario.links for way in ways]
+        known = [] if scenario.topology.graph else known
+        name, what = one.flow, "link with a direction"
+    if not known or name in known:
+        return None
+    return refuse(f'found "{one.flow}", which is not a {what}', close_match(one.flow, known))
 
 
 def _columns(listed: str = "") -> dict[str, Field]:
@@ -350,7 +371,7 @@ class Until:
 
     def enough(self, values: Sequence[float]) -> bool:
         """Whether these values, one of each seed, have such an interval."""
-        return self.reached(interval(values, self.metric.column.bin(max(map(abs, values)))))
+        return self.reached(self.metric.interval(values))
 
     def more(self, seeds: int) -> int:
         """How many seeds a combination has at the next look."""

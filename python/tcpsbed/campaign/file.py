@@ -37,7 +37,6 @@ MOST_TOLD = 20
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 FACTORS = ("grid", "zipped", "random", "latin")
 """Tables of factors."""
-WAYS = ("forward", "backward")
 """Directions of a link."""
 NO_FACTOR = 'a factor, such as [grid] with "links.l1.rate" = "4..6 Mbit/s step 0.5"'
 
@@ -331,19 +330,10 @@ class _Reading:
         except TcpsbedError as error:
             self.errors.append(design.placed(error, self.places))
             return None
-        flows = list(first.flows)
         rules = [] if made.until is None else [(("until",), made.until.metric)]
         for key, metric in [*rules, *((("metrics", n), one) for n, one in enumerate(made.metrics))]:
-            if metric.listed:
-                entries = [f"{metric.listed}.{link}.{way}" for link in first.links for way in WAYS]
-                if entries and first.topology.graph is None and metric.flow not in entries:
-                    said = f'found "{metric.flow}", which is not a link with a direction'
-                    self.refused(key, refuse(said, close_match(metric.flow, entries)))
-            elif flows and metric.flow.rpartition("/")[2] not in flows:
-                self.refused(
-                    key,
-                    refuse(f'found "{metric.flow}", which is not a flow', close_match(metric.flow, flows)),
-                )
+            if amiss := design.unknown(first, metric):
+                self.refused(key, amiss)
         return first.seed
 
 

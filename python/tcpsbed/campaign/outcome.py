@@ -18,7 +18,7 @@ from tcpsbed.campaign.design import Until
 from tcpsbed.campaign.file import joined
 from tcpsbed.campaign.filling import filling
 from tcpsbed.campaign.results import remarks
-from tcpsbed.campaign.survey import Survey, Told, write_parquet
+from tcpsbed.campaign.survey import Survey, Told, table_of, write_parquet
 from tcpsbed.campaign.warm import Warm
 from tcpsbed.campaign.worker import LINES_KEPT, Job, Place
 from tcpsbed.errors import ConfigError, DataError, TcpsbedError, counted
@@ -73,7 +73,7 @@ class Outcome(Frame):
         """An Arrow table of `rows`: factors, `world`, `flow` and hashes are texts, metrics are numbers."""
         import pyarrow
 
-        table = pyarrow.Table.from_pylist([dict(row) for row in self.rows])
+        table = table_of(self.rows)
         units = {one.name: one.metric.unit for one in fields(metrics.section("flows").parts)}
         named = [field(one.name, one.type, units.get(one.name, "")) for one in table.schema]
         return table.cast(pyarrow.schema(named))

@@ -421,12 +421,17 @@ def numbers(flow: Mapping[str, Any]) -> dict[str, float | None]:
     return {one.name: one.number(flow) for one in columns if one.metric.unit}
 
 
-def write_parquet(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
-    """All rows in one Parquet file."""
+def table_of(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """An Arrow table of rows, some of which have columns that others lack."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     columns = dict.fromkeys(column for row in rows for column in row)
-    table = pa.table({column: [row.get(column) for row in rows] for column in columns})
+    return pa.table({column: [row.get(column) for row in rows] for column in columns})
+
+
+def write_parquet(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
+    """All rows in one Parquet file."""
+    import pyarrow.parquet as pq
+
     with results.whole(file) as part:
-        pq.write_table(table, part)
+        pq.write_table(table_of(rows), part)

@@ -84,7 +84,9 @@ Limit = Annotated[
         show_default=False,
     ),
 ]
-Trials = Annotated[int, typer.Option("--trials", min=1, help="Points that --minimise and --maximise try.")]
+Trials = Annotated[
+    int, typer.Option("--trials", min=1, max=100_000, help="Points that --minimise and --maximise try.")
+]
 Seeds = Annotated[
     int | None,
     typer.Option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import site
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -13,14 +13,15 @@ from typing import Any
 from tcpsbed import door
 from tcpsbed.errors import ConfigError
 from tcpsbed.inputs import LIBRARY
+from tcpsbed.scenarios.compile.code import beside
 from tcpsbed.scenarios.model.scenario import Scenario
 from tcpsbed.scenarios.origin import Key, dotted
 
-_CODE = re.compile(r"(?P<place>[^:]+):[A-Za-z_]\w*")
-_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _DATA = ("builtin", "memory", "operator")
 """What stands before the colon where a text names data."""
-_STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "ctypes.dlopen")
+_STARTS = (
+    "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty", "ctypes.dlopen"
+)  # fmt: skip
 """Events of the interpreter [PEP 578] by which a program starts or a library is loaded."""
 
 
@@ -46,7 +47,7 @@ def named(scenario: Scenario) -> list[Named]:
     packages = {name: point.value for kind in door.KINDS for name, point in door.installed(kind).items()}
     found = []
     for key, text in _texts(scenario.document, ()):
-        if what := _what(key, text, packages):
+        if what := _what(scenario.folder, key, text, packages):
             found.append(Named(dotted(key), text, what))
     return found
 
@@ -62,26 +63,27 @@ def _texts(value: Any, key: Key) -> Iterator[tuple[Key, str]]:
         yield key, value
 
 
-def _what(key: Key, text: str, packages: dict[str, str]) -> str:
+def _what(folder: Path, key: Key, text: str, packages: dict[str, str]) -> str:
     if key[0] == "hosts":
         return {"address": "computer that ssh opens", "python": "program there"}.get(
             str(key[2]) if len(key) > 2 else "address", "option of ssh" if "options" in key else ""
         )
     if "firmware" in key or key[-1] == "board":
-        return "" if text in ("host", "qemu") else "program, or image for QEMU"
+        told = {"host": "", "qemu": "QEMU with the firmware of tcpsbed"}
+        return told.get(text, "program, or image for QEMU")
     if text.endswith(".onnx"):
         return "learned model"
     if text in packages:
         return f"code of an installed package, {packages[text]}"
-    code = _CODE.fullmatch(text)
-    if code is None or text.startswith("tcpsbed."):
+    place, colon, symbol = text.rpartition(":")
+    if not colon:
         return ""
-    place = code["place"]
     if LIBRARY.fullmatch(place):
         return "shared library"
-    if place.endswith(".py"):
+    if place.endswith(".py") or beside(folder, place):  # as the loader looks: beside the scenario first
         return "Python file"
-    return "Python module" if place not in _DATA and _MODULE.fullmatch(place) else ""
+    is_module = all(part.isidentifier() for part in (*place.split("."), symbol))
+    return "Python module" if is_module and place not in _DATA and place.split(".")[0] != "tcpsbed" else ""
 
 
 def forbid() -> None:
@@ -94,20 +96,23 @@ def forbid() -> None:
     ConfigError
         In this process, where it tries.
     """
-    trusted = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")] + [
-        Path(__file__).parents[1]
-    ]
+    named = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    places = [*named, *site.getsitepackages(), site.getusersitepackages(), str(Path(__file__).parents[1])]
+    trusted = [Path(place).resolve() for place in places]
+
+    def is_installed(file: str) -> bool:
+        return file.startswith("<") or any(Path(file).resolve().is_relative_to(place) for place in trusted)
 
     def refuse(event: str, details: tuple[Any, ...]) -> None:
-        if event in _STARTS:
-            raise ConfigError(
-                f"found {event} of {details[:1]}", key="--no-code", allowed="a check that runs nothing"
-            )
-        if event == "exec":
-            file = getattr(details[0], "co_filename", "")
-            if not file.startswith("<") and not any(Path(file).is_relative_to(place) for place in trusted):
-                raise ConfigError(
-                    f"found code of {file}", key="--no-code", allowed="a check that runs nothing"
-                )
+        file = (
+            getattr(details[0], "co_filename", "")
+            if event == "exec"
+            else details[1]
+            if event == "import"
+            else ""
+        )
+        if event in _STARTS or (file and not is_installed(file)):
+            amiss = f"found code of {file}" if file else f"found {event} of {details[:1]}"
+            raise ConfigError(amiss, key="--no-code", allowed="a check that runs nothing")
 
     sys.addaudithook(refuse)

@@ -5,6 +5,7 @@ They are in no plan, results folder or command line. To another host they travel
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,12 @@ def _has_tls(channel: Mapping[str, Any]) -> bool:
 
 
 def _key(security: Mapping[str, Any]) -> str:
+    """A key of this run alone; with a key file it follows from that, too."""
     file = security.get("key_file")
-    return keyfile.fresh() if file is None else keyfile.read(Path(file))
+    fresh = keyfile.fresh()
+    if file is None:
+        return fresh
+    return hmac.new(bytes.fromhex(keyfile.read(Path(file))), bytes.fromhex(fresh), "sha256").hexdigest()
 
 
 def of_node(plan: Mapping[str, Any], keys: Mapping[str, str], node: int) -> dict[str, str]:

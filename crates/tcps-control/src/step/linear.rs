@@ -127,7 +127,8 @@ impl Linear {
         m.iter_mut().flatten().for_each(|x| *x *= dt);
         let norm = |m: &Matrix| m.iter().map(|row| row.iter().map(|x| x.abs()).sum()).fold(0.0, f64::max);
         let mut squarings = 0;
-        while norm(&m) > 0.5 {
+        // Entries that are no finite numbers stay so, and the caller refuses them.
+        while norm(&m) > 0.5 && squarings < 2_048 {
             m.iter_mut().flatten().for_each(|x| *x *= 0.5);
             squarings += 1;
         }

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from tcpsbed.campaign import design, grid
 from tcpsbed.campaign.design import Condition, Metric, Range
 from tcpsbed.errors import ConfigError
-from tcpsbed.nearest import close_match
 from tcpsbed.scenarios.fields import Refusal
 
 if TYPE_CHECKING:
@@ -169,8 +168,6 @@ def metric(text: str, key: str) -> Metric:
 
 def refuse_flows(scenario: Scenario, metrics: Iterable[tuple[str, Metric]]) -> None:
     """Raises ConfigError for a metric, with its option, of a flow that the scenario does not have."""
-    flows = list(scenario.flows)
     for key, one in metrics:
-        if flows and one.flow.rpartition("/")[2] not in flows:
-            amiss = f'found "{one.flow}", which is not a flow'
-            raise ConfigError(amiss, key=key, allowed=close_match(one.flow, flows))
+        if amiss := design.unknown(scenario, one):
+            raise ConfigError(amiss.context["found"], key=key, allowed=amiss.context["allowed"])

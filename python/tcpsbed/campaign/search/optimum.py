@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed.analysis.frame import Frame, field
-from tcpsbed.analysis.stats import Interval, interval
+from tcpsbed.analysis.stats import Interval
 from tcpsbed.campaign.design import Condition, Metric
 from tcpsbed.campaign.search.asked import Factor
 from tcpsbed.campaign.search.found import Context
@@ -217,7 +217,9 @@ def optimised(
     """Searches; all trials, the best, the best under fresh seeds, and whether seeds change nothing there."""
 
     def judged(runs: Runs, first: int = 0) -> Trial:
-        means = [interval(runs.numbers(one)[first:]) for one in (metric, *(limit.metric for limit in limits))]
+        means = [
+            one.interval(runs.numbers(one)[first:]) for one in (metric, *(limit.metric for limit in limits))
+        ]
         good = all(limit.holds(mean.mean) for limit, mean in zip(limits, means[1:], strict=True))
         return Trial(runs.values, means[0], tuple(means[1:]), good)
 

@@ -78,12 +78,11 @@ class Search:
         return Survey(self.file, axes, seen, self.settings, self.world, self.out, made)
 
     def corners(self) -> list[Values]:
-        """Points that are checked before anything runs: corners, and one inside."""
+        """Points that are checked before anything runs: each value beside the first of the others, and the last together."""
         ends = [_ends(one) for one in self.factors]
-        found: list[Values] = [()]
-        for values in ends:
-            found = [(*point, value) for point in found for value in (values[0], values[-1])]
-        return list(dict.fromkeys([*found, tuple(values[1] for values in ends)]))
+        first, last = (tuple(values[n] for values in ends) for n in (0, -1))
+        alone = [(*first[:n], value, *first[n + 1 :]) for n, values in enumerate(ends) for value in values]
+        return list(dict.fromkeys([first, *alone, last]))
 
     @property
     def expected(self) -> int:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -105,7 +106,7 @@ def margins(loop: LoopModel) -> Margins:
         return _sampled(loop)
     real, half = loop.kp + loop.g / 2, loop.g / 2
     gain = _gain_margin(loop, real, half)
-    if half == 0 or real >= loop.c:
+    if half < sys.float_info.min or real >= loop.c:
         endless = math.inf if real < loop.c else -loop.delay_ms
         return Margins(gain, endless, math.nan)
     cotangent = math.sqrt(loop.c * loop.c - real * real) / half
@@ -149,20 +150,19 @@ def _sampled(loop: LoopModel) -> Margins:
     turns = ((curve.imag[1:] * curve.imag[:-1] <= 0) & (curve.real[1:] < 0)).nonzero()[0]
     size = np.abs(curve[turns + 1])
 
-    def factor(wanted: NDArray[np.bool_], nearest: Callable[[NDArray[np.float64]], np.intp]) -> float:
-        place = turns[wanted][nearest(size[wanted])]
+    def factor(place: np.intp) -> float:
         [x0] = _roots(lambda x: model.at(np.exp(1j * x)).imag, x[[place]], x[[place + 1]])
         return float(1 / np.abs(model.at(np.exp(1j * np.array([x0]))))[0])
 
     if not model.stable(x):
         quick = margins(replace(loop, delay_ms=0.0)) if loop.ticks > 1 else None
         spare_ms = quick.delay_ms + (1 - loop.ticks) * loop.period_ms if quick and quick.stable else -math.inf
-        gain = factor(size > 1, np.argmin) if (size > 1).any() else 0.0
-        calmed = gain > 0 and _Open(replace(loop, c=loop.c / (0.999 * gain))).stable(x)
-        return Margins(gain if calmed else 0.0, spare_ms, crossing_hz)
+        lower = (factor(place) for place in turns[size > 1][np.argsort(size[size > 1])])
+        calm = (one for one in lower if _Open(replace(loop, c=loop.c / (0.999 * one))).stable(x))
+        return Margins(next(calm, 0.0), spare_ms, crossing_hz)
     spare = (np.angle(model.at(np.exp(1j * at))) + np.pi) % (2 * np.pi)  # until -180 degrees
     return Margins(
-        factor(size < 1, np.argmax) if (size < 1).any() else math.inf,
+        factor(turns[size < 1][np.argmax(size[size < 1])]) if (size < 1).any() else math.inf,
         float((spare / at).min(initial=math.inf)) * loop.period_ms,
         crossing_hz,
         math.degrees(float(spare.min())) if len(at) else math.nan,

@@ -167,14 +167,14 @@ def _tried(library: str, _changed_ns: int, symbol: str) -> tuple[str, str]:
 
 
 def _python(scenario: Scenario, key: Key, place: str, symbol: str) -> dict[str, Any]:
-    beside = _beside(scenario.folder, place)
-    if place.endswith(".py") and beside is None:
+    near = beside(scenario.folder, place)
+    if place.endswith(".py") and near is None:
         existing(scenario, key, place)
-    source = beside or _installed(scenario, key, place)
+    source = near or _installed(scenario, key, place)
     names = _names(source) if source else []
-    if symbol not in names and not _imports(scenario, key, place, beside, symbol):
+    if symbol not in names and not _imports(scenario, key, place, near, symbol):
         raise scenario.error(key, f'found "{symbol}"', f"a name in {place}: {close_match(symbol, names)}")
-    return {"kind": "python", "name": str(beside) if beside else place, "symbol": symbol}
+    return {"kind": "python", "name": str(near) if near else place, "symbol": symbol}
 
 
 def loaded(scenario: Scenario, key: Key, text: str) -> tuple[str, Any]:
@@ -187,7 +187,7 @@ def loaded(scenario: Scenario, key: Key, text: str) -> tuple[str, Any]:
         raise scenario.error(key, f'found "{text}": {error.found}', "a module that can be imported") from None
 
 
-def _beside(folder: Path, place: str) -> Path | None:
+def beside(folder: Path, place: str) -> Path | None:
     """The file of a module beside the scenario."""
     if not place.strip("."):
         return None

@@ -58,7 +58,15 @@ def controller(book: Book, key: Key, given: Any, period_ns: int) -> dict[str, An
     if is_code(name) and not _is_plant(book.scenario, key, name):
         allowed = f"a class with matrices(self); a controller that computes is a hook, run = {name!r} in place of this one"
         raise book.scenario.error(key, f'found "{name}", which has no matrices', allowed)
-    return _linear(book.scenario, key, name, rest, period_ns, bilinear=True)
+    found = _linear(book.scenario, key, name, rest, period_ns, bilinear=True)
+    if (step_ns := found.get("sample_time_ns")) not in (None, period_ns):
+        amiss = (
+            f"found {step_ns / 1e6:g} ms; the flow of the controller has a period of {period_ns / 1e6:g} ms"
+        )
+        raise book.scenario.error(
+            (*key, "sample_time"), amiss, "that period: the controller takes one step a sample"
+        )
+    return found
 
 
 def _named(scenario: Scenario, key: Key, given: Any, allowed: str) -> tuple[str, dict[str, Any]]:

@@ -59,9 +59,11 @@ impl Asides {
         let mut pairs = BTreeMap::new();
         let meets = |session: u16, node: NodeId| {
             session == NONE
-                || plan.flows.iter().filter(|f| f.session == SessionId(session)).any(|f| {
-                    f.path.iter().any(|visit| plan.components[visit.component].node == node)
-                })
+                || plan
+                    .flows
+                    .iter()
+                    .filter(|f| f.session == SessionId(session))
+                    .any(|f| f.path.iter().any(|visit| plan.components[visit.component].node == node))
         };
         let numbers: Vec<u16> = numbers.into_iter().filter(|s| meets(*s, id)).collect();
         for (other, _) in NodeId::each(&plan.nodes).filter(|(other, _)| *other != id) {

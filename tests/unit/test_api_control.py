@@ -66,6 +66,9 @@ def test_map_is_that_of_the_command(loop: Path) -> None:
     assert found.map.mean["overshoot"].shape == (3, 3) and found.folder is None
     assert found.longest_rtt_ms(loss=0.0) == found.map.longest_rtt_ms(0)
     assert found.longest_rtt_ms(loss=0.0) >= found.longest_rtt_ms(loss=0.6)
+    for outside in (0.9, 30, "30 %"):
+        with pytest.raises(ConfigError, match=r"loss: found .*; allowed: a share from 0 to 0.6"):
+            found.longest_rtt_ms(loss=outside)
     assert str(found).startswith("for a mean overshoot up to 20 %")
 
 

@@ -68,7 +68,16 @@ class LoopMap:
         """The longest round trip that the loop tolerates at the loss of the grid that is nearest to this share.
 
         Infinite if every round trip of the grid is tolerated, not a number if none is.
+
+        Raises
+        ------
+        ConfigError
+            If it is outside of the grid.
         """
+        least, most = min(self.map.grid.loss), max(self.map.grid.loss)
+        if not isinstance(loss, int | float) or not least <= loss <= most:
+            allowed = f"a share from {least:g} to {most:g}, such as {most:g} for {100 * most:g} %"
+            raise ConfigError(f"found {loss!r}", key="loss", allowed=allowed)
         row = min(range(len(self.map.grid.loss)), key=lambda row: abs(self.map.grid.loss[row] - loss))
         return self.map.longest_rtt_ms(row, self.reliability)
 

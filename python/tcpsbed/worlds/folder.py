@@ -91,8 +91,8 @@ def record(
             result = _run(plan, scenario, world, out, progress, live, steering)
         except WorldError as error:
             raise _placed(error, scenario) from None
-    if steering is not None:
-        (out / "plan.json").write_text(_at_home(json.dumps(plan), out, home or out), encoding="utf-8")
+    if steering is not None:  # in one step: another thread may read it
+        results.write_whole(out / "plan.json", _at_home(json.dumps(plan), out, home or out))
         result["asked_by"] = steering.by
     result["world"] = world
     result["total_s"] = time.perf_counter() - begun

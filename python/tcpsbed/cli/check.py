@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tcpsbed.cli.apart import apart
-from tcpsbed.errors import counted
+from tcpsbed.errors import counted, printable
 
 
 def check(file: Path, overrides: Sequence[str]) -> None:
@@ -43,7 +43,7 @@ def read(file: Path, overrides: Sequence[str]) -> None:
     print("A run would execute:" if named else "A run would execute no code but that of tcpsbed")
     width = max((len(one.key) for one in named), default=0)
     for one in named:
-        print(f"  {one.key:<{width}}  {one.text}  ({one.what})")
+        print(f"  {one.key:<{width}}  {printable(one.text)}  ({one.what})")
 
 
 def plain(words: Sequence[str]) -> tuple[Path, list[str]] | None:

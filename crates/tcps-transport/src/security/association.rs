@@ -7,7 +7,7 @@ use super::{
     secret::Secret,
 };
 use crate::channel::Side;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use tcps_core::{
     endpoint::SecurityStats,
     record::DropReason,
@@ -54,6 +54,8 @@ pub struct Association {
     opening: Option<Initiator>,
     /// Side b: the hello that it answered last, and the answer.
     answered: Option<([u8; NOISE_BYTES], [u8; NOISE_BYTES])>,
+    /// Side b: hellos that it answered before that one. Who repeats them wants to push the present handshake out.
+    former: BTreeSet<Vec<u8>>,
     /// Side b: the session of that answer, in which the other side has not sent yet.
     offered: Option<Session>,
     /// The session in which it sends.
@@ -82,6 +84,7 @@ impl Association {
             prologue,
             opening: None,
             answered: None,
+            former: BTreeSet::new(),
             offered: None,
             present: None,
             before: None,
@@ -250,6 +253,9 @@ impl Association {
             self.push(Repr::Answer, &answer);
             return Opened::Own;
         }
+        if self.former.contains(hello) {
+            return self.refuse(now, DropReason::Replayed);
+        }
         if now < self.answers_from_ns {
             return Opened::Own;
         }
@@ -263,6 +269,7 @@ impl Association {
         };
         self.begun_ns.get_or_insert(now);
         self.answers_from_ns = now.saturating_add(ANSWER_NS);
+        self.former.extend(self.answered.map(|(known, _)| known.to_vec()));
         self.answered = hello.try_into().ok().map(|hello| (hello, answer));
         self.offered = self.session(&roots, now);
         self.push(Repr::Answer, &answer);

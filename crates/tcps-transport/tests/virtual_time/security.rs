@@ -341,3 +341,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_hello_that_was_answered_before_the_present_one_is_a_replay() {
+    let named = named("aead", Value::Null);
+    let [mut a, mut b] = [Side::A, Side::B].map(|side| {
+        security::association(&named, "channel", side, Secret::seeded(1, "channel", side)).unwrap()
+    });
+    let (mut hellos, mut message, mut payload) = (Vec::new(), Vec::new(), Vec::new());
+    a.want_keys(0);
+    for begin in [0, 3 * SECOND] {
+        a.open(begin, &[0xd4, 1, 0, 0], &mut payload); // a request for a new session, which anybody can make
+        a.handle_timeout(begin);
+        assert!(a.poll_message(&mut message));
+        hellos.push(message.clone());
+        assert_eq!(b.open(begin, &message, &mut payload), Opened::Own);
+        assert!(b.poll_message(&mut message));
+        assert_eq!(a.open(begin, &message, &mut payload), Opened::Own);
+        while a.poll_message(&mut message) {
+            b.open(begin, &message, &mut payload);
+        }
+    }
+    assert_ne!(hellos[0], hellos[1]);
+    let later = 3 * SECOND + 100 * MS;
+    assert_eq!(b.open(later, &hellos[0], &mut payload), Opened::Refused(DropReason::Replayed));
+    assert_eq!(b.open(later, &hellos[1], &mut payload), Opened::Own, "the present one is answered again");
+}

@@ -330,7 +330,9 @@ impl Association {
         }
         let (which, changes) = found?;
         self.stats.key_changes += u64::from(changes);
-        self.verified_ns = now;
+        if which < 2 {
+            self.verified_ns = now; // what is late says nothing of the session in which this side sends
+        }
         self.verified(which, now);
         Ok(())
     }

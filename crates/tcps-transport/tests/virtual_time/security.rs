@@ -367,3 +367,41 @@ fn a_hello_that_was_answered_before_the_present_one_is_a_replay() {
     assert_eq!(b.open(later, &hellos[0], &mut payload), Opened::Refused(DropReason::Replayed));
     assert_eq!(b.open(later, &hellos[1], &mut payload), Opened::Own, "the present one is answered again");
 }
+
+#[test]
+fn records_of_the_former_session_do_not_hide_that_the_present_one_is_dead() {
+    let named = named("aead", Value::Null);
+    let [mut a, mut b] = [Side::A, Side::B].map(|side| {
+        security::association(&named, "channel", side, Secret::seeded(1, "channel", side)).unwrap()
+    });
+    let (mut message, mut payload, request) = (Vec::new(), Vec::new(), [0xd4, 1, 0, 0]);
+    a.want_keys(0);
+    a.handle_timeout(0);
+    while a.poll_message(&mut message) {
+        b.open(0, &message, &mut payload);
+        while b.poll_message(&mut message) {
+            a.open(0, &message, &mut payload);
+        }
+    }
+    let begin = 3 * SECOND;
+    a.open(begin, &request, &mut payload);
+    assert!(a.poll_message(&mut message));
+    // Another one answers the new hello with the same key; b goes on in the first session.
+    let mut other =
+        security::association(&named, "channel", Side::B, Secret::seeded(1, "channel", Side::B)).unwrap();
+    other.open(begin, &message, &mut payload);
+    if other.poll_message(&mut message) {
+        a.open(begin, &message, &mut payload);
+    }
+    let mut hello = false;
+    for n in 1..=40 {
+        let now = begin + n * 100 * MS;
+        assert!(b.seal(now, b"force", &mut message));
+        assert_eq!(a.open(now, &message, &mut payload), Opened::Payload);
+        a.open(now, &request, &mut payload);
+        while a.poll_message(&mut message) {
+            hello |= message.len() == 52;
+        }
+    }
+    assert!(hello, "side a looks for a new session");
+}

@@ -54,7 +54,7 @@ pub struct Association {
     opening: Option<Initiator>,
     /// Side b: the hello that it answered last, and the answer.
     answered: Option<([u8; NOISE_BYTES], [u8; NOISE_BYTES])>,
-    /// Side b: hellos that it answered before that one. Who repeats them wants to push the present handshake out.
+    /// Side b: hellos that it answered before that one. A repeated one would push the present handshake out.
     former: BTreeSet<Vec<u8>>,
     /// Side b: the session of that answer, in which the other side has not sent yet.
     offered: Option<Session>,

@@ -38,7 +38,8 @@ pictures: setup ## draw the pictures of the documentation again, from runs in vi
 screens: setup ## take the pictures of live pages again, and the recording of the README (needs chromium, two quiet cores)
 	@$(bin)/python tools/screens.py
 
-bench: export CARGO_PROFILE_RELEASE_LTO = fat # as wheels are built
+# Wheels are built so, too.
+bench: export CARGO_PROFILE_RELEASE_LTO = fat
 bench: export CARGO_PROFILE_RELEASE_CODEGEN_UNITS = 1
 bench: setup ## every benchmark, and the tables of docs/benchmarks.md (ARGS=--quick for a short one)
 	@$(bin)/python benches/run.py $(ARGS)

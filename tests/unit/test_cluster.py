@@ -300,7 +300,8 @@ def kubernetes() -> str:
 @pytest.mark.parametrize("script", [slurm, kubernetes])
 def test_the_commands_of_the_page_run(script: Any, tmp_path: Path) -> None:
     shutil.copy(QUICK["scenario"], tmp_path)
-    plan = 'scenario = "quickstart.toml"\nset = ["duration=0.8 s"]\nseeds = 2\n[grid]\nlinks.l1.rate = ["4 Mbit/s", "6 Mbit/s"]'
+    plan = 'scenario = "quickstart.toml"\nset = ["duration=0.8 s"]\nseeds = 2\n[grid]\n'
+    plan += 'links.l1.rate = ["4 Mbit/s", "6 Mbit/s"]\n'
     (tmp_path / "transports.toml").write_text(plan)
     with socket.socket() as free:
         free.bind(("", 0))

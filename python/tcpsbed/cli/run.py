@@ -85,6 +85,9 @@ Strict = Annotated[
     bool,
     typer.Option("--strict", help="End with status 3 if the run, or one of further seeds, was disturbed."),
 ]
+Insecure = Annotated[
+    bool, typer.Option("--insecure", help="In worlds of several hosts, let channels go without security.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -108,6 +111,7 @@ def run(
     no_samples: NoSamples = False,
     yes: Yes = False,
     strict: Strict = False,
+    insecure: Insecure = False,
     quiet: Quiet = False,
 ) -> None:
     """Runs a scenario; see HELP."""
@@ -119,7 +123,7 @@ def run(
         world=world,
         out=out,
         as_json=as_json,
-        sets=sets,
+        sets=[*(sets or ()), *["real.insecure=true"] * insecure],
         seed=seed,
         duration=duration,
         seeds=seeds,

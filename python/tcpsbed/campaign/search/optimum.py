@@ -84,7 +84,7 @@ class Optimum(Frame):
     def sentences(self) -> list[str]:
         """The result first, then what a reader has to know about it."""
         of = self.metric.column
-        cost = f"{counted(self.context.runs, 'run')} at {counted(len(self.trials), 'point')}."
+        cost = f"{self.context.spent(len(self.trials))}."
         cost = " ".join([*self.context.remarks, cost])
         if self.best is None:
             limits = " and ".join(one.text for one in self.limits)

@@ -43,7 +43,7 @@ class Search:
     ----------
     file, settings, world
         The scenario, overrides of every cell, and the world.
-    name
+    name, duration_ns
         Of the scenario.
     first_seed, seeds
         The first seed, and the most at a point.
@@ -61,6 +61,7 @@ class Search:
     settings: tuple[str, ...]
     world: str
     name: str
+    duration_ns: int
     first_seed: int
     seeds: int
     out: Path
@@ -208,9 +209,16 @@ def _values(factors: Sequence[Factor], index: Index) -> Values:
 
 
 def _context(search: Search, ground: Ground) -> Context:
-    runs, disturbed = ground.runs, ground.disturbed
     return Context(
-        search.name, search.world, search.first_seed, search.seeds, search.out, runs, disturbed, search.words
+        search.name,
+        search.world,
+        search.duration_ns,
+        search.first_seed,
+        search.seeds,
+        search.out,
+        ground.runs,
+        ground.disturbed,
+        search.words,
     )
 
 

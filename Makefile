@@ -6,8 +6,9 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 bin := .venv/bin
 seconds ?= 60
+minutes ?= 60
 
-.PHONY: help run test test-all lint format drawing pictures screens bench reproduce wheel sdist fuzz firmware licences setup clean clean-venv
+.PHONY: help run test test-all lint format drawing pictures screens bench reproduce wheel sdist fuzz soak firmware licences setup clean clean-venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +56,10 @@ sdist: packages ## a source distribution in dist/, built and tried in an empty v
 
 fuzz: ## fuzz parsers of packets, devices and files, and every handle_input (seconds=60 each), with a kept corpus; tell what each has had
 	@fuzz/run.sh $(seconds)
+
+soak: setup ## an hour on sockets (minutes=60) with memory, files and clocks watched, and 100,000 random schedules of faults
+	@PROPTEST_CASES=100000 cargo test --quiet --release -p tcps-run --test virtual_time faults
+	@$(bin)/python tools/soak.py $(minutes)
 
 firmware: ## firmware of boards in target/firmware, for this machine and for a Cortex-M3 (QEMU)
 	@$(MAKE) -s -C firmware host OUT=$(CURDIR)/target/firmware

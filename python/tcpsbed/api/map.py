@@ -390,7 +390,9 @@ def _known_gains(loop: Loop) -> tuple[float, float]:
 
 
 def _size(text: str) -> tuple[int, int]:
-    columns, _, rows = text.partition("x")
+    from tcpsbed.lab.control import values
+
+    columns, _, rows = values.given(text, "--cells", '"50x50", round trips x losses').partition("x")
     sizes = [int(part) for part in (columns, rows) if part.isascii() and part.isdigit()]
     if len(sizes) < 2 or not all(2 <= size <= 1000 for size in sizes):
         raise ConfigError(

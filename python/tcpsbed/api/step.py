@@ -182,7 +182,7 @@ def step(
                 asked.scenario, plant, controller, disturbance
             ),
             runs=runs,
-            values=(_text(rtt), _text(loss), _text(gain)),
+            values=(rtt, loss, gain),
             link=link,
             limits=(rise, overshoot, undershoot),
             phases=phases,
@@ -197,7 +197,7 @@ def measured(
     first: Scenario,
     *,
     runs: int,
-    values: tuple[str | None, str | None, str | None],
+    values: tuple[Values, Values, Values],
     link: str | None,
     limits: tuple[float, float, float],
     phases: bool,
@@ -234,11 +234,6 @@ def measured(
         (place.path / "step.json").write_text(f"{told_}\n", encoding="utf-8")
         (place.path / "step.html").write_text(_page(done), encoding="utf-8")
     return done
-
-
-def _text(values: Values) -> str | None:
-    """Values as one text; none if there are none."""
-    return (values if isinstance(values, str) else ",".join(values)) or None
 
 
 @dataclass(frozen=True)
@@ -297,19 +292,17 @@ def _named(every: Sequence[Experiment], name: str) -> Iterator[tuple[str, Experi
 
 
 def _settings(
-    scenario: Scenario, rtt: str | None, loss: str | None, gain: str | None, link: str | None
+    scenario: Scenario, rtt: Values, loss: Values, gain: Values, link: str | None
 ) -> Iterator[Setting]:
-    from tcpsbed.lab.control import values
+    from tcpsbed.lab.control.values import several
 
+    trips, losses = several(rtt, "--rtt", "5 ms"), several(loss, "--loss", "30 %")
     axes: list[list[tuple[str, list[str]]]] = []
-    if rtt is not None or loss is not None:
+    if trips or losses:
         name = link_of(scenario, link)
-        axes.append(
-            [(f"RTT {text}", [f"links.{name}.delay={_half(scenario, text)}"]) for text in values.parts(rtt)]
-        )
-        axes.append([(f"loss {text}", [f"links.{name}.loss={_share(text)}"]) for text in values.parts(loss)])
-    if gain is not None:
-        axes.append([(f"gain {text}", gains_of(scenario, text)) for text in values.parts(gain)])
+        axes.append([(f"RTT {text}", [f"links.{name}.delay={_half(scenario, text)}"]) for text in trips])
+        axes.append([(f"loss {text}", [f"links.{name}.loss={_share(text)}"]) for text in losses])
+    axes.append([(f"gain {text}", gains_of(scenario, text)) for text in several(gain, "--gain", "0.2:0.09")])
     for choice in itertools.product(*(axis for axis in axes if axis)):
         yield Setting(
             ", ".join(name for name, _ in choice), tuple(text for _, sets in choice for text in sets)

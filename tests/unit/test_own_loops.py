@@ -580,6 +580,21 @@ def test_code_that_cannot_be_a_plant_is_found_before_the_run(name: str, message:
         scenarios.check(systems.applied(scenario, f"{here}/mine.py:{name}"))
 
 
+def test_a_plant_that_is_not_at_rest_is_refused_by_every_command(here: Path, tmp_path: Path) -> None:
+    asked: list[Callable[[Any], Any]] = [
+        lambda plant: scenarios.check(systems.applied(scenarios.load(_shipped()), plant)),
+        lambda plant: tcpsbed.step(plant=plant, runs=1, out=tmp_path / "step"),
+        lambda plant: tcpsbed.map(plant=plant, cells="2x2", runs=1),
+        lambda plant: tcpsbed.tune("5 ms", plant=plant, runs=1),
+    ]
+    said = []
+    for ask in asked:
+        with pytest.raises(ConfigError, match="^--plant: .*which answers k = 1 with 0.5, 0.5, 0.5") as refused:
+            ask(f"{here}/mine.py:Restless")
+        said.append(str(refused.value))
+    assert len(set(said)) == 1 and not (tmp_path / "step").exists()
+
+
 def test_code_that_fails_in_a_run_or_is_not_smooth_is_one_message(here: Path, tmp_path: Path) -> None:
     with pytest.raises(TcpsbedError, match="the plant fails: ValueError: late boom") as failed:
         tcpsbed.step(plant=f"{here}/mine.py:Later", runs=1, out=tmp_path / "later")

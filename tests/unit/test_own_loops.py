@@ -589,7 +589,9 @@ def test_a_plant_that_is_not_at_rest_is_refused_by_every_command(here: Path, tmp
     ]
     said = []
     for ask in asked:
-        with pytest.raises(ConfigError, match="^--plant: .*which answers k = 1 with 0.5, 0.5, 0.5") as refused:
+        with pytest.raises(
+            ConfigError, match=r"^--plant: .*which answers k = 1 with 0\.5, 0\.5, 0\.5"
+        ) as refused:
             ask(f"{here}/mine.py:Restless")
         said.append(str(refused.value))
     assert len(set(said)) == 1 and not (tmp_path / "step").exists()

@@ -81,7 +81,7 @@ class LoopMap:
         row = min(range(len(self.map.grid.loss)), key=lambda row: abs(self.map.grid.loss[row] - loss))
         return self.map.longest_rtt_ms(row, self.reliability)
 
-    @property
+    @cached_property
     def sentences(self) -> list[str]:
         """What the map means at five of its losses."""
         return [self.map.sentence(row, self.reliability) for row in _rows(self.map)]

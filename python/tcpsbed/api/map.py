@@ -83,8 +83,11 @@ class LoopMap:
 
     @cached_property
     def sentences(self) -> list[str]:
-        """What the map means at five of its losses."""
-        return [self.map.sentence(row, self.reliability) for row in _rows(self.map)]
+        """What the map means at five of its losses, and at those where it was compared with packets, with what came out."""
+        compared = {self.map.grid.loss.index(point.loss): point.verdict for point in self.points}
+        rows = sorted({*_rows(self.map), *compared})
+        said = {row: self.map.sentence(row, self.reliability) for row in rows}
+        return [f"{one}; {compared[row]}" if row in compared else one for row, one in said.items()]
 
     @cached_property
     def margins(self) -> Margins:
@@ -116,7 +119,8 @@ class LoopMap:
         """
         from tcpsbed.lab.control import figure
 
-        return figure.stability(self.map, f"{self.name} · {self.sentences[0]}", Path(file))
+        caption = "\n".join([f"{self.name} · {self.sentences[0]}", *self.remarks])
+        return figure.stability(self.map, self.points, caption, Path(file))
 
     def __str__(self) -> str:
         from tcpsbed.lab.control import verification

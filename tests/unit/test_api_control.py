@@ -60,6 +60,20 @@ def test_step_is_that_of_the_command(loop: Path, monkeypatch: pytest.MonkeyPatch
         _ = found["RTT 5"]
 
 
+def test_step_responses_are_a_table_with_units(loop: Path) -> None:
+    found = tcpsbed.step(loop, runs=3, rtt="5 ms,40 ms", out=loop.parent / "out", seed=7)
+    table = found.to_arrow()
+    assert table.num_rows == 6 and table["seed"].to_pylist() == [7, 8, 9] * 2
+    assert {one.name: one.metadata[b"unit"] for one in table.schema if one.metadata} == {
+        "rise_ms": b"ms", "overshoot_percent": b"%", "undershoot_percent": b"%", "settling_ms": b"ms",
+        "error_percent": b"%",
+    }  # fmt: skip
+    first, last = table.to_pylist()[0], table.to_pylist()[-1]
+    assert first["setting"] == "RTT 5 ms" and first["good"] and not last["good"] and not last["disturbed"]
+    assert first["rise_ms"] == found["RTT 5 ms"].responses[0].rise_ms
+    assert last["overshoot_percent"] == found["RTT 40 ms"].responses[2].overshoot > 20
+
+
 def test_map_is_that_of_the_command(loop: Path) -> None:
     found = tcpsbed.map(loop, cells="3x3", runs=5)
     assert found.figures == printed(loop.parent, "map", "step.toml", "--cells", "3x3", "--runs", "5")

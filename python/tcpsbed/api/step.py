@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed import __version__, shipped
+from tcpsbed.analysis.frame import Frame, field
 from tcpsbed.api.run import Progress, told
 from tcpsbed.inputs import out_of
 from tcpsbed.lab.control import systems, table
@@ -20,6 +21,8 @@ from tcpsbed.nearest import close_match
 from tcpsbed.runs.given import given
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tcpsbed.lab.control.experiment import Experiment
     from tcpsbed.lab.control.systems import System
     from tcpsbed.lab.control.verdict import Limits
@@ -33,8 +36,9 @@ Values = str | Sequence[str]
 
 
 @dataclass(frozen=True)
-class StepResponses:
-    """Step responses of the loops of a scenario, in one setting or several; `print` shows a table of them.
+class StepResponses(Frame):
+    """Step responses of the loops of a scenario, in one setting or several; `print` shows a table, `.to_pandas()` has
+    a row for each run.
 
     Attributes
     ----------
@@ -44,7 +48,7 @@ class StepResponses:
         Each setting, such as `RTT 10 ms, loss 30%` (empty where there is one), with its runs: `curves` with `t_ms`, `h` and
         the figures of the `response`, such as `rise_ms`.
     folder
-        With scenario.toml, step.json and step.html.
+        With scenario.toml, step.json, step.html, and curves.parquet, from which `tcpsbed.load` reads it.
     """
 
     scenario: Scenario
@@ -83,6 +87,25 @@ class StepResponses:
         """What ran, in a line."""
         runs, seed = len(self.settings[0][1].curves), self.scenario.seed
         return f"{self.scenario.name} · {self.world} · {runs} runs · seed {seed} · tcpsbed {__version__}"
+
+    def to_arrow(self) -> pa.Table:
+        """A row for each run of each setting: its seed, the figures of its response, whether it is good and undisturbed."""
+        import pyarrow
+
+        units = {name: column.unit for name, column in table.FIGURES.items()}
+        columns = {name: name if name.endswith("_ms") else f"{name}_percent" for name in units}
+        number, truth = pyarrow.float64(), pyarrow.bool_()
+        fields = [field("setting", pyarrow.string()), field("seed", pyarrow.int64())]
+        fields += [field(columns[name], number, unit) for name, unit in units.items()]
+        fields += [field("good", truth), field("disturbed", truth)]
+        rows = [
+            {"setting": name, "seed": self.scenario.seed + number}
+            | {columns[key]: value for key, value in vars(curve.response).items()}
+            | {"good": self.limits.good(curve.response), "disturbed": bool(curve.disturbed)}
+            for name, one in self.settings
+            for number, curve in enumerate(one.curves)
+        ]
+        return pyarrow.Table.from_pylist(rows, pyarrow.schema(fields))
 
     def draw(self, file: Path | str) -> Path:
         """Draws the curves into a file, such as `step.svg`; needs matplotlib.

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 UNSTABLE = 10_000.0
 """Overshoot or undershoot in percent of the step beyond which a loop has not held its quantity at all."""
 _FIGURES = tuple(field.name for field in fields(Response))
-_COLUMNS = {
-    "rise_ms": ("rise time", "ms"),
-    "overshoot": ("overshoot", "%"),
-    "undershoot": ("undershoot", "%"),
-    "settling_ms": ("settling", "ms"),
-    "error": ("error", "%"),
+FIGURES = {
+    "rise_ms": Column("rise time", "ms"),
+    "overshoot": Column("overshoot", "%"),
+    "undershoot": Column("undershoot", "%"),
+    "settling_ms": Column("settling", "ms"),
+    "error": Column("error", "%"),
 }
+"""The figures of a response as columns; percent are of the step."""
 
 
 def entry(name: str, experiment: Experiment, limits: Limits) -> dict[str, Any]:
@@ -90,7 +91,7 @@ def text(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
 
 def laid(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> Table:
     """Means with their 95 % intervals over the runs, and the verdict."""
-    figures = (Column(*_COLUMNS[name]) for name in _FIGURES)
+    figures = (FIGURES[name] for name in _FIGURES)
     seen = (Column("seen late by", "ms"), Column("off by", ""))
     theory = (Column("gain margin", ""), Column("delay margin", "ms"))
     columns = (words("setting"), *figures, words("good"), words("95 %"), *seen, *theory)

@@ -13,7 +13,9 @@ from test_api_run import SHORT
 
 import tcpsbed
 from tcpsbed import shipped
-from tcpsbed.errors import ConfigError
+from tcpsbed.api.map import LoopMap
+from tcpsbed.api.step import StepResponses
+from tcpsbed.errors import ConfigError, TcpsbedError
 
 
 def printed(folder: Path, *command: str) -> Any:
@@ -72,6 +74,33 @@ def test_step_responses_are_a_table_with_units(loop: Path) -> None:
     assert first["setting"] == "RTT 5 ms" and first["good"] and not last["good"] and not last["disturbed"]
     assert first["rise_ms"] == found["RTT 5 ms"].responses[0].rise_ms
     assert last["overshoot_percent"] == found["RTT 40 ms"].responses[2].overshoot > 20
+
+
+def test_load_gives_what_step_and_map_returned(loop: Path, tmp_path: Path) -> None:
+    made = tcpsbed.step(loop, runs=2, rtt="5 ms,40 ms", offsets=True, undershoot=30, out=tmp_path / "step")
+    found = tcpsbed.load(tmp_path / "step")
+    assert isinstance(found, StepResponses) and found.folder == made.folder
+    assert found.figures == made.figures and str(found) == str(made) and found.to_arrow() == made.to_arrow()
+    assert [str(one.margins) for _, one in found.settings] == [str(one.margins) for _, one in made.settings]
+    mine, theirs = (one["RTT 40 ms"].curves[1] for one in (found, made))
+    assert mine.h.tobytes() == theirs.h.tobytes() and mine.t_ms.tobytes() == theirs.t_ms.tobytes()
+
+    mapped = tcpsbed.map(
+        loop,
+        cells="4x2",
+        runs=3,
+        verify=1,
+        verify_runs=2,
+        reliability="90%",
+        jitter="1 ms",
+        out=tmp_path / "map",
+    )
+    again = tcpsbed.load(tmp_path / "map")
+    assert isinstance(again, LoopMap) and again.figures == mapped.figures and str(again) == str(mapped)
+    assert again.margins == mapped.margins and again.longest_rtt_ms(0) == mapped.longest_rtt_ms(0)
+    (tmp_path / "step" / "curves.parquet").write_bytes(b"PAR1")
+    with pytest.raises(TcpsbedError, match=r"curves.parquet holds no curves that can be read"):
+        tcpsbed.load(tmp_path / "step")
 
 
 def test_map_is_that_of_the_command(loop: Path) -> None:

@@ -101,7 +101,7 @@ class LoopMap:
 
         tables = {key: table.tolist() for key, table in (*self.map.mean.items(), ("good", self.map.good))}
         asked = {"grid": asdict(self.map.grid), "bench": asdict(self.map.bench)}
-        theory: dict[str, Any] = {"margins": asdict(self.margins)}
+        theory: dict[str, Any] = {"reliability": self.reliability, "margins": asdict(self.margins)}
         if self.linearised is not None:
             theory |= {"linearised": {"order": self.linearised.order, "off": self.linearised.off}}
         if self.points:
@@ -295,6 +295,27 @@ def computed(
             (place.path / "map.json").write_text(f"{json.dumps(found.figures)}\n", encoding="utf-8")
             (place.path / "map.html").write_text(_page(found), encoding="utf-8")
     return found
+
+
+def opened(folder: Path) -> LoopMap:
+    """The map that a folder holds.
+
+    Raises
+    ------
+    TcpsbedError
+        If it holds none.
+    """
+    from tcpsbed import scenarios
+    from tcpsbed.lab.control import kept
+    from tcpsbed.lab.control.identified import Linearised
+
+    found, told_, points = kept.read_map(folder / "map.json")
+    linear = told_.get("linearised")
+    model = (
+        None if linear is None else Linearised(found.bench.step.plant or {}, linear["order"], linear["off"])
+    )
+    name = scenarios.load(folder / "scenario.toml").name
+    return LoopMap(name, found, told_.get("reliability"), folder, model, tuple(points))
 
 
 def _share(reliability: str | None, rise: float | None) -> float | None:

@@ -89,7 +89,7 @@ class StepResponses(Frame):
         return f"{self.scenario.name} · {self.world} · {runs} runs · seed {seed} · tcpsbed {__version__}"
 
     def to_arrow(self) -> pa.Table:
-        """A row for each run of each setting: its seed, the figures of its response, whether it is good and undisturbed."""
+        """A row for each run of each setting: seed, figures of its response (null: it has none), whether good, disturbed."""
         import pyarrow
 
         units = {name: column.unit for name, column in table.FIGURES.items()}
@@ -100,7 +100,7 @@ class StepResponses(Frame):
         fields += [field("good", truth), field("disturbed", truth)]
         rows = [
             {"setting": name, "seed": self.scenario.seed + number}
-            | {columns[key]: value for key, value in vars(curve.response).items()}
+            | {columns[key]: table.plain(value) for key, value in vars(curve.response).items()}
             | {"good": self.limits.good(curve.response), "disturbed": bool(curve.disturbed)}
             for name, one in self.settings
             for number, curve in enumerate(one.curves)
@@ -232,7 +232,7 @@ def measured(
 ) -> StepResponses:
     """Runs every setting of a scenario; `values` are those of round trip, loss and gain, the rest is as of `step`."""
     from tcpsbed import scenarios
-    from tcpsbed.lab.control import experiment
+    from tcpsbed.lab.control import experiment, kept
     from tcpsbed.lab.control import values as quantities
     from tcpsbed.runs import session
 
@@ -256,7 +256,23 @@ def measured(
         (place.path / "scenario.toml").write_text(scenarios.dump(first), encoding="utf-8")
         (place.path / "step.json").write_text(f"{told_}\n", encoding="utf-8")
         (place.path / "step.html").write_text(_page(done), encoding="utf-8")
+        kept.write_curves(place.path / kept.CURVES, world, good, found)
     return done
+
+
+def opened(folder: Path) -> StepResponses:
+    """The step responses that a folder holds.
+
+    Raises
+    ------
+    TcpsbedError
+        If it holds none.
+    """
+    from tcpsbed import scenarios
+    from tcpsbed.lab.control import kept
+
+    world, limits, settings = kept.read_curves(folder / kept.CURVES)
+    return StepResponses(scenarios.load(folder / "scenario.toml"), world, limits, tuple(settings), folder)
 
 
 @dataclass(frozen=True)

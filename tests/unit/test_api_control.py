@@ -13,7 +13,9 @@ from test_api_run import SHORT
 
 import tcpsbed
 from tcpsbed import shipped
-from tcpsbed.errors import ConfigError
+from tcpsbed.api.map import LoopMap
+from tcpsbed.api.step import StepResponses
+from tcpsbed.errors import ConfigError, TcpsbedError
 
 
 def printed(folder: Path, *command: str) -> Any:
@@ -60,6 +62,47 @@ def test_step_is_that_of_the_command(loop: Path, monkeypatch: pytest.MonkeyPatch
         _ = found["RTT 5"]
 
 
+def test_step_responses_are_a_table_with_units(loop: Path) -> None:
+    found = tcpsbed.step(loop, runs=3, rtt="5 ms,40 ms", out=loop.parent / "out", seed=7)
+    table = found.to_arrow()
+    assert table.num_rows == 6 and table["seed"].to_pylist() == [7, 8, 9] * 2
+    assert {one.name: one.metadata[b"unit"] for one in table.schema if one.metadata} == {
+        "rise_ms": b"ms", "overshoot_percent": b"%", "undershoot_percent": b"%", "settling_ms": b"ms",
+        "error_percent": b"%",
+    }  # fmt: skip
+    first, last = table.to_pylist()[0], table.to_pylist()[-1]
+    assert first["setting"] == "RTT 5 ms" and first["good"] and not last["good"] and not last["disturbed"]
+    assert first["rise_ms"] == found["RTT 5 ms"].responses[0].rise_ms
+    assert last["overshoot_percent"] == found["RTT 40 ms"].responses[2].overshoot > 20
+
+
+def test_load_gives_what_step_and_map_returned(loop: Path, tmp_path: Path) -> None:
+    made = tcpsbed.step(loop, runs=2, rtt="5 ms,40 ms", offsets=True, undershoot=30, out=tmp_path / "step")
+    found = tcpsbed.load(tmp_path / "step")
+    assert isinstance(found, StepResponses) and found.folder == made.folder
+    assert found.figures == made.figures and str(found) == str(made) and found.to_arrow() == made.to_arrow()
+    assert [str(one.margins) for _, one in found.settings] == [str(one.margins) for _, one in made.settings]
+    mine, theirs = (one["RTT 40 ms"].curves[1] for one in (found, made))
+    assert mine.h.tobytes() == theirs.h.tobytes() and mine.t_ms.tobytes() == theirs.t_ms.tobytes()
+
+    mapped = tcpsbed.map(
+        loop,
+        cells="4x2",
+        runs=3,
+        verify=1,
+        verify_runs=2,
+        reliability="90%",
+        jitter="1 ms",
+        out=tmp_path / "map",
+    )
+    again = tcpsbed.load(tmp_path / "map")
+    assert isinstance(again, LoopMap) and again.figures == mapped.figures and str(again) == str(mapped)
+    assert again.margins == mapped.margins and again.longest_rtt_ms(0) == mapped.longest_rtt_ms(0)
+    (tmp_path / "step" / "curves.parquet").write_bytes(b"PAR1")
+    with pytest.raises(TcpsbedError, match=r"curves.parquet holds no curves that can be read"):
+        tcpsbed.load(tmp_path / "step")
+
+
 def test_map_is_that_of_the_command(loop: Path) -> None:
     found = tcpsbed.map(loop, cells="3x3", runs=5)
     assert found.figures == printed(loop.parent, "map", "step.toml", "--cells", "3x3", "--runs", "5")
@@ -93,6 +136,22 @@ def test_latency_is_that_of_the_command(tmp_path: Path) -> None:
     ("ask", "message"),
     [
         (lambda file: tcpsbed.step(file, rtt="5"), '--rtt: found "5", a number without a unit'),
+        (lambda file: tcpsbed.step(file, rtt=20), '--rtt: found 20; allowed: a text such as "5 ms"'),
+        (lambda file: tcpsbed.step(file, loss=[0.1]), "--loss: found 0.1; allowed: a text such as"),
+        (lambda file: tcpsbed.step(file, gain=0.2), "--gain: found 0.2; allowed: a text such as"),
+        (
+            lambda file: tcpsbed.step(file, rtt="0 ms..50 ms"),
+            '^--rtt: found "0 ms..50 ms", a range; allowed: values with commas, such as "0 ms,50 ms"; .*map takes',
+        ),
+        (lambda file: tcpsbed.step(file, loss="0..30%"), 'such as "0%,30%"; a range is what tcpsbed map'),
+        (lambda file: tcpsbed.map(file, rtt=(0, 50)), r"--rtt: found \(0, 50\); allowed: .*0 ms..50 ms"),
+        (lambda file: tcpsbed.map(file, loss=0.1), "--loss: found 0.1; allowed: .*0..60%"),
+        (lambda file: tcpsbed.map(file, cells=(5, 3)), r"--cells: found \(5, 3\); allowed: a text such as .50x50"),
+        (lambda file: tcpsbed.map(file, gain=(0.2, 0.1)), r"--gain: found \(0.2, 0.1\); allowed: a text"),
+        (lambda file: tcpsbed.map(file, reliability=0.95), "--reliability: found 0.95, a share without a percent"),
+        (lambda file: tcpsbed.map(file, plant=(1, [1, 1])), r"^plant: num: found 1; allowed: .* such as \[1\]"),
+        (lambda file: tcpsbed.tune("1..5 ms"), '--rtt: found "1..5 ms", a range; allowed: one span'),
+        (lambda file: tcpsbed.tune("5 ms", loss=0.1), "--loss: found 0.1, a share without a percent sign"),
         (lambda file: tcpsbed.map(file, cells="3"), '--cells: found "3"; allowed: 2 to 1000'),
         (lambda file: tcpsbed.map(file, rise=20), "--rise: found 20 without --reliability"),
         (lambda file: tcpsbed.tune("2 ms", c=0.5), '--c: found "0.5"'),

@@ -411,6 +411,32 @@ def test_a_map_of_another_loop_does_not_agree(tmp_path: Path) -> None:
     )
     assert not any(point.agrees for point in found.points)
     assert "NO" in str(found) and "map: overshoot" in str(found)
+    assert len(found.sentences) == 2
+    for sentence, point in zip(found.sentences, found.points, strict=True):
+        assert f"packets at {point.rtt_ms:.1f} ms CONTRADICT the map: overshoot" in sentence
+        assert f"{point.tested.good.good} of 3 good" in sentence and "20 good" in sentence
+    assert all("agree" not in sentence for sentence in found.figures["sentences"])
+
+
+def test_the_figure_of_a_map_has_its_margins_and_what_packets_say_and_no_axis_below_zero(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    from tcpsbed.lab.control import figure
+
+    drawn: list[Any] = []
+    monkeypatch.setattr(figure, "saved", lambda made, file: drawn.append(made) or file)
+    found = tcpsbed.map(
+        cells="10x2", rtt="0 ms..30 ms", loss="0..10%", runs=20, verify=2, verify_runs=3,
+        set={"links.line.rate": "150 kbit/s"},
+    )  # fmt: skip
+    found.draw(tmp_path / "map.svg")
+    [made] = drawn
+    axes = made.axes[0]
+    title = axes.get_title(loc="left")
+    assert axes.get_ylim() == (0, 10) and axes.get_xlim() == (0, 30)
+    assert "gain margin" in title and "CONTRADICT" in title
+    assert "packets contradict the map" in axes.get_legend_handles_labels()[1]
 
 
 @pytest.mark.parametrize("code", ["mine.py:Called", "mine.py:Equation", "liblag.so:lag"])
@@ -578,6 +604,23 @@ def test_code_that_cannot_be_a_plant_is_found_before_the_run(name: str, message:
     scenario = scenarios.load(_shipped())
     with pytest.raises(ConfigError, match=message):
         scenarios.check(systems.applied(scenario, f"{here}/mine.py:{name}"))
+
+
+def test_a_plant_that_is_not_at_rest_is_refused_by_every_command(here: Path, tmp_path: Path) -> None:
+    asked: list[Callable[[Any], Any]] = [
+        lambda plant: scenarios.check(systems.applied(scenarios.load(_shipped()), plant)),
+        lambda plant: tcpsbed.step(plant=plant, runs=1, out=tmp_path / "step"),
+        lambda plant: tcpsbed.map(plant=plant, cells="2x2", runs=1),
+        lambda plant: tcpsbed.tune("5 ms", plant=plant, runs=1),
+    ]
+    said = []
+    for ask in asked:
+        with pytest.raises(
+            ConfigError, match=r"^--plant: .*which answers k = 1 with 0\.5, 0\.5, 0\.5"
+        ) as refused:
+            ask(f"{here}/mine.py:Restless")
+        said.append(str(refused.value))
+    assert len(set(said)) == 1 and not (tmp_path / "step").exists()
 
 
 def test_code_that_fails_in_a_run_or_is_not_smooth_is_one_message(here: Path, tmp_path: Path) -> None:

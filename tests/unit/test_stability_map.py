@@ -2,11 +2,13 @@
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import tcpsbed
 from tcpsbed import scenarios
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError, DataError
@@ -143,3 +145,23 @@ def test_a_loop_that_never_gets_there_tolerates_nothing(shipped_scenarios, more)
     command = ["map", str(shipped_scenarios / "step.toml"), "--cells", "3x2", "--runs", "5", *more]
     said = CliRunner().invoke(app, command).output
     assert "this application does not tolerate an RTT of" in said.splitlines()[1], said
+
+
+def test_a_run_that_is_too_short_is_not_blamed_on_the_overshoot(tmp_path):
+    """A slow loop is stable: both commands say which duration would do, and with it they find that it is tolerated."""
+    slow = {"gain": "0:0.001", "runs": 2}
+    said = str(tcpsbed.map(cells="3x2", **slow))
+    assert "does not tolerate" not in said and "no run reaches 90 % of the step within 1200 ms" in said
+    [wanted, *_] = re.findall(r'a duration of "([\d.]+ s)" would do', said)
+    longer = tcpsbed.map(cells="3x2", set={"duration": wanted}, **slow)
+    assert longer.longest_rtt_ms(0) == math.inf and "too short" not in str(longer)
+    told = str(tcpsbed.step(out=tmp_path / "short", **slow))
+    assert "TOO SHORT" in told and re.findall(r'a duration of "([\d.]+ s)" would do', told) == [wanted]
+    done = tcpsbed.step(out=tmp_path / "long", duration=wanted, **slow)
+    assert "TOO SHORT" not in str(done) and all(one.rise_ms > 1000 for one in done["gain 0:0.001"].responses)
+    never = str(tcpsbed.map(cells="3x2", gain="0.1:0", runs=2))
+    assert "keeps an error" in never and "would do" not in never
+    mean = {name: values.copy() for name, values in longer.map.mean.items()}
+    mean["rise_ms"][:, 1:] = math.nan
+    late = replace(longer.map, mean=mean).sentence(0)
+    assert re.search(r"tolerates an RTT up to 0.0 ms at 0 % loss; from there on no run reaches 90 %", late)

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 from command import scenario, start, tcpsbed
+from typer.testing import CliRunner
 
+from tcpsbed import shipped
 from tcpsbed.analysis import machine
 from tcpsbed.analysis.stats import Interval
 from tcpsbed.campaign import grid, page, results, survey
@@ -21,6 +23,7 @@ from tcpsbed.campaign.design import axis as axis_of
 from tcpsbed.campaign.design import metric
 from tcpsbed.campaign.results import Group
 from tcpsbed.campaign.survey import Survey
+from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError
 from tcpsbed.results import marker
 from tcpsbed.views.numbers import half_shown, ms, percent
@@ -453,6 +456,19 @@ def test_a_sweep_of_which_no_cell_can_be_loaded_is_refused_once(tmp_path: Path) 
     done = tcpsbed(tmp_path, *words)
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 3 and "cell failed" not in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "others"), [("1,2,3,4,5", "(and 4 other values)"), ("1,2", "(and 1 other value)")]
+)
+def test_what_is_wrong_with_all_values_alike_is_said_once(tmp_path: Path, values: str, others: str) -> None:
+    out = ["--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(
+        app, ["sweep", str(shipped.find("quickstart")), "--over", f"links.l1.delay={values}", *out]
+    )
+    said = done.stderr.strip()
+    assert done.exit_code == 2 and len(said.splitlines()) == 1, said
+    assert "--over links.l1.delay: found 1, a number without a unit" in said and said.endswith(others)
 
 
 def test_an_axis_takes_a_range_as_a_campaign_does() -> None:

@@ -12,21 +12,23 @@ from tcpsbed.runs.run import Run
 from tcpsbed.views.folder import open_folder
 
 if TYPE_CHECKING:
+    from tcpsbed.api.map import LoopMap
+    from tcpsbed.api.step import StepResponses
     from tcpsbed.campaign.outcome import Outcome
 
 
-def load(folder: Path | str) -> Run | Outcome:
+def load(folder: Path | str) -> Run | Outcome | StepResponses | LoopMap:
     """Opens the result in a folder.
 
     Parameters
     ----------
     folder : Path or str
-        Of a run, a sweep or a campaign, as the functions and commands of these names leave it.
+        Of a run, a sweep, a campaign, a step experiment or a map, as the functions and commands of these names leave it.
 
     Returns
     -------
-    Run or Outcome
-        The run; or the table of a sweep or a campaign, finished or not.
+    Run, Outcome, StepResponses or LoopMap
+        What the function returned; of a sweep or a campaign the table, finished or not.
 
     Raises
     ------
@@ -48,10 +50,16 @@ def load(folder: Path | str) -> Run | Outcome:
         from tcpsbed.campaign import outcome
 
         return outcome.opened(path)
+    if kind == "step":
+        from tcpsbed.api import step
+
+        return step.opened(path)
+    if kind == "map":
+        from tcpsbed.api import map as maps
+
+        return maps.opened(path)
     if kind not in ("", "run"):
-        raise DataError(
-            f"holds a {kind}",
-            file=path,
-            allowed="the folder of a run, a sweep or a campaign, such as runs/latest",
-        )
+        again = "; the same call of tcpsbed.search reads its finished cells" if kind == "search" else ""
+        allowed = f"the folder of a run, a sweep, a campaign, a step or a map, such as runs/latest{again}"
+        raise DataError(f"holds a {kind}", file=path, allowed=allowed)
     return Run(open_folder(path).path)

@@ -81,10 +81,13 @@ class LoopMap:
         row = min(range(len(self.map.grid.loss)), key=lambda row: abs(self.map.grid.loss[row] - loss))
         return self.map.longest_rtt_ms(row, self.reliability)
 
-    @property
+    @cached_property
     def sentences(self) -> list[str]:
-        """What the map means at five of its losses."""
-        return [self.map.sentence(row, self.reliability) for row in _rows(self.map)]
+        """What the map means at five of its losses, and at those where it was compared with packets, with what came out."""
+        compared = {self.map.grid.loss.index(point.loss): point.verdict for point in self.points}
+        rows = sorted({*_rows(self.map), *compared})
+        said = {row: self.map.sentence(row, self.reliability) for row in rows}
+        return [f"{one}; {compared[row]}" if row in compared else one for row, one in said.items()]
 
     @cached_property
     def margins(self) -> Margins:
@@ -98,7 +101,7 @@ class LoopMap:
 
         tables = {key: table.tolist() for key, table in (*self.map.mean.items(), ("good", self.map.good))}
         asked = {"grid": asdict(self.map.grid), "bench": asdict(self.map.bench)}
-        theory: dict[str, Any] = {"margins": asdict(self.margins)}
+        theory: dict[str, Any] = {"reliability": self.reliability, "margins": asdict(self.margins)}
         if self.linearised is not None:
             theory |= {"linearised": {"order": self.linearised.order, "off": self.linearised.off}}
         if self.points:
@@ -116,7 +119,8 @@ class LoopMap:
         """
         from tcpsbed.lab.control import figure
 
-        return figure.stability(self.map, f"{self.name} · {self.sentences[0]}", Path(file))
+        caption = "\n".join([f"{self.name} · {self.sentences[0]}", *self.remarks])
+        return figure.stability(self.map, self.points, caption, Path(file))
 
     def __str__(self) -> str:
         from tcpsbed.lab.control import verification
@@ -293,6 +297,27 @@ def computed(
     return found
 
 
+def opened(folder: Path) -> LoopMap:
+    """The map that a folder holds.
+
+    Raises
+    ------
+    TcpsbedError
+        If it holds none.
+    """
+    from tcpsbed import scenarios
+    from tcpsbed.lab.control import kept
+    from tcpsbed.lab.control.identified import Linearised
+
+    found, told_, points = kept.read_map(folder / "map.json")
+    linear = told_.get("linearised")
+    model = (
+        None if linear is None else Linearised(found.bench.step.plant or {}, linear["order"], linear["off"])
+    )
+    name = scenarios.load(folder / "scenario.toml").name
+    return LoopMap(name, found, told_.get("reliability"), folder, model, tuple(points))
+
+
 def _share(reliability: str | None, rise: float | None) -> float | None:
     """The share of runs that must be good; a limit of the rise time has an effect only with such a share."""
     from tcpsbed.lab.control import values
@@ -390,7 +415,9 @@ def _known_gains(loop: Loop) -> tuple[float, float]:
 
 
 def _size(text: str) -> tuple[int, int]:
-    columns, _, rows = text.partition("x")
+    from tcpsbed.lab.control import values
+
+    columns, _, rows = values.given(text, "--cells", '"50x50", round trips x losses').partition("x")
     sizes = [int(part) for part in (columns, rows) if part.isascii() and part.isdigit()]
     if len(sizes) < 2 or not all(2 <= size <= 1000 for size in sizes):
         raise ConfigError(

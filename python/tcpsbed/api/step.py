@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed import __version__, shipped
+from tcpsbed.analysis.frame import Frame, field
 from tcpsbed.api.run import Progress, told
 from tcpsbed.inputs import out_of
 from tcpsbed.lab.control import systems, table
@@ -20,6 +21,8 @@ from tcpsbed.nearest import close_match
 from tcpsbed.runs.given import given
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tcpsbed.lab.control.experiment import Experiment
     from tcpsbed.lab.control.systems import System
     from tcpsbed.lab.control.verdict import Limits
@@ -33,8 +36,9 @@ Values = str | Sequence[str]
 
 
 @dataclass(frozen=True)
-class StepResponses:
-    """Step responses of the loops of a scenario, in one setting or several; `print` shows a table of them.
+class StepResponses(Frame):
+    """Step responses of the loops of a scenario, in one setting or several; `print` shows a table, `.to_pandas()` has
+    a row for each run.
 
     Attributes
     ----------
@@ -44,7 +48,7 @@ class StepResponses:
         Each setting, such as `RTT 10 ms, loss 30%` (empty where there is one), with its runs: `curves` with `t_ms`, `h` and
         the figures of the `response`, such as `rise_ms`.
     folder
-        With scenario.toml, step.json and step.html.
+        With scenario.toml, step.json, step.html, and curves.parquet, from which `tcpsbed.load` reads it.
     """
 
     scenario: Scenario
@@ -83,6 +87,25 @@ class StepResponses:
         """What ran, in a line."""
         runs, seed = len(self.settings[0][1].curves), self.scenario.seed
         return f"{self.scenario.name} · {self.world} · {runs} runs · seed {seed} · tcpsbed {__version__}"
+
+    def to_arrow(self) -> pa.Table:
+        """A row for each run of each setting: seed, figures of its response (null: it has none), whether good, disturbed."""
+        import pyarrow
+
+        units = {name: column.unit for name, column in table.FIGURES.items()}
+        columns = {name: name if name.endswith("_ms") else f"{name}_percent" for name in units}
+        number, truth = pyarrow.float64(), pyarrow.bool_()
+        fields = [field("setting", pyarrow.string()), field("seed", pyarrow.int64())]
+        fields += [field(columns[name], number, unit) for name, unit in units.items()]
+        fields += [field("good", truth), field("disturbed", truth)]
+        rows = [
+            {"setting": name, "seed": self.scenario.seed + number}
+            | {columns[key]: table.plain(value) for key, value in vars(curve.response).items()}
+            | {"good": self.limits.good(curve.response), "disturbed": bool(curve.disturbed)}
+            for name, one in self.settings
+            for number, curve in enumerate(one.curves)
+        ]
+        return pyarrow.Table.from_pylist(rows, pyarrow.schema(fields))
 
     def draw(self, file: Path | str) -> Path:
         """Draws the curves into a file, such as `step.svg`; needs matplotlib.
@@ -182,7 +205,7 @@ def step(
                 asked.scenario, plant, controller, disturbance
             ),
             runs=runs,
-            values=(_text(rtt), _text(loss), _text(gain)),
+            values=(rtt, loss, gain),
             link=link,
             limits=(rise, overshoot, undershoot),
             phases=phases,
@@ -197,7 +220,7 @@ def measured(
     first: Scenario,
     *,
     runs: int,
-    values: tuple[str | None, str | None, str | None],
+    values: tuple[Values, Values, Values],
     link: str | None,
     limits: tuple[float, float, float],
     phases: bool,
@@ -209,7 +232,7 @@ def measured(
 ) -> StepResponses:
     """Runs every setting of a scenario; `values` are those of round trip, loss and gain, the rest is as of `step`."""
     from tcpsbed import scenarios
-    from tcpsbed.lab.control import experiment
+    from tcpsbed.lab.control import experiment, kept
     from tcpsbed.lab.control import values as quantities
     from tcpsbed.runs import session
 
@@ -233,12 +256,23 @@ def measured(
         (place.path / "scenario.toml").write_text(scenarios.dump(first), encoding="utf-8")
         (place.path / "step.json").write_text(f"{told_}\n", encoding="utf-8")
         (place.path / "step.html").write_text(_page(done), encoding="utf-8")
+        kept.write_curves(place.path / kept.CURVES, world, good, found)
     return done
 
 
-def _text(values: Values) -> str | None:
-    """Values as one text; none if there are none."""
-    return (values if isinstance(values, str) else ",".join(values)) or None
+def opened(folder: Path) -> StepResponses:
+    """The step responses that a folder holds.
+
+    Raises
+    ------
+    TcpsbedError
+        If it holds none.
+    """
+    from tcpsbed import scenarios
+    from tcpsbed.lab.control import kept
+
+    world, limits, settings = kept.read_curves(folder / kept.CURVES)
+    return StepResponses(scenarios.load(folder / "scenario.toml"), world, limits, tuple(settings), folder)
 
 
 @dataclass(frozen=True)
@@ -297,19 +331,17 @@ def _named(every: Sequence[Experiment], name: str) -> Iterator[tuple[str, Experi
 
 
 def _settings(
-    scenario: Scenario, rtt: str | None, loss: str | None, gain: str | None, link: str | None
+    scenario: Scenario, rtt: Values, loss: Values, gain: Values, link: str | None
 ) -> Iterator[Setting]:
-    from tcpsbed.lab.control import values
+    from tcpsbed.lab.control.values import several
 
+    trips, losses = several(rtt, "--rtt", "5 ms"), several(loss, "--loss", "30 %")
     axes: list[list[tuple[str, list[str]]]] = []
-    if rtt is not None or loss is not None:
+    if trips or losses:
         name = link_of(scenario, link)
-        axes.append(
-            [(f"RTT {text}", [f"links.{name}.delay={_half(scenario, text)}"]) for text in values.parts(rtt)]
-        )
-        axes.append([(f"loss {text}", [f"links.{name}.loss={_share(text)}"]) for text in values.parts(loss)])
-    if gain is not None:
-        axes.append([(f"gain {text}", gains_of(scenario, text)) for text in values.parts(gain)])
+        axes.append([(f"RTT {text}", [f"links.{name}.delay={_half(scenario, text)}"]) for text in trips])
+        axes.append([(f"loss {text}", [f"links.{name}.loss={_share(text)}"]) for text in losses])
+    axes.append([(f"gain {text}", gains_of(scenario, text)) for text in several(gain, "--gain", "0.2:0.09")])
     for choice in itertools.product(*(axis for axis in axes if axis)):
         yield Setting(
             ", ".join(name for name, _ in choice), tuple(text for _, sets in choice for text in sets)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,7 +165,7 @@ def check(survey: Survey, told: Callable[[float], object] = lambda _: None) -> N
         With the messages of all that cannot run, each once, with the values that it is about, or where they are written.
     """
     warm, combinations = Warm(), survey.cells(survey.seeds[:1])
-    wrong: dict[str, tuple[TcpsbedError, list[str]]] = {}
+    wrong: dict[str, tuple[TcpsbedError, bool, dict[tuple[str, str], None]]] = {}
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder, ThreadPoolExecutor(cores()) as pool:
         try:
             said = pool.map(lambda one: _checked(warm, survey, one, Path(folder)), combinations)
@@ -172,24 +173,32 @@ def check(survey: Survey, told: Callable[[float], object] = lambda _: None) -> N
                 told(done / len(combinations))
                 if error is not None:
                     placed = design.placed(error, survey.design.places)
-                    if placed is not error:
-                        wrong[str(placed)] = placed, []
-                        continue
                     pairs = [f"{a.key}={v}" for a, v in zip(survey.axes, cell.values, strict=True)]
-                    wrong.setdefault(str(error), (error, []))[1].append(", ".join(pairs))
+                    like = str(error) if placed is error else _without(str(placed), cell.values)
+                    wrong.setdefault(like, (placed, placed is error, {}))[2][
+                        str(placed), ", ".join(pairs)
+                    ] = None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             warm.close()
     if wrong:
-        raise joined([_at(error, where) for error, where in wrong.values()])
+        raise joined([_at(*one) for one in wrong.values()])
 
 
-def _at(error: TcpsbedError, where: Sequence[str]) -> TcpsbedError:
-    """An error with the combinations that have it, unless the place of a value says it all."""
-    if not where:
-        return error
-    more = f" (and {counted(len(where) - 1, 'other combination')})" if where[1:] else ""
-    return ConfigError(f"{error}{more}", key=where[0])
+def _at(error: TcpsbedError, unplaced: bool, where: Mapping[tuple[str, str], None]) -> TcpsbedError:
+    """An error with the combinations that have it; where the place of a value says it, with the number of such values."""
+    if not unplaced:
+        others = len({text for text, _ in where}) - 1
+        return ConfigError(f"{error} (and {counted(others, 'other value')})") if others else error
+    more = f" (and {counted(len(where) - 1, 'other combination')})" if len(where) > 1 else ""
+    return ConfigError(f"{error}{more}", key=next(iter(where))[1])
+
+
+def _without(text: str, values: Sequence[str]) -> str:
+    """A message without the values of its combination: what is wrong with several values alike is said once."""
+    for value in values:
+        text = re.sub(rf"(?<![\w.]){re.escape(value.strip(chr(34)))}(?![\w.])", "…", text)
+    return text
 
 
 def _checked(warm: Warm, survey: Survey, cell: grid.Cell, folder: Path) -> TcpsbedError | None:

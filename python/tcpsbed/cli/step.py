@@ -123,7 +123,7 @@ def step(
             found = measured(
                 scenario,
                 runs=runs,
-                values=(rtt, loss, gain),
+                values=(rtt or (), loss or (), gain or ()),
                 link=link,
                 limits=(rise, overshoot, undershoot),
                 phases=phases,

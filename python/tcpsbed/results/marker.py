@@ -65,7 +65,7 @@ LAYOUT: dict[str, tuple[str, ...]] = {
         *(name for part in PARTS for name in part),
         *("inputs/", "inputs/*.f64", "inputs/*.frames", "seeds/", *(f"seeds/{name}" for name in _SWEEP)),
     ),
-    "step": ("scenario.toml", "step.json", "step.html"),
+    "step": ("scenario.toml", "step.json", "step.html", "curves.parquet"),
     "map": ("scenario.toml", "map.json", "map.html"),
     "reproduction": ("index.html", "rows.json", "*.png"),
     "sweep": _SWEEP,

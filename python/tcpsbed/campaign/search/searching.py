@@ -25,6 +25,7 @@ from tcpsbed.campaign.search.votes import Answers, Batch, Index, Votes, answered
 from tcpsbed.campaign.survey import Survey, Told, write_parquet
 from tcpsbed.campaign.worker import Job, Place
 from tcpsbed.results import growing
+from tcpsbed.scenarios.origin import Option
 
 KIND = "search"
 GLANCE = 2
@@ -187,9 +188,8 @@ def _working(
     """Where a search runs, until it has ended: checked, and with the folder held."""
     corners = replace(survey, design=replace(survey.design, points=tuple(search.corners())))
     first = grid.overrides(survey.axes, corners.cells()[0])
-    scenarios.load(
-        survey.file, [*survey.settings, *first]
-    )  # a wrong key is one message, not one of each corner
+    # a wrong key is one message, not one of each corner
+    scenarios.load(survey.file, [*survey.settings, *map(_of_factor, first)])
     outcome.check(corners)
     with growing(search.out, KIND, inputs=search.inputs):
         ground = Ground(survey, told, jobs, None if cluster is None else cluster(corners))
@@ -202,6 +202,13 @@ def _working(
             ) from None
         finally:
             ground.close()
+
+
+def _of_factor(text: str) -> Option:
+    """An override as the option of a factor, for messages."""
+    found = Option(text)
+    found.typed = f"--over {text.partition('=')[0]}"
+    return found
 
 
 def _values(factors: Sequence[Factor], index: Index) -> Values:

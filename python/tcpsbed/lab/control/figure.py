@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from tcpsbed.lab.control.prediction import Score
     from tcpsbed.lab.control.stability import StabilityMap
     from tcpsbed.lab.control.theory import LoopModel
+    from tcpsbed.lab.control.verification import Point
 
+CAPTION = 110
+"""Letters in a line of a caption."""
 MOST_CURVES = 40
 """Single curves drawn; of more, only the envelope."""
 
@@ -86,7 +90,8 @@ def plot(caption: str) -> tuple[Any, Any]:
     """A figure with one pair of axes and its caption, inside `styled`; refuses where matplotlib is absent."""
     figure = canvas()
     axes = figure.subplots()
-    axes.set_title(caption, fontsize=8, loc="left")
+    lines = [part for line in caption.split("\n") for part in textwrap.wrap(line, CAPTION)]
+    axes.set_title("\n".join(lines), fontsize=8, loc="left")
     return figure, axes
 
 
@@ -95,8 +100,10 @@ LEVELS = (5.0, 10.0, 20.0, 50.0, 100.0)
 
 
 @styled()
-def stability(found: StabilityMap, caption: str, file: Path) -> Path:
-    """Draws a stability map: colour and contours for the mean overshoot, the limit as a thick line."""
+def stability(found: StabilityMap, points: Sequence[Point], caption: str, file: Path) -> Path:
+    """Draws a stability map: colour and contours for the mean overshoot, the limit as a thick line; and the cells that were
+    compared with packets, those that contradict the map as crosses.
+    """
     figure, axes = plot(caption)
     x, y = list(found.grid.rtt_ms), [100 * loss for loss in found.grid.loss]
     table = found.mean["overshoot"]
@@ -106,6 +113,18 @@ def stability(found: StabilityMap, caption: str, file: Path) -> Path:
     axes.clabel(lines, fmt="%g", fontsize=8)
     limit = found.bench.limits.overshoot
     axes.contour(x, y, table, levels=[limit], colors=PALETTE[1], linewidths=2)
+    for agrees, marker, label in ((True, "o", "packets agree"), (False, "X", "packets contradict the map")):
+        seen = [(point.rtt_ms, 100 * point.loss) for point in points if point.agrees is agrees]
+        if seen:
+            axes.scatter(
+                *zip(*seen, strict=True), marker=marker, s=70, color="white", edgecolor="black", zorder=3,
+                label=label, clip_on=False,
+            )  # fmt: skip
+    if points:
+        axes.legend(fontsize=8, loc="lower left", framealpha=0.9)
+    # cells are drawn about their values, and would reach beyond what can be
+    axes.set_xlim(x[0], x[-1])
+    axes.set_ylim(y[0], y[-1])
     axes.set_xlabel("RTT, ms")
     axes.set_ylabel("loss each way, %")
     return saved(figure, file)

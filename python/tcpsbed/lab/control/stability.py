@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed.lab.control.batch import Bench, Cell, bursty
@@ -94,23 +94,35 @@ class StabilityMap:
             The last round trip before the first one that is too long, interpolated where the mean crosses the limit;
             not a number if the shortest is too long already.
         """
-        import numpy as np
-
-        overshoot, limit = self.mean["overshoot"][row], self.bench.limits.overshoot
-        # A loop that never gets there does not overshoot either.
-        kept = (overshoot <= limit) & ~np.isnan(self.mean["rise_ms"][row])
-        bad = self.good[row] < reliability if reliability is not None else ~kept
-        if not bad.any():
+        first = self._first_bad(row, reliability)
+        if first is None:
             return math.inf
-        first = int(bad.argmax())
         if first == 0:
             return math.nan
-        rtt = self.grid.rtt_ms
+        rtt, overshoot, limit = self.grid.rtt_ms, self.mean["overshoot"][row], self.bench.limits.overshoot
         if reliability is not None:
             return float(rtt[first - 1])
         low, high = float(overshoot[first - 1]), float(overshoot[first])
         share = (limit - low) / (high - low) if math.isfinite(high) and high > low else 0.0
         return float(rtt[first - 1] + share * (rtt[first] - rtt[first - 1]))
+
+    def _first_bad(self, row: int, reliability: float | None) -> int | None:
+        """The first column whose round trip is too long at a loss; none if there is none."""
+        import numpy as np
+
+        # A loop that never gets there does not overshoot either.
+        kept = (self.mean["overshoot"][row] <= self.bench.limits.overshoot) & ~np.isnan(
+            self.mean["rise_ms"][row]
+        )
+        bad = self.good[row] < reliability if reliability is not None else ~kept
+        return int(bad.argmax()) if bad.any() else None
+
+    def _too_short(self, row: int, reliability: float | None) -> int | None:
+        """The first column that is bad because no run lasts until h has risen; none if overshoot ends the row."""
+        first = self._first_bad(row, reliability)
+        if first is None or not self.mean["overshoot"][row][first] <= self.bench.limits.overshoot:
+            return None
+        return first if math.isnan(self.mean["rise_ms"][row][first]) else None
 
     def margins(self, rtt_ms: float) -> Margins:
         """Margins of the loop at a round trip, without loss and jitter."""
@@ -129,13 +141,29 @@ class StabilityMap:
             else f"{100 * reliability:g} % of runs with {limit}"
         )
         loss = f"{100 * self.grid.loss[row]:.3g} % loss"
+        column = self._too_short(row, reliability)
+        short, why = (False, "") if column is None else self._never_rises(row, column)
+        if column == 0 and short:
+            return f"at {loss} {why}"
+        why = f"; from there on {why}" if column else f": {why}" if why else ""
         if math.isnan(longest):
-            return f"for {what} this application does not tolerate an RTT of {self.grid.rtt_ms[0]:g} ms at {loss}"
+            least = self.grid.rtt_ms[0]
+            return f"for {what} this application does not tolerate an RTT of {least:g} ms at {loss}{why}"
         if math.isinf(longest):
             return (
                 f"for {what} this application tolerates every RTT up to {self.grid.rtt_ms[-1]:g} ms at {loss}"
             )
-        return f"for {what} this application tolerates an RTT up to {longest:.1f} ms at {loss}"
+        return f"for {what} this application tolerates an RTT up to {longest:.1f} ms at {loss}{why}"
+
+    def _never_rises(self, row: int, column: int) -> tuple[bool, str]:
+        """Whether runs of a cell in which none reaches 90 % of the step are only too short, and what to do about it."""
+        from tcpsbed.lab.control.length import remedy
+
+        rtt = self.grid.rtt_ms[column]
+        [cell] = replace(self.grid, rtt_ms=[rtt], loss=[self.grid.loss[row]]).cells()
+        what = f"no run reaches 90 % of the step within {self.bench.duration_ms:g} ms at an RTT of {rtt:g} ms"
+        short, why = remedy(self.bench, cell)
+        return short, f"{what}: {why}" if short else f"{what}, {why}"
 
 
 def compute(grid: Grid, bench: Bench, progress: Callable[[float], object] | None = None) -> StabilityMap:

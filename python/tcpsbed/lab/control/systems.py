@@ -161,6 +161,9 @@ def _numbers(part: Any, key: str, axes: int) -> Any:
         found = np.asarray(part, float)
     except (TypeError, ValueError):
         raise ConfigError(f"found {part!r:.80}", key=key, allowed=example) from None
+    if axes == 1 and found.ndim == 0:
+        allowed = f"a list of coefficients, from the highest power on, such as [{found:g}]"
+        raise ConfigError(f"found {part!r:.80}", key=key, allowed=allowed)
     if found.ndim > axes or (axes == 1 and found.ndim != 1):
         raise ConfigError(f"found an array of {found.ndim} dimensions", key=key, allowed=example)
     if not np.isfinite(found).all():

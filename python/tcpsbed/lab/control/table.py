@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 UNSTABLE = 10_000.0
 """Overshoot or undershoot in percent of the step beyond which a loop has not held its quantity at all."""
 _FIGURES = tuple(field.name for field in fields(Response))
-_COLUMNS = {
-    "rise_ms": ("rise time", "ms"),
-    "overshoot": ("overshoot", "%"),
-    "undershoot": ("undershoot", "%"),
-    "settling_ms": ("settling", "ms"),
-    "error": ("error", "%"),
+FIGURES = {
+    "rise_ms": Column("rise time", "ms"),
+    "overshoot": Column("overshoot", "%"),
+    "undershoot": Column("undershoot", "%"),
+    "settling_ms": Column("settling", "ms"),
+    "error": Column("error", "%"),
 }
+"""The figures of a response as columns; percent are of the step."""
 
 
 def entry(name: str, experiment: Experiment, limits: Limits) -> dict[str, Any]:
@@ -90,7 +91,7 @@ def text(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
 
 def laid(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> Table:
     """Means with their 95 % intervals over the runs, and the verdict."""
-    figures = (Column(*_COLUMNS[name]) for name in _FIGURES)
+    figures = (FIGURES[name] for name in _FIGURES)
     seen = (Column("seen late by", "ms"), Column("off by", ""))
     theory = (Column("gain margin", ""), Column("delay margin", "ms"))
     columns = (words("setting"), *figures, words("good"), words("95 %"), *seen, *theory)
@@ -106,7 +107,35 @@ def said(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
         + _critical(experiments, limits)
         + disturbed(experiments)
         + unstable(experiments)
+        + too_short(experiments)
     )
+
+
+def too_short(experiments: Sequence[tuple[str, Experiment]]) -> str:
+    """The settings in which no run lasts until h has risen, with a duration that would do; nothing where there are none."""
+    lines = []
+    for name, experiment in experiments:
+        rising = all(math.isnan(one.rise_ms) and one.overshoot < UNSTABLE for one in experiment.responses)
+        if rising and experiment.curves:
+            end_ms = max(float(curve.t_ms[-1]) for curve in experiment.curves)
+            lines.append(
+                f"TOO SHORT: h reaches 90 % of the step in no run{f' of {name}' if name else ''} within {end_ms:.0f} ms; "
+                f"{_remedy(experiment, end_ms)}\n"
+            )
+    return "".join(lines)
+
+
+def _remedy(experiment: Experiment, end_ms: float) -> str:
+    from tcpsbed.lab.control.batch import Bench, Cell
+    from tcpsbed.lab.control.identified import with_linear
+    from tcpsbed.lab.control.length import remedy
+
+    loop = experiment.loop
+    if experiment.margins is None or loop.delay_ms is None:
+        return f'try a longer one, such as --duration "{2 * end_ms / 1e3:.2g} s"'
+    half, linear = loop.delay_ms / 2, with_linear(loop, loop.period_ms)[0]
+    cell = Cell(loop.period_ms, half, half, loop.kp or 0.0, loop.ki_per_ms or 0.0, controller=loop.law)
+    return remedy(Bench(linear.step, 1, end_ms), cell)[1]
 
 
 def unstable(experiments: Sequence[tuple[str, Experiment]]) -> str:

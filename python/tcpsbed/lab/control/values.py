@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from tcpsbed.errors import ConfigError
@@ -17,6 +18,40 @@ T = TypeVar("T")
 def parts(text: str | None) -> list[str]:
     """The texts between commas."""
     return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def several(text: object, key: str, example: str) -> list[str]:
+    """Values as a list of texts, or as one text with commas.
+
+    Examples
+    --------
+    >>> several("5 ms,10 ms", "--rtt", "5 ms"), several(["0", "30 %"], "--loss", "30 %")
+    (['5 ms', '10 ms'], ['0', '30 %'])
+
+    Raises
+    ------
+    ConfigError
+        If they are none, or one is a range.
+    """
+    every = [text] if isinstance(text, str) or not isinstance(text, Sequence) else text
+    found = [
+        part for one in every for part in parts(given(one, key, f'"{example}", or a list of such texts'))
+    ]
+    for one in found:
+        if ".." in one:
+            low, high = (end.strip() for end in one.split("..", 1))
+            unit = high.lstrip("+-0123456789.eE")
+            ends = f'"{low if low.endswith(unit.strip()) else low + unit},{high}"'
+            allowed = f'values with commas, such as {ends}; a range is what tcpsbed map takes: {key} "{one}"'
+            raise ConfigError(f'found "{one}", a range', key=key, allowed=allowed)
+    return found
+
+
+def given(text: object, key: str, example: str) -> str:
+    """A text, once it is known to be one."""
+    if not isinstance(text, str):
+        raise ConfigError(f"found {text!r:.80}", key=key, allowed=f"a text such as {example}")
+    return text
 
 
 def number(text: str) -> float:
@@ -34,12 +69,20 @@ def duration_ns(text: str, key: str, most_ns: int | None = None) -> int:
     >>> duration_ns("0.5 ms", "--rtt")
     500000
     """
-    return _at_most(_read(units.duration_ns, text, key), text, key, most_ns)
+    return _at_most(_read(units.duration_ns, _no_range(text, key), key), text, key, most_ns)
 
 
 def positive_ns(text: str, key: str, most_ns: int | None = None) -> int:
     """A span of time above 0 up to the longest that makes sense, in nanoseconds."""
-    return _at_most(_read(units.positive_duration_ns, text, key), text, key, most_ns)
+    return _at_most(_read(units.positive_duration_ns, _no_range(text, key), key), text, key, most_ns)
+
+
+def _no_range(text: str, key: str) -> str:
+    """A text that may be a span of time; a range is refused here, because these options take none."""
+    if isinstance(text, str) and ".." in text:
+        allowed = 'one span of time, such as "5 ms"'
+        raise ConfigError(f'found "{text}", a range', key=key, allowed=allowed)
+    return text
 
 
 def _at_most(ns: int, text: str, key: str, most_ns: int | None) -> int:
@@ -61,10 +104,10 @@ def share(text: str, key: str) -> float:
     >>> share("30 %", "--loss"), share("0", "--loss")
     (0.3, 0.0)
     """
-    try:
-        value: object = number(text)
-    except ValueError:
-        value = text
+    value: object = text
+    if isinstance(text, str):
+        with suppress(ValueError):
+            value = number(text)
     return _read(units.share, value, key)
 
 
@@ -93,7 +136,7 @@ def gains(text: str, key: str) -> tuple[float, float]:
     >>> gains("0.2:0.09", "--gain")
     (0.2, 0.09)
     """
-    kp, _, ki = text.partition(":")
+    kp, _, ki = given(text, key, 'Kp and Ki per ms, "0.2:0.09"').partition(":")
     try:
         found = number(kp), number(ki)
     except ValueError:
@@ -120,7 +163,8 @@ def span(text: str, count: int, reader: Callable[[str, str], float], key: str) -
     >>> span("0..60%", 4, share, "--loss")
     [0.0, 0.2, 0.4, 0.6]
     """
-    low, dots, high = text.partition("..")
+    example = "0..60%" if key == "--loss" else "0 ms..50 ms"
+    low, dots, high = given(text, key, f'two ends, "{example}"').partition("..")
     if not dots:
         raise ConfigError(f'found "{text}"', key=key, allowed='two ends, such as "0 ms..50 ms" or "0..60%"')
     first, last = reader(low.strip(), key), reader(high.strip(), key)

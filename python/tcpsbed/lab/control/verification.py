@@ -67,6 +67,14 @@ class Point:
         return near and abs(mine.overshoot.mean - theirs.overshoot.mean) <= room
 
     @property
+    def verdict(self) -> str:
+        """Whether runs with packets confirm what the map says of the cell, as the end of a sentence."""
+        if self.agrees:
+            return f"runs with packets at {self.rtt_ms:.1f} ms agree"
+        found = f"overshoot {_shown(self.tested)} where the map has {_shown(self.mapped)}"
+        return f"runs with packets at {self.rtt_ms:.1f} ms CONTRADICT the map: {found}"
+
+    @property
     def figures(self) -> dict[str, Any]:
         """Its numbers."""
 
@@ -203,3 +211,9 @@ def _cells(answer: Answer) -> list[str]:
     found, good = answer.overshoot, answer.good
     half = "" if found is None or not found.half else f" ± {found.half:.1f}"
     return [NONE if found is None else f"{found.mean:.1f}{half}", f"{good.good} of {good.runs}"]
+
+
+def _shown(answer: Answer) -> str:
+    """The answer in words."""
+    overshoot, good = _cells(answer)
+    return f"{'without bound' if answer.overshoot is None else f'{overshoot} %'} ({good} good)"

@@ -127,8 +127,6 @@ def _run(book: Book, key: Key, text: str, rest: dict[str, Any]) -> dict[str, Any
 
 def _answering(book: Book, key: Key, text: str, found: dict[str, Any], period_ns: int) -> dict[str, Any]:
     """A plant of code, once it has answered at rest with 1."""
-    if not book.rehearsal:
-        return found
     try:
         answers = _tcps.plant_response(json.dumps(found), period_ns, [1.0, 1.0, 1.0])
     except TcpsbedError as error:

@@ -1,0 +1,134 @@
+"""Results of the step experiment in files, and read from them: curves of `step`, cells of `map`.
+
+| file | content |
+|---|---|
+| `curves.parquet` | `setting`, `run`, `t_ms`, `h`; in its metadata (`tcpsbed`) loop, margins and offsets of each setting |
+| `map.json` | grid, bench, tables of all cells, cells that were compared with packets |
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpsbed.errors import DataError
+from tcpsbed.lab.control.experiment import Curve, Experiment
+from tcpsbed.lab.control.loop import Loop
+from tcpsbed.lab.control.offsets import Offsets
+from tcpsbed.lab.control.response import Step, characterise
+from tcpsbed.lab.control.theory import Margins
+from tcpsbed.lab.control.verdict import Limits
+
+if TYPE_CHECKING:
+    from tcpsbed.lab.control.stability import StabilityMap
+    from tcpsbed.lab.control.verification import Point
+
+CURVES = "curves.parquet"
+_OWN = b"tcpsbed"
+
+
+def write_curves(file: Path, world: str, limits: Limits, settings: Sequence[tuple[str, Experiment]]) -> None:
+    """Writes all curves of settings."""
+    import numpy as np
+    import pyarrow
+    from pyarrow import parquet
+
+    every = [(n, run, curve) for n, (_, one) in enumerate(settings) for run, curve in enumerate(one.curves)]
+    lengths = [len(curve.t_ms) for *_, curve in every]
+    columns = {
+        "setting": np.repeat([n for n, *_ in every], lengths).astype(np.int32),
+        "run": np.repeat([run for _, run, _ in every], lengths).astype(np.int32),
+        "t_ms": np.concatenate([curve.t_ms for *_, curve in every]),
+        "h": np.concatenate([curve.h for *_, curve in every]),
+    }
+    told = {
+        "world": world,
+        "limits": asdict(limits),
+        "settings": [
+            {
+                "name": name,
+                "loop": asdict(one.loop),
+                "margins": None if one.margins is None else asdict(one.margins),
+                "seen": None if one.seen is None else asdict(one.seen),
+                "disturbed": [curve.disturbed for curve in one.curves],
+            }
+            for name, one in settings
+        ],
+    }
+    made = pyarrow.table(columns).replace_schema_metadata({_OWN: json.dumps(told)})
+    parquet.write_table(made, file)
+
+
+def read_curves(file: Path) -> tuple[str, Limits, list[tuple[str, Experiment]]]:
+    """World, limits and settings of a file of curves.
+
+    Raises
+    ------
+    DataError
+        If it is none.
+    """
+    from pyarrow import parquet
+
+    try:
+        found = parquet.read_table(file)
+        told = json.loads((found.schema.metadata or {})[_OWN])
+        setting, run, t_ms, h = (found[name].to_numpy() for name in ("setting", "run", "t_ms", "h"))
+        settings = []
+        for number, one in enumerate(told["settings"]):
+            loop = Loop(
+                **one["loop"] | {"step": Step(**one["loop"]["step"]), "sent": tuple(one["loop"]["sent"])}
+            )
+            curves = []
+            for n, disturbed in enumerate(one["disturbed"]):
+                mine = (setting == number) & (run == n)
+                response = characterise(t_ms[mine], h[mine], loop.step)
+                curves.append(Curve(t_ms[mine], h[mine], response, tuple(disturbed)))
+            seen = None if one["seen"] is None else Offsets(**one["seen"])
+            known = None if one["margins"] is None else Margins(**one["margins"])
+            settings.append((one["name"], Experiment(loop, curves, seen, known)))
+        return told["world"], Limits(**told["limits"]), settings
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        allowed = "the folder of tcpsbed step, as this version leaves it"
+        raise DataError(f"holds no curves that can be read ({error})", file=file, allowed=allowed) from None
+
+
+def read_map(file: Path) -> tuple[StabilityMap, dict[str, Any], list[Point]]:
+    """The map of a `map.json`, what else is in it, and the cells that were compared with packets.
+
+    Raises
+    ------
+    DataError
+        If it is none.
+    """
+    import numpy as np
+
+    from tcpsbed.lab.control.batch import Bench
+    from tcpsbed.lab.control.stability import FIGURES, Grid, StabilityMap
+
+    try:
+        told = json.loads(file.read_text(encoding="utf-8"))
+        limits = {key: math.inf if value is None else value for key, value in told["bench"]["limits"].items()}
+        bench = Bench(**told["bench"] | {"step": Step(**told["bench"]["step"]), "limits": Limits(**limits)})
+        mean = {name: np.array(told[name], float) for name in FIGURES}
+        found = StabilityMap(Grid(**told["grid"]), bench, mean, np.array(told["good"], float))
+        return found, told, [_point(one) for one in told.get("verified", [])]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        allowed = "the folder of tcpsbed map, as this version leaves it"
+        raise DataError(f"holds no map that can be read ({error})", file=file, allowed=allowed) from None
+
+
+def _point(told: Mapping[str, Any]) -> Point:
+    from tcpsbed.analysis.stats import Interval
+    from tcpsbed.lab.control.verdict import wilson
+    from tcpsbed.lab.control.verification import Answer, Point
+
+    def answer(of: Mapping[str, Any]) -> Answer:
+        mean = of["overshoot"]
+        known = None if mean is None else Interval(of["runs"], mean, of["ci95"])
+        return Answer(known, wilson(of["good"], of["runs"]))
+
+    return Point(told["rtt_ms"], told["loss"], answer(told["map"]), answer(told["testbed"]))

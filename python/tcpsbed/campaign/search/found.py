@@ -152,6 +152,7 @@ class Found(Frame):
             "grid_runs": self.grid_runs,
             "sentences": self.sentences,
             "points": [vars(point) for point in self.points],
+            "votes": [[index, one.values, one.unchanged] for index, one in sorted(self.votes.items())],
         }
 
     @property

@@ -21,15 +21,13 @@ from tcpsbed.campaign.search.curve import traced
 from tcpsbed.campaign.search.found import Context
 from tcpsbed.campaign.search.ground import Ground, Values
 from tcpsbed.campaign.search.optimum import Optimum, optimised
-from tcpsbed.campaign.search.votes import Answers, Batch, Index, Votes, answered
+from tcpsbed.campaign.search.votes import GLANCE, Answers, Batch, Index, Votes, answered
 from tcpsbed.campaign.survey import Survey, Told, write_parquet
 from tcpsbed.campaign.worker import Job, Place
 from tcpsbed.results import growing
 from tcpsbed.scenarios.origin import Option
 
 KIND = "search"
-GLANCE = 2
-"""Seeds of a glance."""
 EACH = 8
 """Runs of a tested point in a forecast: most points need six seeds, those at the boundary more."""
 Cluster = Callable[[Survey], Callable[[Sequence[Job]], Place]]

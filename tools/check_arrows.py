@@ -141,11 +141,12 @@ PACKAGES = {
     "beside": ["inputs"],
     "door": ["_tcps", "errors"],
     "hooks": ["beside", "door", "interrupts"],
+    "linear": ["_tcps", "errors"],
     "shipped": ["errors"],
     "documents": ["inputs"],
     "datasets": ["documents"],
     "media": ["datasets", "hooks"],
-    "robots": ["hooks", "processes"],
+    "robots": ["hooks", "linear", "processes"],
     "devices": ["media"],
     "scenarios": ["datasets", "keyfile", "robots", "devices", "results", "shipped", "_tcps"],
     "worlds": ["scenarios", "hooks", "clocks", "_tcps"],
@@ -172,7 +173,7 @@ PACKAGES = {
 LAB_FACES = {
     "tcpsbed", "_tcps", "analysis", "analysis.metrics", "analysis.records", "analysis.signals", "analysis.stats", "clocks",
     "datasets.builtin", "datasets.recordings", "errors", "hooks", "inputs", "media.camera", "media.codecs", "nearest",
-    "drawing", "palette", "processes", "results", "robots", "runs.given", "runs.session", "scenarios", "scenarios.units",
+    "drawing", "linear", "palette", "processes", "results", "robots", "runs.given", "runs.session", "scenarios", "scenarios.units",
     "shipped", "studio.freeze", "views.markup", "views.numbers", "views.text", "worlds",
 }  # fmt: skip
 """What ``lab`` may import: what the testbed shows."""
@@ -186,6 +187,7 @@ LAB_EXCEPT = {
     "datasets.pcapng": "a reproduction counts captured bytes",
     "datasets.store": "reproductions fetch their data sets",
     "media.line": "a scripted subject reads pictures",
+    "robots.axes": "a plant that is code answers an impulse of each command",
     "media.packages": "a scripted subject reads pictures",
     "media.picture_code": "a scripted subject reads pictures",
     "results.files": "a study keeps its files like a run",

@@ -334,7 +334,7 @@ class Sink(ABC):
 
 
 class Plant(ABC):
-    """A linear plant of your own for the step experiment, with one input and one output; parameters become attributes."""
+    """A linear plant of your own for the step experiment; parameters become attributes."""
 
     params: ClassVar[dict[str, Param]] = {}
 
@@ -346,7 +346,8 @@ class Plant(ABC):
     def matrices(self) -> tuple[Any, ...]:
         """Returns (A, B, C) or (A, B, C, D) of x' = A x + B u, y = 1 + C x + D u, u = k - 1, times in s. Called once.
 
-        At rest k = y = 1. A is a matrix, B and C are vectors, D is a number.
+        At rest k = y = 1. A is a matrix, B and C are vectors, D is a number. With several axes B, C and D are matrices: a
+        column for each command k, a row for each answer y.
         """
 
 
@@ -354,7 +355,8 @@ class NonlinearPlant(ABC):
     """A plant of your own by its differential equation, x' = rates(x, u) and y = output(x, u), times in s, u = k.
 
     At rest u = y = 1: `rates(x0, 1)` is 0 and `output(x0, 1)` is 1. Between two ticks u holds, and x is computed by the
-    classical Runge-Kutta method in steps of at most `step_s`. Parameters become attributes.
+    classical Runge-Kutta method in steps of at most `step_s`. Parameters become attributes. With several `axes` u and y are
+    arrays of as many values.
     """
 
     params: ClassVar[dict[str, Param]] = {}
@@ -362,29 +364,32 @@ class NonlinearPlant(ABC):
     """The state at rest."""
     step_s: float = 1e-4
     """Longest step of the integration."""
+    axes: int = 1
+    """How many commands and answers it has."""
 
     def __init__(self, **params: Any) -> None:
         for key, value in params.items():
             setattr(self, key, value)
         self._state: Any = None
-        self._held = (0, 1.0)
+        self._held: tuple[int, Any] = (0, 1.0)
 
     @abstractmethod
-    def rates(self, x: NDArray[np.float64], u: float) -> Any:
+    def rates(self, x: NDArray[np.float64], u: Any) -> Any:
         """The rates of the state x under the command u, per s: as many values as `x0` has."""
 
     @abstractmethod
-    def output(self, x: NDArray[np.float64], u: float) -> float:
+    def output(self, x: NDArray[np.float64], u: Any) -> Any:
         """The answer y in the state x under the command u."""
 
     def __call__(
         self, t_ns: int, index: int, x: NDArray[np.float64], other: Any, y: NDArray[np.float64]
     ) -> int:
-        """Lets time pass up to `t_ns`, and writes y under the command x[0]."""
+        """Lets time pass up to `t_ns`, and writes y under the command x[0], or all commands."""
         import numpy as np
 
         if self._state is None:
-            self._state, self._held = np.array(self.x0, float), (t_ns, 1.0)
+            self._state = np.array(self.x0, float)
+            self._held = t_ns, 1.0 if self.axes == 1 else np.ones(self.axes)
         then_ns, u = self._held
         steps = math.ceil((t_ns - then_ns) * 1e-9 / self.step_s - 1e-9)
         for _ in range(steps):
@@ -394,9 +399,9 @@ class NonlinearPlant(ABC):
             k3 = np.asarray(self.rates(self._state + h / 2 * k2, u), float)
             k4 = np.asarray(self.rates(self._state + h * k3, u), float)
             self._state = self._state + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        self._held = (t_ns, float(x[0]))
-        y[0] = self.output(self._state, self._held[1])
-        return 1
+        self._held = t_ns, float(x[0]) if self.axes == 1 else np.array(x[: self.axes])
+        y[: self.axes] = self.output(self._state, self._held[1])
+        return self.axes
 
 
 class _Own:

@@ -11,11 +11,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed import shipped
+from tcpsbed import linear, shipped
 from tcpsbed.api.run import Progress, told
 from tcpsbed.errors import ConfigError, Refused
 from tcpsbed.inputs import out_of
 from tcpsbed.lab.control import systems
+from tcpsbed.lab.control.loci import AxesMargins
+from tcpsbed.lab.control.loop import chosen
 from tcpsbed.lab.control.setting import gains_of, link_of
 from tcpsbed.lab.control.stability import StabilityMap
 from tcpsbed.nearest import close_match
@@ -97,16 +99,16 @@ class LoopMap:
     @property
     def figures(self) -> dict[str, Any]:
         """The content of `map.json`."""
-        from tcpsbed.lab.control.table import plain
+        from tcpsbed.lab.control import table
 
-        tables = {key: table.tolist() for key, table in (*self.map.mean.items(), ("good", self.map.good))}
+        tables = {key: of.tolist() for key, of in (*self.map.mean.items(), ("good", self.map.good))}
         asked = {"grid": asdict(self.map.grid), "bench": asdict(self.map.bench)}
         theory: dict[str, Any] = {"reliability": self.reliability, "margins": asdict(self.margins)}
         if self.linearised is not None:
             theory |= {"linearised": {"order": self.linearised.order, "off": self.linearised.off}}
         if self.points:
             theory |= {"verified": [point.figures for point in self.points]}
-        found: dict[str, Any] = plain(asked | {"sentences": self.sentences} | theory | tables)
+        found: dict[str, Any] = table.plain(asked | {"sentences": self.sentences} | theory | tables)
         return found
 
     def draw(self, file: Path | str) -> Path:
@@ -133,7 +135,9 @@ class LoopMap:
     def remarks(self) -> list[str]:
         """Its margins, and what was computed in place of a plant that is code."""
         theory = f"theory at an RTT of {self.map.grid.rtt_ms[0]:g} ms without loss: {self.margins}"
-        return [theory, *([str(self.linearised)] if self.linearised is not None else [])]
+        each = self.margins.one_at_a_time if isinstance(self.margins, AxesMargins) else ()
+        alone = [f"  axis {n} alone: {one}" for n, one in enumerate(each, 1)]
+        return [theory, *alone, *([str(self.linearised)] if self.linearised is not None else [])]
 
 
 def map(
@@ -154,6 +158,7 @@ def map(
     rise: float | None = None,
     reliability: str | None = None,
     loop: str | None = None,
+    axis: int | None = None,
     on_command: bool = False,
     aligned: bool = False,
     verify: int = 0,
@@ -190,6 +195,9 @@ def map(
         Share of runs that must be good, such as `"95%"`; absent: the mean overshoot counts.
     loop : str, optional
         The loop by its robot; absent: the only one.
+    axis : int, optional
+        Of a loop with several axes the one that jumps, from 1 on; absent: each of them, one after the other, and a run is as
+        good as the worst of them.
     on_command : bool
         Whether the far side answers each command on arrival, not at its own ticks.
     aligned : bool
@@ -231,6 +239,7 @@ def map(
             bursts=bursts,
             limits=(overshoot, rise, reliability),
             which=loop,
+            axis=axis,
             on_command=on_command,
             aligned=aligned,
             verify=(verify, verify_runs),
@@ -248,6 +257,7 @@ def computed(
     bursts: float,
     limits: tuple[float, float | None, str | None],
     which: str | None,
+    axis: int | None,
     on_command: bool,
     aligned: bool,
     verify: tuple[int, int],
@@ -265,6 +275,9 @@ def computed(
     overshoot, rise, reliability = limits
     share = _share(reliability, rise)
     loop = loop_of(scenario, which)
+    jumps = tuple(number - 1 for number in chosen(loop, axis))
+    if on_command and loop.axes > 1:
+        raise ConfigError("found it", key="--on-command", allowed="a loop with one axis")
     if on_command and other[2] and loop.step.plant:
         allowed = "one of them, where the plant has a memory"
         raise ConfigError("found it with --jitter", key="--on-command", allowed=allowed)
@@ -281,6 +294,7 @@ def computed(
         scenario.seed,
         values.limits(math.inf if rise is None else rise, overshoot),
         "commands" if on_command else "ticks",
+        jumps,
     )
     with nullcontext() if out is None else session.place(scenario, out, kind=KIND) as place:
         shown = None if place is None else place.shown
@@ -345,6 +359,8 @@ def _grid(
     reader = partial(values.duration_ns, most_ns=most_ns)
     law = None if gain else loop.law
     kp, ki = values.gains(gain, "--gain") if gain else (0.0, 0.0) if law else _known_gains(loop)
+    if loop.axes > 1 and law is None:
+        raise ConfigError("found it", key="--gain", allowed="a loop with one axis, or a --controller")
     return stability.Grid(
         [ns / 1e6 for ns in values.span(rtt, columns, reader, "--rtt")],
         values.span(loss, rows, values.share, "--loss"),
@@ -360,12 +376,10 @@ def _grid(
 
 def _refuse_period(loop: Loop, grid: Grid) -> None:
     """Refuses a period that is no multiple of a sample time; the scenario's own is one."""
-    from tcpsbed.lab.control.theory import sampled
-
     for system, controls in ((loop.step.plant, False), (grid.controller, True)):
         try:
             if system is not None:
-                sampled(system, grid.period_ms, controls=controls)
+                linear.sampled(system, round(grid.period_ms * 1e6), controls=controls)
         except Refused as fault:
             allowed = "a period from tick to tick of which plant and controller can be computed, such as the scenario's"
             found = f"found {grid.period_ms:g} ms, with {fault.key or 'it'} = {fault.found}"

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 from tcpsbed import __version__, shipped
 from tcpsbed.analysis.frame import Frame, field
 from tcpsbed.api.run import Progress, told
+from tcpsbed.errors import ConfigError
 from tcpsbed.inputs import out_of
 from tcpsbed.lab.control import systems, table
-from tcpsbed.lab.control.setting import gains_of, link_of
+from tcpsbed.lab.control.loop import chosen
+from tcpsbed.lab.control.setting import gains_of, link_of, loops_of
 from tcpsbed.lab.control.verdict import Reliability, reliability
 from tcpsbed.nearest import close_match
 from tcpsbed.runs.given import given
@@ -139,6 +141,7 @@ def step(
     undershoot: float = math.inf,
     phases: bool = False,
     offsets: bool = False,
+    axis: int | None = None,
     world: str = "virtual",
     out: Path | str | None = None,
     set: Overrides = (),
@@ -170,6 +173,8 @@ def step(
         Whether the tick phases of both sides are drawn at random.
     offsets : bool
         Whether time and value offset of h as the controller sees it are found, by time warping.
+    axis : int, optional
+        Of a loop with several axes the one that jumps, from 1 on; absent: each of them, one after the other.
     world, out, set, seed, duration, progress
         As of `tcpsbed.run`.
 
@@ -210,6 +215,7 @@ def step(
             limits=(rise, overshoot, undershoot),
             phases=phases,
             offsets=offsets,
+            axis=axis,
             world=world,
             out=out_of(out),
             progress=share,
@@ -225,6 +231,7 @@ def measured(
     limits: tuple[float, float, float],
     phases: bool,
     offsets: bool,
+    axis: int | None,
     world: str,
     out: Path | None,
     progress: Callable[[float], object],
@@ -237,7 +244,7 @@ def measured(
     from tcpsbed.runs import session
 
     good = quantities.limits(*limits)
-    settings = list(_settings(first, *values, link))
+    settings = list(_settings(first, *values, link, axis))
     found: list[tuple[str, Experiment]] = []
     with session.place(first, out, "-step", KIND) as place:
         for number, setting in enumerate(settings):
@@ -331,12 +338,12 @@ def _named(every: Sequence[Experiment], name: str) -> Iterator[tuple[str, Experi
 
 
 def _settings(
-    scenario: Scenario, rtt: Values, loss: Values, gain: Values, link: str | None
+    scenario: Scenario, rtt: Values, loss: Values, gain: Values, link: str | None, axis: int | None
 ) -> Iterator[Setting]:
     from tcpsbed.lab.control.values import several
 
     trips, losses = several(rtt, "--rtt", "5 ms"), several(loss, "--loss", "30 %")
-    axes: list[list[tuple[str, list[str]]]] = []
+    axes: list[list[tuple[str, list[str]]]] = [list(_jumps(scenario, axis))]
     if trips or losses:
         name = link_of(scenario, link)
         axes.append([(f"RTT {text}", [f"links.{name}.delay={_half(scenario, text)}"]) for text in trips])
@@ -346,6 +353,21 @@ def _settings(
         yield Setting(
             ", ".join(name for name, _ in choice), tuple(text for _, sets in choice for text in sets)
         )
+
+
+def _jumps(scenario: Scenario, axis: int | None) -> Iterator[tuple[str, list[str]]]:
+    """The axes that jump, of loops that have several."""
+    found = [loop for loop in loops_of(scenario) if loop.axes > 1]
+    if not found and axis not in (None, 1):
+        raise ConfigError(
+            f"found {axis!r}", key="--axis", allowed="1: the loops of this scenario have one axis"
+        )
+    if len(found) > 1:
+        allowed = "one loop with several axes in a scenario"
+        raise ConfigError(f"found {len(found)} loops with several axes", key="components", allowed=allowed)
+    for loop in found:
+        for number in chosen(loop, axis):
+            yield f"axis {number}", [f"components.{loop.name}.robot.params.axis={number}"]
 
 
 def _half(scenario: Scenario, text: str) -> str:

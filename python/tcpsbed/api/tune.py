@@ -173,7 +173,7 @@ def tune(
     >>> found = tcpsbed.tune("10 ms")  # doctest: +SKIP
     >>> found.best.kp, found.margins.delay_ms  # doctest: +SKIP
     """
-    from tcpsbed.lab.control import theory, tuning, values
+    from tcpsbed.lab.control import loci, theory, tuning, values
     from tcpsbed.lab.control.batch import bursty
 
     share = values.share(loss, "--loss")
@@ -205,7 +205,7 @@ def tune(
     gains = (found.kp, found.ki_per_ms) if law is None else (0.0, 0.0)
     model = LoopModel(*gains, period_ms, rtt_ms, divisor, network.plant, law)
     drops_ms = theory.delay_of_drops_ms(share, period_ms)
-    return Gains(found, tuned, model, theory.margins(model), drops_ms, linear)
+    return Gains(found, tuned, model, loci.margins(model), drops_ms, linear)
 
 
 def _loop(

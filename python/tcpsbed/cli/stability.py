@@ -81,6 +81,12 @@ Which = Annotated[
         "--loop", metavar="NAME", help="The loop by its robot [default: the only one].", show_default=False
     ),
 ]
+Axis = Annotated[
+    int | None,
+    typer.Option(
+        "--axis", metavar="N", help="The axis that jumps, of several [default: each].", show_default=False
+    ),
+]
 OnCommand = Annotated[
     bool,
     typer.Option("--on-command", help="The far side answers each command on arrival, not at its own ticks."),
@@ -137,6 +143,7 @@ def stability_map(
     rise: Rise = None,
     reliability: Reliability = None,
     which: Which = None,
+    axis: Axis = None,
     on_command: OnCommand = False,
     aligned: Aligned = False,
     verify: Verify = 0,
@@ -167,6 +174,7 @@ def stability_map(
                 bursts=bursts,
                 limits=(overshoot, rise, reliability),
                 which=which,
+                axis=axis,
                 on_command=on_command,
                 aligned=aligned,
                 verify=(verify, verify_runs),

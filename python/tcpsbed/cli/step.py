@@ -70,6 +70,12 @@ Warped = Annotated[
     bool,
     typer.Option("--offsets", help="Time and value offset of h as the controller sees it, by time warping."),
 ]
+Axis = Annotated[
+    int | None,
+    typer.Option(
+        "--axis", metavar="N", help="The axis that jumps, of several [default: each].", show_default=False
+    ),
+]
 Figure = Annotated[
     Path | None, typer.Option("--figure", metavar="FILE", help="Draw the curves.", show_default=False)
 ]
@@ -96,6 +102,7 @@ def step(
     undershoot: Undershoot = math.inf,
     phases: Phases = False,
     warped: Warped = False,
+    axis: Axis = None,
     world: AnyWhere = "virtual",
     out: Out = None,
     figure: Figure = None,
@@ -128,6 +135,7 @@ def step(
                 limits=(rise, overshoot, undershoot),
                 phases=phases,
                 offsets=warped,
+                axis=axis,
                 world=world,
                 out=out,
                 progress=bar,

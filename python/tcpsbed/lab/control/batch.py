@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tcpsbed import _tcps
+from tcpsbed import _tcps, linear
 from tcpsbed.errors import DataError
 from tcpsbed.lab.control.response import Step
 from tcpsbed.lab.control.verdict import Limits
@@ -36,7 +36,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Bench:
-    """What all cells share: the step, the length and number of runs, the limits, what makes the far side answer."""
+    """What all cells share: the step, the length and number of runs, the limits, what makes the far side answer; and the
+    places of the axes that jump, one after the other, of which each figure is the largest.
+    """
 
     step: Step = field(default_factory=Step)
     runs: int = 200
@@ -44,6 +46,20 @@ class Bench:
     seed: int = 1
     limits: Limits = field(default_factory=Limits)
     answers: Answers = "ticks"
+    axes: tuple[int, ...] = (0,)
+
+    @property
+    def several(self) -> int:
+        """How many axes the loop has, if there are several; or else 0."""
+        size = None if self.step.plant is None else linear.shape(self.step.plant)
+        return 0 if size is None else size[0]
+
+    @property
+    def jumps(self) -> str:
+        """The axes that jump, in words; empty where there is one."""
+        if not self.several:
+            return ""
+        return "every axis" if len(self.axes) == self.several else f"axis {self.axes[0] + 1}"
 
     def run(
         self,
@@ -80,6 +96,10 @@ class Bench:
         return found
 
     def _portion(self, cells: Sequence[Cell], keep: bool, threads: int | None) -> list[dict[str, Any]]:
+        if self.several:
+            from tcpsbed.lab.control import lanes
+
+            return lanes.run(self, cells, keep=keep)
         limits = {key: value for key, value in vars(self.limits).items() if value != float("inf")}
         spec = {
             "seed": self.seed,

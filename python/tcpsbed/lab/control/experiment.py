@@ -23,7 +23,7 @@ from tcpsbed.errors import WorldError
 from tcpsbed.lab.control.identified import margins_of
 from tcpsbed.lab.control.loop import Loop, loops, reached
 from tcpsbed.lab.control.offsets import Offsets, offsets
-from tcpsbed.lab.control.response import Response, characterise
+from tcpsbed.lab.control.response import Response, characterise, coupling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,12 +40,35 @@ WARPED_MS = 500.0
 
 @dataclass(frozen=True)
 class Curve:
-    """What one loop did in one run: times in ms, h at these times, its figures, and what disturbed the run."""
+    """What one loop did in one run.
+
+    Attributes
+    ----------
+    t_ms : numpy.ndarray
+        Shape (n,), times in ms.
+    axes : numpy.ndarray
+        Shape (n, axes), what every axis answered at these times.
+    response : Response
+        The figures of the axis that jumped.
+    disturbed : tuple of str
+        What disturbed the run.
+    axis : int
+        The place of that axis.
+    coupling : float
+        How far the others leave 1 from the step on, in percent of the step.
+    """
 
     t_ms: NDArray[np.float64]
-    h: NDArray[np.float64]
+    axes: NDArray[np.float64]
     response: Response
     disturbed: tuple[str, ...] = ()
+    axis: int = 0
+    coupling: float = 0.0
+
+    @property
+    def h(self) -> NDArray[np.float64]:
+        """Shape (n,), h of the axis that jumped."""
+        return self.axes[:, self.axis]
 
 
 @dataclass(frozen=True)
@@ -158,7 +181,9 @@ def _seen(rows: NDArray[np.void], plan: Mapping[str, Any], loop: Loop, true: Cur
         places = np.searchsorted(t_ms, grid, side="right") - 1
         return [float(value) for value in np.where(places < 0, 1.0, h[np.maximum(places, 0)])]
 
-    return offsets(held(true.t_ms, true.h), held(found.t_ns / 1e6, found.values[:, 0]), loop.period_ms)
+    return offsets(
+        held(true.t_ms, true.h), held(found.t_ns / 1e6, found.values[:, loop.step.axis]), loop.period_ms
+    )
 
 
 def _apart(plan: Mapping[str, Any], found: Sequence[Loop], seed: int, number: int) -> dict[str, Any]:
@@ -215,5 +240,13 @@ def _curve(
     rows: NDArray[np.void], plan: Mapping[str, Any], loop: Loop, disturbed: tuple[str, ...] = ()
 ) -> Curve:
     found = signals.of_rows(rows, plan, loop.point)
-    t_ms, h = found.t_ns / 1e6, found.values[:, 0]
-    return Curve(t_ms, h, characterise(t_ms, h, loop.step), disturbed)
+    return curve_of(found.t_ns / 1e6, found.values[:, : loop.axes], loop, disturbed)
+
+
+def curve_of(
+    t_ms: NDArray[np.float64], axes: NDArray[np.float64], loop: Loop, disturbed: tuple[str, ...] = ()
+) -> Curve:
+    """The curve of values of all axes."""
+    step = loop.step
+    response = characterise(t_ms, axes[:, step.axis], step)
+    return Curve(t_ms, axes, response, disturbed, step.axis, coupling(t_ms, axes, step))

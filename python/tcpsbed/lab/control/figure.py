@@ -67,10 +67,15 @@ def _curves(axes: Any, experiment: Experiment, color: str, name: str) -> None:
         for row in table:
             axes.plot(t, row, color=color, alpha=0.25, linewidth=0.5, drawstyle="steps-post")
     axes.plot(t, middle, color=color, linewidth=1.5, label=name, drawstyle="steps-post")
+    for other in (axis for axis in range(experiment.loop.axes) if axis != experiment.loop.step.axis):
+        moved = np.median(resampled(experiment, other)[1], axis=0)
+        axes.plot(t, moved, color=color, linewidth=0.8, linestyle="--", drawstyle="steps-post")
 
 
-def resampled(experiment: Experiment) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """All curves of an experiment at the same times.
+def resampled(
+    experiment: Experiment, axis: int | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """All curves of an experiment at the same times, of the axis that jumps or of another.
 
     Returns
     -------
@@ -82,7 +87,8 @@ def resampled(experiment: Experiment) -> tuple[NDArray[np.float64], NDArray[np.f
     curves, step = experiment.curves, experiment.loop.step
     end = min(float(curve.t_ms[-1]) for curve in curves)
     grid = np.arange(max(0.0, step.t0_ms - 20), end, 1.0)
-    rows = [c.h[np.maximum(np.searchsorted(c.t_ms, grid, side="right") - 1, 0)] for c in curves]
+    place = step.axis if axis is None else axis
+    rows = [c.axes[np.maximum(np.searchsorted(c.t_ms, grid, side="right") - 1, 0), place] for c in curves]
     return grid - step.t0_ms, np.array(rows)
 
 

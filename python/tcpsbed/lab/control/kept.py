@@ -2,7 +2,7 @@
 
 | file | content |
 |---|---|
-| `curves.parquet` | `setting`, `run`, `t_ms`, `h`; in its metadata (`tcpsbed`) loop, margins and offsets of each setting |
+| `curves.parquet` | `setting`, `run`, `t_ms`, `h1` …; in its metadata (`tcpsbed`) loop, margins, offsets of each setting |
 | `map.json` | grid, bench, tables of all cells, cells that were compared with packets |
 """
 
@@ -16,14 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed.errors import DataError
-from tcpsbed.lab.control.experiment import Curve, Experiment
+from tcpsbed.lab.control.experiment import Curve, Experiment, curve_of
+from tcpsbed.lab.control.loci import AxesMargins, Disk
 from tcpsbed.lab.control.loop import Loop
 from tcpsbed.lab.control.offsets import Offsets
-from tcpsbed.lab.control.response import Step, characterise
+from tcpsbed.lab.control.response import Step
 from tcpsbed.lab.control.theory import Margins
 from tcpsbed.lab.control.verdict import Limits
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from tcpsbed.lab.control.stability import StabilityMap
     from tcpsbed.lab.control.verification import Point
 
@@ -43,8 +47,10 @@ def write_curves(file: Path, world: str, limits: Limits, settings: Sequence[tupl
         "setting": np.repeat([n for n, *_ in every], lengths).astype(np.int32),
         "run": np.repeat([run for _, run, _ in every], lengths).astype(np.int32),
         "t_ms": np.concatenate([curve.t_ms for *_, curve in every]),
-        "h": np.concatenate([curve.h for *_, curve in every]),
     }
+    most = max(one.loop.axes for _, one in settings)
+    for axis in range(most):
+        columns[f"h{axis + 1}"] = np.concatenate([_column(curve, axis) for *_, curve in every])
     told = {
         "world": world,
         "limits": asdict(limits),
@@ -63,6 +69,13 @@ def write_curves(file: Path, world: str, limits: Limits, settings: Sequence[tupl
     parquet.write_table(made, file)
 
 
+def _column(curve: Curve, axis: int) -> NDArray[np.float64]:
+    """Values of an axis; not numbers where a loop has fewer."""
+    import numpy as np
+
+    return curve.axes[:, axis] if axis < curve.axes.shape[1] else np.full(len(curve.t_ms), math.nan)
+
+
 def read_curves(file: Path) -> tuple[str, Limits, list[tuple[str, Experiment]]]:
     """World, limits and settings of a file of curves.
 
@@ -71,12 +84,15 @@ def read_curves(file: Path) -> tuple[str, Limits, list[tuple[str, Experiment]]]:
     DataError
         If it is none.
     """
+    import numpy as np
     from pyarrow import parquet
 
     try:
         found = parquet.read_table(file)
         told = json.loads((found.schema.metadata or {})[_OWN])
-        setting, run, t_ms, h = (found[name].to_numpy() for name in ("setting", "run", "t_ms", "h"))
+        setting, run, t_ms = (found[name].to_numpy() for name in ("setting", "run", "t_ms"))
+        most = max(one["loop"]["axes"] for one in told["settings"])
+        h = np.column_stack([found[f"h{axis + 1}"].to_numpy() for axis in range(most)])
         settings = []
         for number, one in enumerate(told["settings"]):
             loop = Loop(
@@ -85,15 +101,21 @@ def read_curves(file: Path) -> tuple[str, Limits, list[tuple[str, Experiment]]]:
             curves = []
             for n, disturbed in enumerate(one["disturbed"]):
                 mine = (setting == number) & (run == n)
-                response = characterise(t_ms[mine], h[mine], loop.step)
-                curves.append(Curve(t_ms[mine], h[mine], response, tuple(disturbed)))
+                curves.append(curve_of(t_ms[mine], h[mine][:, : loop.axes], loop, tuple(disturbed)))
             seen = None if one["seen"] is None else Offsets(**one["seen"])
-            known = None if one["margins"] is None else Margins(**one["margins"])
+            known = None if one["margins"] is None else _margins(one["margins"])
             settings.append((one["name"], Experiment(loop, curves, seen, known)))
         return told["world"], Limits(**told["limits"]), settings
     except (OSError, ValueError, KeyError, TypeError) as error:
         allowed = "the folder of tcpsbed step, as this version leaves it"
         raise DataError(f"holds no curves that can be read ({error})", file=file, allowed=allowed) from None
+
+
+def _margins(told: Mapping[str, Any]) -> Margins:
+    if "disk" not in told:
+        return Margins(**told)
+    disk = None if told["disk"] is None else Disk(**told["disk"])
+    return AxesMargins(**{**told, "disk": disk, "one_at_a_time": tuple(map(_margins, told["one_at_a_time"]))})
 
 
 def read_map(file: Path) -> tuple[StabilityMap, dict[str, Any], list[Point]]:
@@ -112,7 +134,8 @@ def read_map(file: Path) -> tuple[StabilityMap, dict[str, Any], list[Point]]:
     try:
         told = json.loads(file.read_text(encoding="utf-8"))
         limits = {key: math.inf if value is None else value for key, value in told["bench"]["limits"].items()}
-        bench = Bench(**told["bench"] | {"step": Step(**told["bench"]["step"]), "limits": Limits(**limits)})
+        asked = told["bench"] | {"axes": tuple(told["bench"]["axes"])}
+        bench = Bench(**asked | {"step": Step(**asked["step"]), "limits": Limits(**limits)})
         mean = {name: np.array(told[name], float) for name in FIGURES}
         found = StabilityMap(Grid(**told["grid"]), bench, mean, np.array(told["good"], float))
         return found, told, [_point(one) for one in told.get("verified", [])]

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from tcpsbed import linear
 from tcpsbed.errors import ConfigError
 from tcpsbed.lab.control.response import Step
 from tcpsbed.scenarios.model.entries import defaults
 
 ROBOT = "step"
+AXES = "tcpsbed.robots.axes"
+"""The module of robot and controller with several axes in a plan."""
 CONTROLLER = "pi"
 COMPENSATOR = "compensator"
 """The hook that is any linear controller."""
@@ -46,6 +49,8 @@ class Loop:
         A linear controller as the plan has it, in place of the gains.
     delay_ms : float, optional
         Delay of the links around the loop, without queues and jitter; not known (None) behind routers.
+    axes : int
+        How many quantities it holds. One packet carries them all.
     """
 
     name: str
@@ -59,6 +64,7 @@ class Loop:
     ki_per_ms: float | None
     law: dict[str, Any] | None = None
     delay_ms: float | None = None
+    axes: int = 1
 
     @property
     def point(self) -> str:
@@ -82,7 +88,7 @@ def loops(plan: Mapping[str, Any]) -> list[Loop]:
     found = [
         _loop(plan, number, component["name"], component["robot"]["run"]["params"] or {})
         for number, component in enumerate(plan["components"])
-        if component["robot"] and component["robot"]["run"]["name"] == ROBOT
+        if component["robot"] and component["robot"]["run"]["name"] in (ROBOT, AXES)
     ]
     if not found:
         names = ", ".join(c["robot"]["run"]["name"] for c in plan["components"] if c["robot"]) or "no robot"
@@ -120,9 +126,20 @@ def _loop(plan: Mapping[str, Any], component: int, name: str, params: Mapping[st
     run, far = _controller(plan, there), defaults("robot", ROBOT) | dict(params)
     gains = defaults("hook", CONTROLLER) | (run["params"] or {}) if run and run["name"] == CONTROLLER else {}
     delays = [_delay_ms(plan, there[0]), _delay_ms(plan, back[0])]
+    law = (
+        (run["params"] or {}).get("system", {"kind": "static"})
+        if run and run["name"] in (COMPENSATOR, AXES)
+        else None
+    )
     return Loop(
         name,
-        Step(far["c"], far["t0_ns"] * 1e-6, _with_memory(far.get("plant")), far["disturbance"]),
+        Step(
+            far["c"],
+            far["t0_ns"] * 1e-6,
+            _with_memory(far.get("plant")),
+            far["disturbance"],
+            far.get("axis", 1) - 1,
+        ),
         component,
         tuple(back),
         plan["flows"][back[0]]["name"],
@@ -130,11 +147,24 @@ def _loop(plan: Mapping[str, Any], component: int, name: str, params: Mapping[st
         plan["flows"][there[0]]["period_ns"] * 1e-6,
         gains.get("kp"),
         gains.get("ki_per_ms"),
-        (run["params"] or {}).get("system", {"kind": "static"})
-        if run and run["name"] == COMPENSATOR
-        else None,
+        law,
         None if None in delays else math.fsum(delay for delay in delays if delay is not None),
+        _axes(name, far.get("plant"), law),
     )
+
+
+def _axes(name: str, plant: dict[str, Any] | None, law: dict[str, Any] | None) -> int:
+    """How many axes a loop has, once plant and controller fit together."""
+    size, inputs = (None if one is None else linear.shape(one) for one in (plant, law))
+    if law is not None and (size or (1, 1)) != (inputs or (1, 1))[::-1]:
+        told, wanted = (
+            "{} outputs and {} inputs".format(*(of or (1, 1))) for of in (inputs, (size or (1, 1))[::-1])
+        )
+        found = f"found a controller of {told}"
+        raise ConfigError(
+            found, key="controller", allowed=f"one of {wanted}, which the plant of {name} takes"
+        )
+    return 1 if size is None else size[0]
 
 
 def _with_memory(plant: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -147,7 +177,7 @@ def _controller(plan: Mapping[str, Any], flows: list[int]) -> dict[str, Any] | N
         for visit in plan["flows"][flow]["path"]:
             for step in visit["steps"]:
                 run: dict[str, Any] | None = step.get("run")
-                if run is not None and run["name"] in (CONTROLLER, COMPENSATOR):
+                if run is not None and run["name"] in (CONTROLLER, COMPENSATOR, AXES):
                     return run
     return None
 
@@ -170,3 +200,21 @@ def _delay_ms(plan: Mapping[str, Any], flow: int) -> float | None:
 def controllers(hooks: Mapping[str, Any]) -> list[str]:
     """Names of the scenario's hooks that are built-in controllers."""
     return [name for name, hook in hooks.items() if hook.run == CONTROLLER]
+
+
+def chosen(loop: Loop, axis: int | None) -> list[int]:
+    """Numbers of the axes of a loop that jump, one after the other: all, or the chosen one.
+
+    Raises
+    ------
+    ConfigError
+        If it has no such axis.
+    """
+    if axis is None:
+        return list(range(1, loop.axes + 1))
+    if type(axis) is not int or not 1 <= axis <= loop.axes:
+        allowed = (
+            f"1 to {loop.axes}, the axes of {loop.name}" if loop.axes > 1 else f"1: {loop.name} has one axis"
+        )
+        raise ConfigError(f"found {axis!r}", key="--axis", allowed=allowed)
+    return [axis]

@@ -35,6 +35,8 @@ class Step:
     t0_ms: float = 200.0
     plant: dict[str, Any] | None = None
     disturbance: Disturbance = "gain"
+    axis: int = 0
+    """The place of the axis that jumps, of several."""
 
     @property
     def divisor(self) -> float:
@@ -95,3 +97,11 @@ def characterise(t_ms: NDArray[np.float64], h: NDArray[np.float64], step: Step) 
     (3.0, 20, 2)
     """
     return Response(*_tcps.step_response(step.c, step.t0_ms, t_ms.tolist(), h.tolist()))
+
+
+def coupling(t_ms: NDArray[np.float64], h: NDArray[np.float64], step: Step) -> float:
+    """How far axes beside that of the step leave 1 from t0 on, in percent of the step; `h` has a column for each axis."""
+    import numpy as np
+
+    others = np.delete(h, step.axis, axis=1)[t_ms >= step.t0_ms]
+    return 100 * float(np.abs(others - 1).max()) / step.height if others.size else 0.0

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tcpsbed import scenarios
 from tcpsbed.errors import ConfigError
 from tcpsbed.lab.control import values
-from tcpsbed.lab.control.loop import controllers
+from tcpsbed.lab.control.loop import ROBOT, Loop, controllers, loops
 from tcpsbed.nearest import close_match
 
 if TYPE_CHECKING:
@@ -35,3 +38,12 @@ def gains_of(scenario: Scenario, text: str | None) -> list[str]:
     if not hooks:
         raise ConfigError('found no hook with run = "pi"', key="--gain", allowed='a hook with run = "pi"')
     return [f"hooks.{name}.params.{key}={value!r}" for name in hooks for key, value in found.items()]
+
+
+def loops_of(scenario: Scenario) -> list[Loop]:
+    """The loops of a scenario; none if it names no plant: they have one axis then."""
+    named = [one.robot.params for one in scenario.components.values() if one.robot and one.robot.run == ROBOT]
+    if not any("plant" in params for params in named):
+        return []
+    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
+        return loops(scenarios.compile_plan(scenario, Path(folder)))

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed.lab.control.batch import Bench, Cell, bursty
-from tcpsbed.lab.control.theory import LoopModel, Margins, margins
+from tcpsbed.lab.control.loci import margins
+from tcpsbed.lab.control.theory import LoopModel, Margins
 
 if TYPE_CHECKING:
     import numpy as np
@@ -125,12 +126,14 @@ class StabilityMap:
         return first if math.isnan(self.mean["rise_ms"][row][first]) else None
 
     def margins(self, rtt_ms: float) -> Margins:
-        """Margins of the loop at a round trip, without loss and jitter."""
+        """Margins of the loop at a round trip, without loss and jitter: the least, where the axis that jumps matters."""
         grid, step = self.grid, self.bench.step
-        plant, controller = step.plant, grid.controller
-        return margins(
-            LoopModel(grid.kp, grid.ki_per_ms, grid.period_ms, rtt_ms, step.divisor, plant, controller)
+        model = LoopModel(
+            grid.kp, grid.ki_per_ms, grid.period_ms, rtt_ms, step.divisor, step.plant, grid.controller
         )
+        jumps = self.bench.axes if step.divisor != 1 else self.bench.axes[:1]
+        found = [margins(replace(model, axis=axis)) for axis in jumps]
+        return min(found, key=lambda one: (one.delay_ms, one.gain))
 
     def sentence(self, row: int, reliability: float | None = None) -> str:
         """What this loss means for the application, in words."""
@@ -140,6 +143,7 @@ class StabilityMap:
             if reliability is None
             else f"{100 * reliability:g} % of runs with {limit}"
         )
+        what += f" of {self.bench.jumps}" if self.bench.jumps else ""
         loss = f"{100 * self.grid.loss[row]:.3g} % loss"
         column = self._too_short(row, reliability)
         short, why = (False, "") if column is None else self._never_rises(row, column)

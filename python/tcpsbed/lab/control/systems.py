@@ -8,6 +8,7 @@
 | A, B, C, D; in z with the sample time in s behind | `([[-50.0]], [50.0], [1.0], 0.0)` |
 | transfer function or state space of python-control or scipy.signal | `control.tf([1], [0.05, 1])` |
 | class or function of a file | `Shaft`, a `tcpsbed.Plant`, or code with the interface of a hook |
+| several axes: rows with those of each input, matrices, objects | `control.ss(A, B, C, D)` |
 """
 
 from __future__ import annotations
@@ -15,18 +16,20 @@ from __future__ import annotations
 import inspect
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed import scenarios
-from tcpsbed.errors import ConfigError
+from tcpsbed import Plant, linear, scenarios
+from tcpsbed.errors import ConfigError, TcpsbedError
+from tcpsbed.hooks import find, make
 from tcpsbed.lab.control.loop import COMPENSATOR, CONTROLLER, ROBOT
 from tcpsbed.nearest import close_match
 from tcpsbed.scenarios.fields import Refusal
+from tcpsbed.scenarios.model.entries import defaults
 from tcpsbed.scenarios.origin import Option
-from tcpsbed.scenarios.units import duration_ns
+from tcpsbed.scenarios.units import duration_ns, parameters
 
 if TYPE_CHECKING:
     from tcpsbed.scenarios import Scenario
@@ -60,7 +63,7 @@ def table(system: System, key: str) -> str | dict[str, Any]:
     Raises
     ------
     ConfigError
-        If it is none of them, has several inputs or outputs, or is not finite.
+        If it is none of them, or is not finite.
 
     Examples
     --------
@@ -77,7 +80,7 @@ def table(system: System, key: str) -> str | dict[str, Any]:
         return _of_parts(list(system), key)
     for num, den in (("num_list", "den_list"), ("num", "den")):
         if hasattr(system, num) and hasattr(system, den):
-            parts = [_siso(getattr(system, num), key), _siso(getattr(system, den), key)]
+            parts = [_unwrapped(getattr(system, num)), _unwrapped(getattr(system, den))]
             return _transfer_function(parts, _sample_time(system, key), key)
     if all(hasattr(system, name) for name in "ABCD"):
         return _state_space([getattr(system, name) for name in "ABCD"], _sample_time(system, key), key)
@@ -125,12 +128,36 @@ def _of_parts(parts: list[Any], key: str) -> dict[str, Any]:
 
 
 def _transfer_function(parts: list[Any], sample_s: float | None, key: str) -> dict[str, Any]:
-    num, den = (_numbers(part, f"{key}: {name}", 1) for part, name in zip(parts, ("num", "den"), strict=True))
+    """Coefficients, or rows with those of each input; of python-control arrays of arrays."""
+    rows = [_rows(part) for part in parts]
+    if None in rows:
+        num, den = (
+            _numbers(part, f"{key}: {name}", 1) for part, name in zip(parts, ("num", "den"), strict=True)
+        )
+        return {"kind": "transfer-function", "num": num, "den": den} | _timed(sample_s)
+    num, den = (
+        [[_numbers(of, f"{key}: {name}", 1) for of in row] for row in part or ()]
+        for part, name in zip(rows, ("num", "den"), strict=True)
+    )
+    if len(num) == len(den) == 1 and len(num[0]) == len(den[0]) == 1:
+        num, den = num[0][0], den[0][0]
     return {"kind": "transfer-function", "num": num, "den": den} | _timed(sample_s)
 
 
+def _rows(part: Any) -> list[list[Any]] | None:
+    """Rows of lists of coefficients; none if it has coefficients alone."""
+    import numpy as np
+
+    nested = (Sequence, np.ndarray)
+    if not isinstance(part, nested) or not len(part) or not all(isinstance(row, nested) for row in part):
+        return None
+    if not all(len(row) and all(isinstance(of, nested) for of in row) for row in part):
+        return None
+    return [list(row) for row in part]
+
+
 def _state_space(parts: list[Any], sample_s: float | None, key: str) -> dict[str, Any]:
-    """Matrices of one input and one output; B and C are vectors, D is a number."""
+    """Matrices; of one input and one output B and C are vectors, D is a number."""
     import numpy as np
 
     given = dict(zip("abcd", parts, strict=True))
@@ -138,16 +165,42 @@ def _state_space(parts: list[Any], sample_s: float | None, key: str) -> dict[str
         name: _numbers(part, f"{key}: {name.upper()}", 2) for name, part in given.items()
     }
     states = np.shape(found["a"])[0] if np.size(found["a"]) else 0
+    a = found["a"] if states else []
+    if (size := _axes_of(found, states)) is not None:
+        b, c, d = (np.array(found[name], float) for name in "bcd")
+        d = (
+            np.broadcast_to(d, size)
+            if d.size == 1 and not d.any()
+            else d.reshape(d.shape if d.ndim == 2 else size)
+        )
+        told = {"b": b.reshape(states, -1), "c": c.reshape(-1, states) if states else c, "d": d}
+        return {"kind": "state-space", "a": a} | {k: v.tolist() for k, v in told.items()} | _timed(sample_s)
     for name in "bcd":
-        size = np.size(found[name])
-        if size != (1 if name == "d" else states):
+        size_ = np.size(found[name])
+        if size_ != (1 if name == "d" else states):
             wanted = (
                 "one number" if name == "d" else f"{states} numbers, as A has rows (one input, one output)"
             )
-            raise ConfigError(f"found {size} numbers", key=f"{key}: {name.upper()}", allowed=wanted)
+            raise ConfigError(f"found {size_} numbers", key=f"{key}: {name.upper()}", allowed=wanted)
         found[name] = np.ravel(found[name]).tolist()
-    a = found["a"] if states else []
     return {"kind": "state-space"} | found | {"a": a, "d": found["d"][0]} | _timed(sample_s)
+
+
+def _axes_of(found: Mapping[str, Any], states: int) -> tuple[int, int] | None:
+    """Outputs and inputs of matrices; none of a single input and output, or if B and C are not such matrices."""
+    import numpy as np
+
+    b, c, d = (np.array(found[name], float) for name in "bcd")
+    if not states:
+        return (d.shape[0], d.shape[1]) if d.ndim == 2 and d.size > 1 else None
+    inputs = b.shape[1] if b.ndim == 2 and len(b) == states else 1 if b.size == states else 0
+    outputs = len(c) if c.ndim == 2 and c.shape[1] == states else 1 if c.size == states else 0
+    many = inputs * outputs > 1
+    return (
+        (outputs, inputs)
+        if many and (d.shape == (outputs, inputs) or (d.size == 1 and not d.any()))
+        else None
+    )
 
 
 def _numbers(part: Any, key: str, axes: int) -> Any:
@@ -171,15 +224,10 @@ def _numbers(part: Any, key: str, axes: int) -> Any:
     return found.tolist()
 
 
-def _siso(part: Any, key: str) -> Any:
-    """Coefficients of the only input and output: python-control has a list of lists of arrays."""
-    nested = part
-    while isinstance(nested, Sequence) and len(nested) == 1 and not isinstance(nested[0], int | float):
-        nested = nested[0]
-    if isinstance(nested, Sequence) and nested and not isinstance(nested[0], int | float):
-        allowed = "one input and one output, such as system[0, 0]"
-        raise ConfigError("found a system with several inputs or outputs", key=key, allowed=allowed)
-    return nested
+def _unwrapped(part: Any) -> Any:
+    """Coefficients of a system with one input and output: python-control has a list of lists of arrays."""
+    rows = _rows(part)
+    return rows[0][0] if rows is not None and len(rows) == len(rows[0]) == 1 else part
 
 
 def _sample_time(system: Any, key: str) -> float | None:
@@ -255,6 +303,7 @@ def applied(
         The component of the loop's robot; absent: the only one.
     """
     sets: list[str] = []
+    size: tuple[int, int] | None = None
     if plant is not None or disturbance is not None:
         robots = {
             name: one.robot
@@ -269,16 +318,82 @@ def applied(
             sets.append(f'{place}={{ run = "{ROBOT}" }}')
         if plant is not None:
             said = table(plant, "plant")
+            size = axes(said)
             sets += [f"{place}.params.plant={EMPTY}", override("plant", f"{place}.params.plant", said)]
         if disturbance is not None:
             sets.append(override("disturbance", f"{place}.params.disturbance", disturbance))
-    if controller is not None:
+    if size is not None:
+        sets += _roomy(scenario, size)
+    if controller is not None or size is not None:
         hooks = [name for name, hook in scenario.hooks.items() if hook.run in (CONTROLLER, COMPENSATOR)]
         name = _only(hooks, None, "controller", f'a hook with run = "{CONTROLLER}" or "{COMPENSATOR}"')
-        said = table(controller, "controller")
+        said = _gains(scenario, name) if controller is None else table(controller, "controller")
+        if size is not None and axes(said) is None:
+            said = _on_each(said, size)
         sets += [f'hooks.{name}.run="{COMPENSATOR}"', f"hooks.{name}.params={EMPTY}"]
         sets.append(override("controller", f"hooks.{name}.params.system", said))
     return scenario.changed(sets) if sets else scenario
+
+
+def axes(said: str | Mapping[str, Any]) -> tuple[int, int] | None:
+    """Outputs and inputs of a system of several axes, as a scenario has it; none of one axis, or where it is not known."""
+    told: Mapping[str, Any] = {"kind": said} if isinstance(said, str) else said
+    kind = str(told.get("kind", ""))
+    if kind in ("state-space", "transfer-function"):
+        return linear.shape(told) if linear.several(told) else None
+    if kind == "mujoco":
+        number = len(named) if isinstance(named := told.get("actuator"), list) else 1
+        return (number, number) if isinstance(named, list) else None
+    place, _, symbol = kind.rpartition(":")
+    if not place.endswith(".py") or not Path(place).is_file():
+        return None
+    with suppress(TcpsbedError, TypeError, ValueError):  # the scenario says what is wrong with it
+        code = find(place, symbol)
+        if inspect.isclass(code) and issubclass(code, Plant):
+            made = make(place, symbol, parameters(dict(told.get("params", {})))).matrices()
+            parts = _state_space([*made, 0.0][:4], None, "plant")
+            return linear.shape(parts) if linear.several(parts) else None
+        number = int(getattr(code, "axes", 1))
+        return (number, number) if number > 1 else None
+    return None
+
+
+def _roomy(scenario: Scenario, size: tuple[int, int]) -> Iterator[str]:
+    """Samples of the flows of values that hold one for each axis."""
+    for name, flow in scenario.flows.items():
+        if flow.codec == "f64":
+            number = size[1] if flow.direction == "forward" else size[0]
+            yield from scenarios.overrides({f"flows.{name}.sample": f"{8 * number} B"})
+
+
+def _gains(scenario: Scenario, name: str) -> dict[str, Any]:
+    """The controller of a hook `pi` as a system in z, or the system of a compensator."""
+    hook = scenario.hooks[name]
+    if hook.run == COMPENSATOR:
+        return table(hook.params.get("system", "static"), "controller")  # type: ignore[return-value]
+    known = defaults("hook", CONTROLLER) | parameters(hook.params)
+    forward = next(flow for flow in scenario.flows.values() if flow.direction == "forward")
+    period_ms = 1e3 / forward.rate_hz
+    kp, g = known["kp"], known["ki_per_ms"] * period_ms
+    return _transfer_function([[kp + g, -kp], [1.0, -1.0]], period_ms * 1e-3, "controller")
+
+
+def _on_each(said: str | dict[str, Any], size: tuple[int, int]) -> dict[str, Any]:
+    """A controller of one axis on each of several."""
+    outputs, inputs = size
+    if outputs != inputs:
+        found = f"found a controller of one axis for a plant of {outputs} outputs and {inputs} inputs"
+        raise ConfigError(found, key="controller", allowed=f"one of {inputs} outputs and {outputs} inputs")
+    if isinstance(said, str) or said["kind"] != "transfer-function":
+        allowed = (
+            "a transfer function for all axes, such as ([0.2, 10], [1, 0]), or a controller of several axes"
+        )
+        raise ConfigError(f"found {said!r:.80} for {inputs} axes", key="controller", allowed=allowed)
+    num, den = (
+        [[said[key] if i == j else [rest] for j in range(inputs)] for i in range(inputs)]
+        for key, rest in (("num", 0.0), ("den", 1.0))
+    )
+    return said | {"num": num, "den": den}
 
 
 def paced(scenario: Scenario, period_ns: int | None) -> Scenario:

@@ -9,6 +9,7 @@ from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed.analysis.stats import interval
+from tcpsbed.lab.control.loci import AxesMargins
 from tcpsbed.lab.control.response import Response
 from tcpsbed.lab.control.verdict import Limits, reliability
 from tcpsbed.views import text as tables
@@ -46,9 +47,11 @@ def entry(name: str, experiment: Experiment, limits: Limits) -> dict[str, Any]:
             "kp": loop.kp,
             "ki_per_ms": loop.ki_per_ms,
             "disturbance": loop.step.disturbance,
+            **({"axes": loop.axes, "axis": loop.step.axis + 1} if loop.axes > 1 else {}),
         },
         "margins": None if experiment.margins is None else asdict(experiment.margins),
-        "figures": {name: statistics(experiment.responses, name) for name in _FIGURES},
+        "figures": {name: statistics(experiment.responses, name) for name in _FIGURES}
+        | ({"coupling": spread([one.coupling for one in experiment.curves])} if loop.axes > 1 else {}),
         "reliability": {
             "good": found.good,
             "runs": found.runs,
@@ -56,7 +59,12 @@ def entry(name: str, experiment: Experiment, limits: Limits) -> dict[str, Any]:
             "ci95": [found.low, found.high],
         },
         "seen": None if experiment.seen is None else asdict(experiment.seen),
-        "runs": [asdict(c.response) | {"disturbed": list(c.disturbed)} for c in experiment.curves],
+        "runs": [
+            asdict(c.response)
+            | {"disturbed": list(c.disturbed)}
+            | ({"coupling": c.coupling} if loop.axes > 1 else {})
+            for c in experiment.curves
+        ],
         "undisturbed": {
             "runs": len(experiment.undisturbed),
             "figures": {name: statistics(experiment.undisturbed, name) for name in _FIGURES},
@@ -66,19 +74,30 @@ def entry(name: str, experiment: Experiment, limits: Limits) -> dict[str, Any]:
 
 def statistics(responses: Sequence[Response], figure: str) -> dict[str, float | int | None]:
     """Number, mean, half the 95 % interval of that, deviation and extremes of a figure where it is defined."""
-    values = [v for v in (float(getattr(response, figure)) for response in responses) if math.isfinite(v)]
+    return spread([float(getattr(response, figure)) for response in responses])
+
+
+def spread(every: Sequence[float]) -> dict[str, float | int | None]:
+    """The same of values."""
+    values = [v for v in every if math.isfinite(v)]
     if not values:
         return {"n": 0, "mean": None, "ci95": None, "sd": None, "min": None, "max": None}
     mean, sd = interval(values), stdev(values) if len(values) > 1 else None
-    spread = {"sd": sd, "min": min(values), "max": max(values)}
-    return {"n": mean.n, "mean": mean.mean, "ci95": mean.half, **spread}
+    return {
+        "n": mean.n,
+        "mean": mean.mean,
+        "ci95": mean.half,
+        "sd": sd,
+        "min": min(values),
+        "max": max(values),
+    }
 
 
 def plain(value: Any) -> Any:
     """The value with numbers that JSON does not know as null."""
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
@@ -93,8 +112,9 @@ def laid(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> Table
     """Means with their 95 % intervals over the runs, and the verdict."""
     figures = (FIGURES[name] for name in _FIGURES)
     seen = (Column("seen late by", "ms"), Column("off by", ""))
-    theory = (Column("gain margin", ""), Column("delay margin", "ms"))
-    columns = (words("setting"), *figures, words("good"), words("95 %"), *seen, *theory)
+    theory = (Column("gain margin", ""), Column("delay margin", "ms"), Column("disk margin", ""))
+    moved = Column("coupling", "%")
+    columns = (words("setting"), *figures, moved, words("good"), words("95 %"), *seen, *theory)
     rows = (tuple(_row(name, experiment, limits)) for name, experiment in experiments)
     return Table("Settings", columns, tuple(rows))
 
@@ -177,6 +197,7 @@ def _row(name: str, experiment: Experiment, limits: Limits) -> list[str]:
     return [
         name,
         *cells,
+        _cell(spread([one.coupling for one in experiment.curves])) if experiment.loop.axes > 1 else NONE,
         f"{found.good} of {found.runs}",
         interval,
         *_seen(experiment),
@@ -192,10 +213,12 @@ def _seen(experiment: Experiment) -> list[str]:
 def _margins(experiment: Experiment) -> list[str]:
     found = experiment.margins
     if found is None:
-        return [NONE, NONE]
+        return [NONE, NONE, NONE]
     any_delay = "any" if found.delay_ms > 0 else "none"
     delay = f"{found.delay_ms:.1f}" if math.isfinite(found.delay_ms) else any_delay
-    return [f"{found.gain:.2f}" if math.isfinite(found.gain) else "any", delay]
+    known = found.disk if isinstance(found, AxesMargins) else None
+    disk = NONE if known is None else f"{known.alpha:.2f}"
+    return [f"{found.gain:.2f}" if math.isfinite(found.gain) else "any", delay, disk]
 
 
 def _cell(figure: dict[str, float | int | None]) -> str:

@@ -10,20 +10,20 @@ crossing follows from |C| = c in closed form, because delay changes no magnitude
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed import _tcps
+from tcpsbed import linear
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Curve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    Opened = Callable[[NDArray[np.complex128]], NDArray[np.complex128]]
 
 BEYOND = 1e-9
 """How far outside the unit circle a loop is followed for its stability: what grows by less in a tick counts as stable."""
@@ -34,7 +34,7 @@ _AT_ONCE = 4096
 @dataclass(frozen=True)
 class LoopModel:
     """A loop: gains (Ki per ms), period and delay around it in ms, what divides its gain after the step (`Step.divisor`),
-    plant, and linear controller in place of the gains, as a plan has them.
+    plant, and linear controller in place of the gains, as a plan has them. Of several axes the place of the one that jumps.
     """
 
     kp: float
@@ -44,6 +44,13 @@ class LoopModel:
     c: float = 2.0
     plant: dict[str, Any] | None = None
     controller: dict[str, Any] | None = None
+    axis: int = 0
+
+    @property
+    def axes(self) -> int:
+        """How many axes it has."""
+        size = None if self.plant is None else linear.shape(self.plant)
+        return 1 if size is None else size[0]
 
     @property
     def ticks(self) -> int:
@@ -94,7 +101,7 @@ class Margins:
 
 # [Polachan 2022] loop theory: unstable for g > pi / 2 with integral action alone
 def margins(loop: LoopModel) -> Margins:
-    """Gain, phase and delay margin of the loop after the step.
+    """Gain, phase and delay margin of the loop after the step, which has one axis.
 
     Examples
     --------
@@ -140,54 +147,101 @@ def _sampled(loop: LoopModel) -> Margins:
     """Margins by where the curve of the loop crosses the negative real axis and the unit circle."""
     import numpy as np
 
-    model = _Open(loop)
+    model = Open(loop)
     x = model.grid()
-    curve = model.at(np.exp(1j * x))
-    curve[-1] = curve[-1].real  # at half the rate
-    crosses = np.diff(np.abs(curve) >= 1).nonzero()[0]
-    at = _roots(lambda x: np.abs(model.at(np.exp(1j * x))) - 1, x[crosses], x[crosses + 1])
-    crossing_hz = float(at[-1]) / (2 * math.pi * loop.period_ms) * 1e3 if len(at) else math.nan
-    turns = ((curve.imag[1:] * curve.imag[:-1] <= 0) & (curve.real[1:] < 0)).nonzero()[0]
-    size = np.abs(curve[turns + 1])
+    if model.stable(x):
+        return beside(model.at, x, loop.period_ms)
+    crossed = _Crossed(model.at, x)
+    quick = margins(replace(loop, delay_ms=0.0)) if loop.ticks > 1 else None
+    spare_ms = quick.delay_ms + (1 - loop.ticks) * loop.period_ms if quick and quick.stable else -math.inf
+    size, turns = crossed.size, crossed.turns
+    lower = (crossed.factor(place) for place in turns[size > 1][np.argsort(size[size > 1])])
+    calm = (one for one in lower if Open(replace(loop, c=loop.c / (0.999 * one))).stable(x))
+    return Margins(next(calm, 0.0), spare_ms, crossed.hz(loop.period_ms))
 
-    def factor(place: np.intp) -> float:
-        [x0] = _roots(lambda x: model.at(np.exp(1j * x)).imag, x[[place]], x[[place + 1]])
-        return float(1 / np.abs(model.at(np.exp(1j * np.array([x0]))))[0])
 
-    if not model.stable(x):
-        quick = margins(replace(loop, delay_ms=0.0)) if loop.ticks > 1 else None
-        spare_ms = quick.delay_ms + (1 - loop.ticks) * loop.period_ms if quick and quick.stable else -math.inf
-        lower = (factor(place) for place in turns[size > 1][np.argsort(size[size > 1])])
-        calm = (one for one in lower if _Open(replace(loop, c=loop.c / (0.999 * one))).stable(x))
-        return Margins(next(calm, 0.0), spare_ms, crossing_hz)
-    spare = (np.angle(model.at(np.exp(1j * at))) + np.pi) % (2 * np.pi)  # until -180 degrees
+def beside(at: Opened, x: NDArray[np.float64], period_ms: float) -> Margins:
+    """Margins of a loop that is stable when it is closed, by its curve at angles of z."""
+    import numpy as np
+
+    crossed = _Crossed(at, x)
+    size, turns = crossed.size, crossed.turns
+    spare = (np.angle(at(np.exp(1j * crossed.at))) + np.pi) % (2 * np.pi)  # until -180 degrees
     return Margins(
-        factor(turns[size < 1][np.argmax(size[size < 1])]) if (size < 1).any() else math.inf,
-        float((spare / at).min(initial=math.inf)) * loop.period_ms,
-        crossing_hz,
-        math.degrees(float(spare.min())) if len(at) else math.nan,
+        crossed.factor(turns[size < 1][np.argmax(size[size < 1])]) if (size < 1).any() else math.inf,
+        float((spare / crossed.at).min(initial=math.inf)) * period_ms,
+        crossed.hz(period_ms),
+        math.degrees(float(spare.min())) if len(crossed.at) else math.nan,
     )
 
 
-class _Open:
+class _Crossed:
+    """Where the curve of a loop crosses the unit circle (`at`) and, with its size, the negative real axis (`turns`)."""
+
+    def __init__(self, of: Opened, x: NDArray[np.float64]) -> None:
+        import numpy as np
+
+        self._of, self._x = of, x
+        curve = of(np.exp(1j * x))
+        curve[-1] = curve[-1].real  # at half the rate
+        crosses = np.diff(np.abs(curve) >= 1).nonzero()[0]
+        self.at = roots(lambda x: np.abs(of(np.exp(1j * x))) - 1, x[crosses], x[crosses + 1])
+        self.turns = ((curve.imag[1:] * curve.imag[:-1] <= 0) & (curve.real[1:] < 0)).nonzero()[0]
+        self.size = np.abs(curve[self.turns + 1])
+
+    def hz(self, period_ms: float) -> float:
+        """The highest frequency of a crossing of the circle."""
+        return float(self.at[-1]) / (2 * math.pi * period_ms) * 1e3 if len(self.at) else math.nan
+
+    def factor(self, place: np.intp) -> float:
+        """The factor of the gain with which a crossing of the axis is at -1."""
+        import numpy as np
+
+        x, of = self._x, self._of
+        [x0] = roots(lambda x: of(np.exp(1j * x)).imag, x[[place]], x[[place + 1]])
+        return float(1 / np.abs(of(np.exp(1j * np.array([x0]))))[0])
+
+
+class Open:
     """The open loop L(z), with its poles."""
 
     def __init__(self, loop: LoopModel) -> None:
-        self.loop = loop
+        self.loop, self.axes = loop, loop.axes
         parts = [(loop.plant, False), (loop.controller, True)]
         self.systems = [
-            sampled(one, loop.period_ms, controls=controls) for one, controls in parts if one is not None
+            linear.sampled(one, round(loop.period_ms * 1e6), controls=controls)
+            for one, controls in parts
+            if one is not None
         ]
 
-    def at(self, z: NDArray[np.complex128]) -> NDArray[np.complex128]:
-        """L at these z."""
+    @property
+    def states(self) -> int:
+        """States of the closed loop with its delay line."""
+        return sum(len(one.a) for one in self.systems) + self.axes * self.loop.ticks
+
+    @property
+    def outside(self) -> int:
+        """Poles outside the unit circle."""
         import numpy as np
 
-        loop = self.loop
+        return int((np.abs(self._poles()) > 1 + BEYOND).sum())
+
+    def at(self, z: NDArray[np.complex128]) -> NDArray[np.complex128]:
+        """L of a loop with one axis at these z."""
+        return self.matrix(z)[:, 0, 0]
+
+    def matrix(self, z: NDArray[np.complex128]) -> NDArray[np.complex128]:
+        """L at these z, shape (n, axes, axes)."""
+        import numpy as np
+
+        loop, one = self.loop, (slice(None), None, None)
         found = np.ones_like(z) if loop.controller is not None else loop.kp + loop.g * z / (z - 1)
+        several = found[one]
         for system in self.systems:
-            found = found * _transfer(system, z)
-        return found * z ** -float(loop.ticks) / loop.c
+            several = _times(several, _transfer(system, z))
+        late = several * (z ** -float(loop.ticks))[one]
+        late[:, loop.axis] = late[:, loop.axis] / loop.c
+        return late
 
     def grid(self) -> NDArray[np.float64]:
         """Angles up to half the rate of the controller, close together where L turns fast."""
@@ -202,7 +256,7 @@ class _Open:
     def _poles(self) -> NDArray[np.complex128]:
         import numpy as np
 
-        return np.concatenate([np.linalg.eigvals(a).astype(complex) for a, *_ in self.systems])
+        return np.concatenate([np.linalg.eigvals(one.a).astype(complex) for one in self.systems])
 
     def stable(self, x: NDArray[np.float64]) -> bool:
         """Whether the closed loop is stable: 1 + L winds about 0 once for each pole outside the circle. [Nyquist 1932]"""
@@ -210,28 +264,35 @@ class _Open:
 
         curve = 1 + self.at(np.exp(1j * np.concatenate([np.zeros(1), x]) + math.log1p(BEYOND)))
         turns = float(np.angle(curve[1:] / curve[:-1]).sum()) / np.pi
-        return round(turns) == int((np.abs(self._poles()) > 1 + BEYOND).sum())
+        return round(turns) == self.outside
 
 
-def _transfer(system: tuple[Any, Any, Any, float], z: NDArray[np.complex128]) -> NDArray[np.complex128]:
-    """G(z) of a system from tick to tick."""
+def _times(one: NDArray[np.complex128], other: NDArray[np.complex128]) -> NDArray[np.complex128]:
+    """The product at each z; of one entry it is a product of numbers."""
+    return one * other if (1, 1) in (one.shape[1:], other.shape[1:]) else one @ other
+
+
+def _transfer(system: linear.Sampled, z: NDArray[np.complex128]) -> NDArray[np.complex128]:
+    """G(z) of a system from tick to tick, shape (n, outputs, inputs)."""
     import numpy as np
 
-    a, b, c, d = system
-    if not len(b):
-        return np.full_like(z, d)
+    a, b, c, d = system.a, system.b, system.c, system.d
+    if not len(a):
+        return np.broadcast_to(d.astype(complex), (len(z), *d.shape))
 
     def solved(some: NDArray[np.complex128]) -> NDArray[np.complex128]:
-        right = np.broadcast_to(b, (len(some), len(b)))[..., None]
-        found: NDArray[np.complex128] = (
-            d + np.linalg.solve(some[:, None, None] * np.eye(len(a)) - a, right)[..., 0] @ c
-        )
+        right = np.broadcast_to(b, (len(some), *b.shape))
+        x = np.linalg.solve(some[:, None, None] * np.eye(len(a)) - a, right)
+        found = np.empty((len(some), *d.shape), complex)
+        for i, j in np.ndindex(*d.shape):
+            found[:, i, j] = d[i, j] + x[..., j] @ c[i]
         return found
 
-    return np.concatenate([solved(z[i : i + _AT_ONCE]) for i in range(0, len(z), _AT_ONCE)] or [z])
+    pieces = [solved(z[i : i + _AT_ONCE]) for i in range(0, len(z), _AT_ONCE)]
+    return np.concatenate(pieces or [np.zeros((0, *d.shape), complex)])
 
 
-def _roots(of: Curve, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+def roots(of: Curve, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
     """Where a function changes its sign between each pair of ends, by bisection."""
     import numpy as np
 
@@ -244,23 +305,12 @@ def _roots(of: Curve, low: NDArray[np.float64], high: NDArray[np.float64]) -> ND
     return (low + high) / 2
 
 
-def sampled(
-    system: dict[str, Any], period_ms: float, *, controls: bool = False
-) -> tuple[Any, Any, Any, float]:
-    """A, B, C and D of a plant from tick to tick, its command held; or of a controller, by the bilinear rule."""
-    import numpy as np
-
-    found = json.loads(_tcps.sampled_system(json.dumps(system), round(period_ms * 1e6), controls))
-    n = len(found["a"])
-    return np.array(found["a"]).reshape(n, n), np.array(found["b"]), np.array(found["c"]), found["d"]
-
-
 def nyquist(loop: LoopModel, points: int = 2000) -> tuple[NDArray[np.float64], NDArray[np.complex128]]:
     """Frequencies in Hz and the open loop L there, up to half the rate of the controller."""
     import numpy as np
 
     x = np.geomspace(1e-3 * min(1.0, loop.g + 1e-9) if loop.controller is None else 1e-6, np.pi, points)
-    return x / (2 * np.pi * loop.period_ms) * 1e3, _Open(loop).at(np.exp(1j * x))
+    return x / (2 * np.pi * loop.period_ms) * 1e3, Open(loop).at(np.exp(1j * x))
 
 
 def largest_root(loop: LoopModel) -> float:

@@ -17,9 +17,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from tcpsbed import linear
 from tcpsbed.lab.control.batch import Bench, Cell
+from tcpsbed.lab.control.loci import margins
 from tcpsbed.lab.control.response import Disturbance, Step
-from tcpsbed.lab.control.theory import LoopModel, margins, sampled
+from tcpsbed.lab.control.theory import LoopModel
 from tcpsbed.lab.control.verdict import Limits
 
 MOST_KP = 0.4
@@ -69,7 +71,7 @@ class Network:
 
         if self.plant is None:
             return 0.0
-        stays = np.abs(np.linalg.eigvals(sampled(self.plant, self.period_ms)[0]))
+        stays = np.abs(np.linalg.eigvals(linear.sampled(self.plant, self._period_ns, controls=False).a))
         return float((-self.period_ms / np.log(stays[(stays > 0) & (stays < 1 - 1e-9)])).max(initial=0.0))
 
     @property
@@ -86,15 +88,25 @@ class Network:
 
     def times(self, factor: float) -> dict[str, Any] | None:
         """The controller from tick to tick, multiplied by a factor; none if there is none."""
-        if self._law is None:
+        law = self._law
+        if law is None or self.controller is None:
             return None
-        a, b, c, d = self._law
-        found = {"a": a.tolist(), "b": b.tolist(), "c": (factor * c).tolist(), "d": factor * d}
-        return {"kind": "state-space", "sample_time_ns": round(self.period_ms * 1e6)} | found
+        b, c, d = law.b, factor * law.c, factor * law.d
+        if linear.shape(self.controller) is None:
+            told = {"b": b[:, 0].tolist(), "c": c[0].tolist(), "d": float(d[0, 0])}
+        else:
+            told = {"b": b.tolist(), "c": c.tolist(), "d": d.tolist()}
+        return {"kind": "state-space", "sample_time_ns": self._period_ns, "a": law.a.tolist()} | told
 
     @cached_property
-    def _law(self) -> tuple[Any, Any, Any, float] | None:
-        return None if self.controller is None else sampled(self.controller, self.period_ms, controls=True)
+    def _law(self) -> linear.Sampled | None:
+        if self.controller is None:
+            return None
+        return linear.sampled(self.controller, self._period_ns, controls=True)
+
+    @property
+    def _period_ns(self) -> int:
+        return round(self.period_ms * 1e6)
 
 
 @dataclass(frozen=True)

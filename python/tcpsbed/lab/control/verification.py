@@ -11,10 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed.analysis.stats import Interval, interval
 from tcpsbed.lab.control import experiment
+from tcpsbed.lab.control.lanes import worst
+from tcpsbed.lab.control.setting import loops_of
 from tcpsbed.lab.control.verdict import Reliability, wilson
 from tcpsbed.lab.control.verdict import reliability as share_of
 from tcpsbed.views import text as tables
@@ -23,6 +26,7 @@ from tcpsbed.views.numbers import NONE
 from tcpsbed.views.tables import Table
 
 if TYPE_CHECKING:
+    from tcpsbed.lab.control.response import Response
     from tcpsbed.lab.control.stability import Grid, StabilityMap
     from tcpsbed.scenarios import Scenario
 
@@ -120,28 +124,46 @@ def verified(
         Called with the share done.
     """
     grid, every = found.grid, []
+    jumps = _jumps(scenario, found)
     places = _places(found, reliability, points)
     for number, (row, column) in enumerate(places):
         rtt_ms, loss = grid.rtt_ms[column], grid.loss[row]
         cell = replace(grid, rtt_ms=[rtt_ms], loss=[loss])
         [mapped] = found.bench.run(cell.cells(), keep=True)
-        [tested] = experiment.run(
-            scenario.changed(_sets(link, cell)),
-            runs=runs,
-            phases=grid.phases,
-            progress=lambda done, n=number: progress((n + done) / len(places)),  # type: ignore[misc]
-        )
+        every_axis: list[list[Response]] = []
+        for jump, sets in enumerate(jumps):
+            [tested] = experiment.run(
+                scenario.changed(_sets(link, cell) | sets),
+                runs=runs,
+                phases=grid.phases,
+                progress=partial(_told, progress, number * len(jumps) + jump, len(places) * len(jumps)),
+            )
+            every_axis.append(tested.responses)
+        responses = [worst(of) for of in zip(*every_axis, strict=True)]
         overshoots = [math.nan if run["overshoot"] is None else run["overshoot"] for run in mapped["runs"]]
-        theirs = [response.overshoot for response in tested.responses]
+        theirs = [response.overshoot for response in responses]
         every.append(
             Point(
                 rtt_ms,
                 loss,
                 Answer(_mean(overshoots), wilson(mapped["good"], found.bench.runs)),
-                Answer(_mean(theirs), share_of(tested.responses, found.bench.limits)),
+                Answer(_mean(theirs), share_of(responses, found.bench.limits)),
             )
         )
     return every
+
+
+def _told(progress: Callable[[float], object], number: int, all_: int, done: float) -> None:
+    """The share done of all, of which `number` are done and one in part."""
+    progress((number + done) / all_)
+
+
+def _jumps(scenario: Scenario, found: StabilityMap) -> list[dict[str, Any]]:
+    """What makes each axis of the map jump, one after the other; of one axis nothing."""
+    if not found.bench.several:
+        return [{}]
+    [name] = [loop.name for loop in loops_of(scenario)]
+    return [{f"components.{name}.robot.params.axis": axis + 1} for axis in found.bench.axes]
 
 
 def _mean(overshoots: Sequence[float]) -> Interval | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from tcpsbed import linear
 from tcpsbed.scenarios.compile import boards, media, supervisors
 from tcpsbed.scenarios.compile.book import Book, Instance, Way
 from tcpsbed.scenarios.compile.chain import on_path
 from tcpsbed.scenarios.compile.code import SUPERVISOR, code
 from tcpsbed.scenarios.compile.kinds import own
 from tcpsbed.scenarios.compile.plants import controller
+from tcpsbed.scenarios.compile.robots import AXES
 from tcpsbed.scenarios.compile.sources import codec, values_of
 from tcpsbed.scenarios.compile.spans import dist
 from tcpsbed.scenarios.model.code import Hook
@@ -203,13 +205,23 @@ class Stages:
                 if hook.run == COMPENSATOR and "system" in params:
                     at, period_ns = (*key, "params", "system"), round(1e9 / way.model.rate_hz)
                     params = params | {"system": controller(self.book, at, params["system"], period_ns)}
-                self._code[name] = code(self.book, (*key, "run"), hook.run, "hook", params, hook.kind)
+                    if linear.shape(params["system"]) is not None:
+                        self._code[name] = self._of_axes(key, params)
+                if name not in self._code:
+                    self._code[name] = code(self.book, (*key, "run"), hook.run, "hook", params, hook.kind)
             step["run"] = self._code[name]
         if hook.period_ns is not None:
             step["period_ns"] = hook.period_ns
         if hook.answers == "arrivals":
             step["on_arrival"] = True
         return step | self._spans(key, hook)
+
+    def _of_axes(self, key: Key, params: dict[str, Any]) -> dict[str, Any]:
+        """The compensator with several axes."""
+        if stray := sorted(params.keys() - {"system"}):
+            allowed = "system alone: a controller of several axes holds every h at 1"
+            raise self.book.scenario.error((*key, "params", stray[0]), f"found {stray[0]}", allowed)
+        return {"kind": "python", "name": AXES, "symbol": "Compensator", "params": params}
 
     def _other(self, name: str, hook: Hook, way: Way, place: int) -> Step:
         """The other flows of a hook, which must pass its component."""

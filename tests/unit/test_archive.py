@@ -454,7 +454,7 @@ def test_a_key_is_in_no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     channel = '[channels.all]\nflows = ["kinematic"]\nsecurity = { kind = "aead", key_file = "lab.key" }\n'
     Path("s.toml").write_text(BASE.replace("[links.l1]", f"{channel}[links.l1]"))
     tcpsbed.run("s.toml", out="out")
-    with pytest.raises(ConfigError, match="names the key lab.key; allowed: a run with keys of its own"):
+    with pytest.raises(ConfigError, match=r"names the key lab\.key; allowed: a run with keys of its own"):
         packing.pack(Path("out"), Path("a.zip"))
     assert not Path("a.zip").exists()
 

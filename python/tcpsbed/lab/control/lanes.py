@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
     Real = NDArray[np.float64]
     Places = NDArray[np.int64]
+    Newest = Callable[[int], Places]
+    Seen = Callable[[Real], Real]
 
 FIGURES = ("rise_ms", "overshoot", "undershoot", "settling_ms", "error")
 BAND, LAST, TOUCH = 0.05, 0.1, 1e-12
@@ -92,9 +95,13 @@ def _responses(bench: Bench, cells: Sequence[Cell], axis: int) -> Iterator[list[
 
 def _alike(cells: Sequence[Cell]) -> Iterator[list[Cell]]:
     """Cells, in their order, as far as they have the same equations and ticks."""
-    for _, same in groupby(
-        cells, key=lambda cell: (cell.period_ms, cell.phases, json.dumps(cell.controller))
-    ):
+
+    def equations(cell: Cell) -> tuple[object, ...]:
+        law = {key: value for key, value in (cell.controller or {}).items() if key not in ("c", "d")}
+        drawn = cell.loss is not None or cell.jitter is not None
+        return cell.period_ms, cell.phases, drawn, json.dumps(law)
+
+    for _, same in groupby(cells, key=equations):
         yield list(same)
 
 
@@ -102,7 +109,8 @@ def _most(bench: Bench, cell: Cell) -> int:
     """How many lanes are computed at the same time."""
     assert bench.step.plant is not None
     ticks = math.ceil(bench.duration_ms / cell.period_ms)
-    values = sum(linear.shape(bench.step.plant) or (1, 1)) + 12
+    drawn = cell.loss is not None or cell.jitter is not None
+    values = sum(linear.shape(bench.step.plant) or (1, 1)) + (10 if drawn else 2)
     return max(16, min(MOST_LANES, int(MEMORY / (8 * ticks * values))))
 
 
@@ -114,8 +122,8 @@ class _Lanes:
 
         self._cells = [cell for cell, _ in lanes]
         first = self._cells[0]
-        self._law, self._period_ns = first.controller, round(first.period_ms * 1e6)
-        ticks = -(-round(bench.duration_ms * 1e6) // self._period_ns)
+        self._period_ns = round(first.period_ms * 1e6)
+        self._ticks = ticks = -(-round(bench.duration_ms * 1e6) // self._period_ns)
         runs = sorted({run for _, run in lanes})
         self._run = np.searchsorted(runs, [run for _, run in lanes])
         leaves = np.arange(ticks, dtype=np.int64)[:, None] * self._period_ns
@@ -130,13 +138,27 @@ class _Lanes:
             np.array([round(ms * 1e6) for ms in of])
             for of in ([cell.there_ms for cell in self._cells], [cell.back_ms for cell in self._cells])
         )
-        self._commanded = self._newest(leaves, there, phase, 0, draws)
-        self._returned = self._newest(self._far_ns, back, np.zeros_like(phase), 1, draws)
+        drawn = first.loss is not None or first.jitter is not None
+        none, newest = np.zeros_like(phase), partial(self._newest, draws) if drawn else self._always
+        self._commanded = newest(leaves, there, phase, 0)
+        self._returned = newest(self._far_ns, back, none, 1)
+
+    def _always(self, leaves: Places, delay_ns: Places, phase: Places, late: int) -> Newest:
+        """The number of the newest packet at a tick where none is lost and all take the same time; -1 before the first."""
+        import numpy as np
+
+        ticks = np.maximum(-((phase - delay_ns - leaves[0]) // self._period_ns), late)
+        return lambda tick: np.maximum(tick - ticks, -1)
 
     def _newest(
-        self, leaves: Places, delay_ns: Places, phase: Places, late: int, draws: Sequence[np.random.Generator]
-    ) -> Places:
-        """The number of the newest packet at each tick of the side where they arrive, -1 before the first."""
+        self,
+        draws: Sequence[np.random.Generator],
+        leaves: Places,
+        delay_ns: Places,
+        phase: Places,
+        late: int,
+    ) -> Newest:
+        """The number of the newest packet at a tick of the side where they arrive, -1 before the first."""
         import numpy as np
 
         ticks, lanes = len(leaves), len(self._cells)
@@ -149,7 +171,7 @@ class _Lanes:
         n, lane = np.nonzero(kept & (arrives < ticks))
         found[arrives[n, lane], lane] = n  # of several in a tick the last
         newest: Places = np.maximum.accumulate(found, axis=0)
-        return newest
+        return newest.__getitem__
 
     def _lost(self, ticks: int, draws: Sequence[np.random.Generator]) -> NDArray[np.bool_]:
         """Which packets are lost: each by itself, or in Gilbert's bursts."""
@@ -182,30 +204,49 @@ class _Lanes:
         """What the axes answer at each tick, shape (ticks, outputs, lanes)."""
         import numpy as np
 
-        assert step.plant is not None and self._law is not None
+        assert step.plant is not None
         plant = linear.sampled(step.plant, self._period_ns, controls=False)
-        law = linear.sampled(self._law, self._period_ns, controls=True)
-        ticks, lanes = self._returned.shape
+        law, seen_c, seen_d = self._laws()
+        ticks, lanes = self._ticks, len(self._cells)
         (outputs, inputs), here = plant.shape, np.arange(lanes)
         h, k = np.ones((ticks, outputs, lanes)), np.ones((ticks, inputs, lanes))
         x, z = np.zeros((len(plant.a), lanes)), np.zeros((len(law.a), lanes))
         e, axis = np.zeros((outputs, lanes)), step.axis
         scale, shift = (1 / step.c, 0.0) if step.disturbance == "gain" else (1.0, 1 / step.c - 1)
-        jumped = self._far_ns >= round(step.t0_ms * 1e6)
+        first, t0_ns = self._far_ns[0], round(step.t0_ms * 1e6)
         with np.errstate(over="ignore", invalid="ignore"):
             for tick in range(ticks):
                 if tick:
                     z = law.a @ z + law.b @ e
-                seen, none = self._returned[tick], self._returned[tick] < 0
-                e = np.where(none, 0.0, 1.0 - h[seen, :, here].T)
-                k[tick] = 1.0 + law.c @ z + law.d @ e
-                moves, none = self._commanded[tick], self._commanded[tick] < 0
-                u = np.where(none, 0.0, k[moves, :, here].T - 1.0)
+                newest = self._returned(tick)
+                e = np.where(newest < 0, 0.0, 1.0 - h[newest, :, here].T)
+                k[tick] = 1.0 + seen_c(z) + seen_d(e)
+                newest = self._commanded(tick)
+                u = np.where(newest < 0, 0.0, k[newest, :, here].T - 1.0)
                 h[tick] = 1.0 + plant.c @ x + plant.d @ u
-                now = jumped[tick]
-                h[tick, axis] = np.where(now, scale * h[tick, axis] + shift, h[tick, axis])
+                jumped = first + tick * self._period_ns >= t0_ns
+                h[tick, axis] = np.where(jumped, scale * h[tick, axis] + shift, h[tick, axis])
                 x = plant.a @ x + plant.b @ u
         return h
+
+    def _laws(self) -> tuple[linear.Sampled, Seen, Seen]:
+        """A and B of the controller of all lanes, and what C and D of each lane make of state and input."""
+        import numpy as np
+
+        every = [cell.controller for cell in self._cells]
+        names = [json.dumps(one) for one in every]
+        found = {
+            name: linear.sampled(one, self._period_ns, controls=True)
+            for name, one in dict(zip(names, every, strict=True)).items()
+            if one is not None
+        }
+        first = next(iter(found.values()))
+        if len(found) == 1:
+            return first, first.c.__matmul__, first.d.__matmul__
+        c, d = (np.array([part[name] for name in names]) for part in (
+            {name: one.c for name, one in found.items()}, {name: one.d for name, one in found.items()}
+        ))  # fmt: skip
+        return first, partial(np.einsum, "lij,jl->il", c), partial(np.einsum, "lij,jl->il", d)
 
 
 def _gilbert(loss: Mapping[str, Any] | None) -> tuple[float, float, float, float]:

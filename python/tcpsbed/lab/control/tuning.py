@@ -179,7 +179,9 @@ def tune(
         Called with the share done.
     """
     step = _step(network, c)
-    bench, by = Bench(step, runs, _duration(network), seed, limits), step.divisor
+    axes = 1 if network.plant is None else (linear.shape(network.plant) or (1, 1))[0]
+    bench = Bench(step, runs, _duration(network), seed, limits, axes=tuple(range(axes)))
+    by = step.divisor
     tell = progress or (lambda _share: None)
     if network.controller is not None:
         coarse = [(_most_factor(network, by) / 1.12**i, 0.0) for i in range(FACTORS)]

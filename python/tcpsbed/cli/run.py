@@ -26,7 +26,19 @@ from tcpsbed.cli.options import (
     agreed,
     overrides,
 )
-from tcpsbed.cli.page import AT_ONCE, PACE, OnPage, Page, refuse_unwatchable, speed_of
+from tcpsbed.cli.page import (
+    AT_ONCE,
+    PACE,
+    CertificateFile,
+    KeyFile,
+    Listen,
+    OnPage,
+    Page,
+    listening,
+    refuse_unwatchable,
+    refuse_without,
+    speed_of,
+)
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import one_line
 from tcpsbed.runs import MOST_SEEDS
@@ -106,6 +118,9 @@ def run(
     seeds: Seeds = 1,
     live: ShownLive = False,
     studio: OnPage = False,
+    listen: Listen = None,
+    certificate: CertificateFile = None,
+    key: KeyFile = None,
     pace: Pace = "max",
     no_report: NoReport = False,
     no_samples: NoSamples = False,
@@ -117,7 +132,11 @@ def run(
     """Runs a scenario; see HELP."""
     if live and studio:
         raise typer.BadParameter("found --studio too; allowed: one of them", param_hint="--live")
-    page = Page(stays=sys.stdout.isatty()) if studio else None
+    if not studio:
+        refuse_without({"--listen": listen, "--certificate": certificate, "--key": key})
+        page = None
+    else:
+        page = Page(listening(listen, 0, certificate, key), stays=sys.stdout.isatty())
     perform(
         file,
         world=world,

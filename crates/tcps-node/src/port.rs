@@ -303,7 +303,14 @@ fn arrival(plan: &Plan, flow: &FlowPlan, channel: ChannelId, node: NodeId) -> u1
     found.map_or(NONE, |(i, _)| i as u16 + 1)
 }
 
-/// The flows that a channel carries, with the side they go to; their numbers are known.
+/// The flows that a channel carries, with the side they go to.
+pub fn channel_flows(plan: &Plan, channel: ChannelId) -> Vec<ChannelFlow> {
+    let by_it = |(_, flow): &(FlowId, &FlowPlan)| flow.path.iter().any(|v| v.channel == Some(channel));
+    let numbers: Vec<FlowId> = FlowId::each(&plan.flows).filter(by_it).map(|(id, _)| id).collect();
+    carried(plan, channel, &numbers)
+}
+
+/// The same; their numbers are known.
 fn carried(plan: &Plan, channel: ChannelId, numbers: &[FlowId]) -> Vec<ChannelFlow> {
     let mut flows = Vec::new();
     for &id in numbers {

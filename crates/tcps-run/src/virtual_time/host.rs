@@ -2,6 +2,7 @@
 
 use super::ledger::{Ledger, Transit};
 use crate::{
+    attack::{Attacker, Passing, Shot},
     boundary::Boundary,
     carrier::Carrier,
     cpu::Cpu,
@@ -69,6 +70,7 @@ pub(super) struct SimHost {
     pub recorder: Recorder,
     pub capture: Option<Capture>,
     pub boundary: Boundary,
+    pub attacker: Attacker,
     spare: Spare,
     /// The node that is at work.
     pub at: NodeId,
@@ -87,7 +89,9 @@ impl SimHost {
         records: Option<&Path>,
         pcapng: Option<&Path>,
     ) -> Result<Self, RunError> {
+        let attacker = Attacker::new(plan, &|from, to| network.route(from, to))?;
         Ok(Self {
+            attacker,
             network,
             tells_packets: plan.records >= Level::Packets,
             linked: !plan.network.links.is_empty(),
@@ -139,12 +143,39 @@ impl SimHost {
     /// Lets a packet into the network; tells when the first link has taken it.
     pub fn enter(&mut self, now: Time, packet: Packet) -> Time {
         self.flights[packet.payload as usize].entered = now;
+        if !self.attacker.is_idle() {
+            self.hear(now, &packet);
+        }
         if !self.linked {
             self.passed(&packet, Spent::default());
             self.direct.push_back((NodeId(packet.dst.0), packet.payload));
             return now;
         }
         self.network.send(now, self.at.into(), packet)
+    }
+
+    #[cold]
+    fn hear(&mut self, now: Time, packet: &Packet) {
+        let InFlight { channel, flow, bytes, .. } = &mut self.flights[packet.payload as usize];
+        let Packet { index, wire_bytes, dscp, .. } = *packet;
+        let (from, to, flow) = (self.at, NodeId(packet.dst.0), *flow);
+        let passing = Passing { from, to, channel: *channel, flow, index, wire_bytes, dscp };
+        self.attacker.hear(now, &passing, bytes);
+        while let Some(row) = self.attacker.poll_row() {
+            self.recorder.push(&row);
+        }
+    }
+
+    /// Lets a datagram of an attacker into the network, where packets of it count as those outside channels.
+    pub fn shoot(&mut self, now: Time, shot: &Shot) {
+        let Passing { from, to, channel, wire_bytes, dscp, .. } = shot.passing;
+        self.at = from;
+        let payload = self.post(now, channel, &Transmit::new(wire_bytes, FlowId::NONE, 0), &shot.bytes);
+        self.flights[payload as usize].entered = now;
+        let (class, ecn, dst) = (ASIDE_CLASS, Ecn::NotCapable, to.into());
+        let packet = Packet { payload, class, index: 0, dst, dscp, ecn, wire_bytes, sent_ns: now };
+        self.network.send(now, shot.at, packet);
+        self.recorder.push(&shot.row);
     }
 
     /// A packet has passed the network.

@@ -5,9 +5,9 @@
 //!  event ─ from ─────────────── until ─►        until: the attack's end; of a link, the next event that changes it
 //!           │ during: delays by flow │  outside of all of them: delays by flow
 //! ```
-//! A datagram of an attacker was accepted if its sample enters the component that it is for after it was sent. A replay whose
-//! number cannot be read was accepted if a sample enters there again; a lie in a sealed answer if an exchange that lay within
-//! the attack was understood.
+//! In virtual time rows say which datagrams of an attacker were accepted. On sockets one was accepted if its sample enters the
+//! component that it is for after it was sent; a replay whose number cannot be read, if a sample enters there again. A lie in a
+//! sealed answer was believed if an exchange that lay within the attack was understood.
 
 use super::tally::Tally;
 use serde::Serialize;
@@ -19,7 +19,12 @@ use tcps_core::{
     sample::PointId,
     time::Time,
 };
-use tcps_plan::{is_forged, net::LinkChange, Action, Plan};
+use tcps_plan::{
+    attack::{ACCEPTED, FOLLOWED},
+    is_forged,
+    net::LinkChange,
+    Action, Plan,
+};
 
 /// Effects that are told at most, of the first events.
 const MOST: usize = 64;
@@ -112,10 +117,10 @@ impl Effects {
         for (number, event) in plan.events.iter().enumerate() {
             let from = event.at_ns;
             let (kind, flow, until) = match &event.action {
-                Action::Attack(a) => {
-                    (a.what.name(), a.what.flow(), from.saturating_add(a.duration_ns))
+                Action::Attack(a) => (a.what.name(), a.what.flow(), from.saturating_add(a.duration_ns)),
+                Action::Link(change) if !restores(plan, change) => {
+                    ("link", None, changed_again(plan, number, change))
                 }
-                Action::Link(change) => ("link", None, changed_again(plan, number, change)),
                 _ => continue,
             };
             let (name, until) = (event.name.clone(), until.min(plan.duration_ns));
@@ -156,9 +161,10 @@ impl Effects {
             if let Some(at) = self.open.remove(&(row.flow, row.index, row.point)) {
                 self.all[at].accepted += 1;
             }
-            let replay = self.all.iter_mut().rfind(|e| {
-                e.kind == "replay" && e.flow == Some(row.flow) && e.from <= row.time_ns
-            });
+            let replay = self
+                .all
+                .iter_mut()
+                .rfind(|e| e.kind == "replay" && e.flow == Some(row.flow) && e.from <= row.time_ns);
             if let Some(replay) = replay {
                 let newest = self.entered.entry((row.flow, row.point)).or_insert_with(|| vec![0; NEWEST]);
                 let place = &mut newest[row.index as usize % NEWEST];
@@ -201,7 +207,11 @@ impl Effects {
                     _ => return,
                 };
                 let now = row.time_ns;
-                for e in self.all.iter_mut().filter(|e| row.size != u32::from(row.detail) && (e.from..e.next).contains(&now)) {
+                for e in self
+                    .all
+                    .iter_mut()
+                    .filter(|e| row.size != u32::from(row.detail) && (e.from..e.next).contains(&now))
+                {
                     e.states[state].get_or_insert(now - e.from);
                 }
             }
@@ -213,10 +223,15 @@ impl Effects {
         let found = self.all.iter().position(|e| e.number as i64 == row.value);
         let Some(at) = found else { return };
         let effect = &mut self.all[at];
+        if row.detail == ACCEPTED {
+            effect.accepted += 1;
+            return;
+        }
         effect.sent += 1;
         effect.point = row.point;
         match effect.kind {
             "flood" => {}
+            _ if row.detail == FOLLOWED => {}
             _ if row.index == u32::MAX => effect.unknown = true,
             "clock-lie" => _ = self.lied.insert((row.node, row.index), at),
             _ => {
@@ -261,6 +276,20 @@ impl Effects {
     }
 }
 
+/// Whether a change only gives links back what they have in the plan: it ends an effect.
+fn restores(plan: &Plan, change: &LinkChange) -> bool {
+    change.links.iter().filter_map(|l| plan.network.links.get(l.index())).all(|link| {
+        let loss = |p: f64| p == 0.0 && link.loss.is_none();
+        change.up != Some(false)
+            && change.jitter.is_none()
+            && !change.has_limit()
+            && change.rate_bps.is_none_or(|rate| Some(rate) == link.rate_bps)
+            && change.delay_ns.is_none_or(|delay| delay == link.delay_ns)
+            && change.duplicate.is_none_or(|p| p == link.duplicate)
+            && change.loss.is_none_or(loss)
+    })
+}
+
 /// When a later event changes one of the same links.
 fn changed_again(plan: &Plan, number: usize, change: &LinkChange) -> Time {
     let later = plan.events[number + 1..].iter().find(|e| match &e.action {
@@ -268,4 +297,137 @@ fn changed_again(plan: &Plan, number: usize, change: &LinkChange) -> Time {
         _ => false,
     });
     later.map_or(plan.duration_ns, |e| e.at_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use tcps_core::time::MS;
+
+    const FORGED: u32 = tcps_plan::attack::FIRST_FORGED;
+
+    fn plan() -> Plan {
+        let attack = |at: i64, what: serde_json::Value| {
+            json!({"at_ns": at * MS, "name": "e", "action":
+                {"kind": "attack", "link": 0, "duration_ns": 100 * MS, "what": what}})
+        };
+        let link = |at: i64, up: bool| json!({"at_ns": at * MS, "name": "l", "action": {"kind": "link", "links": [0], "up": up}});
+        let flow = json!({"name": "k", "session": 0, "direction": "forward", "period_ns": MS, "codec": "f32",
+            "source": {"kind": "generated", "bytes": 4}, "sink": {"kind": "count"}, "path": []});
+        serde_json::from_value(json!({
+            "name": "p", "seed": 1, "duration_ns": 2000 * MS, "sessions": ["a"], "components": [], "flows": [flow],
+            "nodes": [{"name": "a"}, {"name": "b"}],
+            "network": {"vertices": ["a", "b"], "links": [{"name": "l", "from": 0, "to": 1}]},
+            "events": [
+                attack(100, json!({"kind": "forge", "flow": 0, "period_ns": MS})),
+                attack(300, json!({"kind": "replay", "flow": 0, "after_ns": MS, "share": 1.0})),
+                attack(500, json!({"kind": "clock_lie", "offset_ns": 1})),
+                attack(700, json!({"kind": "tamper", "flow": 0, "share": 1.0})),
+                link(900, false), link(1000, true),
+            ],
+        }))
+        .unwrap()
+    }
+
+    fn row(at_ms: i64, kind: Kind, index: u32) -> Record {
+        Record { index, flow: FlowId(0), point: 2, ..Record::new(at_ms * MS, kind) }
+    }
+
+    fn attack(at_ms: i64, event: i64, index: u32) -> Record {
+        Record { value: event, ..row(at_ms, Kind::Attack, index) }
+    }
+
+    #[test]
+    fn what_enters_after_it_was_sent_was_accepted_and_nothing_else() {
+        let plan = plan();
+        let mut effects = Effects::new(&plan);
+        effects.take(&attack(110, 0, FORGED));
+        effects.take(&attack(111, 0, FORGED + 1));
+        assert!(effects.sample(&row(115, Kind::Enter, FORGED)), "no sample of the flow");
+        assert!(effects.sample(&row(116, Kind::Delivered, FORGED)), "counted once");
+        assert!(!effects.sample(&row(310, Kind::Enter, 7)));
+        effects.take(&attack(320, 1, 7));
+        effects.take(&attack(321, 1, 8));
+        assert!(!effects.sample(&row(325, Kind::Enter, 7)), "a genuine sample, twice");
+        effects.take(&attack(710, 3, 9));
+        effects.sample(&Record { point: 4, ..row(711, Kind::Enter, 9) });
+        let found: Vec<_> = effects.report(&plan).iter().map(|e| (e.kind, e.sent, e.accepted)).collect();
+        let expected = [
+            ("forge", 2, Some(1)),
+            ("replay", 2, Some(1)),
+            ("clock-lie", 0, Some(0)),
+            ("tamper", 1, Some(0)),
+            ("link", 0, None),
+        ];
+        assert_eq!(found, expected, "the end of the cut is no effect");
+    }
+
+    #[test]
+    fn where_rows_say_what_was_accepted_numbers_do_not() {
+        let plan = plan();
+        let mut effects = Effects::new(&plan);
+        let sent = Record { detail: FOLLOWED, ..attack(710, 3, 9) };
+        effects.take(&sent);
+        effects.take(&Record { index: 10, ..sent });
+        effects.sample(&row(712, Kind::Enter, 9)); // it was sent again
+        effects.take(&Record { index: 10, detail: ACCEPTED, ..sent });
+        let report = effects.report(&plan);
+        assert_eq!((report[3].sent, report[3].accepted), (2, Some(1)));
+    }
+
+    #[test]
+    fn replays_that_do_not_say_their_number_are_seen_by_what_enters_again() {
+        let plan = plan();
+        let mut effects = Effects::new(&plan);
+        for (at, index) in [(305, 1), (306, 2)] {
+            effects.sample(&row(at, Kind::Enter, index));
+        }
+        effects.take(&attack(320, 1, u32::MAX));
+        effects.sample(&row(321, Kind::Enter, 3));
+        effects.sample(&row(322, Kind::Enter, 2));
+        effects.take(&attack(710, 3, u32::MAX));
+        let report = effects.report(&plan);
+        assert_eq!((report[1].accepted, report[3].accepted), (Some(1), None));
+    }
+
+    #[test]
+    fn a_lie_was_believed_where_its_number_or_an_exchange_within_the_attack_is() {
+        let plan = plan();
+        for (index, expected) in [(5, 1), (u32::MAX, 2)] {
+            let mut effects = Effects::new(&plan);
+            effects.take(&Record { node: NodeId(1), ..attack(510, 2, index) });
+            let sync = |at, sequence, half_trip| Record {
+                node: NodeId(1),
+                size: half_trip * MS as u32,
+                ..row(at, Kind::Sync, sequence)
+            };
+            effects.take(&sync(515, 4, 20));
+            effects.take(&sync(516, 5, 5));
+            effects.take(&sync(520, 6, 5));
+            effects.take(&sync(601, 7, 5));
+            assert_eq!(effects.report(&plan)[2].accepted, Some(expected), "{index}");
+        }
+    }
+
+    #[test]
+    fn delays_are_told_against_those_outside_and_states_from_the_beginning() {
+        let plan = plan();
+        let mut effects = Effects::new(&plan);
+        for (at, delay) in [(50, 5), (150, 8), (1100, 5)] {
+            effects.arrived(&Record { value: delay * MS, ..row(at, Kind::Delivered, 0) });
+        }
+        let state = |at, from: State, to: State| Record {
+            size: from as u32,
+            detail: to as u8,
+            ..row(at, Kind::State, 0)
+        };
+        effects.take(&state(120, State::Normal, State::Hold));
+        effects.take(&state(930, State::Hold, State::SafeStop));
+        let report = effects.report(&plan);
+        assert_eq!((report[0].hold_ms, report[0].safe_stop_ms), (Some(20.0), None));
+        assert_eq!((report[4].until_s, report[4].safe_stop_ms), (1.0, Some(30.0)));
+        let [delay] = &report[0].delays[..] else { panic!("{report:?}") };
+        assert_eq!((delay.n, delay.added_p50_ns), (1, Some(3.0 * MS as f64)));
+    }
 }

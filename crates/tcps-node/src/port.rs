@@ -217,6 +217,7 @@ impl Ports {
                 Output::Record(r) if is_of_packet(&r) && cx.here.level < Level::Packets => {}
                 Output::Record(r) => cx.out.record(row_of_endpoint(cx.here, p.channel, now, r)),
                 Output::Deliver(d) => {
+                    cx.out.delivered(now, p.channel, &d.meta, d.received_ns);
                     let at_once = received_ns.filter(|&t| t == d.received_ns);
                     let received_ns = at_once.map(|t| t.saturating_add(cx.here.stepped_ns()));
                     self.arrive(port, now, d.meta, received_ns, &mut datagram, cx);

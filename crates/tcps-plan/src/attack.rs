@@ -26,6 +26,13 @@ pub fn is_forged(index: u32) -> bool {
     (FIRST_FORGED..u32::MAX).contains(&index)
 }
 
+/// `detail` of a row of an attack: nothing will say whether the datagram was accepted.
+pub const SENT: u8 = 0;
+/// It was accepted.
+pub const ACCEPTED: u8 = 1;
+/// It was sent, and another row will say if it was accepted.
+pub const FOLLOWED: u8 = 2;
+
 /// Kinds of attacks.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]

@@ -12,7 +12,7 @@
 
 #![forbid(unsafe_code)]
 
-mod attack;
+pub mod attack;
 mod check;
 mod code;
 mod error;
@@ -26,7 +26,7 @@ mod real;
 pub mod report;
 mod stepped;
 
-pub use attack::{is_forged, Attack, AttackPlan, FIRST_FORGED};
+pub use attack::{is_forged, Attack, AttackPlan};
 pub use code::{CodeKind, CodePlan};
 pub use error::{ErrorKind, RunError};
 pub use flow::{Codec, Direction, FlowPlan, Repeat, SinkPlan, SourcePlan, StepPlan, VisitPlan, WorkerPlan};

@@ -19,7 +19,8 @@ use tcps_core::{
 };
 use tcps_node::{channel_flows, sample_codec};
 use tcps_plan::{
-    Action, Attack, AttackPlan, Codec, FlowPlan, Plan, RunError, SourcePlan, FIRST_FORGED, OVERHEAD_BYTES,
+    attack::FIRST_FORGED, Action, Attack, AttackPlan, Codec, FlowPlan, Plan, RunError, SourcePlan,
+    OVERHEAD_BYTES,
 };
 use tcps_transport::{kernel_tcp, ChannelContext, Side};
 use tcps_wire::{
@@ -120,7 +121,13 @@ impl Attacker {
         Ok(attacker)
     }
 
-    fn add(&mut self, plan: &Plan, number: u32, attack: &AttackPlan, route: Route<'_>) -> Result<(), RunError> {
+    fn add(
+        &mut self,
+        plan: &Plan,
+        number: u32,
+        attack: &AttackPlan,
+        route: Route<'_>,
+    ) -> Result<(), RunError> {
         let target = match attack.what.flow() {
             Some(flow) => aim(plan, &plan.flows[flow], flow, attack.link, route)?,
             None => Target::Clocks(clocks(plan, attack.link, route)?),
@@ -186,7 +193,8 @@ impl Attacker {
             match &a.target {
                 Target::Clocks(pairs) => {
                     if let Attack::ClockLie { offset_ns } = a.plan.what {
-                        let is_one = passing.channel == ChannelId::NONE && pairs.contains(&(passing.from, passing.to));
+                        let is_one =
+                            passing.channel == ChannelId::NONE && pairs.contains(&(passing.from, passing.to));
                         let sequence = if begun && is_one { lie(bytes, offset_ns) } else { None };
                         if let Some(index) = sequence {
                             self.rows.push_back(a.row(now, &Passing { index, ..*passing }, NONE));
@@ -210,8 +218,9 @@ impl Attacker {
                             a.next = a.heard.front().map_or(NEVER, |h| h.0);
                         }
                         Attack::Tamper { share, .. } if begun && a.stream.chance(share) => {
-                            if let Some(last) = bytes.last_mut() {
-                                *last ^= 1 << a.stream.below(8);
+                            let within = bytes.len() * 2 / 3; // behind headers, before trailers
+                            if let Some(byte) = bytes.get_mut(within) {
+                                *byte ^= 1 << a.stream.below(8);
                                 self.rows.push_back(a.row(now, &passing, *point));
                             }
                         }
@@ -344,7 +353,13 @@ impl Forger {
         let endpoint = tcps_transport::endpoint(&channel.transport, &channel.params, side, &context);
         let endpoint = endpoint.map_err(|e| RunError::of(&e, e.fault()))?;
         let clock = plan.nodes[passing.from].clock;
-        Ok(Self { endpoint, clock, codec: flow.codec, values: values.to_vec(), bytes: vec![0; sample_bytes(flow)] })
+        Ok(Self {
+            endpoint,
+            clock,
+            codec: flow.codec,
+            values: values.to_vec(),
+            bytes: vec![0; sample_bytes(flow)],
+        })
     }
 }
 

@@ -973,7 +973,9 @@ class EffectDelay(Part):
 
 
 class Effect(Part):
-    """List of the effects of link events and attacks, of the first 64."""
+    """List of the effects of link events and attacks, of the first 64. An event that only gives links
+    their own settings back ends an effect and is none.
+    """
 
     name: str
     """Name of the event."""
@@ -1095,7 +1097,9 @@ class Summary(Part):
     `recovering`; of a predictive display `live`, `predicted`.
     """
     effects: list[Effect]
-    """List of the effects of link events and attacks, of the first 64."""
+    """List of the effects of link events and attacks, of the first 64. An event that only gives links
+    their own settings back ends an effect and is none.
+    """
     assumed_free: list[str]
     """Zero-cost stages: they run code, have no cost in the scenario, and so took no simulated time."""
     ignored: list[str]

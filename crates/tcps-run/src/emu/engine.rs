@@ -245,7 +245,8 @@ impl<'a, H: EngineHost> Engine<'a, H> {
     fn send(&mut self, at: VertexId, payload: u32) {
         let in_flight = &mut self.desk.pool.all[payload as usize];
         in_flight.at = self.latest;
-        let Datagram { to: dst, class, index, dscp, ecn, wire_bytes, arrived: sent_ns, .. } = in_flight.datagram;
+        let Datagram { to: dst, class, index, dscp, ecn, wire_bytes, arrived: sent_ns, .. } =
+            in_flight.datagram;
         let packet = Packet { payload, class, index, dst, dscp, ecn, wire_bytes, sent_ns };
         self.network.send(self.latest, at, packet);
     }

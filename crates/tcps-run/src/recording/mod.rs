@@ -162,8 +162,11 @@ impl<'a> Recording<'a> {
         let Some(attacker) = self.attacker.as_mut().filter(|a| !a.is_idle()) else { return };
         let Datagram { arrived, wire_bytes, dscp, .. } = *datagram;
         let (from, to) = (NodeId(datagram.from.0), NodeId(datagram.to.0));
+        // Others may carry a sample more than once: its number does not tell which datagram brought it.
+        let plain = datagram.channel.map(|c| &self.plan.channels[c]);
+        let once = plain.is_some_and(|c| c.security.is_none() && c.transport == "udp");
         let (flow, index) = match datagram.carries {
-            Carries::Flow(flow) => (flow, datagram.index),
+            Carries::Flow(flow) => (flow, if once { datagram.index } else { UNKNOWN }),
             _ => (FlowId::NONE, UNKNOWN),
         };
         let channel = datagram.channel.unwrap_or(ChannelId::NONE);
@@ -184,7 +187,11 @@ impl<'a> Recording<'a> {
             let (class, index, ecn, carries) = (ASIDE_CLASS, 0, Ecn::NotCapable, Carries::Nothing);
             let (arrived, len, rated_bytes) = (now, shot.bytes.len(), wire_bytes);
             let sizes = Datagram { len, wire_bytes, rated_bytes, ..*heard };
-            return Some((shot.at, Datagram { arrived, class, index, dscp, ecn, carries, ..sizes }, shot.bytes));
+            return Some((
+                shot.at,
+                Datagram { arrived, class, index, dscp, ecn, carries, ..sizes },
+                shot.bytes,
+            ));
         }
     }
 

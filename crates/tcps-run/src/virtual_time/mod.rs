@@ -305,7 +305,10 @@ impl<'p> Driver<'p> {
 
     fn hand_over(&mut self, to: NodeId, flight: u32, arrived: Time) {
         let bytes = std::mem::take(&mut self.world.flights[flight as usize].bytes);
-        let InFlight { from, channel, ecn, .. } = self.world.flights[flight as usize];
+        let InFlight { from, channel, ecn, attack, .. } = self.world.flights[flight as usize];
+        if let Some(row) = attack {
+            self.world.receive_attack(channel, arrived, row);
+        }
         self.world.at = to;
         let node = &mut self.nodes[to];
         if channel == ChannelId::NONE {

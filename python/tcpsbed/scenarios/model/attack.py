@@ -41,7 +41,7 @@ class Replay(_OnFlow):
 
 
 class Tamper(_OnFlow):
-    """The last byte of passing datagrams is changed, and checksums of UDP and IP are made right again."""
+    """A bit of passing datagrams is changed, two thirds from their beginning, and checksums of UDP and IP are made right."""
 
     kind: Literal["tamper"]
     share: Share = 1.0

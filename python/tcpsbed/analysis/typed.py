@@ -973,8 +973,8 @@ class EffectDelay(Part):
 
 
 class Effect(Part):
-    """List of the effects of link events and attacks, of the first 64. An event that only gives links
-    their own settings back ends an effect and is none.
+    """List of the effects of the first 64 link events and attacks. An event that only gives links their
+    own settings back ends an effect and is none.
     """
 
     name: str
@@ -1097,8 +1097,8 @@ class Summary(Part):
     `recovering`; of a predictive display `live`, `predicted`.
     """
     effects: list[Effect]
-    """List of the effects of link events and attacks, of the first 64. An event that only gives links
-    their own settings back ends an effect and is none.
+    """List of the effects of the first 64 link events and attacks. An event that only gives links their
+    own settings back ends an effect and is none.
     """
     assumed_free: list[str]
     """Zero-cost stages: they run code, have no cost in the scenario, and so took no simulated time."""

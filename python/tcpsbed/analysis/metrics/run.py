@@ -188,8 +188,8 @@ TAIL = (
         " [boards](boards.md)). States are `normal`, `degraded`, `hold`, `safe stop`,"
         " `recovering`; of a predictive display `live`, `predicted`",
         of=_states, parts=STATE, each=LIST, label="Safety and display"),
-    Metric("effects", "list of the effects of link events and [attacks](security.md#attacks), of the first 64. An event that only gives"
-        " links their own settings back ends an effect and is none",
+    Metric("effects", "list of the effects of the first 64 link events and [attacks](security.md#attacks). An event that"
+        " only gives links their own settings back ends an effect and is none",
         of=lambda source: source["rows"].get("effects", ()), parts=EFFECT, each=LIST, label="Effects of events"),
     Metric("assumed_free", "zero-cost stages: they run code, have no cost in the scenario, and so took no"
         " simulated time", type="list[str]"),

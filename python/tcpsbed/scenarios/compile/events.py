@@ -151,7 +151,7 @@ def _check_flood(book: Book, flood: Flood, key: Key) -> None:
         allowed = f"at most {MOST_DATAGRAM_BYTES} B, what a datagram of UDP holds"
         raise book.scenario.error((*key, "size"), f"found {flood.size_bytes} B", allowed)
     if flood.size_bytes * 8e9 / flood.rate_bps < SHORTEST_NS:
-        least = f"{flood.size_bytes * 8e3 / SHORTEST_NS:g} Gbit/s"
+        least = f"{flood.size_bytes * 8 / SHORTEST_NS:g} Gbit/s"
         raise book.scenario.error(
             (*key, "rate"),
             f"found more than one datagram of {flood.size_bytes} B in a microsecond",

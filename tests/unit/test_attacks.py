@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,8 @@ import tcpsbed
 from tcpsbed.errors import ConfigError, WorldError
 from tcpsbed.worlds import fit
 
-SHIPPED = Path(__file__).resolve().parents[2] / "scenarios" / "attacks.toml"
+ROOT = Path(__file__).resolve().parents[2]
+SHIPPED = ROOT / "scenarios" / "attacks.toml"
 METHODS = ("none", "aead", "hmac")
 TWO_NODES = """
 duration = "3 s"
@@ -145,6 +149,8 @@ def test_the_shipped_scenario_says_how_long_the_supervisor_took(tmp_path: Path) 
         settings = {} if method == "none" else {"channels.session.security": method}
         run = tcpsbed.run(SHIPPED, out=tmp_path / method, set=settings)
         found[method] = {one["name"]: one for one in run.summary["effects"]}
+    kept = json.loads((ROOT / "docs" / "security-cost.json").read_text())["attacks"]
+    assert {method: list(effects.values()) for method, effects in found.items()} == kept, "the table of the page"
     accepted = {m: [one["accepted"] for one in effects.values()] for m, effects in found.items()}
     assert accepted == {"none": [50, 0, 0, None, 40], "aead": [0, 0, 0, None, 0], "hmac": [0, 0, 0, None, 0]}
     for effects in found.values():
@@ -220,3 +226,10 @@ def test_networks_that_do_not_know_attacks_refuse_them_by_the_table() -> None:
         if unfit:
             with pytest.raises(WorldError, match="found an attack"):
                 fit.refuse(network, plan, unfit)
+
+
+def test_the_pages_are_drawn_from_what_was_measured() -> None:
+    done = subprocess.run(
+        [sys.executable, "tools/security_cost.py"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -6,7 +6,7 @@ from typing import Any
 
 from tcpsbed.scenarios.compile.book import Book
 from tcpsbed.scenarios.compile.network import Network
-from tcpsbed.scenarios.model.attack import Attack, ClockLie, Flood, Forge, Replay
+from tcpsbed.scenarios.model.attack import Attack, ClockLie, Flood, Forge, ReplayAttack
 from tcpsbed.scenarios.model.measure import Event
 from tcpsbed.scenarios.model.scenario import Scenario
 from tcpsbed.scenarios.origin import Key
@@ -135,7 +135,7 @@ def _attack(book: Book, network: Network, attack: Attack, key: Key) -> list[dict
     what: dict[str, Any]
     if isinstance(attack, Forge):
         what = {"period_ns": round(1e9 / attack.rate_hz), "values": attack.values}
-    elif isinstance(attack, Replay):
+    elif isinstance(attack, ReplayAttack):
         what = {"after_ns": attack.after_ns, "share": attack.share}
     elif isinstance(attack, Flood):
         _check_flood(book, attack, key)

@@ -30,7 +30,7 @@ class Forge(_OnFlow):
     """Values of each forged sample; absent: random bytes."""
 
 
-class Replay(_OnFlow):
+class ReplayAttack(_OnFlow):
     """Datagrams that the attacker heard are sent once more."""
 
     kind: Literal["replay"]
@@ -66,5 +66,5 @@ class ClockLie(_Attack):
     """What is added to them, such as `"10 ms"`."""
 
 
-Attack = Annotated[Forge | Replay | Tamper | Flood | ClockLie, Discriminator("kind"), Called("attack")]
+Attack = Annotated[Forge | ReplayAttack | Tamper | Flood | ClockLie, Discriminator("kind"), Called("attack")]
 """An attack by kind."""

@@ -41,6 +41,8 @@ mod sparse;
 mod step;
 mod sync;
 
+pub use port::channel_flows;
+
 pub use board::{BoardAt, Model as BoardModel, Timetable, LOST_NS, MOST_RIDING};
 
 use asides::Asides;

@@ -217,6 +217,7 @@ impl Ports {
                 Output::Record(r) if is_of_packet(&r) && cx.here.level < Level::Packets => {}
                 Output::Record(r) => cx.out.record(row_of_endpoint(cx.here, p.channel, now, r)),
                 Output::Deliver(d) => {
+                    cx.out.delivered(now, p.channel, &d.meta, d.received_ns);
                     let at_once = received_ns.filter(|&t| t == d.received_ns);
                     let received_ns = at_once.map(|t| t.saturating_add(cx.here.stepped_ns()));
                     self.arrive(port, now, d.meta, received_ns, &mut datagram, cx);
@@ -303,7 +304,14 @@ fn arrival(plan: &Plan, flow: &FlowPlan, channel: ChannelId, node: NodeId) -> u1
     found.map_or(NONE, |(i, _)| i as u16 + 1)
 }
 
-/// The flows that a channel carries, with the side they go to; their numbers are known.
+/// The flows that a channel carries, with the side they go to.
+pub fn channel_flows(plan: &Plan, channel: ChannelId) -> Vec<ChannelFlow> {
+    let by_it = |(_, flow): &(FlowId, &FlowPlan)| flow.path.iter().any(|v| v.channel == Some(channel));
+    let numbers: Vec<FlowId> = FlowId::each(&plan.flows).filter(by_it).map(|(id, _)| id).collect();
+    carried(plan, channel, &numbers)
+}
+
+/// The same; their numbers are known.
 fn carried(plan: &Plan, channel: ChannelId, numbers: &[FlowId]) -> Vec<ChannelFlow> {
     let mut flows = Vec::new();
     for &id in numbers {

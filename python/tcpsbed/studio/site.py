@@ -48,9 +48,9 @@ FILES = {f"/{file.name}": file for file in PAGE.iterdir() if file.suffix in KIND
 """What pages load."""
 OF_FILES = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'"
+    "form-action 'none'; frame-ancestors 'none'; sandbox allow-scripts allow-downloads allow-modals"
 )
-"""Of a page that stands in a folder, which may be a stranger's: it may draw, and send nothing."""
+"""Of a page that stands in a folder, which may be a stranger's: it may draw, and send nothing, nor reach the others."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
     "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -94,6 +94,7 @@ MODULES = {
     },
     "tcps-run": {
         "addresses": [],
+        "attack": [],
         "background": [],
         "batch": [],
         "boundary": [],
@@ -110,10 +111,11 @@ MODULES = {
         "os": ["addresses", "pcapng"],
         "emu": ["assets", "carrier", "os"],
         "events": ["os"],
-        "recording": ["emu", "events", "network_rows"],
+        "recording": ["attack", "emu", "events", "network_rows"],
         "real": ["assets", "kernel_tcp", "recording"],
         "virtual_time": [
             "assets",
+            "attack",
             "boundary",
             "carrier",
             "cpu",

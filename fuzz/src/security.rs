@@ -21,7 +21,7 @@ fn sides(method: &Named) -> [Association; 2] {
 pub fn security(data: &[u8]) {
     let mut script = Script(data);
     let shape = script.number::<1>();
-    let params = json!({"rekey_after_packets": 1 + shape / 4});
+    let params = json!({"rekey_after_packets": 64 + shape / 4});
     let method = match shape % 4 {
         0 => Named::new("hmac", params),
         1 => Named::new("aead", json!({"cipher": "chacha20-poly1305"})),

@@ -41,6 +41,9 @@ def read(file: Path) -> str:
     text = inputs.text(file, _ALLOWED).strip()
     if not _KEY.fullmatch(text):
         raise DataError(f"holds no key ({counted(len(text), 'character')})", file=file, allowed=_ALLOWED)
+    if len(set(bytes.fromhex(text))) == 1:
+        found = f"holds a key of one repeated byte ({text[:2].lower()}), which everybody guesses"
+        raise DataError(found, file=file, allowed=_ALLOWED)
     return text.lower()
 
 

@@ -1,4 +1,4 @@
-"""Attacks in the emulator, between processes on sockets: the same commands as in virtual time are accepted, and none with keys."""
+"""Attacks in the emulator, on sockets: the same commands as in virtual time are accepted, and none with keys."""
 
 from __future__ import annotations
 

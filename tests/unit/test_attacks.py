@@ -150,7 +150,9 @@ def test_the_shipped_scenario_says_how_long_the_supervisor_took(tmp_path: Path) 
         run = tcpsbed.run(SHIPPED, out=tmp_path / method, set=settings)
         found[method] = {one["name"]: one for one in run.summary["effects"]}
     kept = json.loads((ROOT / "docs" / "security-cost.json").read_text())["attacks"]
-    assert {method: list(effects.values()) for method, effects in found.items()} == kept, "the table of the page"
+    assert {method: list(effects.values()) for method, effects in found.items()} == kept, (
+        "the table of the page"
+    )
     accepted = {m: [one["accepted"] for one in effects.values()] for m, effects in found.items()}
     assert accepted == {"none": [50, 0, 0, None, 40], "aead": [0, 0, 0, None, 0], "hmac": [0, 0, 0, None, 0]}
     for effects in found.values():

@@ -133,13 +133,26 @@ REFUSED = {
         'security = { kind = "aead", key_file = "short.key" }\n',
         "bad.toml:20: channels.session.security.key_file: found short.key, which holds no key (32 characters); allowed: ",
     ),
+    "a key of zeros": (
+        'security = { kind = "aead", key_file = "zero.key" }\n',
+        "bad.toml:20: channels.session.security.key_file: found zero.key, which holds a key of one repeated byte (00), "
+        "which everybody guesses; allowed: ",
+    ),
+    "keys that change faster than packets overtake each other": (
+        'security = { kind = "aead", rekey_after = "63 packets" }\n',
+        'bad.toml:20: channels.session.security.rekey_after: found "63 packets"; allowed: ',
+    ),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_mistake_has_one_message(tmp_path: Path, case: str) -> None:
     line, message = REFUSED[case]
-    for name, mode, text in (("open.key", 0o644, "ab" * 32), ("short.key", 0o600, "ab" * 16)):
+    for name, mode, text in (
+        ("open.key", 0o644, "ab" * 32),
+        ("short.key", 0o600, "ab" * 16),
+        ("zero.key", 0o600, "0" * 64),
+    ):
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(mode)
     assert refusal(tmp_path, TWO_NODES + line).startswith(message)

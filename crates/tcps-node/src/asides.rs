@@ -41,7 +41,6 @@ pub(super) struct Asides {
     due: Option<Time>,
     sealed: Vec<u8>,
     datagram: Vec<u8>,
-    payload: Vec<u8>,
 }
 
 impl Asides {
@@ -95,6 +94,11 @@ impl Asides {
         let key = (to, session);
         let Some(pair) = pairs.get_mut(&key) else { return };
         pair.association.want_keys(now);
+        if pair.association.has_keys() && pair.held.is_empty() {
+            pair.association.handle_timeout(now);
+            self.pump(now, key, Some(bytes), out);
+            return;
+        }
         // An exchange of stamps that waits for keys would measure the wait.
         if flow.is_some() || pair.association.has_keys() {
             if pair.held.len() == MOST_HELD {
@@ -103,24 +107,25 @@ impl Asides {
             pair.held.push_back(bytes.to_vec());
         }
         pair.association.handle_timeout(now);
-        self.pump(now, key, out);
+        self.pump(now, key, None, out);
     }
 
-    /// A datagram has arrived; its content, if there is one for the node, or `Err`: it is refused.
+    /// A datagram has arrived; whether there is a content of it for the node, or `Err`: it is refused.
     pub(super) fn receive<O: Host>(
         &mut self,
         now: Time,
         from: NodeId,
         bytes: &[u8],
         out: &mut O,
-    ) -> Result<Option<&[u8]>, ()> {
+        content: &mut Vec<u8>,
+    ) -> Result<bool, ()> {
         let (session, sealed) = secure::parse_aside(bytes).map_err(|_| ())?;
         let pair = self.pairs.as_mut().and_then(|pairs| pairs.get_mut(&(from, session))).ok_or(())?;
-        let opened = pair.association.open(now, sealed, &mut self.payload);
-        self.pump(now, (from, session), out);
+        let opened = pair.association.open(now, sealed, content);
+        self.pump(now, (from, session), None, out);
         match opened {
-            Opened::Payload => Ok(Some(&self.payload)),
-            Opened::Own => Ok(None),
+            Opened::Payload => Ok(true),
+            Opened::Own => Ok(false),
             Opened::Refused(_) => Err(()),
         }
     }
@@ -145,14 +150,14 @@ impl Asides {
         for key in keys.collect::<Vec<_>>() {
             let pair = self.pairs.as_mut().and_then(|pairs| pairs.get_mut(&key));
             pair.into_iter().for_each(|pair| pair.association.handle_timeout(now));
-            self.pump(now, key, out);
+            self.pump(now, key, None, out);
         }
         let left = self.pairs.iter().flat_map(BTreeMap::values);
         self.due = left.filter_map(|pair| pair.association.poll_timeout()).min();
     }
 
-    /// Sends what an association has to send, and what waited for its keys.
-    fn pump<O: Host>(&mut self, now: Time, key: (NodeId, u16), out: &mut O) {
+    /// Sends what an association has to send, what waited for its keys, and a datagram that need not wait.
+    fn pump<O: Host>(&mut self, now: Time, key: (NodeId, u16), datagram_now: Option<&[u8]>, out: &mut O) {
         let Self { pairs, sealed, datagram, due, .. } = self;
         let Some(pair) = pairs.as_mut().and_then(|pairs| pairs.get_mut(&key)) else { return };
         let mut emit = |sealed: &[u8]| {
@@ -169,6 +174,9 @@ impl Asides {
             if pair.association.seal(now, &held, sealed) {
                 emit(sealed);
             }
+        }
+        if datagram_now.is_some_and(|bytes| pair.association.seal(now, bytes, sealed)) {
+            emit(sealed);
         }
         *due = due.iter().copied().chain(pair.association.poll_timeout()).min();
     }

@@ -89,6 +89,8 @@ pub struct Node {
     /// Makes Python code again at restarts.
     assets: Box<dyn Assets + Send>,
     asides_refused: u64,
+    /// Room for the content of a sealed datagram.
+    opened: Vec<u8>,
 }
 
 impl Node {
@@ -142,6 +144,7 @@ impl Node {
             asides: Asides::new(plan, id, sessions, secrets)?,
             assets: again,
             asides_refused: 0,
+            opened: Vec::new(),
         };
         node.arm_all();
         Ok(node)
@@ -262,14 +265,14 @@ impl Node {
     ) {
         let Self { here, jobs, due, sync, asides, .. } = self;
         let sealed = asides.are_sealed();
-        let mut content = Vec::new();
+        let mut content = std::mem::take(&mut self.opened);
         let bytes = match tcps_wire::format(bytes) {
-            Some(Format::Secured) if sealed => match asides.receive(now, from, bytes, out) {
-                Ok(Some(opened)) => {
-                    content.extend_from_slice(opened);
-                    &content[..]
+            Some(Format::Secured) if sealed => match asides.receive(now, from, bytes, out, &mut content) {
+                Ok(true) => &content[..],
+                Ok(false) => {
+                    self.opened = content;
+                    return;
                 }
-                Ok(None) => return,
                 Err(()) => &[],
             },
             _ if sealed => &[],
@@ -283,6 +286,7 @@ impl Node {
             _ => false,
         };
         self.asides_refused += u64::from(!understood);
+        self.opened = content;
     }
 
     /// A job's core time is over.

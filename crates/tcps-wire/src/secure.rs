@@ -5,8 +5,8 @@
 //! +-------+-------+---------------+-------------------------------+
 //! | 0xD1  | phase |    session    |            number             |  record: then the sealed payload and a tag of 16 bytes
 //! +-------+-------+---------------+-------------------------------+
-//! | 0xD2  | ver=1 |       0       |  hello: then 48 bytes of Noise
-//! | 0xD3  | ver=1 |       0       |  answer: then 48 bytes of Noise
+//! | 0xD2  | ver=1 |       0       |  hello: then 48 bytes of Noise, and 16 of a code
+//! | 0xD3  | ver=1 |       0       |  answer: then 48 bytes of Noise, and 16 of a code
 //! | 0xD4  | ver=1 |       0       |  request for a hello: nothing more
 //! | 0xDA  | ver=1 |    session    |  outside channels: then any of these, for the loop of a session of the scenario
 //! +-------+-------+---------------+
@@ -27,6 +27,8 @@ pub const MESSAGE_BYTES: usize = 4;
 pub const TAG_BYTES: usize = 16;
 /// Length of a message of Noise NNpsk0: a public key and a tag.
 pub const NOISE_BYTES: usize = 48;
+/// Length of a hello or an answer behind its header: a message of Noise, and a code by which who has no key is told cheaply.
+pub const HANDSHAKE_BYTES: usize = NOISE_BYTES + TAG_BYTES;
 /// The first byte of what travels outside channels.
 pub const ASIDE_BYTE: u8 = 0xda;
 const RECORD: u8 = 0xd1;
@@ -76,8 +78,8 @@ impl Repr {
                 let (phase, session, number) = (u8_at(bytes, 1), u16_at(bytes, 2), u32_at(bytes, 4));
                 (RECORD_BYTES + TAG_BYTES, usize::MAX, Self::Record(Record { phase, session, number }))
             }
-            HELLO => (MESSAGE_BYTES + NOISE_BYTES, MESSAGE_BYTES + NOISE_BYTES, Self::Hello),
-            ANSWER => (MESSAGE_BYTES + NOISE_BYTES, MESSAGE_BYTES + NOISE_BYTES, Self::Answer),
+            HELLO => (MESSAGE_BYTES + HANDSHAKE_BYTES, MESSAGE_BYTES + HANDSHAKE_BYTES, Self::Hello),
+            ANSWER => (MESSAGE_BYTES + HANDSHAKE_BYTES, MESSAGE_BYTES + HANDSHAKE_BYTES, Self::Answer),
             REQUEST => (MESSAGE_BYTES, MESSAGE_BYTES, Self::Request),
             _ => return Err(Error::Unknown),
         };
@@ -138,7 +140,7 @@ mod tests {
 
     #[test]
     fn messages_have_one_length_and_one_version() {
-        for (repr, length) in [(Repr::Hello, 52), (Repr::Answer, 52), (Repr::Request, 4)] {
+        for (repr, length) in [(Repr::Hello, 68), (Repr::Answer, 68), (Repr::Request, 4)] {
             let mut bytes = Vec::new();
             repr.emit(&mut bytes);
             bytes.resize(length, 7);

@@ -134,7 +134,7 @@ impl<'a> Recording<'a> {
                 let (event, route) = ((number, event.name.as_str()), |from, to| network.route(from, to));
                 let begun = match &mut self.attacker {
                     Some(attacker) => attacker.begin(b.now, &self.plan, event, attack, &route),
-                    None => Err(attack::refused(&event.1)),
+                    None => Err(attack::refused(event.1)),
                 };
                 self.errors.extend(begun.err().map(|e| e.to_string()));
             }

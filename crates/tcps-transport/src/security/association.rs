@@ -1,7 +1,7 @@
 //! The security association of one side with the other: agrees on keys, seals, opens, and counts.
 
 use super::{
-    handshake::{self, Initiator, Roots},
+    handshake::{self, Guard, Initiator, Message, Roots},
     keys::Method,
     record::{Limits, Opener, Sealer},
     secret::Secret,
@@ -13,13 +13,13 @@ use tcps_core::{
     record::DropReason,
     time::{Time, MS, SECOND},
 };
-use tcps_wire::secure::{Record, Repr, MESSAGE_BYTES, NOISE_BYTES, RECORD_BYTES, TAG_BYTES};
+use tcps_wire::secure::{Record, Repr, MESSAGE_BYTES, RECORD_BYTES, TAG_BYTES};
 
 /// A message of a handshake is sent again after this time at first, then after twice as long each time.
 const FIRST_RETRY_NS: Time = MS / 2;
 const LAST_RETRY_NS: Time = SECOND;
-/// Side b answers one new hello in this time at most: each costs it two multiplications on the curve. While it has a session it
-/// does not even look at more, so that a flood of hellos takes little of its time.
+/// Side b answers one new hello in this time at most: each costs it two multiplications on the curve. Only hellos of who has the key
+/// take this time: those of strangers cost a hash.
 const ANSWER_NS: Time = 10 * MS;
 /// Silence after which what does not verify makes a side look for a new session, and how often it does.
 const RESYNC_NS: Time = SECOND;
@@ -50,10 +50,11 @@ pub struct Association {
     limits: Limits,
     secret: Secret,
     prologue: Vec<u8>,
+    guard: Guard,
     /// Side a: the handshake whose answer it waits for.
     opening: Option<Initiator>,
     /// Side b: the hello that it answered last, and the answer.
-    answered: Option<([u8; NOISE_BYTES], [u8; NOISE_BYTES])>,
+    answered: Option<(Message, Message)>,
     /// Side b: hellos that it answered before that one. A repeated one would push the present handshake out.
     former: BTreeSet<Vec<u8>>,
     /// Side b: the session of that answer, in which the other side has not sent yet.
@@ -76,7 +77,9 @@ pub struct Association {
 
 impl Association {
     pub(super) fn new(side: Side, method: Method, limits: Limits, prologue: Vec<u8>, secret: Secret) -> Self {
+        let guard = Guard::new(&secret.key, &prologue);
         Self {
+            guard,
             side,
             method,
             limits,
@@ -223,7 +226,8 @@ impl Association {
     fn open_handshake(&mut self, now: Time) {
         self.begun_ns.get_or_insert(now);
         let drawn = self.secret.random.draw();
-        self.opening = drawn.and_then(|drawn| Initiator::new(&self.secret.key, &self.prologue, drawn));
+        self.opening =
+            drawn.and_then(|drawn| Initiator::new(&self.guard, &self.secret.key, &self.prologue, drawn));
         self.say_hello();
     }
 
@@ -256,14 +260,16 @@ impl Association {
         if self.former.contains(hello) {
             return self.refuse(now, DropReason::Replayed);
         }
+        if !self.guard.admits(hello) {
+            self.stats.refused_handshakes += 1;
+            return self.refuse(now, DropReason::Unverified);
+        }
         if now < self.answers_from_ns {
             return Opened::Own;
         }
         let Some(drawn) = self.secret.random.draw() else { return Opened::Own };
-        if self.present.is_some() {
-            self.answers_from_ns = now.saturating_add(ANSWER_NS);
-        }
-        let Some((answer, roots)) = handshake::answer(&self.secret.key, &self.prologue, drawn, hello) else {
+        let answer = handshake::answer(&self.guard, &self.secret.key, &self.prologue, drawn, hello);
+        let Some((answer, roots)) = answer else {
             self.stats.refused_handshakes += 1;
             return self.refuse(now, DropReason::Unverified);
         };
@@ -278,7 +284,7 @@ impl Association {
 
     fn take_answer(&mut self, now: Time, answer: &[u8]) -> Opened {
         let Some(opening) = &mut self.opening else { return Opened::Own };
-        let Some(roots) = opening.take(answer) else {
+        let Some(roots) = opening.take(&self.guard, answer) else {
             self.stats.refused_handshakes += 1;
             return self.refuse(now, DropReason::Unverified);
         };

@@ -6,19 +6,66 @@
 //! ```
 //! Only who has the pre-shared key makes a hello or an answer that the other accepts. Whoever learns that key later cannot read what
 //! was sent before: the keys follow from ephemeral ones.
+//!
+//! Behind each message stands a code, made by the pre-shared key over channel, hello and message: what a stranger makes, or who
+//! repeats an answer to another hello, costs a hash and no multiplication on the curve.
 
+use ring::hmac;
 use snow::{
     params::{CipherChoice, DHChoice, HashChoice, NoiseParams},
     resolvers::{CryptoResolver, DefaultResolver},
     types::{Cipher, Dh, Hash, Random},
     Builder, HandshakeState,
 };
-use tcps_wire::secure::NOISE_BYTES;
+use subtle::ConstantTimeEq;
+use tcps_wire::secure::{HANDSHAKE_BYTES, NOISE_BYTES, TAG_BYTES};
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
 
 /// A key or a draw of 32 bytes.
 pub(super) type Bytes = [u8; 32];
+
+/// A hello or an answer with its code.
+pub(super) type Message = [u8; HANDSHAKE_BYTES];
+
+/// Makes and checks the codes of messages of a channel.
+pub(super) struct Guard(hmac::Key);
+
+impl Guard {
+    pub(super) fn new(psk: &Bytes, prologue: &[u8]) -> Self {
+        let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, psk));
+        context.update(b"tcpsbed guard");
+        context.update(prologue);
+        Self(hmac::Key::new(hmac::HMAC_SHA256, context.sign().as_ref()))
+    }
+
+    /// The code of a message to that hello, which is empty for a hello itself.
+    fn code(&self, hello: &[u8], noise: &[u8]) -> hmac::Tag {
+        let mut context = hmac::Context::with_key(&self.0);
+        context.update(hello);
+        context.update(noise);
+        context.sign()
+    }
+
+    fn guarded(&self, hello: &[u8], noise: &[u8; NOISE_BYTES]) -> Message {
+        let mut message = [0; HANDSHAKE_BYTES];
+        message[..NOISE_BYTES].copy_from_slice(noise);
+        message[NOISE_BYTES..].copy_from_slice(&self.code(hello, noise).as_ref()[..TAG_BYTES]);
+        message
+    }
+
+    /// The message of Noise, if its code is right.
+    fn checked<'m>(&self, hello: &[u8], message: &'m [u8]) -> Option<&'m [u8]> {
+        let (noise, code) = message.split_at_checked(NOISE_BYTES)?;
+        let own = self.code(hello, noise);
+        bool::from(own.as_ref()[..TAG_BYTES].ct_eq(code)).then_some(noise)
+    }
+
+    /// Whether a hello is of somebody with the key.
+    pub(super) fn admits(&self, hello: &[u8]) -> bool {
+        self.checked(&[], hello).is_some()
+    }
+}
 
 /// What both sides know once a handshake is complete.
 #[derive(Clone, PartialEq, Eq)]
@@ -83,32 +130,35 @@ fn roots(state: &mut HandshakeState) -> Roots {
 pub(super) struct Initiator {
     state: HandshakeState,
     /// Its hello, which is sent until an answer comes.
-    pub(super) hello: [u8; NOISE_BYTES],
+    pub(super) hello: Message,
 }
 
 impl Initiator {
-    pub(super) fn new(psk: &Bytes, prologue: &[u8], drawn: Bytes) -> Option<Self> {
+    pub(super) fn new(guard: &Guard, psk: &Bytes, prologue: &[u8], drawn: Bytes) -> Option<Self> {
         let mut state = builder(psk, prologue, drawn).and_then(Builder::build_initiator).ok()?;
-        let hello = write(&mut state).ok()?;
+        let hello = guard.guarded(&[], &write(&mut state).ok()?);
         Some(Self { state, hello })
     }
 
     /// The roots, if an answer is one to its hello; another one changes nothing.
-    pub(super) fn take(&mut self, answer: &[u8]) -> Option<Roots> {
-        self.state.read_message(answer, &mut []).ok()?;
+    pub(super) fn take(&mut self, guard: &Guard, answer: &[u8]) -> Option<Roots> {
+        let noise = guard.checked(&self.hello, answer)?;
+        self.state.read_message(noise, &mut []).ok()?;
         Some(roots(&mut self.state))
     }
 }
 
 /// Side b: the answer to a hello and the roots, if it verifies.
 pub(super) fn answer(
+    guard: &Guard,
     psk: &Bytes,
     prologue: &[u8],
     drawn: Bytes,
     hello: &[u8],
-) -> Option<([u8; NOISE_BYTES], Roots)> {
+) -> Option<(Message, Roots)> {
+    let noise = guard.checked(&[], hello)?;
     let mut state = builder(psk, prologue, drawn).and_then(Builder::build_responder).ok()?;
-    state.read_message(hello, &mut []).ok()?;
+    state.read_message(noise, &mut []).ok()?;
     let answer = write(&mut state).ok()?;
-    Some((answer, roots(&mut state)))
+    Some((guard.guarded(hello, &answer), roots(&mut state)))
 }

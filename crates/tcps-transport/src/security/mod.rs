@@ -69,7 +69,7 @@ params! {
     /// Of keys.
     struct Keying {
         key_file: Option<String> = Text, ABSENT, ANY, "file with the pre-shared key, which only you may read (`tcpsbed key FILE` makes one); default a new key for each run";
-        rekey_after_packets: u32 = Packets, "1048576 packets", 1.0..=8_388_608.0, "packets in one direction after which their key changes";
+        rekey_after_packets: u32 = Packets, "1048576 packets", 64.0..=8_388_608.0, "packets in one direction after which their key changes; of packets that come later than so many others, some may be lost";
         rekey_every_ns: Time = Ns, "60 s", 1e6..=1e15, "time after which it changes";
     }
 }

@@ -191,15 +191,27 @@ fn a_refused_record_moves_nothing() {
 
 #[test]
 fn a_handshake_needs_the_same_key_and_the_same_channel() {
-    let mut a = handshake::Initiator::new(&[1; 32], b"channel", [2; 32]).unwrap();
-    assert!(handshake::answer(&[9; 32], b"channel", [3; 32], &a.hello).is_none(), "another key");
-    assert!(handshake::answer(&[1; 32], b"other", [3; 32], &a.hello).is_none(), "another channel");
-    let (answer, b_roots) = handshake::answer(&[1; 32], b"channel", [3; 32], &a.hello).unwrap();
-    for bit in 0..8 * answer.len() {
-        let mut forged = answer;
+    let guard = |key, channel: &[u8]| handshake::Guard::new(&[key; 32], channel);
+    let own = guard(1, b"channel");
+    let answer = |key: u8, channel: &[u8], hello: &[u8]| {
+        handshake::answer(&guard(key, channel), &[key; 32], channel, [3; 32], hello)
+    };
+    let mut a = handshake::Initiator::new(&own, &[1; 32], b"channel", [2; 32]).unwrap();
+    assert!(answer(9, b"channel", &a.hello).is_none(), "another key");
+    assert!(answer(1, b"other", &a.hello).is_none(), "another channel");
+    let (answered, b_roots) = answer(1, b"channel", &a.hello).unwrap();
+    for bit in 0..8 * answered.len() {
+        let mut forged = answered;
         forged[bit / 8] ^= 1 << (bit % 8);
-        assert!(a.take(&forged).is_none(), "bit {bit}");
+        assert!(a.take(&own, &forged).is_none(), "bit {bit}");
+        let mut forged = a.hello;
+        forged[bit / 8] ^= 1 << (bit % 8);
+        assert!(!own.admits(&forged), "bit {bit}");
     }
-    let a_roots = a.take(&answer).expect("forged answers spoil nothing");
+    let other = handshake::Initiator::new(&own, &[1; 32], b"channel", [4; 32]).unwrap();
+    let (stale, _) = answer(1, b"channel", &other.hello).unwrap();
+    assert!(a.take(&own, &stale).is_none(), "an answer to another hello");
+    assert!(own.admits(&a.hello) && !own.admits(&answered), "an answer is no hello");
+    let a_roots = a.take(&own, &answered).expect("forged answers spoil nothing");
     assert!(a_roots == b_roots && a_roots.forward != a_roots.backward);
 }

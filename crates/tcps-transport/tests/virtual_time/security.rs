@@ -71,7 +71,7 @@ fn samples_arrive_as_they_were_by_every_method_and_cost_24_bytes_each() {
         }
         let sizes: BTreeSet<_> = pair.client.transmitted.iter().map(|t| t.wire_bytes).collect();
         // Hello, an empty record, samples: 64 B, the header of udp, that of records and a tag.
-        assert_eq!(sizes, [52, 24, 64 + 24 + 24].map(|n| n + 54).into());
+        assert_eq!(sizes, [68, 24, 64 + 24 + 24].map(|n| n + 54).into());
         let handshakes = [&pair.client, &pair.server].map(|e| stats(&e.endpoint).handshake_ns);
         assert_eq!(handshakes, [Some(20 * MS), Some(20 * MS)], "a: hello, answer; b: from hello to record");
     }
@@ -322,7 +322,7 @@ proptest! {
     #[test]
     fn each_sample_arrives_at_most_once_and_as_it_was(
         seed: u64, loss in 0.0..0.5f64, duplication in 0.0..1.0f64, jitter_ms in 0..30i64,
-        packets in 1u32..40, hmac: bool,
+        packets in 64u32..120, hmac: bool,
     ) {
         let way = Conditions { latency_ns: 5 * MS, jitter_ns: jitter_ms * MS, loss, duplication };
         let kind = if hmac { "hmac" } else { "aead" };
@@ -369,6 +369,58 @@ fn a_hello_that_was_answered_before_the_present_one_is_a_replay() {
 }
 
 #[test]
+fn hellos_of_strangers_do_not_hold_out_the_genuine_one() {
+    let named = named("aead", Value::Null);
+    let side = |side, seed| {
+        let secret = Secret {
+            random: Secret::seeded(seed, "channel", side).random,
+            ..Secret::seeded(1, "channel", side)
+        };
+        security::association(&named, "channel", side, secret).unwrap()
+    };
+    let (mut first, mut b) = (side(Side::A, 1), side(Side::B, 1));
+    let (mut message, mut payload) = (Vec::new(), Vec::new());
+    first.want_keys(0);
+    first.handle_timeout(0);
+    while first.poll_message(&mut message) {
+        b.open(0, &message, &mut payload);
+        while b.poll_message(&mut message) {
+            first.open(0, &message, &mut payload);
+        }
+    }
+    let mut restarted = side(Side::A, 2);
+    let later = 3 * SECOND;
+    restarted.want_keys(later);
+    restarted.handle_timeout(later);
+    assert!(restarted.poll_message(&mut message));
+    let mut garbage = message.clone();
+    for n in 0..1_000u32 {
+        garbage[4..8].copy_from_slice(&n.to_be_bytes());
+        assert_eq!(b.open(later, &garbage, &mut payload), Opened::Refused(DropReason::Unverified));
+    }
+    while b.poll_message(&mut payload) {} // it asked for a hello
+    assert_eq!(b.open(later, &message, &mut payload), Opened::Own);
+    assert!(b.poll_message(&mut message) && message[0] == 0xd3, "the genuine one is answered at once");
+    let good = message.clone();
+    for n in 0..1_000u32 {
+        message[4..8].copy_from_slice(&n.to_be_bytes());
+        assert_eq!(restarted.open(later, &message, &mut payload), Opened::Refused(DropReason::Unverified));
+    }
+    assert_eq!(restarted.open(later, &good, &mut payload), Opened::Own);
+    assert!(restarted.has_keys(), "forged answers spoil nothing");
+}
+
+#[test]
+fn keys_that_change_too_soon_for_reordering_are_refused() {
+    let make = |packets: u32| {
+        let named = named("aead", json!({"rekey_after_packets": packets}));
+        security::association(&named, "channel", Side::A, Secret::seeded(1, "channel", Side::A)).err()
+    };
+    assert!(make(64).is_none());
+    assert!(make(63).is_some_and(|fault| fault.to_string().contains("64")));
+}
+
+#[test]
 fn records_of_the_former_session_do_not_hide_that_the_present_one_is_dead() {
     let named = named("aead", Value::Null);
     let [mut a, mut b] = [Side::A, Side::B].map(|side| {
@@ -400,7 +452,7 @@ fn records_of_the_former_session_do_not_hide_that_the_present_one_is_dead() {
         assert_eq!(a.open(now, &message, &mut payload), Opened::Payload);
         a.open(now, &request, &mut payload);
         while a.poll_message(&mut message) {
-            hello |= message.len() == 52;
+            hello |= message.len() == 68;
         }
     }
     assert!(hello, "side a looks for a new session");

@@ -6,8 +6,9 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 bin := .venv/bin
 seconds ?= 60
+minutes ?= 60
 
-.PHONY: help run test test-all lint format drawing pictures screens bench reproduce wheel sdist fuzz firmware licences setup clean clean-venv
+.PHONY: help run test test-all lint format drawing pictures screens bench reproduce wheel sdist fuzz soak firmware licences setup clean clean-venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,7 +39,8 @@ pictures: setup ## draw the pictures of the documentation again, from runs in vi
 screens: setup ## take the pictures of live pages again, and the recording of the README (needs chromium, two quiet cores)
 	@$(bin)/python tools/screens.py
 
-bench: export CARGO_PROFILE_RELEASE_LTO = fat # as wheels are built
+# Wheels are built so, too.
+bench: export CARGO_PROFILE_RELEASE_LTO = fat
 bench: export CARGO_PROFILE_RELEASE_CODEGEN_UNITS = 1
 bench: setup ## every benchmark, and the tables of docs/benchmarks.md (ARGS=--quick for a short one)
 	@$(bin)/python benches/run.py $(ARGS)
@@ -54,6 +56,10 @@ sdist: packages ## a source distribution in dist/, built and tried in an empty v
 
 fuzz: ## fuzz parsers of packets, devices and files, and every handle_input (seconds=60 each), with a kept corpus; tell what each has had
 	@fuzz/run.sh $(seconds)
+
+soak: setup ## an hour on sockets (minutes=60) with memory, files and clocks watched, and 100,000 random schedules of faults
+	@PROPTEST_CASES=100000 cargo test --quiet --release -p tcps-run --test virtual_time faults
+	@$(bin)/python tools/soak.py $(minutes)
 
 firmware: ## firmware of boards in target/firmware, for this machine and for a Cortex-M3 (QEMU)
 	@$(MAKE) -s -C firmware host OUT=$(CURDIR)/target/firmware

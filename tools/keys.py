@@ -11,7 +11,19 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from tcpsbed.scenarios.fields import Called, FieldInfo, WithJsonSchema
-from tcpsbed.scenarios.model import code, flow, link, measure, media, place, radio, scenario, span, traffic
+from tcpsbed.scenarios.model import (
+    attack,
+    code,
+    flow,
+    link,
+    measure,
+    media,
+    place,
+    radio,
+    scenario,
+    span,
+    traffic,
+)
 from tcpsbed.scenarios.model.entries import UNITS
 from tcpsbed.scenarios.model.table import Table
 from tcpsbed.scenarios.units import DIMENSIONS, Dimension
@@ -19,11 +31,12 @@ from tcpsbed.worlds import fit
 
 MODELS: dict[str, type[Table]] = {
     name: found
-    for module in (code, flow, link, measure, media, place, radio, scenario, span, traffic)
+    for module in (attack, code, flow, link, measure, media, place, radio, scenario, span, traffic)
     for name, found in vars(module).items()
     if isinstance(found, type) and issubclass(found, Table)
 }
 SECTIONS = {
+    "attack": "attacks",
     "board": "boards",
     "echo": "measure",
     "event": "events",

@@ -21,6 +21,7 @@ check 'mypy' "$bin/mypy" --no-error-summary
 check 'mypy of benchmarks' env MYPYPATH=python:benches "$bin/mypy" --no-error-summary benches
 check 'arrows and ARCHITECTURE.md (draw again with: make drawing)' "$bin/python" tools/check_arrows.py
 check 'claims' "$bin/python" tools/claims.py --quiet
+check 'costs of security (draw again with: tools/security_cost.py --write)' "$bin/python" tools/security_cost.py
 check 'scoreboard (draw again with: tools/scoreboard.py --write)' "$bin/python" tools/scoreboard.py
 check 'tables of parameters and metrics (write again with: tools/tables.py --write)' "$bin/python" tools/tables.py
 check 'shell scripts' bash -n tools/*.sh .ci/run

@@ -51,7 +51,7 @@ echo "[lowest] with extras: $(tail -n +2 <<<"$pins" | xargs)"
 environment extras $pins
 "$place/extras/bin/python" - <<'PYTHON'
 import importlib
-for name in ("numba", "matplotlib", "mcap", "openpyxl", "pooch", "onnx", "onnxruntime", "simplejpeg", "av", "websockets", "foxglove",
+for name in ("numba", "matplotlib", "mcap", "openpyxl", "pooch", "onnx", "onnxruntime", "simplejpeg", "av", "websockets", "cryptography", "foxglove",
              "mujoco", "coppeliasim_zmqremoteapi_client", "cbor2", "scipy", "pandas", "polars",
              "distributed", "optuna", "sounddevice"):
     try:

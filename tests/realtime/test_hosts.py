@@ -42,6 +42,9 @@ rate = "200 Hz"
 [flows.haptic]
 sample = "24 B"
 rate = "200 Hz"
+[channels.session]
+flows = ["kinematic", "haptic"]
+security = "aead"
 [hooks]
 kinematics = {{ at = "ss-com", run = "./mine.py:Twice" }}
 [links.wide]
@@ -331,6 +334,34 @@ def test_a_cut_cable_is_noticed(lab):
         assert SILENT_S <= float(words.rpartition(" for ")[2].split()[0]) < 20
 
 
+TWO = """[hosts.a]
+address = "10.0.0.1"
+nodes = ["left"]
+[hosts.b]
+address = "10.0.0.2"
+nodes = ["right"]
+"""
+
+
+@pytest.mark.beside
+@pytest.mark.parametrize(
+    "more",
+    [
+        '[channels.all]\nflows = ["kinematic"]\nsecurity = "aead"\n',
+        '[channels.all]\nflows = ["kinematic"]\ntransport = { kind = "quic", crypto = "tls" }\n',
+        "[real]\ninsecure = true\n",
+        TWO.replace("10.0.0", "127.0.0"),
+    ],
+)
+def test_protected_channels_may_go_between_hosts(tmp_path, more):
+    """So may those of a user who says that nobody else is there, and those of one computer."""
+    text = '[components]\nms-com = "left"\nss-com = "right"\n[flows.kinematic]\n'
+    (tmp_path / "s.toml").write_text(text + (more if "[hosts" in more else TWO + more))
+    scenario = scenarios.load(tmp_path / "s.toml")
+    plan = scenarios.compile_plan(scenario, tmp_path / "inputs")
+    registry.resolve("hosts", plan).hosting(Job(plan, scenario, tmp_path, tmp_path)).refuse()
+
+
 @pytest.mark.beside
 def test_a_scenario_says_where_its_nodes_are(tmp_path):
     text = '[components]\nms-com = "left"\nss-com = "right"\n[flows.kinematic]\n'
@@ -341,6 +372,7 @@ def test_a_scenario_says_where_its_nodes_are(tmp_path):
         ('[hosts.a]\naddress = "10.0.0.1"\nuser = "-F"\nnodes = ["left"]\n', ConfigError, "begin with -"),
         ('[hosts.a]\naddress = "lab"\nnodes = ["left", "right"]\n', ConfigError, "hosts.a.data"),
         ('[hosts.a]\naddress = "10.0.0.1"\nnodes = ["left", "middle"]\n', ConfigError, "left, right"),
+        (TWO, WorldError, "no security on kinematic: others on the network could command the robot"),
     ]:
         (tmp_path / "s.toml").write_text(text + more)
         with pytest.raises(expected, match=words):

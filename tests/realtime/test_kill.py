@@ -87,7 +87,7 @@ def test_a_killed_node_loses_nothing_that_it_had_recorded(tmp_path: Path, victim
         processes = list(run.nodes.values())
         status, _, errors = run.finish()
     assert status == 1, errors
-    assert f"node {NODES[victim]} died (status -9)" in errors
+    assert f"node {NODES[victim]} died by SIGKILL: " in errors
     assert_nothing_left(run, processes)
     assert_readable(run)
     assert_kept(run, before)

@@ -447,6 +447,18 @@ def test_packages_that_code_needs_have_their_versions(tmp_path: Path) -> None:
     assert found == {name: metadata.version(name) for name in ("hypothesis", "numpy", "scipy")}
 
 
+def test_a_key_is_in_no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("lab.key").write_text("9" * 64)
+    Path("lab.key").chmod(0o600)
+    channel = '[channels.all]\nflows = ["kinematic"]\nsecurity = { kind = "aead", key_file = "lab.key" }\n'
+    Path("s.toml").write_text(BASE.replace("[links.l1]", f"{channel}[links.l1]"))
+    tcpsbed.run("s.toml", out="out")
+    with pytest.raises(ConfigError, match=r"names the key lab\.key; allowed: a run with keys of its own"):
+        packing.pack(Path("out"), Path("a.zip"))
+    assert not Path("a.zip").exists()
+
+
 def test_a_world_of_code_is_refused(ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = results_in.found_in(ran / "out")
     cells = {replace(one, world="./mine.py:Mine+emulator"): summary for one, summary in found.cells.items()}

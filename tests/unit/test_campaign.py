@@ -26,6 +26,7 @@ from tcpsbed.campaign.outcome import Outcome
 from tcpsbed.campaign.warm import Warm
 from tcpsbed.cli import sweep
 from tcpsbed.errors import ConfigError
+from tcpsbed.processes import OURS
 from tcpsbed.runs import progress
 from tcpsbed.scenarios.fields import Refusal
 
@@ -708,6 +709,44 @@ def test_warm_up_runs_come_first_on_the_clock_and_are_discarded(
     assert sorted(kept) == [5.0, 6.0], "the third and the fourth are discarded"
     campaign.run(plan, out="out", jobs=1)
     assert len(ran) == 6, "nothing is warmed up for nothing"
+
+
+def test_another_campaign_in_the_same_folder_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its table would take the place of the first one; the same file, changed, continues."""
+    monkeypatch.chdir(tmp_path)
+    plan = 'scenario = "short.toml"\nseeds = 1\n[grid]\nlinks.l1.rate = ["5 Mbit/s", "6 Mbit/s"]\n'
+    first = planned(tmp_path, plan)
+    assert tcpsbed(tmp_path, "campaign", str(first), "--out", "out", "-q").returncode == 0
+    before = Path("out/sweep.parquet").read_bytes()
+    other = first.with_name("other.toml")
+    other.write_text(first.read_text())
+    refused = tcpsbed(tmp_path, "campaign", "other.toml", "--out", "out", "-q")
+    assert refused.returncode == 2
+    assert f"--out: found the results of {first.name} in out; allowed: " in refused.stderr
+    assert Path("out/sweep.parquet").read_bytes() == before
+    first.write_text(first.read_text().replace('"6 Mbit/s"', '"7 Mbit/s"'))
+    assert tcpsbed(tmp_path, "campaign", first.name, "--out", "out", "-q").returncode == 0
+
+
+def test_a_huge_campaign_is_asked_about_before_it_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A check of 10,000 combinations takes minutes."""
+    monkeypatch.chdir(tmp_path)
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        f'scenario = "{ROOT}/scenarios/quickstart.toml"\nset = [\'duration="1000000 s"\']\n'
+        '[grid]\nlinks.l1.typo = ["1 ms"]\n'
+    )
+    words = [*OURS, "campaign", plan.name, "--out", "out", "-q"]
+    asked, checked = (
+        subprocess.run([*words, *more], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        for more in ([], ["--yes"])
+    )
+    assert asked.returncode == 2 and "--yes" in asked.stderr and "typo" not in asked.stderr
+    assert checked.returncode == 2 and "typo" in checked.stderr and not Path("out").exists()
 
 
 def test_the_processor_is_part_of_a_cell_with_code_in_the_loop(

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from command import tcpsbed
 from test_campaign import OWN, PLAN, planned, table
 
@@ -261,3 +265,71 @@ def test_workers_of_this_machine_run_all_worlds(tmp_path: Path) -> None:
     done = tcpsbed(tmp_path, "campaign", str(plan), "--out", "out", "--cluster", "local:2")
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
     assert len(table(tmp_path / "out")) == 96
+
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs/campaign.md").read_text()
+"""Its commands for Slurm and Kubernetes are run as processes of this machine."""
+
+
+def block(heading: str, language: str) -> str:
+    """The first block in a language below a heading of the page."""
+    found = re.search(rf"### {heading}\n.*?```{language}\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def slurm() -> str:
+    """The job's script, on one node."""
+    return f'srun() {{ "$@"; }}\n{block("Slurm", "sh")}'
+
+
+def kubernetes() -> str:
+    """The commands of the containers, and what runs in the one that `kubectl exec` names."""
+    manifests = list(yaml.safe_load_all(block("Kubernetes", "yaml")))
+    commands = [
+        shlex.join(container["command"]) + " &"
+        for one in manifests
+        if one["kind"] == "Deployment"
+        for container in one["spec"]["template"]["spec"]["containers"]
+    ]
+    (asked,) = re.findall(r"exec deploy/tcpsbed-head -- (tcpsbed .*)", block("Kubernetes", "sh"))
+    return "\n".join([*commands, asked]).replace("tcp://tcpsbed-head:", "tcp://127.0.0.1:")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", [slurm, kubernetes])
+def test_the_commands_of_the_page_run(script: Any, tmp_path: Path) -> None:
+    shutil.copy(QUICK["scenario"], tmp_path)
+    plan = 'scenario = "quickstart.toml"\nset = ["duration=0.8 s"]\nseeds = 2\n[grid]\n'
+    plan += 'links.l1.rate = ["4 Mbit/s", "6 Mbit/s"]\n'
+    (tmp_path / "transports.toml").write_text(plan)
+    with socket.socket() as free:
+        free.bind(("", 0))
+        port = free.getsockname()[1]
+    text = script().replace("8786", str(port)).replace("$(hostname)", "127.0.0.1")
+    process = subprocess.Popen(
+        ["bash", "-e"],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=(tmp_path / "said").open("w"),
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(f"{text.rstrip()} < /dev/null\n")
+        process.stdin.close()
+        assert process.wait(60) == 0, (tmp_path / "said").read_text()
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    (left,) = tmp_path.rglob("sweep.parquet")
+    assert len({(row["links.l1.rate"], row["seed"]) for row in table(left.parent)}) == 4
+
+
+def test_the_manifests_are_what_kubernetes_takes() -> None:
+    kubernetes_validate = pytest.importorskip("kubernetes_validate")
+    for one in yaml.safe_load_all(block("Kubernetes", "yaml")):
+        kubernetes_validate.validate(one, kubernetes_validate.latest_version(), strict=True)

@@ -23,9 +23,11 @@ from tcpsbed.console.hooks import PER_FORCE, Feel
 from tcpsbed.console.server import MOST_POINTS, POINT, Console
 from tcpsbed.errors import HookError
 from tcpsbed.media.line import FELT, HEAD, VARIABLE
-from tcpsbed.studio.site import MOST_CONNECTIONS, MOST_GREETING_S
+from tcpsbed.studio.listening import Listening
+from tcpsbed.studio.site import MOST_GREETING_S, MOST_OF_ADDRESS
 from tcpsbed.studio.subject import Subject
 
+BROWSER = object()
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
 VALUES = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=7) | st.dictionaries(st.text(max_size=2), inner)
@@ -52,7 +54,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
 )
 def test_any_message_is_answered_obeyed_or_counted(console: Console, message: str | bytes) -> None:
     before = console.refused
-    answer = console._hear(message)
+    answer = console._hear(message, BROWSER)
     assert console.refused - before in ((0,) if answer else (0, 1))
     assert answer is None or set(answer) == {"k", "t", "s", "took"}
 
@@ -73,14 +75,14 @@ def test_any_message_is_answered_obeyed_or_counted(console: Console, message: st
 )
 def test_what_is_no_message_is_counted(console: Console, message: str) -> None:
     before = console.refused
-    assert console._hear(message) is None
+    assert console._hear(message, BROWSER) is None
     assert console.refused == before + 1
 
 
 def test_a_hand_is_bounded_and_a_ping_comes_back(console: Console, tmp_path: Path) -> None:
     before = console.refused
-    assert console._hear('{"k": "hand", "p": [[1e300, 1e300, -1e300, 0, 1, 0]]}') is None
-    answer = console._hear('{"k": "ping", "t": 5}')
+    assert console._hear('{"k": "hand", "p": [[1e300, 1e300, -1e300, 0, 1, 0]]}', BROWSER) is None
+    answer = console._hear('{"k": "ping", "t": 5}', BROWSER)
     assert answer is not None and answer["t"] == 5.0
     assert console.refused == before
 
@@ -115,7 +117,7 @@ def test_numbers_of_values_that_cannot_be_are_refused(given: dict[str, Any]) -> 
 
 
 def test_a_crowd_that_says_nothing_takes_few_threads_and_makes_room_soon(tmp_path: Path) -> None:
-    page = Subject(0, Console(tmp_path))
+    page = Subject(Listening(), Console(tmp_path))
     page.start()
     before, crowd = threading.active_count(), []
     try:
@@ -124,7 +126,7 @@ def test_a_crowd_that_says_nothing_takes_few_threads_and_makes_room_soon(tmp_pat
             with suppress(OSError):  # hung up on
                 crowd[-1].send(b"GET / HT")
         time.sleep(0.5)
-        assert threading.active_count() - before <= 3 * MOST_CONNECTIONS
+        assert threading.active_count() - before <= 3 * MOST_OF_ADDRESS
         time.sleep(MOST_GREETING_S)
         with urlopen(page.address, timeout=5) as got:
             assert got.status == 200

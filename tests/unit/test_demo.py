@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import webbrowser
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from tcpsbed.console.model import Answered, Model
 from tcpsbed.errors import HookError
 from tcpsbed.scenarios.compile import compile_plan
 from tcpsbed.studio.collector import Collector
+from tcpsbed.studio.listening import Listening
 
 HERE = Path(__file__).parent
 ROBOT = pytest.mark.needs("python:mujoco", "python:simplejpeg")
@@ -110,16 +112,17 @@ def test_the_page_is_told_in_which_state_the_supervisor_is(shipped_scenarios: Pa
 def test_without_a_screen_the_address_is_explained(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = Page(browser=True, label="demo")
+    page, served = Page(Listening(), browser=True, label="demo"), Mock(watch="", fingerprint="")
+    served.address = "http://127.0.0.1:4711/?token=a"
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
-    page.announce("http://127.0.0.1:4711/?token=a")
+    page.announce(served)
     said = capsys.readouterr()
     assert said.out == "demo: http://127.0.0.1:4711/?token=a\n"
     assert "DISPLAY is not set" in said.err and "ssh -L 4711:127.0.0.1:4711 " in said.err
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr(webbrowser, "get", lambda: (_ for _ in ()).throw(webbrowser.Error("none")))
-    page.announce("http://127.0.0.1:4711/?token=a")
+    page.announce(served)
     assert "no browser found" in capsys.readouterr().err
 
 

@@ -1,5 +1,5 @@
-"""The follower's supervisor in whole runs in virtual time, in random schedules of failure, clock steps of both nodes among
-them: 100, or 10,000 with FULL=1. The hook alone, tick by tick, has 10,000 in `crates/tcps-control/tests/supervisor`.
+"""What a summary says of the follower's supervisor in random schedules of failure, clock steps of both nodes among them:
+30, or 10,000 with FULL=1. The supervisor itself has `crates/tcps-run/tests/virtual_time/faults.rs`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import virtual_run
 
 import tcpsbed
 
-SCHEDULES = int(os.environ.get("SCHEDULES", 10_000 if os.environ.get("FULL") else 100))
+SCHEDULES = int(os.environ.get("SCHEDULES", 10_000 if os.environ.get("FULL") else 30))
 
 
 @pytest.mark.slow

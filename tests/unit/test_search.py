@@ -274,6 +274,8 @@ def test_a_search_on_a_shipped_scenario(tmp_path: Path, monkeypatch: pytest.Monk
     alone = package.run(QUICKSTART, duration="0.8 s", set={"links.l1.delay": f"{low:g} ms"}, out="alone")
     assert alone.flows["haptic"].delay_ms is not None and alone.flows["haptic"].delay_ms.p99 <= 30
     assert found.context.runs < found.grid_runs and max(shares) <= 1
+    assert package.load("found") == found
+    assert found.sentences[0] in printed(tmp_path, "show", "found")
     table = found.to_arrow()
     assert table.schema.field("links.l1.delay").metadata == {b"unit": b"ms"}
     assert table.num_rows == len(found.points)
@@ -362,7 +364,7 @@ def test_two_factors_of_a_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         QUICKSTART.read_text().partition("[traffic.cbr]")[0], over, until="kinematic.delay_ms.p99 > 30",
         duration="0.7 s", out="out",
     )  # fmt: skip
-    assert found.there and found.segments
+    assert found.there and found.segments and package.load("out") == found
     for one in found.crossings:
         assert 18 < sum(one.at) < 32, "the delays add up, beside those of the other links and of srv"
     assert {y for y, _ in found.rows} >= {float(n) for n in range(0, 20, 5)}
@@ -397,6 +399,7 @@ def test_the_best_values_under_a_limit(tmp_path: Path, monkeypatch: pytest.Monke
     assert all(one.good == (one.limited[0].mean > 12) for one in found.trials)
     assert found.fresh.mean.n == 2 and found.fresh.mean.mean != found.best.mean.mean
     assert found.values["links.l1.queue"] in ("9000B", "15000B")
+    assert package.load("out") == found
     files = set(Path("out/cells").iterdir())
     again = package.search(
         QUICKSTART,

@@ -21,6 +21,7 @@ from tcpsbed.analysis.records import KINDS
 from tcpsbed.runs import session
 from tcpsbed.studio import collector, feed, server
 from tcpsbed.studio.collector import ROW, Collector
+from tcpsbed.studio.listening import Listening
 from tcpsbed.worlds import Steering
 
 
@@ -100,7 +101,7 @@ def test_the_page_of_a_run_that_is_over_has_the_numbers_of_its_summary(run: Any)
 def test_tables_of_a_run_that_has_gone_are_refused_with_the_reason(run: Any, tmp_path: Path) -> None:
     pytest.importorskip("websockets", reason="needs the package websockets")
     folder = tmp_path / "run"
-    made = server.Studio(0, folder)
+    made = server.Studio(Listening(), folder)
     try:
         assert made.text("/more.json") is None, "the run goes on"
         made.over = True

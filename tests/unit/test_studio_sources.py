@@ -28,6 +28,7 @@ from tcpsbed.campaign import results
 from tcpsbed.campaign.filling import filling
 from tcpsbed.studio import shelves
 from tcpsbed.studio.gallery import Gallery, compared, drawing
+from tcpsbed.studio.listening import Listening
 
 client = pytest.importorskip("websockets.sync.client", reason="needs the package websockets")
 OVER = ("--over", "delay_ms=1,4", "--over", 'label="a","b"')
@@ -306,7 +307,10 @@ def test_a_run_that_has_gone_refuses_a_comparison_and_holds_nobody_up(
         (tmp_path / name / "summary.json").write_text(json.dumps(summary | {"flows": found}))
     names = [str(tmp_path / name) for name in ("one", "two", "odd", "gone")]
     monkeypatch.chdir(tmp_path)
-    made, asker = Gallery(0, lambda: [{"folder": name, "shown": True} for name in names], "runs"), Asker()
+    made, asker = (
+        Gallery(Listening(), lambda: [{"folder": name, "shown": True} for name in names], "runs"),
+        Asker(),
+    )
     held = threading.Event()
 
     def looked(first: str, second: str) -> list[dict[str, Any]]:
@@ -337,7 +341,7 @@ def test_a_scenario_that_cannot_be_drawn_ends_no_drawing(
     file = tmp_path / "mine.toml"
     file.write_text((shipped_scenarios / "quickstart.toml").read_text())
     monkeypatch.chdir(tmp_path)
-    made, asker = Gallery(0, list, "runs"), Asker()
+    made, asker = Gallery(Listening(), list, "runs"), Asker()
     with closing(made.server.socket):
         threading.Thread(target=made._draw, daemon=True).start()
         with monkeypatch.context() as patched:

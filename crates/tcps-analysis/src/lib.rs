@@ -3,6 +3,7 @@
 //! ```text
 //! records.bin -> Rows -> by flow   Window (lost, twice)  Order  Jitter  Age  Tally (percentiles)  Join (where the time went)
 //!                        by probe  Echoes (round trips, legs, differences)
+//!                        by event  Effects (attacks)
 //!                        by link   queues         by node  Clocks, Nodes        over time  Series
 //! ```
 //! Spans are in nanoseconds as the clocks of the nodes gave them. Rows of the warm-up are left out of all numbers
@@ -13,6 +14,7 @@
 pub mod age;
 pub mod clock;
 pub mod echo;
+pub mod effect;
 pub mod fit;
 pub mod flow;
 pub mod flow_report;
@@ -96,6 +98,8 @@ pub struct Analysis {
     pub events: Vec<EventReport>,
     /// States of hooks that watch over a flow.
     pub states: Vec<state::StateReport>,
+    /// What changes of links and attacks did.
+    pub effects: Vec<effect::EffectReport>,
     /// Curves over time.
     pub series: series::Curves,
     /// Probabilities of all cumulative curves.
@@ -127,6 +131,7 @@ pub struct Analyser<'a> {
     nodes: node::Nodes,
     events: Vec<EventReport>,
     states: state::States,
+    effects: effect::Effects,
     series: series::Series,
     rows: u64,
     strange: u64,
@@ -150,6 +155,7 @@ impl<'a> Analyser<'a> {
             nodes: node::Nodes::new(plan.nodes.len()),
             events: Vec::new(),
             states: state::States::default(),
+            effects: effect::Effects::new(plan),
             series,
             rows: 0,
             strange: 0,
@@ -177,6 +183,9 @@ impl<'a> Analyser<'a> {
 
     #[inline]
     fn sample(&mut self, row: &Record) {
+        if !self.effects.is_empty() && self.effects.sample(row) {
+            return;
+        }
         let number = row.flow.index();
         let Some(flow) = self.flows.get_mut(number) else {
             self.strange += 1;
@@ -187,12 +196,19 @@ impl<'a> Analyser<'a> {
         match row.kind {
             Kind::Enter | Kind::Exit => flow.pass(row, around),
             Kind::Sent => flow.sent(row, around),
-            _ => self.strange += u64::from(flow.delivered(row, bin, around) == Some(Arrival::Stray)),
+            _ => match flow.delivered(row, bin, around) {
+                Some(Arrival::Stray) => self.strange += 1,
+                Some(Arrival::First(true)) if !self.effects.is_empty() => self.effects.arrived(row),
+                _ => {}
+            },
         }
     }
 
     fn other(&mut self, row: &Record) {
         let counts = row.time_ns >= self.options.warmup_ns;
+        if !self.effects.is_empty() {
+            self.effects.take(row);
+        }
         match row.kind {
             Kind::Queue => {
                 self.queues.take(row, counts, &mut self.series);
@@ -283,6 +299,7 @@ impl<'a> Analyser<'a> {
             series: self.series.curves(names, plan.network.links.iter().map(|l| l.name.as_str())),
             events: self.events,
             states: self.states.report(plan, end_ns),
+            effects: self.effects.report(plan),
             p,
         }
     }

@@ -157,6 +157,10 @@ numbered! {
         /// for the line, `size` how many nanoseconds it took to be put on the line, `detail` 1 if these were more than fit there,
         /// `point` the link.
         Hop = 46, "hop" at Link;
+        /// An attacker sent a datagram, or changed one that passed. `value` the event's number, `index` the sample, `size` wire
+        /// bytes, `point` the entry point that the sample is for, `node` whom the datagram is for. `detail` 2: if it is
+        /// accepted, a row of `detail` 1 says so, with the moment; 0: no row does.
+        Attack = 47, "attack" at Point;
     }
 }
 

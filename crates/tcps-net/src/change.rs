@@ -67,6 +67,9 @@ impl Network {
             if let Some(p) = change.loss {
                 served.line.set_loss(p);
             }
+            if let Some(p) = change.duplicate {
+                served.line.set_duplicate(p);
+            }
             if let Some(jitter) = &change.jitter {
                 served.line.set_jitter(jitter)?;
             }

@@ -296,5 +296,6 @@ pub(crate) fn change(link: &LinkSpec, change: &LinkChange) -> Result<(), NetErro
     change.delay_ns.map_or(Ok(()), |d| at.span("delay_ns", d))?;
     let code = change.jitter.as_ref().is_some_and(|j| j.delay.code().is_some());
     at.need(!code, "jitter", "code of your own", "a built-in delay model: code is loaded at the start only")?;
+    change.duplicate.map_or(Ok(()), |p| at.probability("duplicate", p))?;
     change.loss.map_or(Ok(()), |p| at.probability("loss", p))
 }

@@ -104,6 +104,11 @@ impl LinkLine {
         Ok(())
     }
 
+    /// Another probability that a packet is delivered twice, from the same stream.
+    pub fn set_duplicate(&mut self, p: f64) {
+        self.duplicate.0 = p;
+    }
+
     /// Whether a scheduled outage covers `now`.
     pub fn in_outage(&self, now: Time) -> bool {
         self.outages.iter().take_while(|o| o.0 <= now).any(|o| now < o.1)

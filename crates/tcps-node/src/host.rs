@@ -77,6 +77,8 @@ pub trait Host {
     }
     /// A sample goes into a channel: where its time went so far.
     fn hand_over(&mut self, _channel: ChannelId, _meta: &Meta, _parts: &Parts) {}
+    /// A sample comes out of a channel, complete with a datagram that was received then, by a clock of the node without steps.
+    fn delivered(&mut self, _now: Time, _channel: ChannelId, _meta: &Meta, _received_ns: Time) {}
     /// A sample comes out of a channel: where its time went until now goes into `parts`. `at_once` tells that the datagram
     /// which was just received has completed it.
     fn take_over(&mut self, now: Time, _channel: ChannelId, _meta: &Meta, _at_once: bool, parts: &mut Parts) {

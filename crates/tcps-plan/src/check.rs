@@ -67,6 +67,10 @@ impl Plan {
             Action::Traffic { ref traffic, .. } => {
                 traffic.iter().try_for_each(|t| below(&of("traffic"), *t, self.network.traffic.len()))
             }
+            Action::Attack(ref a) => {
+                below(&of("attack.link"), a.link, self.network.links.len())?;
+                a.what.flow().map_or(Ok(()), |flow| below(&of("attack.flow"), flow, self.flows.len()))
+            }
             Action::Link(_) | Action::Reroute => Ok(()),
         }
     }

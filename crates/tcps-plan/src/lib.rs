@@ -1,7 +1,7 @@
 //! The compiled scenario: everything numbered, everything in SI units.
 //!
 //! ```text
-//! plan ─┬─ place   nodes, components, robots       ├─ network  channels, clock synchronisation, probes, events
+//! plan ─┬─ place   nodes, components, robots       ├─ network  channels, clock synchronisation, probes, events (attack)
 //!       ├─ flow    flows, sources, sinks, stages   ├─ code     code that a scenario names
 //!       ├─ check   numbers that name nothing       ├─ loops    which sessions share a loop, and need Python
 //!       ├─ places  what is at which node            ├─ real     settings of the real driver
@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod attack;
 mod check;
 mod code;
 mod error;
@@ -25,6 +26,7 @@ mod real;
 pub mod report;
 mod stepped;
 
+pub use attack::{is_forged, Attack, AttackPlan};
 pub use code::{CodeKind, CodePlan};
 pub use error::{ErrorKind, RunError};
 pub use flow::{Codec, Direction, FlowPlan, Repeat, SinkPlan, SourcePlan, StepPlan, VisitPlan, WorkerPlan};

@@ -1,6 +1,6 @@
 //! What lies between nodes, and what happens there: channels, events, echo commands, clock synchronisation.
 
-use crate::net::LinkChange;
+use crate::{attack::AttackPlan, net::LinkChange};
 use serde::Deserialize;
 use serde_json::Value;
 use tcps_core::{
@@ -76,6 +76,8 @@ pub enum Action {
         /// Whether it lives.
         alive: bool,
     },
+    /// Somebody attacks from a link.
+    Attack(AttackPlan),
     /// Puts the clock of a node forward, or back by a negative step.
     Clock {
         /// Number of the node.

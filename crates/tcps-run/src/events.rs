@@ -102,13 +102,13 @@ pub fn asked(plan: &Plan, node: Option<NodeId>, line: &Value) -> Result<(u32, Ev
         Action::Flow { flow, .. } => plan.flows[flow].path.first().map(|v| of(v.component)),
         Action::Component { component, .. } => Some(of(component)),
         Action::Clock { node, .. } => Some(node),
-        Action::Link(_) | Action::Reroute | Action::Traffic { .. } => None,
+        Action::Link(_) | Action::Reroute | Action::Traffic { .. } | Action::Attack(_) => None,
     };
     if whose != node {
         let name = |n: Option<NodeId>| n.map_or("the network", |n| plan.nodes[n].name.as_str());
         return Err(RunError::config(format!(
             "control: event {:?}: found an action of {} at {}; allowed: flow (at its first component), component, \
-             clock of a node there, link, reroute, traffic at the network",
+             clock of a node there, link, reroute, traffic, attack at the network",
             event.name,
             name(whose),
             name(node)
@@ -122,7 +122,7 @@ fn act(action: &Action, now: Time, node: &mut Node, row: Option<(u32, &mut Produ
         Action::Flow { flow, running } => node.set_running(now, *flow, *running),
         Action::Component { component, alive } => node.set_alive(*component, *alive),
         Action::Clock { node: whose, step_ns } => node.step_clock(*whose, *step_ns),
-        Action::Link(_) | Action::Reroute | Action::Traffic { .. } => {}
+        Action::Link(_) | Action::Reroute | Action::Traffic { .. } | Action::Attack(_) => {}
     }
     if let Some((index, ring)) = row {
         ring.push(&Record { index, ..Record::new(now, Kind::Event) });

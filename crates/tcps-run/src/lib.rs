@@ -9,6 +9,7 @@
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for the machine's clock"))]
 mod addresses;
 pub mod assets;
+mod attack;
 pub mod background;
 pub mod batch;
 mod boundary;

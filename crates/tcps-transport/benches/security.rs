@@ -1,16 +1,31 @@
-//! Time per sample of 64 B that security adds: sealed at one side, verified and opened at the other.
+//! Processor time per sample that security adds, with 95 % intervals of the median.
+//!
+//! ```text
+//! records      a payload is sealed at one side, verified and opened at the other
+//! transports   a sample goes into an endpoint and comes out at the other side: with security less without, round by round
+//! ```
+//! The last line is all of it as JSON, for tools/security_cost.py.
 
 use serde_json::{json, Value};
 use std::{hint::black_box, time::Instant};
-use tcps_core::param::Named;
+use tcps_core::{
+    endpoint::{Ecn, Endpoint, Input, Output},
+    ids::FlowId,
+    param::Named,
+    sample::Meta,
+    time::{Time, MS},
+};
 use tcps_transport::{
+    endpoint,
     security::{self, Association, Opened, Secret},
-    Side,
+    ChannelContext, Side,
 };
 
 /// Rounds are shorter than a time slice, so that a busy machine leaves most of them alone.
-const SAMPLES: u32 = 5_000;
+const RECORDS: u32 = 1_000;
+const SAMPLES: u32 = 1_000;
 const ROUNDS: usize = 501;
+const SAMPLE_BYTES: usize = 64;
 
 /// Two sides that have agreed on keys.
 fn pair(method: &Named) -> [Association; 2] {
@@ -35,32 +50,141 @@ fn pair(method: &Named) -> [Association; 2] {
 
 /// Nanoseconds to seal, and to open.
 #[allow(clippy::disallowed_methods)] // a benchmark measures
-fn round(method: &Named) -> [f64; 2] {
-    let [mut a, mut b] = pair(method);
-    let (mut datagrams, mut payload) = (vec![Vec::with_capacity(128); SAMPLES as usize], Vec::new());
+fn records(method: &Named, bytes: usize) -> [f64; 2] {
+    let ([mut a, mut b], sample) = (pair(method), vec![7; bytes]);
+    let mut payload = Vec::with_capacity(2048);
+    let mut datagrams: Vec<Vec<u8>> = (0..RECORDS).map(|_| Vec::with_capacity(bytes + 64)).collect();
     let begin = Instant::now();
     for datagram in &mut datagrams {
-        assert!(a.seal(1, black_box(&[7; 64]), datagram));
+        assert!(a.seal(1, black_box(&sample), datagram));
     }
     let sealed = begin.elapsed();
     let begin = Instant::now();
     for datagram in &datagrams {
         assert_eq!(b.open(1, black_box(datagram), &mut payload), Opened::Payload);
     }
-    [sealed, begin.elapsed()].map(|t| t.as_nanos() as f64 / f64::from(SAMPLES))
+    [sealed, begin.elapsed()].map(|t| t.as_nanos() as f64 / f64::from(RECORDS))
+}
+
+/// Both endpoints of a channel of a transport.
+fn channel(transport: &str, params: &Value, method: Option<&Named>) -> [Box<dyn Endpoint>; 2] {
+    let context = ChannelContext::of(&[(0, Side::B, "kinematic"), (1, Side::A, "haptic")]);
+    [Side::A, Side::B].map(|side| {
+        let inner = endpoint(transport, params, side, &context).expect("a transport");
+        match method {
+            None => inner,
+            Some(named) => {
+                let secret = Secret::seeded(1, "bench", side);
+                security::secured(inner, named, side, &context, secret, 0).expect("a method")
+            }
+        }
+    })
+}
+
+/// Takes datagrams across until nothing is left to do at `now`; samples that came out.
+fn exchange(now: Time, sides: &mut [Box<dyn Endpoint>; 2], buffer: &mut Vec<u8>, delivered: &mut u32) {
+    let mut idle = 0;
+    for at in [0, 1].into_iter().cycle() {
+        let (before, mut moved) = (sides[at].poll_timeout(), false);
+        if before.is_some_and(|due| due <= now) {
+            sides[at].handle_input(now, Input::Timeout);
+        }
+        while let Some(output) = sides[at].poll_output(buffer) {
+            match output {
+                Output::Transmit(_) => {
+                    let input = Input::Datagram { bytes: buffer, received_ns: now, ecn: Ecn::NotCapable };
+                    sides[1 - at].handle_input(now, input);
+                    moved = true;
+                }
+                Output::Deliver(_) => *delivered += 1,
+                Output::Record(_) => {}
+            }
+        }
+        idle = if moved { 0 } else { idle + 1 };
+        if idle == 2 {
+            return;
+        }
+    }
+}
+
+/// Nanoseconds of both sides together for each sample of a round at 1 kHz in each direction.
+#[allow(clippy::disallowed_methods)] // a benchmark measures
+fn samples(transport: &str, params: &Value, method: Option<&Named>) -> f64 {
+    let mut sides = channel(transport, params, method);
+    let (mut buffer, mut delivered, mut now) = (Vec::new(), 0, 0);
+    while now < 100 * MS {
+        exchange(now, &mut sides, &mut buffer, &mut delivered); // the handshake
+        now += MS;
+    }
+    let begin = Instant::now();
+    for index in 0..SAMPLES {
+        for (side, flow) in [(0, 0), (1, 1)] {
+            let meta = Meta { flow: FlowId(flow), index, origin_ns: now, echo: None };
+            sides[side].handle_input(now, Input::Sample { meta, bytes: black_box(&[7; SAMPLE_BYTES]) });
+        }
+        exchange(now, &mut sides, &mut buffer, &mut delivered);
+        now += MS;
+    }
+    let took = begin.elapsed().as_nanos() as f64 / f64::from(2 * SAMPLES);
+    assert!(delivered > 2 * SAMPLES - 100, "{transport}: {delivered} came");
+    took
+}
+
+/// Median and the bounds of its 95 % interval, by order statistics.
+fn median(mut values: Vec<f64>) -> [f64; 3] {
+    values.sort_by(f64::total_cmp);
+    let (n, half) = (values.len() as f64, 0.98 * (values.len() as f64).sqrt());
+    [n / 2.0, n / 2.0 - half, n / 2.0 + half].map(|rank| values[(rank as usize).min(values.len() - 1)])
 }
 
 fn main() {
     let ciphers = ["aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"];
     let aead = ciphers.map(|cipher| (cipher, Named::new("aead", json!({"cipher": cipher}))));
-    for (name, method) in aead.into_iter().chain([("hmac", Named::new("hmac", Value::Null))]) {
-        let mut rounds: Vec<_> = (0..ROUNDS).map(|_| round(&method)).collect();
-        rounds.sort_by(|a, b| (a[0] + a[1]).total_cmp(&(b[0] + b[1])));
-        let ([seal, open], [s, o]) = (rounds[ROUNDS / 2], rounds[0]);
-        println!(
-            "{name}: seal {seal:.0} ns, open {open:.0} ns, together {:.0} ns a sample (median of {ROUNDS}, least {:.0})",
-            seal + open,
-            s + o
-        );
+    let methods: Vec<_> = aead.into_iter().chain([("hmac", Named::new("hmac", Value::Null))]).collect();
+    let mut sealed = Vec::new();
+    for bytes in [SAMPLE_BYTES, 1000] {
+        let mut rounds = vec![Vec::new(); methods.len()];
+        for _ in 0..ROUNDS {
+            rounds.iter_mut().zip(&methods).for_each(|(all, (_, method))| all.push(records(method, bytes)));
+        }
+        for (all, (name, _)) in rounds.iter().zip(&methods) {
+            let [seal, open] = [0, 1].map(|i| median(all.iter().map(|r| r[i]).collect()));
+            let both = median(all.iter().map(|r| r[0] + r[1]).collect());
+            println!(
+                "{name}, {bytes} B: seal {:.0} ns, open {:.0} ns, together {both:.0?} ns",
+                seal[0], open[0]
+            );
+            sealed.push(
+                json!({"method": name, "bytes": bytes, "seal_ns": seal, "open_ns": open, "both_ns": both}),
+            );
+        }
     }
+    let mut carried = Vec::new();
+    let transports = [
+        ("udp", Value::Null),
+        ("repeat", Value::Null),
+        ("parity", Value::Null),
+        ("rtp", Value::Null),
+        ("no-merge", Value::Null),
+        ("fixed-k", json!({"k": 4})),
+        ("dpm", Value::Null),
+    ];
+    let named = [("hmac", Named::new("hmac", Value::Null)), ("aead", Named::new("aead", Value::Null))];
+    let mut rounds = vec![Vec::new(); transports.len()];
+    for _ in 0..ROUNDS {
+        for (all, (transport, params)) in rounds.iter_mut().zip(&transports) {
+            let bare = samples(transport, params, None);
+            let [hmac, aead] = [0, 1].map(|i| samples(transport, params, Some(&named[i].1)));
+            all.push([bare, hmac - bare, aead - bare]);
+        }
+    }
+    for (rounds, (transport, _)) in rounds.iter().zip(&transports) {
+        let [none, hmac, aead] = [0, 1, 2].map(|i| median(rounds.iter().map(|r| r[i]).collect()));
+        println!("{transport}: {none:.0?} ns a sample; hmac adds {hmac:.0?}, aead {aead:.0?}");
+        carried.push(json!({"transport": transport, "none_ns": none, "hmac_ns": hmac, "aead_ns": aead}));
+    }
+    println!(
+        "{}",
+        json!({"rounds": ROUNDS, "sample_bytes": SAMPLE_BYTES, "records": sealed, "transports": carried})
+    );
 }

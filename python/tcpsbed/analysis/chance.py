@@ -10,9 +10,9 @@ from tcpsbed.scenarios.model.entries import Entry, entries
 
 ROOMS = ("delay", "queue", "loss", "traffic")
 """Rooms whose entries stand in a plan by their `kind`."""
-MORE = ("nr", "users")
-"""Kinds that draw and are no entry of a room: a radio link, and users of the network."""
-SHARES = ("loss", "duplicate", "corrupt")
+MORE = ("nr", "users", "forge", "tamper", "flood")
+"""Kinds that draw and are no entry of a room: a radio link, users of the network, and attacks."""
+SHARES = ("loss", "duplicate", "corrupt", "share")
 """Keys of links and of events whose value is a probability, or a model of one."""
 
 

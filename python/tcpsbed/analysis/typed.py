@@ -957,6 +957,52 @@ class State(Part):
     """
 
 
+class EffectDelay(Part):
+    """One-way delay of genuine samples meanwhile."""
+
+    n: int
+    """Samples that arrived meanwhile."""
+    p50_ms: float
+    """Median of their one-way delay (ms)."""
+    p99_ms: float
+    """Its 99th percentile (ms)."""
+    added_p50_ms: float
+    """`p50_ms` less the median outside of all effects; null if nothing arrived there (ms)."""
+    added_p99_ms: float
+    """The same of `p99_ms` (ms)."""
+
+
+class Effect(Part):
+    """List of the effects of the first 64 link events and attacks. An event that only gives links their
+    own settings back ends an effect and is none.
+    """
+
+    name: str
+    """Name of the event."""
+    kind: str
+    """`link`, or the kind of the attack."""
+    flow: str
+    """The attacked flow; null if none."""
+    from_s: float
+    """When it began (s)."""
+    until_s: float
+    """When the attack ended; of `link` the next event of the same links (s)."""
+    sent: int
+    """Datagrams that the attacker sent or changed."""
+    accepted: int
+    """Those whose sample entered the component that it is for; of `clock-lie` answers that the estimate
+    of the clock took; null of `link`, and on sockets if the numbers of samples cannot be read.
+    """
+    hold_ms: float
+    """From the beginning until a supervisor entered `hold`; null if none did before the next effect
+    began (ms).
+    """
+    safe_stop_ms: float
+    """The same of `safe stop` (ms)."""
+    delays: dict[str, EffectDelay]
+    """One-way delay of genuine samples meanwhile."""
+
+
 class Summary(Part):
     """Content of `summary.json`."""
 
@@ -1049,6 +1095,10 @@ class Summary(Part):
     """List of supervisors and predictive displays, even if their state never changed, and of boards
     whose watchdog acted (safety, boards). States are `normal`, `degraded`, `hold`, `safe stop`,
     `recovering`; of a predictive display `live`, `predicted`.
+    """
+    effects: list[Effect]
+    """List of the effects of the first 64 link events and attacks. An event that only gives links their
+    own settings back ends an effect and is none.
     """
     assumed_free: list[str]
     """Zero-cost stages: they run code, have no cost in the scenario, and so took no simulated time."""

@@ -15,19 +15,25 @@ if TYPE_CHECKING:
     from tcpsbed.api.map import LoopMap
     from tcpsbed.api.step import StepResponses
     from tcpsbed.campaign.outcome import Outcome
+    from tcpsbed.campaign.search.boundary import Boundary
+    from tcpsbed.campaign.search.contour import BoundaryCurve
+    from tcpsbed.campaign.search.optimum import Optimum
 
 
-def load(folder: Path | str) -> Run | Outcome | StepResponses | LoopMap:
+def load(
+    folder: Path | str,
+) -> Run | Outcome | Boundary | BoundaryCurve | Optimum | StepResponses | LoopMap:
     """Opens the result in a folder.
 
     Parameters
     ----------
     folder : Path or str
-        Of a run, a sweep, a campaign, a step experiment or a map, as the functions and commands of these names leave it.
+        Of a run, a sweep, a campaign, a search, a step experiment or a map, as the functions and commands of these names
+        leave it.
 
     Returns
     -------
-    Run, Outcome, StepResponses or LoopMap
+    Run, Outcome, Boundary, BoundaryCurve, Optimum, StepResponses or LoopMap
         What the function returned; of a sweep or a campaign the table, finished or not.
 
     Raises
@@ -58,8 +64,11 @@ def load(folder: Path | str) -> Run | Outcome | StepResponses | LoopMap:
         from tcpsbed.api import map as maps
 
         return maps.opened(path)
+    if kind == "search":
+        from tcpsbed.campaign.search.opened import opened
+
+        return opened(path)
     if kind not in ("", "run"):
-        again = "; the same call of tcpsbed.search reads its finished cells" if kind == "search" else ""
-        allowed = f"the folder of a run, a sweep, a campaign, a step or a map, such as runs/latest{again}"
+        allowed = "the folder of a run, a sweep, a campaign, a search, a step or a map, such as runs/latest"
         raise DataError(f"holds a {kind}", file=path, allowed=allowed)
     return Run(open_folder(path).path)

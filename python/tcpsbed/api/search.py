@@ -203,7 +203,7 @@ def perform(
     words = ["search", *asked_, "--seeds", str(most), *(w for one in given_.settings for w in ("--set", one))]
     scenario = given_.scenario
     made = Search(
-        given_.file, given_.settings, world, scenario.name, scenario.seed, most,
+        given_.file, given_.settings, world, scenario.name, scenario.duration_ns, scenario.seed, most,
         out or _folder(scenario, [*asked_, world]), factors, (*words, "--world", world), tuple(scenario.files),
     )  # fmt: skip
     with _connected(cluster) as connect:

@@ -71,6 +71,9 @@ def pack(folder: Path, out: Path, *, licence: str = "", title: str = "") -> Pack
             named = f"holds a run in the world {cell.world}, which is code outside the scenario"
             raise ConfigError(named, file=folder, allowed="a world that tcpsbed or a package has")
     loaded = [scenarios.load(found.file, one) for one in found.combinations]
+    if keys := sorted(set().union(*(one.key_files for one in loaded))):
+        allowed = "a run with keys of its own, without key_file: an archive holds nobody's key"
+        raise ConfigError(f"names the key {keys[0]}", file=found.file, allowed=allowed)
     own = {inputs_of.plain(found.file)} if found.text is not None else set()
     plans = {inputs_of.plain(found.plan)} if found.plan is not None else set()
     files = sorted(set().union(plans, *map(inputs_of.files_of, loaded)) - own)

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed import scenarios
+from tcpsbed import documents, scenarios
 from tcpsbed.analysis import metrics
 from tcpsbed.analysis.frame import Frame, field
 from tcpsbed.campaign import design, grid, page
 from tcpsbed.campaign.design import Until
 from tcpsbed.campaign.file import joined
-from tcpsbed.campaign.filling import filling
+from tcpsbed.campaign.filling import DESCRIPTION, filling
 from tcpsbed.campaign.results import remarks
 from tcpsbed.campaign.survey import Survey, Told, table_of, write_parquet
 from tcpsbed.campaign.warm import Warm
@@ -115,10 +115,13 @@ def carried_out(
 
     Raises
     ------
+    ConfigError
+        If its folder holds another campaign.
     KeyboardInterrupt
         If it was stopped: says how to go on.
     """
     with growing(survey.out, "sweep", inputs=inputs):
+        _refuse_another(survey)
         try:
             failures = survey.run(width, told, cluster=cluster)
         except KeyboardInterrupt:
@@ -130,6 +133,20 @@ def carried_out(
             write_parquet(rows, survey.out / "sweep.parquet")
             page.write(survey, rows, len(failures))
     return Outcome(survey, rows, failures, state_of(survey.out))
+
+
+def _refuse_another(survey: Survey) -> None:
+    """Raises ConfigError if the folder holds a campaign of another file, whose table would be replaced."""
+    described = survey.out / DESCRIPTION
+    if not described.is_file():
+        return
+    held = documents.read(described, ("scenario", "file"))
+    mine = {"scenario": str(survey.file), "file": str(survey.design.file or "")}
+    for key, name in mine.items():
+        if Path(held[key]).name != Path(name).name:  # folders may have moved
+            found = f"found the results of {held['file'] or held['scenario']} in {survey.out}"
+            allowed = f"a folder of its own, such as --out {survey.out}-2"
+            raise ConfigError(found, key="--out", allowed=allowed)
 
 
 def check(survey: Survey, told: Callable[[float], object] = lambda _: None) -> None:

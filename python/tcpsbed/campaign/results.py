@@ -148,7 +148,7 @@ class Shown:
         for column in self.columns:
             shown += _pair(group.mean(column), column.shown)
         for column in self.compared:
-            shown += [NONE, NONE] if base is None else _pair(group.against(base, column), column.shown)
+            shown += [NONE, NONE] if base is None else _pair(group.against(base, column), column.difference)
         return shown
 
     def headings(self) -> list[Column]:

@@ -276,12 +276,15 @@ class Crew:
 
         for job in jobs:
             ask(self.place.executor.submit(self.place.call(job)), job)
+        looked = time.monotonic()
         while asked:
+            if time.monotonic() - looked >= LOOK_S:
+                for line in self.place.slow():
+                    print(f"\ntcpsbed: {printable(line)}", file=sys.stderr)
+                looked = time.monotonic()
             try:
                 future = ended.get(timeout=LOOK_S)
             except Empty:
-                for line in self.place.slow():
-                    print(f"\ntcpsbed: {printable(line)}", file=sys.stderr)
                 continue
             job, first = asked.pop(future)
             try:

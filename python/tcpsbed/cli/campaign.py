@@ -10,7 +10,6 @@ import typer
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Jobs, Quiet, Yes
 from tcpsbed.cli.sweep import Cluster, perform
-from tcpsbed.runs.progress import Progress
 
 HELP = """Run a campaign: factors, seeds and worlds from a file.
 
@@ -53,10 +52,7 @@ def campaign(
     """Runs a campaign; see HELP."""
     from tcpsbed import scenarios
     from tcpsbed.campaign import file as files
-    from tcpsbed.campaign import outcome
 
     survey = files.load(file, out)
     first = scenarios.load(survey.file, survey.settings)
-    with Progress("checking", quiet=quiet) as bar:
-        outcome.check(survey, bar)
     perform(survey, first, jobs, cluster, yes=yes, quiet=quiet)

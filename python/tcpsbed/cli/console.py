@@ -8,7 +8,7 @@ import typer
 
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Duration, File, Out, Quiet, Seed, Sets, Sinks, overrides
-from tcpsbed.cli.page import NoBrowser, Page, Port, operated
+from tcpsbed.cli.page import CertificateFile, KeyFile, Listen, NoBrowser, Page, Port, listening, operated
 from tcpsbed.clocks import REAL
 
 HELP = """Run a scenario on real sockets with an operator at a browser.
@@ -17,8 +17,9 @@ HELP = """Run a scenario on real sockets with an operator at a browser.
 Example:
   tcpsbed init --from console && tcpsbed console console.toml --duration "10 min"
 
-Prints an address on loopback that holds a token, and opens it in the browser. Whoever opens it sees pictures and force,
-moves the robot and changes the links: the operator's pane is above the panels of the studio. After the run the page is
+Prints an address on loopback that holds a token, and opens it in the browser. It shows pictures and force; the first who
+opens it moves the robot and changes the links, and can hand that over. The operator's pane is above the panels of the
+studio. --listen 0.0.0.0 lets a headset in, over TLS, and prints a second address to watch only. After the run the page is
 its report, on a terminal until Ctrl-C. tcpsbed docs console describes the hooks that connect a scenario to the console.
 """
 
@@ -32,6 +33,9 @@ def console(
     file: File,
     out: Out = None,
     port: Port = 0,
+    listen: Listen = None,
+    certificate: CertificateFile = None,
+    key: KeyFile = None,
     sets: Sets = None,
     seed: Seed = None,
     duration: Duration = None,
@@ -48,7 +52,7 @@ def console(
     need("websockets.sync.server", "tcpsbed console", "console")
     asked = scenarios.load(file, overrides(sets, seed, duration))
     page = Page(
-        port,
+        listening(listen, port, certificate, key),
         not no_browser,
         stays=sys.stdout.isatty(),
         label="console",

@@ -10,7 +10,7 @@ import typer
 
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Duration, Out, Sinks
-from tcpsbed.cli.page import NoBrowser, Page, Port, operated
+from tcpsbed.cli.page import CertificateFile, KeyFile, Listen, NoBrowser, Page, Port, listening, operated
 from tcpsbed.clocks import REAL, VIRTUAL
 from tcpsbed.errors import ConfigError
 
@@ -23,7 +23,8 @@ Examples:
 
 Needs no file. The first demonstration runs on the machine's clock and needs MuJoCo (pip install
 'tcpsbed[robot,console]'); the second runs in virtual time, as fast as a clock, and needs 'tcpsbed[studio]'. Each change
-is an event of the run. The address is on loopback and holds a token. Ctrl-C ends the demonstration.
+is an event of the run. The address holds a token; it is on loopback unless --listen says otherwise, and then has one to
+watch only beside it. Ctrl-C ends the demonstration.
 """
 SCENARIOS = {"arm": "demo", "network": "demo-network"}
 """Shipped scenarios, by what the command is asked for."""
@@ -43,6 +44,9 @@ def demo(
     ] = "arm",
     out: Out = None,
     port: Port = 0,
+    listen: Listen = None,
+    certificate: CertificateFile = None,
+    key: KeyFile = None,
     duration: Duration = None,
     sinks: Sinks = None,
     no_browser: NoBrowser = False,
@@ -60,7 +64,7 @@ def demo(
     if arm:
         _need_to_draw()
     page = Page(
-        port,
+        listening(listen, port, certificate, key),
         not no_browser,
         stays=sys.stdout.isatty(),
         label="demo",

@@ -16,7 +16,7 @@ import typer
 from tcpsbed import results
 from tcpsbed.cli import complete
 from tcpsbed.cli.colour import tables
-from tcpsbed.cli.page import Page
+from tcpsbed.cli.page import Page, listening, refuse_without
 from tcpsbed.errors import ConfigError, TcpsbedError
 from tcpsbed.runs.progress import LINE_S
 
@@ -178,7 +178,15 @@ class Running(Protocol):
         """Puts another profile in the place of the present one."""
 
 
-def page_of(studio: bool, port: int, no_browser: bool, sinks: Sequence[str] | None) -> Page | None:
+def page_of(
+    studio: bool,
+    port: int,
+    listen: str | None,
+    certificate: Path | None,
+    key: Path | None,
+    no_browser: bool,
+    sinks: Sequence[str] | None,
+) -> Page | None:
     """The page that is asked for.
 
     Raises
@@ -187,11 +195,11 @@ def page_of(studio: bool, port: int, no_browser: bool, sinks: Sequence[str] | No
         If there is none, but something is said of it.
     """
     if not studio:
-        for key, given in (("--port", port), ("--no-browser", no_browser), ("--sink", sinks)):
-            if given:
-                raise typer.BadParameter("found no page; allowed: with --studio", param_hint=key)
+        about = {"--port": port, "--listen": listen, "--certificate": certificate, "--key": key}
+        refuse_without(about | {"--no-browser": no_browser, "--sink": sinks})
         return None
-    return Page(port=port, browser=not no_browser, stays=sys.stdout.isatty(), sinks=tuple(sinks or ()))
+    where = listening(listen, port, certificate, key)
+    return Page(where, browser=not no_browser, stays=sys.stdout.isatty(), sinks=tuple(sinks or ()))
 
 
 class Record:

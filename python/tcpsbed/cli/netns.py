@@ -16,7 +16,7 @@ from tcpsbed.cli import emulated
 from tcpsbed.cli.emulated import Delay, LateMs, Loss, Out, Pcapng, ProfileName, Rate, Screen, Session
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Force, Quiet, Sets, Sinks
-from tcpsbed.cli.page import NoBrowser, OnPage, Port
+from tcpsbed.cli.page import CertificateFile, KeyFile, Listen, NoBrowser, OnPage, Port
 from tcpsbed.clocks import NETNS
 from tcpsbed.errors import ConfigError
 
@@ -94,6 +94,9 @@ def netns(
     out: Out = None,
     studio: OnPage = False,
     port: Port = 0,
+    listen: Listen = None,
+    certificate: CertificateFile = None,
+    key: KeyFile = None,
     no_browser: NoBrowser = False,
     sinks: Sinks = None,
     force: Force = False,
@@ -103,8 +106,8 @@ def netns(
     from tcpsbed.proxy import netns as namespaces
     from tcpsbed.proxy import verdict
 
-    for key, file in (("--json", json), ("--pcapng", pcapng)):
-        emulated.may_write(file, key, force=force, profile=profile)
+    for option, file in (("--json", json), ("--pcapng", pcapng)):
+        emulated.may_write(file, option, force=force, profile=profile)
     overrides = emulated.overrides_of(sets, delay, loss, rate)
     chosen = emulated.profile_of(profile, overrides)
     reaching = [namespaces.reach(text) for text in reach or ()]
@@ -112,7 +115,7 @@ def netns(
     if not command[0]:
         raise ConfigError('found "", an empty command', key="COMMAND", allowed=COMMANDS)
     margin = emulated.margin_of(margin_ms)
-    page = emulated.page_of(studio, port, no_browser, sinks)
+    page = emulated.page_of(studio, port, listen, certificate, key, no_browser, sinks)
     with emulated.kept(out, page, chosen, [("ip", "ip")], NETNS, aside=True) as record:
         with ExitStack() as stack:
             told = None if json is None else stack.enter_context(_written(json))

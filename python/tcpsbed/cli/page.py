@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +22,36 @@ if TYPE_CHECKING:
     from tcpsbed.results import Place
     from tcpsbed.scenarios import Scenario
     from tcpsbed.studio.feed import Feed
+    from tcpsbed.studio.listening import Listening
     from tcpsbed.worlds import Steering
 
 LOOK_S = 0.2
 SHORTEST_S = 1.0
 """A run that takes less is not watched."""
 
-Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port on loopback; 0 takes a free one.")]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of the page; 0 takes a free one.")]
+Listen = Annotated[
+    str | None,
+    typer.Option(
+        "--listen",
+        metavar="ADDRESS",
+        help="Where the page listens, such as 0.0.0.0; over TLS unless on loopback [default: 127.0.0.1].",
+        show_default=False,
+    ),
+]
+CertificateFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificate",
+        metavar="FILE",
+        help="Certificate of the page, PEM [default: self-made].",
+        show_default=False,
+    ),
+]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option("--key", metavar="FILE", help="Private key of --certificate, PEM.", show_default=False),
+]
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Open no browser.")]
 OnPage = Annotated[
     bool,
@@ -48,8 +71,8 @@ class Page:
 
     Attributes
     ----------
-    port
-        Of 127.0.0.1; 0 takes a free one.
+    listening
+        Where it listens.
     browser
         Whether a browser opens it.
     stays
@@ -64,7 +87,7 @@ class Page:
         The guided tour beside it.
     """
 
-    port: int = 0
+    listening: Listening
     browser: bool = False
     stays: bool = True
     sinks: tuple[str, ...] = ()
@@ -83,19 +106,21 @@ class Page:
             place.path,
             place.shown,
             steering=steering,
-            port=self.port,
+            listening=self.listening,
             saves=saves,
             sinks=self.sinks,
             shows=shows,
         )
-        self.announce(feed.address, aside=aside)
+        self.announce(feed, aside=aside)
         for opened in feed.sinks:
             print(opened, file=sys.stderr if aside else sys.stdout, flush=True)
         return feed
 
-    def announce(self, address: str, *, aside: bool = False) -> None:
-        """Prints the address of a page, and opens it where there is a screen and a browser, else says what to do."""
-        print(f"{self.label}: {address}", file=sys.stderr if aside else sys.stdout, flush=True)
+    def announce(self, served: Addressed, *, aside: bool = False) -> None:
+        """Prints the addresses of a page, and opens the first where there is a browser, else says what to do."""
+        address = served.address
+        told = told_of(served, self.label, watch=bool(self.listening.options))
+        print("\n".join(told), file=sys.stderr if aside else sys.stdout, flush=True)
         if not self.browser:
             return
         screen = sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
@@ -106,9 +131,9 @@ class Page:
         except webbrowser.Error:
             why = "no browser found (Debian: apt-get install chromium)"
         port = urlsplit(address).port
+        after = f" after: ssh -L {port}:127.0.0.1:{port} THIS-MACHINE" if self.listening.local else ""
         print(
-            f"{self.label}: {why}; open the address above in a browser on this machine, or on yours after: "
-            f"ssh -L {port}:127.0.0.1:{port} THIS-MACHINE",
+            f"{self.label}: {why}; open the address above in a browser on this machine, or on yours{after}",
             file=sys.stderr,
             flush=True,
         )
@@ -147,12 +172,58 @@ def operated(label: str) -> Iterator[Path]:
             del os.environ[VARIABLE]
 
 
+def listening(listen: str | None, port: int, certificate: Path | None, key: Path | None) -> Listening:
+    """Where the page of a command listens; parameters and errors as of `studio.listening.listening`."""
+    from tcpsbed.studio import listening
+
+    return listening.listening(listen, port, certificate, key)
+
+
+def told_of(served: Addressed, label: str, *, watch: bool) -> list[str]:
+    """What is printed of a page: its address, that for those who only watch, and what its certificate is known by."""
+    told = [f"{label}: {served.address}"]
+    if watch and served.watch:
+        told.append(f"watch: {served.watch}")
+    if served.fingerprint:
+        told.append(f"certificate: SHA-256 {served.fingerprint}")
+    return told
+
+
+class Addressed(Protocol):
+    """Something whose page has addresses."""
+
+    @property
+    def address(self) -> str:
+        """For those who steer."""
+
+    @property
+    def watch(self) -> str:
+        """For those who only watch; empty: there is none."""
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of its certificate; empty without TLS."""
+
+
 class Served(Protocol):
     """Something whose page a browser shows."""
 
     @property
     def alive(self) -> bool:
         """Whether it is there."""
+
+
+def refuse_without(given: Mapping[str, object]) -> None:
+    """Refuses options of a page where there is none.
+
+    Raises
+    ------
+    typer.BadParameter
+        If one of them is given.
+    """
+    for key, value in given.items():
+        if value:
+            raise typer.BadParameter("found no page; allowed: with --studio", param_hint=key)
 
 
 def refuse_unwatchable(duration_s: float, speed: float | None) -> None:

@@ -18,7 +18,7 @@ from tcpsbed.cli import emulated
 from tcpsbed.cli.emulated import Delay, LateMs, Loss, Out, Pcapng, ProfileName, Rate, Screen, Session
 from tcpsbed.cli.failures import DISTURBED, FAILED, guarded
 from tcpsbed.cli.options import Force, Quiet, Sets, Sinks, span_s
-from tcpsbed.cli.page import NoBrowser, OnPage, Port
+from tcpsbed.cli.page import CertificateFile, KeyFile, Listen, NoBrowser, OnPage, Port
 from tcpsbed.clocks import PROXY
 
 if TYPE_CHECKING:
@@ -68,6 +68,9 @@ def proxy(
     out: Out = None,
     studio: OnPage = False,
     port: Port = 0,
+    listen: Listen = None,
+    certificate: CertificateFile = None,
+    key: KeyFile = None,
     no_browser: NoBrowser = False,
     sinks: Sinks = None,
     force: Force = False,
@@ -95,7 +98,7 @@ def proxy(
     end_s = float("inf") if duration is None else span_s(duration, "--duration")
     margin = emulated.margin_of(margin_ms)
     emulated.may_write(pcapng, "--pcapng", force=force, profile=profile)
-    page = emulated.page_of(studio, port, no_browser, sinks)
+    page = emulated.page_of(studio, port, listen, certificate, key, no_browser, sinks)
     check(doors)
     told, talks = sys.stdout if as_json else None, not quiet and not as_json
     named = [(door.name, door.kind) for kind in ("udp", "tcp") for door in doors if door.kind == kind]

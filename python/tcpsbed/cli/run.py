@@ -26,7 +26,19 @@ from tcpsbed.cli.options import (
     agreed,
     overrides,
 )
-from tcpsbed.cli.page import AT_ONCE, PACE, OnPage, Page, refuse_unwatchable, speed_of
+from tcpsbed.cli.page import (
+    AT_ONCE,
+    PACE,
+    CertificateFile,
+    KeyFile,
+    Listen,
+    OnPage,
+    Page,
+    listening,
+    refuse_unwatchable,
+    refuse_without,
+    speed_of,
+)
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import one_line
 from tcpsbed.runs import MOST_SEEDS
@@ -35,6 +47,7 @@ from tcpsbed.runs.progress import Progress
 if TYPE_CHECKING:
     from tcpsbed.campaign.survey import Survey
     from tcpsbed.results import Place
+    from tcpsbed.runs.given import Given
     from tcpsbed.scenarios import Scenario
     from tcpsbed.studio.feed import Feed
     from tcpsbed.views.folder import RunFolder
@@ -85,6 +98,9 @@ Strict = Annotated[
     bool,
     typer.Option("--strict", help="End with status 3 if the run, or one of further seeds, was disturbed."),
 ]
+Insecure = Annotated[
+    bool, typer.Option("--insecure", help="In worlds of several hosts, let channels go without security.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -103,23 +119,31 @@ def run(
     seeds: Seeds = 1,
     live: ShownLive = False,
     studio: OnPage = False,
+    listen: Listen = None,
+    certificate: CertificateFile = None,
+    key: KeyFile = None,
     pace: Pace = "max",
     no_report: NoReport = False,
     no_samples: NoSamples = False,
     yes: Yes = False,
     strict: Strict = False,
+    insecure: Insecure = False,
     quiet: Quiet = False,
 ) -> None:
     """Runs a scenario; see HELP."""
     if live and studio:
         raise typer.BadParameter("found --studio too; allowed: one of them", param_hint="--live")
-    page = Page(stays=sys.stdout.isatty()) if studio else None
+    if not studio:
+        refuse_without({"--listen": listen, "--certificate": certificate, "--key": key})
+        page = None
+    else:
+        page = Page(listening(listen, 0, certificate, key), stays=sys.stdout.isatty())
     perform(
         file,
         world=world,
         out=out,
         as_json=as_json,
-        sets=sets,
+        sets=[*(sets or ()), *["real.insecure=true"] * insecure],
         seed=seed,
         duration=duration,
         seeds=seeds,
@@ -155,7 +179,6 @@ def perform(
 ) -> None:
     """Runs a scenario, on a `page` if there is one, and prints what came out; the rest are the options of `run`."""
     from tcpsbed import worlds
-    from tcpsbed.api.seeds import further
     from tcpsbed.results import RUNS
     from tcpsbed.runs import forecast, session
     from tcpsbed.runs.given import given
@@ -182,7 +205,7 @@ def perform(
     steering = worlds.Steering(scenario, pace=speed) if page or speed else None
     with ExitStack() as stays:
         with session.place(scenario, out) as place:
-            survey = further(asked, seeds, world, place)
+            survey = _further(asked, seeds, world, place)
             feed = None
             if page is not None and steering is not None:
                 _apart(scenario, world)
@@ -191,7 +214,7 @@ def perform(
                 scenario, world, place, live=live, feed=feed, steering=steering, quiet=silent, samples=samples
             )
             try:
-                failed = 0 if stopped else _spread(survey, place, quiet=silent)
+                failed = _spread(survey, place, quiet=silent) if survey and not stopped else 0
             finally:
                 written = _report(place.path) if report else None
             opened = open_folder(place.path)
@@ -228,13 +251,20 @@ def _refuse_disturbed(summary: Mapping[str, Any]) -> None:
         raise typer.Exit(DISTURBED)
 
 
+def _further(asked: Given, seeds: int, world: str, place: Place) -> Survey | None:
+    """The runs under the other seeds, if there are any."""
+    if seeds < 2:
+        return None
+    from tcpsbed.api.seeds import further
+
+    return further(asked, seeds, world, place)
+
+
 def _spread(survey: Survey, place: Place, *, quiet: bool) -> int:
     """Runs the other seeds with a bar and the messages of those that fail; the number of failures."""
     from tcpsbed.api.seeds import spread
     from tcpsbed.cli.sweep import run_cells
 
-    if not survey.seeds:
-        return 0
     label = f"{len(survey.seeds)} further seeds"
     return len(run_cells(lambda told: spread(survey, place, None, told), label, quiet=quiet))
 

@@ -31,7 +31,7 @@ SHOW = """Print the tables of a run again.
 Examples:
   tcpsbed show runs/latest
   tcpsbed show runs/latest --json | jq .flows.haptic.delay_ms
-  tcpsbed show runs/sweep-my-1a2b3c4d               combinations of a sweep or a campaign
+  tcpsbed show runs/sweep-my-1a2b3c4d               combinations of a sweep or a campaign, or the result of a search
 """
 COMPARE = """Put runs side by side, flow by flow.
 
@@ -96,11 +96,21 @@ def show(
     from tcpsbed.views import text
 
     with documents.trusted(folder):
+        if (folder / "search.json").is_file():
+            return _show_search(folder, as_json)
         if (folder / "sweep.json").is_file():
             return _show_sweep(folder, as_json)
         run = opened(folder)
         told = json.dumps(run.summary, indent=1) + "\n" if as_json else text.everything(run)
     print(told if as_json else tables(told), end="")
+
+
+def _show_search(folder: Path, as_json: bool) -> None:
+    """Prints what a search found."""
+    from tcpsbed.campaign.search.opened import opened
+
+    found = opened(folder)
+    print(json.dumps(found.figures, indent=1) if as_json else tables(str(found)))
 
 
 def _show_sweep(folder: Path, as_json: bool) -> None:

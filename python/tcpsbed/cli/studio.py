@@ -10,7 +10,7 @@ import typer
 from tcpsbed.cli import complete
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import AnyWhere, Duration, Out, Seed, Sets, Sinks
-from tcpsbed.cli.page import PACE, NoBrowser, Page, Port
+from tcpsbed.cli.page import PACE, CertificateFile, KeyFile, Listen, NoBrowser, Page, Port, listening
 from tcpsbed.clocks import SIMULATED
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ Examples:
   tcpsbed studio my.toml --world namespaces --no-browser
   tcpsbed studio telehaptic-dumbbell.toml --world virtual --pace 0.1
   tcpsbed studio my.toml --sink openmetrics --sink mcap=run.mcap
+  tcpsbed studio my.toml --listen 0.0.0.0 --port 8700
   tcpsbed studio runs/latest
   tcpsbed studio runs/sweep-my-1a2b3c4d
 
@@ -33,7 +34,8 @@ Of a scenario the page shows the path, where the time goes, delay, rate and queu
 loss and rate of each link. Each change is an event of the run: its plan and report have it. In virtual time --pace says
 how fast simulated time passes: 1 as on a clock, 0.1 in slow motion, max as fast as the machine can. After the run the
 page shows all of it, from its summary; so does the page of the folder of a run. The page of a sweep fills cell by cell.
-The address is on loopback and holds a token; Ctrl-C ends it.
+The address is on loopback and holds a token. --listen 0.0.0.0 lets other machines in, over TLS, and prints a second
+address to watch only. Ctrl-C ends it.
 """
 What = Annotated[
     Path | None,
@@ -61,6 +63,9 @@ def studio(
     world: AnyWhere = "real",
     out: Out = None,
     port: Port = 0,
+    listen: Listen = None,
+    certificate: CertificateFile = None,
+    key: KeyFile = None,
     sets: Sets = None,
     seed: Seed = None,
     duration: Duration = None,
@@ -69,7 +74,8 @@ def studio(
     no_browser: NoBrowser = False,
 ) -> None:
     """Shows what there is; see HELP."""
-    page = Page(port=port, browser=not no_browser, sinks=tuple(sinks or ()))
+    where = listening(listen, port, certificate, key)
+    page = Page(where, browser=not no_browser, sinks=tuple(sinks or ()))
     if what is None:
         _refuse_options(ctx, "no scenario")
         _show_gallery(page)
@@ -123,14 +129,14 @@ def _show_gallery(page: Page) -> None:
         rows = reversed(listed(RUNS))
         return [row | {"shown": row["verdict"] not in ("unfinished", "unreadable")} for row in rows]
 
-    _serve(Gallery(page.port, runs, str(RUNS)), page)
+    _serve(Gallery(page.listening, runs, str(RUNS)), page)
 
 
 def _serve(site: Gallery | SweepPage, page: Page) -> None:
     """Serves until Ctrl-C."""
     site.start()
     try:
-        page.announce(site.address)
+        page.announce(site)
         page.stay(site)
     finally:
         site.stop()
@@ -141,7 +147,7 @@ def _show_sweep(folder: Path, page: Page) -> None:
     from tcpsbed.campaign.filling import filling
     from tcpsbed.studio.sweep import SweepPage
 
-    _serve(SweepPage(page.port, folder, filling(folder).look), page)
+    _serve(SweepPage(page.listening, folder, filling(folder).look), page)
 
 
 def _show_run(folder: Path, page: Page) -> None:
@@ -156,7 +162,7 @@ def _show_run(folder: Path, page: Page) -> None:
         run = opened(folder)
         plan = plan_of(run.path)
         _ = whole(run.summary, shown(plan))  # damage is said here, not by the page's process
-    with Feed(run.path, folder, port=page.port, why=OVER) as feed:
-        page.announce(feed.address)
+    with Feed(run.path, folder, listening=page.listening, why=OVER) as feed:
+        page.announce(feed)
         feed.over(run.path)
         page.stay(feed)

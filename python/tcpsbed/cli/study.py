@@ -12,13 +12,15 @@ import typer
 
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import MOST_RUNS, Force, may_draw
-from tcpsbed.cli.page import Port, operated
+from tcpsbed.cli.page import CertificateFile, KeyFile, Listen, Port, listening, operated, told_of
 
 if TYPE_CHECKING:
     from tcpsbed.console.server import Console
     from tcpsbed.lab.study.conductor import Conductor
     from tcpsbed.lab.study.plan import Study
     from tcpsbed.lab.study.ratings import Store
+    from tcpsbed.studio.listening import Listening
+    from tcpsbed.studio.subject import Subject
 
 HELP = """Let people compare conditions at the browser console without knowing which is which.
 
@@ -60,6 +62,9 @@ def study(
         ),
     ] = None,
     port: Port = 0,
+    listen: Listen = None,
+    certificate: CertificateFile = None,
+    key: KeyFile = None,
     scripted: Annotated[
         int, typer.Option("--scripted", min=0, max=1000, help="Let so many scripts take part.")
     ] = 0,
@@ -81,20 +86,26 @@ def study(
     loaded = plan.load(file)
     folder = out or Path("studies") / (f"{loaded.name}-scripted" if scripted else loaded.name)
     may_draw(figure, force=force, reads=loaded.files)  # before anybody sits down
+    where = listening(listen, port, certificate, key)
+    if scripted and where.certificate:
+        raise typer.BadParameter("found a page over TLS; allowed: on loopback", param_hint="--scripted")
     store = Store(folder, loaded.fingerprint, scripted=scripted > 0)
     if results:
         store.read()
     else:
         with growing(folder, "study", inputs=loaded.files), store.leading():
             one = subject or store.next_subject(len(loaded.conditions))
-            _lead_all(loaded, store, port, range(1, scripted + 1) or [one], scripted=scripted > 0)
+            people = range(1, scripted + 1) or [one]
+            _lead_all(loaded, store, where, people, scripted=scripted > 0)
     if results or scripted or figure is not None:
         _tell(loaded, store, figure, scripted=scripted > 0)
     if not results:
         print(f"ratings: {store.folder / 'ratings.csv'}")
 
 
-def _lead_all(loaded: Study, store: Store, port: int, subjects: Sequence[int], *, scripted: bool) -> None:
+def _lead_all(
+    loaded: Study, store: Store, where: Listening, subjects: Sequence[int], *, scripted: bool
+) -> None:
     """Leads subjects, and writes the table whatever happens."""
     from tcpsbed.console.server import Console
     from tcpsbed.studio.subject import Subject
@@ -102,18 +113,20 @@ def _lead_all(loaded: Study, store: Store, port: int, subjects: Sequence[int], *
     try:
         with operated("study") as folder:
             served = Console(folder)
-            page = Subject(port, served)
+            page = Subject(where, served)
             page.start()
             try:
                 for number in subjects:
-                    _lead(loaded, store, served, number, scripted=scripted)
+                    _lead(loaded, store, page, served, number, scripted=scripted)
             finally:
                 page.stop()
     finally:
         _write(loaded, store, scripted=scripted)
 
 
-def _lead(loaded: Study, store: Store, served: Console, number: int, *, scripted: bool) -> None:
+def _lead(
+    loaded: Study, store: Store, page: Subject, served: Console, number: int, *, scripted: bool
+) -> None:
     """One subject; the terminal shows the progress without conditions."""
     from tcpsbed.lab.study.conductor import Conductor
     from tcpsbed.lab.study.presentation import presenter
@@ -126,7 +139,7 @@ def _lead(loaded: Study, store: Store, served: Console, number: int, *, scripted
     conductor = Conductor(loaded, store, number, presenter(loaded), notify, lambda: served.gone)
     served.answer = conductor.hear
     served.forget()
-    print(f"study: subject {number}: {served.address}", flush=True)
+    print("\n".join(told_of(page, f"study: subject {number}", watch=False)), flush=True)
     if not scripted:
         conductor.lead()
         return

@@ -96,7 +96,7 @@ def sweep(
 ) -> None:
     """Runs a sweep; see HELP."""
     from tcpsbed import scenarios, worlds
-    from tcpsbed.campaign import design, outcome
+    from tcpsbed.campaign import design
     from tcpsbed.campaign.survey import Survey
 
     worlds.require(world)
@@ -109,16 +109,17 @@ def sweep(
     places = {axis.key: design.Written(None, None, f"--over {axis.key}") for axis in axes}
     folder = out or _folder(file, [*over, *settings, world])
     survey = Survey(file, axes, seeds_, settings, world, folder, design.Design(places=places))
-    with Progress("checking", quiet=quiet) as bar:
-        outcome.check(survey, bar)
     perform(survey, first, jobs, cluster, yes=yes, quiet=quiet)
 
 
 def perform(
     survey: Survey, first: Scenario, jobs: int | None, cluster: str | None, *, yes: bool, quiet: bool
 ) -> None:
-    """Runs a sweep or a campaign and prints what came out; `first` is the scenario without the values of a cell."""
-    from tcpsbed.campaign.outcome import carried_out
+    """Asks about a huge sweep or campaign, checks it whole, runs it, and prints what came out.
+
+    `first` is the scenario without the values of a cell.
+    """
+    from tcpsbed.campaign.outcome import carried_out, check
     from tcpsbed.campaign.worker import width_of
     from tcpsbed.runs import forecast
 
@@ -127,6 +128,8 @@ def perform(
         survey.file, survey.settings, first, survey.world, survey.out, runs=runs, width=width, kept=False
     )
     agreed(found, f"a {survey.kind} of {runs} runs", yes)
+    with Progress("checking", quiet=quiet) as bar:
+        check(survey, bar)
     place = None
     if cluster is not None:
         from tcpsbed.campaign.cluster import places

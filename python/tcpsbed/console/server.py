@@ -4,6 +4,7 @@
 browser ── /ws?token=… ──►                           ◄── {"k": "force", "f": […], "p": …}  50 a second
                                                      ◄── {"k": "held", "p": [x, y, z]}     where force has moved the hand
                                                      ◄── {"k": "near"}                     there are pictures at /near
+                                                     ◄── {"k": "control", "mine": …}       whether it may move the hand
            {"k": "hand", "s": ms, "p": [[ago, x, y, z, button, wheel], …]}   coalesced events, oldest first
            {"k": "head", "s": ms, "p": [[ago, x, y, z, qx, qy, qz, qw]]}     pose of a headset
            {"k": "mark", "s": ms, "p": [[ago, x, y, width, height]]}     a region of the picture, in shares of it
@@ -15,8 +16,9 @@ browser ── /ws?token=… ──►                           ◄── {"k":
 `p` is the age in ms of what a force was predicted from, or null where it came. `s` is the server's clock when the browser
 sent, as far as it knows it; `ago` is ms before that. The subject of a study is told no latency: `p` is null, `took` empty.
 Every WebSocket has a thread that listens and one that sends. Pictures have one of their own, because a line that is busy
-with a picture does not listen. A slow browser gets fewer pictures, never old ones. While no browser is there any more, the
-run is told so, and has no commands of the hand; one that comes back finds the hand where it was, with its button up.
+with a picture does not listen. A slow browser gets fewer pictures, never old ones. One browser may move the hand, as whoever
+serves the page says (`may`): of the others nothing but a ping is heard. While that one is not there any more, the run is
+told so, and has no commands of the hand; one that comes back finds the hand where it was, with its button up.
 """
 
 from __future__ import annotations
@@ -107,11 +109,15 @@ class Console:
         self.newest = Newest()
         self.refused = 0
         """Messages of browsers that were not what they should be."""
+        self.denied = 0
+        """Messages of browsers that may not move the hand."""
+        self.may: Callable[[Any], bool] = lambda _: True
+        """Whether a browser may move the hand; it waits for nobody."""
         self.gone = 0
-        """Browsers that have gone away."""
+        """Operators that have gone away."""
         self.answer: Callable[[dict[str, Any]], None] | None = None
         """Takes what the subject of a study answers; there is one only while a study runs."""
-        self.presence = Presence(self._changed, self._leave)
+        self.presence = Presence(self._changed, self._leave, lambda browser: self.may(browser))
         self.told: Callable[[str], None] = lambda _: None
         """Hears when the operator goes away and comes back."""
         self.showed: Callable[[float, bytes], None] = lambda t_s, jpeg: None
@@ -173,20 +179,25 @@ class Console:
         from websockets.exceptions import ConnectionClosed
 
         path = urlsplit(connection.request.path).path
-        kinds, pictures = KINDS[path], path != "/ws"
-        over = threading.Event()
-        if not pictures:
-            self.presence.came()
-        threading.Thread(target=self._send, args=(connection, kinds, over), daemon=True).start()
+        pictures, over = path != "/ws", threading.Event()
+        counts = not pictures and not connection.watches
+        if counts:
+            self.presence.heard(connection)
+        threading.Thread(target=self._send, args=(connection, KINDS[path], over), daemon=True).start()
         with suppress(ConnectionClosed):
             for message in connection:
-                answer = self._hear(message)
+                answer = self._hear(message, connection if counts else None)
                 if answer is not None:
                     connection.send(json.dumps(answer))
         over.set()
-        if not pictures:
-            self.gone += 1
-            self.presence.left()
+        if counts:
+            self.gone += self.may(connection)
+            self.presence.left(connection)
+        self.settled()
+
+    def settled(self) -> None:
+        """Another browser may move the hand now, or none."""
+        self.presence.look()
         with self.newest.changed:
             self.newest.changed.notify_all()
 
@@ -195,8 +206,11 @@ class Console:
         from websockets.exceptions import ConnectionClosed
 
         seen: dict[int, int] = {}
+        mine: bool | None = None
         with suppress(ConnectionClosed):
             while not over.is_set():
+                if NOTICE in kinds and mine is not (mine := self.may(connection)):
+                    connection.send(json.dumps({"k": "control", "mine": mine}))
                 for kind, content in self.newest.wait(kinds, seen, 1.0):
                     if kind == FORCE:
                         *force, age_ms = content
@@ -205,10 +219,10 @@ class Console:
                         content = {"k": "force", "f": finite, "p": age_ms if known else None}
                     connection.send(json.dumps(content) if isinstance(content, dict) else content)
 
-    def _hear(self, message: str | bytes) -> dict[str, Any] | None:
-        """Acts on a message of a browser; gives the answer that it wants."""
+    def _hear(self, message: str | bytes, browser: Any) -> dict[str, Any] | None:
+        """Acts on a message of a browser; gives the answer that it wants. `None`: one that only watches."""
         now_ns = time.monotonic_ns()
-        self.presence.heard()
+        mine = browser is not None and self.presence.heard(browser)
         try:
             said = json.loads(message)
             if said["k"] == "ping":
@@ -216,6 +230,9 @@ class Console:
                 if not math.isfinite(asked_ms):
                     raise ValueError("t")
                 return {"k": "pong", "t": asked_ms, "s": now_ns / 1e6, "took": self._took()}
+            if not mine:
+                self.denied += 1
+                return None
             if said["k"] == "hand":
                 self._move(said["p"], _sent_ns(said, now_ns))
                 return None
@@ -267,7 +284,7 @@ class Console:
             said = "the operator is connected again"
         else:
             self._leave()
-            said = f"the browser disconnected, and the hand sends no commands; open {self.address} again"
+            said = f"the browser disconnected or let go, and the hand sends no commands; open {self.address} again"
         with suppress(OSError, ValueError):  # who would read it has gone
             self.told(said)
 

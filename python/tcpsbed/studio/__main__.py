@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from tcpsbed.studio.listening import Listening
 from tcpsbed.studio.server import main
 
-main(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
+main(Listening.loaded(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])

@@ -25,6 +25,7 @@ from tcpsbed.media.line import folder as console_folder
 from tcpsbed.media.line import leave
 from tcpsbed.media.packages import need
 from tcpsbed.processes import PYTHON
+from tcpsbed.studio.listening import Listening
 from tcpsbed.views.folder import open_folder
 from tcpsbed.worlds import Steering
 
@@ -56,8 +57,8 @@ class Feed:
         How the user knows that folder.
     steering : Steering, optional
         Takes the page's events. Absent: the page changes nothing.
-    port : int
-        A port of 127.0.0.1; 0 takes a free one.
+    listening : Listening, optional
+        Where the page listens; absent: on a free port of 127.0.0.1.
     why : str
         Why the page changes nothing, where it does not.
     saves : str
@@ -80,7 +81,7 @@ class Feed:
         shown: Path,
         *,
         steering: Steering | None = None,
-        port: int = 0,
+        listening: Listening | None = None,
         why: str = "",
         saves: str = "scenario",
         sinks: Sequence[str] = (),
@@ -96,7 +97,8 @@ class Feed:
         self.left_out = 0
         """Rows that were not sent."""
         self.now_s = 0.0
-        command = [*PYTHON, "-m", "tcpsbed.studio", str(port), str(shown), *sinks]
+        where = (listening or Listening()).dumped()
+        command = [*PYTHON, "-m", "tcpsbed.studio", where, str(shown), *sinks]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
@@ -112,6 +114,10 @@ class Feed:
             raise WorldError(told["error"], allowed=told.get("allowed"))
         self.address: str = told["address"]
         """What a browser opens."""
+        self.watch: str = told.get("watch", "")
+        """What a browser opens that is to change nothing."""
+        self.fingerprint: str = told.get("fingerprint", "")
+        """SHA-256 of the page's certificate; empty without TLS."""
         self.sinks: list[str] = told.get("sinks", [])
         """What else the user opens, by the name of the sink."""
         threading.Thread(target=self._listen, daemon=True).start()

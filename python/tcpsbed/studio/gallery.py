@@ -22,6 +22,7 @@ from typing import Any
 
 from tcpsbed import documents
 from tcpsbed.errors import TcpsbedError
+from tcpsbed.studio.listening import Listening
 from tcpsbed.studio.pages import Pages
 from tcpsbed.studio.shelves import Card, beside, shelves
 from tcpsbed.studio.site import Live
@@ -40,8 +41,8 @@ class Gallery(Live):
 
     Parameters
     ----------
-    port : int
-        A port of 127.0.0.1; 0 takes a free one.
+    listening : Listening
+        Where; the pages that it starts take free ports there.
     runs : callable
         Lists the runs, the newest first: a dictionary each, with its `folder` and whether its page can be `shown`.
     folder : str
@@ -50,9 +51,9 @@ class Gallery(Live):
 
     alive = True
 
-    def __init__(self, port: int, runs: Callable[[], list[dict[str, Any]]], folder: str) -> None:
-        super().__init__(port, "gallery.html")
-        self.runs, self.folder, self.pages = runs, folder, Pages()
+    def __init__(self, listening: Listening, runs: Callable[[], list[dict[str, Any]]], folder: str) -> None:
+        super().__init__(listening, "gallery.html")
+        self.runs, self.folder, self.pages = runs, folder, Pages(listening)
         self.shipped = shelves()
         self.cards: dict[str, Card] = {}
         self.folders: set[str] = set()

@@ -12,10 +12,11 @@ from contextlib import suppress
 
 from tcpsbed.errors import WorldError
 from tcpsbed.processes import OURS, talking
+from tcpsbed.studio.listening import Listening
 
 MOST = 8
 """Pages at a time."""
-ADDRESS = re.compile(r"studio: (http://\S+)")
+ADDRESS = re.compile(r"studio: (https?://\S+)")
 END_S = 20.0
 """Time that a run has to end in good order."""
 PAGE_S = 5.0
@@ -94,9 +95,16 @@ class Started:
 
 
 class Pages:
-    """The pages that were started, at most `MOST` at a time."""
+    """The pages that were started, at most `MOST` at a time.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    listening : Listening
+        Where they listen, on free ports.
+    """
+
+    def __init__(self, listening: Listening) -> None:
+        self.options = listening.options
         self.lock = threading.Lock()
         self.started: list[Started] = []
 
@@ -130,7 +138,7 @@ class Pages:
                     raise WorldError(f"{MOST} runs are in progress: wait until one of them is over")
                 idle.stop()
                 self.started.remove(idle)
-            made = Started(what, words, exclusive=exclusive)
+            made = Started(what, [*words, *self.options], exclusive=exclusive)
             self.started.append(made)
             return made.address
 

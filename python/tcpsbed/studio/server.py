@@ -8,6 +8,7 @@ browser ── GET /report?token=… ──► report.html of the run, when it i
         ── /live?token=… ──►  {"k": "shows" | "plan" | "steered" | "bins" | "events" | "now" | "asked" | "over", …}
            {"k": "event", "id": n, "event": {…}} ──► one line of JSON on standard output; answered by "asked"
            {"k": "ask" | "give" | "keep"} ──► control, answered by "viewers" to all (viewers.py)
+                                ◄── {"k": "refused", "counts": {what: number}}, once a second where it has changed
 ```
 When the run is over, "now" is about the whole run, from its summary.
 """
@@ -24,7 +25,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 from tcpsbed import documents
 from tcpsbed.console.server import Console
@@ -36,16 +36,18 @@ from tcpsbed.studio.collector import Collector
 from tcpsbed.studio.facts import FACTS
 from tcpsbed.studio.feed import HEADER, OVER, PLAN, ROWS, SCENARIO, SPLIT, TEXT
 from tcpsbed.studio.ledger import Moments
+from tcpsbed.studio.listening import Listening
 from tcpsbed.studio.motion import Motion
 from tcpsbed.studio.sinks.running import Sinks
-from tcpsbed.studio.site import EVERY_S, OF_FILES, POLICY, Live
-from tcpsbed.studio.viewers import Viewers
+from tcpsbed.studio.site import EVERY_S, OF_FILES, POLICY, Live, asked
 from tcpsbed.studio.whole import shown, whole
 from tcpsbed.views.folder import open_folder
 from tcpsbed.views.glance import glance
 
 NOW_EVERY_S = 0.25
 """Time between two analyses of the last seconds."""
+REFUSED_S = 1.0
+"""Time between two messages about what was refused."""
 LAST_S = 4 * EVERY_S
 """Time that viewers have for the last messages."""
 
@@ -55,8 +57,8 @@ class Studio(Live):
 
     Parameters
     ----------
-    port : int
-        A port of 127.0.0.1; 0 takes a free one.
+    listening : Listening
+        Where.
     folder : Path
         The run's folder, as the user knows it.
     sinks : sequence of str
@@ -65,10 +67,12 @@ class Studio(Live):
         What the run's operator talks to.
     """
 
+    watchable = True
+
     def __init__(
-        self, port: int, folder: Path, sinks: Sequence[str] = (), console: Console | None = None
+        self, listening: Listening, folder: Path, sinks: Sequence[str] = (), console: Console | None = None
     ) -> None:
-        super().__init__(port, "index.html", console)
+        super().__init__(listening, "index.html", console)
         self.folder = folder
         self.collector: Collector | None = None
         self.scenario = ""
@@ -79,9 +83,6 @@ class Studio(Live):
         self.over, self.more = False, ""
         """Whether the run is over, and what `/more.json` has then."""
         self.ended = threading.Event()
-        self.viewers = Viewers()
-        self.numbers: dict[Any, int] = {}
-        """Those of viewers that are connected."""
         self.zero_s = 0.0
         """When the run began, on the monotonic clock."""
         self.sinks = Sinks(sinks)
@@ -191,30 +192,55 @@ class Studio(Live):
 
     def came(self, viewer: Any) -> None:
         """It has the same number as before if it has only loaded the page again."""
-        key = parse_qs(urlsplit(viewer.request.path).query).get("viewer", [""])[0]
+        if viewer.watches:
+            with self.lock:
+                self.viewers.watch(1)
+            return
+        viewer.page = asked(viewer, "page")
         with self.lock:
-            self.numbers[viewer] = self.viewers.enter(key[:64])
+            number = self.viewers.enter(asked(viewer, "viewer"), takes=self.console is not None)
+            self.numbers |= {viewer: number} | ({viewer.page: number} if viewer.page else {})
+        self._settled()
 
     def gone(self, viewer: Any) -> None:
         """Another one may steer."""
+        if viewer.watches:
+            with self.lock:
+                self.viewers.watch(-1)
+            return
         with self.lock:
-            self.viewers.leave(self.numbers.pop(viewer))
+            number = self.numbers.pop(viewer)
+            if self.numbers.get(viewer.page) == number:
+                del self.numbers[viewer.page]
+            self.viewers.leave(number)
+        self._settled()
+
+    def _settled(self) -> None:
+        """The hand may be another viewer's now."""
+        if self.console is not None:
+            self.console.settled()
 
     def hear(self, viewer: Any, said: dict[str, Any]) -> None:
         """An event for the run, from the one who steers; or who steers from now on."""
         with self.lock:
             number = self.numbers[viewer]
+            if self._away and self.viewers.steers != number:
+                self.viewers.release()  # a page that is open still, and says nothing any more
             if said["k"] != "event":
                 self.viewers.hear(number, said)
-                return
-            asked: dict[str, Any] = {"id": str(said["id"])[:64], "by": number}
-            asked |= {"event": {str(k): v for k, v in said["event"].items()}}
-            asked |= {"asked_s": time.monotonic() - self.zero_s}
-            refused = "" if self.viewers.may(number) else f"viewer {self.viewers.steers} steers"
+                refused = ""
+            else:
+                event: dict[str, Any] = {"id": str(said["id"])[:64], "by": number}
+                event |= {"event": {str(k): v for k, v in said["event"].items()}}
+                event |= {"asked_s": time.monotonic() - self.zero_s}
+                refused = "" if self.viewers.may(number) else f"viewer {self.viewers.steers} steers"
+        self._settled()
+        if said["k"] != "event":
+            return
         if refused:
-            viewer.send(documents.strict({"k": "asked", "refused": refused} | asked))
+            viewer.send(documents.strict({"k": "asked", "refused": refused} | event))
         else:
-            print(json.dumps(asked), flush=True)
+            print(json.dumps(event), flush=True)
 
     def all(self) -> list[str]:
         """Messages, bins and numbers."""
@@ -232,7 +258,9 @@ class Studio(Live):
 
     def news(self, viewer: Any) -> Iterator[list[str]]:
         """Messages, bins that are over, and the newest numbers."""
-        number, changes = self.numbers[viewer], -1
+        number, changes = self.numbers.get(viewer), -1
+        refused: dict[str, int] = {}
+        next_s = 0.0
         told, seen, first, step, events = 0, 0, 0, 0, 0
         drawn: tuple[Any, int] = (None, 0)
         while True:
@@ -259,6 +287,9 @@ class Studio(Live):
                 if seen != self.numbered:
                     out.append(self.now)
                     seen = self.numbered
+            if time.monotonic() > next_s and refused != (counts := self.refused()):
+                out.append(documents.strict({"k": "refused", "counts": counts}))
+                refused, next_s = counts, time.monotonic() + REFUSED_S
             yield out
 
 
@@ -282,8 +313,8 @@ def _read(length: int) -> bytes:
     return found
 
 
-def main(port: int, folder: Path, sinks: Sequence[str]) -> None:
-    """Says its address on standard output, and serves until standard input ends."""
+def main(listening: Listening, folder: Path, sinks: Sequence[str]) -> None:
+    """Says its addresses on standard output, and serves until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run decides when it is over
     place = console_folder()
     console = Console(place) if place else None
@@ -292,9 +323,10 @@ def main(port: int, folder: Path, sinks: Sequence[str]) -> None:
     else:
         console.told = lambda what: print(f"console: {what}", file=sys.stderr, flush=True)
     try:
-        studio = Studio(port, folder, sinks, console)
+        studio = Studio(listening, folder, sinks, console)
     except TcpsbedError as error:
         print(json.dumps({"error": error.text, "allowed": error.allowed}), flush=True)
         return
-    print(json.dumps({"address": studio.address, "sinks": studio.sinks.where}), flush=True)
+    told = {key: getattr(studio, key) for key in ("address", "watch", "fingerprint")}
+    print(json.dumps(told | {"sinks": studio.sinks.where}), flush=True)
     studio.serve()

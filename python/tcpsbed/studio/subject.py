@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tcpsbed.console.server import Console
+from tcpsbed.studio.listening import Listening
 from tcpsbed.studio.site import PAGE, Site
 
 LOADED = ("dom.js", "hand.js", "pane.css", "pictures.js", "stage.js", "studio.css", "study.js", "xr.js")
@@ -16,6 +17,6 @@ class Subject(Site):
 
     files = {f"/{name}": PAGE / name for name in LOADED}  # noqa: RUF012 - as of Site
 
-    def __init__(self, port: int, console: Console) -> None:
-        super().__init__(port, "study.html", console)
+    def __init__(self, listening: Listening, console: Console) -> None:
+        super().__init__(listening, "study.html", console)
         del self.sockets["/near"]

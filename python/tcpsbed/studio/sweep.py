@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import documents
+from tcpsbed.studio.listening import Listening
 from tcpsbed.studio.site import OF_FILES, Live
 
 LOOK_S = 0.5
@@ -25,8 +26,8 @@ class SweepPage(Live):
 
     Parameters
     ----------
-    port : int
-        A port of 127.0.0.1; 0 takes a free one.
+    listening : Listening
+        Where.
     folder : Path
         Its folder.
     look : callable
@@ -35,8 +36,8 @@ class SweepPage(Live):
 
     alive = True
 
-    def __init__(self, port: int, folder: Path, look: Callable[[], dict[str, Any]]) -> None:
-        super().__init__(port, "sweep.html")
+    def __init__(self, listening: Listening, folder: Path, look: Callable[[], dict[str, Any]]) -> None:
+        super().__init__(listening, "sweep.html")
         self.report, self.name, self.look = folder / "sweep.html", folder.name, look
         self.ended = threading.Event()
         self.now = self._told()

@@ -12,8 +12,9 @@ MOST_KEYS = 1000
 class Viewers:
     """Numbers viewers, and gives control to one of them. Callers hold their own lock.
 
-    Nobody steers at first: the first change takes control. The viewer who steers may hand it over or let it go, and loses it
-    to the next who changes something while its page is closed.
+    Nobody steers at first: the first change takes control, and of a run with an operator the first viewer has it from the
+    start. The viewer who steers may hand it over or let it go, and loses it to the next who changes something while its page
+    is closed. The hand never takes control: it is not moved by accident.
     """
 
     def __init__(self) -> None:
@@ -23,6 +24,8 @@ class Viewers:
         self.asking: list[int] = []
         self.last = 0
         self.holder: int | None = None
+        self.watching = 0
+        """Those who have the other address, and never steer."""
         self.changes = 0
         """Counts changes, so that each viewer is told of them."""
 
@@ -31,8 +34,12 @@ class Viewers:
         """Who steers; None while nobody does, or while that viewer's page is closed."""
         return self.holder if self.holder in self.here else None
 
-    def enter(self, key: str) -> int:
-        """The viewer's number: the same as before for one that has reloaded the page."""
+    def enter(self, key: str, *, takes: bool = False, away: bool = False) -> int:
+        """The viewer's number: the same as before for one that has reloaded the page.
+
+        With `takes` it takes control if nobody else could: it is alone, or has no page to ask on and the operator is
+        `away`.
+        """
         number = self.numbers.get(key)
         if number is None or number in self.here:
             self.last += 1
@@ -40,8 +47,15 @@ class Viewers:
             if key and len(self.numbers) < MOST_KEYS:
                 self.numbers[key] = number
         self.here.add(number)
+        if takes and (away or (self.steers is None and self.here == {number})):
+            self.holder = number
         self.changes += 1
         return number
+
+    def watch(self, more: int) -> None:
+        """So many more only watch."""
+        self.watching += more
+        self.changes += 1
 
     def leave(self, number: int) -> None:
         """The viewer's page is closed or reloads."""
@@ -67,8 +81,13 @@ class Viewers:
             self.asking.clear()
             self.changes += 1
 
-    def told(self, number: int) -> str:
-        """What this viewer's page is told."""
+    def release(self) -> None:
+        """Nobody steers any more: the next who wants control gets it."""
+        self.holder = None
+        self.changes += 1
+
+    def told(self, number: int | None) -> str:
+        """What this viewer's page is told; `None`: one that only watches."""
         return json.dumps(
             {
                 "k": "viewers",
@@ -76,6 +95,7 @@ class Viewers:
                 "here": sorted(self.here),
                 "steers": self.steers,
                 "asking": self.asking,
+                "watching": self.watching,
             }
         )
 

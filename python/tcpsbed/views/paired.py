@@ -160,14 +160,14 @@ def notes(conditions: Sequence[Condition]) -> list[str]:
 
 
 def _line(one: Difference) -> tuple[str, ...]:
-    mean, shown = one.found.difference, one.metric.shown
+    mean, shown = one.found.difference, one.metric.difference
     drawn = one.found.bootstrap
     return (
         one.metric.title,
         one.metric.unit,
         one.condition,
         str(mean.n),
-        shown(one.before),
+        one.metric.shown(one.before),
         ("+" if mean.mean > 0 else "") + shown(mean.mean),
         half_shown(mean.half, shown),
         NONE if drawn is None else f"{shown(drawn[0])} to {shown(drawn[1])}",

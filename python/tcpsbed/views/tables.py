@@ -95,6 +95,10 @@ class Field:
             return ", ".join(map(self.shown, value))
         return (count if self.statistic == "n" else SHOWN[self.metric.unit][0])(value)
 
+    def difference(self, value: Any) -> str:
+        """A difference of two values as people read it: that of shares is in percentage points."""
+        return self.shown(value).replace(" %", " points")
+
 
 @dataclass(frozen=True)
 class Table:

@@ -166,6 +166,13 @@ KEYS = (
         _events("traffic", "a change of traffic"),
         "events of flows, components or nodes",
     ),
+    Key(
+        "events.*.attack",
+        "",
+        BUILT_IN,
+        _events("attack", "an attack"),
+        "events of flows, components or nodes",
+    ),
     Key("flows.*.blocking_send", "true", (VIRTUAL,), _blocking, "false"),
 )
 """The keys that not every network honours."""

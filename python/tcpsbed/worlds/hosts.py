@@ -69,6 +69,25 @@ class Hosts(Hosting):
                 raise scenario.error(("hosts",), found, "each node in the list `nodes` of one host")
         for host, model in scenario.hosts.items():
             self._refuse_address(host, model)
+        if not scenario.real.insecure:
+            self._refuse_unprotected()
+
+    def _refuse_unprotected(self) -> None:
+        """Whoever reaches the network between two computers could move the robot."""
+        addresses = self.addresses()
+        if all(ipaddress.ip_address(address).is_loopback for address in addresses):
+            return
+        bare = [
+            one["name"].partition("@")[0]
+            for one in self.job.plan["channels"]
+            if addresses[one["a"]] != addresses[one["b"]] and not _protected(one)
+        ]
+        if bare:
+            raise WorldError(
+                f"found no security on {', '.join(dict.fromkeys(bare))}: others on the network could command the robot",
+                key="channels",
+                allowed='security = "aead" at a channel with these flows (tcpsbed docs security), or --insecure',
+            )
 
     def _refuse_address(self, name: str, host: Host) -> None:
         try:
@@ -187,6 +206,11 @@ class LineDrain(Drain):
 def _ready(link: Link, files: set[Path]) -> None:
     link.greet()
     link.send_files(files)
+
+
+def _protected(channel: Mapping[str, Any]) -> bool:
+    """Whether somebody on its path cannot make datagrams that its sides accept."""
+    return "security" in channel or channel["params"].get("crypto") == "tls"
 
 
 def _data(host: Host) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import queue
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -106,7 +107,10 @@ def heard(line: str) -> dict[str, Any] | None:
     return message if isinstance(message, dict) and "op" in message else None
 
 
-SILENT = "no message: killed, or {} in it called _exit() or closed files that it did not open"
+SILENT = "no message: {} in it called _exit() or closed files that it did not open"
+KILLED = "no message: somebody ended it, or the system for want of memory"
+CRASHED = "no message: {} in it crashed"
+_BY_OTHERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 
 
 def libraries(plan: Mapping[str, Any], node: int | None) -> list[str]:
@@ -214,11 +218,16 @@ class Process(ControlChannel):
         self.pipe.say(message, lambda: time.monotonic() < limit)
 
     def last_output(self) -> str:
-        """Its exit status and the last line that it wrote."""
+        """Its exit status, or the signal that ended it, and the last line that it wrote."""
         self.child.wait(5)
         said = "".join(self.words).strip().splitlines()
+        status = self.child.returncode
         code = " or ".join(self.libraries) or "code of the scenario"
-        return f"(status {self.child.returncode}): {said[-1] if said else SILENT.format(code)}"
+        if status >= 0:
+            return f"(status {status}): {said[-1] if said else SILENT.format(code)}"
+        name = next((one.name for one in signal.Signals if one == -status), f"signal {-status}")
+        silent = KILLED if -status in _BY_OTHERS else CRASHED.format(code)
+        return f"by {name}: {said[-1] if said else silent}"
 
     def end(self) -> None:
         """Lets the process go, and sees that it goes; a second time does nothing."""

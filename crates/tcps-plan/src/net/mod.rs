@@ -418,6 +418,8 @@ pub struct LinkChange {
     pub loss: Option<f64>,
     /// New extra delay, of a built-in model, for packets that have not started.
     pub jitter: Option<JitterSpec>,
+    /// New probability that a packet is delivered twice.
+    pub duplicate: Option<f64>,
     /// New limit of the queue, in place of the former one. What waits stays, also where it is more.
     pub limit_bytes: Option<u64>,
     /// The same in packets.
@@ -435,6 +437,7 @@ impl LinkChange {
     /// Whether everything stays as it is.
     pub fn is_none(&self) -> bool {
         let numbers = self.rate_bps.is_none() && self.delay_ns.is_none() && self.loss.is_none();
-        numbers && self.jitter.is_none() && !self.has_limit() && self.up.is_none()
+        let rare = self.jitter.is_none() && self.duplicate.is_none();
+        numbers && rare && !self.has_limit() && self.up.is_none()
     }
 }

@@ -140,6 +140,14 @@ impl Carrier {
         }
     }
 
+    /// The links from one vertex to another; a foreign network does not tell.
+    pub fn route(&self, from: VertexId, to: VertexId) -> Option<Vec<LinkId>> {
+        match self {
+            Self::Built(n) => n.network().route(from, to),
+            Self::Foreign(_) => None,
+        }
+    }
+
     /// What waits at a link.
     pub fn queue(&mut self, now: Time, link: LinkId) -> QueueState {
         match self {

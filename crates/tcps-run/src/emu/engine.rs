@@ -8,7 +8,7 @@ use crate::os::{
 };
 use hdrhistogram::Histogram;
 use tcps_core::{
-    ids::LinkId,
+    ids::{LinkId, VertexId},
     record::DropReason,
     report::histogram,
     time::{Time, NEVER},
@@ -33,8 +33,12 @@ pub trait EngineHost {
     }
     /// Does what is due, each time that the engine has been awake; whether it touched the network.
     fn act(&mut self, between: Between<'_>) -> bool;
-    /// A datagram is about to enter the network.
-    fn entered(&mut self, _datagram: &Datagram) {}
+    /// A datagram is about to enter the network; an attacker may change its bytes.
+    fn entered(&mut self, _datagram: &Datagram, _bytes: &mut [u8]) {}
+    /// A datagram of an attacker that enters the network now, and where.
+    fn shot(&mut self, _now: Time) -> Option<(VertexId, Datagram, Vec<u8>)> {
+        None
+    }
     /// The network has dropped a packet.
     fn dropped(&mut self, _at: Time, _packet: &Packet, _link: LinkId, _reason: DropReason) {}
     /// The network let a datagram out, and it was handed on or refused.
@@ -180,6 +184,7 @@ impl<'a, H: EngineHost> Engine<'a, H> {
                 self.network.listen();
                 self.advance(now);
             }
+            self.attack(now);
             if self.desk.ports.changed(now) {
                 (waiter, ports) = self.waiter();
             }
@@ -229,13 +234,30 @@ impl<'a, H: EngineHost> Engine<'a, H> {
         for (arrived, payload) in arrivals.drain(..) {
             self.advance(arrived);
             let in_flight = &mut self.desk.pool.all[payload as usize];
-            in_flight.at = self.latest;
-            self.host.entered(&in_flight.datagram);
-            let Datagram { from, to: dst, class, index, dscp, ecn, wire_bytes, .. } = in_flight.datagram;
-            let packet = Packet { payload, class, index, dst, dscp, ecn, wire_bytes, sent_ns: arrived };
-            self.network.send(self.latest, from, packet);
+            self.host.entered(&in_flight.datagram, &mut in_flight.bytes);
+            let from = in_flight.datagram.from;
+            self.send(from, payload);
         }
         self.arrivals = arrivals;
+    }
+
+    /// Lets a packet into the network at a vertex.
+    fn send(&mut self, at: VertexId, payload: u32) {
+        let in_flight = &mut self.desk.pool.all[payload as usize];
+        in_flight.at = self.latest;
+        let Datagram { to: dst, class, index, dscp, ecn, wire_bytes, arrived: sent_ns, .. } =
+            in_flight.datagram;
+        let packet = Packet { payload, class, index, dst, dscp, ecn, wire_bytes, sent_ns };
+        self.network.send(self.latest, at, packet);
+    }
+
+    /// Lets what an attacker sends into the network.
+    fn attack(&mut self, now: Time) {
+        while let Some((at, datagram, bytes)) = self.host.shot(now) {
+            self.advance(now);
+            let payload = self.desk.post(datagram, &bytes);
+            self.send(at, payload);
+        }
     }
 
     fn advance(&mut self, until: Time) {

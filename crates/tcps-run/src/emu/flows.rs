@@ -72,7 +72,15 @@ impl<'a> Flows<'a> {
         wire_bytes: u32,
     ) -> Datagram {
         let (class, index, wire_bytes, carries) = self.account(channel, from, datagram, wire_bytes);
-        Datagram { class, index, wire_bytes, rated_bytes: wire_bytes, carries, ..Datagram::default() }
+        Datagram {
+            channel,
+            class,
+            index,
+            wire_bytes,
+            rated_bytes: wire_bytes,
+            carries,
+            ..Datagram::default()
+        }
     }
 
     /// Flow, sample and accounted size of a UDP datagram of node `from` that takes `wire_bytes` on the wire, and what it has in it.

@@ -111,6 +111,8 @@ pub struct Datagram {
     pub arrived: Time,
     /// Bytes of the buffer that are handed on.
     pub len: usize,
+    /// Its channel between nodes, if it is of one.
+    pub channel: Option<ChannelId>,
     /// Flow.
     pub class: u16,
     /// Sample.

@@ -142,7 +142,7 @@ impl EngineHost for Passage {
         changes
     }
 
-    fn entered(&mut self, datagram: &Datagram) {
+    fn entered(&mut self, datagram: &Datagram, _: &mut [u8]) {
         self.recording.iter_mut().for_each(|r| r.push(&sample(datagram).sent()));
     }
 

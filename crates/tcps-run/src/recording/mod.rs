@@ -3,22 +3,25 @@
 mod transits;
 
 use crate::{
+    attack::{self, Attacker, Passing, UNKNOWN},
     carrier::Carrier,
-    emu::{Between, Datagram, Layers, Transit},
+    emu::{Between, Carries, Datagram, Layers, Transit},
     events::{asked, Events, Steered},
     network_rows,
     os::ring::Producer,
 };
 use serde_json::Value;
-use std::{borrow::Cow, path::Path};
+use std::{borrow::Cow, collections::BTreeMap, path::Path};
 use tcps_core::{
-    ids::{ComponentId, FlowId, LinkId, NodeId, VertexId},
+    endpoint::Ecn,
+    ids::{ChannelId, ComponentId, FlowId, LinkId, NodeId, VertexId},
     record::{DropReason, Kind, Record},
     sample::{entry, exit, PointId},
     time::{Time, NEVER},
 };
 use tcps_net::{Packet, Passage};
 use tcps_plan::{
+    net::ASIDE_CLASS,
     report::{NodeSelf, RealSelf, Report},
     Action, EventPlan, Plan, RunError,
 };
@@ -39,6 +42,10 @@ pub struct Recording<'a> {
     events: Events,
     probe_at: Time,
     transits: Transits,
+    /// Absent where it could not read what passes.
+    attacker: Option<Attacker>,
+    /// The newest datagram of each channel and sender that it heard.
+    heard: BTreeMap<(ChannelId, NodeId), Datagram>,
     /// What failed, in words.
     pub errors: Vec<String>,
 }
@@ -48,7 +55,13 @@ impl<'a> Recording<'a> {
     pub fn new(plan: Cow<'a, Plan>, ring: Producer, probes_from: Time) -> Self {
         let probe_at = plan.queue_probe_ns.map_or(NEVER, |_| probes_from);
         let (events, transits) = (Events::new(&plan), Transits::new(&plan));
-        Self { plan, ring, events, probe_at, transits, errors: Vec::new() }
+        let (heard, errors) = (BTreeMap::new(), Vec::new());
+        Self { plan, ring, events, probe_at, transits, attacker: None, heard, errors }
+    }
+
+    /// With somebody who attacks.
+    pub fn attacked(self, attacker: Option<Attacker>) -> Self {
+        Self { attacker, ..self }
     }
 
     /// The plan.
@@ -81,7 +94,7 @@ impl<'a> Recording<'a> {
 
     /// When it has something to do.
     pub fn next(&self) -> Time {
-        self.events.next().min(self.probe_at)
+        self.events.next().min(self.probe_at).min(self.attacker.as_ref().map_or(NEVER, Attacker::next))
     }
 
     /// Does what is due; whether it touched the network.
@@ -117,6 +130,14 @@ impl<'a> Recording<'a> {
             Action::Traffic { traffic, running } => {
                 traffic.iter().for_each(|t| network.set_traffic(b.latest, *t, *running && !stopped));
             }
+            Action::Attack(attack) => {
+                let (event, route) = ((number, event.name.as_str()), |from, to| network.route(from, to));
+                let begun = match &mut self.attacker {
+                    Some(attacker) => attacker.begin(b.now, &self.plan, event, attack, &route),
+                    None => Err(attack::refused(&event.1)),
+                };
+                self.errors.extend(begun.err().map(|e| e.to_string()));
+            }
             Action::Flow { .. } | Action::Component { .. } | Action::Clock { .. } => {}
         }
         self.happened(b.now, number);
@@ -134,6 +155,44 @@ impl<'a> Recording<'a> {
         }
         let period = self.plan.queue_probe_ns.unwrap_or(NEVER).max(1);
         self.probe_at += period * ((now - self.probe_at) / period + 1);
+    }
+
+    /// A datagram enters the network.
+    pub fn entered(&mut self, datagram: &Datagram, bytes: &mut [u8]) {
+        let Some(attacker) = self.attacker.as_mut().filter(|a| !a.is_idle()) else { return };
+        let Datagram { arrived, wire_bytes, dscp, .. } = *datagram;
+        let (from, to) = (NodeId(datagram.from.0), NodeId(datagram.to.0));
+        // Others may carry a sample more than once: its number does not tell which datagram brought it.
+        let plain = datagram.channel.map(|c| &self.plan.channels[c]);
+        let once = plain.is_some_and(|c| c.security.is_none() && c.transport == "udp");
+        let (flow, index) = match datagram.carries {
+            Carries::Flow(flow) => (flow, if once { datagram.index } else { UNKNOWN }),
+            _ => (FlowId::NONE, UNKNOWN),
+        };
+        let channel = datagram.channel.unwrap_or(ChannelId::NONE);
+        self.heard.insert((channel, from), *datagram);
+        attacker.hear(arrived, &Passing { from, to, channel, flow, index, wire_bytes, dscp }, bytes);
+        while let Some(row) = attacker.poll_row() {
+            self.ring.push(&row);
+        }
+    }
+
+    /// What an attacker sends now, and where; nothing before it has heard where such datagrams go.
+    pub fn shot(&mut self, now: Time) -> Option<(VertexId, Datagram, Vec<u8>)> {
+        loop {
+            let shot = self.attacker.as_mut()?.poll_shot(now)?;
+            let Passing { from, channel, wire_bytes, dscp, .. } = shot.passing;
+            let Some(heard) = self.heard.get(&(channel, from)) else { continue };
+            self.ring.push(&shot.row);
+            let (class, index, ecn, carries) = (ASIDE_CLASS, 0, Ecn::NotCapable, Carries::Nothing);
+            let (arrived, len, rated_bytes) = (now, shot.bytes.len(), wire_bytes);
+            let sizes = Datagram { len, wire_bytes, rated_bytes, ..*heard };
+            return Some((
+                shot.at,
+                Datagram { arrived, class, index, dscp, ecn, carries, ..sizes },
+                shot.bytes,
+            ));
+        }
     }
 
     /// The network has dropped a packet.

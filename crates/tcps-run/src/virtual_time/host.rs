@@ -2,6 +2,7 @@
 
 use super::ledger::{Ledger, Transit};
 use crate::{
+    attack::{Attacker, Passing, Shot},
     boundary::Boundary,
     carrier::Carrier,
     cpu::Cpu,
@@ -12,11 +13,11 @@ use crate::{
 use std::{collections::VecDeque, path::Path};
 use tcps_core::{
     endpoint::{Again, Ecn, Transmit},
-    ids::{ChannelId, FlowId, LinkId, NodeId},
+    ids::{ChannelId, FlowId, LinkId, NodeId, NONE},
     record::{DropReason, Record},
     sample::Meta,
     split::Parts,
-    time::Time,
+    time::{NodeClock, Time},
 };
 use tcps_net::{Packet, Spent};
 use tcps_node::{
@@ -24,7 +25,13 @@ use tcps_node::{
     rounds::Rounds,
 };
 use tcps_plan::net::ASIDE_CLASS;
-use tcps_plan::{Level, Plan, RunError, OVERHEAD_BYTES};
+use tcps_plan::{
+    attack::{is_forged, ACCEPTED, FOLLOWED, SENT},
+    Level, Plan, RunError, OVERHEAD_BYTES,
+};
+
+/// Attackers' datagrams that were received and are remembered: more do not wait in an endpoint.
+const MOST_ATTACKED: usize = 1 << 12;
 
 /// A datagram in flight.
 #[derive(Debug, Default)]
@@ -44,6 +51,8 @@ pub(super) struct InFlight {
     pub spent: Option<Spent>,
     /// What its IP header says of congestion.
     pub ecn: Ecn,
+    /// The row of the attacker who sent or changed it.
+    pub attack: Option<Record>,
 }
 
 impl InFlight {
@@ -69,6 +78,11 @@ pub(super) struct SimHost {
     pub recorder: Recorder,
     pub capture: Option<Capture>,
     pub boundary: Boundary,
+    pub attacker: Attacker,
+    /// Clocks of nodes, without steps.
+    clocks: Vec<NodeClock>,
+    /// Datagrams that an attacker sent or changed and that were received: when, by the clock of their node.
+    attacked: VecDeque<(ChannelId, Time, Record)>,
     spare: Spare,
     /// The node that is at work.
     pub at: NodeId,
@@ -87,7 +101,11 @@ impl SimHost {
         records: Option<&Path>,
         pcapng: Option<&Path>,
     ) -> Result<Self, RunError> {
+        let attacker = Attacker::new(plan, &|from, to| network.route(from, to))?;
         Ok(Self {
+            attacker,
+            clocks: plan.nodes.iter().map(|n| n.clock).collect(),
+            attacked: VecDeque::new(),
             network,
             tells_packets: plan.records >= Level::Packets,
             linked: !plan.network.links.is_empty(),
@@ -122,7 +140,7 @@ impl SimHost {
         let flight = &mut self.flights[id as usize];
         (flight.from, flight.channel, flight.copies) = (self.at, channel, 0);
         (flight.flow, flight.index, flight.again) = (datagram.flow, datagram.index, datagram.again);
-        (flight.sent, flight.ecn) = (now, datagram.ecn);
+        (flight.sent, flight.ecn, flight.attack) = (now, datagram.ecn, None);
         flight.bytes.clear();
         flight.bytes.extend_from_slice(bytes);
         id
@@ -139,12 +157,64 @@ impl SimHost {
     /// Lets a packet into the network; tells when the first link has taken it.
     pub fn enter(&mut self, now: Time, packet: Packet) -> Time {
         self.flights[packet.payload as usize].entered = now;
+        if !self.attacker.is_idle() {
+            self.hear(now, &packet);
+        }
         if !self.linked {
             self.passed(&packet, Spent::default());
             self.direct.push_back((NodeId(packet.dst.0), packet.payload));
             return now;
         }
         self.network.send(now, self.at.into(), packet)
+    }
+
+    #[cold]
+    fn hear(&mut self, now: Time, packet: &Packet) {
+        let InFlight { channel, flow, bytes, attack, .. } = &mut self.flights[packet.payload as usize];
+        let Packet { index, wire_bytes, dscp, .. } = *packet;
+        let (from, to, flow) = (self.at, NodeId(packet.dst.0), *flow);
+        let passing = Passing { from, to, channel: *channel, flow, index, wire_bytes, dscp };
+        self.attacker.hear(now, &passing, bytes);
+        while let Some(row) = self.attacker.poll_row() {
+            let row = followed(row);
+            *attack = (row.detail == FOLLOWED).then_some(row);
+            self.recorder.push(&row);
+        }
+    }
+
+    /// A datagram that an attacker sent or changed has been received.
+    #[cold]
+    pub fn receive_attack(&mut self, channel: ChannelId, arrived: Time, row: Record) {
+        if self.attacked.len() == MOST_ATTACKED {
+            self.attacked.pop_front();
+        }
+        let clock = self.clocks[row.node.index()];
+        self.attacked.push_back((channel, clock.read(arrived), row));
+    }
+
+    /// A sample came out of a channel, perhaps with such a datagram.
+    #[cold]
+    fn accept(&mut self, now: Time, channel: ChannelId, meta: &Meta, received_ns: Time) {
+        let is_one = |(c, at, row): &(ChannelId, Time, Record)| {
+            *c == channel && *at == received_ns && row.flow == meta.flow && !is_forged(meta.index)
+        };
+        let Some(at) = self.attacked.iter().rposition(is_one) else { return };
+        if let Some((_, _, row)) = self.attacked.remove(at) {
+            self.recorder.push(&Record { time_ns: now, index: meta.index, detail: ACCEPTED, ..row });
+        }
+    }
+
+    /// Lets a datagram of an attacker into the network, where packets of it count as those outside channels.
+    pub fn shoot(&mut self, now: Time, shot: &Shot) {
+        let Passing { from, to, channel, wire_bytes, dscp, .. } = shot.passing;
+        self.at = from;
+        let payload = self.post(now, channel, &Transmit::new(wire_bytes, FlowId::NONE, 0), &shot.bytes);
+        let (row, flight) = (followed(shot.row), &mut self.flights[payload as usize]);
+        (flight.entered, flight.attack) = (now, (row.detail == FOLLOWED).then_some(row));
+        let (class, ecn, dst) = (ASIDE_CLASS, Ecn::NotCapable, to.into());
+        let packet = Packet { payload, class, index: 0, dst, dscp, ecn, wire_bytes, sent_ns: now };
+        self.network.send(now, shot.at, packet);
+        self.recorder.push(&row);
     }
 
     /// A packet has passed the network.
@@ -184,6 +254,11 @@ impl SimHost {
             None => self.free.push(flight),
         }
     }
+}
+
+/// The row of an attack; of genuine samples it will be told whether they were accepted, while forged ones have numbers that do.
+fn followed(row: Record) -> Record {
+    Record { detail: if row.point == NONE || is_forged(row.index) { SENT } else { FOLLOWED }, ..row }
 }
 
 impl Host for SimHost {
@@ -237,6 +312,12 @@ impl Host for SimHost {
 
     fn hand_over(&mut self, channel: ChannelId, meta: &Meta, parts: &Parts) {
         self.ledger.hand_over(channel, meta, parts);
+    }
+
+    fn delivered(&mut self, now: Time, channel: ChannelId, meta: &Meta, received_ns: Time) {
+        if !self.attacked.is_empty() {
+            self.accept(now, channel, meta, received_ns);
+        }
     }
 
     fn take_over(&mut self, now: Time, channel: ChannelId, meta: &Meta, at_once: bool, parts: &mut Parts) {

@@ -6,7 +6,7 @@
 //!  cores ───────────┤
 //!  nodes ───────────┘
 //! ```
-//! At one moment scenario events come before the network, the network before datagrams that cross the boundary of a node,
+//! At one moment scenario events come before attackers, these before the network, the network before datagrams that cross the boundary of a node,
 //! these before cores, cores before nodes, nodes in the order of the plan, and samples queues last.
 
 mod host;
@@ -198,7 +198,8 @@ impl<'p> Driver<'p> {
         let cpu = self.world.cores.next();
         let node = self.wakes.next();
         let crossing = self.world.boundary.next();
-        let beside = event.min(crossing).min(cpu).min(node).min(self.probe_at);
+        let attack = self.world.attacker.next();
+        let beside = event.min(attack).min(crossing).min(cpu).min(node).min(self.probe_at);
         let network = self.world.network.next_before(beside.min(end));
         // A deadline by a clock that was put forward lies in the past: it is late, and time does not go back to it.
         let now = beside.min(network).max(self.now);
@@ -209,6 +210,9 @@ impl<'p> Driver<'p> {
         self.steps += 1;
         while self.next_event() <= now {
             self.apply_event();
+        }
+        if attack <= now {
+            self.attack();
         }
         if network <= now {
             self.world.network.handle_timeout(now);
@@ -301,7 +305,10 @@ impl<'p> Driver<'p> {
 
     fn hand_over(&mut self, to: NodeId, flight: u32, arrived: Time) {
         let bytes = std::mem::take(&mut self.world.flights[flight as usize].bytes);
-        let InFlight { from, channel, ecn, .. } = self.world.flights[flight as usize];
+        let InFlight { from, channel, ecn, attack, .. } = self.world.flights[flight as usize];
+        if let Some(row) = attack {
+            self.world.receive_attack(channel, arrived, row);
+        }
         self.world.at = to;
         let node = &mut self.nodes[to];
         if channel == ChannelId::NONE {
@@ -359,6 +366,13 @@ impl<'p> Driver<'p> {
             Action::Component { component, alive } => {
                 self.at_node(self.node_of(*component), |n| n.set_alive(*component, *alive));
             }
+            Action::Attack(attack) => {
+                let SimHost { attacker, network, .. } = &mut self.world;
+                let (event, route) = ((id as u32, event.name.as_str()), |from, to| network.route(from, to));
+                if let Err(e) = attacker.begin(now, self.plan, event, attack, &route) {
+                    self.errors.push(e.to_string());
+                }
+            }
             Action::Clock { node, step_ns } => self.at_node(*node, |n| n.step_clock(*node, *step_ns)),
         }
         self.world.recorder.push(&Record { index: id as u32, ..Record::new(now, Kind::Event) });
@@ -372,6 +386,13 @@ impl<'p> Driver<'p> {
     fn at_node(&mut self, node: NodeId, act: impl Fn(&mut Node)) {
         act(&mut self.nodes[node]);
         self.set_timer(usize::from(node));
+    }
+
+    fn attack(&mut self) {
+        while let Some(shot) = self.world.attacker.poll_shot(self.now) {
+            self.world.shoot(self.now, &shot);
+            self.carry();
+        }
     }
 
     fn probe_queues(&mut self) {

@@ -2,6 +2,7 @@
 
 mod chain;
 mod common;
+mod faults;
 mod interrupts;
 mod moving_clock;
 mod playout;

@@ -89,6 +89,30 @@ STATE = (
         " than `near` from its command; null if unknown", "share"),
 )  # fmt: skip
 
+DELAYS = (
+    Metric("n", "samples that arrived meanwhile", "count", label="samples"),
+    Metric("p50_ms", "median of their one-way delay", "ms"),
+    Metric("p99_ms", "its 99th percentile", "ms"),
+    Metric("added_p50_ms", "`p50_ms` less the median outside of all effects; null if nothing arrived there", "ms"),
+    Metric("added_p99_ms", "the same of `p99_ms`", "ms"),
+)  # fmt: skip
+EFFECT = (
+    Metric("name", "name of the event"),
+    Metric("kind", "`link`, or the kind of the attack"),
+    Metric("flow", "the attacked flow; null if none", shown=()),
+    Metric("from_s", "when it began", "s", label="from"),
+    Metric("until_s", "when the attack ended; of `link` the next event of the same links", "s", label="until"),
+    Metric("sent", "datagrams that the attacker sent or changed", "count"),
+    Metric("accepted", "those whose sample entered the component that it is for; of `clock-lie` answers that the"
+        " estimate of the clock took; null of `link`, and on sockets if the numbers of samples cannot be read",
+        "count"),
+    Metric("hold_ms", "from the beginning until a supervisor entered `hold`; null if none did before the next effect"
+        " began", "ms", label="hold after"),
+    Metric("safe_stop_ms", "the same of `safe stop`", "ms", label="safe stop after"),
+    Metric("delays", "one-way delay of genuine samples meanwhile", of=lambda e: {d["flow"]: d for d in e["delays"]},
+        parts=DELAYS, each="flow", label="Delay during an effect"),
+)  # fmt: skip
+
 
 HEAD = (
     Metric("version", "1; grows when a key changes its meaning", of=lambda _: VERSION, type="int"),
@@ -164,6 +188,9 @@ TAIL = (
         " [boards](boards.md)). States are `normal`, `degraded`, `hold`, `safe stop`,"
         " `recovering`; of a predictive display `live`, `predicted`",
         of=_states, parts=STATE, each=LIST, label="Safety and display"),
+    Metric("effects", "list of the effects of the first 64 link events and [attacks](security.md#attacks). An event that"
+        " only gives links their own settings back ends an effect and is none",
+        of=lambda source: source["rows"].get("effects", ()), parts=EFFECT, each=LIST, label="Effects of events"),
     Metric("assumed_free", "zero-cost stages: they run code, have no cost in the scenario, and so took no"
         " simulated time", type="list[str]"),
     Metric("ignored", "keys of the scenario without effect in this world, each with the reason"

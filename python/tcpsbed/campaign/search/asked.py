@@ -50,7 +50,8 @@ class Factor:
     @property
     def figures(self) -> dict[str, Any]:
         """Its part of `search.json`."""
-        return {"key": self.key, "unit": self.unit, "values": self.values}
+        over = "" if self.between is None else str(self.between).strip('"')
+        return {"key": self.key, "unit": self.unit, "over": over, "values": self.values}
 
     @property
     def cells(self) -> int:

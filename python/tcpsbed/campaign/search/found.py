@@ -15,6 +15,7 @@ from tcpsbed.campaign.search.votes import Index, Votes
 from tcpsbed.errors import counted
 from tcpsbed.views import markup, text
 from tcpsbed.views.markup import Column, words
+from tcpsbed.views.numbers import seconds
 from tcpsbed.views.spread import REMEDY, UNCHANGED
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class Context:
     ----------
     name, world
         The scenario, and where it ran.
+    duration_ns
+        Of each run.
     first_seed, seeds
         The first seed, and the most of them at a point.
     folder
@@ -45,6 +48,7 @@ class Context:
 
     name: str
     world: str
+    duration_ns: int
     first_seed: int
     seeds: int
     folder: Path
@@ -58,12 +62,18 @@ class Context:
         return {
             "scenario": self.name,
             "world": self.world,
+            "duration_s": self.duration_ns / 1e9,
             "words": self.words,
             "seed": self.first_seed,
             "seeds": self.seeds,
             "runs": self.runs,
             "disturbed": self.disturbed,
         }
+
+    def spent(self, points: int) -> str:
+        """How many runs there were, how long, and at how many points."""
+        span = seconds(self.duration_ns / 1e9)
+        return f"{counted(self.runs, 'run')} of {span} at {counted(points, 'point')}"
 
     @property
     def remarks(self) -> list[str]:
@@ -142,6 +152,7 @@ class Found(Frame):
             "grid_runs": self.grid_runs,
             "sentences": self.sentences,
             "points": [vars(point) for point in self.points],
+            "votes": [[index, one.values, one.unchanged] for index, one in sorted(self.votes.items())],
         }
 
     @property
@@ -155,9 +166,8 @@ class Found(Frame):
     @property
     def cost(self) -> str:
         """How many runs there were, and how many the whole grid has."""
-        points = counted(len(self.points), "point")
         whole = f"the whole grid under {self.context.seeds} seeds has {self.grid_runs}"
-        return f"{counted(self.context.runs, 'run')} at {points}; {whole}."
+        return f"{self.context.spent(len(self.points))}; {whole}."
 
     @property
     def unchanged(self) -> list[str]:

@@ -84,7 +84,7 @@ class Optimum(Frame):
     def sentences(self) -> list[str]:
         """The result first, then what a reader has to know about it."""
         of = self.metric.column
-        cost = f"{counted(self.context.runs, 'run')} at {counted(len(self.trials), 'point')}."
+        cost = f"{self.context.spent(len(self.trials))}."
         cost = " ".join([*self.context.remarks, cost])
         if self.best is None:
             limits = " and ".join(one.text for one in self.limits)
@@ -119,6 +119,7 @@ class Optimum(Frame):
             "factors": [one.figures for one in self.factors],
             "sentences": self.sentences,
             "best": self.values,
+            "unchanged": self.unchanged,
             "found": None if self.best is None else _plain(self.best),
             "fresh": None if self.fresh is None else _plain(self.fresh),
             "points": [_plain(one) for one in self.trials],
@@ -184,7 +185,8 @@ class Optimum(Frame):
 
 def _plain(one: Trial) -> dict[str, Any]:
     means = {"n": one.mean.n, "mean": one.mean.mean, "ci95": one.mean.half}
-    return {"values": one.values, **means, "limited": [of.mean for of in one.limited], "kept": one.good}
+    limited = [(of.n, of.mean, of.half) for of in one.limited]
+    return {"values": one.values, **means, "limited": limited, "kept": one.good}
 
 
 def optuna() -> Any:

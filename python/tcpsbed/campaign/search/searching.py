@@ -21,15 +21,13 @@ from tcpsbed.campaign.search.curve import traced
 from tcpsbed.campaign.search.found import Context
 from tcpsbed.campaign.search.ground import Ground, Values
 from tcpsbed.campaign.search.optimum import Optimum, optimised
-from tcpsbed.campaign.search.votes import Answers, Batch, Index, Votes, answered
+from tcpsbed.campaign.search.votes import GLANCE, Answers, Batch, Index, Votes, answered
 from tcpsbed.campaign.survey import Survey, Told, write_parquet
 from tcpsbed.campaign.worker import Job, Place
 from tcpsbed.results import growing
 from tcpsbed.scenarios.origin import Option
 
 KIND = "search"
-GLANCE = 2
-"""Seeds of a glance."""
 EACH = 8
 """Runs of a tested point in a forecast: most points need six seeds, those at the boundary more."""
 Cluster = Callable[[Survey], Callable[[Sequence[Job]], Place]]
@@ -44,7 +42,7 @@ class Search:
     ----------
     file, settings, world
         The scenario, overrides of every cell, and the world.
-    name
+    name, duration_ns
         Of the scenario.
     first_seed, seeds
         The first seed, and the most at a point.
@@ -62,6 +60,7 @@ class Search:
     settings: tuple[str, ...]
     world: str
     name: str
+    duration_ns: int
     first_seed: int
     seeds: int
     out: Path
@@ -215,9 +214,16 @@ def _values(factors: Sequence[Factor], index: Index) -> Values:
 
 
 def _context(search: Search, ground: Ground) -> Context:
-    runs, disturbed = ground.runs, ground.disturbed
     return Context(
-        search.name, search.world, search.first_seed, search.seeds, search.out, runs, disturbed, search.words
+        search.name,
+        search.world,
+        search.duration_ns,
+        search.first_seed,
+        search.seeds,
+        search.out,
+        ground.runs,
+        ground.disturbed,
+        search.words,
     )
 
 

@@ -10,6 +10,8 @@ from typing import TypeVar
 from tcpsbed.campaign import sequential
 
 T = TypeVar("T")
+GLANCE = 2
+"""Seeds of a glance."""
 Index = tuple[int, ...]
 """A point of the grid: the number of its value on each axis."""
 

@@ -131,7 +131,7 @@ def _head(book: Book) -> dict[str, Any]:
         ],
         "components": [_component(book, instance) for instance in book.instances],
         "queue_probe_ns": scenario.measure.queues_ns,
-        "real": scenario.real.model_dump(exclude={"crowded"}),
+        "real": scenario.real.model_dump(exclude={"crowded", "insecure"}),
     }
 
 

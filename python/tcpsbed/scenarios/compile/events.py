@@ -6,17 +6,22 @@ from typing import Any
 
 from tcpsbed.scenarios.compile.book import Book
 from tcpsbed.scenarios.compile.network import Network
+from tcpsbed.scenarios.model.attack import Attack, ClockLie, Flood, Forge, ReplayAttack
 from tcpsbed.scenarios.model.measure import Event
 from tcpsbed.scenarios.model.scenario import Scenario
 from tcpsbed.scenarios.origin import Key
+from tcpsbed.scenarios.units import SHORTEST_NS
 
+MOST_DATAGRAM_BYTES = 65_507
+"""What a datagram of UDP holds."""
 _TARGETS = {
-    "link": ("rate_bps", "delay_ns", "loss", "jitter", "queue", "up"),
+    "link": ("rate_bps", "delay_ns", "loss", "jitter", "duplicate", "queue", "up"),
     "reroute": (),
     "flow": ("running",),
     "traffic": ("running",),
     "component": ("alive",),
     "node": ("step_ns",),
+    "attack": (),
 }
 _EXAMPLES = {"link": 'delay = "20 ms"', "flow": "running = false", "traffic": "running = false"}
 _EXAMPLES |= {"component": "alive = false", "node": 'step = "1 ms"'}
@@ -83,7 +88,7 @@ def _actions(
             "opportunities_ns" in network.links[number] for number in links
         ):
             found = "found a new rate of a link that follows a trace"
-            raise book.scenario.error((*key, "rate"), found, "delay, loss, jitter, queue, up")
+            raise book.scenario.error((*key, "rate"), found, "delay, loss, jitter, duplicate, queue, up")
         changes = {
             name: getattr(event, name) for name in _TARGETS["link"] if getattr(event, name) is not None
         }
@@ -109,7 +114,49 @@ def _actions(
     if target == "node":
         numbers = [book.find(name, book.nodes, (*key, "node"), "a node") for name in event.node or []]
         return [{"kind": "clock", "node": number, "step_ns": event.step_ns} for number in numbers]
+    if event.attack is not None:
+        return _attack(book, network, event.attack, (*key, "attack"))
     return [{"kind": "reroute"}]
+
+
+def _attack(book: Book, network: Network, attack: Attack, key: Key) -> list[dict[str, Any]]:
+    """An attack on a flow of every session, or on clocks."""
+    links = network.find(attack.link, (*key, "link"))
+    if len(links) != 1:
+        names = [str(network.links[number]["name"]) for number in links]
+        raise book.scenario.error(
+            (*key, "link"), f'found "{attack.link}", which is {len(links)} directions', " or ".join(names)
+        )
+    head = {"kind": "attack", "link": links[0], "duration_ns": attack.duration_ns}
+    if isinstance(attack, ClockLie):
+        if attack.offset_ns == 0:
+            raise book.scenario.error((*key, "offset"), "found 0", 'a time that is not 0, such as "10 ms"')
+        return [head | {"what": {"kind": "clock_lie", "offset_ns": attack.offset_ns}}]
+    what: dict[str, Any]
+    if isinstance(attack, Forge):
+        what = {"period_ns": round(1e9 / attack.rate_hz), "values": attack.values}
+    elif isinstance(attack, ReplayAttack):
+        what = {"after_ns": attack.after_ns, "share": attack.share}
+    elif isinstance(attack, Flood):
+        _check_flood(book, attack, key)
+        what = {"rate_bps": attack.rate_bps, "bytes": attack.size_bytes}
+    else:
+        what = {"share": attack.share}
+    ways = book.flows([attack.flow], (*key, "flow"))
+    return [head | {"what": {"kind": attack.kind, "flow": way.number} | what} for way in ways]
+
+
+def _check_flood(book: Book, flood: Flood, key: Key) -> None:
+    if flood.size_bytes > MOST_DATAGRAM_BYTES:
+        allowed = f"at most {MOST_DATAGRAM_BYTES} B, what a datagram of UDP holds"
+        raise book.scenario.error((*key, "size"), f"found {flood.size_bytes} B", allowed)
+    if flood.size_bytes * 8e9 / flood.rate_bps < SHORTEST_NS:
+        least = f"{flood.size_bytes * 8 / SHORTEST_NS:g} Gbit/s"
+        raise book.scenario.error(
+            (*key, "rate"),
+            f"found more than one datagram of {flood.size_bytes} B in a microsecond",
+            f"at most {least} with this size, or larger datagrams",
+        )
 
 
 def _name(event: Event, target: str) -> str:
@@ -118,6 +165,8 @@ def _name(event: Event, target: str) -> str:
 
 
 def _title(event: Event, target: str) -> str:
+    if event.attack is not None:
+        return f"attack: {event.attack.kind} {getattr(event.attack, 'flow', event.attack.link)}"
     names = getattr(event, target)
     what = "" if target == "reroute" else f" {', '.join(names)}"
     words = {
@@ -134,6 +183,8 @@ def _title(event: Event, target: str) -> str:
         changes.append(f"loss {event.loss * 100:g} %")
     if event.jitter is not None:
         changes.append(f"jitter {getattr(event.jitter.delay, 'kind', 'from a file')}")
+    if event.duplicate is not None:
+        changes.append(f"duplicate {event.duplicate * 100:g} %")
     if event.queue is not None:
         unit, limit = event.queue
         changes.append(f"queue {limit} {'B' if unit == 'limit_bytes' else 'packets'}")

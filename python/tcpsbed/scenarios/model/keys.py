@@ -47,6 +47,8 @@ class EventKeys(TypedDict, total=False):
     """With `link`: the new random loss."""
     jitter: Any
     """With `link`: the new extra delay per packet, of a built-in model."""
+    duplicate: Any
+    """With `link`: the new probability that a packet is delivered twice."""
     queue: Any
     """With `link`: the new limit of its queue, from the next packet on: `fq-codel` then drops what is
     beyond it.
@@ -74,6 +76,8 @@ class EventKeys(TypedDict, total=False):
     """
     step: Any
     """With `node`: length of the step, back if it is negative, such as `"-3 s"`."""
+    attack: Any
+    """An attack that begins now."""
 
 
 class FlowKeys(TypedDict, total=False):

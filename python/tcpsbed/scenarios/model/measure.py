@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Unpack
 
 from tcpsbed.scenarios.fields import BeforeValidator, Called, Field
+from tcpsbed.scenarios.model.attack import Attack
 from tcpsbed.scenarios.model.link import AnyJitter, Limit
 from tcpsbed.scenarios.model.table import Names, Table
 from tcpsbed.scenarios.units import Duration, Offset, Period, PeriodOrNone, PositiveRate, Share, refuse, shown
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Event(Table):
-    """A change at one time: of a link, the routes, a flow, traffic, a component or a clock."""
+    """A change at one time: of a link, the routes, a flow, traffic, a component or a clock; or an attack."""
 
     if TYPE_CHECKING:
 
@@ -38,6 +39,8 @@ class Event(Table):
     """With `link`: the new random loss."""
     jitter: AnyJitter | None = None
     """With `link`: the new extra delay per packet, of a built-in model."""
+    duplicate: Share | None = None
+    """With `link`: the new probability that a packet is delivered twice."""
     queue: Limit | None = None
     """With `link`: the new limit of its queue, from the next packet on: `fq-codel` then drops what is beyond it.
     """
@@ -64,6 +67,8 @@ class Event(Table):
     """
     step_ns: Offset | None = Field(None, alias="step")
     """With `node`: length of the step, back if it is negative, such as `"-3 s"`."""
+    attack: Attack | None = None
+    """An [attack](#attacks) that begins now."""
 
 
 class Echo(Table):

@@ -224,3 +224,5 @@ class Real(Table):
     """How [background traffic](#background-traffic) is carried. `"events"`: as events of the network.
     `"datagrams"`: as datagrams of [containers or namespaces of its own](containers.md#background-traffic).
     """
+    insecure: bool = False
+    """Whether datagrams between [hosts](hosts.md) may go without security: what `--insecure` of `tcpsbed run` sets."""

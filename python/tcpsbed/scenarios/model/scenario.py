@@ -268,13 +268,13 @@ class Scenario(Table):
         """The existing files that it names."""
         folder = self.folder  # asks the disk
         names = set().union(*map(_names, {*texts(self.document)}))
-        return {folder / name for name in names - self._keys if _is_file(folder / name)}
+        return {folder / name for name in names - self.key_files if _is_file(folder / name)}
 
     @property
-    def _keys(self) -> set[str]:
+    def key_files(self) -> set[str]:
         """The files with keys that it names: nobody copies them."""
         methods = [channel.security for channel in self.channels.values() if channel.security is not None]
-        return {str(method.parameters().get("key_file")) for method in methods}
+        return {file for method in methods if isinstance(file := method.parameters().get("key_file"), str)}
 
     def error(self, key: Key, found: str, allowed: str) -> ConfigError:
         """The error of a key of this scenario."""

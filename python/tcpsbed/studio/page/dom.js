@@ -17,10 +17,13 @@ export function element(name, keys = {}, ...inside) {
   return made;
 }
 
+/** Address of a WebSocket of this page's server. @param {string} path @param {string} [more] */
+export const socketAt = (path, more = "") => `${location.protocol.replace("http", "ws")}//${location.host}/${path}${location.search}${more}`;
+
 /** A new element of a drawing. @param {string} name @param {Record<string, any>} keys @param {(Node | string)[]} inside @returns {any} */
 export function drawn(name, keys, ...inside) {
   const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(keys)) made.setAttribute(key, value);
+  for (const [key, value] of Object.entries(keys)) key === "style" ? (made.style.cssText = value) : made.setAttribute(key, value); // the policy lets no attribute be a style
   made.append(...inside);
   return made;
 }

@@ -1,7 +1,7 @@
 // @ts-check
 // The start page: cards of scenarios, the folder of runs. Messages of gallery.py in, wishes out.
 
-import { $, button, drawn, element, ms, percent } from "./dom.js";
+import { $, button, drawn, element, ms, percent, socketAt } from "./dom.js";
 import { laidOut } from "./layout.js";
 import { poll, talks } from "./poll.js";
 
@@ -24,7 +24,7 @@ const sight = new IntersectionObserver((found) => found.forEach(({ isIntersectin
   socket.send(JSON.stringify({ k: "draw", card: /** @type {any} */ (target).dataset.draw }));
 }));
 if (talks) {
-  socket = new WebSocket(`ws://${location.host}/live${location.search}`);
+  socket = new WebSocket(socketAt("live"));
   socket.onclose = gone;
   socket.onmessage = (message) => take(JSON.parse(message.data));
 } else {

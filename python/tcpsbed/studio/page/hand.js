@@ -1,17 +1,21 @@
 // The operator in a browser: the line to the console, pictures, and the hand by pointer, wheel, keys and gamepad.
 
+import { socketAt } from "./dom.js";
+
 export const hand = { x: 0, y: 0, z: 0, button: 0, wheel: 0 };
 export const seen = {
   pictures: [], near: [], forces: [], glass: null, side: null, trip: null, offset: null, took: null, events: 0, force: 0,
   vector: [0, 0, 0], made: null, predicted: null, held: null, gone: 0, marking: null, runOffset: null,
 };
 export const shown = { width: 640, height: 480, top: 0 }; // size of the picture, and how much of it is the code
-/** What the page is: elements `stage` and `mark` (where regions can be marked), and functions: `state(text, gone)`,
-    `told(message)`, `felt(force)`, `pad(name)`, `wear(bitmap, eyes)`, `draw()` once a frame. */
-const page = { state() {}, told() {}, felt() {}, pad() {}, wear() {}, draw() {} };
+/** What the page is: its key at the server, if it has one; elements `stage` and `mark` (where regions can be marked); and
+    functions: `state(text, gone)`, `told(message)`, `felt(force)`, `pad(name)`, `wear(bitmap, eyes)`, `draw()` once a frame,
+    `control(mine)` when the hand becomes that of this page, or of another one. */
+const page = { key: "", state() {}, told() {}, felt() {}, pad() {}, wear() {}, draw() {}, control() {} };
 const workers = [];
 let socket = null;
 let over = false;
+let mine = false; // whether this page moves the hand
 
 /** Begins; `picture` is a canvas. */
 export function operate({ picture, ...given }) {
@@ -38,10 +42,8 @@ export const want = (wanted) => workers[0].postMessage({ wanted });
 
 // --- the line to the console ---------------------------------------------------------------------------------------
 
-const address = (path) => `ws://${location.host}/${path}${location.search}`;
-
 function connect() {
-  socket = new WebSocket(address("ws"));
+  socket = new WebSocket(socketAt("ws", page.key && `&page=${page.key}`));
   socket.onopen = () => page.state("connected", false);
   socket.onclose = () => {
     if (over) return;
@@ -52,12 +54,14 @@ function connect() {
 }
 
 export function send(message) {
+  if (!mine && message.k !== "ping") return;
   if (socket && socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
 }
 
 function heard(message) {
   if (over) return;
   if (message.k === "force") onForce(message.f, message.p);
+  else if (message.k === "control") page.control((mine = message.mine));
   else if (message.k === "held") seen.held = message.p;
   else if (message.k === "pong") onPong(message);
   else page.told(message);
@@ -81,7 +85,7 @@ export const clock = () => (seen.offset === null ? undefined : performance.now()
 function watch(canvas, path, act) {
   const worker = new Worker("pictures.js");
   const drawn = canvas.transferControlToOffscreen();
-  worker.postMessage({ canvas: drawn, address: address(path) }, [drawn]);
+  worker.postMessage({ canvas: drawn, address: socketAt(path) }, [drawn]);
   worker.onmessage = ({ data }) => act(data, data.at - performance.timeOrigin);
   workers.push(worker);
 }
@@ -171,6 +175,7 @@ function moved(events) {
 }
 
 function sendPoints(points) {
+  if (!mine) return;
   send({ k: "hand", s: clock(), p: points.slice(-256) });
   seen.events += points.length;
 }

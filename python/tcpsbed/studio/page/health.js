@@ -12,6 +12,11 @@ const LATE_MS = 1;
 on("now", show);
 /** What the run said of itself when it was over. @type {any} */ let ended = null;
 on("plan", () => (ended = null));
+/** How much this page's server has refused, by what it was. @type {Record<string, number>} */ let refused = {};
+on("refused", ({ counts }) => {
+  refused = counts;
+  show();
+});
 on("over", (told) => {
   ended = told;
   show();
@@ -38,6 +43,7 @@ function show() {
     ...(clocks.length || run.now.whole || run.saves === "profile" ? [] : [line(true, term("Clocks", "clock offset"), " are not compared: the scenario has no measure.sync.")]),
     ...(run.over ? measured : emulated()),
     left_out ? line(false, `${left_out} of ${rows + left_out} rows not shown: this page's process was too slow. The records have them.`) : line(true, `All ${rows} rows shown.`),
+    ...Object.entries(refused).map(([what, count]) => line(false, `Refused: ${count} ${what}.`)),
   ];
   $("health").replaceChildren(...found);
 }

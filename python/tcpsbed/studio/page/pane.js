@@ -4,7 +4,7 @@
 
 import { $ } from "./dom.js";
 import { besides, close as leave, hand, seen } from "./hand.js";
-import { on } from "./run.js";
+import { on, PAGE, run } from "./run.js";
 import { alarm, made, stand, write } from "./stage.js";
 
 const STATES = { degraded: "commands come late or get lost: the robot follows slowly", hold: "no commands: the supervisor stops the robot", "safe stop": "no commands: the robot stays stopped", recovering: "commands are back: the robot goes to the hand, slowly" };
@@ -43,10 +43,12 @@ export function open(section, { fps, supervisor, marks }) {
   reveal("of-video", fps !== null);
   reveal("of-robot", supervisor !== null);
   stand(pane, {
-    marks, draw, told: (message) => told(message, pane), felt: () => reveal("of-force"),
+    key: PAGE, marks, draw, told: (message) => told(message, pane), felt: () => reveal("of-force"),
     pad: (name) => write("pad", name.slice(0, 24)),
   });
   $("caption").append(made("<b>What the operator sees</b> after the network. Ring: the hand. Dot: the pointer."));
+  on("viewers", reads);
+  reads();
   on("now", ({ states }) => { if (supervisor !== null && states?.[supervisor]) supervised(states[supervisor]); });
   timer = setInterval(() => paced(fps ?? 0), 1000);
   Object.assign(window, { seen, hand }); // for whoever looks at the page from outside
@@ -57,6 +59,12 @@ export function close() {
   clearInterval(timer);
   leave();
   document.documentElement.classList.remove("operated");
+}
+
+/** Why this page does not move the hand, for when it does not. */
+function reads() {
+  const { you, steers } = run.viewers ?? { you: null, steers: null };
+  write("reads", `${steers === null ? "Nobody moves the hand." : `Viewer ${steers} moves the hand.`} ${you === null ? "You watch." : steers === null ? "Take control below, under Steer." : "Ask for control below, under Steer."}`);
 }
 
 /** Shows what the scenario has, and hides what it has not. */

@@ -1,6 +1,8 @@
 // @ts-check
 // The run that the page shows: its messages, handed to every panel that asked for their kind.
 
+import { socketAt } from "./dom.js";
+
 /** @typedef {{name: string, from: number, to: number, rate_bps?: number, delay_ns?: number, loss?: any, queue?: any}} Link */
 /** @typedef {{t: number, number: number}} Happened */
 
@@ -36,12 +38,15 @@ function key() {
   return known;
 }
 
+/** The key by which the server knows that the hand (hand.js) is of this page. */
+export const PAGE = crypto.randomUUID?.() ?? ""; // a saved page has no server
+
 /** @type {WebSocket | null} */
 let socket = null;
 
 /** Connects; answers to `closed` and `open` are messages as all others. */
 export function connect() {
-  socket = new WebSocket(`ws://${location.host}/live${location.search}&viewer=${key()}`);
+  socket = new WebSocket(socketAt("live", `&viewer=${key()}&page=${PAGE}`));
   socket.onopen = () => tell({ k: "open" });
   socket.onclose = () => tell({ k: "closed" });
   socket.onmessage = (message) => tell(JSON.parse(message.data));

@@ -14,6 +14,7 @@ const STAGE = `
   <svg aria-hidden="true"><line id="spring"/><circle id="wish" r="5"/><circle id="held" r="9"/><path id="arrow"/></svg>
   <div id="mark" hidden></div>
   <p id="hint">Move the pointer over the picture: the robot follows it.</p>
+  <p id="reads" role="status" hidden>This page only shows: another one moves the hand. Close that one, then load this one again.</p>
   <p id="alarm" role="status" hidden></p>
 </div>
 <figcaption id="caption"></figcaption>
@@ -49,7 +50,7 @@ export function alarm(about, text) {
 /**
  * Builds it and connects it to the console.
  * @param {HTMLElement} place
- * @param {{marks?: boolean, told?: (message: any) => void, felt?: () => void, draw?: () => void, pad?: (name: string) => void, state?: (text: string, gone: boolean) => void}} given
+ * @param {{marks?: boolean, key?: string, told?: (message: any) => void, felt?: () => void, draw?: () => void, pad?: (name: string) => void, state?: (text: string, gone: boolean) => void}} given
  */
 export function stand(place, { marks, felt, draw, ...given }) {
   const figure = element("figure", { className: "operator" });
@@ -61,6 +62,7 @@ export function stand(place, { marks, felt, draw, ...given }) {
   operate({
     stage: $("stage"), picture: $("picture"), mark: marks ? $("mark") : null, wear,
     state: (/** @type {string} */ text, /** @type {boolean} */ gone) => alarm("line", gone ? text : ""),
+    control: (/** @type {boolean} */ mine) => { $("reads").hidden = mine; $("stage").classList.toggle("reads", !mine); },
     ...given,
     felt: (/** @type {number} */ size) => { loudness(size); felt?.(); },
     draw: () => { drawHand(); draw?.(); },
@@ -84,10 +86,10 @@ const toX = (/** @type {number} */ x) => ((1 + x) * WIDE) / 2, toY = (/** @type 
 
 function drawHand() {
   shape();
-  $("hint").hidden = seen.events > 0;
+  $("hint").hidden = seen.events > 0 || !$("reads").hidden;
   const wish = [toX(hand.x), toY(hand.y)], held = seen.held ? [toX(seen.held[0]), toY(seen.held[1])] : wish;
   set($("wish"), { cx: wish[0], cy: wish[1] });
-  set($("held"), { cx: held[0], cy: held[1] });
+  set($("held"), { cx: held[0], cy: held[1], r: seen.held || $("reads").hidden ? 9 : 0 }); // another page's hand is known where force moves it
   set($("spring"), { x1: wish[0], y1: wish[1], x2: held[0], y2: held[1] });
   const [, left, up] = seen.vector; // a force that moves the hand has its directions; others may have their own
   const path = seen.held && seen.force > 0.2 ? arrow(held[0], held[1], -left * PX_N, -up * PX_N) : "";

@@ -1,7 +1,7 @@
 // @ts-check
 // Changes by hand: sliders and presets of a link, what runs and lives, and who may change it.
 
-import { $, button, element, percent, rate, short } from "./dom.js";
+import { $, button, counted, element, percent, rate, short } from "./dom.js";
 import { ask } from "./events.js";
 import { meanJitter, named, settings, switches } from "./links.js";
 import { bothWays, on, run, send } from "./run.js";
@@ -74,15 +74,17 @@ on("chosen", ({ name }) => {
 
 /** Who steers, and the buttons to take or to hand over control. */
 function control() {
-  const { you, steers, here, asking } = run.viewers ?? { you: 1, steers: null, here: [1], asking: [] };
-  const may = steered && !run.over && (steers === null || steers === you);
+  const { you, steers, here, asking, watching } = run.viewers ?? { you: 1, steers: null, here: [1], asking: [], watching: 0 };
+  const may = steered && !run.over && you !== null && (steers === null || steers === you);
+  const hand = document.querySelector("#pane") !== null, watched = watching ? ` ${counted(watching, "viewer")} at the other address only ${watching === 1 ? "watches" : "watch"}.` : "";
   $("hand").disabled = !may;
   const others = here.length > 1 ? ` of ${here.length}` : "";
   /** @type {(Node | string)[]} */ let told;
   if (run.over || !steered) told = [];
-  else if (steers === null) told = [`You are viewer ${you}${others}. The first change takes control.`];
+  else if (you === null) told = [element("b", {}, "You watch."), ` This address changes nothing. ${steers === null ? "Nobody steers." : `Viewer ${steers} steers.`}`];
+  else if (steers === null) told = [`You are viewer ${you}${others}. The first change takes control${hand ? ", and so does the button; the hand does not" : ""}. `, ...(hand ? [button("Take control", () => send({ k: "ask" }))] : [])];
   else if (steers !== you) told = [element("b", {}, `Viewer ${steers} steers.`), ` You are viewer ${you}${others}. `, asking.includes(you) ? "You have asked for control." : button("Ask for control", () => send({ k: "ask" }))];
-  else told = [element("b", {}, `You steer`), ` (viewer ${you}${others}). `, ...(here.length > 1 ? [button("Let go", () => send({ k: "give", to: null }))] : [])];
+  else told = [element("b", {}, `You steer`), `${hand ? ", and move the hand" : ""} (viewer ${you}${others}).${watched} `, ...(here.length > 1 ? [button("Let go", () => send({ k: "give", to: null }))] : [])];
   if (steers === you && !run.over) for (const one of asking) told.push(element("p", { className: "asks" }, `Viewer ${one} asks for control. `, button("Hand over", () => send({ k: "give", to: one })), " ", button("Keep", () => send({ k: "keep" }))));
   $("control").replaceChildren(...told);
 }

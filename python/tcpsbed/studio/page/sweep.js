@@ -1,7 +1,7 @@
 // @ts-check
 // The page of a sweep: a cell for each combination of values, filled as its runs end. Messages of sweep.py in.
 
-import { $, drawn, element, short } from "./dom.js";
+import { $, drawn, element, short, socketAt } from "./dom.js";
 import { poll, talks } from "./poll.js";
 
 /**
@@ -19,7 +19,7 @@ const BEFORE = 2;
 
 const taken = (/** @type {any} */ told) => (sweep = told, draw()), gone = () => state("no connection", false);
 if (talks) {
-  const socket = new WebSocket(`ws://${location.host}/live${location.search}`);
+  const socket = new WebSocket(socketAt("live"));
   socket.onclose = gone;
   socket.onmessage = (message) => taken(JSON.parse(message.data));
 } else poll(taken, gone);

@@ -25,6 +25,8 @@ from tcpsbed.door import Sink
 from tcpsbed.errors import ConfigError
 from tcpsbed.media.packages import need
 from tcpsbed.studio.ledger import Ledger, Moments
+from tcpsbed.studio.limits import Refusals
+from tcpsbed.studio.listening import Listening
 from tcpsbed.studio.sinks import port_of
 from tcpsbed.studio.site import MOST_BYTES, MOST_GREETING_S, Door
 
@@ -150,7 +152,7 @@ class OpenMetrics(Sink):
         try:
             self.server = sync.serve(
                 lambda connection: None,
-                sock=Door(port),
+                sock=Door(Listening(port=port), Refusals()),
                 process_request=self._answer,
                 max_size=MOST_BYTES,
                 open_timeout=MOST_GREETING_S,

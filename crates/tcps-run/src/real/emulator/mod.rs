@@ -12,6 +12,7 @@ mod scenario;
 mod taps;
 
 use crate::{
+    attack::{self, Attacker},
     carrier::{Carrier, ForeignSpec},
     emu::{
         Accounts, Devices, Engine, Flows, GateAddress, Gates, Layers, Leads, Listeners, Nodes, Pace, Ports,
@@ -37,6 +38,7 @@ pub struct Emulator<'a> {
     plan: &'a Plan,
     entrance: Entrance<'a>,
     network: Carrier,
+    attacker: Option<Attacker>,
     ring: Producer,
 }
 
@@ -59,15 +61,20 @@ impl<'a> Emulator<'a> {
         code: &mut dyn ForeignCode,
     ) -> Result<Self, RunError> {
         let network = Carrier::new(plan, foreign, true, code)?;
+        let mut attacker = None;
         let entrance = match plan.real.network {
             Isolation::Gates => {
                 kernel_tcp::refuse(plan, "the emulator's gates carry datagrams of UDP only")?;
+                attacker = Some(Attacker::new(plan, &|from, to| network.route(from, to))?);
                 Entrance::Gates(Gates::bind(plan)?)
             }
             Isolation::Namespaces if plan.real.frames => Entrance::Beyond,
             Isolation::Namespaces => Entrance::Taps(taps::Listener::bind(taps)?),
         };
-        Ok(Self { plan, entrance, network, ring: recording::ring(ring)? })
+        if attacker.is_none() {
+            attack::refuse(plan)?;
+        }
+        Ok(Self { plan, entrance, network, attacker, ring: recording::ring(ring)? })
     }
 
     /// Builds the links of a plan between devices of this process's network namespace; `alone` is the plan of
@@ -84,7 +91,7 @@ impl<'a> Emulator<'a> {
         let place = |v: VertexId| plan.network.vertices.get(v.index()).cloned().unwrap_or_default();
         let ends = plan.network.links.iter().flat_map(|l| [place(l.from), place(l.to)]).collect();
         let entrance = Entrance::Wires(wires, devices, leads, ends);
-        Ok(Self { plan: alone, entrance, network, ring: recording::ring(ring)? })
+        Ok(Self { plan: alone, entrance, network, attacker: None, ring: recording::ring(ring)? })
     }
 
     /// The gates that nodes send to; without gates, nodes send to each other.
@@ -125,7 +132,7 @@ impl<'a> Emulator<'a> {
             plan.channels.iter().flat_map(|c| [(0, c.a.into(), c.b.into()), (0, c.b.into(), c.a.into())]);
         let real = &plan.real;
         let pace = Pace { waiting: real.waiting, spin_ns: real.spin_ns, realtime: real.realtime };
-        let host = ScenarioHost::new(plan, self.ring, stop, steering);
+        let host = ScenarioHost::new(plan, self.ring, self.attacker, stop, steering);
         let ended = Engine::new(host, ports, network, Accounts::new(ways, false), start, pace).run();
         Ok(report(ended, &names, |link| wired.is_none_or(|w| w.carries(link))))
     }

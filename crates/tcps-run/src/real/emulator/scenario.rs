@@ -1,6 +1,7 @@
 //! The network of a scenario as the host of an engine: until its end, steered line by line.
 
 use crate::{
+    attack::Attacker,
     emu::{Between, Datagram, Ended, EngineHost, Layers, Transit},
     os::ring::Producer,
     real::session::DRAIN_NS,
@@ -36,8 +37,15 @@ pub(super) struct ScenarioHost<'a> {
 
 impl<'a> ScenarioHost<'a> {
     /// Of a plan, with rows in a ring.
-    pub fn new(plan: &'a Plan, ring: Producer, stop: &'a AtomicBool, steering: Receiver<Value>) -> Self {
-        Self { recording: Recording::new(Cow::Borrowed(plan), ring, 0), stop, steering, died: false }
+    pub fn new(
+        plan: &'a Plan,
+        ring: Producer,
+        attacker: Option<Attacker>,
+        stop: &'a AtomicBool,
+        steering: Receiver<Value>,
+    ) -> Self {
+        let recording = Recording::new(Cow::Borrowed(plan), ring, 0).attacked(attacker);
+        Self { recording, stop, steering, died: false }
     }
 }
 
@@ -61,6 +69,14 @@ impl EngineHost for ScenarioHost<'_> {
             self.recording.ask(b.now, &line);
         }
         self.recording.act(&mut b)
+    }
+
+    fn entered(&mut self, datagram: &Datagram, bytes: &mut [u8]) {
+        self.recording.entered(datagram, bytes);
+    }
+
+    fn shot(&mut self, now: Time) -> Option<(VertexId, Datagram, Vec<u8>)> {
+        self.recording.shot(now)
     }
 
     fn dropped(&mut self, at: Time, packet: &Packet, link: LinkId, reason: DropReason) {
@@ -124,7 +140,7 @@ mod tests {
         let stop = AtomicBool::new(false);
         let (steer, steering) = channel();
         lines.iter().for_each(|line| steer.send(line.clone()).unwrap());
-        let mut host = ScenarioHost::new(&plan, Producer::create(&place, 16).unwrap(), &stop, steering);
+        let mut host = ScenarioHost::new(&plan, Producer::create(&place, 16).unwrap(), None, &stop, steering);
         let mut network = Layers::new(Carrier::new(&plan, None, true, &mut Disk).unwrap());
         let mut accounts = Accounts::new([], false);
         let (network, accounts) = (&mut network, &mut accounts);

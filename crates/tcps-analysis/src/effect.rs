@@ -1,0 +1,433 @@
+//! What changes of links and attacks did: how many datagrams were sent and accepted, what they added to the delay of genuine
+//! samples, and when a supervisor held.
+//!
+//! ```text
+//!  event ─ from ─────────────── until ─►        until: the attack's end; of a link, the next event that changes it
+//!           │ during: delays by flow │  outside of all of them: delays by flow
+//! ```
+//! In virtual time rows say which datagrams of an attacker were accepted. On sockets one was accepted if its sample enters the
+//! component that it is for after it was sent; a replay whose number cannot be read, if a sample enters there again. A lie in a
+//! sealed answer was believed if an exchange that lay within the attack was understood.
+
+use super::tally::Tally;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use tcps_core::{
+    hook::State,
+    ids::{FlowId, NodeId, NONE},
+    record::{Kind, Record},
+    sample::PointId,
+    time::Time,
+};
+use tcps_plan::{
+    attack::{ACCEPTED, FOLLOWED},
+    is_forged,
+    net::LinkChange,
+    Action, Plan,
+};
+
+/// Effects that are told at most, of the first events.
+const MOST: usize = 64;
+/// Datagrams of attackers whose fate is open, at most.
+const MOST_OPEN: usize = 1 << 17;
+
+/// Numbers that are remembered of what entered a component.
+const NEWEST: usize = 1 << 16;
+
+/// Delays of a flow's genuine samples.
+#[derive(Debug, Serialize)]
+pub struct DelayReport {
+    /// The flow.
+    pub flow: String,
+    /// Samples that arrived meanwhile.
+    pub n: u64,
+    /// Their median and 99th percentile, ns.
+    pub p50_ns: f64,
+    /// See `p50_ns`.
+    pub p99_ns: f64,
+    /// What that is more than outside of all effects; none where nothing arrived there.
+    pub added_p50_ns: Option<f64>,
+    /// See `added_p50_ns`.
+    pub added_p99_ns: Option<f64>,
+}
+
+/// What an event did.
+#[derive(Debug, Serialize)]
+pub struct EffectReport {
+    /// Name of the event.
+    pub name: String,
+    /// `link`, or the kind of the attack.
+    pub kind: &'static str,
+    /// The flow that is attacked.
+    pub flow: Option<String>,
+    /// When it began, seconds.
+    pub from_s: f64,
+    /// When it ended.
+    pub until_s: f64,
+    /// Datagrams that the attacker sent or changed.
+    pub sent: u64,
+    /// Those that were accepted; none where rows cannot tell.
+    pub accepted: Option<u64>,
+    /// From its beginning until a supervisor held.
+    pub hold_ms: Option<f64>,
+    /// From its beginning until a supervisor stopped safely.
+    pub safe_stop_ms: Option<f64>,
+    /// Delays meanwhile, by flow.
+    pub delays: Vec<DelayReport>,
+}
+
+#[derive(Debug)]
+struct Effect {
+    number: usize,
+    name: String,
+    kind: &'static str,
+    flow: Option<FlowId>,
+    from: Time,
+    until: Time,
+    /// When the next one begins.
+    next: Time,
+    sent: u64,
+    accepted: u64,
+    /// Some of what was sent does not say of which sample it is.
+    unknown: bool,
+    /// Where its samples would enter, and those that entered there again.
+    point: PointId,
+    again: u64,
+    states: [Option<Time>; 2],
+    during: BTreeMap<FlowId, Tally>,
+}
+
+/// Those of a run.
+#[derive(Debug, Default)]
+pub struct Effects {
+    all: Vec<Effect>,
+    outside: BTreeMap<FlowId, Tally>,
+    /// What may still be accepted: flow, sample and where it would enter; which effect it is of.
+    open: BTreeMap<(FlowId, u32, PointId), usize>,
+    /// Answers about clocks that were changed, by client and number.
+    lied: BTreeMap<(NodeId, u32), usize>,
+    /// Samples that entered a component since a replay began, by flow and point: numbers of the newest, plus 1.
+    entered: BTreeMap<(FlowId, PointId), Vec<u32>>,
+}
+
+impl Effects {
+    /// Those of a plan's events.
+    pub fn new(plan: &Plan) -> Self {
+        let mut all = Vec::new();
+        for (number, event) in plan.events.iter().enumerate() {
+            let from = event.at_ns;
+            let (kind, flow, until) = match &event.action {
+                Action::Attack(a) => (a.what.name(), a.what.flow(), from.saturating_add(a.duration_ns)),
+                Action::Link(change) if !restores(plan, change) => {
+                    ("link", None, changed_again(plan, number, change))
+                }
+                _ => continue,
+            };
+            let (name, until) = (event.name.clone(), until.min(plan.duration_ns));
+            all.push(Effect {
+                number,
+                name,
+                kind,
+                flow,
+                from,
+                until,
+                next: plan.duration_ns,
+                sent: 0,
+                accepted: 0,
+                unknown: false,
+                point: NONE,
+                again: 0,
+                states: [None; 2],
+                during: BTreeMap::new(),
+            });
+        }
+        all.truncate(MOST);
+        for i in 0..all.len() {
+            let later = all.iter().map(|e| e.from).filter(|from| *from > all[i].from).min();
+            all[i].next = later.unwrap_or(plan.duration_ns);
+        }
+        Self { all, ..Self::default() }
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// A row of a sample; whether it is one that an attacker made, which is no sample of the flow.
+    pub fn sample(&mut self, row: &Record) -> bool {
+        if matches!(row.kind, Kind::Enter | Kind::Delivered) {
+            if let Some(at) = self.open.remove(&(row.flow, row.index, row.point)) {
+                self.all[at].accepted += 1;
+            }
+            let replay = self
+                .all
+                .iter_mut()
+                .rfind(|e| e.kind == "replay" && e.flow == Some(row.flow) && e.from <= row.time_ns);
+            if let Some(replay) = replay {
+                let newest = self.entered.entry((row.flow, row.point)).or_insert_with(|| vec![0; NEWEST]);
+                let place = &mut newest[row.index as usize % NEWEST];
+                replay.again += u64::from(*place == row.index.wrapping_add(1) && row.point == replay.point);
+                *place = row.index.wrapping_add(1);
+            }
+        }
+        is_forged(row.index)
+    }
+
+    /// A genuine sample came to its sink for the first time.
+    pub fn arrived(&mut self, row: &Record) {
+        let mut outside = true;
+        for effect in self.all.iter_mut().filter(|e| (e.from..e.until).contains(&row.time_ns)) {
+            outside = false;
+            effect.during.entry(row.flow).or_default().add(row.value);
+        }
+        if outside {
+            self.outside.entry(row.flow).or_default().add(row.value);
+        }
+    }
+
+    /// A row that is no sample's.
+    pub fn take(&mut self, row: &Record) {
+        match row.kind {
+            Kind::Attack => self.attacked(row),
+            Kind::Sync => {
+                if let Some(at) = self.lied.remove(&(row.node, row.index)) {
+                    self.all[at].accepted += 1;
+                }
+                let trip_ns = 2 * Time::from(row.size);
+                let within = |e: &&mut Effect| e.from <= row.time_ns - trip_ns && row.time_ns < e.until;
+                let lies = self.all.iter_mut().filter(|e| e.kind == "clock-lie" && e.unknown);
+                lies.filter(within).for_each(|e| e.accepted += 1);
+            }
+            Kind::State => {
+                let state = match State::from_u8(row.detail) {
+                    Some(State::Hold) => 0,
+                    Some(State::SafeStop) => 1,
+                    _ => return,
+                };
+                let now = row.time_ns;
+                for e in self
+                    .all
+                    .iter_mut()
+                    .filter(|e| row.size != u32::from(row.detail) && (e.from..e.next).contains(&now))
+                {
+                    e.states[state].get_or_insert(now - e.from);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn attacked(&mut self, row: &Record) {
+        let found = self.all.iter().position(|e| e.number as i64 == row.value);
+        let Some(at) = found else { return };
+        let effect = &mut self.all[at];
+        if row.detail == ACCEPTED {
+            effect.accepted += 1;
+            return;
+        }
+        effect.sent += 1;
+        effect.point = row.point;
+        match effect.kind {
+            "flood" => {}
+            _ if row.detail == FOLLOWED => {}
+            _ if row.index == u32::MAX => effect.unknown = true,
+            "clock-lie" => _ = self.lied.insert((row.node, row.index), at),
+            _ => {
+                self.open.insert((row.flow, row.index, row.point), at);
+                if self.open.len() > MOST_OPEN {
+                    self.open.pop_first();
+                }
+            }
+        }
+    }
+
+    /// What they did.
+    pub fn report(self, plan: &Plan) -> Vec<EffectReport> {
+        let Self { all, outside, .. } = self;
+        let name = |flow: FlowId| plan.flows.get(flow.index()).map(|f| f.name.clone());
+        let ms = |ns: Time| ns as f64 / 1e6;
+        let delay = |(flow, during): (&FlowId, &Tally)| {
+            let [p50_ns, p99_ns] = during.quantiles([0.5, 0.99]);
+            let before = outside.get(flow).map(|t| t.quantiles([0.5, 0.99]));
+            let (added_p50_ns, added_p99_ns) = (before.map(|b| p50_ns - b[0]), before.map(|b| p99_ns - b[1]));
+            let flow = name(*flow).unwrap_or_default();
+            DelayReport { flow, n: during.n(), p50_ns, p99_ns, added_p50_ns, added_p99_ns }
+        };
+        let report = |e: &Effect| EffectReport {
+            name: e.name.clone(),
+            kind: e.kind,
+            flow: e.flow.and_then(name),
+            from_s: e.from as f64 / 1e9,
+            until_s: e.until as f64 / 1e9,
+            sent: e.sent,
+            accepted: match e.kind {
+                "link" => None,
+                "replay" if e.unknown => Some(e.again),
+                "tamper" if e.unknown => None,
+                _ => Some(e.accepted),
+            },
+            hold_ms: e.states[0].map(ms),
+            safe_stop_ms: e.states[1].map(ms),
+            delays: e.during.iter().map(delay).collect(),
+        };
+        all.iter().map(report).collect()
+    }
+}
+
+/// Whether a change only gives links back what they have in the plan: it ends an effect.
+fn restores(plan: &Plan, change: &LinkChange) -> bool {
+    change.links.iter().filter_map(|l| plan.network.links.get(l.index())).all(|link| {
+        let loss = |p: f64| p == 0.0 && link.loss.is_none();
+        change.up != Some(false)
+            && change.jitter.is_none()
+            && !change.has_limit()
+            && change.rate_bps.is_none_or(|rate| Some(rate) == link.rate_bps)
+            && change.delay_ns.is_none_or(|delay| delay == link.delay_ns)
+            && change.duplicate.is_none_or(|p| p == link.duplicate)
+            && change.loss.is_none_or(loss)
+    })
+}
+
+/// When a later event changes one of the same links.
+fn changed_again(plan: &Plan, number: usize, change: &LinkChange) -> Time {
+    let later = plan.events[number + 1..].iter().find(|e| match &e.action {
+        Action::Link(other) => other.links.iter().any(|l| change.links.contains(l)),
+        _ => false,
+    });
+    later.map_or(plan.duration_ns, |e| e.at_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use tcps_core::time::MS;
+
+    const FORGED: u32 = tcps_plan::attack::FIRST_FORGED;
+
+    fn plan() -> Plan {
+        let attack = |at: i64, what: serde_json::Value| {
+            json!({"at_ns": at * MS, "name": "e", "action":
+                {"kind": "attack", "link": 0, "duration_ns": 100 * MS, "what": what}})
+        };
+        let link = |at: i64, up: bool| json!({"at_ns": at * MS, "name": "l", "action": {"kind": "link", "links": [0], "up": up}});
+        let flow = json!({"name": "k", "session": 0, "direction": "forward", "period_ns": MS, "codec": "f32",
+            "source": {"kind": "generated", "bytes": 4}, "sink": {"kind": "count"}, "path": []});
+        serde_json::from_value(json!({
+            "name": "p", "seed": 1, "duration_ns": 2000 * MS, "sessions": ["a"], "components": [], "flows": [flow],
+            "nodes": [{"name": "a"}, {"name": "b"}],
+            "network": {"vertices": ["a", "b"], "links": [{"name": "l", "from": 0, "to": 1}]},
+            "events": [
+                attack(100, json!({"kind": "forge", "flow": 0, "period_ns": MS})),
+                attack(300, json!({"kind": "replay", "flow": 0, "after_ns": MS, "share": 1.0})),
+                attack(500, json!({"kind": "clock_lie", "offset_ns": 1})),
+                attack(700, json!({"kind": "tamper", "flow": 0, "share": 1.0})),
+                link(900, false), link(1000, true),
+            ],
+        }))
+        .unwrap()
+    }
+
+    fn row(at_ms: i64, kind: Kind, index: u32) -> Record {
+        Record { index, flow: FlowId(0), point: 2, ..Record::new(at_ms * MS, kind) }
+    }
+
+    fn attack(at_ms: i64, event: i64, index: u32) -> Record {
+        Record { value: event, ..row(at_ms, Kind::Attack, index) }
+    }
+
+    #[test]
+    fn what_enters_after_it_was_sent_was_accepted_and_nothing_else() {
+        let plan = plan();
+        let mut effects = Effects::new(&plan);
+        effects.take(&attack(110, 0, FORGED));
+        effects.take(&attack(111, 0, FORGED + 1));
+        assert!(effects.sample(&row(115, Kind::Enter, FORGED)), "no sample of the flow");
+        assert!(effects.sample(&row(116, Kind::Delivered, FORGED)), "counted once");
+        assert!(!effects.sample(&row(310, Kind::Enter, 7)));
+        effects.take(&attack(320, 1, 7));
+        effects.take(&attack(321, 1, 8));
+        assert!(!effects.sample(&row(325, Kind::Enter, 7)), "a genuine sample, twice");
+        effects.take(&attack(710, 3, 9));
+        effects.sample(&Record { point: 4, ..row(711, Kind::Enter, 9) });
+        let found: Vec<_> = effects.report(&plan).iter().map(|e| (e.kind, e.sent, e.accepted)).collect();
+        let expected = [
+            ("forge", 2, Some(1)),
+            ("replay", 2, Some(1)),
+            ("clock-lie", 0, Some(0)),
+            ("tamper", 1, Some(0)),
+            ("link", 0, None),
+        ];
+        assert_eq!(found, expected, "the end of the cut is no effect");
+    }
+
+    #[test]
+    fn where_rows_say_what_was_accepted_numbers_do_not() {
+        let plan = plan();
+        let mut effects = Effects::new(&plan);
+        let sent = Record { detail: FOLLOWED, ..attack(710, 3, 9) };
+        effects.take(&sent);
+        effects.take(&Record { index: 10, ..sent });
+        effects.sample(&row(712, Kind::Enter, 9)); // it was sent again
+        effects.take(&Record { index: 10, detail: ACCEPTED, ..sent });
+        let report = effects.report(&plan);
+        assert_eq!((report[3].sent, report[3].accepted), (2, Some(1)));
+    }
+
+    #[test]
+    fn replays_that_do_not_say_their_number_are_seen_by_what_enters_again() {
+        let plan = plan();
+        let mut effects = Effects::new(&plan);
+        for (at, index) in [(305, 1), (306, 2)] {
+            effects.sample(&row(at, Kind::Enter, index));
+        }
+        effects.take(&attack(320, 1, u32::MAX));
+        effects.sample(&row(321, Kind::Enter, 3));
+        effects.sample(&row(322, Kind::Enter, 2));
+        effects.take(&attack(710, 3, u32::MAX));
+        let report = effects.report(&plan);
+        assert_eq!((report[1].accepted, report[3].accepted), (Some(1), None));
+    }
+
+    #[test]
+    fn a_lie_was_believed_where_its_number_or_an_exchange_within_the_attack_is() {
+        let plan = plan();
+        for (index, expected) in [(5, 1), (u32::MAX, 2)] {
+            let mut effects = Effects::new(&plan);
+            effects.take(&Record { node: NodeId(1), ..attack(510, 2, index) });
+            let sync = |at, sequence, half_trip| Record {
+                node: NodeId(1),
+                size: half_trip * MS as u32,
+                ..row(at, Kind::Sync, sequence)
+            };
+            effects.take(&sync(515, 4, 20));
+            effects.take(&sync(516, 5, 5));
+            effects.take(&sync(520, 6, 5));
+            effects.take(&sync(601, 7, 5));
+            assert_eq!(effects.report(&plan)[2].accepted, Some(expected), "{index}");
+        }
+    }
+
+    #[test]
+    fn delays_are_told_against_those_outside_and_states_from_the_beginning() {
+        let plan = plan();
+        let mut effects = Effects::new(&plan);
+        for (at, delay) in [(50, 5), (150, 8), (1100, 5)] {
+            effects.arrived(&Record { value: delay * MS, ..row(at, Kind::Delivered, 0) });
+        }
+        let state = |at, from: State, to: State| Record {
+            size: from as u32,
+            detail: to as u8,
+            ..row(at, Kind::State, 0)
+        };
+        effects.take(&state(120, State::Normal, State::Hold));
+        effects.take(&state(930, State::Hold, State::SafeStop));
+        let report = effects.report(&plan);
+        assert_eq!((report[0].hold_ms, report[0].safe_stop_ms), (Some(20.0), None));
+        assert_eq!((report[4].until_s, report[4].safe_stop_ms), (1.0, Some(30.0)));
+        let [delay] = &report[0].delays[..] else { panic!("{report:?}") };
+        assert_eq!((delay.n, delay.added_p50_ns), (1, Some(3.0 * MS as f64)));
+    }
+}

@@ -1,0 +1,473 @@
+//! An attacker at the start of a link: hears what passes, changes it, and sends datagrams of its own. It has no keys.
+//!
+//! ```text
+//!  node ──► hear ─┬─► network ──► node        hear: remembers, changes a bit, lies about clocks
+//!                 └─ attacker ─► shot ─► network, at the start of the link
+//! ```
+//! Without I/O, the same in virtual time and in the emulator. It hears a datagram as it enters the network, before any loss. What
+//! it sends says that it comes from the node that the flow's samples come from. A forged sample has a number that no source
+//! reaches, so that rows tell what became of it.
+
+use std::collections::{BTreeSet, VecDeque};
+use tcps_core::{
+    endpoint::{Endpoint, Input, Output},
+    ids::{ChannelId, FlowId, LinkId, NodeId, VertexId, NONE},
+    record::{Kind, Record},
+    sample::{entry, Meta, PointId},
+    seed::Stream,
+    time::{NodeClock, Time, NEVER, SECOND},
+};
+use tcps_node::{channel_flows, sample_codec};
+use tcps_plan::{
+    attack::FIRST_FORGED, Action, Attack, AttackPlan, Codec, FlowPlan, Plan, RunError, SourcePlan,
+    OVERHEAD_BYTES,
+};
+use tcps_transport::{kernel_tcp, ChannelContext, Side};
+use tcps_wire::{
+    clock::{self, CLOCK_BYTES},
+    secure::{self, MESSAGE_BYTES, RECORD_BYTES, TAG_BYTES},
+};
+
+/// Sample number of a datagram that does not say it.
+pub const UNKNOWN: u32 = u32::MAX;
+/// Datagrams that are remembered at most, to be sent again.
+const MOST_HEARD: usize = 1 << 16;
+/// Transports whose datagrams mean something only within a connection.
+const STREAMS: [&str; 3] = ["tcp", "quic", kernel_tcp::NAME];
+
+/// The links from one vertex to another.
+pub type Route<'a> = &'a dyn Fn(VertexId, VertexId) -> Option<Vec<LinkId>>;
+
+/// A datagram that enters the network.
+#[derive(Debug, Clone, Copy)]
+pub struct Passing {
+    pub from: NodeId,
+    pub to: NodeId,
+    /// Its channel, or `NONE`.
+    pub channel: ChannelId,
+    /// The flow that it is sent for, or `NONE`.
+    pub flow: FlowId,
+    /// The (first) sample in it, or `UNKNOWN`.
+    pub index: u32,
+    pub wire_bytes: u32,
+    pub dscp: u8,
+}
+
+/// A datagram of the attacker's.
+#[derive(Debug)]
+pub struct Shot {
+    /// Where it enters the network.
+    pub at: VertexId,
+    /// What it pretends to be.
+    pub passing: Passing,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// The row that says so.
+    pub row: Record,
+}
+
+/// All attacks of a run.
+#[derive(Default)]
+pub struct Attacker {
+    attacks: Vec<Running>,
+    forged: u32,
+    shots: VecDeque<Shot>,
+    /// About datagrams that it changed.
+    rows: VecDeque<Record>,
+}
+
+struct Running {
+    number: u32,
+    plan: AttackPlan,
+    at: VertexId,
+    target: Target,
+    /// Before it begins, `NEVER`; then when it does something next.
+    next: Time,
+    from: Time,
+    until: Time,
+    stream: Stream,
+    forger: Option<Forger>,
+    heard: VecDeque<(Time, Passing, Vec<u8>)>,
+    /// The newest record of the channel, of which everybody can read the header.
+    record: Option<secure::Record>,
+}
+
+/// What it is about.
+enum Target {
+    /// The samples of a flow between two nodes.
+    Flow { passing: Passing, point: PointId, secured: bool },
+    /// Answers of clock exchanges between these nodes.
+    Clocks(BTreeSet<(NodeId, NodeId)>),
+}
+
+/// What makes datagrams of a transport: one of its own endpoints.
+struct Forger {
+    endpoint: Box<dyn Endpoint>,
+    clock: NodeClock,
+    codec: Codec,
+    values: Vec<f64>,
+    bytes: Vec<u8>,
+}
+
+impl Attacker {
+    /// That of a plan, whose network leads packets along `route`.
+    pub fn new(plan: &Plan, route: Route<'_>) -> Result<Self, RunError> {
+        let mut attacker = Self::default();
+        for (number, event) in plan.events.iter().enumerate() {
+            if let Action::Attack(attack) = &event.action {
+                attacker.add(plan, number as u32, attack, route).map_err(|e| within(&event.name, e))?;
+            }
+        }
+        Ok(attacker)
+    }
+
+    fn add(
+        &mut self,
+        plan: &Plan,
+        number: u32,
+        attack: &AttackPlan,
+        route: Route<'_>,
+    ) -> Result<(), RunError> {
+        let target = match attack.what.flow() {
+            Some(flow) => aim(plan, &plan.flows[flow], flow, attack.link, route)?,
+            None => Target::Clocks(clocks(plan, attack.link, route)?),
+        };
+        let forger = match (&attack.what, &target) {
+            (Attack::Forge { values, .. }, Target::Flow { passing, .. }) => {
+                Some(Forger::new(plan, passing, values)?)
+            }
+            _ => None,
+        };
+        self.attacks.push(Running {
+            number,
+            plan: attack.clone(),
+            at: plan.network.links[attack.link].from,
+            target,
+            next: NEVER,
+            from: NEVER,
+            until: NEVER,
+            stream: Stream::new(plan.seed, &format!("events.{number}.attack")),
+            forger,
+            heard: VecDeque::new(),
+            record: None,
+        });
+        Ok(())
+    }
+
+    /// Begins an attack, which may be one that was asked for during the run.
+    pub fn begin(
+        &mut self,
+        now: Time,
+        plan: &Plan,
+        (number, name): (u32, &str),
+        attack: &AttackPlan,
+        route: Route<'_>,
+    ) -> Result<(), RunError> {
+        if !self.attacks.iter().any(|a| a.number == number) {
+            self.add(plan, number, attack, route).map_err(|e| within(name, e))?;
+        }
+        for a in self.attacks.iter_mut().filter(|a| a.number == number) {
+            (a.from, a.until) = (now, now.saturating_add(a.plan.duration_ns));
+            if matches!(a.plan.what, Attack::Forge { .. } | Attack::Flood { .. }) {
+                a.next = now;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is nothing to do, ever.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.attacks.is_empty()
+    }
+
+    /// When it does something of its own.
+    pub fn next(&self) -> Time {
+        self.attacks.iter().map(|a| a.next).min().unwrap_or(NEVER)
+    }
+
+    /// A datagram enters the network: it is remembered, or changed.
+    pub fn hear(&mut self, now: Time, passing: &Passing, bytes: &mut [u8]) {
+        for a in &mut self.attacks {
+            let begun = (a.from..a.until).contains(&now);
+            match &a.target {
+                Target::Clocks(pairs) => {
+                    if let Attack::ClockLie { offset_ns } = a.plan.what {
+                        let is_one =
+                            passing.channel == ChannelId::NONE && pairs.contains(&(passing.from, passing.to));
+                        let sequence = if begun && is_one { lie(bytes, offset_ns) } else { None };
+                        if let Some(index) = sequence {
+                            self.rows.push_back(a.row(now, &Passing { index, ..*passing }, NONE));
+                        }
+                    }
+                }
+                Target::Flow { passing: target, point, .. } => {
+                    let between = (passing.channel, passing.from) == (target.channel, target.from);
+                    if !between || (passing.flow != target.flow && passing.flow != FlowId::NONE) {
+                        continue;
+                    }
+                    let passing = Passing { flow: target.flow, ..*passing };
+                    if let Ok(secure::Repr::Record(record)) = secure::Repr::parse(bytes) {
+                        a.record = Some(record);
+                    }
+                    match a.plan.what {
+                        Attack::Replay { after_ns, share, .. } if begun && a.stream.chance(share) => {
+                            if a.heard.len() < MOST_HEARD {
+                                a.heard.push_back((now.saturating_add(after_ns), passing, bytes.to_vec()));
+                            }
+                            a.next = a.heard.front().map_or(NEVER, |h| h.0);
+                        }
+                        Attack::Tamper { share, .. } if begun && a.stream.chance(share) => {
+                            let within = bytes.len() * 2 / 3; // behind headers, before trailers
+                            if let Some(byte) = bytes.get_mut(within) {
+                                *byte ^= 1 << a.stream.below(8);
+                                self.rows.push_back(a.row(now, &passing, *point));
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// The row of a datagram that it changed.
+    pub fn poll_row(&mut self) -> Option<Record> {
+        self.rows.pop_front()
+    }
+
+    /// What it sends now.
+    pub fn poll_shot(&mut self, now: Time) -> Option<Shot> {
+        while self.shots.is_empty() {
+            let due = self.attacks.iter_mut().filter(|a| a.next <= now);
+            due.min_by_key(|a| (a.next, a.number))?.shoot(now, &mut self.forged, &mut self.shots);
+        }
+        self.shots.pop_front()
+    }
+}
+
+impl Running {
+    fn row(&self, now: Time, passing: &Passing, point: PointId) -> Record {
+        Record {
+            value: i64::from(self.number),
+            index: passing.index,
+            size: passing.wire_bytes,
+            flow: passing.flow,
+            point,
+            node: passing.to,
+            ..Record::new(now, Kind::Attack)
+        }
+    }
+
+    fn shoot(&mut self, now: Time, forged: &mut u32, shots: &mut VecDeque<Shot>) {
+        let Target::Flow { passing, point, secured } = &self.target else { return };
+        let (passing, point, secured) = (*passing, *point, *secured);
+        let period_ns = match self.plan.what {
+            Attack::Forge { period_ns, .. } => {
+                let index = FIRST_FORGED.wrapping_add(*forged);
+                *forged += 1;
+                self.forge(now, Passing { index, ..passing }, point, secured, shots);
+                period_ns
+            }
+            Attack::Flood { rate_bps, bytes, .. } => {
+                let wire_bytes = bytes + OVERHEAD_BYTES;
+                let bytes: Vec<u8> = (0..bytes).map(|_| self.stream.bits() as u8).collect();
+                let passing = Passing { index: UNKNOWN, wire_bytes, ..passing };
+                let row = self.row(now, &passing, NONE);
+                shots.push_back(Shot { at: self.at, passing, bytes, row });
+                (f64::from(wire_bytes) * 8.0 * SECOND as f64 / rate_bps) as Time
+            }
+            _ => {
+                if let Some((_, passing, bytes)) = self.heard.pop_front() {
+                    let row = self.row(now, &passing, point);
+                    shots.push_back(Shot { at: self.at, passing, bytes, row });
+                }
+                self.next = self.heard.front().map_or(NEVER, |h| h.0);
+                return;
+            }
+        };
+        let next = self.next.saturating_add(period_ns.max(1));
+        self.next = if next < self.until { next } else { NEVER };
+    }
+
+    /// Gives a sample to the endpoint and sends what comes out, in a record where the channel is secured.
+    fn forge(
+        &mut self,
+        now: Time,
+        passing: Passing,
+        point: PointId,
+        secured: bool,
+        shots: &mut VecDeque<Shot>,
+    ) {
+        let Some(forger) = &mut self.forger else { return };
+        if forger.values.is_empty() {
+            forger.bytes.iter_mut().for_each(|b| *b = self.stream.bits() as u8);
+        } else {
+            sample_codec::encode(forger.codec, &forger.values, &mut forger.bytes);
+        }
+        let at = forger.clock.read(now);
+        let meta = Meta { flow: passing.flow, index: passing.index, origin_ns: at, echo: None };
+        forger.endpoint.handle_input(at, Input::Sample { meta, bytes: &forger.bytes });
+        let mut datagrams = Vec::new();
+        let mut buffer = Vec::new();
+        while let Some(output) = forger.endpoint.poll_output(&mut buffer) {
+            if let Output::Transmit(t) = output {
+                datagrams.push((t.wire_bytes, std::mem::take(&mut buffer)));
+            }
+        }
+        for (mut wire_bytes, mut bytes) in datagrams {
+            if secured {
+                bytes = self.in_a_record(&bytes);
+                wire_bytes = bytes.len() as u32 + OVERHEAD_BYTES;
+            }
+            let passing = Passing { wire_bytes, ..passing };
+            let row = self.row(now, &passing, point);
+            shots.push_back(Shot { at: self.at, passing, bytes, row });
+        }
+    }
+
+    /// A record that follows the newest one, with a tag that is guessed.
+    fn in_a_record(&mut self, payload: &[u8]) -> Vec<u8> {
+        let newest = self.record.unwrap_or(secure::Record { phase: 0, session: 0, number: 0 });
+        let record = secure::Record { number: newest.number.wrapping_add(1), ..newest };
+        self.record = Some(record);
+        let mut bytes = record.to_bytes().to_vec();
+        bytes.extend_from_slice(payload);
+        bytes.extend((0..TAG_BYTES).map(|_| self.stream.bits() as u8));
+        bytes
+    }
+}
+
+impl Forger {
+    fn new(plan: &Plan, passing: &Passing, values: &[f64]) -> Result<Self, RunError> {
+        let (flow, channel) = (&plan.flows[passing.flow], &plan.channels[passing.channel]);
+        let side = if channel.a == passing.from { Side::A } else { Side::B };
+        if STREAMS.contains(&channel.transport.as_str()) || channel.transport.contains(':') {
+            return Err(RunError::config(format!(
+                "attack.kind: found \"forge\" on the transport {}; allowed: a built-in transport of datagrams, such as udp",
+                channel.transport
+            )));
+        }
+        let flows = channel_flows(plan, passing.channel);
+        let context = ChannelContext { name: "attacker".into(), seed: plan.seed, flows, shared: None };
+        let endpoint = tcps_transport::endpoint(&channel.transport, &channel.params, side, &context);
+        let endpoint = endpoint.map_err(|e| RunError::of(&e, e.fault()))?;
+        let clock = plan.nodes[passing.from].clock;
+        Ok(Self {
+            endpoint,
+            clock,
+            codec: flow.codec,
+            values: values.to_vec(),
+            bytes: vec![0; sample_bytes(flow)],
+        })
+    }
+}
+
+/// Bytes of a flow's samples, as far as its source says.
+fn sample_bytes(flow: &FlowPlan) -> usize {
+    let value = if flow.codec == Codec::F64 { 8 } else { 4 };
+    match &flow.source {
+        SourcePlan::Generated { bytes } => *bytes as usize,
+        SourcePlan::Values { columns, .. } => value * *columns as usize,
+        SourcePlan::Sizes { bytes } => bytes.first().map_or(value, |b| *b as usize),
+        SourcePlan::Frames { offsets, .. } => offsets.get(1).map_or(value, |b| *b as usize),
+        SourcePlan::Robot => 3 * value,
+    }
+}
+
+/// The pair of nodes on a flow's path whose datagrams pass a link.
+fn aim(
+    plan: &Plan,
+    flow: &FlowPlan,
+    number: FlowId,
+    link: LinkId,
+    route: Route<'_>,
+) -> Result<Target, RunError> {
+    let mut passed = BTreeSet::new();
+    for w in flow.path.windows(2) {
+        let Some(channel) = w[0].channel else { continue };
+        let [from, to] = [&w[0], &w[1]].map(|v| plan.components[v.component].node);
+        let links = route(from.into(), to.into()).unwrap_or_default();
+        if links.contains(&link) {
+            let c = &plan.channels[channel];
+            let passing = Passing {
+                from,
+                to,
+                channel,
+                flow: number,
+                index: UNKNOWN,
+                wire_bytes: 0,
+                dscp: c.dscp.unwrap_or(flow.dscp),
+            };
+            let point = entry(w[1].component);
+            return Ok(Target::Flow { passing, point, secured: c.security.is_some() });
+        }
+        passed.extend(links);
+    }
+    let known: Vec<_> = passed.iter().map(|l| plan.network.links[*l].name.as_str()).collect();
+    Err(RunError::config(format!(
+        "attack.link: found {:?}, which the flow {} does not pass; allowed: {}",
+        plan.network.links[link].name,
+        flow.name,
+        if known.is_empty() { "none: the flow passes no link".into() } else { known.join(", ") },
+    )))
+}
+
+/// The pairs of nodes whose answers of clock exchanges pass a link.
+fn clocks(plan: &Plan, link: LinkId, route: Route<'_>) -> Result<BTreeSet<(NodeId, NodeId)>, RunError> {
+    let Some(sync) = &plan.sync else {
+        return Err(RunError::config(
+            "attack.kind: found \"clock-lie\", but no clocks are synchronised; allowed: measure.sync beside it",
+        ));
+    };
+    let clients = NodeId::each(&plan.nodes).map(|(node, _)| (sync.reference, node));
+    let passes = |&(from, to): &(NodeId, NodeId)| {
+        from != to && route(from.into(), to.into()).is_some_and(|links| links.contains(&link))
+    };
+    let pairs: BTreeSet<_> = clients.filter(passes).collect();
+    if pairs.is_empty() {
+        return Err(RunError::config(format!(
+            "attack.link: found {:?}, which no answer of the clock reference {} passes; allowed: a link from there to \
+             another node",
+            plan.network.links[link].name, plan.nodes[sync.reference].name,
+        )));
+    }
+    Ok(pairs)
+}
+
+/// Adds to both stamps of the reference in an answer, and gives its number; in a sealed one it changes bits where they are, and the
+/// number is `UNKNOWN`. Nothing: it is no answer.
+fn lie(bytes: &mut [u8], offset_ns: Time) -> Option<u32> {
+    const STAMPS: usize = 20;
+    if let Ok(repr) = clock::Repr::parse(bytes) {
+        let clock::Repr::Response { sequence, t1_ns, t2_ns, t3_ns } = repr else { return None };
+        let [t2_ns, t3_ns] = [t2_ns, t3_ns].map(|t| t.saturating_add(offset_ns));
+        let mut changed = Vec::with_capacity(CLOCK_BYTES);
+        clock::Repr::Response { sequence, t1_ns, t2_ns, t3_ns }.emit(&mut changed);
+        bytes.copy_from_slice(&changed);
+        return Some(sequence);
+    }
+    let (session, sealed) = secure::parse_aside(bytes).ok()?;
+    if session != NONE || sealed.len() != RECORD_BYTES + CLOCK_BYTES + TAG_BYTES {
+        return None;
+    }
+    let stamps = bytes.iter_mut().skip(MESSAGE_BYTES + RECORD_BYTES + STAMPS);
+    stamps.zip(offset_ns.to_be_bytes()).for_each(|(byte, by)| *byte ^= by);
+    Some(UNKNOWN)
+}
+
+/// Where packets of the network are not those of channels, nobody can attack them.
+pub fn refused(name: &str) -> RunError {
+    let found = "found an attack, for which the emulator would have to take IP packets apart; allowed: --world virtual or real";
+    within(name, RunError::config(found))
+}
+
+/// Refuses the first attack of a plan.
+pub fn refuse(plan: &Plan) -> Result<(), RunError> {
+    let attack = plan.events.iter().find(|e| matches!(e.action, Action::Attack(_)));
+    attack.map_or(Ok(()), |event| Err(refused(&event.name)))
+}
+
+fn within(name: &str, e: RunError) -> RunError {
+    e.within(format!("events.{name}"))
+}

@@ -1,0 +1,47 @@
+"""Attacks in the emulator, between processes on sockets: the same commands as in virtual time are accepted, and none with keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcpsbed
+from tcpsbed.errors import ConfigError
+
+SHIPPED = Path(__file__).resolve().parents[2] / "scenarios" / "attacks.toml"
+
+
+def effects(folder: Path, **settings: str) -> dict[str, dict[str, Any]]:
+    """What the attacks of the shipped scenario did on sockets."""
+    given = {key.replace("__", "."): value for key, value in settings.items()}
+    run = tcpsbed.run(SHIPPED, out=folder / "run", world="real", set=given)
+    assert run.summary["errors"] == []
+    return {one["name"]: one for one in run.summary["effects"]}
+
+
+@pytest.mark.beside
+def test_without_security_forged_commands_and_lies_are_believed_on_sockets(tmp_path: Path) -> None:
+    found = effects(tmp_path)
+    assert found["forged commands"]["accepted"] == found["forged commands"]["sent"] == 50
+    assert found["replays"]["sent"] == pytest.approx(500, abs=25)
+    assert found["replays"]["accepted"] == 0
+    assert found["flood"]["delays"]["kinematic"]["added_p50_ms"] > 20
+    assert 45 < found["commands are cut off"]["hold_ms"] < 200
+    assert found["lies about the clock"]["accepted"] > 30
+
+
+@pytest.mark.beside
+def test_with_keys_nothing_of_an_attacker_is_accepted_on_sockets(tmp_path: Path) -> None:
+    found = effects(tmp_path, channels__session__security="aead")
+    for name in ("forged commands", "replays", "lies about the clock"):
+        assert found[name]["sent"] > 30, name
+        assert found[name]["accepted"] == 0, name
+
+
+@pytest.mark.needs("netns")
+def test_namespaces_refuse_attacks_before_anything_runs(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"found an attack.*--world virtual or real"):
+        tcpsbed.run(SHIPPED, out=tmp_path / "run", world="namespaces")
+    assert not (tmp_path / "run").exists()

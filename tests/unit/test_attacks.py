@@ -1,0 +1,235 @@
+"""Attacks as events: what each does without security and with it, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcpsbed
+from tcpsbed.errors import ConfigError, WorldError
+from tcpsbed.worlds import fit
+
+ROOT = Path(__file__).resolve().parents[2]
+SHIPPED = ROOT / "scenarios" / "attacks.toml"
+METHODS = ("none", "aead", "hmac")
+TWO_NODES = """
+duration = "3 s"
+[components]
+tactile-operator = "a"
+tactile-teleoperator = "b"
+[flows.kinematic]
+sample = "64 B"
+sink = "count"
+[flows.haptic]
+sample = "64 B"
+source = "generated"
+[links.wan]
+from = "a"
+to = "b"
+delay = "5 ms"
+rate = "10 Mbit/s"
+queue = "20000 B"
+[channels.session]
+flows = ["kinematic", "haptic"]
+"""
+PROPAGATION_MS = 5.0
+HEADERS = 54
+"""Bytes of UDP, IP and Ethernet around a datagram."""
+
+
+def text(
+    kind: str, more: str = "", *, transport: str = "udp", security: str = "none", at: str = "1 s"
+) -> str:
+    """A scenario of two nodes, and an attack of half a second on its commands."""
+    sealed = "" if security == "none" else f'security = "{security}"\n'
+    flow = "" if kind == "clock-lie" else 'flow = "kinematic", '
+    attack = f'kind = "{kind}", link = "wan.forward", {flow}duration = "500 ms", {more}'.rstrip(", ")
+    return f'{TWO_NODES}transport = "{transport}"\n{sealed}[[events]]\nat = "{at}"\nattack = {{ {attack} }}\n'
+
+
+def ran(folder: Path, scenario: str) -> Any:
+    """A run of a text in virtual time."""
+    file = folder / "two.toml"
+    file.write_text(scenario)
+    return tcpsbed.run(file, out=folder / f"run-{len(list(folder.glob('run-*')))}")
+
+
+def effect(folder: Path, scenario: str) -> dict[str, Any]:
+    """What its only event did."""
+    [found] = ran(folder, scenario).summary["effects"]
+    result: dict[str, Any] = found
+    return result
+
+
+def refusal(folder: Path, scenario: str) -> str:
+    """The message that refuses a scenario before it runs."""
+    with pytest.raises(ConfigError) as error:
+        ran(folder, scenario)
+    assert not list(folder.glob("run-*"))
+    return str(error.value)
+
+
+@pytest.mark.parametrize("transport", ["udp", "repeat", "parity", "rtp", "smoothed-sctp", "dpm", "multipath"])
+def test_forged_and_changed_commands_are_accepted_without_security_and_none_with_it(
+    tmp_path: Path, transport: str
+) -> None:
+    for kind, more in (("forge", 'rate = "97 Hz"'), ("tamper", 'share = "10 %"')):
+        found = effect(tmp_path, text(kind, more, transport=transport))
+        assert found["kind"] == kind
+        assert 0 < found["accepted"] <= found["sent"], (kind, found)
+        for method in ("aead", "hmac"):
+            found = effect(tmp_path, text(kind, more, transport=transport, security=method))
+            assert found["sent"] > 0, (kind, method)
+            assert found["accepted"] == 0, (kind, method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_replays_are_never_accepted_and_are_counted(tmp_path: Path, method: str) -> None:
+    run = ran(tmp_path, text("replay", 'after = "100 ms"', security=method))
+    [found] = run.summary["effects"]
+    assert found["sent"] == 500
+    assert found["accepted"] == 0
+    [side] = [one for one in run.summary["endpoints"] if one["side"] == "b"]
+    counted = side["duplicates"] if method == "none" else side["replayed"]
+    assert counted == 500
+
+
+def test_a_replay_of_what_was_lost_is_accepted_once(tmp_path: Path) -> None:
+    """A datagram that never came is genuine when it is brought later."""
+    lossy = text("replay", 'after = "100 ms"', security="aead").replace("delay =", 'loss = "20 %"\ndelay =')
+    run = ran(tmp_path, lossy)
+    [found] = run.summary["effects"]
+    lost = run.summary["flows"]["kinematic"]["lost"]
+    assert 0 < found["accepted"] < lost
+    assert found["accepted"] == pytest.approx(500 * 0.2 * 0.8, rel=0.4)
+
+
+@pytest.mark.parametrize("method", ["none", "aead"])
+def test_a_flood_costs_what_the_queue_says(tmp_path: Path, method: str) -> None:
+    below = effect(tmp_path, text("flood", 'rate = "5 Mbit/s", size = "1000 B"', security=method))
+    wire_ms = (1000 + HEADERS) * 8 / 10e6 * 1e3
+    assert below["accepted"] == 0
+    assert below["sent"] == pytest.approx(0.5 * 5e6 / ((1000 + HEADERS) * 8), abs=1)
+    delays = below["delays"]["kinematic"]
+    assert 0.5 * wire_ms < delays["added_p99_ms"] <= wire_ms + 0.3
+    above = effect(tmp_path, text("flood", 'rate = "20 Mbit/s", size = "1000 B"', security=method))
+    full_ms = 20_000 * 8 / 10e6 * 1e3
+    delays = above["delays"]["kinematic"]
+    assert full_ms - wire_ms < delays["p99_ms"] - PROPAGATION_MS < full_ms + wire_ms + 0.3
+    assert above["delays"]["haptic"]["added_p99_ms"] == pytest.approx(0, abs=0.2), "the other direction"
+
+
+def test_a_lie_about_clocks_moves_the_estimate_without_security_and_is_refused_with_it(
+    tmp_path: Path,
+) -> None:
+    for offset_ms in (8.0, -8.0):
+        lie = text("clock-lie", f'offset = "{offset_ms:g} ms"')
+        synchronised = '[measure]\nsync = "20 ms"\n'
+        run = ran(tmp_path, lie + synchronised)
+        [found] = run.summary["effects"]
+        assert found["accepted"] == found["sent"] == 25
+        [clock] = run.summary["clocks"]
+        assert abs(clock["true_error_max_ms"]) > 3, "the estimate follows within a second or two"
+        run = ran(tmp_path, lie.replace("transport", 'security = "aead"\ntransport') + synchronised)
+        [found] = run.summary["effects"]
+        assert (found["sent"], found["accepted"]) == (25, 0)
+        [clock] = run.summary["clocks"]
+        assert abs(clock["true_error_max_ms"]) < 0.2
+        assert any("refused 25 datagrams outside channels" in line for line in run.summary["disturbances"])
+
+
+def test_the_shipped_scenario_says_how_long_the_supervisor_took(tmp_path: Path) -> None:
+    found: dict[str, dict[str, Any]] = {}
+    for method in METHODS:
+        settings = {} if method == "none" else {"channels.session.security": method}
+        run = tcpsbed.run(SHIPPED, out=tmp_path / method, set=settings)
+        found[method] = {one["name"]: one for one in run.summary["effects"]}
+    kept = json.loads((ROOT / "docs" / "security-cost.json").read_text())["attacks"]
+    assert {method: list(effects.values()) for method, effects in found.items()} == kept, "the table of the page"
+    accepted = {m: [one["accepted"] for one in effects.values()] for m, effects in found.items()}
+    assert accepted == {"none": [50, 0, 0, None, 40], "aead": [0, 0, 0, None, 0], "hmac": [0, 0, 0, None, 0]}
+    for effects in found.values():
+        cut = effects["commands are cut off"]
+        assert cut["until_s"] == 9.0
+        assert cut["hold_ms"] == pytest.approx(50 + PROPAGATION_MS, abs=4)
+        assert cut["safe_stop_ms"] == pytest.approx(500 + PROPAGATION_MS, abs=4)
+        assert effects["forged commands"]["safe_stop_ms"] is None
+
+
+def test_an_attack_is_reproducible_and_changes_nothing_before_it(tmp_path: Path) -> None:
+    def hashed(at: str, more: str = "") -> str:
+        return str(ran(tmp_path, text("tamper", 'share = "10 %"', at=at) + more).summary["records_sha256"])
+
+    once = hashed("1 s")
+    assert hashed("1 s") == once
+    assert hashed("1.001 s") != once
+    late = ran(tmp_path, text("forge", at="2.9 s")).summary["flows"]["haptic"]
+    calm = ran(tmp_path, TWO_NODES).summary
+    assert calm["effects"] == []
+    assert late == calm["flows"]["haptic"]
+
+
+def test_links_may_duplicate_from_an_event_on(tmp_path: Path) -> None:
+    event = '[[events]]\nat = "1 s"\nlink = "wan.forward"\nduplicate = "50 %"\n'
+    run = ran(tmp_path, TWO_NODES + event)
+    assert run.summary["flows"]["kinematic"]["duplicated"] == pytest.approx(1000, rel=0.1)
+    assert run.summary["flows"]["haptic"]["duplicated"] == 0
+    assert run.summary["random"] is True
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "found", "allowed"),
+    [
+        ("forge", 'rate = "0 Hz"', "attack.rate", "frequency"),
+        ("forge", "values = [nan]", "attack.values", "finite"),
+        ("replay", 'after = "0 s"', "attack.after", "time"),
+        ("flood", 'rate = "9 Gbit/s"', "more than one datagram of 1000 B in a microsecond", "8 Gbit/s"),
+        ("flood", 'rate = "1 Mbit/s", size = "70 kB"', "found 70000 B", "65507 B"),
+        ("clock-lie", 'offset = "5 ms"', "no clocks are synchronised", "measure.sync"),
+        ("clock-lie", 'offset = "0 ms"', "attack.offset: found 0", "10 ms"),
+    ],
+)
+def test_what_an_attack_cannot_be_is_refused(
+    tmp_path: Path, kind: str, more: str, found: str, allowed: str
+) -> None:
+    said = refusal(tmp_path, text(kind, more))
+    assert found in said
+    assert allowed in said
+
+
+def test_places_where_nobody_can_attack_are_refused(tmp_path: Path) -> None:
+    good = text("forge")
+    both = refusal(tmp_path, good.replace('"wan.forward"', '"wan"'))
+    assert 'found "wan", which is 2 directions; allowed: wan.forward or wan.backward' in both
+    wrong = refusal(tmp_path, good.replace('"wan.forward"', '"wan.backward"'))
+    assert 'found "wan.backward", which the flow kinematic does not pass; allowed: wan.forward' in wrong
+    assert 'found "wam"' in refusal(tmp_path, good.replace('"wan.forward"', '"wam"'))
+    assert "kinematics" in refusal(tmp_path, good.replace('flow = "kinematic", ', 'flow = "kinematics", '))
+    stream = refusal(tmp_path, text("forge", transport="tcp"))
+    assert 'found "forge" on the transport tcp' in stream
+    assert "transport of datagrams" in stream
+
+
+def test_networks_that_do_not_know_attacks_refuse_them_by_the_table() -> None:
+    [key] = [one for one in fit.KEYS if one.key == "events.*.attack"]
+    assert key.by == fit.BUILT_IN
+    plan: dict[str, Any] = {"network": {"links": [{"name": "wan.forward"}]}, "flows": []}
+    plan["events"] = [{"name": "e", "action": {"kind": "attack"}}]
+    for network in fit.NETWORKS:
+        unfit = list(fit.unhonoured(network, plan, "--world virtual"))
+        assert bool(unfit) == (network not in fit.BUILT_IN)
+        if unfit:
+            with pytest.raises(WorldError, match="found an attack"):
+                fit.refuse(network, plan, unfit)
+
+
+def test_the_pages_are_drawn_from_what_was_measured() -> None:
+    done = subprocess.run(
+        [sys.executable, "tools/security_cost.py"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -51,6 +51,8 @@ def shape(system: Mapping[str, Any]) -> tuple[int, int] | None:
     if system.get("axes"):
         return system["axes"], system["axes"]
     of = system.get("num" if system["kind"] == "transfer-function" else "d")
+    if of is None and _nested(system.get("b")) and _nested(system.get("c")):
+        return len(system["c"]), len(system["b"][0])
     rows = of if isinstance(of, list) and of and isinstance(of[0], list) else None
     return None if rows is None else (len(rows), len(rows[0]))
 

@@ -35,7 +35,7 @@ LARGEST = 800
 """States of the closed loop up to which its eigenvalues are computed."""
 GAINS = 1e4
 """Gains up to this factor, and down to its inverse, are looked at."""
-TRIED = 500
+TRIED = 160
 NEAR = 0.9
 """Share of the largest first bound of mu from which on a frequency is a candidate for its peak."""
 CANDIDATES = 64

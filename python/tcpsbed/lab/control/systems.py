@@ -354,7 +354,7 @@ def axes(said: str | Mapping[str, Any]) -> tuple[int, int] | None:
             parts = _state_space([*made, 0.0][:4], None, "plant")
             return linear.shape(parts) if linear.several(parts) else None
         number = int(getattr(code, "axes", 1))
-        return (number, number) if number > 1 else None
+        return (number, number) if 1 < number <= linear.MOST_AXES else None
     return None
 
 

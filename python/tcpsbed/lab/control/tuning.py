@@ -184,7 +184,8 @@ def tune(
     by = step.divisor
     tell = progress or (lambda _share: None)
     if network.controller is not None:
-        coarse = [(_most_factor(network, by) / 1.12**i, 0.0) for i in range(FACTORS)]
+        most_factor = _most_factor(network, by)
+        coarse = [(most_factor / 1.12**i, 0.0) for i in range(FACTORS)]
     else:
         coarse = _grid(
             [network.most_kp / 8 * i for i in range(9)], [0.05 * 1.12**i for i in range(31)], network, by

@@ -143,7 +143,7 @@ def _linear(
             if is_code(name)
             else {"kind": name} | _completed(name, parameters(rest))
         )
-        _tcps.sampled_system(json.dumps(found), period_ns, bilinear)
+        linear.sampled(found, period_ns, controls=bilinear)
     except Refused as fault:
         raise builtins.faulty(scenario.error, key, name, rest, fault) from None
     return found

@@ -182,6 +182,8 @@ def test_a_hand_that_is_let_go_of_sends_no_commands_and_no_movement_takes_it(ser
     for line in (hand, second):
         line.send(PULL)
     becomes(lambda: served.studio.refused().get("messages of viewers who do not steer") == 2)
+    third, _ = served.page("third")
+    assert told(third, "viewers")["steers"] is None, "who comes later does not get it by coming"
     assert np.isnan(served.right())
     others.send(json.dumps({"k": "ask"}))
     told(others, "viewers", steers=2)

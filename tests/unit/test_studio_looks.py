@@ -121,6 +121,15 @@ def test_the_page_of_a_sweep(folder: Path, opened: Callable[..., Any], scheme: s
         is_fit(page)
 
 
+def test_a_report_draws_and_reaches_no_other_page(folder: Path, opened: Callable[..., Any]) -> None:
+    """It stands in a folder, which may be a stranger's: its origin is none."""
+    (run,) = [one for one in sorted((folder / "runs").iterdir()) if (one / "report.html").is_file()][:1]
+    with served(folder, "studio", str(run)) as address:
+        page = opened(address.replace("/?", "/report?"))
+        becomes(page, "document.querySelectorAll('.uplot').length > 1")
+        assert page.evaluate("self.origin") == "null"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_demonstration_in_virtual_time(tmp_path: Path, opened: Callable[..., Any], scheme: str) -> None:
     with served(tmp_path, "demo", "network", "--duration", "90 s", "--out", "run") as address:

@@ -207,6 +207,12 @@ def test_the_printed_address_is_open_to_other_machines_and_its_fingerprint_is_th
     for address in (studio.address, studio.watch):
         with urllib.request.urlopen(address, timeout=10, context=trusting) as got:
             assert b"tcpsbed studio" in got.read()
+    if studio.listening.host == "::":
+        four = next((one for one in own_addresses() if "." in one), None)
+        if four is not None:
+            other = studio.address.replace(host, four)
+            with urllib.request.urlopen(other, timeout=10, context=trusting) as got:
+                assert got.status == 200, "IPv4, too"
     with pytest.raises(OSError, match="CERTIFICATE_VERIFY_FAILED"):
         urllib.request.urlopen(studio.address, timeout=10)
     with socket.create_connection((host.strip("[]"), studio.port), timeout=10) as raw:
@@ -309,10 +315,42 @@ def test_many_write_while_one_reads_and_nothing_is_lost() -> None:
     for name in range(4):
         own = [one.split()[1] for one in came.split(b"\n") if one.startswith(b"%d " % name)]
         assert own == [b"%d" % number for number in range(200)]
+    before = sum(map(len, got))
+    line.sendall(b"z" * 60_000)  # several records, which come at once
+    end = time.monotonic() + 10
+    while sum(map(len, got)) < before + 60_000:
+        assert time.monotonic() < end, "a record waits for the next one"
+        time.sleep(0.001)
     line.close()
     reader.join(10)
     sealed.close()
-    assert not reader.is_alive() and set(b"".join(got)) == set(b"beginy")
+    assert not reader.is_alive() and set(b"".join(got)) == set(b"beginyz")
+
+
+def test_all_records_that_came_together_are_read_together() -> None:
+    """Whoever waits for the socket to have something would otherwise wait for what is there already."""
+    where = listening(None, 0, *(2 * [certificates.self_made("127.0.0.1")]))
+    context, (near, far) = where.context(), socket.socketpair()
+    assert context is not None and where.certificate is not None
+    sealed, incoming, outgoing = Sealed(near, context), ssl.MemoryBIO(), ssl.MemoryBIO()
+    trusting = ssl.create_default_context(cafile=str(where.certificate))
+    tls = trusting.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+    found: list[bytes] = []
+    reader = threading.Thread(target=lambda: found.append(sealed.recv(1 << 16)))
+    reader.start()
+    while True:
+        try:
+            tls.do_handshake()
+            break
+        except ssl.SSLWantReadError:
+            far.sendall(outgoing.read())
+            incoming.write(far.recv(1 << 16))
+    for _ in range(3):
+        tls.write(b"x" * 1000)
+    far.sendall(outgoing.read())
+    reader.join(10)
+    sealed.close()
+    assert found == [b"x" * 3000]
 
 
 @elsewhere

@@ -37,7 +37,7 @@ impl Pipeline {
         doors: &mut Doors,
         cx: &mut Context<'_, O>,
     ) -> (Option<Box<Job>>, After) {
-        let visit = self.flows[job.flow].visits[job.visit as usize].as_mut();
+        let visit = self.flows[job.flow].visits.get_mut(job.visit);
         let step = visit.map(|v| &mut v.steps[job.step as usize]);
         if job.stage == Stage::Call {
             job.parts.spend(Part::Waiting, now);
@@ -91,7 +91,7 @@ impl Pipeline {
 
     /// Whether the job's step has neither code nor cost: then nothing is measured.
     fn only_delays(&mut self, job: &Job) -> bool {
-        let visit = self.flows[job.flow].visits[job.visit as usize].as_mut();
+        let visit = self.flows[job.flow].visits.get_mut(job.visit);
         let Some(step) = visit.map(|v| &mut v.steps[job.step as usize]) else { return false };
         let only = step.hook.is_none() && step.cost.is_none();
         if only {
@@ -109,7 +109,7 @@ impl Pipeline {
         verdict: &Verdict,
         cx: &mut Context<'_, O>,
     ) -> Time {
-        let Some(visit) = self.flows[job.flow].visits[job.visit as usize].as_mut() else { return 0 };
+        let Some(visit) = self.flows[job.flow].visits.get_mut(job.visit) else { return 0 };
         let component = visit.component;
         let step = &mut visit.steps[job.step as usize];
         let cost = step.cost.as_mut().map_or(0, |c| c.draw());
@@ -181,7 +181,7 @@ impl Pipeline {
         let allowed_bps = self.allowance(job.flow, ports).unwrap_or(-1.0);
         let flow = &mut self.flows[job.flow];
         let direction = flow.direction;
-        let Some(visit) = flow.visits[job.visit as usize].as_mut() else { return Verdict::Nothing };
+        let Some(visit) = flow.visits.get_mut(job.visit) else { return Verdict::Nothing };
         let merging = ports.merging(visit.channel);
         let step = &mut visit.steps[job.step as usize];
         let Some(hook) = step.hook.as_mut() else { return Verdict::Emit };
@@ -189,7 +189,7 @@ impl Pipeline {
             StepKind::Decode => coded(job),
             _ => decoded(job),
         }
-        let latest = self.latest[visit.component].as_ref();
+        let latest = self.latest.get(visit.component);
         let s = &mut self.scratch;
         let other = latest.map_or(&[][..], |l| l.other(direction, &step.other, &mut s.other));
         let mut input = HookIn::tick(here, job.meta.origin_ns, job.meta.index, job.flow).with_other(other);

@@ -27,7 +27,7 @@ impl Pipeline {
     /// `Host::delegate`.
     pub(super) fn take_workers(&mut self) -> Vec<(Box<dyn Hook>, WorkerPlan)> {
         let mut hired = Vec::new();
-        let visits = self.flows.iter_mut().flat_map(|f| f.visits.iter_mut().flatten());
+        let visits = self.flows.iter_mut().flat_map(|f| f.visits.iter_mut());
         for step in visits.flat_map(|v| &mut v.steps) {
             let Some(worker) = step.worker.as_mut() else { continue };
             if let Some(hook) = step.hook.take() {
@@ -40,7 +40,7 @@ impl Pipeline {
 
     /// The worker that the job's step has been given, if it has one.
     pub(super) fn worker_of(&self, job: &Job) -> Option<u16> {
-        let visit = self.flows[job.flow].visits[job.visit as usize].as_ref()?;
+        let visit = self.flows[job.flow].visits.get(job.visit)?;
         visit.steps[job.step as usize].worker.as_ref()?.number
     }
 
@@ -56,11 +56,11 @@ impl Pipeline {
         coded(&mut job);
         let flow = &mut self.flows[job.flow];
         let direction = flow.direction;
-        let visit = flow.visits[job.visit as usize].as_mut();
+        let visit = flow.visits.get_mut(job.visit);
         let (mut cost_ns, mut other) = (None, Vec::new());
         if let Some((component, step)) = visit.map(|v| (v.component, &mut v.steps[job.step as usize])) {
             cost_ns = step.cost.as_mut().map(|c| c.draw());
-            if let Some(latest) = &self.latest[component] {
+            if let Some(latest) = self.latest.get(component) {
                 other = latest.other(direction, &step.other, &mut self.scratch.other).to_vec();
             }
         }
@@ -115,7 +115,7 @@ impl Pipeline {
 
     /// Notes what a worker's call took and whether it failed.
     fn account_worker<O: Host>(&mut self, now: Time, job: &Job, outcome: &Outcome, cx: &mut Context<'_, O>) {
-        let Some(visit) = self.flows[job.flow].visits[job.visit as usize].as_mut() else { return };
+        let Some(visit) = self.flows[job.flow].visits.get_mut(job.visit) else { return };
         let (component, step) = (visit.component, &mut visit.steps[job.step as usize]);
         let used_ns = outcome.used_ns.max(outcome.cost_ns.unwrap_or(0));
         step.stats.overruns += u64::from(outcome.cost_ns.is_some_and(|cost| outcome.used_ns > cost));
@@ -140,13 +140,13 @@ impl Pipeline {
 
     /// What the transport allows a flow on its first way out of this node, in bit/s, if it says so.
     pub(super) fn allowance(&self, flow: FlowId, ports: &Ports) -> Option<f64> {
-        let visits = self.flows[flow].visits.iter().flatten();
+        let visits = self.flows[flow].visits.iter();
         ports.allowance_bps(flow, visits.map(|v| v.channel))
     }
 
     /// Whether the job has just been shown to the operator: then its values are what was measured on it.
     pub(super) fn was_shown(&self, job: &Job) -> bool {
-        let visit = self.flows[job.flow].visits[job.visit as usize].as_ref();
+        let visit = self.flows[job.flow].visits.get(job.visit);
         visit.and_then(|v| v.steps.last()).is_some_and(|s| s.kind == StepKind::Show)
     }
 }

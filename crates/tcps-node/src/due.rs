@@ -23,24 +23,24 @@ const SORTS: [fn(usize) -> Item; 6] =
 pub(super) struct Due {
     rounds: Rounds,
     /// The number of the first of each sort, and how many there are.
-    first: [usize; 6],
-    counts: [usize; 6],
+    first: [u16; 6],
+    counts: [u16; 6],
 }
 
 impl Due {
     /// So many of each sort; none is armed.
     pub(super) fn new(counts: [usize; 6]) -> Self {
-        let mut count = 0;
+        let (mut count, counts) = (0, counts.map(|of_sort| of_sort as u16));
         let first = counts.map(|of_sort| {
             count += of_sort;
             count - of_sort
         });
-        Self { rounds: Rounds::new(count), first, counts }
+        Self { rounds: Rounds::new(count.into()), first, counts }
     }
 
     /// Everything that there is.
     pub(super) fn items(&self) -> impl Iterator<Item = Item> {
-        SORTS.into_iter().zip(self.counts).flat_map(|(sort, count)| (0..count).map(sort))
+        SORTS.into_iter().zip(self.counts).flat_map(|(sort, count)| (0..count.into()).map(sort))
     }
 
     /// Something wants to be called at `at`; to be told wherever that may have changed.
@@ -67,8 +67,8 @@ impl Due {
     /// The next whose turn it is at this moment.
     pub(super) fn turn(&mut self) -> Option<Item> {
         let number = self.rounds.turn()?;
-        let sort = self.first.partition_point(|first| *first <= number) - 1;
-        Some(SORTS[sort](number - self.first[sort]))
+        let sort = self.first.partition_point(|first| usize::from(*first) <= number) - 1;
+        Some(SORTS[sort](number - usize::from(self.first[sort])))
     }
 
     #[inline]
@@ -81,6 +81,6 @@ impl Due {
             Item::Emitter(i) => (4, i),
             Item::Port(i) => (5, i),
         };
-        self.first[sort] + i
+        usize::from(self.first[sort]) + i
     }
 }

@@ -1,6 +1,6 @@
 //! Sources at their node, with their ticks and their echo commands.
 
-use super::{assets::Assets, context::Context, due::Item, job::Stage, robot::Robots};
+use super::{assets::Assets, context::Context, due::Item, job::Stage, robot::Robots, sparse::Sparse};
 use crate::{host::Host, source::Source};
 use tcps_core::{
     ids::{ComponentId, FlowId, NodeId},
@@ -28,9 +28,9 @@ struct Emitter {
     stop_ns: Time,
     tick: u64,
     running: bool,
-    /// How many samples may be that have not left the node.
-    buffers: u32,
-    probe: Option<Probe>,
+    /// How many samples may be that have not left the node, if that is limited.
+    buffers: Option<u32>,
+    probe: Option<Box<Probe>>,
 }
 
 impl Emitter {
@@ -60,8 +60,8 @@ impl Emitter {
             stop_ns: flow.stop_ns.unwrap_or(end).min(end),
             tick: 0,
             running: true,
-            buffers: flow.buffers.unwrap_or(u32::MAX),
-            probe: probe.map(|p| Probe::new(p, seed)),
+            buffers: flow.buffers,
+            probe: probe.map(|p| Box::new(Probe::new(p, seed))),
         })
     }
 
@@ -150,7 +150,7 @@ impl Probe {
 /// The sources of a node, in the order of flows.
 #[derive(Default)]
 pub(super) struct Emitters {
-    emitters: Vec<Emitter>,
+    emitters: Sparse<FlowId, Emitter>,
     /// Ticks that a late loop left out.
     pub(super) missed: u64,
     /// Samples whose time is followed to their sink.
@@ -166,14 +166,14 @@ impl Emitters {
         robots: &Robots,
         assets: &mut dyn Assets,
     ) -> Result<Self, RunError> {
-        let mut all = Self { followed: plan.followed(), ..Self::default() };
+        let mut all = Self { followed: places.followed, ..Self::default() };
         for id in flows {
             let flow = &plan.flows[id];
             let robot = robots.of(flow.path[0].component);
             let probe = places.probe[usize::from(id)].map(|p| &plan.probes[p]);
             let source = Source::open(flow, assets)?;
             let (end, seed) = (plan.duration_ns, plan.seed);
-            all.emitters.push(Emitter::new(id, flow, source, probe, robot, end, seed)?);
+            all.emitters.push(id, Emitter::new(id, flow, source, probe, robot, end, seed)?);
         }
         Ok(all)
     }
@@ -183,20 +183,20 @@ impl Emitters {
         self.emitters.len()
     }
 
-    /// The flows that they are of.
-    pub(super) fn flows(&self) -> impl Iterator<Item = FlowId> + '_ {
-        self.emitters.iter().map(|e| e.flow)
+    /// The flows of those that have buffers for so many samples only.
+    pub(super) fn with_buffers(&self) -> impl Iterator<Item = FlowId> + '_ {
+        self.emitters.iter().filter(|e| e.buffers.is_some()).map(|e| e.flow)
     }
 
     /// Moment of the next sample of one.
     pub(super) fn next(&self, i: usize) -> Time {
-        self.emitters[i].next()
+        self.emitters.at(i).next()
     }
 
     /// Stops or starts a flow's source; ticks in between are left out.
     pub(super) fn set_running(&mut self, now: Time, flow: FlowId, running: bool) -> Option<Item> {
-        let i = self.emitters.binary_search_by_key(&flow, |e| e.flow).ok()?;
-        let e = &mut self.emitters[i];
+        let i = self.emitters.place(flow)?;
+        let e = self.emitters.at_mut(i);
         if e.running != running {
             e.running = running;
             let passed = (now - e.start_ns).max(0) as u64;
@@ -213,10 +213,12 @@ impl Emitters {
         robots: &Robots,
         cx: &mut Context<'_, O>,
     ) -> bool {
-        let e = &mut self.emitters[i];
+        let e = self.emitters.at_mut(i);
         while e.next() <= now {
             // [Al-Mouhamed] A frame is taken when a buffer is free for it.
-            if !cx.here.is_alive(e.component) || cx.jobs.buffered(e.flow) >= e.buffers {
+            if !cx.here.is_alive(e.component)
+                || e.buffers.is_some_and(|most| cx.jobs.buffered(e.flow) >= most)
+            {
                 e.tick += 1;
                 continue;
             }

@@ -1,6 +1,6 @@
 //! A flow as seen at a node, with the components of the node that it visits.
 
-use super::{board::Boards, job::Job, step::Step};
+use super::{board::Boards, job::Job, sparse::Sparse, step::Step};
 use crate::{assets::Assets, source::Source};
 use std::collections::VecDeque;
 use tcps_core::{
@@ -40,7 +40,7 @@ pub(super) struct Visit {
     pub(super) visited: Visited,
 }
 
-/// A flow, as seen at a node: visits elsewhere are `None`.
+/// A flow, as seen at a node.
 pub(super) struct FlowAt {
     pub(super) codec: Codec,
     pub(super) direction: Direction,
@@ -51,7 +51,8 @@ pub(super) struct FlowAt {
     pub(super) sink: SinkPlan,
     /// The source's twin at a verifying sink.
     pub(super) expected: Option<Source>,
-    pub(super) visits: Vec<Option<Visit>>,
+    /// Its visits here, by their number on its whole way.
+    pub(super) visits: Sparse<u16, Visit>,
     /// Most bytes of a frame, of flows whose stages have workers.
     frame_bytes: usize,
     /// All components on its way.
@@ -67,10 +68,9 @@ impl FlowAt {
         assets: &mut dyn Assets,
     ) -> Result<Self, RunError> {
         let last = flow.path.len().saturating_sub(1);
-        let mut visits = Vec::new();
+        let mut visits = Sparse::default();
         for (i, v) in flow.path.iter().enumerate() {
             if !here(v.component) {
-                visits.push(None);
                 continue;
             }
             let component = &plan.components[v.component].name;
@@ -81,7 +81,7 @@ impl FlowAt {
             let queues = steps.iter().filter_map(|s| s.worker.as_ref().map(|w| usize::from(w.plan.queue)));
             let most_waiting = queues.min().unwrap_or(MOST_WAITING);
             let serial = flow.blocking_send || steps.iter().any(|s| s.cost.is_some());
-            visits.push(Some(Visit {
+            let visit = Visit {
                 component: v.component,
                 entry: entry(v.component),
                 exit: exit(v.component),
@@ -98,10 +98,10 @@ impl FlowAt {
                 sending: false,
                 unsent: VecDeque::new(),
                 visited: Visited::default(),
-            }));
+            };
+            visits.push(i as u16, visit);
         }
-        let verifies_here =
-            matches!(flow.sink, SinkPlan::Verify) && visits.last().is_some_and(Option::is_some);
+        let verifies_here = matches!(flow.sink, SinkPlan::Verify) && visits.get(last as u16).is_some();
         Ok(Self {
             codec: flow.codec,
             direction: flow.direction,
@@ -119,12 +119,12 @@ impl FlowAt {
 
     /// Whether any stage here has code.
     pub(super) fn has_hooks(&self) -> bool {
-        self.visits.iter().flatten().flat_map(|v| &v.steps).any(|s| s.hook.is_some())
+        self.visits.iter().flat_map(|v| &v.steps).any(|s| s.hook.is_some())
     }
 
     /// Most bytes that a hook of the loop gives out: those of frames, where it handles them here.
     pub(super) fn most_bytes(&self) -> usize {
-        let mut steps = self.visits.iter().flatten().flat_map(|v| &v.steps);
+        let mut steps = self.visits.iter().flat_map(|v| &v.steps);
         let handled = steps.any(|s| s.hook.is_some() && s.worker.is_none());
         if handled {
             self.frame_bytes

@@ -1,6 +1,6 @@
 //! What every part of a node may know of it.
 
-use super::sparse::Sparse;
+use std::collections::BTreeMap;
 use tcps_core::{
     ids::{ComponentId, NodeId},
     record::{Kind, Record},
@@ -23,8 +23,9 @@ pub(super) struct Here {
     pub(super) flows: usize,
     /// Points here whose values are recorded, in rising order.
     signals: Vec<PointId>,
-    /// Per component here, how often it died or was restarted: dead while that is odd.
-    life: Sparse<ComponentId, u32>,
+    components: Vec<ComponentId>,
+    /// How often a component here died or was restarted, if it did: dead while that is odd.
+    lives: BTreeMap<ComponentId, u32>,
 }
 
 impl Here {
@@ -38,7 +39,8 @@ impl Here {
             end: plan.duration_ns,
             flows: plan.flows.len(),
             signals: places.signals[usize::from(id)].clone(),
-            life: components.iter().map(|c| (*c, 0)).collect(),
+            components: components.to_vec(),
+            lives: BTreeMap::new(),
         }
     }
 
@@ -54,7 +56,7 @@ impl Here {
 
     /// The life of a component.
     pub(super) fn life(&self, component: ComponentId) -> u32 {
-        self.life[component]
+        self.lives.get(&component).copied().unwrap_or(0)
     }
 
     pub(super) fn is_alive(&self, component: ComponentId) -> bool {
@@ -63,8 +65,11 @@ impl Here {
 
     /// Ends the life of a component, or begins another; false if it is not here, or is as it should be.
     pub(super) fn set_alive(&mut self, component: ComponentId, alive: bool) -> bool {
-        let life = self.life.get_mut(component).filter(|l| l.is_multiple_of(2) != alive);
-        life.map(|l| *l += 1).is_some()
+        let changes = self.components.contains(&component) && self.is_alive(component) != alive;
+        if changes {
+            *self.lives.entry(component).or_default() += 1;
+        }
+        changes
     }
 
     /// Whether the values at a point are recorded.

@@ -18,12 +18,12 @@ pub(super) struct Jobs {
     free: Vec<u32>,
     delayed: BinaryHeap<Reverse<(Time, u64, u32)>>,
     order: u64,
-    /// Samples of each source here that have not left the node.
+    /// Samples that have not left the node, of sources here that have buffers for so many only.
     buffered: Sparse<FlowId, u32>,
 }
 
 impl Jobs {
-    /// None, of these sources.
+    /// None; these sources have buffers for so many.
     pub(super) fn new(sources: impl Iterator<Item = FlowId>) -> Self {
         Self { buffered: sources.map(|flow| (flow, 0)).collect(), ..Self::default() }
     }
@@ -34,6 +34,7 @@ impl Jobs {
     }
 
     /// The next one that goes on.
+    #[inline]
     pub(super) fn next(&mut self) -> Option<Box<Job>> {
         self.todo.pop_front()
     }
@@ -83,15 +84,17 @@ impl Jobs {
         }
     }
 
-    /// Samples of a source here that have not left the node.
+    /// Samples of a source here that have not left the node, if that is counted.
     pub(super) fn buffered(&self, flow: FlowId) -> u32 {
-        self.buffered[flow]
+        self.buffered.get(flow).copied().unwrap_or(0)
     }
 
-    /// A job takes one of the buffers of its source.
+    /// A job takes one of the buffers of its source, if these are counted.
     pub(super) fn buffer(&mut self, job: &mut Job) {
-        self.buffered[job.flow] += 1;
-        job.buffered = true;
+        if let Some(taken) = self.buffered.get_mut(job.flow) {
+            *taken += 1;
+            job.buffered = true;
+        }
     }
 
     /// A job that is over gives back the buffer of its source.

@@ -114,13 +114,13 @@ impl Node {
         for &flow in flows_here {
             flows.push(flow, FlowAt::new(plan, &plan.flows[flow], here, &boards, assets)?);
         }
-        let begin = |(id, f): (FlowId, &FlowAt)| f.visits.first()?.as_ref().map(|_| id);
+        let begin = |(id, f): (FlowId, &FlowAt)| f.visits.get(0).map(|_| id);
         let sources = flows.numbered().filter_map(begin);
         let displays = Displays::new(plan, flows_here, here)?;
         let again = assets.again();
         let emitters = Emitters::new(plan, places, sources, &robots, assets)?;
         let ports = Ports::new(plan, places, id, sessions, assets, secrets)?;
-        let pipeline = Pipeline::new(flows, &components);
+        let pipeline = Pipeline::new(flows);
         let counts = [
             robots.count(),
             boards.all().len(),
@@ -131,7 +131,7 @@ impl Node {
         ];
         let mut node = Self {
             here: Here::new(plan, places, id, &components),
-            jobs: Jobs::new(emitters.flows()),
+            jobs: Jobs::new(emitters.with_buffers()),
             due: Due::new(counts),
             pipeline,
             emitters,

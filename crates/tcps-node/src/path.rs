@@ -23,6 +23,7 @@ use tcps_plan::SinkPlan;
 
 impl Pipeline {
     /// Moves every job in `todo` as far as it goes.
+    #[inline]
     pub(super) fn run<O: Host>(&mut self, now: Time, doors: &mut Doors, cx: &mut Context<'_, O>) {
         while let Some(job) = cx.jobs.next() {
             self.advance(cx.out.now(now), job, doors, cx);
@@ -55,7 +56,7 @@ impl Pipeline {
                     self.give(&job, cx);
                 }
                 Stage::Call | Stage::Delay => {
-                    let visit = self.flows[job.flow].visits[job.visit as usize].as_ref();
+                    let visit = self.flows[job.flow].visits.get(job.visit);
                     if job.step as usize >= visit.map_or(0, |v| v.steps.len()) {
                         return self.leave(now, job, doors, cx);
                     }
@@ -77,7 +78,7 @@ impl Pipeline {
         doors: &mut Doors,
         cx: &mut Context<'_, O>,
     ) -> Option<Box<Job>> {
-        let visit = self.flows[job.flow].visits[job.visit as usize].as_ref()?;
+        let visit = self.flows[job.flow].visits.get(job.visit)?;
         let (component, point, plain_first) =
             (visit.component, visit.entry, visit.first && visit.steps.is_empty());
         let kind = match (visit.first, visit.last) {
@@ -115,7 +116,7 @@ impl Pipeline {
     /// The first step. `None`: the job is over or waits for its turn.
     fn begin<O: Host>(&mut self, now: Time, mut job: Box<Job>, cx: &mut Context<'_, O>) -> Option<Box<Job>> {
         job.stage = Stage::Call;
-        let visit = self.flows[job.flow].visits[job.visit as usize].as_mut()?;
+        let visit = self.flows[job.flow].visits.get_mut(job.visit)?;
         if visit.serial {
             if visit.busy && visit.waiting.len() >= visit.most_waiting {
                 self.end(now, job, DropReason::Overload, cx);
@@ -133,7 +134,7 @@ impl Pipeline {
 
     /// Whoever is behind a stage with states goes by what reaches a device, or the end of the visit, in the component's life.
     fn give<O: Host>(&mut self, job: &Job, cx: &Context<'_, O>) {
-        let Some(visit) = self.flows[job.flow].visits[job.visit as usize].as_mut() else { return };
+        let Some(visit) = self.flows[job.flow].visits.get_mut(job.visit) else { return };
         let (passed, ahead) = visit.steps.split_at_mut(usize::from(job.step));
         let reached = ahead.first().is_none_or(|next| next.kind == StepKind::Feedback);
         if !reached || job.life != cx.here.life(visit.component) {
@@ -148,7 +149,7 @@ impl Pipeline {
     /// The end of a visit. A blocking send holds up those that come behind it.
     fn leave<O: Host>(&mut self, now: Time, job: Box<Job>, doors: &mut Doors, cx: &mut Context<'_, O>) {
         let (flow, at) = (job.flow, job.visit);
-        let Some(visit) = self.flows[flow].visits[at as usize].as_mut() else { return };
+        let Some(visit) = self.flows[flow].visits.get_mut(at) else { return };
         if !visit.sending {
             self.pass_on(now, job, doors, cx);
             return self.send_waiting(now, flow, at, doors, cx);
@@ -164,7 +165,7 @@ impl Pipeline {
         let (flow, at) = (job.flow, job.visit);
         self.release(&mut job, cx.jobs);
         cx.recycle(job);
-        if let Some(visit) = self.flows[flow].visits[at as usize].as_mut() {
+        if let Some(visit) = self.flows[flow].visits.get_mut(at) {
             visit.sending = false;
         }
         self.send_waiting(now, flow, at, doors, cx);
@@ -178,7 +179,7 @@ impl Pipeline {
         doors: &mut Doors,
         cx: &mut Context<'_, O>,
     ) {
-        while let Some(visit) = self.flows[flow].visits[at as usize].as_mut().filter(|v| !v.sending) {
+        while let Some(visit) = self.flows[flow].visits.get_mut(at).filter(|v| !v.sending) {
             let Some(next) = visit.unsent.pop_front() else { return };
             self.pass_on(now, next, doors, cx);
         }
@@ -186,7 +187,7 @@ impl Pipeline {
 
     /// The exit point, and on to the next component, the network or the sink.
     fn pass_on<O: Host>(&mut self, now: Time, mut job: Box<Job>, doors: &mut Doors, cx: &mut Context<'_, O>) {
-        let Some(visit) = self.flows[job.flow].visits[job.visit as usize].as_mut() else { return };
+        let Some(visit) = self.flows[job.flow].visits.get_mut(job.visit) else { return };
         job.parts.spend(Part::Waiting, now);
         if job.parts.is_known() {
             let ([waited, worked], [waiting, working]) = (job.before, job.at_components());
@@ -225,7 +226,7 @@ impl Pipeline {
         doors: &mut Doors,
         cx: &mut Context<'_, O>,
     ) {
-        let Some(visit) = self.flows[job.flow].visits[job.visit as usize].as_ref() else { return };
+        let Some(visit) = self.flows[job.flow].visits.get(job.visit) else { return };
         let (channel, last) = (visit.channel, visit.last);
         let mut taken = now;
         if last {
@@ -247,7 +248,7 @@ impl Pipeline {
 
     /// The job's send blocks until the first link has taken the datagram.
     fn block(&mut self, taken: Time, mut job: Box<Job>, jobs: &mut Jobs) {
-        if let Some(visit) = self.flows[job.flow].visits[job.visit as usize].as_mut() {
+        if let Some(visit) = self.flows[job.flow].visits.get_mut(job.visit) {
             visit.sending = true;
         }
         job.stage = Stage::Release;
@@ -262,7 +263,7 @@ impl Pipeline {
         why: DropReason,
         cx: &mut Context<'_, O>,
     ) {
-        let visit = self.flows[job.flow].visits[job.visit as usize].as_ref();
+        let visit = self.flows[job.flow].visits.get(job.visit);
         let component = visit.map_or(ComponentId::NONE, |v| v.component);
         cx.drop_sample(now, &job.meta, component, why);
         self.release(&mut job, cx.jobs);
@@ -271,7 +272,7 @@ impl Pipeline {
 
     /// A sample ends here on purpose: a hook has kept it back.
     pub(super) fn suppress<O: Host>(&mut self, now: Time, mut job: Box<Job>, cx: &mut Context<'_, O>) {
-        let visit = self.flows[job.flow].visits[job.visit as usize].as_ref();
+        let visit = self.flows[job.flow].visits.get(job.visit);
         let point = visit.map_or(NONE, |v| v.component.0);
         let (index, flow) = (job.meta.index, job.flow);
         cx.out.record(Record { index, flow, point, ..cx.here.row(now, Kind::Suppressed) });
@@ -282,7 +283,7 @@ impl Pipeline {
     /// Hands a sample to the sink of its flow.
     fn sink<O: Host>(&mut self, now: Time, job: &mut Job, robots: &mut Robots, cx: &mut Context<'_, O>) {
         let flow = &self.flows[job.flow];
-        let path_end = flow.visits[job.visit as usize].as_ref().map_or(ComponentId::NONE, |v| v.component);
+        let path_end = flow.visits.get(job.visit).map_or(ComponentId::NONE, |v| v.component);
         match flow.sink {
             SinkPlan::Count => {}
             SinkPlan::Robot => self.obey(now, path_end, job, robots, cx),
@@ -336,7 +337,7 @@ impl Pipeline {
         if !std::mem::take(&mut job.holds) {
             return;
         }
-        if let Some(v) = self.flows[job.flow].visits[job.visit as usize].as_mut() {
+        if let Some(v) = self.flows[job.flow].visits.get_mut(job.visit) {
             v.busy = false;
             if let Some(mut next) = v.waiting.pop_front() {
                 v.busy = true;
@@ -362,7 +363,7 @@ impl Pipeline {
             }
             Back::Lost(job) => return self.end(now, job, DropReason::Line, cx),
         };
-        let Some(visit) = self.flows[job.flow].visits[job.visit as usize].as_ref() else { return };
+        let Some(visit) = self.flows[job.flow].visits.get(job.visit) else { return };
         let component = visit.component;
         if job.life != cx.here.life(component) {
             return self.end(now, job, DropReason::Dead, cx);

@@ -28,7 +28,7 @@ impl Pipeline {
         cx: &mut Context<'_, O>,
     ) {
         self.release(&mut job, cx.jobs);
-        let Some(visit) = self.flows[job.flow].visits[job.visit as usize].as_mut() else { return };
+        let Some(visit) = self.flows[job.flow].visits.get_mut(job.visit) else { return };
         let component = visit.component;
         let stage = &mut visit.steps[job.step as usize];
         let Some(p) = stage.periodic.as_mut() else { return };
@@ -104,7 +104,7 @@ impl Pipeline {
     /// The component of a stage whose tick has come, and the sample that waits for it.
     fn due(&mut self, i: usize, now: Time, end: Time) -> Option<(ComponentId, Option<Box<Job>>)> {
         let (f, v, s) = self.periodic[i];
-        let visit = self.flows[f].visits[v as usize].as_mut()?;
+        let visit = self.flows[f].visits.get_mut(v)?;
         let p = visit.steps[s as usize].periodic.as_mut().filter(|p| p.next <= now)?;
         // What is on its way at the end still goes on; nothing is made up any more.
         if now >= end && !(p.on_arrival && p.waiting.is_some()) {
@@ -130,7 +130,7 @@ impl Pipeline {
         let (f, v, s) = self.periodic[i];
         let flow = &mut self.flows[f];
         let codec = flow.codec;
-        let Some(visit) = flow.visits[v as usize].as_mut() else { return 0 };
+        let Some(visit) = flow.visits.get_mut(v) else { return 0 };
         let Some(p) = visit.steps[s as usize].periodic.as_mut() else { return 0 };
         let superseded = if present { p.take_in(&job.meta) } else { None };
         let (index, (source, origin_ns)) = (p.index, p.newest);
@@ -159,7 +159,7 @@ impl Pipeline {
         job: &mut Job,
         cx: &mut Context<'_, O>,
     ) {
-        let visit = self.flows[job.flow].visits[job.visit as usize].as_mut();
+        let visit = self.flows[job.flow].visits.get_mut(job.visit);
         let periodic = visit.and_then(|v| v.steps[job.step as usize].periodic.as_mut());
         job.meta.echo = periodic.and_then(|p| p.echo.take());
         let (flow, index) = (job.flow, job.meta.index);
@@ -170,7 +170,7 @@ impl Pipeline {
     /// When a stage ticks next.
     pub(super) fn next_periodic(&self, i: usize) -> Time {
         let (f, v, s) = self.periodic[i];
-        let step = self.flows[f].visits[v as usize].as_ref().map(|v| &v.steps[s as usize]);
+        let step = self.flows[f].visits.get(v).map(|v| &v.steps[s as usize]);
         step.and_then(|s| s.periodic.as_ref()).map_or(NEVER, |p| p.next)
     }
 }

@@ -11,6 +11,7 @@ use super::{
     sparse::Sparse,
 };
 use crate::host::Host;
+use std::collections::BTreeMap;
 use tcps_core::{
     hook::Notice,
     ids::{ComponentId, FlowId},
@@ -29,8 +30,8 @@ pub(super) struct Pipeline {
     pub(super) flows: Sparse<FlowId, FlowAt>,
     /// Periodic steps as (flow, visit, step), in that order.
     pub(super) periodic: Vec<(FlowId, u16, u16)>,
-    /// Newest values per component, where a hook may look at the other side's signal.
-    pub(super) latest: Sparse<ComponentId, Option<Latest>>,
+    /// Newest values at components where a hook may look at the other side's signal.
+    pub(super) latest: Sparse<ComponentId, Latest>,
     pub(super) scratch: Scratch,
     /// What has died, and when: component and reason.
     died: Option<(Time, ComponentId, String)>,
@@ -58,34 +59,33 @@ impl Scratch {
 }
 
 impl Pipeline {
-    /// These flows, and the components that are here.
-    pub(super) fn new(flows: Sparse<FlowId, FlowAt>, components: &[ComponentId]) -> Self {
+    /// These flows.
+    pub(super) fn new(flows: Sparse<FlowId, FlowAt>) -> Self {
         let scratch = Scratch::new(&flows);
-        let mut latest: Sparse<ComponentId, Option<Latest>> = components.iter().map(|c| (*c, None)).collect();
+        let mut latest: BTreeMap<ComponentId, Latest> = BTreeMap::new();
         let mut periodic = Vec::new();
         for (f, flow) in flows.numbered() {
-            for (v, visit) in flow.visits.iter().enumerate() {
-                let Some(visit) = visit else { continue };
+            for (v, visit) in flow.visits.numbered() {
                 for (s, step) in visit.steps.iter().enumerate() {
                     if step.periodic.is_some() {
-                        periodic.push((f, v as u16, s as u16));
+                        periodic.push((f, v, s as u16));
                     }
                     if step.hook.is_some() {
-                        latest[visit.component].get_or_insert_default().keep(&step.other);
+                        latest.entry(visit.component).or_default().keep(&step.other);
                     }
                 }
             }
         }
-        Self { flows, periodic, latest, scratch, died: None, halted: false }
+        Self { flows, periodic, latest: latest.into_iter().collect(), scratch, died: None, halted: false }
     }
 
     /// A component begins anew: so do its hooks.
     pub(super) fn restart(&mut self, component: ComponentId, assets: &mut dyn Assets) {
-        let visits = self.flows.iter_mut().flat_map(|f| f.visits.iter_mut().flatten());
+        let visits = self.flows.iter_mut().flat_map(|f| f.visits.iter_mut());
         for visit in visits.filter(|v| v.component == component) {
             visit.steps.iter_mut().for_each(|s| s.restart(assets));
         }
-        self.latest[component].iter_mut().for_each(Latest::clear);
+        self.latest.get_mut(component).into_iter().for_each(Latest::clear);
         if self.halted {
             self.halt();
         }
@@ -119,7 +119,7 @@ impl Pipeline {
     /// Lets supervisors hold, whatever comes; whether there are any.
     pub(super) fn halt(&mut self) -> bool {
         self.halted = true;
-        let visits = self.flows.iter_mut().flat_map(|f| f.visits.iter_mut().flatten());
+        let visits = self.flows.iter_mut().flat_map(|f| f.visits.iter_mut());
         let hooks = visits.flat_map(|v| &mut v.steps).filter_map(|s| s.hook.as_mut());
         let watching = hooks.filter(|h| h.told().is_some()).map(|h| h.notice(Notice::Halt));
         watching.count() > 0
@@ -129,7 +129,7 @@ impl Pipeline {
     pub(super) fn remember(&mut self, component: ComponentId, job: &mut Job) {
         // Bytes of a raw flow are values once a hook has decoded them.
         let known = job.codec != Codec::Raw || job.decoded;
-        let Some(latest) = self.latest[component].as_mut().filter(|_| known) else { return };
+        let Some(latest) = self.latest.get_mut(component).filter(|_| known) else { return };
         decoded(job);
         latest.take(side(self.flows[job.flow].direction), job.flow, &job.values);
     }
@@ -137,7 +137,7 @@ impl Pipeline {
     /// Where time went at the components that flows visit.
     pub(super) fn visits(&self) -> Vec<(ComponentId, FlowId, Visited)> {
         let visits = |(f, flow): (FlowId, &'_ FlowAt)| -> Vec<_> {
-            flow.visits.iter().flatten().map(|v| (v.component, f, v.visited)).collect()
+            flow.visits.iter().map(|v| (v.component, f, v.visited)).collect()
         };
         self.flows.numbered().flat_map(visits).collect()
     }
@@ -146,7 +146,7 @@ impl Pipeline {
     pub(super) fn report(&mut self) -> Vec<StageReport> {
         let mut stages = Vec::new();
         for (f, flow) in self.flows.numbered_mut() {
-            for visit in flow.visits.iter_mut().flatten() {
+            for visit in flow.visits.iter_mut() {
                 for s in &mut visit.steps {
                     let stats = std::mem::take(&mut s.stats);
                     stages.push((visit.component, f, s.kind, s.name.clone(), stats));

@@ -56,9 +56,7 @@ impl Port {
 /// The sides of channels that are at a node.
 #[derive(Default)]
 pub(super) struct Ports {
-    ports: Vec<Port>,
-    /// Place among them of each channel.
-    of: Sparse<ChannelId, u16>,
+    ports: Sparse<ChannelId, Port>,
 }
 
 impl Ports {
@@ -98,10 +96,9 @@ impl Ports {
                 let arrives = arrival(plan, flow, id, node);
                 (*f, Carried { arrives, codec: flow.codec, dscp: flow.dscp })
             });
-            all.of.push(id, all.ports.len() as u16);
             let by_kernel = c.transport == kernel_tcp::NAME;
             let given = plan.overhead_bytes(id);
-            all.ports.push(Port {
+            let port = Port {
                 channel: id,
                 peer,
                 endpoint,
@@ -110,7 +107,8 @@ impl Ports {
                 dscp: c.dscp,
                 plain: c.security.is_none() && tcps_transport::has_plain_header(&c.transport),
                 overhead_bytes: given.or(by_kernel.then_some(kernel_tcp::OVERHEAD_BYTES)),
-            });
+            };
+            all.ports.push(id, port);
         }
         Ok(all)
     }
@@ -121,7 +119,7 @@ impl Ports {
     }
 
     fn at(&self, channel: ChannelId) -> Option<&Port> {
-        self.of.get(channel).and_then(|&p| self.ports.get(p as usize))
+        self.ports.get(channel)
     }
 
     /// Samples that the endpoint of a channel merges into a packet now.
@@ -140,7 +138,7 @@ impl Ports {
 
     /// Run time at which an endpoint wants to be called.
     pub(super) fn next(&self, port: usize, here: &Here) -> Time {
-        self.ports[port].endpoint.poll_timeout().map_or(NEVER, |t| here.steady.when(t))
+        self.ports.at(port).endpoint.poll_timeout().map_or(NEVER, |t| here.steady.when(t))
     }
 
     /// Gives a sample to the endpoint of its channel; tells when the first link has taken the last datagram.
@@ -152,12 +150,12 @@ impl Ports {
         cx: &mut Context<'_, O>,
     ) -> Time {
         coded(job);
-        let port = self.of[channel] as usize;
+        let Some(port) = self.ports.place(channel) else { return now };
         if job.parts.is_known() {
             cx.out.hand_over(channel, &job.meta, &job.parts);
         }
         let input = Input::Sample { meta: job.meta, bytes: &job.bytes };
-        self.ports[port].endpoint.handle_input(cx.here.steady.read(now), input);
+        self.ports.at_mut(port).endpoint.handle_input(cx.here.steady.read(now), input);
         self.pump(port, now, None, cx)
     }
 
@@ -170,24 +168,21 @@ impl Ports {
         bytes: &[u8],
         cx: &mut Context<'_, O>,
     ) -> bool {
-        let port = self.of.get(channel).map_or(NONE, |p| *p) as usize;
-        if port >= self.ports.len() {
-            return false;
-        }
+        let Some(port) = self.ports.place(channel) else { return false };
         if cx.here.level >= Level::Packets {
-            let (flow, index, size) = self.ports[port].account(bytes);
+            let (flow, index, size) = self.ports.at(port).account(bytes);
             self.show_packet(now, Kind::Receive, port, (flow, index, size), cx);
         }
         let received_ns = cx.here.steady.read(received);
         let input = Input::Datagram { bytes, received_ns, ecn };
-        self.ports[port].endpoint.handle_input(cx.here.steady.read(now), input);
+        self.ports.at_mut(port).endpoint.handle_input(cx.here.steady.read(now), input);
         self.pump(port, now, Some(received_ns), cx);
         true
     }
 
     /// An endpoint's timer has run out.
     pub(super) fn tick<O: Host>(&mut self, port: usize, now: Time, cx: &mut Context<'_, O>) {
-        self.ports[port].endpoint.handle_input(cx.here.steady.read(now), Input::Timeout);
+        self.ports.at_mut(port).endpoint.handle_input(cx.here.steady.read(now), Input::Timeout);
         self.pump(port, now, None, cx);
     }
 
@@ -203,8 +198,8 @@ impl Ports {
     ) -> Time {
         let mut taken = now;
         let mut datagram = std::mem::take(&mut cx.out.spare().datagram);
-        while let Some(output) = self.ports[port].endpoint.poll_output(&mut datagram) {
-            let p = &self.ports[port];
+        while let Some(output) = self.ports.at_mut(port).endpoint.poll_output(&mut datagram) {
+            let p = self.ports.at(port);
             match output {
                 Output::Transmit(t) => {
                     let of_flow = p.carried.get(t.flow).map_or(0, |f| f.dscp);
@@ -238,7 +233,7 @@ impl Ports {
         datagram: &mut Vec<u8>,
         cx: &mut Context<'_, O>,
     ) {
-        let port = &mut self.ports[port];
+        let port = self.ports.at_mut(port);
         let Some(flow) = port.carried.get(meta.flow).filter(|f| f.arrives != NONE) else {
             port.strays += 1;
             return;
@@ -261,7 +256,7 @@ impl Ports {
         (flow, index, size): (FlowId, u32, u32),
         cx: &mut Context<'_, O>,
     ) {
-        let point = self.ports[port].channel;
+        let point = self.ports.at(port).channel;
         cx.out.record(Record { index, size, flow, point: point.0, ..cx.here.row(now, kind) });
     }
 

@@ -10,64 +10,100 @@ const FEW: usize = 8;
 /// Objects (numbered from 0) and the moment at which each wants to be called.
 ///
 /// One that becomes due while a round is on has its turn in it if its number is still to come, else in the next.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Rounds {
+    /// Of the few, kept in place; those that there are not never want to be called.
+    few: [Time; FEW],
+    many: Option<Box<Many>>,
+    /// The moment of the round that is on, and the least number that is still to come.
+    round: Option<(Time, u32)>,
+}
+
+/// Of more than a few.
+#[derive(Debug, Default)]
+struct Many {
     at: Vec<Time>,
     agenda: Agenda,
     /// Numbers that may have a turn in this round.
     due: BinaryHeap<Reverse<u32>>,
-    /// The moment of the round that is on, and the least number that is still to come.
-    round: Option<(Time, u32)>,
+}
+
+impl Default for Rounds {
+    fn default() -> Self {
+        Self::new(0)
+    }
 }
 
 impl Rounds {
     /// So many objects, of which none is due.
     pub fn new(count: usize) -> Self {
-        Self { at: vec![NEVER; count], ..Self::default() }
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.at.is_empty()
+        let many = || Box::new(Many { at: vec![NEVER; count], ..Many::default() });
+        Self { few: [NEVER; FEW], many: (count > FEW).then(many), round: None }
     }
 
     /// When an object wants to be called.
     pub fn wish(&self, id: usize) -> Time {
-        self.at[id]
+        match &self.many {
+            None => self.few[id],
+            Some(many) => many.at[id],
+        }
     }
 
     /// When the next round is to be.
     #[inline]
     pub fn next(&self) -> Time {
-        match self.are_few() {
-            true => self.at.iter().copied().min().unwrap_or(NEVER),
-            false => self.agenda.first().0,
+        match &self.many {
+            None => self.few.iter().copied().fold(NEVER, Time::min),
+            Some(many) => many.agenda.first().0,
         }
-    }
-
-    #[inline]
-    fn are_few(&self) -> bool {
-        self.at.len() <= FEW
     }
 
     /// Object `id` wants to be called at `time`, whatever it wanted before.
     #[inline]
     pub fn set(&mut self, id: usize, time: Time) {
-        if std::mem::replace(&mut self.at[id], time) == time || self.are_few() {
+        match &mut self.many {
+            None => self.few[id] = time,
+            Some(many) => many.set(id, time, self.round),
+        }
+    }
+
+    /// Begins a round of those that are due at `now`.
+    #[inline]
+    pub fn begin(&mut self, now: Time) {
+        self.round = Some((now, 0));
+        if let Some(many) = &mut self.many {
+            many.begin(now);
+        }
+    }
+
+    /// Whose turn it is; it is not called again before it says when. None: the round is over.
+    #[inline]
+    pub fn turn(&mut self) -> Option<usize> {
+        let (now, from) = self.round?;
+        let id = match &mut self.many {
+            None => (from as usize..FEW).find(|id| self.few[*id] <= now).inspect(|id| self.few[*id] = NEVER),
+            Some(many) => many.turn(now, from),
+        };
+        self.round = id.map(|id| (now, id as u32 + 1));
+        id
+    }
+}
+
+impl Many {
+    fn set(&mut self, id: usize, time: Time, round: Option<(Time, u32)>) {
+        if std::mem::replace(&mut self.at[id], time) == time {
             return;
         }
         match time {
             NEVER => self.agenda.clear(id),
             _ => self.agenda.set(id, time),
         }
-        if self.round.is_some_and(|(now, from)| time <= now && id as u32 >= from) {
+        if round.is_some_and(|(now, from)| time <= now && id as u32 >= from) {
             self.due.push(Reverse(id as u32));
         }
     }
 
-    /// Begins a round of those that are due at `now`.
-    pub fn begin(&mut self, now: Time) {
-        self.round = Some((now, 0));
+    fn begin(&mut self, now: Time) {
         while self.agenda.first().0 <= now {
             let id = self.agenda.first().1;
             self.agenda.clear(id as usize);
@@ -75,23 +111,14 @@ impl Rounds {
         }
     }
 
-    /// Whose turn it is; it is not called again before it says when. None: the round is over.
-    pub fn turn(&mut self) -> Option<usize> {
-        let (now, from) = self.round?;
-        if self.are_few() {
-            let due = self.at.iter().enumerate().skip(from as usize).find(|(_, at)| **at <= now);
-            self.round = due.map(|(id, _)| (now, id as u32 + 1));
-            return due.map(|(id, _)| id).inspect(|id| self.at[*id] = NEVER);
-        }
+    fn turn(&mut self, now: Time, from: u32) -> Option<usize> {
         while let Some(Reverse(id)) = self.due.pop() {
             if id >= from && self.at[id as usize] <= now {
-                self.round = Some((now, id + 1));
                 self.at[id as usize] = NEVER;
                 self.agenda.clear(id as usize);
                 return Some(id as usize);
             }
         }
-        self.round = None;
         None
     }
 }

@@ -4,6 +4,7 @@ use super::Plan;
 use tcps_core::{
     ids::{ChannelId, ComponentId, FlowId},
     sample::{owner, PointId},
+    split::Choice,
 };
 
 /// Numbers of the things of each node and each channel, in rising order.
@@ -21,6 +22,8 @@ pub struct Places {
     pub carried: Vec<Vec<FlowId>>,
     /// Of each flow: its entry of `probes`, or none.
     pub probe: Vec<Option<usize>>,
+    /// Samples whose time is followed to their sink.
+    pub followed: Choice,
 }
 
 impl Places {
@@ -37,6 +40,7 @@ impl Places {
             signals: lists(nodes),
             carried: lists(plan.channels.len()),
             probe: vec![None; plan.flows.len()],
+            followed: plan.followed(),
         };
         for (number, c) in ComponentId::each(&plan.components) {
             places.components[c.node].push(number);

@@ -9,13 +9,13 @@ const WORDS: usize = WINDOW as usize / 64;
 /// A window that slides over the sample numbers of a flow, which may wrap around.
 #[derive(Debug)]
 pub(crate) struct Had {
-    had: Box<[u64; WORDS]>,
+    had: [u64; WORDS],
     newest: Option<(u32, Time)>,
 }
 
 impl Had {
     pub(crate) fn new() -> Self {
-        Self { had: Box::new([0; WORDS]), newest: None }
+        Self { had: [0; WORDS], newest: None }
     }
 
     /// Whether this sample may be delivered: not had before and not older than the window.

@@ -106,19 +106,20 @@ impl Agenda {
         let n = self.heap.len();
         loop {
             let first = ARITY * hole + 1;
-            let Some(below) = self.heap.get(first..n.min(first + ARITY)).filter(|b| !b.is_empty()) else {
+            if first >= n {
                 break;
-            };
-            let mut child = 0;
-            for (i, other) in below.iter().enumerate().skip(1) {
-                child = if *other < below[child] { i } else { child };
             }
-            let least = below[child];
+            let (mut child, mut least) = (first, self.heap[first]);
+            for other in first + 1..n.min(first + ARITY) {
+                if self.heap[other] < least {
+                    (child, least) = (other, self.heap[other]);
+                }
+            }
             if entry <= least {
                 break;
             }
             self.put(hole, least);
-            hole = first + child;
+            hole = child;
         }
         self.put(hole, entry);
     }

@@ -127,15 +127,18 @@ fn triangles<const N: usize>(index: u32, size: u32, out: &mut Vec<u8>, to_bytes:
 
 /// Bytes that differ from sample to sample and are cheap to make again: SplitMix64 of the index and the position.
 fn mixed(index: u32, size: u32, out: &mut Vec<u8>) {
-    out.clear();
+    const WORD: usize = 8;
     let mut x = (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    while out.len() < size as usize {
+    let mut word = || {
         x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let word = (z ^ (z >> 27)).to_le_bytes();
-        let room = (size as usize - out.len()).min(8);
-        out.extend_from_slice(&word[..room]);
-    }
+        (z ^ (z >> 27)).to_le_bytes()
+    };
+    out.resize(size as usize, 0);
+    let mut words = out.chunks_exact_mut(WORD);
+    words.by_ref().for_each(|room| room.copy_from_slice(&word()));
+    let rest = words.into_remainder();
+    rest.copy_from_slice(&word()[..rest.len()]);
 }
 
 #[cfg(test)]

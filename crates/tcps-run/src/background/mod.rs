@@ -95,8 +95,8 @@ impl BusyNetwork {
 
     /// When something may happen.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let users = self.crowds.iter().filter_map(Crowd::wake_ns).min();
-        [self.network.poll_timeout(), users].into_iter().flatten().min()
+        let users = self.crowds.iter().filter_map(Crowd::wake_ns);
+        users.chain(self.network.poll_timeout()).min()
     }
 
     /// Does all work that is due at or before `now`, in the network first.

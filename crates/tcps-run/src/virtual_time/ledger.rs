@@ -113,48 +113,42 @@ struct Under {
     shuffled: bool,
 }
 
-/// The samples of a flow, by channel.
-#[derive(Debug, Default)]
-struct Flow {
-    channels: Vec<Under>,
-    /// Some have other numbers than those that were chosen: a periodic stage has given them new ones.
-    renumbered: bool,
-}
-
 /// The samples of all flows.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    under: Vec<Flow>,
+    /// By flow, then by channel.
+    under: Vec<Vec<Under>>,
     flows: Vec<FlowSplit>,
     followed: Choice,
+    /// Some have other numbers than those that were chosen: a periodic stage has given them new ones.
+    renumbered: bool,
 }
 
 impl Ledger {
     /// One for so many flows, of which these samples are followed.
     pub fn new(flows: usize, followed: Choice) -> Self {
-        let under = std::iter::repeat_with(Flow::default).take(flows).collect();
-        Self { under, flows: vec![FlowSplit::default(); flows], followed }
+        let under = std::iter::repeat_with(Vec::new).take(flows).collect();
+        Self { under, flows: vec![FlowSplit::default(); flows], followed, renumbered: false }
     }
 
     /// Where a sample would be, if it is followed.
     #[inline]
     fn under(&mut self, channel: ChannelId, flow: FlowId, index: u32) -> Option<&mut Under> {
-        let of = self.under.get_mut(flow.index())?;
-        if !of.renumbered && !self.followed.takes(index) {
+        if !self.renumbered && !self.followed.takes(index) {
             return None;
         }
-        of.channels.iter_mut().find(|u| u.channel == channel)
+        self.under.get_mut(flow.index())?.iter_mut().find(|u| u.channel == channel)
     }
 
     /// A sample goes into a channel.
     pub fn hand_over(&mut self, channel: ChannelId, meta: &Meta, parts: &Parts) {
-        let of = &mut self.under[meta.flow];
-        of.renumbered |= !self.followed.takes(meta.index);
-        let at = of.channels.iter().position(|u| u.channel == channel).unwrap_or_else(|| {
-            of.channels.push(Under { channel, ..Under::default() });
-            of.channels.len() - 1
+        self.renumbered |= !self.followed.takes(meta.index);
+        let channels = &mut self.under[meta.flow];
+        let at = channels.iter().position(|u| u.channel == channel).unwrap_or_else(|| {
+            channels.push(Under { channel, ..Under::default() });
+            channels.len() - 1
         });
-        let under = &mut of.channels[at];
+        let under = &mut channels[at];
         under.shuffled |= under.samples.back().is_some_and(|last| is_before(meta.index, last.index));
         let more = if parts.is_plain() {
             None

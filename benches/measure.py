@@ -76,7 +76,9 @@ def run_program(command: Sequence[str | Path], limit_s: float = 900, **environme
     words = [str(word) for word in command]
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         begin = time.monotonic()
-        child = subprocess.Popen(words, stdout=out, stderr=err, env={**os.environ, **environment}, cwd=ROOT)
+        # Packages that pip installs have their byte code beside them: what is measured keeps it, too.
+        given = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **environment}
+        child = subprocess.Popen(words, stdout=out, stderr=err, env=given, cwd=ROOT)
         limit = threading.Timer(limit_s, child.kill)
         limit.start()
         _, status, usage = os.wait4(child.pid, 0)

@@ -35,6 +35,7 @@ from tcpsbed.runs.progress import Progress
 if TYPE_CHECKING:
     from tcpsbed.campaign.survey import Survey
     from tcpsbed.results import Place
+    from tcpsbed.runs.given import Given
     from tcpsbed.scenarios import Scenario
     from tcpsbed.studio.feed import Feed
     from tcpsbed.views.folder import RunFolder
@@ -155,7 +156,6 @@ def perform(
 ) -> None:
     """Runs a scenario, on a `page` if there is one, and prints what came out; the rest are the options of `run`."""
     from tcpsbed import worlds
-    from tcpsbed.api.seeds import further
     from tcpsbed.results import RUNS
     from tcpsbed.runs import forecast, session
     from tcpsbed.runs.given import given
@@ -182,7 +182,7 @@ def perform(
     steering = worlds.Steering(scenario, pace=speed) if page or speed else None
     with ExitStack() as stays:
         with session.place(scenario, out) as place:
-            survey = further(asked, seeds, world, place)
+            survey = _further(asked, seeds, world, place)
             feed = None
             if page is not None and steering is not None:
                 _apart(scenario, world)
@@ -191,7 +191,7 @@ def perform(
                 scenario, world, place, live=live, feed=feed, steering=steering, quiet=silent, samples=samples
             )
             try:
-                failed = 0 if stopped else _spread(survey, place, quiet=silent)
+                failed = _spread(survey, place, quiet=silent) if survey and not stopped else 0
             finally:
                 written = _report(place.path) if report else None
             opened = open_folder(place.path)
@@ -228,13 +228,20 @@ def _refuse_disturbed(summary: Mapping[str, Any]) -> None:
         raise typer.Exit(DISTURBED)
 
 
+def _further(asked: Given, seeds: int, world: str, place: Place) -> Survey | None:
+    """The runs under the other seeds, if there are any."""
+    if seeds < 2:
+        return None
+    from tcpsbed.api.seeds import further
+
+    return further(asked, seeds, world, place)
+
+
 def _spread(survey: Survey, place: Place, *, quiet: bool) -> int:
     """Runs the other seeds with a bar and the messages of those that fail; the number of failures."""
     from tcpsbed.api.seeds import spread
     from tcpsbed.cli.sweep import run_cells
 
-    if not survey.seeds:
-        return 0
     label = f"{len(survey.seeds)} further seeds"
     return len(run_cells(lambda told: spread(survey, place, None, told), label, quiet=quiet))
 

@@ -11,8 +11,7 @@ use std::{
 use tcps_core::record::{Record, RECORD_BYTES};
 use tcps_plan::RunError;
 
-/// So short that the chunks in use stay in the processor's caches.
-const CHUNK: usize = 2_048 * RECORD_BYTES;
+const CHUNK: usize = 32_768 * RECORD_BYTES;
 const IN_FLIGHT: usize = 8;
 
 /// The canonical stream of rows with its SHA-256.

@@ -140,7 +140,9 @@ def test_the_address_of_a_subject_leads_to_nothing_else(tmp_path, shipped_scenar
         with connect(f"{ws}/ws?{token}") as line:
             line.send('{"k": "ping", "t": 1}')
             said = [json.loads(line.recv(20)) for _ in range(3)]
-    assert {"control", "study", "pong"} == {one["k"] for one in said} and [] in [one.get("took") for one in said]
+    assert {"control", "study", "pong"} == {one["k"] for one in said} and [] in [
+        one.get("took") for one in said
+    ]
     told = (told + json.dumps(said)).lower()
     assert [secret for secret in SECRETS if secret in told] == []
 

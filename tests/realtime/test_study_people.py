@@ -139,8 +139,10 @@ def test_the_address_of_a_subject_leads_to_nothing_else(tmp_path, shipped_scenar
                 connect(f"{ws}/{path}?{token if origin else 'token=wrong'}", origin=origin)  # type: ignore[arg-type]
         with connect(f"{ws}/ws?{token}") as line:
             line.send('{"k": "ping", "t": 1}')
-            said = [json.loads(line.recv(20)) for _ in range(2)]
-    assert {"study", "pong"} == {one["k"] for one in said} and [] in [one.get("took") for one in said]
+            said = [json.loads(line.recv(20)) for _ in range(3)]
+    assert {"control", "study", "pong"} == {one["k"] for one in said} and [] in [
+        one.get("took") for one in said
+    ]
     told = (told + json.dumps(said)).lower()
     assert [secret for secret in SECRETS if secret in told] == []
 

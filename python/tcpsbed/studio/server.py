@@ -224,7 +224,7 @@ class Studio(Live):
         """An event for the run, from the one who steers; or who steers from now on."""
         with self.lock:
             number = self.numbers[viewer]
-            if self._away and self.viewers.steers != number:
+            if self._away and said["k"] in ("ask", "event") and self.viewers.steers != number:
                 self.viewers.release()  # a page that is open still, and says nothing any more
             if said["k"] != "event":
                 self.viewers.hear(number, said)

@@ -141,7 +141,7 @@ fn judge(rows: &[Record], action: &str) -> Result<(), TestCaseError> {
     let (mut resting, mut gave) = (0, 0u32);
     for row in rows {
         match row.kind {
-            // [design: what a command's age is] One that was too old where it came is no sign of life.
+            // One that was too old where it came is no sign of life.
             Kind::Delivered if row.point == ENTRY && row.value <= (END_TO_END + CLOCK) * MS => {
                 good = Some(row.time_ns);
             }

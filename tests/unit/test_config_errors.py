@@ -150,7 +150,7 @@ CASES = {
     ),
     "event without a target": (
         FLOW + '[[events]]\nat = "5 s"\n',
-        "bad.toml:5: events.0: found no target; allowed: one of link, reroute, flow, traffic, component, node, "
+        "bad.toml:5: events.0: found no target; allowed: one of link, reroute, flow, traffic, component, node, attack, "
         'such as link = "l1"',
     ),
     "clock of no node": (

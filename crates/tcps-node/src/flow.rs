@@ -51,7 +51,7 @@ pub(super) struct FlowAt {
     pub(super) sink: SinkPlan,
     /// The source's twin at a verifying sink.
     pub(super) expected: Option<Source>,
-    /// Its visits here, by their number on its whole way.
+    /// Its visits here, by their number on its path.
     pub(super) visits: Sparse<u16, Visit>,
     /// Most bytes of a frame, of flows whose stages have workers.
     frame_bytes: usize,

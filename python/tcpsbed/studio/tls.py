@@ -34,7 +34,7 @@ class Sealed:
         return getattr(self.line, name)
 
     def recv(self, size: int) -> bytes:
-        """What has come; empty at the end.
+        """What arrived; empty at the end.
 
         Raises
         ------

@@ -7,8 +7,8 @@
 //! Only who has the pre-shared key makes a hello or an answer that the other accepts. Whoever learns that key later cannot read what
 //! was sent before: the keys follow from ephemeral ones.
 //!
-//! Behind each message stands a code, made by the pre-shared key over channel, hello and message: what a stranger makes, or who
-//! repeats an answer to another hello, costs a hash and no multiplication on the curve.
+//! Behind each message stands a code, made by the pre-shared key over channel, hello and message: what a stranger makes, and a
+//! repeated answer to another hello, cost a hash and no multiplication on the curve.
 
 use ring::hmac;
 use snow::{

@@ -15,6 +15,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed import _tcps
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float64]
 
 
+MOST_KEPT = 16
+"""Systems that are kept as they are over a span of time: on the machine's clock each span is another."""
 MOST_AXES = 16
 """Most inputs or outputs of a system."""
 
@@ -185,16 +188,11 @@ class Motion:
     def __init__(self, system: Mapping[str, Any], *, controls: bool) -> None:
         import numpy as np
 
-        self._system, self._controls = system, controls
-        self._ticked: dict[int, Sampled] = {}
+        self._controls = controls
+        self._at = lru_cache(MOST_KEPT)(lambda dt_ns: sampled(system, dt_ns, controls=controls))
         self.step_ns = int(system.get("sample_time_ns") or 0)
         first = self._at(self.step_ns)
         self._last, self._x, self._u = first, np.zeros(len(first.a)), np.zeros(first.shape[1])
-
-    def _at(self, dt_ns: int) -> Sampled:
-        if dt_ns not in self._ticked:
-            self._ticked[dt_ns] = sampled(self._system, dt_ns, controls=self._controls)
-        return self._ticked[dt_ns]
 
     def move(self, dt_ns: int) -> None:
         """Lets time pass under the last input; a controller in z takes one of its steps."""

@@ -343,6 +343,15 @@ nodes = ["right"]
 """
 
 
+BETWEEN = """[hosts.a]
+address = "10.0.0.1"
+nodes = ["left", "right"]
+[hosts.middle]
+address = "10.0.0.2"
+role = "network"
+"""
+
+
 @pytest.mark.beside
 @pytest.mark.parametrize(
     "more",
@@ -373,6 +382,7 @@ def test_a_scenario_says_where_its_nodes_are(tmp_path):
         ('[hosts.a]\naddress = "lab"\nnodes = ["left", "right"]\n', ConfigError, "hosts.a.data"),
         ('[hosts.a]\naddress = "10.0.0.1"\nnodes = ["left", "middle"]\n', ConfigError, "left, right"),
         (TWO, WorldError, "no security on kinematic: others on the network could command the robot"),
+        (BETWEEN, WorldError, "no security on kinematic"),
     ]:
         (tmp_path / "s.toml").write_text(text + more)
         with pytest.raises(expected, match=words):

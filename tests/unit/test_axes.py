@@ -17,12 +17,13 @@ from typer.testing import CliRunner
 import tcpsbed
 from tcpsbed import linear, scenarios, shipped
 from tcpsbed.cli.app import app
-from tcpsbed.errors import ConfigError, TcpsbedError
+from tcpsbed.errors import ConfigError, HookError, TcpsbedError
 from tcpsbed.lab.control import loci, systems, theory
 from tcpsbed.lab.control.batch import Bench, Cell, bursty
 from tcpsbed.lab.control.loci import AxesMargins
 from tcpsbed.lab.control.response import Step
 from tcpsbed.lab.control.theory import LoopModel, Open
+from tcpsbed.robots import axes
 
 LAGS = [([1.0], [0.02, 1.0]), ([1.0], [0.005, 1.0])]
 LAWS = [([0.4, 20.0], [1.0, 0.0]), ([0.1, 30.0], [1.0, 0.0])]
@@ -612,3 +613,47 @@ def test_a_scenario_names_axes_and_options_choose_them(tmp_path: Path) -> None:
     small = scenarios.load(made, ['flows.haptic.sample="8 B"'])
     with pytest.raises(ConfigError, match='found 8 B; allowed: "16 B": a value for each of 2 axes'):
         scenarios.check(small)
+
+
+def turned(phi: float) -> LoopModel:
+    """A loop whose plant turns the axes: its two eigenvalues have the same size at every frequency."""
+    c, s = math.cos(phi), math.sin(phi)
+    lag = [0.002, 1.0]
+    plant = {"kind": "transfer-function", "num": [[[c], [-s]], [[s], [c]]], "den": [[lag, lag], [lag, lag]]}
+    law = {"num": [[[0.02, 10.0], [0.0]], [[0.0], [0.02, 10.0]]]}
+    law |= {"kind": "transfer-function", "den": [[[1.0, 0.0]] * 2] * 2}
+    return LoopModel(0, 0, 1.0, 20.0, 1.0, plant, law)
+
+
+def test_the_phase_margin_of_turned_axes_is_less_by_the_angle() -> None:
+    straight = loci.margins(turned(0.0)).phase_deg
+    for degrees in (3.0, 5.26, 17.0, 40.0, 72.88):
+        assert loci.margins(turned(math.radians(degrees))).phase_deg == pytest.approx(
+            straight - degrees, abs=1e-3
+        )
+
+
+def test_coupled_double_integrators_are_stable_though_rounding_moves_their_roots() -> None:
+    k = ((1.5, 0.3, 0.1), (0.3, 1.2, 0.2), (0.1, 0.2, 1.0))
+    plant = {"num": [[[100 * one] for one in row] for row in k], "den": [[[1.0, 0.0, 0.0]] * 3] * 3}
+    pd = [[[0.1, 0.5] if i == j else [0.0] for j in range(3)] for i in range(3)]
+    law = {"kind": "transfer-function", "num": pd, "den": [[[0.002, 1.0]] * 3] * 3}
+    for delay_ms in (10.0, 20.0, 30.0, 40.0):
+        loop = LoopModel(0, 0, 1.0, delay_ms, 1.0, {"kind": "transfer-function"} | plant, law)
+        assert loci.largest_root(loop) < 1 + 1e-6 and loci.margins(loop).stable, delay_ms
+
+
+def test_a_controller_refuses_what_is_no_number_and_keeps_to_its_period() -> None:
+    system = {
+        "kind": "transfer-function",
+        "num": [[[1.0], [0.0]], [[0.0], [1.0]]],
+        "den": [[[1.0, 0.0]] * 2] * 2,
+    }
+    steady, jittered = (axes.Compensator(system, 1_000_000) for _ in range(2))
+    y, other = np.zeros((2, 2)), np.array([0.5, 0.8])
+    for tick in range(200):
+        steady(tick * 1_000_000, tick, other, other, y[0])
+        jittered(tick * 1_000_000 + tick % 7 * 1000, tick, other, other, y[1])
+    assert np.array_equal(y[0], y[1]) and y[0, 0] > 1.05
+    with pytest.raises(HookError, match="no finite number"):
+        steady(200_000_000, 200, other, np.array([np.nan, 1.0]), y[0])

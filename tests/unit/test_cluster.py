@@ -297,6 +297,7 @@ def kubernetes() -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not Path(sys.executable).with_name("dask").is_file(), reason="needs dask beside Python")
 @pytest.mark.parametrize("script", [slurm, kubernetes])
 def test_the_commands_of_the_page_run(script: Any, tmp_path: Path) -> None:
     shutil.copy(QUICK["scenario"], tmp_path)

@@ -57,7 +57,7 @@ class Linear:
 
     def answer(self, now_ns: int, k: Values) -> Values:
         """Y under the command `k`, which holds from now on."""
-        self._motion.move(0 if self._last_ns is None else now_ns - self._last_ns)
+        self._motion.move(0 if self._last_ns is None else max(0, now_ns - self._last_ns))
         self._last_ns = now_ns
         return 1.0 + self._motion.answer(k - 1.0)
 
@@ -109,11 +109,15 @@ class Step:
 
 
 class Compensator:
-    """The controller, at each sample of the flow of commands; until something has come back e is 0 and k is 1."""
+    """The controller, at each sample of the flow of commands; until something has come back e is 0 and k is 1.
 
-    def __init__(self, system: dict[str, Any]) -> None:
+    It moves by whole periods of that flow, also where the clock of the machine is not as even.
+    """
+
+    def __init__(self, system: dict[str, Any], period_ns: int) -> None:
         found = shape(system)
         assert found is not None
+        self._period_ns = period_ns
         self._motion, (self._inputs, self._outputs) = Motion(system, controls=True), found
         self._last_ns: int | None = None
 
@@ -125,8 +129,11 @@ class Compensator:
             raise HookError(
                 f"found {len(other)} returned values, not the {self._outputs} that the controller takes"
             )
+        if not np.isfinite(other[: self._outputs]).all():
+            raise HookError(f"found a returned value that is no finite number: {other[: self._outputs]}")
         e = 1.0 - other[: self._outputs] if len(other) else np.zeros(self._outputs)
-        self._motion.move(0 if self._last_ns is None else t_ns - self._last_ns)
+        periods = 0 if self._last_ns is None else round((t_ns - self._last_ns) / self._period_ns)
+        self._motion.move(max(0, periods) * self._period_ns)
         self._last_ns = t_ns
         y[: self._inputs] = 1.0 + self._motion.answer(e)
         return self._inputs

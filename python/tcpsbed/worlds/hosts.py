@@ -25,6 +25,7 @@ from tcpsbed.worlds.contract import Hosting
 from tcpsbed.worlds.link import LOCAL, Link, files_of
 from tcpsbed.worlds.process import ControlChannel
 from tcpsbed.worlds.rows import Drain
+from tcpsbed.worlds.secrets import has_tls
 
 
 class Hosts(Hosting):
@@ -75,13 +76,14 @@ class Hosts(Hosting):
     def _refuse_unprotected(self) -> None:
         """Whoever reaches the network between two computers could move the robot."""
         addresses = self.addresses()
-        if all(ipaddress.ip_address(address).is_loopback for address in addresses):
-            return
-        bare = [
-            one["name"].partition("@")[0]
-            for one in self.job.plan["channels"]
-            if addresses[one["a"]] != addresses[one["b"]] and not _protected(one)
-        ]
+        # With a host between them, datagrams of nodes on one host leave it, too.
+        between = {_data(host) for host in self.hosts.values() if host.role == "network"}
+        bare = []
+        for one in self.job.plan["channels"]:
+            ends = {addresses[one["a"]], addresses[one["b"]]} | between
+            apart = len(ends) > 1 and not all(ipaddress.ip_address(end).is_loopback for end in ends)
+            if apart and "security" not in one and not has_tls(one):
+                bare.append(one["name"].partition("@")[0])
         if bare:
             raise WorldError(
                 f"found no security on {', '.join(dict.fromkeys(bare))}: others on the network could command the robot",
@@ -206,11 +208,6 @@ class LineDrain(Drain):
 def _ready(link: Link, files: set[Path]) -> None:
     link.greet()
     link.send_files(files)
-
-
-def _protected(channel: Mapping[str, Any]) -> bool:
-    """Whether somebody on its path cannot make datagrams that its sides accept."""
-    return "security" in channel or channel["params"].get("crypto") == "tls"
 
 
 def _data(host: Host) -> str:

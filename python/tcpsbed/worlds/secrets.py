@@ -26,11 +26,11 @@ def made(plan: Mapping[str, Any]) -> dict[str, str]:
     """
     secured = {number: c["security"] for number, c in enumerate(plan["channels"]) if "security" in c}
     keys = {str(number): _key(security) for number, security in secured.items()}
-    tls = {str(number): keyfile.fresh() for number, c in enumerate(plan["channels"]) if _has_tls(c)}
+    tls = {str(number): keyfile.fresh() for number, c in enumerate(plan["channels"]) if has_tls(c)}
     return tls | (keys | {ASIDES: keyfile.fresh()} if keys else {})
 
 
-def _has_tls(channel: Mapping[str, Any]) -> bool:
+def has_tls(channel: Mapping[str, Any]) -> bool:
     """Whether the identities of both sides follow from a key of the channel."""
     return channel.get("transport") == "quic" and channel["params"].get("crypto") == "tls"
 

@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 
 LARGEST = 800
 """States of the closed loop up to which its eigenvalues are computed."""
+UNSURE = 1e-6
+"""Eigenvalues that are farther than `BEYOND` outside the circle, but not farther than this, may be rounding: of several
+integrators in a row, they are moved by the root of it. There det(I + L) decides.
+"""
+UNIT = 1e-6
+"""How near to 1 the size of an eigenvalue is at a crossing."""
 GAINS = 1e4
 """Gains up to this factor, and down to its inverse, are looked at."""
 TRIED = 160
@@ -110,13 +116,14 @@ def _of_axes(loop: LoopModel) -> AxesMargins:
         quick = _of_axes(replace(loop, delay_ms=0.0)) if loop.ticks > 1 else None
         spare_ms = quick.delay_ms + (1 - loop.ticks) * loop.period_ms if quick and quick.stable else -math.inf
         return AxesMargins(min(gain, math.nextafter(1, 0)), spare_ms, crossing_hz)
-    phases = np.array([(np.angle(_one(model, w, n)) + np.pi) % (2 * np.pi) for w, n in at])
-    spare = np.array([w for w, _ in at])
+    sizes = _eigenvalues(model.matrix(np.exp(1j * at)))
+    places, which = (np.abs(np.abs(sizes) - 1) < UNIT).nonzero()  # of the same size several
+    phases, spare = (np.angle(sizes[places, which]) + np.pi) % (2 * np.pi), at[places]
     return AxesMargins(
         max(gain, math.nextafter(1, 2)),
         float((phases / spare).min(initial=math.inf)) * loop.period_ms,
         crossing_hz,
-        math.degrees(float(phases.min())) if len(at) else math.nan,
+        math.degrees(float(phases.min())) if len(phases) else math.nan,
         _disk(model, x, loop.period_ms),
         tuple(beside(_alone(model, axis), x, loop.period_ms) for axis in range(model.axes)),
     )
@@ -125,7 +132,9 @@ def _of_axes(loop: LoopModel) -> AxesMargins:
 def stable(model: Open, x: Real) -> bool:
     """Whether the closed loop is stable."""
     if model.states <= LARGEST:
-        return largest_root(model.loop) <= 1 + BEYOND
+        beyond = largest_root(model.loop) - 1
+        if beyond <= BEYOND or beyond > UNSURE:
+            return beyond <= BEYOND
     return _winds(_eigenvalues(_outside(model, x)), model, 1.0)
 
 
@@ -192,39 +201,23 @@ def _gain(model: Open, x: Real) -> float:
     return math.inf if well else 0.0
 
 
-def _crossings(
-    model: Open, x: Real, every: Complex, loop: LoopModel
-) -> tuple[list[tuple[float, int]], float]:
-    """Where an eigenvalue of L has the size 1: angles and its place by size; and the highest such frequency."""
+def _crossings(model: Open, x: Real, every: Complex, loop: LoopModel) -> tuple[Real, float]:
+    """Angles where an eigenvalue of L has the size 1; and the highest such frequency."""
     import numpy as np
 
-    sizes, found = np.sort(np.abs(every), axis=1), []
+    sizes, found = np.sort(np.abs(every), axis=1), [np.zeros(0)]
     for n in range(model.axes):
         crosses = np.diff(sizes[:, n] >= 1).nonzero()[0]
 
         def off(some: Real, n: int = n) -> Real:
-            return np.abs(_ranked(model, some)[:, n]) - 1
+            return np.sort(np.abs(_eigenvalues(model.matrix(np.exp(1j * some)))), axis=1)[:, n] - 1
 
-        at = roots(off, x[crosses], x[crosses + 1])
-        found += [(float(one), n) for one in at]
-    highest = max((w for w, _ in found), default=math.nan)
-    return found, highest / (2 * math.pi * loop.period_ms) * 1e3
-
-
-def _ranked(model: Open, x: Real) -> Complex:
-    """Eigenvalues of L at angles, in order of their size."""
-    import numpy as np
-
-    if not len(x):
-        return np.zeros((0, model.axes), complex)
-    every = _eigenvalues(model.matrix(np.exp(1j * x)))
-    return np.take_along_axis(every, np.argsort(np.abs(every), axis=1), axis=1)
-
-
-def _one(model: Open, x: float, n: int) -> complex:
-    import numpy as np
-
-    return complex(_ranked(model, np.array([x]))[0, n])
+        if len(crosses):
+            found.append(roots(off, x[crosses], x[crosses + 1]))
+    at = np.unique(np.concatenate(found))
+    return at, float(at.max(initial=-math.inf)) / (2 * math.pi * loop.period_ms) * 1e3 if len(
+        at
+    ) else math.nan
 
 
 def _alone(model: Open, axis: int) -> Opened:

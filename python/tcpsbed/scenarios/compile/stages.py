@@ -206,7 +206,7 @@ class Stages:
                     at, period_ns = (*key, "params", "system"), round(1e9 / way.model.rate_hz)
                     params = params | {"system": controller(self.book, at, params["system"], period_ns)}
                     if linear.shape(params["system"]) is not None:
-                        self._code[name] = self._of_axes(key, params)
+                        self._code[name] = self._of_axes(key, params, period_ns)
                 if name not in self._code:
                     self._code[name] = code(self.book, (*key, "run"), hook.run, "hook", params, hook.kind)
             step["run"] = self._code[name]
@@ -216,12 +216,13 @@ class Stages:
             step["on_arrival"] = True
         return step | self._spans(key, hook)
 
-    def _of_axes(self, key: Key, params: dict[str, Any]) -> dict[str, Any]:
+    def _of_axes(self, key: Key, params: dict[str, Any], period_ns: int) -> dict[str, Any]:
         """The compensator with several axes."""
         if stray := sorted(params.keys() - {"system"}):
             allowed = "system alone: a controller of several axes holds every h at 1"
             raise self.book.scenario.error((*key, "params", stray[0]), f"found {stray[0]}", allowed)
-        return {"kind": "python", "name": AXES, "symbol": "Compensator", "params": params}
+        told = params | {"period_ns": period_ns}
+        return {"kind": "python", "name": AXES, "symbol": "Compensator", "params": told}
 
     def _other(self, name: str, hook: Hook, way: Way, place: int) -> Step:
         """The other flows of a hook, which must pass its component."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -187,3 +188,24 @@ def test_a_reproduction_has_rows_with_verdicts(tmp_path: Path, monkeypatch: pyte
     assert found.reference in str(found)
     with pytest.raises(ConfigError, match="did you mean dpm-q"):
         tcpsbed.reproduce("dpmq")
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: tcpsbed.step(runs="2"), "runs: found '2'; allowed: a whole number"),
+        (lambda: tcpsbed.step(runs=2.5), "runs: found 2.5; allowed: a whole number"),
+        (lambda: tcpsbed.map(verify="2"), "verify: found '2'; allowed: a whole number"),
+        (lambda: tcpsbed.search("step", 5, until="h > 1"), "over: found int; allowed: a text"),
+        (lambda: tcpsbed.search("step", "a=0..1 ms", until=3), "until: found int; allowed: a text"),
+    ],
+)
+def test_values_of_wrong_types_are_one_message(call: Any, said: str) -> None:
+    with pytest.raises(tcpsbed.ConfigError, match=re.escape(said)):
+        call()
+
+
+def test_the_settings_of_step_responses_are_listed(tmp_path: Path) -> None:
+    found = tcpsbed.step(rtt="4 ms", runs=1, duration="0.5 s", out=tmp_path / "out")
+    (name,) = found
+    assert name in found and found[name].curves and "elsewhere" not in found

@@ -21,6 +21,7 @@ from tcpsbed.lab.control.loop import chosen
 from tcpsbed.lab.control.setting import gains_of, link_of
 from tcpsbed.lab.control.stability import StabilityMap
 from tcpsbed.nearest import close_match
+from tcpsbed.runs import refuse_number
 from tcpsbed.runs.given import given
 
 if TYPE_CHECKING:
@@ -225,6 +226,8 @@ def map(
     >>> found = tcpsbed.map("step.toml", rtt="0 ms..60 ms")  # doctest: +SKIP
     >>> found.longest_rtt_ms(loss=0.1)  # doctest: +SKIP
     """
+    for key, number in (("runs", runs), ("verify", verify or None), ("verify_runs", verify_runs)):
+        refuse_number(key, number)
     with (
         given(shipped.find("step") if scenario is None else scenario, set=set, seed=seed) as asked,
         told(progress, f"{asked.scenario.name}, {runs} runs per cell") as share,

@@ -141,6 +141,9 @@ def search(
     >>> found = tcpsbed.search("quickstart.toml", delay, until=late)  # doctest: +SKIP
     >>> found.value, found.interval  # doctest: +SKIP
     """
+    overs, kept = _texts("over", over), _texts("limits", limits)
+    for key, text in (("until", until), ("minimise", minimise), ("maximise", maximise)):
+        _texts(key, () if text is None else text)
     with (
         given(scenario, set=set, duration=duration, seed=seed) as asked_,
         told(progress, f"{asked_.scenario.name}, {world}") as share,
@@ -151,9 +154,9 @@ def search(
 
         return perform(
             asked_,
-            [over] if isinstance(over, str) else list(over),
+            overs,
             (until, minimise, maximise),
-            limits=[limits] if isinstance(limits, str) else list(limits),
+            limits=kept,
             trials=trials,
             seeds=seeds,
             world=world,
@@ -162,6 +165,17 @@ def search(
             out=None if out is None else Path(out),
             told=heard,
         )
+
+
+def _texts(key: str, given: object) -> list[str]:
+    """One text, or several."""
+    several = (
+        [given] if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else [given]
+    )
+    if wrong := [one for one in several if not isinstance(one, str)]:
+        allowed = {"over": '"links.l1.delay=0..200 ms"'}.get(key, '"haptic.delay_ms.p99 > 30"')
+        raise ConfigError(f"found {type(wrong[0]).__name__}", key=key, allowed=f"a text, such as {allowed}")
+    return [one for one in several if isinstance(one, str)]
 
 
 def perform(

@@ -20,6 +20,7 @@ from tcpsbed.lab.control.loop import chosen
 from tcpsbed.lab.control.setting import gains_of, link_of, loops_of
 from tcpsbed.lab.control.verdict import Reliability, reliability
 from tcpsbed.nearest import close_match
+from tcpsbed.runs import refuse_number
 from tcpsbed.runs.given import given
 
 if TYPE_CHECKING:
@@ -58,6 +59,10 @@ class StepResponses(Frame):
     limits: Limits
     settings: tuple[tuple[str, Experiment], ...]
     folder: Path
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the settings."""
+        return (name for name, _ in self.settings)
 
     def __getitem__(self, name: str) -> Experiment:
         """The runs of a setting, such as `found["RTT 10 ms"]`.
@@ -199,6 +204,7 @@ def step(
     from tcpsbed import worlds
 
     worlds.require(world)
+    refuse_number("runs", runs)
     with (
         given(
             shipped.find("step") if scenario is None else scenario, set=set, duration=duration, seed=seed

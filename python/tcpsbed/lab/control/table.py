@@ -155,7 +155,7 @@ def _remedy(experiment: Experiment, end_ms: float) -> str:
         return f'try a longer one, such as --duration "{2 * end_ms / 1e3:.2g} s"'
     half, linear = loop.delay_ms / 2, with_linear(loop, loop.period_ms)[0]
     cell = Cell(loop.period_ms, half, half, loop.kp or 0.0, loop.ki_per_ms or 0.0, controller=loop.law)
-    return remedy(Bench(linear.step, 1, end_ms), cell)[1]
+    return remedy(Bench(linear.step, 1, end_ms, axes=(linear.step.axis,)), cell)[1]
 
 
 def unstable(experiments: Sequence[tuple[str, Experiment]]) -> str:

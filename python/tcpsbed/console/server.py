@@ -184,16 +184,18 @@ class Console:
         if counts:
             self.presence.heard(connection)
         threading.Thread(target=self._send, args=(connection, KINDS[path], over), daemon=True).start()
-        with suppress(ConnectionClosed):
-            for message in connection:
-                answer = self._hear(message, connection if counts else None)
-                if answer is not None:
-                    connection.send(json.dumps(answer))
-        over.set()
-        if counts:
-            self.gone += self.may(connection)
-            self.presence.left(connection)
-        self.settled()
+        try:
+            with suppress(ConnectionClosed):
+                for message in connection:
+                    answer = self._hear(message, connection if counts else None)
+                    if answer is not None:
+                        connection.send(json.dumps(answer))
+        finally:
+            over.set()
+            if counts:
+                self.gone += self.may(connection)
+                self.presence.left(connection)
+            self.settled()
 
     def settled(self) -> None:
         """Another browser may move the hand now, or none."""

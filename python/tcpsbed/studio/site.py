@@ -348,15 +348,18 @@ class Live(Site, ABC):
         over = threading.Event()
         self.came(viewer)
         threading.Thread(target=self._send, args=(viewer, over), daemon=True).start()
-        with suppress(ConnectionClosed):
+        try:
             for message in viewer:
                 if viewer.watches:
                     self.refusals.add("messages of viewers who only watch")
                     continue
                 with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
                     self.hear(viewer, json.loads(message))
-        over.set()
-        self.gone(viewer)
+        except (ConnectionClosed, OSError):  # or nobody hears the run any more
+            pass
+        finally:
+            over.set()
+            self.gone(viewer)
 
     def _send(self, viewer: Any, over: threading.Event) -> None:
         """Sends what is new, at the viewer's pace."""

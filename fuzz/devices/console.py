@@ -40,7 +40,7 @@ def target(data: bytes) -> None:
     for line in data.split(b"\n"):
         for message in (line, line.decode("utf-8", "replace")):
             before = _console.refused
-            answer = _console._hear(message)
+            answer = _console._hear(message, _console)
             assert answer is None or answer["k"] == "pong"
             json.dumps(answer, allow_nan=False)
             assert _console.refused - before in ((0,) if answer else (0, 1))

@@ -449,7 +449,7 @@ def test_packages_that_code_needs_have_their_versions(tmp_path: Path) -> None:
 
 def test_a_key_is_in_no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("lab.key").write_text("9" * 64)
+    Path("lab.key").write_text("0123456789abcdef" * 4)
     Path("lab.key").chmod(0o600)
     channel = '[channels.all]\nflows = ["kinematic"]\nsecurity = { kind = "aead", key_file = "lab.key" }\n'
     Path("s.toml").write_text(BASE.replace("[links.l1]", f"{channel}[links.l1]"))

@@ -420,6 +420,7 @@ def test_a_controller_of_one_axis_is_on_each_and_without_one_it_is_that_of_the_s
     assert absent.curves[0].axes == pytest.approx(own.curves[0].axes, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_map_of_axes_agrees_with_runs_with_packets(tmp_path: Path) -> None:
     loop = {"plant": COUPLED, "controller": DECOUPLED, "disturbance": "output"}
     found = tcpsbed.map(
@@ -450,6 +451,7 @@ def test_a_map_of_axes_agrees_with_runs_with_packets(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_map_of_other_axes_does_not_agree() -> None:
     """The comparison can fail: a queue in the scenario, of which the map knows nothing."""
     found = tcpsbed.map(

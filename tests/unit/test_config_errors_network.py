@@ -78,7 +78,7 @@ CASES = {
     "new rate of a traced link": (
         LINK + 'trace = "plain.csv"\n[[events]]\nat = "1 s"\nlink = "l1"\nrate = "1 kbit/s"\n',
         "bad.toml:12: events.0.rate: found a new rate of a link that follows a trace; allowed: delay, loss, jitter, "
-        "queue, up",
+        "duplicate, queue, up",
     ),
     "unknown graph": (
         FLOW + '[topology]\ngraph = "usnet8"\n',

@@ -123,6 +123,8 @@ NOT_EVERYWHERE = {
     "events.*.link": "events=[{ at = '1 s', link = 'a', rate = '2 Mbit/s' }]",
     "events.*.reroute": "events=[{ at = '1 s', reroute = true }]",
     "events.*.traffic": "events=[{ at = '1 s', traffic = 'cbr', running = false }]",
+    "events.*.attack": "events=[{ at = '1 s', attack = { kind = 'replay', link = 'b.forward', flow = 'kinematic', "
+    "duration = '1 s' } }]",
     "flows.*.blocking_send true": "flows.kinematic.blocking_send=true",
 }
 

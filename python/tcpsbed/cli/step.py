@@ -73,7 +73,12 @@ Warped = Annotated[
 Axis = Annotated[
     int | None,
     typer.Option(
-        "--axis", metavar="N", help="The axis that jumps, of several [default: each].", show_default=False
+        "--axis",
+        min=1,
+        max=16,
+        metavar="N",
+        help="The axis that jumps, of several [default: each].",
+        show_default=False,
     ),
 ]
 Figure = Annotated[

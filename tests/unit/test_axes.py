@@ -659,3 +659,23 @@ def test_a_controller_refuses_what_is_no_number_and_keeps_to_its_period() -> Non
     assert np.array_equal(y[0], y[1]) and y[0, 0] > 1.05
     with pytest.raises(HookError, match="no finite number"):
         steady(200_000_000, 200, other, np.array([np.nan, 1.0]), y[0])
+
+
+@pytest.mark.slow
+def test_a_plant_that_cannot_reach_every_step_is_said_to_keep_an_error(
+    tmp_path: Path,
+) -> None:
+    """Both commands move both axes alike: of a step of one, half stays."""
+    lag = [0.05, 1.0]
+    found = tcpsbed.step(
+        plant=([[[1.0], [1.0]], [[1.0], [1.0]]], [[lag, lag], [lag, lag]]),
+        controller=([0.3, 8.0], [1.0, 0.0]),
+        disturbance="output",
+        rtt="10 ms",
+        runs=1,
+        out=tmp_path / "out",
+    )
+    assert "axis 1 keeps 50 % of a step as an error" in str(found)
+    assert tcpsbed.load(tmp_path / "out").figures == found.figures  # type: ignore[union-attr]
+    shown = CliRunner().invoke(app, ["show", str(tmp_path / "out")]).output
+    assert "axis 1 keeps 50 % of a step" in shown

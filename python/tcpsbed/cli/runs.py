@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -31,7 +31,7 @@ SHOW = """Print the tables of a run again.
 Examples:
   tcpsbed show runs/latest
   tcpsbed show runs/latest --json | jq .flows.haptic.delay_ms
-  tcpsbed show runs/sweep-my-1a2b3c4d               combinations of a sweep or a campaign, or the result of a search
+  tcpsbed show runs/sweep-my-1a2b3c4d               combinations of a sweep or a campaign, a search, a step, a map
 """
 COMPARE = """Put runs side by side, flow by flow.
 
@@ -96,8 +96,8 @@ def show(
     from tcpsbed.views import text
 
     with documents.trusted(folder):
-        if (folder / "search.json").is_file():
-            return _show_search(folder, as_json)
+        if results.kind_of(folder) in ("search", "step", "map"):
+            return _show_found(folder, as_json)
         if (folder / "sweep.json").is_file():
             return _show_sweep(folder, as_json)
         run = opened(folder)
@@ -105,11 +105,11 @@ def show(
     print(told if as_json else tables(told), end="")
 
 
-def _show_search(folder: Path, as_json: bool) -> None:
-    """Prints what a search found."""
-    from tcpsbed.campaign.search.opened import opened
+def _show_found(folder: Path, as_json: bool) -> None:
+    """Prints what a search, a step experiment or a map found."""
+    from tcpsbed.api.load import load
 
-    found = opened(folder)
+    found: Any = load(folder)
     print(json.dumps(found.figures, indent=1) if as_json else tables(str(found)))
 
 

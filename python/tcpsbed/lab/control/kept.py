@@ -115,7 +115,8 @@ def _margins(told: Mapping[str, Any]) -> Margins:
     if "disk" not in told:
         return Margins(**told)
     disk = None if told["disk"] is None else Disk(**told["disk"])
-    return AxesMargins(**{**told, "disk": disk, "one_at_a_time": tuple(map(_margins, told["one_at_a_time"]))})
+    one = {"disk": disk, "one_at_a_time": tuple(map(_margins, told["one_at_a_time"]))}
+    return AxesMargins(**{**told, **one, "left": tuple(told.get("left", ()))})
 
 
 def read_map(file: Path) -> tuple[StabilityMap, dict[str, Any], list[Point]]:

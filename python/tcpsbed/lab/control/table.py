@@ -127,8 +127,22 @@ def said(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
         + _critical(experiments, limits)
         + disturbed(experiments)
         + unstable(experiments)
+        + lasting(experiments)
         + too_short(experiments)
     )
+
+
+def lasting(experiments: Sequence[tuple[str, Experiment]]) -> str:
+    """The axes whose error stays by theory, of each setting; nothing where there are none."""
+    from tcpsbed.lab.control.loci import AxesMargins
+
+    lines = []
+    for name, experiment in experiments:
+        margins = experiment.margins
+        if isinstance(margins, AxesMargins) and margins.lasting:
+            place = f" of {name}" if name else ""
+            lines.append(f"KEEPS AN ERROR{place}, by theory: {', '.join(margins.lasting)}\n")
+    return "".join(lines)
 
 
 def too_short(experiments: Sequence[tuple[str, Experiment]]) -> str:

@@ -276,6 +276,11 @@ def test_a_search_on_a_shipped_scenario(tmp_path: Path, monkeypatch: pytest.Monk
     assert found.context.runs < found.grid_runs and max(shares) <= 1
     assert package.load("found") == found
     assert found.sentences[0] in printed(tmp_path, "show", "found")
+    described = Path("found/sweep.json").read_text()
+    Path("found/sweep.json").write_text(described.replace('"ended"', '"begun"'))
+    with pytest.raises(package.TcpsbedError, match="holds a search that has not ended"):
+        package.load("found")
+    Path("found/sweep.json").write_text(described)
     table = found.to_arrow()
     assert table.schema.field("links.l1.delay").metadata == {b"unit": b"ms"}
     assert table.num_rows == len(found.points)

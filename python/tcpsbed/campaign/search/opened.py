@@ -10,6 +10,7 @@ from typing import Any
 from tcpsbed import documents
 from tcpsbed.analysis.stats import Interval
 from tcpsbed.campaign import design
+from tcpsbed.campaign.filling import DESCRIPTION
 from tcpsbed.campaign.search import asked
 from tcpsbed.campaign.search.asked import Factor
 from tcpsbed.campaign.search.bisection import bisected
@@ -32,8 +33,10 @@ def opened(folder: Path) -> Boundary | BoundaryCurve | Optimum:
     DataError
         If it has not ended, or if its file is not what a search writes.
     """
-    file = folder / "search.json"
-    if not file.is_file():
+    file, described = folder / "search.json", folder / DESCRIPTION
+    if not file.is_file() or "ended" not in documents.read(
+        described, ("cells",)
+    ):  # or an earlier search has left it
         raise DataError(
             "holds a search that has not ended", file=folder, allowed="the same command continues it"
         )

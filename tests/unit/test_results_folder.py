@@ -463,14 +463,3 @@ def test_where_no_runs_can_be_made_another_folder_is_asked_for(monkeypatch: pyte
         ConfigError, match=r"--out: runs cannot be made here .*; allowed: a folder that you may"
     ):
         results.fresh("mine")
-
-
-def test_a_result_of_another_kind_is_not_replaced(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    with results.writing(out, "step") as place:
-        (place.path / "step.json").write_text("{}")
-    for kind in ("map", "run"):
-        said = f"holds a step, not a {kind}; allowed: another --out"
-        with pytest.raises(ConfigError, match=said), results.writing(out, kind):
-            pass
-    assert (out / "step.json").read_text() == "{}"

@@ -81,6 +81,7 @@ LAYOUT: dict[str, tuple[str, ...]] = {
     "study": ("study.json", "ratings.jsonl", "ratings.csv", "results.json", "subject-*/**"),
 }
 """Names that we give to the files of a result, by its kind."""
+GROWS = ("sweep", "search", "study")
 REMEDY = "a folder that is new, empty, or holds only what tcpsbed wrote: name another --out, or move that file away"
 
 
@@ -241,7 +242,7 @@ def refuse_foreign(folder: Path, kind: str) -> None:
         what = "which is not a result of tcpsbed" if marker is None else marker.accused(folder, name)
         raise ConfigError(f"holds {name}, {what}", file=folder, key="--out", allowed=REMEDY)
     marker = read(folder)
-    if marker is not None and marker.kind != kind:
+    if marker is not None and marker.kind != kind and (kind in GROWS or marker.state == GROWING):
         raise ConfigError(
             f"holds a {marker.kind}, not a {kind}", file=folder, key="--out", allowed="another --out"
         )

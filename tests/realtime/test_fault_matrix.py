@@ -40,6 +40,8 @@ def told(errors: str) -> str:
     lines = [line for line in errors.splitlines() if line.strip() and not line.startswith("tcpsbed: warning")]
     text = "<br>".join(lines)
     text = re.sub(r"\S*/pytest-of-\S*/disk", "FOLDER", text)
+    full = r"tcpsbed: \S+(?: cannot be written)?: Too many open files(?:; allowed: .*)?"
+    text = re.sub(full, "tcpsbed: FILE: Too many open files", text)  # whichever file was next
     text = re.sub(r"/dev/shm/[^:]*", "/dev/shm/NAME", text)
     text = re.sub(r"\((?:Original error was: )?\S+ failed to map", "(a library: failed to map", text)
     text = re.sub(r"(?<!status -)\b\d+(\.\d+)*", "N", text)

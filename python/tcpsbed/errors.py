@@ -24,6 +24,11 @@ LIMIT = "a higher limit of the size of files: ulimit -f unlimited"
 """Remedy for the limit of file sizes."""
 REMEDIES = {errno.ENOSPC: ROOM, errno.EDQUOT: ROOM, errno.EFBIG: LIMIT}
 """Remedies for failed writes, by errno."""
+ALL_REMEDIES = REMEDIES | {
+    errno.ENAMETOOLONG: "a shorter name, such as runs/a: a part of it has at most 255 bytes",
+    errno.EMFILE: "a higher limit of open files: ulimit -n 4096",
+}
+"""Those, and where a name is too long, or a limit too low."""
 
 
 def counted(number: int, word: str) -> str:
@@ -202,6 +207,6 @@ def of_run(
     if fault is not None:
         return Refused(error, *fault)
     if errno is not None:
-        error, allowed = f"{error}: {os.strerror(errno)}", allowed or REMEDIES.get(errno)
+        error, allowed = f"{error}: {os.strerror(errno)}", allowed or ALL_REMEDIES.get(errno)
     classes: dict[str, type[TcpsbedError]] = {c.kind: c for c in (ConfigError, HookError, DataError)}
     return classes.get(kind, WorldError)(error, allowed=allowed)

@@ -1,5 +1,5 @@
 """What a summary says of the follower's supervisor in random schedules of failure, clock steps of both nodes among them:
-30, or 10,000 with FULL=1. The supervisor itself has `crates/tcps-run/tests/virtual_time/faults.rs`.
+100, or 10,000 with FULL=1. The supervisor itself has `crates/tcps-run/tests/virtual_time/faults.rs`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import virtual_run
 
 import tcpsbed
 
-SCHEDULES = int(os.environ.get("SCHEDULES", 10_000 if os.environ.get("FULL") else 30))
+SCHEDULES = int(os.environ.get("SCHEDULES", 10_000 if os.environ.get("FULL") else 100))
 
 
 @pytest.mark.slow

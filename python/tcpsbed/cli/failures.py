@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import functools
 import itertools
 import os
@@ -11,7 +10,7 @@ from collections.abc import Callable
 from typing import NoReturn, ParamSpec, TypeVar
 
 from tcpsbed.cli.colour import RED, paint
-from tcpsbed.errors import REMEDIES, TcpsbedError, printable
+from tcpsbed.errors import ALL_REMEDIES, TcpsbedError, printable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -23,11 +22,6 @@ DISTURBED = 3
 WRONG_INPUT = 2
 """Exit status after bad input: the message says what to change."""
 OUTPUT = "standard output"
-OTHERS = {
-    errno.ENAMETOOLONG: "a shorter name, such as runs/a: a part of it has at most 255 bytes",
-    errno.EMFILE: "a higher limit of open files: ulimit -n 4096",
-}
-"""What to do where a name is too long, or a limit too low, by the system's number of the error."""
 UNMAPPED = "failed to map segment"
 """What the dynamic linker says of a library for which there is no memory."""
 MORE_MEMORY = "a higher limit (ulimit -v unlimited), fewer programs beside this one, or a shorter run"
@@ -62,7 +56,7 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
             fail(f"found too little memory{why and f' ({why})'}; allowed: {MORE_MEMORY}", WRONG_INPUT)
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
-            remedy = (REMEDIES | OTHERS).get(error.errno or 0)
+            remedy = ALL_REMEDIES.get(error.errno or 0)
             if error.filename == OUTPUT:
                 _to_nowhere()
                 remedy = "an output that is open and accepts data"

@@ -16,8 +16,7 @@ import pytest
 import tcpsbed
 from tcpsbed import results
 from tcpsbed.cli import runs
-from tcpsbed.cli.failures import REMEDIES
-from tcpsbed.errors import ConfigError, DataError, WorldError, of_run
+from tcpsbed.errors import REMEDIES, ConfigError, DataError, WorldError, of_run
 from tcpsbed.results import folder as folders
 from tcpsbed.results import marker
 from tcpsbed.runs import recovery

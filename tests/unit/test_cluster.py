@@ -25,6 +25,7 @@ from test_campaign import OWN, PLAN, planned, table
 from tcpsbed import campaign
 from tcpsbed.campaign import file, outcome
 from tcpsbed.errors import ConfigError, TcpsbedError, WorldError
+from tcpsbed.processes import OURS
 
 distributed = pytest.importorskip("distributed")
 cluster = pytest.importorskip("tcpsbed.campaign.cluster")
@@ -307,7 +308,8 @@ def test_the_commands_of_the_page_run(script: Any, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("", 0))
         port = free.getsockname()[1]
-    text = script().replace("8786", str(port)).replace("$(hostname)", "127.0.0.1")
+    ours = f'tcpsbed() {{ {shlex.join(OURS)} "$@"; }}\n'  # also where the command is not installed
+    text = ours + script().replace("8786", str(port)).replace("$(hostname)", "127.0.0.1")
     process = subprocess.Popen(
         ["bash", "-e"],
         cwd=tmp_path,

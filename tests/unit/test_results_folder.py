@@ -144,6 +144,22 @@ def test_a_folder_with_something_of_the_users_is_refused(tmp_path: Path, theirs:
             pytest.fail("it was written")
 
 
+@pytest.mark.parametrize("kind", ["step", "map", "rerun", "sweep", "study"])
+def test_a_result_of_another_kind_is_refused_and_a_name_without_one_is_not(tmp_path: Path, kind: str) -> None:
+    write = results.growing if kind in marker.GROWS else results.writing
+    written(tmp_path / "a", "one")
+    with refused(tmp_path, f"holds a run, not a {kind}"), write(tmp_path / "a", kind):
+        pytest.fail("it was written")
+    assert listed(tmp_path / "a")["summary.json"] == "one"
+    (tmp_path / "b").mkdir()
+    marker.Marker("run", marker.WHOLE).write(tmp_path / "b")
+    with write(tmp_path / "b", kind) as made:
+        place = getattr(made, "path", made)
+        assert marker.kind_of(place) == kind
+        (place / next(name for name in marker.LAYOUT[kind] if name.endswith(".json"))).write_text("{}")
+    assert marker.kind_of(tmp_path / "b") == kind
+
+
 def test_a_file_of_ours_that_the_user_edited_is_the_users(tmp_path: Path) -> None:
     written(tmp_path / "a", "one")
     (tmp_path / "a/summary.json").write_text("one, and what I think of it")

@@ -273,6 +273,19 @@ def test_a_sweep_leaves_a_table(swept: tuple[Path, str]) -> None:
     assert not list((swept[0] / "out").glob("work/*"))
 
 
+def test_what_killed_cells_left_goes_with_the_next_sweep(tmp_path: Path) -> None:
+    """Also of one that was killed after it had made its folder, and before it had marked it."""
+    scenario(tmp_path)
+    work = tmp_path / "out/work"
+    sweep(tmp_path, seeds=1)
+    assert not work.exists()
+    (work / "0123-1.unfinished-2").mkdir(parents=True)
+    for name in ("0123-1.err", ".0123-1.tcpsbed-lock"):
+        (work / name).touch()
+    sweep(tmp_path, seeds=2)
+    assert not work.exists()
+
+
 def test_the_figure_has_the_first_axis_as_x_and_the_second_as_lines(swept: tuple[Path, str]) -> None:
     page = (swept[0] / "out/sweep.html").read_text()
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])

@@ -303,7 +303,8 @@ class Crew:
         """Removes what cells left that were killed, and the folders that are empty."""
         work = self.out / "work"
         for left in work.iterdir():
-            left.unlink() if left.suffix == ".err" else results.discard(left)
+            with suppress(FileNotFoundError):  # a cell of a killed campaign is ending by itself
+                results.discard(left) if left.is_dir() else left.unlink()
         for folder in (work, self.out / "failed"):
             with suppress(OSError):
                 folder.rmdir()

@@ -133,7 +133,7 @@ def growing(out: Path | str, kind: str, *, inputs: Iterable[Path] = ()) -> Itera
             _refuse(target, kind)
             theirs = target.is_dir() and marker.read(target) is None
             target.mkdir(exist_ok=True)
-            if marker.read(target) is None:
+            if marker.kind_of(target) != kind:  # not ours yet, or named for another kind and empty
                 Marker(kind, GROWING).write(target)
             marker.sweep_parts(target)
             with files.enlisted(target):
@@ -316,9 +316,11 @@ def _holds(folder: Path, *patterns: str) -> bool:
 
 
 def discard(folder: Path) -> None:
-    """Removes a result that nobody needs any more, finished or not, as far as we wrote it."""
+    """Removes a result that nobody needs any more, finished or not, as far as we wrote it; and an empty folder, whose
+    writer was killed before it wrote anything.
+    """
     found = marker.read(folder)
-    if found is not None and found.state != GROWING:
+    if found is None or found.state != GROWING:
         marker.remove(folder)
 
 

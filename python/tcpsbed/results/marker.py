@@ -242,7 +242,7 @@ def refuse_foreign(folder: Path, kind: str) -> None:
         what = "which is not a result of tcpsbed" if marker is None else marker.accused(folder, name)
         raise ConfigError(f"holds {name}, {what}", file=folder, key="--out", allowed=REMEDY)
     marker = read(folder)
-    if marker is not None and marker.kind != kind and (kind in GROWS or marker.state == GROWING):
+    if marker is not None and marker.kind != kind and next(files(folder), None) is not None:
         raise ConfigError(
             f"holds a {marker.kind}, not a {kind}", file=folder, key="--out", allowed="another --out"
         )

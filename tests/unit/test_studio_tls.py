@@ -72,6 +72,7 @@ def written(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
     )
+    files[1].chmod(0o600)
     return files
 
 
@@ -84,6 +85,9 @@ def files(tmp_path: Path) -> dict[str, Path]:
     found["gone"], found["folder"], found["text"] = tmp_path / "gone.pem", tmp_path, tmp_path / "text.pem"
     found["text"].write_text("no PEM")
     secret = serialization.load_pem_private_key(found["good-key"].read_bytes(), None)
+    found["open-key"] = tmp_path / "open.key"
+    found["open-key"].write_bytes(found["good-key"].read_bytes())
+    found["open-key"].chmod(0o644)
     found["locked-key"] = tmp_path / "locked.key"
     found["locked-key"].write_bytes(
         secret.private_bytes(
@@ -104,6 +108,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
         ("good-key", "good-key", "--certificate: found {good-key}, which holds no certificate"),
         ("good", "gone", "--key: found {gone}: No such file"),
         ("good", "text", "--key: found {text}, which holds no private key in PEM"),
+        ("good", "open-key", "--key: found {open-key}, which every user may read (mode 0644)"),
         ("good", "locked-key", "--key: found {locked-key}, which is encrypted"),
         ("good", "other-key", "--key: found {other-key}, which is not the key of {good}"),
         ("old", "old-key", "--certificate: found {old}, which expired on 20"),

@@ -32,6 +32,8 @@ use tcps_wire::{
 pub const UNKNOWN: u32 = u32::MAX;
 /// Datagrams that are remembered at most, to be sent again.
 const MOST_HEARD: usize = 1 << 16;
+/// How much of what it missed an attacker makes up where the machine comes late to it.
+const MOST_LATE: Time = 10_000_000;
 /// Transports whose datagrams mean something only within a connection.
 const STREAMS: [&str; 3] = ["tcp", "quic", kernel_tcp::NAME];
 
@@ -286,7 +288,7 @@ impl Running {
                 return;
             }
         };
-        let next = self.next.saturating_add(period_ns.max(1));
+        let next = following(self.next, now, period_ns);
         self.next = if next < self.until { next } else { NEVER };
     }
 
@@ -336,6 +338,11 @@ impl Running {
         bytes.extend((0..TAG_BYTES).map(|_| self.stream.bits() as u8));
         bytes
     }
+}
+
+/// When the next of a series is due, without those that were due long before.
+fn following(due: Time, now: Time, period_ns: Time) -> Time {
+    due.max(now - MOST_LATE).saturating_add(period_ns.max(1))
 }
 
 impl Forger {
@@ -470,4 +477,22 @@ pub fn refuse(plan: &Plan) -> Result<(), RunError> {
 
 fn within(name: &str, e: RunError) -> RunError {
     e.within(format!("events.{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcps_core::time::{MS, US};
+
+    #[test]
+    fn a_series_is_kept_in_time_and_little_of_it_is_made_up_after_a_stall() {
+        let all = |from: Time, now: Time| {
+            std::iter::successors(Some(from), |due| Some(following(*due, now, US)))
+                .take_while(|due| *due <= now)
+                .count()
+        };
+        assert_eq!(all(0, 0), 1);
+        assert_eq!(all(0, 5 * MS), 5_001);
+        assert_eq!(all(0, SECOND), 10_001, "what a second of it would be: 1,000,001");
+    }
 }

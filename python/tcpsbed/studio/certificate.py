@@ -6,6 +6,7 @@ import datetime
 import fcntl
 import ipaddress
 import os
+import shlex
 import socket
 import stat
 from collections.abc import Sequence
@@ -51,8 +52,8 @@ def check(certificate: Path, key: Path) -> None:
     Raises
     ------
     ConfigError
-        A file is missing or unreadable or is no PEM; the key is encrypted or belongs to another certificate; the
-        certificate has expired or is not valid yet.
+        A file is missing or unreadable or is no PEM; the key is encrypted, open to every user, or belongs to another
+        certificate; the certificate has expired or is not valid yet.
     """
     texts = {}
     for option, file in (("--certificate", certificate), ("--key", key)):
@@ -66,6 +67,10 @@ def check(certificate: Path, key: Path) -> None:
         found = f"found {certificate}, which holds no certificate in PEM"
         raise ConfigError(found, key="--certificate", allowed=EXAMPLE) from None
     _check_key(made, certificate, key, texts["--key"])
+    mode = stat.S_IMODE(key.stat().st_mode)
+    if mode & 0o007:
+        found = f"found {key}, which every user may read (mode {mode:04o})"
+        raise ConfigError(found, key="--key", allowed=f"mode 0600: chmod 600 {shlex.quote(key.name)}")
     now = _now()
     if now > made.not_valid_after_utc:
         found = f"found {certificate}, which expired on {made.not_valid_after_utc:%Y-%m-%d}"

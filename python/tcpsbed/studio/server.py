@@ -240,7 +240,7 @@ class Studio(Live):
         if refused:
             viewer.send(documents.strict({"k": "asked", "refused": refused} | event))
         else:
-            print(json.dumps(event), flush=True)
+            print(f"{json.dumps(event)}\n", end="", flush=True)  # in one piece, beside those of other viewers
 
     def all(self) -> list[str]:
         """Messages, bins and numbers."""

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
     ids::{FlowId, NodeId},
-    sample::{Echo, Meta},
+    sample::{Echo, Meta, PointId},
     time::{Time, MS},
 };
 use tcps_transport::{endpoint, ChannelContext, Side};
@@ -152,7 +152,7 @@ pub fn telehaptic_pair(data: &[u8]) {
 
 fn sample(script: &mut Script<'_>, flow: u16, index: u32, origin_ns: Time) -> (Meta, Vec<u8>) {
     let shape = script.number::<2>();
-    let echo = Echo { target: shape as u16, sequence: index, reply_to: NodeId(3), injected_ns: -1 };
+    let echo = Echo { target: PointId(shape as u16), sequence: index, reply_to: NodeId(3), injected_ns: -1 };
     let size = if flow == 0 { shape % 60 } else { 1 + shape % 900 };
     let bytes = (0..size).map(|i| (i as u32 ^ index) as u8).collect();
     (Meta { flow: FlowId(flow), index, origin_ns, echo: (shape % 3 == 0).then_some(echo) }, bytes)

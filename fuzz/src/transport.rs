@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
     ids::{FlowId, NodeId},
-    sample::{Echo, Meta},
+    sample::{Echo, Meta, PointId},
     time::Time,
 };
 use tcps_transport::{by_id, endpoint, ChannelContext, Side};
@@ -36,7 +36,8 @@ pub fn transport(data: &[u8]) {
             1 => ends.iter_mut().for_each(|e| e.handle_input(now, Input::Timeout)),
             2 => {
                 let shape = script.number::<2>() as u16;
-                let echo = Echo { target: shape, sequence: index, reply_to: NodeId(3), injected_ns: -1 };
+                let echo =
+                    Echo { target: PointId(shape), sequence: index, reply_to: NodeId(3), injected_ns: -1 };
                 let echo = (shape % 3 == 0).then_some(echo);
                 let meta = Meta { flow: FlowId(1 + shape % 2), index, origin_ns: now, echo };
                 let bytes = vec![shape as u8; usize::from(shape % 4000)];

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
     ids::{FlowId, NodeId},
-    sample::{Echo, Meta},
+    sample::{Echo, Meta, PointId},
     time::Time,
 };
 use tcps_transport::{endpoint, udp::MAX_SAMPLE_BYTES, ChannelContext, Side};
@@ -84,7 +84,7 @@ pub fn udp_pair(data: &[u8]) {
 
 fn sample(script: &mut Script<'_>, index: u32) -> (Meta, Vec<u8>) {
     let shape = script.number::<2>();
-    let echo = Echo { target: shape as u16, sequence: index, reply_to: NodeId(3), injected_ns: -1 };
+    let echo = Echo { target: PointId(shape as u16), sequence: index, reply_to: NodeId(3), injected_ns: -1 };
     let echo = (shape % 3 == 0).then_some(echo);
     let bytes = (0..shape % 8000).map(|i| (i as u32 ^ index) as u8).collect();
     (Meta { flow: FlowId(1), index, origin_ns: 9, echo }, bytes)

@@ -12,7 +12,7 @@ use serde::Serialize;
 use tcps_core::{
     ids::FlowId,
     record::{Kind, Record},
-    sample::{owner, PointId, HELD},
+    sample::PointId,
     time::Time,
 };
 use tcps_plan::{FlowPlan, Plan, ProbePlan};
@@ -139,7 +139,7 @@ impl Echoes {
     /// The point that an echo is of, if its command went there.
     fn place(&self, row: &Record) -> Option<usize> {
         let turn = row.index % self.points.len().max(1) as u32;
-        self.points.iter().position(|p| p.point == row.point && p.turn == turn)
+        self.points.iter().position(|p| p.point.0 == row.point && p.turn == turn)
     }
 
     /// An echo came back in the warm-up: it only says which commands belong there.
@@ -321,8 +321,7 @@ fn planned(plan: &Plan, probe: &ProbePlan, until_ns: Time) -> u64 {
 
 /// Where a point lies on a flow's path; a hold-until-done point after the exit of its component.
 fn place_on_path(flow: &FlowPlan, point: PointId) -> usize {
-    let component = owner(point);
+    let component = point.owner();
     let visit = flow.path.iter().position(|v| v.component == component).unwrap_or(flow.path.len());
-    let side = if point & HELD != 0 { 2 } else { usize::from(point & 1) };
-    visit * 3 + side
+    visit * 3 + point.side()
 }

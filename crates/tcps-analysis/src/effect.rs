@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use tcps_core::{
     hook::State,
-    ids::{FlowId, NodeId, NONE},
+    ids::{FlowId, NodeId},
     record::{Kind, Record},
     sample::PointId,
     time::Time,
@@ -135,7 +135,7 @@ impl Effects {
                 sent: 0,
                 accepted: 0,
                 unknown: false,
-                point: NONE,
+                point: PointId::NONE,
                 again: 0,
                 states: [None; 2],
                 during: BTreeMap::new(),
@@ -158,7 +158,8 @@ impl Effects {
     /// A row of a sample; whether it is one that an attacker made, which is no sample of the flow.
     pub fn sample(&mut self, row: &Record) -> bool {
         if matches!(row.kind, Kind::Enter | Kind::Delivered) {
-            if let Some(at) = self.open.remove(&(row.flow, row.index, row.point)) {
+            let point = PointId(row.point);
+            if let Some(at) = self.open.remove(&(row.flow, row.index, point)) {
                 self.all[at].accepted += 1;
             }
             let replay = self
@@ -166,9 +167,9 @@ impl Effects {
                 .iter_mut()
                 .rfind(|e| e.kind == "replay" && e.flow == Some(row.flow) && e.from <= row.time_ns);
             if let Some(replay) = replay {
-                let newest = self.entered.entry((row.flow, row.point)).or_insert_with(|| vec![0; NEWEST]);
+                let newest = self.entered.entry((row.flow, point)).or_insert_with(|| vec![0; NEWEST]);
                 let place = &mut newest[row.index as usize % NEWEST];
-                replay.again += u64::from(*place == row.index.wrapping_add(1) && row.point == replay.point);
+                replay.again += u64::from(*place == row.index.wrapping_add(1) && point == replay.point);
                 *place = row.index.wrapping_add(1);
             }
         }
@@ -228,14 +229,14 @@ impl Effects {
             return;
         }
         effect.sent += 1;
-        effect.point = row.point;
+        effect.point = PointId(row.point);
         match effect.kind {
             "flood" => {}
             _ if row.detail == FOLLOWED => {}
             _ if row.index == u32::MAX => effect.unknown = true,
             "clock-lie" => _ = self.lied.insert((row.node, row.index), at),
             _ => {
-                self.open.insert((row.flow, row.index, row.point), at);
+                self.open.insert((row.flow, row.index, effect.point), at);
                 if self.open.len() > MOST_OPEN {
                     self.open.pop_first();
                 }

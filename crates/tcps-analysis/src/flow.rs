@@ -17,7 +17,7 @@ use crate::options::Options;
 use std::collections::BTreeMap;
 use tcps_core::{
     record::{DropReason, Kind, Record},
-    sample::{entry, exit, PointId},
+    sample::PointId,
     time::Time,
 };
 use tcps_plan::{FlowPlan, Plan};
@@ -130,13 +130,14 @@ impl Flow {
     /// An `Enter` or `Exit` row.
     #[inline]
     pub fn pass(&mut self, row: &Record, around: Around) {
-        let Some(number) = self.leg_of(row.point) else { return };
+        let point = PointId(row.point);
+        let Some(number) = self.leg_of(point) else { return };
         let last = self.legs.len().wrapping_sub(1);
         let Some(leg) = self.legs.get_mut(number) else { return };
         let Around { flow, options, series } = around;
-        if number > 0 && row.point == leg.start {
+        if number > 0 && point == leg.start {
             leg.start(row, Some(row.value), flow, options, series);
-        } else if number < last && row.point == leg.end {
+        } else if number < last && point == leg.end {
             leg.arrive(row, flow, options, series);
         } else {
             leg.pass(row);
@@ -246,8 +247,8 @@ impl Flow {
     /// A value of a sample at a point.
     pub fn signal(&mut self, row: &Record) {
         match &mut self.values {
-            Some((log, [source, _])) if row.point == *source => log.made(row),
-            Some((log, [_, sink])) if row.point == *sink => log.shown(row),
+            Some((log, [source, _])) if row.point == source.0 => log.made(row),
+            Some((log, [_, sink])) if row.point == sink.0 => log.shown(row),
             _ => {}
         }
     }
@@ -281,7 +282,7 @@ impl Flow {
 
     /// The row names the component: its sample is on the leg that leads there.
     fn given_up(&mut self, row: &Record, around: Around) {
-        let number = row.point.checked_mul(2).and_then(|entry| self.leg_of(entry)).unwrap_or(0);
+        let number = row.point.checked_mul(2).and_then(|entry| self.leg_of(PointId(entry))).unwrap_or(0);
         if let Some(leg) = self.legs.get_mut(number) {
             let counts = leg.supersede(row, around.flow, around.options, around.series);
             let count = match row.kind {
@@ -433,7 +434,7 @@ fn loss_over(legs: &[[u64; 2]]) -> f64 {
 
 /// Source and sink of a flow, if the plan has values recorded at both.
 fn ends(plan: &Plan, flow: &FlowPlan) -> Option<[PointId; 2]> {
-    let points = [entry(flow.path.first()?.component), exit(flow.path.last()?.component)];
+    let points = [PointId::entry(flow.path.first()?.component), PointId::exit(flow.path.last()?.component)];
     points.iter().all(|p| plan.signals.contains(p)).then_some(points)
 }
 

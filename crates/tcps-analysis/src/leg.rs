@@ -11,7 +11,7 @@ use crate::options::Options;
 use tcps_core::{
     ids::ComponentId,
     record::Record,
-    sample::{entry, exit, owner, PointId, HELD},
+    sample::PointId,
     time::{Time, MS},
 };
 use tcps_plan::{FlowPlan, Plan, VisitPlan};
@@ -86,7 +86,8 @@ pub struct Leg {
 impl Leg {
     /// The legs of a flow in a run; none if it leads nowhere.
     pub fn all(plan: &Plan, flow: &FlowPlan, options: &Options) -> Vec<Self> {
-        let visits: Vec<&VisitPlan> = flow.path.iter().filter(|v| v.component.0 < HELD / 2).collect();
+        let visits: Vec<&VisitPlan> =
+            flow.path.iter().filter(|v| v.component.0 < PointId::HELD / 2).collect();
         if visits.len() < 2 {
             return Vec::new();
         }
@@ -112,7 +113,7 @@ impl Leg {
         clocks_ns: Time,
     ) -> Self {
         let (start, end) = (points[0], points[points.len() - 1]);
-        let after = last.filter(|v| !v.steps.is_empty()).map(|v| exit(v.component));
+        let after = last.filter(|v| !v.steps.is_empty()).map(|v| PointId::exit(v.component));
         let all = points.iter().copied().chain(after).collect();
         let join = Join::new(all, points.len(), [first, last.is_some()], window.size());
         Self { join, window, counts: Counts::default(), start, end, done: DELIVERED, clocks_ns }
@@ -172,7 +173,7 @@ impl Leg {
     #[inline]
     pub fn pass(&mut self, row: &Record) {
         if self.dates(row) && self.window.get(row.index).is_some_and(|slot| slot.is(COUNTED)) {
-            self.join.pass(row.index, row.point, row.value);
+            self.join.pass(row.index, PointId(row.point), row.value);
         }
     }
 
@@ -295,7 +296,7 @@ impl Leg {
 
     /// The component that starts the leg.
     pub fn owner(&self) -> ComponentId {
-        owner(self.start)
+        self.start.owner()
     }
 
     /// Bytes held on the heap.
@@ -309,13 +310,13 @@ fn parts_of(visits: &[&VisitPlan]) -> Vec<Vec<PointId>> {
     let (mut parts, mut part) = (Vec::new(), Vec::new());
     for (i, visit) in visits.iter().enumerate().take(MOST_VISITS) {
         if i > 0 || !visit.steps.is_empty() {
-            part.push(entry(visit.component));
+            part.push(PointId::entry(visit.component));
         }
         if i + 1 < visits.len() {
             if period_of(visit).is_some() {
                 parts.push(std::mem::take(&mut part));
             }
-            part.push(exit(visit.component));
+            part.push(PointId::exit(visit.component));
         }
     }
     parts.push(part);

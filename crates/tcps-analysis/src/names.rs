@@ -1,21 +1,19 @@
 //! Names and places of numbered things, from the plan.
 
 use tcps_core::{
-    ids::{ComponentId, LinkId, NodeId, NONE},
+    ids::{ComponentId, LinkId, NodeId},
     record::{DropReason, Place},
-    sample::{owner, PointId, HELD},
+    sample::PointId,
 };
 use tcps_plan::Plan;
 
 /// `srv.entry`, `srv.exit`, or `robot.held` for the hold-until-done point.
 pub fn point(plan: &Plan, point: PointId) -> String {
-    let side = match point {
-        NONE => return "unknown".into(),
-        p if p & HELD != 0 => "held",
-        p if p % 2 == 0 => "entry",
-        _ => "exit",
-    };
-    format!("{}.{side}", component(plan, owner(point)))
+    if point == PointId::NONE {
+        return "unknown".into();
+    }
+    let side = ["entry", "exit", "held"][point.side()];
+    format!("{}.{side}", component(plan, point.owner()))
 }
 
 /// Name of a component.

@@ -13,7 +13,7 @@ use super::names;
 use super::stretch::Stretch;
 use super::tally::{mean_of, Distribution, Tally};
 use serde::Serialize;
-use tcps_core::sample::{owner, PointId};
+use tcps_core::sample::PointId;
 use tcps_plan::{FlowPlan, Plan};
 
 /// Samples whose ages wait at most.
@@ -237,7 +237,7 @@ pub fn report(plan: &Plan, flow: &FlowPlan, legs: &[&Join]) -> PathReport {
     for (i, leg) in legs.iter().enumerate() {
         if let Some(before) = i.checked_sub(1).map(|b| legs[b]) {
             let mean_ns = before.mean_ends().zip(leg.mean_ends()).map(|(a, b)| b[0] - a[1]);
-            let name = names::component(plan, owner(leg.points[0]));
+            let name = names::component(plan, leg.points[0].owner());
             segments.push(Segment { what: "component", name, mean_ns, latency_ns: None });
         }
         segments.extend(leg.segments(plan, flow));

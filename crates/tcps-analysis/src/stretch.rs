@@ -3,7 +3,7 @@
 use super::interval::{Estimate, Estimator};
 use super::names::{component, point};
 use serde::Serialize;
-use tcps_core::sample::{entry, exit, owner, PointId, HELD};
+use tcps_core::sample::PointId;
 use tcps_plan::{FlowPlan, Plan};
 
 /// A stretch of a path between two points that follow each other.
@@ -39,8 +39,8 @@ impl Stretch {
 
     /// The stretch between two points of a flow.
     pub fn between(plan: &Plan, flow: &FlowPlan, from: PointId, to: PointId) -> Self {
-        let (a, b) = (owner(from), owner(to));
-        if a == b && to & HELD != 0 {
+        let (a, b) = (from.owner(), to.owner());
+        if a == b && to.is_held() {
             return Stretch::Actuation(component(plan, a));
         }
         if a == b {
@@ -48,7 +48,7 @@ impl Stretch {
         }
         let hop = flow.path.windows(2).find(|w| w[0].component == a && w[1].component == b);
         match hop {
-            Some(w) if from == exit(a) && to == entry(b) => {
+            Some(w) if from == PointId::exit(a) && to == PointId::entry(b) => {
                 let name = format!("{} -> {}", component(plan, a), component(plan, b));
                 Stretch::Link(name, w[0].channel.is_some())
             }

@@ -1,39 +1,65 @@
 //! What a flow carries, and the echo command that may ride on it.
 
 use crate::{
-    ids::{ComponentId, FlowId, NodeId},
+    ids::{ComponentId, FlowId, NodeId, NONE},
     time::Time,
 };
+use serde::{Deserialize, Serialize};
 
-/// An echo point: `2 * component` is its entry, `2 * component + 1` its exit.
-pub type PointId = u16;
-/// Set in the hold-until-done point of a component: the echo waits until the robot has arrived.
-pub const HELD: PointId = 0x8000;
+/// An echo point: `2 * component` is its entry, `2 * component + 1` its exit, and `HELD | component` its hold-until-done
+/// point, where the echo waits until the robot has arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+#[repr(transparent)]
+pub struct PointId(pub u16);
+
+impl PointId {
+    /// None.
+    pub const NONE: Self = Self(NONE);
+    /// Set in a hold-until-done point.
+    pub const HELD: u16 = 0x8000;
+
+    /// Entry point of a component.
+    #[inline]
+    pub fn entry(component: ComponentId) -> Self {
+        Self(component.0 * 2)
+    }
+
+    /// Exit point of a component.
+    #[inline]
+    pub fn exit(component: ComponentId) -> Self {
+        Self(component.0 * 2 + 1)
+    }
+
+    /// Hold-until-done point of a component.
+    #[inline]
+    pub fn held(component: ComponentId) -> Self {
+        Self(Self::HELD | component.0)
+    }
+
+    /// Whether it is a hold-until-done point.
+    #[inline]
+    pub fn is_held(self) -> bool {
+        self.0 & Self::HELD != 0
+    }
+
+    /// The component that it belongs to.
+    #[inline]
+    pub fn owner(self) -> ComponentId {
+        ComponentId(if self.is_held() { self.0 & !Self::HELD } else { self.0 / 2 })
+    }
+
+    /// Its place among the points of its component: 0 entry, 1 exit, 2 hold-until-done.
+    #[inline]
+    pub fn side(self) -> usize {
+        usize::from(if self.is_held() { 2 } else { self.0 & 1 })
+    }
+}
 
 /// Whether a sample was made before another of its flow; numbers begin again at 0.
 #[inline]
 pub fn is_before(index: u32, other: u32) -> bool {
     other.wrapping_sub(index).wrapping_sub(1) < u32::MAX / 2
-}
-
-/// Entry point of a component.
-pub fn entry(component: ComponentId) -> PointId {
-    component.0 * 2
-}
-
-/// Exit point of a component.
-pub fn exit(component: ComponentId) -> PointId {
-    component.0 * 2 + 1
-}
-
-/// Hold-until-done point of a component.
-pub fn held(component: ComponentId) -> PointId {
-    HELD | component.0
-}
-
-/// The component that a point belongs to.
-pub fn owner(point: PointId) -> ComponentId {
-    ComponentId(if point & HELD != 0 { point & !HELD } else { point / 2 })
 }
 
 /// An echo command: the sample it rides on is handled like any other, and the component that owns `target`

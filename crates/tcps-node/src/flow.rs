@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use tcps_core::{
     ids::{ChannelId, ComponentId},
     report::Visited,
-    sample::{entry, exit, held, PointId},
+    sample::PointId,
     time::Time,
 };
 use tcps_plan::{Codec, Direction, FlowPlan, Plan, RunError, SinkPlan};
@@ -83,8 +83,8 @@ impl FlowAt {
             let serial = flow.blocking_send || steps.iter().any(|s| s.cost.is_some());
             let visit = Visit {
                 component: v.component,
-                entry: entry(v.component),
-                exit: exit(v.component),
+                entry: PointId::entry(v.component),
+                exit: PointId::exit(v.component),
                 first: i == 0,
                 last: i == last,
                 plays_out: i == last && flow.playout.is_some(),
@@ -135,10 +135,11 @@ impl FlowAt {
 
     /// Whether a sample that has passed the entry of visit `v` has an echo point still before it.
     pub(super) fn is_ahead(&self, v: u16, target: PointId) -> bool {
-        let held = self.way.last().is_some_and(|&c| target == held(c));
+        if target.is_held() {
+            return self.way.last() == Some(&target.owner());
+        }
         let mut rest = self.way.iter().skip(usize::from(v));
-        let here = rest.next().is_some_and(|&c| target == exit(c));
-        held || here || rest.any(|&c| target == entry(c) || target == exit(c))
+        rest.next().is_some_and(|&c| target == PointId::exit(c)) || rest.any(|&c| target.owner() == c)
     }
 }
 

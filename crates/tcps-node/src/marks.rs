@@ -11,13 +11,13 @@ use tcps_core::{
 use tcps_wire::reply;
 
 impl<O: Host> Context<'_, O> {
-    /// A row of a sample at a point.
-    pub(super) fn stamp(&mut self, now: Time, kind: Kind, point: PointId, job: &Job) {
+    /// A row of a sample at a point, or at a component, by kind.
+    pub(super) fn stamp(&mut self, now: Time, kind: Kind, point: u16, job: &Job) {
         self.stamp_at(now, now, kind, point, job);
     }
 
-    /// A row, written now, of a sample that was at a point at another moment.
-    pub(super) fn stamp_at(&mut self, now: Time, at: Time, kind: Kind, point: PointId, job: &Job) {
+    /// The same, written now, of a sample that was there at another moment.
+    pub(super) fn stamp_at(&mut self, now: Time, at: Time, kind: Kind, point: u16, job: &Job) {
         let origin = job.meta.origin_ns;
         let value = match kind {
             Kind::Sent => origin,
@@ -61,7 +61,7 @@ impl<O: Host> Context<'_, O> {
             value: self.read(now).saturating_sub(echo.injected_ns),
             index: echo.sequence,
             flow,
-            point: echo.target,
+            point: echo.target.0,
             node: self.here.id,
             ..Record::new(now, Kind::EchoSuperseded)
         };
@@ -105,7 +105,7 @@ impl<O: Host> Context<'_, O> {
             value,
             index: reply.sequence,
             flow: reply.flow,
-            point: reply.point,
+            point: reply.point.0,
             node: self.here.id,
             ..Record::new(now, kind)
         };

@@ -15,7 +15,7 @@ use crate::{host::Host, sample_codec};
 use tcps_core::{
     ids::{ChannelId, ComponentId, FlowId, NONE},
     record::{DropReason, Kind, Record, StepKind},
-    sample::{entry, exit, held, Echo},
+    sample::{Echo, PointId},
     split::Part,
     time::Time,
 };
@@ -102,7 +102,7 @@ impl Pipeline {
             }
             return None;
         }
-        cx.stamp(now, kind, point_shown, &job);
+        cx.stamp(now, kind, point_shown.0, &job);
         self.remember(component, &mut job);
         cx.show_sample(now, point, &mut job);
         cx.check_echo(now, point, &mut job);
@@ -201,7 +201,7 @@ impl Pipeline {
             return self.end(now, job, DropReason::Dead, cx);
         }
         if !silent {
-            cx.stamp(now, Kind::Exit, exit, &job);
+            cx.stamp(now, Kind::Exit, exit.0, &job);
         }
         cx.show_sample(now, exit, &mut job);
         cx.check_echo(now, exit, &mut job);
@@ -304,7 +304,7 @@ impl Pipeline {
         decoded(job);
         let Some(r) = robots.at(component) else { return };
         r.command(now, job.flow, flow.period_ns, flow.authority, &job.values);
-        let echo = job.meta.echo.filter(|e| e.target == held(component));
+        let echo = job.meta.echo.filter(|e| e.target == PointId::held(component));
         if let Some(old) = echo.and_then(|e| r.hold(job.flow, e)) {
             self.echo_superseded(now, job.flow, job.visit, old, cx);
         }
@@ -364,14 +364,12 @@ impl Pipeline {
             Back::Lost(job) => return self.end(now, job, DropReason::Line, cx),
         };
         let Some(visit) = self.flows[job.flow].visits.get(job.visit) else { return };
-        let component = visit.component;
-        if job.life != cx.here.life(component) {
+        let (entry, exit) = (visit.entry, visit.exit);
+        if job.life != cx.here.life(visit.component) {
             return self.end(now, job, DropReason::Dead, cx);
         }
-        for (kind, point, at) in
-            [(Kind::Enter, entry(component), entry_ns), (Kind::Exit, exit(component), exit_ns)]
-        {
-            cx.stamp_at(now, at, kind, point, &job);
+        for (kind, point, at) in [(Kind::Enter, entry, entry_ns), (Kind::Exit, exit, exit_ns)] {
+            cx.stamp_at(now, at, kind, point.0, &job);
             cx.show_sample(now, point, &mut job);
             cx.check_echo_at(now, at, point, &mut job);
         }

@@ -13,7 +13,7 @@ use tcps_core::{
     hook::{Notice, Verdict},
     ids::ComponentId,
     record::{DropReason, Kind, Record},
-    sample::{Meta, PointId},
+    sample::Meta,
     split::Part,
     time::{Time, NEVER},
 };
@@ -94,7 +94,7 @@ impl Pipeline {
                 _ => self.suppress(now, job, cx),
             };
         }
-        self.renumbered(now, component.0, source, present, &mut job, cx);
+        self.renumbered(now, component, source, present, &mut job, cx);
         if let (Some(job), _) = self.occupy(started, job, cost, cx) {
             cx.jobs.go(job);
             self.run(now, doors, cx);
@@ -153,7 +153,7 @@ impl Pipeline {
     fn renumbered<O: Host>(
         &mut self,
         now: Time,
-        point: PointId,
+        component: ComponentId,
         source: u32,
         new: bool,
         job: &mut Job,
@@ -163,7 +163,7 @@ impl Pipeline {
         let periodic = visit.and_then(|v| v.steps[job.step as usize].periodic.as_mut());
         job.meta.echo = periodic.and_then(|p| p.echo.take());
         let (flow, index) = (job.flow, job.meta.index);
-        let (value, detail) = (i64::from(source), u8::from(new));
+        let (value, point, detail) = (i64::from(source), component.0, u8::from(new));
         cx.out.record(Record { value, index, flow, point, detail, ..cx.here.row(now, Kind::Renumbered) });
     }
 

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use tcps_core::{
     ids::{ComponentId, FlowId},
     record::{DropReason, Kind, Record},
-    sample::{exit, held},
+    sample::PointId,
     split::Part,
     time::{Time, NEVER},
 };
@@ -182,7 +182,7 @@ impl Display {
     fn pass_over<O: Host>(&mut self, now: Time, kind: Kind, token: u32, cx: &mut Context<'_, O>) {
         let Some(job) = self.take_waiting(token, cx) else { return };
         cx.stamp(now, kind, self.component.0, &job);
-        let to_come = [exit(self.component), held(self.component)];
+        let to_come = [PointId::exit(self.component), PointId::held(self.component)];
         if let Some(echo) = job.meta.echo.filter(|e| to_come.contains(&e.target)) {
             cx.echo_superseded(now, job.flow, echo);
         }

@@ -8,7 +8,7 @@ use crate::{
 use tcps_core::{
     ids::{ComponentId, FlowId},
     robot::{Pace, Robot},
-    sample::{held, Echo},
+    sample::{Echo, PointId},
     time::{Time, MS},
 };
 use tcps_plan::{Authority, Plan, RobotPlan, RunError};
@@ -218,7 +218,7 @@ impl Robots {
             return Err((r.component, why));
         }
         r.sensed = sensed;
-        cx.show_sense(now, held(r.component), r.senses());
+        cx.show_sense(now, PointId::held(r.component), r.senses());
         if !r.held.is_empty() && r.robot.arrived() {
             let now = cx.out.now(now);
             for (flow, echo) in std::mem::take(&mut r.held) {

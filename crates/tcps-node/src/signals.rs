@@ -44,7 +44,7 @@ impl<O: Host> Context<'_, O> {
     }
 
     fn signal_row(&self, now: Time, point: PointId) -> Record {
-        Record { point, ..self.here.row(now, Kind::Signal) }
+        Record { point: point.0, ..self.here.row(now, Kind::Signal) }
     }
 
     /// One row for each value; `detail` is its number.

@@ -87,8 +87,8 @@ pub struct Plan {
     pub sync: Option<SyncPlan>,
     /// How often queues are looked at; absent: never.
     pub queue_probe_ns: Option<Time>,
-    /// Points at which the values of samples are recorded: entry and exit points, and `HELD | component` for what a
-    /// robot senses.
+    /// Points at which the values of samples are recorded: entry and exit points, and hold-until-done points for what
+    /// robots sense.
     #[serde(default)]
     pub signals: Vec<PointId>,
     /// Settings of the real driver.

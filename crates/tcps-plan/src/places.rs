@@ -3,7 +3,7 @@
 use super::Plan;
 use tcps_core::{
     ids::{ChannelId, ComponentId, FlowId},
-    sample::{owner, PointId},
+    sample::PointId,
     split::Choice,
 };
 
@@ -62,7 +62,7 @@ impl Places {
             places.probe[usize::from(probe.flow)].get_or_insert(number);
         }
         for &point in &plan.signals {
-            if let Some(c) = plan.components.get(owner(point).index()) {
+            if let Some(c) = plan.components.get(point.owner().index()) {
                 places.signals[c.node].push(point);
             }
         }

@@ -194,7 +194,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(records::record_names, m)?)?;
     m.add("RECORD_BYTES", tcps_core::record::RECORD_BYTES)?;
     m.add("PARTS", tcps_core::split::Part::ALL.map(tcps_core::split::Part::name))?;
-    m.add("HELD", tcps_core::sample::HELD)?;
+    m.add("HELD", tcps_core::sample::PointId::HELD)?;
     m.add("LINK_BYTES", tcps_core::size::LINK_BYTES)?;
     m.add("BOARD_BYTES", tcps_wire::board::MAX_PAYLOAD)?;
     m.add("BOARD_CHANNELS", tcps_wire::board::MAX_CHANNELS)?;

@@ -13,7 +13,7 @@ use tcps_core::{
     endpoint::{Endpoint, Input, Output},
     ids::{ChannelId, FlowId, LinkId, NodeId, VertexId, NONE},
     record::{Kind, Record},
-    sample::{entry, Meta, PointId},
+    sample::{Meta, PointId},
     seed::Stream,
     time::{NodeClock, Time, NEVER, SECOND},
 };
@@ -199,7 +199,7 @@ impl Attacker {
                             passing.channel == ChannelId::NONE && pairs.contains(&(passing.from, passing.to));
                         let sequence = if begun && is_one { lie(bytes, offset_ns) } else { None };
                         if let Some(index) = sequence {
-                            self.rows.push_back(a.row(now, &Passing { index, ..*passing }, NONE));
+                            self.rows.push_back(a.row(now, &Passing { index, ..*passing }, PointId::NONE));
                         }
                     }
                 }
@@ -255,7 +255,7 @@ impl Running {
             index: passing.index,
             size: passing.wire_bytes,
             flow: passing.flow,
-            point,
+            point: point.0,
             node: passing.to,
             ..Record::new(now, Kind::Attack)
         }
@@ -275,7 +275,7 @@ impl Running {
                 let wire_bytes = bytes + OVERHEAD_BYTES;
                 let bytes: Vec<u8> = (0..bytes).map(|_| self.stream.bits() as u8).collect();
                 let passing = Passing { index: UNKNOWN, wire_bytes, ..passing };
-                let row = self.row(now, &passing, NONE);
+                let row = self.row(now, &passing, PointId::NONE);
                 shots.push_back(Shot { at: self.at, passing, bytes, row });
                 (f64::from(wire_bytes) * 8.0 * SECOND as f64 / rate_bps) as Time
             }
@@ -406,7 +406,7 @@ fn aim(
                 wire_bytes: 0,
                 dscp: c.dscp.unwrap_or(flow.dscp),
             };
-            let point = entry(w[1].component);
+            let point = PointId::entry(w[1].component);
             return Ok(Target::Flow { passing, point, secured: c.security.is_some() });
         }
         passed.extend(links);

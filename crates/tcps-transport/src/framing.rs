@@ -132,12 +132,12 @@ mod tests {
     use proptest::prelude::*;
     use tcps_core::{
         ids::{FlowId, NodeId},
-        sample::Echo,
+        sample::{Echo, PointId},
     };
 
     /// Every third sample carries an echo command.
     fn meta(index: u32) -> Meta {
-        let echo = Echo { target: 7, sequence: index, reply_to: NodeId(2), injected_ns: -5 };
+        let echo = Echo { target: PointId(7), sequence: index, reply_to: NodeId(2), injected_ns: -5 };
         Meta { flow: FlowId(3), index, origin_ns: 9, echo: index.is_multiple_of(3).then_some(echo) }
     }
 

@@ -159,7 +159,10 @@ mod tests {
     use super::*;
     use serde_json::json;
     use tcps_core::time::SECOND;
-    use tcps_core::{ids::NodeId, sample::Echo};
+    use tcps_core::{
+        ids::NodeId,
+        sample::{Echo, PointId},
+    };
 
     fn end(side: Side) -> KernelTcp {
         let context = ChannelContext::of(&[(0, Side::B, "kinematic"), (1, Side::A, "haptic")]);
@@ -178,7 +181,7 @@ mod tests {
     // [Polachan 2022: echoes], [model: wire size]
     #[test]
     fn a_sample_goes_and_comes_with_its_echo_command() {
-        let echo = Some(Echo { target: 7, sequence: 3, reply_to: NodeId(2), injected_ns: -5 });
+        let echo = Some(Echo { target: PointId(7), sequence: 3, reply_to: NodeId(2), injected_ns: -5 });
         let meta = Meta { flow: FlowId(0), index: 9, origin_ns: 4, echo };
         let (frame, transmit) = sent(&mut end(Side::A), meta, b"hand");
         assert_eq!(transmit, Transmit::new(4 + 24 + 78, FlowId(0), 9));

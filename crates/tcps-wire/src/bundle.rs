@@ -197,7 +197,7 @@ mod tests {
 
     use super::*;
     use proptest::prelude::*;
-    use tcps_core::ids::NodeId;
+    use tcps_core::{ids::NodeId, sample::PointId};
 
     const GOLDEN: [u8; 42] = [
         6, 1, 0, 9, // one run, datagram 9
@@ -251,7 +251,7 @@ mod tests {
         fn runs_survive_their_bytes(
             raw in proptest::collection::vec((any::<u16>(), any::<u32>(), any::<i64>(), 1u16..200, 0u8..4), 1..9),
         ) {
-            let echo = Echo { target: 1, sequence: 2, reply_to: NodeId(3), injected_ns: 4 };
+            let echo = Echo { target: PointId(1), sequence: 2, reply_to: NodeId(3), injected_ns: 4 };
             let reprs: Vec<Repr> = raw.into_iter().map(|(flow, index, origin_ns, size, flags)| Repr {
                 flow: FlowId(flow), count: 1, index, origin_ns,
                 length: 500,

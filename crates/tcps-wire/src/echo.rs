@@ -19,7 +19,10 @@ use crate::{
     bytes::{i64_at, u16_at, u32_at, u8_at},
     Error,
 };
-use tcps_core::{ids::NodeId, sample::Echo};
+use tcps_core::{
+    ids::NodeId,
+    sample::{Echo, PointId},
+};
 
 /// Length of one command in the trailer, in bytes.
 pub const TAG_BYTES: usize = 19;
@@ -81,15 +84,15 @@ impl Repr {
             return Err(Error::Truncated);
         }
         let reply_to = NodeId(u16::try_from(u32_at(b, 7)).map_err(|_| Error::Unknown)?);
-        let echo =
-            Echo { target: u16_at(b, 1), sequence: u32_at(b, 3), reply_to, injected_ns: i64_at(b, 11) };
+        let target = PointId(u16_at(b, 1));
+        let echo = Echo { target, sequence: u32_at(b, 3), reply_to, injected_ns: i64_at(b, 11) };
         Ok(Self { sample: u8_at(b, 0), echo })
     }
 
     /// Appends the command to `out`, where the trailer's count stands already.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.push(self.sample);
-        out.extend_from_slice(&self.echo.target.to_be_bytes());
+        out.extend_from_slice(&self.echo.target.0.to_be_bytes());
         out.extend_from_slice(&self.echo.sequence.to_be_bytes());
         out.extend_from_slice(&u32::from(self.echo.reply_to.0).to_be_bytes());
         out.extend_from_slice(&self.echo.injected_ns.to_be_bytes());
@@ -116,7 +119,8 @@ mod tests {
     ];
 
     fn golden() -> Repr {
-        let echo = Echo { target: 0x8007, sequence: 256, reply_to: NodeId(9), injected_ns: 1_000_000_000 };
+        let echo =
+            Echo { target: PointId(0x8007), sequence: 256, reply_to: NodeId(9), injected_ns: 1_000_000_000 };
         Repr { sample: 3, echo }
     }
 
@@ -155,7 +159,7 @@ mod tests {
                 .into_iter()
                 .map(|(sample, target, sequence, reply_to, injected_ns)| Repr {
                     sample,
-                    echo: Echo { target, sequence, reply_to: NodeId(reply_to), injected_ns },
+                    echo: Echo { target: PointId(target), sequence, reply_to: NodeId(reply_to), injected_ns },
                 })
                 .collect();
             let mut out = Vec::new();

@@ -17,7 +17,10 @@ use crate::{
     bytes::{i64_at, u16_at, u32_at},
     Error,
 };
-use tcps_core::{ids::FlowId, sample::EchoReply};
+use tcps_core::{
+    ids::FlowId,
+    sample::{EchoReply, PointId},
+};
 
 /// Length of a reply in bytes.
 pub const REPLY_BYTES: usize = 32;
@@ -38,7 +41,7 @@ impl Repr {
             n if n > REPLY_BYTES => Err(Error::Contradiction),
             _ if !bytes.starts_with(&START) => Err(Error::Unknown),
             _ => Ok(Self(EchoReply {
-                point: u16_at(bytes, 8),
+                point: PointId(u16_at(bytes, 8)),
                 flow: FlowId(u16_at(bytes, 10)),
                 sequence: u32_at(bytes, 12),
                 injected_ns: i64_at(bytes, 16),
@@ -50,7 +53,7 @@ impl Repr {
     /// Appends the datagram to `out`.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&START);
-        out.extend_from_slice(&self.0.point.to_be_bytes());
+        out.extend_from_slice(&self.0.point.0.to_be_bytes());
         out.extend_from_slice(&self.0.flow.0.to_be_bytes());
         out.extend_from_slice(&self.0.sequence.to_be_bytes());
         out.extend_from_slice(&self.0.injected_ns.to_be_bytes());
@@ -72,7 +75,7 @@ mod tests {
 
     fn golden() -> Repr {
         let (injected_ns, reached_ns) = (1_000_000_000, 1_001_000_000);
-        Repr(EchoReply { point: 10, flow: FlowId(2), sequence: 256, injected_ns, reached_ns })
+        Repr(EchoReply { point: PointId(10), flow: FlowId(2), sequence: 256, injected_ns, reached_ns })
     }
 
     // [Polachan 2022: echoes]
@@ -103,7 +106,8 @@ mod tests {
         fn replies_survive_their_bytes(
             point: u16, flow: u16, sequence: u32, injected_ns: i64, reached_ns: i64,
         ) {
-            let repr = Repr(EchoReply { point, flow: FlowId(flow), sequence, injected_ns, reached_ns });
+            let (point, flow) = (PointId(point), FlowId(flow));
+            let repr = Repr(EchoReply { point, flow, sequence, injected_ns, reached_ns });
             let mut out = Vec::new();
             repr.emit(&mut out);
             prop_assert_eq!(Repr::parse(&out), Ok(repr));

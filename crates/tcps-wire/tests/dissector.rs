@@ -10,7 +10,7 @@ use std::{
 use tcps_core::{
     ids::{FlowId, NodeId},
     rate::Report,
-    sample::{Echo, EchoReply},
+    sample::{Echo, EchoReply, PointId},
 };
 use tcps_wire::{
     clock, echo, header,
@@ -53,14 +53,14 @@ fn sample(fragment: u16, echoes: &[echo::Repr]) -> Vec<u8> {
 fn tag(sample: u8, sequence: u32) -> echo::Repr {
     echo::Repr {
         sample,
-        echo: Echo { target: 0x8007, sequence, reply_to: NodeId(3), injected_ns: 1_000_000_000 },
+        echo: Echo { target: PointId(0x8007), sequence, reply_to: NodeId(3), injected_ns: 1_000_000_000 },
     }
 }
 
 fn reply_datagram() -> Vec<u8> {
     let mut out = Vec::new();
-    reply::Repr(EchoReply { point: 10, flow: FlowId(2), sequence: 9, injected_ns: -1, reached_ns: 77 })
-        .emit(&mut out);
+    let (point, flow) = (PointId(10), FlowId(2));
+    reply::Repr(EchoReply { point, flow, sequence: 9, injected_ns: -1, reached_ns: 77 }).emit(&mut out);
     out
 }
 

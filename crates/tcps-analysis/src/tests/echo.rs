@@ -11,7 +11,7 @@ fn echo(tape: &mut Tape, sequence: u32, one_way: bool) {
     let trouble = (sequence / 5 % 7) as i64 * 100_000;
     let forward = LEGS[turn] + trouble;
     let back = [2, 2, 7, 7, 7][turn] * MS;
-    let point = [exit(1), entry(1), entry(2), exit(2), HELD | 2][turn];
+    let point = [exit(1), entry(1), entry(2), exit(2), held(2)][turn];
     let at = sequence as Time * 10 * MS + forward + back;
     tape.row(at, Kind::Echo, sequence, forward + back).point = point;
     if one_way {

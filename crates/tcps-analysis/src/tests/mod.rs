@@ -9,16 +9,20 @@ use serde_json::{json, Value};
 use tcps_core::{
     ids::{ComponentId, FlowId, NodeId},
     record::Record,
-    sample::{self, PointId, HELD},
+    sample::PointId,
     time::{MS, SECOND},
 };
 
-fn entry(component: u16) -> PointId {
-    sample::entry(ComponentId(component))
+fn entry(component: u16) -> u16 {
+    PointId::entry(ComponentId(component)).0
 }
 
-fn exit(component: u16) -> PointId {
-    sample::exit(ComponentId(component))
+fn exit(component: u16) -> u16 {
+    PointId::exit(ComponentId(component)).0
+}
+
+fn held(component: u16) -> u16 {
+    PointId::held(ComponentId(component)).0
 }
 
 /// hand -> srv -> robot with a channel on each hop, one flow at 1 kHz, one probe.
@@ -90,5 +94,5 @@ impl Tape {
 
 /// Three points asked in turn: entry and exit of srv, entry of the robot, and its movement.
 fn probe() -> Value {
-    json!({"probes": [{"flow": 0, "points": [exit(1), entry(1), entry(2), exit(2), HELD | 2], "period_ns": 10 * MS, "reply_to": 0}]})
+    json!({"probes": [{"flow": 0, "points": [exit(1), entry(1), entry(2), exit(2), held(2)], "period_ns": 10 * MS, "reply_to": 0}]})
 }

@@ -53,7 +53,10 @@ impl Asides {
 mod tests {
     use super::*;
     use serde_json::json;
-    use tcps_core::{ids::FlowId, sample::EchoReply};
+    use tcps_core::{
+        ids::FlowId,
+        sample::{EchoReply, PointId},
+    };
 
     fn plan() -> Plan {
         let flow = |session: u16| {
@@ -80,14 +83,9 @@ mod tests {
         );
         let answer = |flow: u16| {
             let mut bytes = Vec::new();
-            reply::Repr(EchoReply {
-                point: 0,
-                flow: FlowId(flow),
-                sequence: 0,
-                injected_ns: 0,
-                reached_ns: 0,
-            })
-            .emit(&mut bytes);
+            let (point, flow) = (PointId(0), FlowId(flow));
+            reply::Repr(EchoReply { point, flow, sequence: 0, injected_ns: 0, reached_ns: 0 })
+                .emit(&mut bytes);
             bytes
         };
         assert_eq!(asides.of(NodeId(0), &answer(0)), Some(at(10)));

@@ -16,7 +16,7 @@ use tcps_core::{
     endpoint::Ecn,
     ids::{ChannelId, ComponentId, FlowId, LinkId, NodeId, VertexId},
     record::{DropReason, Kind, Record},
-    sample::{entry, exit, PointId},
+    sample::PointId,
     time::{Time, NEVER},
 };
 use tcps_net::{Packet, Passage};
@@ -262,17 +262,17 @@ impl Foreign {
     /// The row that says that it came in.
     pub fn sent(&self) -> Record {
         let VertexId(from) = self.ends[0];
-        self.row(self.came, Kind::Sent, exit(ComponentId(from)), NodeId(from), self.came)
+        self.row(self.came, Kind::Sent, PointId::exit(ComponentId(from)), NodeId(from), self.came)
     }
 
     /// The row that says that it was handed on.
     pub fn delivered(&self, at: Time) -> Record {
         let VertexId(to) = self.ends[1];
-        self.row(at, Kind::Delivered, entry(ComponentId(to)), NodeId(to), at - self.came)
+        self.row(at, Kind::Delivered, PointId::entry(ComponentId(to)), NodeId(to), at - self.came)
     }
 
     fn row(&self, at: Time, kind: Kind, point: PointId, node: NodeId, value: i64) -> Record {
         let (flow, index, size) = (self.flow, self.index, self.bytes);
-        Record { value, index, size, flow, point, node, ..Record::new(at, kind) }
+        Record { value, index, size, flow, point: point.0, node, ..Record::new(at, kind) }
     }
 }

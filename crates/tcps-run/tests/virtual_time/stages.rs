@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tcps_analysis::{analyse, Options};
 use tcps_core::{
     record::{DropReason, Kind, Record},
-    sample::HELD,
+    sample::PointId,
 };
 use tcps_plan::Plan;
 
@@ -181,7 +181,7 @@ fn pushed(source: Value) -> Value {
         json!({"run": {"kind": "builtin", "name": "wall_mass"}, "period_ns": MS, "senses": 3});
     plan["flows"][0]["source"] = source;
     plan["flows"][0]["sink"] = json!({"kind": "robot"});
-    plan["probes"] = json!([{"flow": 0, "points": [HELD | 2], "period_ns": 10 * MS, "reply_to": 0}]);
+    plan["probes"] = json!([{"flow": 0, "points": [PointId::HELD | 2], "period_ns": 10 * MS, "reply_to": 0}]);
     plan
 }
 
@@ -193,7 +193,7 @@ fn a_newer_command_supersedes_the_echo_that_waits_for_the_robot() {
     let (echoes, superseded) = (of(&rows, Kind::Echo), of(&rows, Kind::EchoSuperseded));
     let fates = echoes.len() + superseded.len();
     assert!(superseded.len() > 50 && (96..=100).contains(&fates), "{} {fates}", superseded.len());
-    assert!(superseded.iter().all(|r| r.point == HELD | 2 && r.value >= 10 * MS));
+    assert!(superseded.iter().all(|r| r.point == PointId::HELD | 2 && r.value >= 10 * MS));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tcps_core::{
     endpoint::Endpoint,
     ids::NodeId,
     record::Kind,
-    sample::{Echo, Meta},
+    sample::{Echo, Meta, PointId},
     time::{NodeClock, Time, MS, SECOND, US},
 };
 use tcps_transport::{ChannelContext, Side};
@@ -123,7 +123,8 @@ fn etp_leaves_samples_out_under_congestion_and_loses_no_sound() {
 fn a_sample_with_an_echo_command_is_never_left_out() {
     for name in ["etp", "pahcp"] {
         let mut p = pair(name, &Value::Null, STILL);
-        let echo = |sequence| Some(Echo { target: 5, sequence, reply_to: NodeId(1), injected_ns: 3 });
+        let echo =
+            |sequence| Some(Echo { target: PointId(5), sequence, reply_to: NodeId(1), injected_ns: 3 });
         for i in 0..2000u32 {
             p.run_until(Time::from(i) * MS);
             p.client.sends.latency_ns = 15 * MS + Time::from(i.min(500)) * 100 * US;

@@ -14,7 +14,7 @@ use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output},
     ids::{FlowId, NodeId},
     record::Kind,
-    sample::{Echo, Meta},
+    sample::{Echo, Meta, PointId},
     seed::Stream,
     time::{Time, MS, SECOND},
 };
@@ -128,7 +128,7 @@ fn samples_of_every_size_arrive_as_they_were() {
 #[test]
 fn echo_commands_arrive_on_their_samples_once() {
     for name in ALL {
-        let echo = |index| Echo { target: 5, sequence: index, reply_to: NodeId(1), injected_ns: 3 };
+        let echo = |index| Echo { target: PointId(5), sequence: index, reply_to: NodeId(1), injected_ns: 3 };
         let mut pair = pair(name, fast(name), Conditions { duplication: 0.5, ..RTT });
         for index in 0..50 {
             pair.run_until(Time::from(index) * 10 * MS);

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use tcps_core::{
     endpoint::{Endpoint, Input},
     ids::NodeId,
-    sample::{Echo, Meta},
+    sample::{Echo, Meta, PointId},
     seed::Stream,
     time::{Time, MS, SECOND},
 };
@@ -63,7 +63,7 @@ fn accounts_are_charged_the_packet_and_the_headers_below() {
 // [Polachan 2022: echoes]
 #[test]
 fn an_echo_command_stays_on_its_sample() {
-    let echo = Echo { target: 0x8007, sequence: 1, reply_to: NodeId(4), injected_ns: -3 };
+    let echo = Echo { target: PointId(0x8007), sequence: 1, reply_to: NodeId(4), injected_ns: -3 };
     for mode in MODES {
         let mut pair = quic_pair(2, json!({"mode": mode}), way(MS, 0.0));
         for index in 0..50 {

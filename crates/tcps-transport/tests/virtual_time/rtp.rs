@@ -12,7 +12,7 @@ use tcps_core::{
     endpoint::{Endpoint, Input},
     ids::NodeId,
     record::Kind,
-    sample::{Echo, Meta},
+    sample::{Echo, Meta, PointId},
     time::{NodeClock, Time, MS, SECOND, US},
 };
 use tcps_transport::{ChannelContext, Side};
@@ -154,7 +154,7 @@ fn every_report_is_a_compound_with_a_name() {
 // [Polachan 2022: echoes]
 #[test]
 fn an_echo_command_rides_on_its_sample_and_copies_answer_once() {
-    let echo = Some(Echo { target: 0x8007, sequence: 1, reply_to: NodeId(4), injected_ns: -3 });
+    let echo = Some(Echo { target: PointId(0x8007), sequence: 1, reply_to: NodeId(4), injected_ns: -3 });
     for identity in [true, false] {
         let conditions = Conditions { duplication: 1.0, ..latency(MS) };
         let mut pair = pair(2, json!({"identity": identity}), conditions);

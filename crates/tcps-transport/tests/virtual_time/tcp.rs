@@ -9,7 +9,7 @@ use serde_json::{json, Value};
 use tcps_core::{
     endpoint::{Endpoint, Input},
     ids::NodeId,
-    sample::{Echo, Meta},
+    sample::{Echo, Meta, PointId},
     seed::Stream,
     time::{Time, MS, SECOND},
 };
@@ -61,7 +61,7 @@ fn accounts_are_charged_the_ip_packet_and_the_link_header() {
 // [Polachan 2022: echoes]
 #[test]
 fn an_echo_command_stays_on_its_sample() {
-    let echo = Echo { target: 0x8007, sequence: 1, reply_to: NodeId(4), injected_ns: -3 };
+    let echo = Echo { target: PointId(0x8007), sequence: 1, reply_to: NodeId(4), injected_ns: -3 };
     let mut pair = tcp_pair(2, Value::Null, way(MS, 0.1));
     for index in 0..50 {
         let echo = (index % 7 == 0).then_some(Echo { sequence: index, ..echo });

@@ -11,7 +11,7 @@ use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output},
     ids::NodeId,
     record::Kind,
-    sample::{Echo, Meta},
+    sample::{Echo, Meta, PointId},
     time::{NodeClock, Time, MS, SECOND, US},
 };
 use tcps_transport::{endpoint, names, ChannelContext, Side};
@@ -111,7 +111,8 @@ fn accounts_count_one_sub_header_or_all_or_the_given_overhead() {
 // [Polachan 2022: echoes]
 #[test]
 fn echo_commands_stay_on_their_samples_in_merged_packets_and_on_frames() {
-    let echo = |sequence| Some(Echo { target: 0x8007, sequence, reply_to: NodeId(4), injected_ns: -3 });
+    let (target, reply_to) = (PointId(0x8007), NodeId(4));
+    let echo = |sequence| Some(Echo { target, sequence, reply_to, injected_ns: -3 });
     let mut p = pair("fixed-k", &json!({"k": 4}), 1, Conditions::default());
     p.send(Meta { echo: echo(100), ..meta(AUDIO, 0, 0) }, &content(AUDIO, 0, 160));
     p.send(Meta { echo: echo(101), ..meta(VIDEO, 0, 0) }, &content(VIDEO, 0, 100));
@@ -231,8 +232,8 @@ fn packets() -> Vec<Vec<u8>> {
         if i % 20 == 0 {
             sender.handle_input(now, Input::Sample { meta: meta(AUDIO, i / 20, now), bytes: &[1; 160] });
         }
-        let echo =
-            (i % 7 == 0).then_some(Echo { target: 1, sequence: i, reply_to: NodeId(2), injected_ns: 3 });
+        let (target, reply_to) = (PointId(1), NodeId(2));
+        let echo = (i % 7 == 0).then_some(Echo { target, sequence: i, reply_to, injected_ns: 3 });
         sender.handle_input(
             now,
             Input::Sample { meta: Meta { echo, ..meta(HAPTIC, i, now) }, bytes: &[2; 12] },

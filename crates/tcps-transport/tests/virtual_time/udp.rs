@@ -11,7 +11,7 @@ use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output},
     ids::NodeId,
     record::Kind,
-    sample::{Echo, Meta},
+    sample::{Echo, Meta, PointId},
     time::{Time, MS, SECOND},
 };
 use tcps_transport::{endpoint, ChannelContext, Side};
@@ -62,7 +62,7 @@ fn accounts_are_charged_what_is_sent_with_the_headers_below_or_the_given_overhea
 // [Polachan 2022: echoes]
 #[test]
 fn an_echo_command_arrives_once_on_its_sample_whole_or_in_parts() {
-    let echo = Echo { target: 0x8007, sequence: 1, reply_to: NodeId(4), injected_ns: -3 };
+    let echo = Echo { target: PointId(0x8007), sequence: 1, reply_to: NodeId(4), injected_ns: -3 };
     let conditions = Conditions { duplication: 1.0, jitter_ns: MS, ..Default::default() };
     let mut pair = udp_pair(2, Value::Null, conditions);
     for (index, size) in [64, 1156, 1157, 1176, 5000].into_iter().enumerate() {
@@ -81,7 +81,7 @@ fn an_echo_command_arrives_once_on_its_sample_whole_or_in_parts() {
 fn every_refused_datagram_is_counted_and_nothing_comes_of_it() {
     let mut sender = udp(&Value::Null, Side::A);
     let mut buf = Vec::new();
-    let echo = Some(Echo { target: 1, sequence: 2, reply_to: NodeId(3), injected_ns: 4 });
+    let echo = Some(Echo { target: PointId(1), sequence: 2, reply_to: NodeId(3), injected_ns: 4 });
     sender.handle_input(0, Input::Sample { meta: Meta { echo, ..meta(1, 9, 7) }, bytes: b"ab" });
     sender.poll_output(&mut buf);
     let good = buf.clone();

@@ -10,7 +10,11 @@
 //! sample in parts, 4 the identity of an older sample that comes again.
 
 use crate::bytes::{i64_at, u16_at, u32_at, u8_at};
-use tcps_core::{ids::NodeId, sample::Echo, time::Time};
+use tcps_core::{
+    ids::NodeId,
+    sample::{Echo, PointId},
+    time::Time,
+};
 
 /// Profile number of the one-byte form.
 pub const ONE_BYTE: u16 = 0xbede;
@@ -152,7 +156,7 @@ pub fn older_of(e: &Element<'_>) -> Option<(u32, Time)> {
 // [Polachan 2022: echoes]
 #[inline]
 pub fn echo_element<'a>(echo: &Echo, room: &'a mut [u8; 16]) -> Element<'a> {
-    room[..2].copy_from_slice(&echo.target.to_be_bytes());
+    room[..2].copy_from_slice(&echo.target.0.to_be_bytes());
     room[2..6].copy_from_slice(&echo.sequence.to_be_bytes());
     room[6..8].copy_from_slice(&echo.reply_to.0.to_be_bytes());
     room[8..].copy_from_slice(&echo.injected_ns.to_be_bytes());
@@ -163,7 +167,7 @@ pub fn echo_element<'a>(echo: &Echo, room: &'a mut [u8; 16]) -> Element<'a> {
 #[inline]
 pub fn echo_of(e: &Element<'_>) -> Option<Echo> {
     (e.id == ECHO && e.data.len() == 16).then(|| Echo {
-        target: u16_at(e.data, 0),
+        target: PointId(u16_at(e.data, 0)),
         sequence: u32_at(e.data, 2),
         reply_to: NodeId(u16::from_be_bytes([u8_at(e.data, 6), u8_at(e.data, 7)])),
         injected_ns: i64_at(e.data, 8),
@@ -198,7 +202,7 @@ mod tests {
     // [Polachan 2022: echoes]
     #[test]
     fn identity_and_echo_fit_their_elements() {
-        let echo = Echo { target: 0x8007, sequence: 256, reply_to: NodeId(9), injected_ns: -3 };
+        let echo = Echo { target: PointId(0x8007), sequence: 256, reply_to: NodeId(9), injected_ns: -3 };
         let (mut a, mut b, mut c, mut out) = ([0; 20], [0; 16], [0; 12], Vec::new());
         assert_eq!(older_of(&older_element(7, -9, &mut c)), Some((7, -9)));
         for part in [None, Some((7_000_000, 3, 4))] {

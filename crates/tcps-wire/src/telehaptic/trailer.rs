@@ -157,7 +157,10 @@ pub fn emit(echoes: &[echo::Repr], positions: &[Position], frames: &[FrameStart]
 mod tests {
     use super::*;
     use crate::telehaptic;
-    use tcps_core::{ids::NodeId, sample::Echo};
+    use tcps_core::{
+        ids::NodeId,
+        sample::{Echo, PointId},
+    };
 
     const GOLDEN: [u8; 68] = [
         0b001_001_0_1,
@@ -235,7 +238,7 @@ mod tests {
     fn the_golden_trailer_is_found_from_behind_read_and_written() {
         let packet = telehaptic::Packet::new_checked(&GOLDEN[..]).unwrap();
         let trailer = packet.trailer().unwrap();
-        let echo = Echo { target: 0x8007, sequence: 4, reply_to: NodeId(3), injected_ns: 1 };
+        let echo = Echo { target: PointId(0x8007), sequence: 4, reply_to: NodeId(3), injected_ns: 1 };
         let (tag, place) =
             (echo::Repr { sample: FRAME, echo }, Position { sample: 0, index: 65_536, origin_ns: -2 });
         let start = FrameStart { video: false, at: 0, index: 5, length: 160, origin_ns: 8 };

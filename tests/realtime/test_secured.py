@@ -57,6 +57,20 @@ def test_samples_answers_and_clocks_come_through_sealed(tmp_path: Path) -> None:
 
 
 @pytest.mark.beside
+def test_rtp_comes_through_as_srtp(tmp_path: Path) -> None:
+    keyfile.make(tmp_path / "lab.key")
+    method = 'transport = "rtp"\nsecurity = { kind = "srtp", key_file = "lab.key" }'
+    run = ran(tmp_path, chain("2 s", more=CHANNELS.replace('security = "aead"', method)))
+    found = run.summary
+    for flow in found["flows"].values():
+        assert flow["lost"] == 0 and flow["delivered"] == flow["sent"] > 0
+    for end in found["endpoints"]:
+        assert (end["secure_sessions"], end["unverified"], end["replayed"], end["malformed"]) == (1, 0, 0, 0)
+        assert end["reports"] > 0
+    assert all(point["n"] > 0 for echo in found["echo"].values() for point in echo["points"])
+
+
+@pytest.mark.beside
 def test_a_peer_with_another_key_moves_nothing_and_both_sides_say_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ use tcps_transport::{
     security::{self, Association, Opened, Secret},
     Side,
 };
+use tcps_wire::rtp::Repr;
 
 fn sides(method: &Named) -> [Association; 2] {
     [Side::A, Side::B].map(|side| {
@@ -23,6 +24,10 @@ pub fn security(data: &[u8]) {
     let shape = script.number::<1>();
     let params = json!({"rekey_after_packets": 64 + shape / 4});
     let method = match shape % 4 {
+        _ if shape >= SRTP => {
+            let ciphers = ["aes-128-gcm", "aes-256-gcm", "aes-128-cm-hmac-sha1-80"];
+            Named::new("srtp", json!({"cipher": ciphers[shape as usize % ciphers.len()]}))
+        }
         0 => Named::new("hmac", params),
         1 => Named::new("aead", json!({"cipher": "chacha20-poly1305"})),
         2 => Named::new("aead", Value::Null),
@@ -40,8 +45,8 @@ pub fn security(data: &[u8]) {
             0 => now += MS * script.number::<2>() as i64,
             1 => {
                 n += 1;
-                if sides[at].seal(now, &n.to_be_bytes(), &mut buf) {
-                    genuine.insert((1 - at, buf.clone()), n);
+                if sides[at].seal(now, &payload_of(&method, n), &mut buf) {
+                    genuine.insert((1 - at, buf.clone()), payload_of(&method, n));
                     heard.push(buf.clone());
                 }
             }
@@ -74,14 +79,32 @@ pub fn security(data: &[u8]) {
     }
 }
 
-type Genuine = BTreeMap<(usize, Vec<u8>), u32>;
+/// From this shape on the method is SRTP.
+const SRTP: u64 = 240;
+
+/// The payload number n: RTP, whose sequence numbers soon wrap, and now and then RTCP where the method asks for them.
+fn payload_of(method: &Named, n: u32) -> Vec<u8> {
+    let mut payload = Vec::new();
+    match (method.kind.as_str(), n % 8) {
+        ("srtp", 0) => payload.extend([0x80, 201, 0, 1, 0, 0, 0, 7]),
+        ("srtp", _) => {
+            let sequence = 65_500u16.wrapping_add(n as u16);
+            Repr { marker: false, payload_type: 96, sequence, timestamp: n, ssrc: 7 }.emit(&[], &[], &mut payload);
+        }
+        _ => {}
+    }
+    payload.extend(n.to_be_bytes());
+    payload
+}
+
+type Genuine = BTreeMap<(usize, Vec<u8>), Vec<u8>>;
 
 fn deliver(
     side: &mut Association,
     (now, at): (i64, usize),
     bytes: &[u8],
     genuine: &Genuine,
-    taken: &mut BTreeSet<u32>,
+    taken: &mut BTreeSet<Vec<u8>>,
     payload: &mut Vec<u8>,
 ) {
     let before = side.stats();
@@ -89,8 +112,8 @@ fn deliver(
     let refused = side.stats().unverified + side.stats().replayed - before.unverified - before.replayed;
     assert_eq!(u64::from(matches!(opened, Opened::Refused(_))), refused);
     if opened == Opened::Payload {
-        let number = genuine.get(&(at, bytes.to_vec())).expect("a forgery was accepted");
-        assert_eq!(payload[..], number.to_be_bytes());
-        assert!(taken.insert(*number), "a replay was accepted");
+        let sent = genuine.get(&(at, bytes.to_vec())).expect("a forgery was accepted");
+        assert_eq!(payload, sent);
+        assert!(taken.insert(sent.clone()), "a replay was accepted");
     }
 }

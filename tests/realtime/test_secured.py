@@ -57,6 +57,20 @@ def test_samples_answers_and_clocks_come_through_sealed(tmp_path: Path) -> None:
 
 
 @pytest.mark.beside
+def test_rtp_comes_through_as_srtp(tmp_path: Path) -> None:
+    keyfile.make(tmp_path / "lab.key")
+    method = 'transport = "rtp"\nsecurity = { kind = "srtp", key_file = "lab.key" }'
+    run = ran(tmp_path, chain("2 s", more=CHANNELS.replace('security = "aead"', method)))
+    found = run.summary
+    for flow in found["flows"].values():
+        assert flow["lost"] == 0 and flow["delivered"] == flow["sent"] > 0
+    for end in found["endpoints"]:
+        assert (end["secure_sessions"], end["unverified"], end["replayed"], end["malformed"]) == (1, 0, 0, 0)
+        assert end["reports"] > 0
+    assert all(point["n"] > 0 for echo in found["echo"].values() for point in echo["points"])
+
+
+@pytest.mark.beside
 def test_a_peer_with_another_key_moves_nothing_and_both_sides_say_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,7 +97,8 @@ class Stranger:
     It begins once both sides have keys, and may be used with `with`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, method: str) -> None:
+        self.method = method
         self.sent: Counter[str] = Counter()
         self._end, self._draws = threading.Event(), random.Random(1)
         self._ear = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
@@ -99,6 +114,17 @@ class Stranger:
         self._thread.join()
         self._ear.close()
 
+    def _newer(self, payload: bytes) -> bytes | None:
+        """A sealed sample with a number still to come; `None` where the payload is none."""
+        if self.method == "srtp":
+            if len(payload) < 12 or payload[0] >> 6 != 2 or 192 <= payload[1] <= 223:
+                return None
+            number = int.from_bytes(payload[2:4], "big") + 5_000 + self._draws.getrandbits(10)
+            return payload[:2] + struct.pack("!H", number % 65_536) + payload[4:]
+        if payload[:1] != b"\xd1" or len(payload) <= 32:
+            return None
+        return payload[:4] + struct.pack("!I", 1 << 24 | self._draws.getrandbits(16)) + payload[8:]
+
     def _work(self) -> None:
         own: set[bytes] = set()
         while not self._end.is_set():
@@ -108,9 +134,8 @@ class Stranger:
                 continue
             head = 4 * (packet[0] & 0xF)
             ports, payload = packet[head : head + 4], packet[head + 8 :]
-            if payload[:1] != b"\xd1" or len(payload) <= 32 or payload in own or self._draws.random() > 0.2:
+            if payload in own or self._draws.random() > 0.2 or (newer := self._newer(payload)) is None:
                 continue
-            newer = payload[:4] + struct.pack("!I", 1 << 24 | self._draws.getrandbits(16)) + payload[8:]
             for what, forged in (("replayed", payload), ("changed", newer)):
                 own.add(forged)
                 udp = ports + struct.pack("!HH", 8 + len(forged), 0) + forged
@@ -119,9 +144,12 @@ class Stranger:
 
 
 @pytest.mark.needs("root")
-def test_a_stranger_who_sniffs_spoofs_and_replays_moves_nothing(tmp_path: Path) -> None:
-    with Stranger() as stranger:
-        run = ran(tmp_path, chain("2 s", more=CHANNELS))
+@pytest.mark.parametrize("method", ["aead", "srtp"])
+def test_a_stranger_who_sniffs_spoofs_and_replays_moves_nothing(tmp_path: Path, method: str) -> None:
+    transport = 'transport = "rtp"\n' if method == "srtp" else ""
+    channels = CHANNELS.replace('security = "aead"', f'{transport}security = "{method}"')
+    with Stranger(method) as stranger:
+        run = ran(tmp_path, chain("2 s", more=channels))
     found = run.summary
     for flow in found["flows"].values():
         assert (flow["delivered"], flow["lost"]) == (flow["sent"], 0), "each sample once"

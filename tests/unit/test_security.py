@@ -41,6 +41,12 @@ METHODS = {
     "chacha": 'security = { kind = "aead", cipher = "chacha20-poly1305", rekey_after = "100 packets" }\n',
     "hmac": 'security = { kind = "hmac", rekey_every = "100 ms" }\n',
 }
+OVER_RTP = TWO_NODES.replace('transport = "udp"', 'transport = "rtp"')
+SRTP = {
+    "aes-128-gcm": 'security = "srtp"\n',
+    "aes-256-gcm": 'security = { kind = "srtp", cipher = "aes-256-gcm" }\n',
+    "aes-128-cm-hmac-sha1-80": 'security = { kind = "srtp", cipher = "aes-128-cm-hmac-sha1-80" }\n',
+}
 MEASURED = '[measure]\nsync = "100 ms"\necho = { points = "all", period = "5 ms" }\npcapng = true\n'
 
 
@@ -88,6 +94,27 @@ def test_every_sample_arrives_and_costs_what_the_documentation_says(tmp_path: Pa
     assert all("secure_sessions" not in end for end in plain["endpoints"])
 
 
+@pytest.mark.parametrize("cipher", SRTP)
+def test_rtp_goes_as_srtp_and_costs_what_the_documentation_says(tmp_path: Path, cipher: str) -> None:
+    capturing = "[measure]\npcapng = true\n"
+    run, secured = ran(tmp_path / "secured", OVER_RTP + SRTP[cipher] + capturing)
+    open_run, plain = ran(tmp_path / "plain", OVER_RTP + capturing)
+    for name, flow in secured["flows"].items():
+        assert (flow["sent"], flow["lost"]) == (plain["flows"][name]["sent"], 0)
+    tag, report = documented(f'| `"{cipher}"`')[-2:]
+    message, _ = documented("| hello, answer")
+    empty, _ = documented("| empty records")
+    for end in secured["endpoints"]:
+        assert end["secure_sessions"] == 1 and end["reports"] >= 1
+        assert [end[key] for key in ("malformed", "unverified", "replayed", "unkeyed")] == [0] * 4
+        added = end["security_bytes"] - 1000 * tag - 5 * message
+        handshakes = {added - reports * report for reports in range(1, 5)}
+        assert handshakes & {5 * empty, 6 * empty}, added
+    # Reports carry the names of sources.
+    captures = [b"".join(f.read_bytes() for f in r.folder.rglob("*.pcapng")) for r in (run, open_run)]
+    assert [b"session@a-b@a" in capture for capture in captures] == [False, True]
+
+
 def test_the_same_seed_gives_the_same_rows_and_another_one_does_not_matter_to_samples(tmp_path: Path) -> None:
     runs = [ran(tmp_path / str(n), TWO_NODES + METHODS["aead"])[0] for n in range(2)]
     assert runs[0].summary["records_sha256"] == runs[1].summary["records_sha256"]
@@ -118,6 +145,11 @@ REFUSED = {
     "a cipher of hmac": (
         'security = { kind = "hmac", cipher = "aes-128-gcm" }\n',
         'bad.toml:20: channels.session.security: found "cipher", which is not a parameter of hmac',
+    ),
+    "SRTP without RTP": (
+        'security = "srtp"\n',
+        'bad.toml:20: channels.session.security: found "srtp" around the transport udp; allowed: transport = "rtp" at '
+        'the channel, or "aead"',
     ),
     "no key file": (
         'security = { kind = "aead", key_file = "none.key" }\n',
@@ -156,6 +188,16 @@ def test_a_mistake_has_one_message(tmp_path: Path, case: str) -> None:
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(mode)
     assert refusal(tmp_path, TWO_NODES + line).startswith(message)
+
+
+def test_srtp_takes_its_own_ciphers_and_no_change_of_keys(tmp_path: Path) -> None:
+    start = "bad.toml:20: channels.session.security"
+    said = refusal(tmp_path, OVER_RTP + 'security = { kind = "srtp", cipher = "chacha20-poly1305" }\n')
+    assert said.startswith(
+        f'{start}.cipher: found "chacha20-poly1305"; allowed: "aes-128-gcm", "aes-256-gcm", '
+    )
+    said = refusal(tmp_path, OVER_RTP + 'security = { kind = "srtp", rekey_after = "100 packets" }\n')
+    assert said.startswith(f'{start}: found "rekey_after", which is not a parameter of srtp')
 
 
 @pytest.mark.parametrize(

@@ -97,9 +97,19 @@ struct Running {
 /// What it is about.
 enum Target {
     /// The samples of a flow between two nodes.
-    Flow { passing: Passing, point: PointId, secured: bool },
+    Flow { passing: Passing, point: PointId, disguise: Disguise },
     /// Answers of clock exchanges between these nodes.
     Clocks(BTreeSet<(NodeId, NodeId)>),
+}
+
+/// What a forged datagram of a flow is made to look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Disguise {
+    None,
+    /// A sealed record.
+    Record,
+    /// An SRTP packet, whose header is in the clear.
+    Media,
 }
 
 /// What makes datagrams of a transport: one of its own endpoints.
@@ -262,13 +272,13 @@ impl Running {
     }
 
     fn shoot(&mut self, now: Time, forged: &mut u32, shots: &mut VecDeque<Shot>) {
-        let Target::Flow { passing, point, secured } = &self.target else { return };
-        let (passing, point, secured) = (*passing, *point, *secured);
+        let Target::Flow { passing, point, disguise } = &self.target else { return };
+        let (passing, point, disguise) = (*passing, *point, *disguise);
         let period_ns = match self.plan.what {
             Attack::Forge { period_ns, .. } => {
                 let index = FIRST_FORGED.wrapping_add(*forged);
                 *forged += 1;
-                self.forge(now, Passing { index, ..passing }, point, secured, shots);
+                self.forge(now, Passing { index, ..passing }, point, disguise, shots);
                 period_ns
             }
             Attack::Flood { rate_bps, bytes, .. } => {
@@ -292,13 +302,13 @@ impl Running {
         self.next = if next < self.until { next } else { NEVER };
     }
 
-    /// Gives a sample to the endpoint and sends what comes out, in a record where the channel is secured.
+    /// Gives a sample to the endpoint and sends what comes out, in the form of the channel's security.
     fn forge(
         &mut self,
         now: Time,
         passing: Passing,
         point: PointId,
-        secured: bool,
+        disguise: Disguise,
         shots: &mut VecDeque<Shot>,
     ) {
         let Some(forger) = &mut self.forger else { return };
@@ -318,14 +328,22 @@ impl Running {
             }
         }
         for (mut wire_bytes, mut bytes) in datagrams {
-            if secured {
-                bytes = self.in_a_record(&bytes);
+            match disguise {
+                Disguise::None => {}
+                Disguise::Record => bytes = self.in_a_record(&bytes),
+                Disguise::Media => self.guess_tag(&mut bytes),
+            }
+            if disguise != Disguise::None {
                 wire_bytes = bytes.len() as u32 + OVERHEAD_BYTES;
             }
             let passing = Passing { wire_bytes, ..passing };
             let row = self.row(now, &passing, point);
             shots.push_back(Shot { at: self.at, passing, bytes, row });
         }
+    }
+
+    fn guess_tag(&mut self, bytes: &mut Vec<u8>) {
+        bytes.extend((0..TAG_BYTES).map(|_| self.stream.bits() as u8));
     }
 
     /// A record that follows the newest one, with a tag that is guessed.
@@ -335,7 +353,7 @@ impl Running {
         self.record = Some(record);
         let mut bytes = record.to_bytes().to_vec();
         bytes.extend_from_slice(payload);
-        bytes.extend((0..TAG_BYTES).map(|_| self.stream.bits() as u8));
+        self.guess_tag(&mut bytes);
         bytes
     }
 }
@@ -407,7 +425,12 @@ fn aim(
                 dscp: c.dscp.unwrap_or(flow.dscp),
             };
             let point = PointId::entry(w[1].component);
-            return Ok(Target::Flow { passing, point, secured: c.security.is_some() });
+            let disguise = match c.security.as_ref().map(|method| method.kind.as_str()) {
+                None => Disguise::None,
+                Some("srtp") => Disguise::Media,
+                Some(_) => Disguise::Record,
+            };
+            return Ok(Target::Flow { passing, point, disguise });
         }
         passed.extend(links);
     }

@@ -17,7 +17,7 @@ use tcps_core::{
 };
 use tcps_transport::{
     endpoint,
-    security::{self, Association, Opened, Secret},
+    security::{self, Association, Opened, Profile, Secret},
     ChannelContext, Side,
 };
 
@@ -26,6 +26,7 @@ const RECORDS: u32 = 1_000;
 const SAMPLES: u32 = 1_000;
 const ROUNDS: usize = 501;
 const SAMPLE_BYTES: usize = 64;
+const RTP_HEADER: [u8; 12] = [0x80, 96, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 
 /// Two sides that have agreed on keys.
 fn pair(method: &Named) -> [Association; 2] {
@@ -51,11 +52,17 @@ fn pair(method: &Named) -> [Association; 2] {
 /// Nanoseconds to seal, and to open.
 #[allow(clippy::disallowed_methods)] // a benchmark measures
 fn records(method: &Named, bytes: usize) -> [f64; 2] {
-    let ([mut a, mut b], sample) = (pair(method), vec![7; bytes]);
+    let [mut a, mut b] = pair(method);
+    let media = method.kind == "srtp";
+    let header: &[u8] = if media { &RTP_HEADER } else { &[] };
+    let mut sample = [header, &vec![7; bytes]].concat();
     let mut payload = Vec::with_capacity(2048);
-    let mut datagrams: Vec<Vec<u8>> = (0..RECORDS).map(|_| Vec::with_capacity(bytes + 64)).collect();
+    let mut datagrams: Vec<Vec<u8>> = (0..RECORDS).map(|_| Vec::with_capacity(bytes + 96)).collect();
     let begin = Instant::now();
-    for datagram in &mut datagrams {
+    for (sequence, datagram) in (0u16..).zip(&mut datagrams) {
+        if media {
+            sample[2..4].copy_from_slice(&sequence.to_be_bytes());
+        }
         assert!(a.seal(1, black_box(&sample), datagram));
     }
     let sealed = begin.elapsed();
@@ -139,8 +146,12 @@ fn median(mut values: Vec<f64>) -> [f64; 3] {
 
 fn main() {
     let ciphers = ["aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"];
-    let aead = ciphers.map(|cipher| (cipher, Named::new("aead", json!({"cipher": cipher}))));
-    let methods: Vec<_> = aead.into_iter().chain([("hmac", Named::new("hmac", Value::Null))]).collect();
+    let sealed_by =
+        |kind: &str, cipher: &str| (format!("{kind}, {cipher}"), Named::new(kind, json!({"cipher": cipher})));
+    let aead = ciphers.map(|cipher| sealed_by("aead", cipher));
+    let srtp = Profile::ALL.map(|profile| sealed_by("srtp", profile.name()));
+    let hmac = [("hmac".to_owned(), Named::new("hmac", Value::Null))];
+    let methods: Vec<_> = aead.into_iter().chain(hmac).chain(srtp).collect();
     let mut sealed = Vec::new();
     for bytes in [SAMPLE_BYTES, 1000] {
         let mut rounds = vec![Vec::new(); methods.len()];
@@ -169,19 +180,26 @@ fn main() {
         ("fixed-k", json!({"k": 4})),
         ("dpm", Value::Null),
     ];
-    let named = [("hmac", Named::new("hmac", Value::Null)), ("aead", Named::new("aead", Value::Null))];
+    let named = ["hmac", "aead", "srtp"].map(|kind| Named::new(kind, Value::Null));
     let mut rounds = vec![Vec::new(); transports.len()];
     for _ in 0..ROUNDS {
         for (all, (transport, params)) in rounds.iter_mut().zip(&transports) {
             let bare = samples(transport, params, None);
-            let [hmac, aead] = [0, 1].map(|i| samples(transport, params, Some(&named[i].1)));
-            all.push([bare, hmac - bare, aead - bare]);
+            // SRTP is for RTP.
+            let methods = &named[..if *transport == "rtp" { 3 } else { 2 }];
+            let mut round = vec![bare];
+            round.extend(methods.iter().map(|method| samples(transport, params, Some(method)) - bare));
+            all.push(round);
         }
     }
     for (rounds, (transport, _)) in rounds.iter().zip(&transports) {
-        let [none, hmac, aead] = [0, 1, 2].map(|i| median(rounds.iter().map(|r| r[i]).collect()));
-        println!("{transport}: {none:.0?} ns a sample; hmac adds {hmac:.0?}, aead {aead:.0?}");
-        carried.push(json!({"transport": transport, "none_ns": none, "hmac_ns": hmac, "aead_ns": aead}));
+        let mut row = json!({"transport": transport});
+        for (i, method) in ["none", "hmac", "aead", "srtp"].iter().enumerate().take(rounds[0].len()) {
+            let added = median(rounds.iter().map(|r| r[i]).collect());
+            println!("{transport}, {method}: {added:.0?} ns a sample{}", if i > 0 { " more" } else { "" });
+            row[format!("{method}_ns")] = json!(added);
+        }
+        carried.push(row);
     }
     println!(
         "{}",

@@ -17,7 +17,7 @@
 //! nor a telehaptic header (0x00 to 0x7F; 0 fragments do not exist), so that all of them may share a port.
 //!
 //! Each format is a file with a `Packet` view, whose accessors cannot panic, and a `Repr` that is parsed and
-//! emitted. `rtp` and `rtcp` speak the standards' formats. `pcapng` writes capture files; `ip` looks into the
+//! emitted. `rtp`, `rtcp` and `srtcp` speak the standards' formats. `pcapng` writes capture files; `ip` looks into the
 //! packets of TUN devices. `board` is no datagram: frames on a serial line.
 
 #![forbid(unsafe_code)]
@@ -39,6 +39,7 @@ pub mod report;
 pub mod rtcp;
 pub mod rtp;
 pub mod secure;
+pub mod srtcp;
 pub mod stream;
 pub mod tcp;
 pub mod telehaptic;

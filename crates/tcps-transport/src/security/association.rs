@@ -2,18 +2,23 @@
 
 use super::{
     handshake::{self, Guard, Initiator, Message, Roots},
-    keys::Method,
+    keys::{expand, Method},
     record::{Limits, Opener, Sealer},
     secret::Secret,
+    srtp::{Profile, Srtp},
 };
 use crate::channel::Side;
+use ring::hkdf;
 use std::collections::{BTreeSet, VecDeque};
 use tcps_core::{
     endpoint::SecurityStats,
     record::DropReason,
     time::{Time, MS, SECOND},
 };
-use tcps_wire::secure::{Record, Repr, MESSAGE_BYTES, RECORD_BYTES, TAG_BYTES};
+use tcps_wire::{
+    rtp::is_media,
+    secure::{Repr, MESSAGE_BYTES},
+};
 
 /// A message of a handshake is sent again after this time at first, then after twice as long each time.
 const FIRST_RETRY_NS: Time = MS / 2;
@@ -35,19 +40,44 @@ pub enum Opened {
     Refused(DropReason),
 }
 
+/// What protects the datagrams of a channel.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Protection {
+    /// Of records.
+    pub(super) method: Method,
+    pub(super) limits: Limits,
+    /// Of RTP and RTCP, which then go in packets of their own in place of records.
+    pub(super) profile: Option<Profile>,
+}
+
 /// A session: both directions of what a handshake gave.
 #[derive(Debug)]
 struct Session {
     number: u16,
     sealer: Sealer,
     opener: Opener,
+    media: Option<Media>,
+}
+
+/// Both directions of RTP and RTCP.
+#[derive(Debug)]
+struct Media {
+    out: Srtp,
+    back: Srtp,
+}
+
+/// The keys of a direction of RTP and RTCP.
+fn srtp(profile: Profile, root: &[u8; 32]) -> Option<Srtp> {
+    let mut master = [0; 64];
+    let master = &mut master[..profile.master_bytes()];
+    expand(&hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, root), b"tcpsbed srtp", master);
+    Srtp::new(profile, master)
 }
 
 /// One side of an association.
 pub struct Association {
     side: Side,
-    method: Method,
-    limits: Limits,
+    protection: Protection,
     secret: Secret,
     prologue: Vec<u8>,
     guard: Guard,
@@ -76,13 +106,12 @@ pub struct Association {
 }
 
 impl Association {
-    pub(super) fn new(side: Side, method: Method, limits: Limits, prologue: Vec<u8>, secret: Secret) -> Self {
+    pub(super) fn new(side: Side, protection: Protection, prologue: Vec<u8>, secret: Secret) -> Self {
         let guard = Guard::new(&secret.key, &prologue);
         Self {
             guard,
             side,
-            method,
-            limits,
+            protection,
             secret,
             prologue,
             opening: None,
@@ -113,7 +142,7 @@ impl Association {
         self.stats
     }
 
-    /// Counts a payload that was given up for want of keys.
+    /// Counts a payload that was given up for want of a key that may seal it.
     pub fn count_unkeyed(&mut self) {
         self.stats.unkeyed += 1;
     }
@@ -154,24 +183,36 @@ impl Association {
         true
     }
 
-    /// The record of a payload goes into `datagram`; false: there are no keys.
+    /// The record or SRTP packet of a payload goes into `datagram`; false: there are no keys, or it is no payload that they seal.
     pub fn seal(&mut self, now: Time, payload: &[u8], datagram: &mut Vec<u8>) -> bool {
-        let Some(changed) = self.present.as_mut().and_then(|s| s.sealer.seal(now, payload, datagram)) else {
-            return false;
+        let Some(session) = &mut self.present else { return false };
+        let changed = match &mut session.media {
+            Some(media) => media.out.seal(payload, datagram).then_some(false),
+            None => session.sealer.seal(now, payload, datagram),
         };
+        let Some(changed) = changed else { return false };
         self.stats.key_changes += u64::from(changed);
-        self.stats.added_bytes += (RECORD_BYTES + TAG_BYTES) as u64;
+        self.stats.added_bytes += (datagram.len() - payload.len()) as u64;
         true
     }
 
     /// A datagram from anybody; what the other side sent in it goes into `payload`.
     pub fn open(&mut self, now: Time, datagram: &[u8], payload: &mut Vec<u8>) -> Opened {
+        if self.protection.profile.is_some() && is_media(datagram) {
+            let opened = self.open_in(now, |session| {
+                session.media.as_mut().map(|media| media.back.open(datagram, payload).map(|()| 0))
+            });
+            return opened.map_or_else(|reason| self.refuse(now, reason), |()| Opened::Payload);
+        }
         let Ok(repr) = Repr::parse(datagram) else {
             self.stats.unsealed += 1;
             return self.refuse(now, DropReason::Unverified);
         };
         match (repr, self.side) {
-            (Repr::Record(record), _) => match self.open_record(now, record, datagram, payload) {
+            (Repr::Record(record), _) => match self.open_in(now, |session| {
+                let own = session.number == record.session;
+                own.then(|| session.opener.open(record, datagram, payload))
+            }) {
                 Ok(()) if payload.is_empty() => {
                     if self.side == Side::B {
                         self.confirm(now);
@@ -303,8 +344,13 @@ impl Association {
             Side::A => (&roots.forward, &roots.backward),
             Side::B => (&roots.backward, &roots.forward),
         };
-        let sealer = Sealer::new(self.method, out, roots.session, now, self.limits)?;
-        Some(Session { number: roots.session, sealer, opener: Opener::new(self.method, back)? })
+        let Protection { method, limits, profile } = self.protection;
+        let media = match profile {
+            Some(profile) => Some(Media { out: srtp(profile, out)?, back: srtp(profile, back)? }),
+            None => None,
+        };
+        let sealer = Sealer::new(method, out, roots.session, now, limits)?;
+        Some(Session { number: roots.session, sealer, opener: Opener::new(method, back)?, media })
     }
 
     /// Sends in a session from now on.
@@ -318,20 +364,22 @@ impl Association {
         self.retry_at = None;
     }
 
-    fn open_record(
+    /// Tries the sessions, until one opens a datagram and says how many keys it left behind; `None`: it is not one of that session.
+    fn open_in(
         &mut self,
         now: Time,
-        record: Record,
-        datagram: &[u8],
-        payload: &mut Vec<u8>,
+        mut open: impl FnMut(&mut Session) -> Option<Result<u8, DropReason>>,
     ) -> Result<(), DropReason> {
         let mut found = Err(DropReason::Unverified);
         let sessions = [&mut self.present, &mut self.offered, &mut self.before];
         for (which, session) in sessions.into_iter().enumerate() {
-            let Some(session) = session.as_mut().filter(|s| s.number == record.session) else { continue };
-            found = session.opener.open(record, datagram, payload).map(|changes| (which, changes));
-            if found.is_ok() {
-                break;
+            match session.as_mut().and_then(&mut open) {
+                Some(Ok(changes)) => {
+                    found = Ok((which, changes));
+                    break;
+                }
+                Some(Err(DropReason::Replayed)) => found = Err(DropReason::Replayed),
+                _ => {}
             }
         }
         let (which, changes) = found?;

@@ -37,24 +37,27 @@ impl Secured {
         self.rows.push(Output::Record(row), |_| {});
     }
 
+    /// Gives up a datagram that no key may seal.
+    fn unkeyed(&mut self, of: Transmit) {
+        self.association.count_unkeyed();
+        let row = Record::new(self.now, Kind::Dropped);
+        self.row(DropReason::Unkeyed, Record { flow: of.flow, index: of.index, size: of.wire_bytes, ..row });
+    }
+
     /// Keeps a datagram until there are keys; the oldest one goes if too many wait.
     fn hold(&mut self, transmit: Transmit, payload: &[u8]) {
         if self.held.len() == MOST_HELD {
             if let Some((old, _)) = self.held.pop_front() {
-                self.association.count_unkeyed();
-                let row = Record::new(self.now, Kind::Dropped);
-                self.row(
-                    DropReason::Unkeyed,
-                    Record { flow: old.flow, index: old.index, size: old.wire_bytes, ..row },
-                );
+                self.unkeyed(old);
             }
         }
         self.held.push_back((transmit, payload.to_vec()));
     }
 
-    /// The record of a payload in `buf`.
+    /// The record or SRTP packet of a payload in `buf`.
     fn seal(&mut self, transmit: Transmit, payload: &[u8], buf: &mut Vec<u8>) -> Option<Output> {
         if !self.association.seal(self.now, payload, buf) {
+            self.unkeyed(transmit);
             return None;
         }
         Some(Output::Transmit(Transmit { wire_bytes: buf.len() as u32 + STACK_BYTES, ..transmit }))

@@ -19,6 +19,11 @@
 //! is authenticated. The nonce is the number, under a vector that belongs to the key; numbers end with the key, long before 32
 //! bits do. A window of 1,984 numbers for each key (`replay`) bears reordering and lets each record through once.
 //!
+//! **SRTP.** With `srtp` the payloads are RTP and RTCP, and go as SRTP and SRTCP (`srtp`) in place of records. Their master keys
+//! follow from the roots of the handshake, as those of DTLS-SRTP (RFC 5764) do from its own. Messages of the association and the
+//! record that confirms a session stay what they are: their first bytes tell them from RTP (RFC 7983). Keys change with sessions
+//! only, since a source may send 2^48 packets under one.
+//!
 //! **Loss.** Side a says hello at once and again after 0.5, 1, 2 … ms, up to each second: its own timer, since nothing is known
 //! of the round trip. (From 5 ms on, 99 % are complete within five round trips at 20 % loss.) Repeated hellos have the same bytes, and side b repeats its answer. An empty record then confirms the
 //! session: until it has verified a record of a's, b sends nothing in it. Meanwhile the newest 64 datagrams wait at each side;
@@ -38,13 +43,16 @@ mod keys;
 mod record;
 mod replay;
 mod secret;
+mod srtp;
 #[cfg(test)]
 mod tests;
 
 pub use association::{Association, Opened};
 pub use secret::{Random, Secret, KEY_BYTES};
+pub use srtp::{Profile, Srtp};
 
 use crate::channel::{ChannelContext, Side};
+use association::Protection;
 use endpoint::Secured;
 use keys::Method;
 use record::Limits;
@@ -66,15 +74,32 @@ params! {
     }
 }
 params! {
-    /// Of keys.
-    struct Keying {
+    /// Of SRTP.
+    struct Media {
+        cipher: String = Choice(&[Profile::Aes128Gcm.name(), Profile::Aes256Gcm.name(), Profile::Aes128CmHmacSha1.name()]), Profile::Aes128Gcm.name(), ANY, "cipher; the last one is that of RFC 3711, with tags of 10 B";
+    }
+}
+params! {
+    /// Of the pre-shared key.
+    struct KeyFile {
         key_file: Option<String> = Text, ABSENT, ANY, "file with the pre-shared key, which only you may read (`tcpsbed key FILE` makes one); default a new key for each run";
+    }
+}
+params! {
+    /// Of changes of keys.
+    struct Rekeying {
         rekey_after_packets: u32 = Packets, "1048576 packets", 64.0..=8_388_608.0, "packets in one direction after which their key changes; of packets that come later than so many others, some may be lost";
         rekey_every_ns: Time = Ns, "60 s", 1e6..=1e15, "time after which it changes";
     }
 }
 
-type Make = fn(&Value) -> Result<Method, Fault>;
+impl Rekeying {
+    fn limits(&self) -> Limits {
+        Limits { packets: self.rekey_after_packets, time_ns: self.rekey_every_ns }
+    }
+}
+
+type Make = fn(&Value) -> Result<Protection, Fault>;
 
 /// The methods.
 const METHODS: &[&Entry<Make>] = &[
@@ -82,23 +107,40 @@ const METHODS: &[&Entry<Make>] = &[
         id: 1,
         name: "aead",
         doc: "datagrams are encrypted and authenticated",
-        params: &[Encrypted::TABLE, Keying::TABLE],
+        params: &[Encrypted::TABLE, KeyFile::TABLE, Rekeying::TABLE],
         draws: Draws::Yes,
         make: |params| {
-            Ok(Method::Aead(match Encrypted::read(params)?.cipher.as_str() {
+            let method = Method::Aead(match Encrypted::read(params)?.cipher.as_str() {
                 "chacha20-poly1305" => &aead::CHACHA20_POLY1305,
                 "aes-256-gcm" => &aead::AES_256_GCM,
                 _ => &aead::AES_128_GCM,
-            }))
+            });
+            Ok(Protection { method, limits: Rekeying::read(params)?.limits(), profile: None })
         },
     },
     &Entry {
         id: 2,
         name: "hmac",
         doc: "datagrams are authenticated (HMAC-SHA-256, cut to 128 bits) and can be read by all",
-        params: &[Keying::TABLE],
+        params: &[KeyFile::TABLE, Rekeying::TABLE],
         draws: Draws::Yes,
-        make: |_| Ok(Method::Hmac),
+        make: |params| {
+            let limits = Rekeying::read(params)?.limits();
+            Ok(Protection { method: Method::Hmac, limits, profile: None })
+        },
+    },
+    &Entry {
+        id: 3,
+        name: "srtp",
+        doc: "RTP goes as SRTP and RTCP as SRTCP, encrypted and authenticated (RFC 3711, RFC 7714); for the transport `rtp`",
+        params: &[Media::TABLE, KeyFile::TABLE],
+        draws: Draws::Yes,
+        make: |params| {
+            let Media { cipher } = Media::read(params)?;
+            let profile = Profile::ALL.into_iter().find(|profile| profile.name() == cipher);
+            let method = Method::Aead(&aead::AES_128_GCM);
+            Ok(Protection { method, limits: Rekeying::standard().limits(), profile })
+        },
     },
 ];
 
@@ -115,12 +157,10 @@ pub fn checked(named: &Named) -> Result<Value, Fault> {
 /// One side of an association, whose name both sides must agree on.
 pub fn association(named: &Named, name: &str, side: Side, secret: Secret) -> Result<Association, Fault> {
     let (entry, params) = named.of(METHODS)?;
-    let Keying { rekey_after_packets, rekey_every_ns, .. } = Keying::read(&params)?;
-    let method = (entry.make)(&params)?;
+    let protection = (entry.make)(&params)?;
     let cipher = params.get("cipher").and_then(Value::as_str).unwrap_or_default();
     let prologue = format!("tcpsbed {VERSION} {} {cipher} {name}", entry.name).into_bytes();
-    let limits = Limits { packets: rekey_after_packets, time_ns: rekey_every_ns };
-    Ok(Association::new(side, method, limits, prologue, secret))
+    Ok(Association::new(side, protection, prologue, secret))
 }
 
 /// The endpoint of a channel with security around it, whose clock shows `start_ns` when the run begins.

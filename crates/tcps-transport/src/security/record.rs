@@ -84,13 +84,13 @@ struct Keyed {
 
 impl Keyed {
     fn open(&mut self, record: Record, datagram: &[u8], payload: &mut Vec<u8>) -> Result<(), DropReason> {
-        if !self.replay.is_new(record.number) {
+        if !self.replay.is_new(record.number.into()) {
             return Err(DropReason::Replayed);
         }
         if !self.key.open(record.number, RECORD_BYTES, datagram, payload) {
             return Err(DropReason::Unverified);
         }
-        self.replay.mark(record.number);
+        self.replay.mark(record.number.into());
         Ok(())
     }
 }
@@ -123,7 +123,7 @@ impl Opener {
                 let key =
                     self.coming.drain(..usize::from(ahead)).next_back().ok_or(DropReason::Unverified)?;
                 let mut newest = Keyed { key, replay: Replay::new() };
-                newest.replay.mark(record.number);
+                newest.replay.mark(record.number.into());
                 let old = std::mem::replace(&mut self.newest, newest);
                 self.before = (ahead == 1).then_some(old);
                 self.phase = record.phase;

@@ -3,12 +3,13 @@
 
 const BLOCKS: usize = 32;
 /// Numbers behind the greatest one of which it is still known whether they were received: all but one block.
-pub(super) const WINDOW: u32 = (BLOCKS as u32 - 1) * u64::BITS;
+pub(super) const WINDOW: u64 = (BLOCKS as u64 - 1) * BITS;
+const BITS: u64 = u64::BITS as u64;
 
-/// The window of a key.
+/// The window of a key, or of a source under a key.
 #[derive(Debug, Clone)]
 pub(super) struct Replay {
-    greatest: u32,
+    greatest: u64,
     had: [u64; BLOCKS],
 }
 
@@ -17,8 +18,13 @@ impl Replay {
         Self { greatest: 0, had: [0; BLOCKS] }
     }
 
+    /// The greatest number that was received; 0 if none was.
+    pub(super) fn greatest(&self) -> u64 {
+        self.greatest
+    }
+
     /// Whether a number was not received, as far as that is known.
-    pub(super) fn is_new(&self, number: u32) -> bool {
+    pub(super) fn is_new(&self, number: u64) -> bool {
         match number > self.greatest {
             true => true,
             false => self.greatest - number < WINDOW && self.had[slot(number)] & bit(number) == 0,
@@ -26,10 +32,10 @@ impl Replay {
     }
 
     /// Marks a new number whose record has verified.
-    pub(super) fn mark(&mut self, number: u32) {
+    pub(super) fn mark(&mut self, number: u64) {
         if number > self.greatest {
-            let (old, new) = (self.greatest / u64::BITS, number / u64::BITS);
-            for block in 1..=(new - old).min(BLOCKS as u32) {
+            let (old, new) = (self.greatest / BITS, number / BITS);
+            for block in 1..=(new - old).min(BLOCKS as u64) {
                 self.had[(old + block) as usize % BLOCKS] = 0;
             }
             self.greatest = number;
@@ -38,12 +44,12 @@ impl Replay {
     }
 }
 
-fn slot(number: u32) -> usize {
-    (number / u64::BITS) as usize % BLOCKS
+fn slot(number: u64) -> usize {
+    (number / BITS) as usize % BLOCKS
 }
 
-fn bit(number: u32) -> u64 {
-    1 << (number % u64::BITS)
+fn bit(number: u64) -> u64 {
+    1 << (number % BITS)
 }
 
 #[cfg(test)]
@@ -62,8 +68,8 @@ mod tests {
         assert!(window.is_new(10_001 - WINDOW) && !window.is_new(10_000 - WINDOW));
         window.mark(10_001 - WINDOW);
         assert!(!window.is_new(10_001 - WINDOW));
-        window.mark(u32::MAX);
-        assert!(!window.is_new(10_001) && !window.is_new(u32::MAX) && window.is_new(u32::MAX - 1));
+        window.mark(u64::MAX);
+        assert!(!window.is_new(10_001) && !window.is_new(u64::MAX) && window.is_new(u64::MAX - 1));
     }
 
     proptest! {
@@ -73,10 +79,10 @@ mod tests {
             let (mut at, mut greatest) = (5_000i64, 0i64);
             for step in steps {
                 at = (at + step).max(0);
-                let number = at as u32;
+                let number = at as u64;
                 let new = window.is_new(number);
                 prop_assert!(!(new && set.contains(&at)), "{} twice", at);
-                prop_assert_eq!(new, !set.contains(&at) && (at > greatest || greatest - at < i64::from(WINDOW)));
+                prop_assert_eq!(new, !set.contains(&at) && (at > greatest || greatest - at < WINDOW as i64));
                 if new {
                     window.mark(number);
                     set.insert(at);

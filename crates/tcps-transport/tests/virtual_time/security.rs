@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use tcps_core::{
-    endpoint::SecurityStats,
+    endpoint::{EndpointStats, SecurityStats},
     param::Named,
     record::{DropReason, Kind},
     seed::Stream,
@@ -19,17 +19,31 @@ use tcps_transport::{
     security::{self, Association, Opened, Secret},
     ChannelContext, Side,
 };
+use tcps_wire::rtp::Repr;
 
 fn context() -> ChannelContext {
     ChannelContext::of(&[(1, Side::B, "kinematic"), (2, Side::A, "haptic")])
 }
 
 fn plain(side: Side) -> Boxed {
-    Boxed(endpoint("udp", &Value::Null, side, &context()).unwrap())
+    bare("udp", side)
+}
+
+fn bare(transport: &str, side: Side) -> Boxed {
+    Boxed(endpoint(transport, &Value::Null, side, &context()).unwrap())
+}
+
+/// What a method stands around.
+fn transport(named: &Named) -> &'static str {
+    if named.kind == "srtp" {
+        "rtp"
+    } else {
+        "udp"
+    }
 }
 
 fn secured(seed: u64, key: &str, named: &Named, side: Side) -> Boxed {
-    let Boxed(inner) = plain(side);
+    let Boxed(inner) = bare(transport(named), side);
     let secret = Secret::seeded(seed, key, side);
     Boxed(security::secured(inner, named, side, &context(), secret, 0).unwrap())
 }
@@ -77,15 +91,73 @@ fn samples_arrive_as_they_were_by_every_method_and_cost_24_bytes_each() {
     }
 }
 
+/// Each RTP packet grows by its tag, each RTCP packet by tag and word; nothing else is sent but the handshake.
+// [RFC 3711 §3.1] [RFC 3711 §3.4]
+#[test]
+fn rtp_goes_as_srtp_and_its_reports_as_srtcp() {
+    let ciphers = [("aes-128-gcm", 16), ("aes-256-gcm", 16), ("aes-128-cm-hmac-sha1-80", 10)];
+    let bare = Pair::new(1, bare("rtp", Side::A), bare("rtp", Side::B), LATE, LATE);
+    let with = |cipher| pair(1, &named("srtp", json!({"cipher": cipher})), LATE, LATE);
+    let sizes = |mut pair: Pair<Boxed, Boxed>| {
+        for index in 0..2_000 {
+            pair.send(meta(1, index, pair.time), &content(index, 64));
+            pair.send_back(meta(2, index, pair.time), &content(index, 64));
+            pair.run_until(pair.time + MS);
+        }
+        pair.run_until(3 * SECOND);
+        for end in [&pair.client, &pair.server] {
+            let got: Vec<_> = end.delivered.iter().map(|(d, b)| (d.meta.index, b.clone())).collect();
+            assert_eq!(got, (0..2_000).map(|i| (i, content(i, 64))).collect::<Vec<_>>());
+            let EndpointStats { reports, malformed, security, .. } = end.endpoint.0.stats();
+            assert!(reports >= 3 && malformed == 0, "{reports} reports");
+            if let Some(SecurityStats { handshake_ns, added_bytes, .. }) = security {
+                let expected =
+                    SecurityStats { sessions: 1, handshake_ns, added_bytes, ..SecurityStats::default() };
+                assert_eq!(security, Some(expected), "nothing is refused");
+            }
+        }
+        let sizes: BTreeSet<_> = pair.client.transmitted.iter().map(|t| t.wire_bytes).collect();
+        sizes
+    };
+    let open = sizes(bare);
+    let media = *open.iter().max().unwrap();
+    for (cipher, tag) in ciphers {
+        let found = sizes(with(cipher));
+        // The hello and the record that confirms the session.
+        let handshake = [68 + 54, 24 + 54];
+        let own: BTreeSet<_> = found.iter().copied().filter(|size| !handshake.contains(size)).collect();
+        let expected = open.iter().map(|size| size + tag + if *size == media { 0 } else { 4 });
+        assert!(own.is_subset(&expected.collect()), "{cipher}: {found:?} of {open:?}");
+        assert!(own.contains(&(media + tag)) && own.len() > 1, "{cipher}: {found:?}");
+    }
+}
+
+#[test]
+fn a_transport_that_is_not_rtp_sends_nothing_by_srtp_and_counts_it() {
+    let srtp = named("srtp", Value::Null);
+    let end = |side| {
+        let Boxed(inner) = plain(side);
+        let secret = Secret::seeded(1, "channel", side);
+        Boxed(security::secured(inner, &srtp, side, &context(), secret, 0).unwrap())
+    };
+    let mut pair = Pair::new(1, end(Side::A), end(Side::B), LATE, LATE);
+    (0..5).for_each(|index| pair.send(meta(1, index, 0), &[1; 64]));
+    pair.run_until(SECOND);
+    assert_eq!((pair.server.delivered.len(), stats(&pair.client.endpoint).unkeyed), (0, 5));
+    assert_eq!(pair.client.records.iter().filter(|r| r.detail == DropReason::Unkeyed as u8).count(), 5);
+}
+
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
-    let digest = |seed| {
-        let mut pair = pair(seed, &named("aead", Value::Null), LATE, LATE);
-        pair.send(meta(1, 0, 0), &[1; 64]);
-        pair.run_until(SECOND);
-        pair.digest()
-    };
-    assert_eq!((digest(1) == digest(1), digest(1) == digest(2)), (true, false));
+    for kind in ["aead", "srtp"] {
+        let digest = |seed| {
+            let mut pair = pair(seed, &named(kind, Value::Null), LATE, LATE);
+            pair.send(meta(1, 0, 0), &[1; 64]);
+            pair.run_until(SECOND);
+            pair.digest()
+        };
+        assert_eq!((digest(1) == digest(1), digest(1) == digest(2)), (true, false));
+    }
 }
 
 #[test]
@@ -152,9 +224,9 @@ fn another_key_or_no_security_at_the_other_side_is_counted_at_both_and_delivers_
 /// Either side begins anew, without its keys: after a second of silence they agree on others.
 #[test]
 fn a_side_that_begins_anew_is_understood_again() {
-    let aead = named("aead", Value::Null);
-    for side in [Side::A, Side::B] {
-        let mut pair = pair(1, &aead, LATE, LATE);
+    let methods = [named("aead", Value::Null), named("srtp", Value::Null)];
+    for (method, side) in methods.iter().flat_map(|method| [(method, Side::A), (method, Side::B)]) {
+        let mut pair = pair(1, method, LATE, LATE);
         let go_on = |pair: &mut Pair<Boxed, Boxed>, from: u32| {
             for index in from..from + 3_000 {
                 pair.send(meta(1, index, pair.time), &[1; 64]);
@@ -163,10 +235,10 @@ fn a_side_that_begins_anew_is_understood_again() {
             }
         };
         go_on(&mut pair, 0);
-        let Boxed(inner) = plain(side);
+        let Boxed(inner) = bare(transport(method), side);
         let secret = Secret { key: Secret::seeded(1, "channel", side).key, ..Secret::seeded(99, "", side) };
         let start = pair.time;
-        let anew = Boxed(security::secured(inner, &aead, side, &context(), secret, start).unwrap());
+        let anew = Boxed(security::secured(inner, method, side, &context(), secret, start).unwrap());
         match side {
             Side::A => pair.client.endpoint = anew,
             Side::B => pair.server.endpoint = anew,
@@ -174,7 +246,8 @@ fn a_side_that_begins_anew_is_understood_again() {
         let before = [pair.client.delivered.len(), pair.server.delivered.len()];
         go_on(&mut pair, 3_000);
         for (end, before) in [&pair.client, &pair.server].into_iter().zip(before) {
-            assert!(end.delivered.len() - before > 1_800, "{side:?}: {}", end.delivered.len() - before);
+            let (came, kind) = (end.delivered.len() - before, &method.kind);
+            assert!(came > 1_800, "{kind}, {side:?}: {came}");
         }
     }
 }
@@ -198,6 +271,10 @@ impl Attacker {
                 let cut = self.chance.below(datagram.len().min(other.len()) as u64) as usize;
                 datagram.truncate(cut);
                 datagram.extend_from_slice(&other[cut..]);
+            }
+            4 if datagram.first().is_some_and(|first| first >> 6 == 2) && datagram.len() > 4 => {
+                let sequence = self.chance.bits() as u16;
+                datagram[2..4].copy_from_slice(&sequence.to_be_bytes());
             }
             4 => {
                 // A header that fits, with a number and a key still to come.
@@ -238,6 +315,21 @@ fn settle(now: &mut Time, a: &mut Association, b: &mut Association) -> Vec<Vec<u
     carried
 }
 
+/// A payload that the method can seal, with a number in it.
+fn numbered(method: &Named, number: u32) -> Vec<u8> {
+    let mut payload = Vec::new();
+    if method.kind == "srtp" {
+        let sequence = 60_000u16.wrapping_add(number as u16);
+        Repr { marker: false, payload_type: 96, sequence, timestamp: number, ssrc: 7 }.emit(
+            &[],
+            &[],
+            &mut payload,
+        );
+    }
+    payload.extend(number.to_be_bytes());
+    payload
+}
+
 fn associations(seed: u64, method: &Named, name: &str) -> [Association; 2] {
     [Side::A, Side::B].map(|side| {
         let key = Secret::seeded(1, "key", side).key;
@@ -261,7 +353,7 @@ fn attacked(method: &Named, forgeries: usize) {
         for n in 0..200u32 {
             for side in [&mut a, &mut b] {
                 let mut datagram = Vec::new();
-                assert!(side.seal(20 * MS, &n.to_be_bytes(), &mut datagram));
+                assert!(side.seal(20 * MS, &numbered(method, n), &mut datagram));
                 recorded.push(datagram);
             }
         }
@@ -278,13 +370,13 @@ fn attacked(method: &Named, forgeries: usize) {
     let (mut sent, mut forged) = (0u32, 0);
     while forged < forgeries {
         now += MS / 10;
-        assert!(a.seal(now, &sent.to_be_bytes(), &mut datagram));
+        assert!(a.seal(now, &numbered(method, sent), &mut datagram));
         attacker.recorded.push(datagram.clone());
         genuine.insert(datagram.clone(), sent);
         if network.chance(0.8) {
             flight.push(datagram.clone());
         }
-        assert!(b.seal(now, &sent.to_be_bytes(), &mut datagram), "the other direction");
+        assert!(b.seal(now, &numbered(method, sent), &mut datagram), "the other direction");
         attacker.recorded.push(datagram.clone());
         sent += 1;
         let mut brought: Vec<_> = (0..20).map(|_| attacker.forge()).collect();
@@ -296,7 +388,7 @@ fn attacked(method: &Named, forgeries: usize) {
             forged += usize::from(number.is_none_or(|n| accepted.contains(&n)));
             if b.open(now, &bytes, &mut payload) == Opened::Payload {
                 let number = number.expect("a forgery was accepted");
-                assert_eq!(payload, number.to_be_bytes());
+                assert_eq!(payload, numbered(method, number));
                 assert!(accepted.insert(number), "a replay was accepted");
             }
         }
@@ -306,7 +398,8 @@ fn attacked(method: &Named, forgeries: usize) {
         }
     }
     assert!(accepted.len() as u32 > sent / 2, "genuine records came through: {} of {sent}", accepted.len());
-    assert!(b.stats().key_changes > 20 && b.stats().sessions == 1, "{:?}", b.stats());
+    let changes = b.stats().key_changes > 20 || method.kind == "srtp";
+    assert!(changes && b.stats().sessions == 1, "{:?}", b.stats());
 }
 
 #[test]
@@ -314,6 +407,8 @@ fn of_a_million_forgeries_and_replays_none_is_accepted() {
     let params = json!({"rekey_after_packets": 500});
     attacked(&named("aead", params.clone()), 700_000);
     attacked(&named("hmac", params), 300_000);
+    attacked(&named("srtp", Value::Null), 1_000_000);
+    attacked(&named("srtp", json!({"cipher": "aes-128-cm-hmac-sha1-80"})), 200_000);
 }
 
 proptest! {
@@ -322,11 +417,11 @@ proptest! {
     #[test]
     fn each_sample_arrives_at_most_once_and_as_it_was(
         seed: u64, loss in 0.0..0.5f64, duplication in 0.0..1.0f64, jitter_ms in 0..30i64,
-        packets in 64u32..120, hmac: bool,
+        packets in 64u32..120, kind in prop::sample::select(&["aead", "hmac", "srtp"][..]),
     ) {
         let way = Conditions { latency_ns: 5 * MS, jitter_ns: jitter_ms * MS, loss, duplication };
-        let kind = if hmac { "hmac" } else { "aead" };
-        let mut pair = pair(seed, &named(kind, json!({"rekey_after_packets": packets})), way, way);
+        let params = if kind == "srtp" { Value::Null } else { json!({"rekey_after_packets": packets}) };
+        let mut pair = pair(seed, &named(kind, params), way, way);
         for index in 0..200 {
             pair.send(meta(1, index, pair.time), &content(index, 64));
             pair.send_back(meta(2, index, pair.time), &content(index, 30));

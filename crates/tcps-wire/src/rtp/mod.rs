@@ -44,6 +44,13 @@ pub fn is_rtcp(datagram: &[u8]) -> bool {
     u8_at(datagram, 0) >> 6 == VERSION && (192..=223).contains(&u8_at(datagram, 1))
 }
 
+/// Whether a datagram on a port that RTP shares with messages of a key exchange is RTP or RTCP: first bytes 128 to 191.
+// [RFC 7983 §7]
+#[inline]
+pub fn is_media(datagram: &[u8]) -> bool {
+    u8_at(datagram, 0) >> 6 == VERSION
+}
+
 /// A view of a packet whose parts all lie inside it.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet<T: AsRef<[u8]>> {
@@ -55,6 +62,20 @@ impl<T: AsRef<[u8]>> Packet<T> {
     // [RFC 3550 §5.1] [RFC 3550 §A.1]
     #[inline]
     pub fn new_checked(buffer: T) -> Result<Self, Error> {
+        let packet = Self::new_sealed(buffer)?;
+        match packet.padding_bytes() {
+            0 if packet.first() & PADDING != 0 => Err(Error::Contradiction),
+            padding if packet.header_bytes() + padding > packet.buffer.as_ref().len() => {
+                Err(Error::Contradiction)
+            }
+            _ => Ok(packet),
+        }
+    }
+
+    /// The view of an SRTP packet, if version, CSRC list and extension fit the number of bytes: the padding is sealed.
+    // [RFC 3711 §3.1]
+    #[inline]
+    pub fn new_sealed(buffer: T) -> Result<Self, Error> {
         let packet = Self { buffer };
         let len = packet.buffer.as_ref().len();
         if len < HEADER_BYTES {
@@ -63,14 +84,9 @@ impl<T: AsRef<[u8]>> Packet<T> {
         if packet.first() >> 6 != VERSION {
             return Err(Error::Unknown);
         }
-        let start = packet.payload_start();
-        if len < start {
-            return Err(Error::Truncated);
-        }
-        match packet.padding_bytes() {
-            0 if packet.first() & PADDING != 0 => Err(Error::Contradiction),
-            padding if start + padding > len => Err(Error::Contradiction),
-            _ => Ok(packet),
+        match len < packet.header_bytes() {
+            true => Err(Error::Truncated),
+            false => Ok(packet),
         }
     }
 
@@ -142,8 +158,9 @@ impl<T: AsRef<[u8]>> Packet<T> {
         bytes.get(at + 4..end).map(|data| (u16_at(bytes, at), data))
     }
 
+    /// Length of the header with contributing sources and extension.
     #[inline]
-    fn payload_start(&self) -> usize {
+    pub fn header_bytes(&self) -> usize {
         let at = self.extension_start();
         match self.first() & EXTENSION {
             0 => at,
@@ -165,7 +182,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
     pub fn payload(&self) -> &[u8] {
         let bytes = self.buffer.as_ref();
         let end = bytes.len().saturating_sub(self.padding_bytes());
-        bytes.get(self.payload_start()..end).unwrap_or(&[])
+        bytes.get(self.header_bytes()..end).unwrap_or(&[])
     }
 }
 
@@ -271,6 +288,27 @@ mod tests {
             assert_eq!(is_rtcp(&[0x80, second, 0, 0]), rtcp, "{second}");
         }
         assert!(!is_rtcp(&[0x40, 200]) && !is_rtcp(&[]));
+    }
+
+    // [RFC 7983 §7]
+    #[test]
+    fn first_bytes_tell_media_from_messages_of_a_key_exchange() {
+        let media: Vec<u8> = (0..=u8::MAX).filter(|first| is_media(&[*first])).collect();
+        assert_eq!(media, (128..192).collect::<Vec<_>>());
+        assert!(!is_media(&[]));
+    }
+
+    // [RFC 3711 §3.1]
+    #[test]
+    fn a_sealed_packet_shows_its_header_and_its_padding_not() {
+        let mut bytes = GOLDEN.to_vec();
+        bytes[0] |= PADDING;
+        bytes.push(255);
+        assert_eq!(Packet::new_checked(&bytes).err(), Some(Error::Contradiction));
+        let packet = Packet::new_sealed(&bytes).unwrap();
+        let header_bytes = packet.header_bytes();
+        assert_eq!(header_bytes, Packet::new_checked(&GOLDEN).unwrap().header_bytes());
+        assert_eq!(Packet::new_sealed(&bytes[..header_bytes - 1]).err(), Some(Error::Truncated));
     }
 
     proptest! {

@@ -25,6 +25,9 @@ _STREAMS = {
 }
 """Transports of streams, and what they offer in place of security."""
 
+_MEDIA = "srtp"
+"""The method that seals RTP and nothing else."""
+
 
 class Channels:
     """Collects the channels of a plan. Side a is the one nearer to the operator."""
@@ -119,6 +122,9 @@ class Channels:
             raise scenario.error(
                 key, found, f"{_STREAMS[transport]}, or a transport of datagrams such as udp"
             )
+        if security.kind == _MEDIA and transport != "rtp":
+            found = f'found "{_MEDIA}" around the transport {transport}'
+            raise scenario.error(key, found, 'transport = "rtp" at the channel, or "aead"')
         if "overhead_bytes" in params:
             found = "found security beside `overhead`: a secured packet counts with its true size"
             raise scenario.error(key, found, "no overhead at the transport, or no security")

@@ -103,7 +103,9 @@ class Security(Table):
     extra: ClassVar[bool] = True
     shorthand: ClassVar[str | None] = "kind"
     kind: _Method
-    """The method: `"aead"` encrypts and authenticates, `"hmac"` only authenticates."""
+    """The method: `"aead"` encrypts and authenticates, `"hmac"` only authenticates, `"srtp"` is SRTP for the transport
+    `rtp`.
+    """
 
     def _check(self) -> None:
         """Parameters that can be handed on."""

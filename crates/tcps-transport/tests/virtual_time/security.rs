@@ -407,8 +407,12 @@ fn of_a_million_forgeries_and_replays_none_is_accepted() {
     let params = json!({"rekey_after_packets": 500});
     attacked(&named("aead", params.clone()), 700_000);
     attacked(&named("hmac", params), 300_000);
-    attacked(&named("srtp", Value::Null), 1_000_000);
-    attacked(&named("srtp", json!({"cipher": "aes-128-cm-hmac-sha1-80"})), 200_000);
+}
+
+#[test]
+fn of_a_million_forgeries_and_replays_of_srtp_none_is_accepted() {
+    attacked(&named("srtp", Value::Null), 900_000);
+    attacked(&named("srtp", json!({"cipher": "aes-128-cm-hmac-sha1-80"})), 100_000);
 }
 
 proptest! {

@@ -164,6 +164,35 @@ fn a_master_key_has_the_length_of_its_profile_and_a_short_salt_ends_with_zeros()
     );
 }
 
+/// What libsrtp 2 makes of one packet and its first report (number 1), by the master key 0, 1, 2 …
+// [RFC 3711 §4.3]
+#[test]
+fn every_key_is_the_one_of_libsrtp() {
+    for (profile, media, report) in [
+        (
+            Profile::Aes128Gcm,
+            "8060000700000009000000058fe1044b5bf5134ee487e0fcf77f2d338d8e92d5f52222",
+            "80c90001000000059d017e55eeeab85af3c605387597e8cf16145f096b7b2f0180000001",
+        ),
+        (
+            Profile::Aes256Gcm,
+            "80600007000000090000000564f097d2146de8860e3b0076ac8afa8247923c78ea2828",
+            "80c90001000000058539b658f5b9aada656ab4518808c48699f78a968124eab680000001",
+        ),
+        (
+            Profile::Aes128CmHmacSha1,
+            "8060000700000009000000056fb499189c881010e87793ae58a3d682d1",
+            "80c9000100000005b55d4ae5ea71880c8000000181b0873388a82bb56d5f",
+        ),
+    ] {
+        let [mut a, mut b] = ends(profile);
+        let packet = rtp(5, 7, b"payload");
+        assert_eq!(sealed(&mut a, &packet), bytes(media), "{profile:?}");
+        assert_eq!(opened(&mut b, &bytes(media)), Ok(packet), "{profile:?}");
+        assert_eq!(opened(&mut b, &bytes(report)), Ok(rtcp(5, b"report\0\0")), "{profile:?}");
+    }
+}
+
 // [RFC 3711 §3.3.1]
 #[test]
 fn the_index_is_the_nearest_with_that_sequence_number() {

@@ -11,7 +11,7 @@ from tcpsbed.lab.control import tuning
 from tcpsbed.lab.control.batch import Bench, Cell
 from tcpsbed.lab.control.offsets import offsets
 from tcpsbed.lab.control.response import Step
-from tcpsbed.lab.control.theory import LoopModel, delay_of_drops_ms, largest_root, margins, nyquist
+from tcpsbed.lab.control.theory import LoopModel, delay_of_drops_ms, margins, nyquist
 from tcpsbed.lab.control.verdict import Limits
 
 loops = st.builds(
@@ -22,6 +22,15 @@ loops = st.builds(
     delay_ms=st.floats(0, 60),
     c=st.floats(1.2, 6),
 )
+
+
+def largest_root(loop):
+    """Largest magnitude among the roots of the closed loop: z^d (z - 1) + ((Kp + g) z - Kp) / c = 0."""
+    polynomial = np.zeros(loop.ticks + 2)
+    polynomial[0], polynomial[1] = 1.0, -1.0
+    polynomial[-2] += (loop.kp + loop.g) / loop.c
+    polynomial[-1] -= loop.kp / loop.c
+    return np.abs(np.roots(polynomial)).max()
 
 
 @given(loops)

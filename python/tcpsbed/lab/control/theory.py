@@ -313,17 +313,6 @@ def nyquist(loop: LoopModel, points: int = 2000) -> tuple[NDArray[np.float64], N
     return x / (2 * np.pi * loop.period_ms) * 1e3, Open(loop).at(np.exp(1j * x))
 
 
-def largest_root(loop: LoopModel) -> float:
-    """Largest magnitude among the roots of the closed loop: z^d (z - 1) + ((Kp + g) z - Kp) / c = 0."""
-    import numpy as np
-
-    polynomial = np.zeros(loop.ticks + 2)
-    polynomial[0], polynomial[1] = 1.0, -1.0
-    polynomial[-2] += (loop.kp + loop.g) / loop.c
-    polynomial[-1] -= loop.kp / loop.c
-    return float(np.abs(np.roots(polynomial)).max())
-
-
 # [Polachan 2022] drops act as extra delay p / (1 - p) T per direction
 def delay_of_drops_ms(loss: float, period_ms: float) -> float:
     """Mean extra delay around the loop that losses in both directions cause, in ms."""

@@ -297,6 +297,7 @@ def test_a_search_on_a_shipped_scenario(tmp_path: Path, monkeypatch: pytest.Monk
     assert files.keys() <= {file.name for file in Path("found/cells").iterdir()}, "it uses what has run"
     drawn = package.plot("found", y="haptic.delay_ms.p99")
     assert drawn.panels[0].rows, "the tools for campaigns read its folder"
+    assert "haptic" in printed(tmp_path, "compare", "found")
     packed = printed(tmp_path, "archive", "found", "a.zip")
     assert f"tcpsbed search scenario/quickstart.toml --over '{over}' --until" in packed
 

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -290,16 +291,26 @@ def test_a_search_on_a_shipped_scenario(tmp_path: Path, monkeypatch: pytest.Monk
     again = package.search(QUICKSTART, over, until=LATE, duration="0.8 s", seeds=6, out="found")
     assert {file.name: file.stat().st_mtime_ns for file in Path("found/cells").iterdir()} == files
     assert Path("found/search.json").read_bytes() == before and again.figures == found.figures
-    other = package.search(
-        QUICKSTART, over, until="haptic.delay_ms.p99 > 40", duration="0.8 s", seeds=6, out="found"
-    )
-    assert other.value is not None and other.value > found.value
+    for asks, said in (
+        ({"until": "haptic.delay_ms.p99 > 40"}, f"with --until {LATE}"),
+        ({"duration": "0.9 s"}, 'with --set duration="0.8 s"'),
+        ({"set": {"links.access.delay": "1 ms"}}, "without --set links.access.delay="),
+        ({"over": "links.access.delay=0..48 ms step 8"}, "with --over links.l1.delay in found;"),
+        ({"seed": 5}, "with first seed 1 in found"),
+    ):
+        more = {"over": over, "until": LATE, "duration": "0.8 s", "seeds": 6} | asks
+        with pytest.raises(ConfigError, match=re.escape(f"--out: found the result of a search {said}")):
+            package.search(QUICKSTART, out="found", **more)
+    assert Path("found/search.json").read_bytes() == before and package.load("found") == found
+    wide = "links.l1.delay=0..56 ms step 8"
+    wider = package.search(QUICKSTART, wide, until=LATE, duration="0.8 s", seeds=7, out="found")
+    assert wider.there and wider.context.seeds == 7
     assert files.keys() <= {file.name for file in Path("found/cells").iterdir()}, "it uses what has run"
     drawn = package.plot("found", y="haptic.delay_ms.p99")
     assert drawn.panels[0].rows, "the tools for campaigns read its folder"
     assert "haptic" in printed(tmp_path, "compare", "found")
     packed = printed(tmp_path, "archive", "found", "a.zip")
-    assert f"tcpsbed search scenario/quickstart.toml --over '{over}' --until" in packed
+    assert f"tcpsbed search scenario/quickstart.toml --over '{wide}' --until" in packed
 
 
 def test_seeds_that_change_nothing_are_two_runs_a_point(tmp_path: Path) -> None:

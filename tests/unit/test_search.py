@@ -22,6 +22,7 @@ import pytest
 from command import scenario, start, tcpsbed
 
 import tcpsbed as package
+from tcpsbed.archive import packing
 from tcpsbed.campaign import design, sequential
 from tcpsbed.campaign.search.bisection import Line, bisected
 from tcpsbed.campaign.search.curve import Edge, Traced, traced
@@ -281,6 +282,9 @@ def test_a_search_on_a_shipped_scenario(tmp_path: Path, monkeypatch: pytest.Monk
     Path("found/sweep.json").write_text(described.replace('"ended"', '"begun"'))
     with pytest.raises(package.TcpsbedError, match="holds a search that has not ended"):
         package.load("found")
+    with pytest.raises(DataError, match="holds a search that has not ended; allowed: .* then archive"):
+        packing.pack(Path("found"), Path("unfinished.zip"))
+    assert not Path("unfinished.zip").exists()
     Path("found/sweep.json").write_text(described)
     table = found.to_arrow()
     assert table.schema.field("links.l1.delay").metadata == {b"unit": b"ms"}

@@ -282,7 +282,7 @@ def test_a_search_on_a_shipped_scenario(tmp_path: Path, monkeypatch: pytest.Monk
     Path("found/sweep.json").write_text(described.replace('"ended"', '"begun"'))
     with pytest.raises(package.TcpsbedError, match="holds a search that has not ended"):
         package.load("found")
-    with pytest.raises(DataError, match="holds a search that has not ended; allowed: .* then archive"):
+    with pytest.raises(DataError, match=r"holds a search that has not ended; allowed: .* then archive"):
         packing.pack(Path("found"), Path("unfinished.zip"))
     assert not Path("unfinished.zip").exists()
     Path("found/sweep.json").write_text(described)

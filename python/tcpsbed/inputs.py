@@ -180,7 +180,7 @@ def texts(given: object, key: str, example: str) -> list[str]:
     ConfigError
         If something else is among them.
     """
-    several = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    several: list[Any] = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     for one in several:
         if not isinstance(one, str):
             raise ConfigError(f"found {type(one).__name__}", key=key, allowed=f"a text, such as {example}")

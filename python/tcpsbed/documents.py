@@ -4,11 +4,13 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args
 
 from tcpsbed import inputs
-from tcpsbed.errors import DataError
+from tcpsbed.errors import DataError, brief
 
 REMEDY = "a file as tcpsbed run left it; run the scenario again"
 
@@ -39,6 +41,71 @@ def read(file: Path, needs: Iterable[str] = ()) -> dict[str, Any]:
         if key not in content:
             raise DataError("is missing", file=file, key=key, allowed=REMEDY)
     return content
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """Of a shape, or null; of a key with a shape, absent, too."""
+
+    shape: Any
+
+
+def shaped(content: object, shape: Any, file: Path, key: str = "") -> Any:
+    """What a file holds, once it is known to have a shape; numbers are finite.
+
+    Parameters
+    ----------
+    content
+        From JSON.
+    shape
+        A type (`float` takes whole numbers, too) or a union of types; a mapping of keys with their shapes; a list with the
+        shape of every entry; a tuple with the shape of each; or one of these in `Maybe`.
+    file, key
+        Where it is from.
+
+    Raises
+    ------
+    DataError
+        With file and key, if something is missing or of another kind.
+
+    Examples
+    --------
+    >>> shaped({"runs": 3, "rtt_ms": [0, 2.5]}, {"runs": int, "rtt_ms": [float]}, Path("map.json"))["runs"]
+    3
+    """
+
+    def refused(found: str) -> DataError:
+        return DataError(found, file=file, key=key or None, allowed=REMEDY)
+
+    if isinstance(shape, Maybe):
+        return content if content is None else shaped(content, shape.shape, file, key)
+    if isinstance(shape, type | UnionType):
+        kinds = get_args(shape) or (shape,)
+        if type(content) not in kinds and not (type(content) is int and float in kinds):
+            raise refused(f"found {_named(content)}")
+        if isinstance(content, float) and not math.isfinite(content):
+            raise refused(f"found {_named(content)}")
+        return content
+    if not isinstance(content, dict if isinstance(shape, Mapping) else list):
+        raise refused(f"found {_named(content)}")
+    if isinstance(shape, Mapping):
+        parts = [
+            (name, inner) for name, inner in shape.items() if name in content or not isinstance(inner, Maybe)
+        ]
+        if missing := next((name for name, _ in parts if name not in content), None):
+            raise DataError("is missing", file=file, key=f"{key}.{missing}".lstrip("."), allowed=REMEDY)
+    else:
+        parts = list(enumerate(shape if isinstance(shape, tuple) else shape * len(content)))
+        if len(parts) != len(content):
+            raise refused(f"found {len(content)} entries, not {len(parts)}")
+    for name, inner in parts:
+        shaped(content[name], inner, file, f"{key}.{name}".lstrip("."))
+    return content
+
+
+def _named(content: object) -> str:
+    """What a value of JSON is, for messages."""
+    return brief(json.dumps(content)) if isinstance(content, dict | list) else json.dumps(content)
 
 
 @contextmanager

@@ -174,7 +174,7 @@ def test_named_options_win_over_set(tmp_path: Path) -> None:
         (["check", "short.toml", "--set", "delay_ms=-1"], "delay_ms: found -1; allowed: a positive number"),
         (["run", "short.toml", "--set", 'fault="world"'], "node cloud died"),
         (["show", "nowhere"], "nowhere: no such folder"),
-        (["compare", "."], "found 1 folder"),
+        (["compare", "."], "has no summary.json"),
         (["report", "."], "no summary.json"),
         (["run", "short.toml", "--live"], "--live"),
         (["latency", "short.toml", "--confidence", "five"], '--confidence: found "five"'),

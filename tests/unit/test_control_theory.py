@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tcpsbed
 from tcpsbed.lab.control import tuning
 from tcpsbed.lab.control.batch import Bench, Cell
 from tcpsbed.lab.control.offsets import offsets
 from tcpsbed.lab.control.response import Step
-from tcpsbed.lab.control.theory import LoopModel, delay_of_drops_ms, largest_root, margins, nyquist
+from tcpsbed.lab.control.theory import LoopModel, delay_of_drops_ms, margins, nyquist
 from tcpsbed.lab.control.verdict import Limits
 
 loops = st.builds(
@@ -22,6 +23,15 @@ loops = st.builds(
     delay_ms=st.floats(0, 60),
     c=st.floats(1.2, 6),
 )
+
+
+def largest_root(loop):
+    """Largest magnitude among the roots of the closed loop: z^d (z - 1) + ((Kp + g) z - Kp) / c = 0."""
+    polynomial = np.zeros(loop.ticks + 2)
+    polynomial[0], polynomial[1] = 1.0, -1.0
+    polynomial[-2] += (loop.kp + loop.g) / loop.c
+    polynomial[-1] -= loop.kp / loop.c
+    return np.abs(np.roots(polynomial)).max()
 
 
 @given(loops)
@@ -164,3 +174,24 @@ def test_every_step_rises_alike_and_the_largest_shows_the_network_most():
     assert large.growth > 1.5 * small.growth and large.per_ms == pytest.approx(small.per_ms, rel=0.1)
     assert tuning.best([small, large], "sensitivity") is large
     assert tuning.best([], "rise") is None
+
+
+@pytest.mark.parametrize("goal", ["rise", "sensitivity"])
+def test_gains_with_which_an_error_stays_come_after_all_others(goal):
+    quick = tuning.Tuned(0.1, 0.01, 5.0, 0.0, 9.0, error=-9.0)
+    slow = tuning.Tuned(0.1, 0.01, 50.0, 0.0, 0.1, error=-0.1)
+    assert tuning.best([quick, slow], goal) is slow
+    quicker = tuning.Tuned(0.1, 0.01, 4.0, 0.0, 10.0, error=8.0)
+    assert tuning.best([quick, quicker], goal) is quicker
+
+
+def test_gains_without_an_integral_are_said_not_to_settle():
+    slow = ([1.0], [0.2, 1.0])
+    found = tcpsbed.tune("6 ms", plant=slow, controller=([1.0], [1.0]), runs=4)
+    assert found is not None and found.best.lasting and found.figures["lasting"]
+    law = found.loop.controller
+    left = 100 / (1 + law["d"] / found.best.c)
+    assert abs(found.best.error) == pytest.approx(left, rel=0.02) and left < 10, "it rises to 90 %"
+    assert f"NOT settled  an error of {left:.1f} % of the step stays" in str(found)
+    integral = tcpsbed.tune("6 ms", plant=slow, controller=([1.0, 5.0], [1.0, 0.0]), runs=4)
+    assert integral is not None and not integral.best.lasting and "NOT settled" not in str(integral)

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import pytest
 from command import scenario, start, tcpsbed
 
 import tcpsbed as package
+from tcpsbed.archive import packing
 from tcpsbed.campaign import design, sequential
 from tcpsbed.campaign.search.bisection import Line, bisected
 from tcpsbed.campaign.search.curve import Edge, Traced, traced
@@ -280,6 +282,9 @@ def test_a_search_on_a_shipped_scenario(tmp_path: Path, monkeypatch: pytest.Monk
     Path("found/sweep.json").write_text(described.replace('"ended"', '"begun"'))
     with pytest.raises(package.TcpsbedError, match="holds a search that has not ended"):
         package.load("found")
+    with pytest.raises(DataError, match=r"holds a search that has not ended; allowed: .* then archive"):
+        packing.pack(Path("found"), Path("unfinished.zip"))
+    assert not Path("unfinished.zip").exists()
     Path("found/sweep.json").write_text(described)
     table = found.to_arrow()
     assert table.schema.field("links.l1.delay").metadata == {b"unit": b"ms"}
@@ -290,15 +295,26 @@ def test_a_search_on_a_shipped_scenario(tmp_path: Path, monkeypatch: pytest.Monk
     again = package.search(QUICKSTART, over, until=LATE, duration="0.8 s", seeds=6, out="found")
     assert {file.name: file.stat().st_mtime_ns for file in Path("found/cells").iterdir()} == files
     assert Path("found/search.json").read_bytes() == before and again.figures == found.figures
-    other = package.search(
-        QUICKSTART, over, until="haptic.delay_ms.p99 > 40", duration="0.8 s", seeds=6, out="found"
-    )
-    assert other.value is not None and other.value > found.value
+    for asks, said in (
+        ({"until": "haptic.delay_ms.p99 > 40"}, f"with --until {LATE}"),
+        ({"duration": "0.9 s"}, 'with --set duration="0.8 s"'),
+        ({"set": {"links.access.delay": "1 ms"}}, "without --set links.access.delay="),
+        ({"over": "links.access.delay=0..48 ms step 8"}, "with --over links.l1.delay in found;"),
+        ({"seed": 5}, "with first seed 1 in found"),
+    ):
+        more = {"over": over, "until": LATE, "duration": "0.8 s", "seeds": 6} | asks
+        with pytest.raises(ConfigError, match=re.escape(f"--out: found the result of a search {said}")):
+            package.search(QUICKSTART, out="found", **more)
+    assert Path("found/search.json").read_bytes() == before and package.load("found") == found
+    wide = "links.l1.delay=0..56 ms step 8"
+    wider = package.search(QUICKSTART, wide, until=LATE, duration="0.8 s", seeds=7, out="found")
+    assert wider.there and wider.context.seeds == 7
     assert files.keys() <= {file.name for file in Path("found/cells").iterdir()}, "it uses what has run"
     drawn = package.plot("found", y="haptic.delay_ms.p99")
     assert drawn.panels[0].rows, "the tools for campaigns read its folder"
+    assert "haptic" in printed(tmp_path, "compare", "found")
     packed = printed(tmp_path, "archive", "found", "a.zip")
-    assert f"tcpsbed search scenario/quickstart.toml --over '{over}' --until" in packed
+    assert f"tcpsbed search scenario/quickstart.toml --over '{wide}' --until" in packed
 
 
 def test_seeds_that_change_nothing_are_two_runs_a_point(tmp_path: Path) -> None:
@@ -330,6 +346,9 @@ def test_a_search_that_is_killed_at_any_moment_ends_with_the_same_bytes(tmp_path
         scenario(tmp_path / name, SLOW)
     done = tcpsbed(tmp_path / "whole", *WORDS)
     assert done.returncode == 0 and "begins to hold at delay_ms" in done.stdout, done.stderr
+    quiet = tcpsbed(tmp_path / "whole", *WORDS, "-q")
+    assert quiet.stdout in done.stdout and quiet.stdout.count("\n") == 1 and not quiet.stderr
+    assert quiet.stdout.startswith("haptic.delay_ms.p99 > 60 begins to hold at delay_ms = ")
     moments, killed, folder = random.Random(4), 0, tmp_path / "killed"
     for _ in range(4):
         run = start(folder, *WORDS, "--jobs", "2")

@@ -68,7 +68,4 @@ def load(
         from tcpsbed.campaign.search.opened import opened
 
         return opened(path)
-    if kind not in ("", "run"):
-        allowed = "the folder of a run, a sweep, a campaign, a search, a step or a map, such as runs/latest"
-        raise DataError(f"holds a {kind}", file=path, allowed=allowed)
     return Run(open_folder(path).path)

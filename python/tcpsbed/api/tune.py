@@ -35,7 +35,7 @@ class Gains:
     ----------
     best
         The gains: `kp`, `ki_per_ms`, with the mean rise time `rise_ms` and the `overshoot` (% of the step) measured with
-        them, and the rise-time `index`.
+        them, the rise-time `index`, and the `error` that is left in the end (%), with whether it is `lasting`.
     steps
         The best gains for each step that was tried.
     loop, margins
@@ -62,10 +62,11 @@ class Gains:
             asdict(self.best)
             | {
                 "growth": self.best.growth,
+                "lasting": self.best.lasting,
                 "rise_time_index": self.best.index,
                 "margins": asdict(self.margins),
                 "delay_of_drops_ms": self.delay_of_drops_ms,
-                "steps": [asdict(one) | {"growth": one.growth} for one in self.steps],
+                "steps": [asdict(one) | {"growth": one.growth, "lasting": one.lasting} for one in self.steps],
             }
         )
         return found
@@ -93,6 +94,7 @@ class Gains:
         compared = self.steps if len(self.steps) > 1 else ()
         lines = [
             f"c = {one.c:<8g} rise time {one.rise_ms:.1f} ms, h higher by {one.growth:.2f} % for each ms of RTT"
+            + f", keeps an error of {abs(one.error):.1f} %" * one.lasting
             for one in compared
         ]
         lines += [f"step         c = {found.c:g}"] if compared else []
@@ -105,6 +107,11 @@ class Gains:
             f"theory       {spare} without loss; these losses act as {self.delay_of_drops_ms:.2f} ms of delay",
             f"index        rise-time index {found.index:.2f}: log10(1 ms / rise time)",
         ]
+        if found.lasting:
+            lines.append(
+                f"NOT settled  an error of {abs(found.error):.1f} % of the step stays, as with all gains that keep the "
+                "limits: has the controller an integral?"
+            )
         lines += [str(self.linearised)] if self.linearised is not None else []
         return "\n".join(lines)
 

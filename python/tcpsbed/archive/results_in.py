@@ -128,6 +128,9 @@ def _run(folder: Path) -> Found:
 
 def _sweep(folder: Path) -> Found:
     told = documents.read(folder / "sweep.json", ("scenario", "axes", "seeds", "settings", "world"))
+    if marker.kind_of(folder) == "search" and "ended" not in told:
+        allowed = "the same command continues it; then archive its folder"
+        raise DataError("holds a search that has not ended", file=folder, allowed=allowed)
     with documents.trusted(folder):
         file = Path(told["scenario"])
         if not file.is_file():

@@ -143,7 +143,7 @@ class Survey:
         known: str = "",
         cluster: Callable[[Sequence[Job]], Place] | None = None,
         *,
-        describes: bool = True,
+        alone: bool = True,
     ) -> dict[str, str]:
         """Runs the cells that have no result yet, except where further seeds change nothing, or as little as was asked.
 
@@ -159,8 +159,8 @@ class Survey:
             Hash of the records of a run under another seed, if there is one.
         cluster
             Makes the place where the cells run; absent: on this machine.
-        describes
-            Whether `sweep.json` is written; otherwise the folder holds more than these cells, and the caller writes it.
+        alone
+            Whether these are all cells of the folder; otherwise the caller writes `sweep.json`, and stops the place.
 
         Returns
         -------
@@ -187,7 +187,7 @@ class Survey:
             told(done, len(jobs), job, failure)
 
         self.out.mkdir(parents=True, exist_ok=True)
-        if describes:
+        if alone:
             self.describe(jobs)
         _set_broken_aside(self.result(job.key) for job in jobs)
         for simulated in (True, False):
@@ -197,7 +197,7 @@ class Survey:
             here = width or max(width_of(job.world) for job in mine)
             place = cluster(mine) if cluster else Here(self.file, self.out / "work", here)
             settled: set[tuple[str, ...]] = set()
-            with Crew(place, self.out, self.refuse_changed).at_work() as crew:
+            with Crew(place, self.out, self.refuse_changed).at_work(stops=alone) as crew:
                 if not simulated:
                     crew.warm_up(
                         [job for job in mine if not self.result(job.key).is_file()][: self.design.warmup]
@@ -213,7 +213,7 @@ class Survey:
             if not self.result(job.key).is_file():
                 failures[job.key] = f"its result was removed while the {self.kind} was running"
                 told(done, len(jobs), job, failures[job.key])
-        if describes:
+        if alone:
             self.describe(jobs, failures)
         return failures
 

@@ -249,14 +249,15 @@ class Crew:
     check: Callable[[Job], None]
 
     @contextmanager
-    def at_work(self) -> Iterator[Crew]:
-        """Ends what runs, and clears up, at the end of the work."""
+    def at_work(self, *, stops: bool = True) -> Iterator[Crew]:
+        """Ends what runs, and clears up, at the end of the work; without `stops` the place stays open."""
         for name in ("cells", "failed", "work"):
             (self.out / name).mkdir(parents=True, exist_ok=True)
         try:
             yield self
         finally:
-            self.place.stop()
+            if stops:
+                self.place.stop()
         self._clear_up()
 
     def warm_up(self, jobs: Sequence[Job]) -> None:

@@ -1,4 +1,4 @@
-"""`tcpsbed runs` and `open`: the list of runs, and the report of one."""
+"""`tcpsbed runs` and `open`: the list of runs, and the page of a result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from tcpsbed.cli.colour import tables
-from tcpsbed.cli.complete import run_folders
+from tcpsbed.cli.complete import result_folders
 from tcpsbed.cli.failures import guarded
 
 MOST_KNOWN = 10_000
@@ -29,13 +29,14 @@ Examples:
 The verdict of a run is ok, DISTURBED (its numbers prove nothing), ERROR, unfinished (tcpsbed report recovers it) or
 unreadable.
 """
-OPEN_HELP = """Open the report of a run in the browser.
+OPEN_HELP = """Open the page of a result in the browser.
 
 \b
 Examples:
   tcpsbed open                    the newest run
   tcpsbed open runs/mine
 
+A result is a run, a sweep, a campaign, a search, a step experiment, a map or a reproduction of a published work.
 Prints the path of the page; where there is no browser, that is all.
 """
 
@@ -135,20 +136,27 @@ def _text(rows: list[dict[str, Any]]) -> str:
 
 
 def open_page(
-    run: Annotated[
+    folder: Annotated[
         Path,
-        typer.Argument(metavar="[RUN]", help="Folder of a run.", autocompletion=run_folders),
+        typer.Argument(metavar="[DIR]", help="Folder of a result.", autocompletion=result_folders),
     ] = Path("runs/latest"),
 ) -> None:
-    """Opens the page of a run; see OPEN_HELP."""
+    """Opens the page of a result; see OPEN_HELP."""
     import webbrowser
 
+    from tcpsbed import results
     from tcpsbed.errors import DataError
-    from tcpsbed.views.folder import open_folder
+    from tcpsbed.views.folder import PAGES, open_folder
 
-    page = open_folder(run).path / "report.html"
+    kind = results.kind_of(folder)
+    if kind not in PAGES:
+        kind = results.RUN
+    if kind == results.RUN:
+        open_folder(folder)
+    page = folder / PAGES[kind]
     if not page.is_file():
-        raise DataError("the run has no report.html", file=run, allowed=f"tcpsbed report {run} writes it")
+        again = f"tcpsbed report {folder}" if kind == results.RUN else "the command that made this result"
+        raise DataError(f"has no {page.name}", file=folder, allowed=f"{again} writes it")
     print(page)
     try:
         webbrowser.get()

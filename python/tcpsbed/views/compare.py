@@ -150,13 +150,13 @@ def compare(*runs: RunFolder | Path | str) -> Compared:
     >>> import tcpsbed
     >>> print(tcpsbed.compare("runs/udp", "runs/dpm"))  # doctest: +SKIP
     """
+    opened = tuple(run if isinstance(run, RunFolder) else open_folder(run) for run in runs)
     if len(runs) < 2:
         raise DataError(
             f"found {len(runs)} folder",
             key="compare",
             allowed="two run folders or more, such as runs/a runs/b",
         )
-    opened = tuple(run if isinstance(run, RunFolder) else open_folder(run) for run in runs)
     _check_versions(opened)
     names = [
         name for name in opened[0].summary["flows"] if all(name in run.summary["flows"] for run in opened)

@@ -18,6 +18,27 @@ NEEDED = ("name", "world", "seed", "duration_s", "flows")
 """Keys without which there is nothing to tell."""
 LISTED = '"tcpsbed runs" lists all runs'
 """Where to find the names of folders."""
+PAGES = {
+    "run": "report.html",
+    "sweep": "sweep.html",
+    "search": "search.html",
+    "step": "step.html",
+    "map": "map.html",
+    "reproduction": "index.html",
+}
+"""The page in a folder, by the kind of its result."""
+_SHOW = "tcpsbed show {0} prints it, tcpsbed open {0} opens its page"
+_DRAWN = f'{_SHOW}, in Python tcpsbed.load("{{0}}").draw("fig.pdf") draws it'
+OTHERS = {
+    "sweep": ("a sweep or a campaign", _SHOW),
+    "search": ("a search", _SHOW),
+    "step": ("a step experiment", _DRAWN),
+    "map": ("a stability map", _DRAWN),
+    "reproduction": ("a reproduction of a published work", "tcpsbed open {0} opens its page"),
+    "rerun": ("an archive that was run again", "its verdicts are in {0}/rerun.json"),
+    "study": ("a study", "tcpsbed study FILE --results --out {0} prints its table"),
+}
+"""Results that are no run, by their kind: what they are, and what shows them."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +171,9 @@ def open_folder(path: Path | str) -> RunFolder:
         remedy = "; ".join(found) or f"the folder of a run, such as runs/latest; {LISTED}"
         raise DataError("no such folder", file=folder.path, allowed=remedy)
     if not (folder.path / "summary.json").is_file():
+        if (other := OTHERS.get(results.kind_of(folder.path))) is not None:
+            what, remedy = other
+            raise DataError(f"holds {what}, not a run", file=folder.path, allowed=remedy.format(folder.path))
         allowed = f"the folder of a finished run, such as runs/latest; {LISTED}"
         if results.is_unfinished(folder.path):
             allowed += f"; to recover an unfinished one: tcpsbed report {folder.path}"

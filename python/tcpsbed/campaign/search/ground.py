@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tcpsbed.campaign.design import Metric
 from tcpsbed.campaign.grid import Axis, Cell
 from tcpsbed.campaign.survey import Survey, Told
-from tcpsbed.campaign.worker import Answer, Here, Job, Place, width_of
+from tcpsbed.campaign.worker import Here, Job, Place, width_of
 from tcpsbed.errors import DataError, counted, one_line
 
 Values = tuple[str, ...]
@@ -19,41 +18,6 @@ Values = tuple[str, ...]
 
 class CellFailed(DataError):
     """A run failed, without which the search cannot go on."""
-
-
-class Kept:
-    """A place that stays open from batch to batch."""
-
-    def __init__(self, place: Place) -> None:
-        self.place = place
-
-    @property
-    def executor(self) -> Executor:
-        """That of the place."""
-        return self.place.executor
-
-    def call(self, job: Job) -> Callable[[], Answer]:
-        """What the executor is given."""
-        return self.place.call(job)
-
-    def second(self, job: Job, answer: Answer) -> Future[Answer] | None:
-        """The same cell elsewhere."""
-        return self.place.second(job, answer)
-
-    def agreed(self, first: Answer, second: Answer) -> Answer:
-        """The answer of both."""
-        return self.place.agreed(first, second)
-
-    def lost(self, error: BaseException) -> Answer:
-        """What a failure of the executor means."""
-        return self.place.lost(error)
-
-    def slow(self) -> list[str]:
-        """What is said of cells that take long."""
-        return self.place.slow()
-
-    def stop(self) -> None:
-        """Nothing: the search closes it."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +71,7 @@ class Ground:
     found: dict[Values, Runs] = field(default_factory=dict)
     _jobs: dict[Values, list[Job]] = field(default_factory=dict)
     _first: tuple[Survey, Job] | None = None
-    _place: Kept | None = None
+    _place: Place | None = None
 
     def measure(self, points: Sequence[Values], seeds: int) -> dict[Values, Runs]:
         """The runs of points under at most so many seeds: those that are there, and those that are missing.
@@ -134,7 +98,7 @@ class Ground:
         def told(done: int, number: int, job: Job, failure: str | None) -> None:
             self.told(before + done, max(self.expected, before + number), job, failure)
 
-        failures = part.run(self.width, told, cluster=self._places, describes=False)
+        failures = part.run(self.width, told, cluster=self._places, alone=False)
         if failures:
             first = one_line(next(iter(failures.values())))
             amiss = f"{counted(len(failures), 'cell')} failed: {first}"
@@ -182,7 +146,7 @@ class Ground:
     def close(self) -> None:
         """Ends what runs."""
         if self._place is not None:
-            self._place.place.stop()
+            self._place.stop()
 
     def _order(self, values: Values) -> tuple[int, ...]:
         """Its place on axes whose values are known; points on others stay in the order in which they were asked for."""
@@ -201,5 +165,5 @@ class Ground:
         if self._place is None:
             width = self.width or width_of(self.survey.world)
             here = Here(self.survey.file, self.survey.out / "work", width)
-            self._place = Kept(here if self.cluster is None else self.cluster(jobs))
+            self._place = here if self.cluster is None else self.cluster(jobs)
         return self._place

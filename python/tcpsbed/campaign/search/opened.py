@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tcpsbed import documents
 from tcpsbed.analysis.stats import Interval
-from tcpsbed.campaign import design
 from tcpsbed.campaign.filling import DESCRIPTION
 from tcpsbed.campaign.search import asked
 from tcpsbed.campaign.search.asked import Factor
@@ -20,9 +20,35 @@ from tcpsbed.campaign.search.curve import traced
 from tcpsbed.campaign.search.found import Context
 from tcpsbed.campaign.search.optimum import Optimum, Trial
 from tcpsbed.campaign.search.votes import GLANCE, Answers, Batch, Votes, answered
-from tcpsbed.errors import DataError
+from tcpsbed.documents import Maybe, shaped
+from tcpsbed.errors import ConfigError, DataError
 
-KEPT = ("scenario", "world", "duration_s", "words", "seed", "seeds", "runs", "disturbed", "factors", "points")
+CONTEXT = {
+    **dict.fromkeys(("scenario", "world"), str),
+    **dict.fromkeys(("seed", "seeds", "runs", "disturbed"), int),
+    "duration_s": float,
+    "words": [str],
+    "factors": [{"key": str, "over": str, "values": [str]}],
+}
+BOUNDARY = {"condition": str, "votes": [([int], [float], bool)]}
+TRIAL = {
+    "values": [str],
+    "n": int,
+    "mean": float,
+    "ci95": float | None,
+    "limited": [(int, float, float | None)],
+    "kept": bool,
+}
+OPTIMUM = {
+    "metric": str,
+    "minimise": bool,
+    "limits": [str],
+    "points": [TRIAL],
+    "found": Maybe(TRIAL),
+    "fresh": Maybe(TRIAL),
+    "unchanged": bool,
+}
+"""The content of `search.json`: of all searches, of a boundary, of an optimum."""
 
 
 def opened(folder: Path) -> Boundary | BoundaryCurve | Optimum:
@@ -40,8 +66,9 @@ def opened(folder: Path) -> Boundary | BoundaryCurve | Optimum:
         raise DataError(
             "holds a search that has not ended", file=folder, allowed="the same command continues it"
         )
-    told = documents.read(file, KEPT)
-    with documents.trusted(folder):
+    told = documents.read(file, CONTEXT)
+    shaped(told, CONTEXT | (OPTIMUM if "metric" in told else BOUNDARY), file)
+    with documents.trusted(file), _of(file):
         context = Context(
             told["scenario"],
             told["world"],
@@ -53,18 +80,30 @@ def opened(folder: Path) -> Boundary | BoundaryCurve | Optimum:
             told["disturbed"],
             tuple(told["words"]),
         )
-        return _optimum(told, context) if "metric" in told else _boundary(told, context)
+        return _optimum(told, context) if "metric" in told else _boundary(told, context, file)
 
 
-def _boundary(told: Mapping[str, Any], context: Context) -> Boundary | BoundaryCurve:
+@contextmanager
+def _of(file: Path) -> Iterator[None]:
+    """Names the file where a text in it is not what an option takes."""
+    try:
+        yield
+    except ConfigError as error:
+        raise DataError(error.found, file=file, key=error.key, allowed=documents.REMEDY) from None
+
+
+def _boundary(told: Mapping[str, Any], context: Context, file: Path) -> Boundary | BoundaryCurve:
     factors = asked.gridded([f"{one['key']}={one['over']}" for one in told["factors"]])
-    condition = design.condition(told["condition"])
+    condition = asked.condition(told["condition"], "condition")
     known = {
         tuple(index): Votes(tuple(values), tuple(map(condition.holds, values)), unchanged)
         for index, values, unchanged in told["votes"]
+        if values
     }
 
     def votes(batch: Batch) -> Answers:
+        if missing := [index for index in batch.points if index not in known]:
+            raise DataError(f"has no {list(missing[0])}", file=file, key="votes", allowed=documents.REMEDY)
         return {
             index: _under(known[index], GLANCE) if batch.glance else known[index] for index in batch.points
         }
@@ -80,15 +119,20 @@ def _under(votes: Votes, seeds: int) -> Votes:
 
 
 def _optimum(told: Mapping[str, Any], context: Context) -> Optimum:
+    factors = tuple(_varied(one) for one in told["factors"])
+    limits = tuple(asked.condition(one, "limits") for one in told["limits"])
+    first, fresh = (
+        None if told[key] is None else _trial(told[key], factors, len(limits)) for key in ("found", "fresh")
+    )
     return Optimum(
         context,
-        tuple(_varied(one) for one in told["factors"]),
-        design.metric(told["metric"]),
+        factors,
+        asked.metric(told["metric"], "metric"),
         told["minimise"],
-        tuple(map(design.condition, told["limits"])),
-        tuple(map(_trial, told["points"])),
-        None if told["found"] is None else _trial(told["found"]),
-        None if told["fresh"] is None else _trial(told["fresh"]),
+        limits,
+        tuple(_trial(one, factors, len(limits)) for one in told["points"]),
+        first,
+        fresh,
         told["unchanged"],
     )
 
@@ -101,6 +145,10 @@ def _varied(told: Mapping[str, Any]) -> Factor:
     )
 
 
-def _trial(told: Mapping[str, Any]) -> Trial:
+def _trial(told: Mapping[str, Any], factors: Sequence[Factor], limits: int) -> Trial:
+    for factor, value in zip(factors, told["values"], strict=True):
+        factor.number(value)
+    if len(told["limited"]) != limits:
+        raise ConfigError("found one for another number of limits", key="limited")
     mean, *limited = (Interval(*one) for one in ((told["n"], told["mean"], told["ci95"]), *told["limited"]))
     return Trial(tuple(told["values"]), mean, tuple(limited), told["kept"])

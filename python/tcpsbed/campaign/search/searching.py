@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tcpsbed import results, scenarios
+from tcpsbed import documents, results, scenarios
 from tcpsbed.campaign import grid, outcome
 from tcpsbed.campaign.design import Condition, Design, Metric
 from tcpsbed.campaign.grid import Axis
@@ -24,12 +24,15 @@ from tcpsbed.campaign.search.optimum import Optimum, optimised
 from tcpsbed.campaign.search.votes import GLANCE, Answers, Batch, Index, Votes, answered
 from tcpsbed.campaign.survey import Survey, Told, write_parquet
 from tcpsbed.campaign.worker import Job, Place
+from tcpsbed.errors import ConfigError
 from tcpsbed.results import growing
 from tcpsbed.scenarios.origin import Option
 
 KIND = "search"
 EACH = 8
 """Runs of a tested point in a forecast: most points need six seeds, those at the boundary more."""
+WIDENED = ("--seeds", "--trials")
+"""Options of which another value asks the same; so does another range of a factor."""
 Cluster = Callable[[Survey], Callable[[Sequence[Job]], Place]]
 """Connects to a cluster, for a survey of what will run there."""
 
@@ -190,6 +193,7 @@ def _working(
     scenarios.load(survey.file, [*survey.settings, *map(_of_factor, first)])
     outcome.check(corners)
     with growing(search.out, KIND, inputs=search.inputs):
+        _refuse_another(search)
         ground = Ground(survey, told, jobs, None if cluster is None else cluster(corners))
         try:
             yield ground
@@ -200,6 +204,31 @@ def _working(
             ) from None
         finally:
             ground.close()
+
+
+def _refuse_another(search: Search) -> None:
+    """Raises ConfigError if the folder holds the answer to another question, which would be replaced."""
+    file = search.out / "search.json"
+    if not file.is_file():
+        return
+    with documents.trusted(search.out):
+        held = documents.read(file, ("words", "scenario", "duration_s", "seed"))
+        before = _question(held["words"], held["scenario"], held["duration_s"], held["seed"])
+    now = _question(search.words, search.name, search.duration_ns / 1e9, search.first_seed)
+    if before != now:
+        lost = [f"with {one}" for one in before if one not in now]
+        new = [f"without {one}" for one in now if one not in before]
+        allowed = f"a folder of its own, such as --out {search.out}-2"
+        raise ConfigError(
+            f"found the result of a search {(lost + new)[0]} in {search.out}", key="--out", allowed=allowed
+        )
+
+
+def _question(words: Sequence[str], name: str, duration_s: float, seed: int) -> dict[str, None]:
+    """What a search asks, without how many values and seeds it takes, in the words of a message."""
+    pairs = [(key, value) for key, value in zip(words[1::2], words[2::2], strict=True) if key not in WIDENED]
+    asked = [f"{key} {value.partition('=')[0] if key == '--over' else value}" for key, value in pairs]
+    return dict.fromkeys([*asked, f"scenario {name}", f"runs of {duration_s:g} s", f"first seed {seed}"])
 
 
 def _of_factor(text: str) -> Option:

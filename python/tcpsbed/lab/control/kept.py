@@ -15,12 +15,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed.errors import DataError
+from tcpsbed import documents
+from tcpsbed.documents import Maybe, shaped
+from tcpsbed.errors import DataError, Refused
+from tcpsbed.lab.control.batch import Bench
 from tcpsbed.lab.control.experiment import Curve, Experiment, curve_of
 from tcpsbed.lab.control.loci import AxesMargins, Disk
 from tcpsbed.lab.control.loop import Loop
 from tcpsbed.lab.control.offsets import Offsets
 from tcpsbed.lab.control.response import Step
+from tcpsbed.lab.control.stability import FIGURES, Grid, StabilityMap
 from tcpsbed.lab.control.theory import Margins
 from tcpsbed.lab.control.verdict import Limits
 
@@ -28,11 +32,36 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tcpsbed.lab.control.stability import StabilityMap
     from tcpsbed.lab.control.verification import Point
 
 CURVES = "curves.parquet"
 _OWN = b"tcpsbed"
+_STEP = {"c": float, "t0_ms": float, "plant": Maybe({"kind": str}), "disturbance": str, "axis": int}
+_LIMITS = dict.fromkeys(("rise_ms", "overshoot", "undershoot"), float | None)
+_ANSWER = {"overshoot": float | None, "ci95": float | None, "good": int, "runs": int}
+_TABLES = {name: [[float | None]] for name in (*FIGURES, "good")}
+MAP = {
+    "grid": {
+        "rtt_ms": [float],
+        "loss": [float],
+        **dict.fromkeys(("period_ms", "kp", "ki_per_ms", "burst", "jitter_ms"), float),
+        "phases": bool,
+        "controller": Maybe({"kind": str}),
+    },
+    "bench": {
+        "step": _STEP,
+        **dict.fromkeys(("runs", "seed"), int),
+        "duration_ms": float,
+        "limits": _LIMITS,
+        "answers": str,
+        "axes": [int],
+    },
+    "reliability": float | None,
+    "linearised": Maybe({"order": int, "off": float}),
+    "verified": Maybe([{"rtt_ms": float, "loss": float, "map": _ANSWER, "testbed": _ANSWER}]),
+    **_TABLES,
+}
+"""What is read of `map.json`."""
 
 
 def write_curves(file: Path, world: str, limits: Limits, settings: Sequence[tuple[str, Experiment]]) -> None:
@@ -106,7 +135,7 @@ def read_curves(file: Path) -> tuple[str, Limits, list[tuple[str, Experiment]]]:
             known = None if one["margins"] is None else _margins(one["margins"])
             settings.append((one["name"], Experiment(loop, curves, seen, known)))
         return told["world"], Limits(**told["limits"]), settings
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         allowed = "the folder of tcpsbed step, as this version leaves it"
         raise DataError(f"holds no curves that can be read ({error})", file=file, allowed=allowed) from None
 
@@ -129,18 +158,23 @@ def read_map(file: Path) -> tuple[StabilityMap, dict[str, Any], list[Point]]:
     """
     import numpy as np
 
-    from tcpsbed.lab.control.batch import Bench
-    from tcpsbed.lab.control.stability import FIGURES, Grid, StabilityMap
-
+    told = shaped(documents.read(file), MAP, file)
+    rows = ((float | None,) * len(told["grid"]["rtt_ms"]),) * len(told["grid"]["loss"])
+    for name in _TABLES:
+        shaped(told[name], rows, file, name)
+    for number, one in enumerate(told.get("verified") or []):
+        if one["loss"] not in told["grid"]["loss"]:
+            found_ = f"found {one['loss']}, which is not in grid.loss"
+            raise DataError(found_, file=file, key=f"verified.{number}.loss", allowed=documents.REMEDY)
     try:
-        told = json.loads(file.read_text(encoding="utf-8"))
         limits = {key: math.inf if value is None else value for key, value in told["bench"]["limits"].items()}
         asked = told["bench"] | {"axes": tuple(told["bench"]["axes"])}
         bench = Bench(**asked | {"step": Step(**asked["step"]), "limits": Limits(**limits)})
         mean = {name: np.array(told[name], float) for name in FIGURES}
         found = StabilityMap(Grid(**told["grid"]), bench, mean, np.array(told["good"], float))
-        return found, told, [_point(one) for one in told.get("verified", [])]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        found.margins(found.grid.rtt_ms[0])  # all of its matrices
+        return found, told, [_point(one) for one in told.get("verified") or []]
+    except (ArithmeticError, LookupError, Refused, TypeError, ValueError) as error:
         allowed = "the folder of tcpsbed map, as this version leaves it"
         raise DataError(f"holds no map that can be read ({error})", file=file, allowed=allowed) from None
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FIGURES = ("rise_ms", "overshoot", "undershoot", "settling_ms")
+FEW = 10
+"""Of fewer round trips a sentence names those between which the limit lies, not the one that is interpolated."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,20 @@ class StabilityMap:
     mean: dict[str, NDArray[np.float64]]
     good: NDArray[np.float64]
 
+    def __eq__(self, other: object) -> bool:
+        import numpy as np
+
+        if not isinstance(other, StabilityMap):
+            return NotImplemented
+        mine, theirs = ({**one.mean, "good": one.good} for one in (self, other))
+        return (
+            (self.grid, self.bench) == (other.grid, other.bench)
+            and mine.keys() == theirs.keys()
+            and all(np.array_equal(mine[key], theirs[key], equal_nan=True) for key in mine)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
     def longest_rtt_ms(self, row: int, reliability: float | None = None) -> float:
         """Up to which round trip a loss is borne.
 
@@ -93,7 +109,7 @@ class StabilityMap:
         -------
         float
             The last round trip before the first one that is too long, interpolated where the mean crosses the limit;
-            not a number if the shortest is too long already.
+            not a number if the shortest is too long already. It is as exact as the grid is fine.
         """
         first = self._first_bad(row, reliability)
         if first is None:
@@ -133,7 +149,7 @@ class StabilityMap:
         )
         jumps = self.bench.axes if step.divisor != 1 else self.bench.axes[:1]
         found = [margins(replace(model, axis=axis)) for axis in jumps]
-        return min(found, key=lambda one: (one.delay_ms, one.gain))
+        return min(found, key=lambda one: (math.inf if math.isnan(one.delay_ms) else one.delay_ms, one.gain))
 
     def sentence(self, row: int, reliability: float | None = None) -> str:
         """What this loss means for the application, in words."""
@@ -157,7 +173,13 @@ class StabilityMap:
             return (
                 f"for {what} this application tolerates every RTT up to {self.grid.rtt_ms[-1]:g} ms at {loss}"
             )
-        return f"for {what} this application tolerates an RTT up to {longest:.1f} ms at {loss}{why}"
+        rtt, first = self.grid.rtt_ms, self._first_bad(row, reliability)
+        upto = f"up to {longest:.1f} ms at {loss}"
+        if len(rtt) < FEW and first:
+            upto = (
+                f"up to a limit between {rtt[first - 1]:g} and {rtt[first]:g} ms at {loss} (use more cells)"
+            )
+        return f"for {what} this application tolerates an RTT {upto}{why}"
 
     def _never_rises(self, row: int, column: int) -> tuple[bool, str]:
         """Whether runs of a cell in which none reaches 90 % of the step are only too short, and what to do about it."""

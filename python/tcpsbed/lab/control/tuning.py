@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from tcpsbed import linear
 from tcpsbed.lab.control.batch import Bench, Cell
-from tcpsbed.lab.control.loci import margins
+from tcpsbed.lab.control.loci import LASTING, margins
 from tcpsbed.lab.control.response import Disturbance, Step
 from tcpsbed.lab.control.theory import LoopModel
 from tcpsbed.lab.control.verdict import Limits
@@ -111,7 +111,8 @@ class Network:
 
 @dataclass(frozen=True)
 class Tuned:
-    """The best gains found, the mean rise time with them, the change of the overshoot with the round trip, and the step.
+    """The best gains found, the mean rise time with them, the change of the overshoot with the round trip, the step, and the
+    mean error in the end, in percent of the step.
 
     Of a linear controller only a factor was found; `kp` and `ki_per_ms` are then not numbers.
     """
@@ -123,6 +124,12 @@ class Tuned:
     per_ms: float
     c: float = 2.0
     factor: float | None = None
+    error: float = 0.0
+
+    @property
+    def lasting(self) -> bool:
+        """Whether an error stays for ever."""
+        return abs(self.error) > 100 * LASTING
 
     @property
     def growth(self) -> float:
@@ -204,10 +211,12 @@ def tune(
 
 
 def best(found: Sequence[Tuned], goal: Goal) -> Tuned | None:
-    """Of several steps the one that serves a goal: the shortest rise time, or the steepest growth of h itself."""
+    """The gains that serve a goal: the shortest rise time, or the steepest growth of h itself; those with which an error
+    stays come after all others.
+    """
     if goal == "rise":
-        return min(found, key=lambda one: one.rise_ms, default=None)
-    return max(found, key=lambda one: one.growth, default=None)
+        return min(found, key=lambda one: (one.lasting, one.rise_ms), default=None)
+    return max(found, key=lambda one: (not one.lasting, one.growth), default=None)
 
 
 def _grid(
@@ -248,17 +257,17 @@ def _best(
         [farther.cell(*pair) for pair in gains], progress=lambda share: progress((1 + share) / 2)
     )
     candidates = [
-        _tuned(network, kp, ki, near["rise_ms"]["mean"], mean, (far["overshoot"]["mean"] - mean) / more, c)
+        Tuned(
+            kp if network.controller is None else math.nan,
+            ki if network.controller is None else math.nan,
+            near["rise_ms"]["mean"],
+            near["overshoot"]["mean"],
+            (far["overshoot"]["mean"] - near["overshoot"]["mean"]) / more,
+            c,
+            None if network.controller is None else kp,
+            near["error"]["mean"],
+        )
         for (kp, ki), near, far in zip(gains, here, there, strict=True)
         if near["good"] >= SHARE * bench.runs
-        for mean in (near["overshoot"]["mean"],)
     ]
     return best(candidates, goal)
-
-
-def _tuned(
-    network: Network, kp: float, ki_per_ms: float, rise_ms: float, mean: float, per_ms: float, c: float
-) -> Tuned:
-    if network.controller is None:
-        return Tuned(kp, ki_per_ms, rise_ms, mean, per_ms, c)
-    return Tuned(math.nan, math.nan, rise_ms, mean, per_ms, c, kp)

@@ -29,6 +29,7 @@ from tcpsbed.processes import OURS
 
 distributed = pytest.importorskip("distributed")
 cluster = pytest.importorskip("tcpsbed.campaign.cluster")
+workers = pytest.importorskip("tcpsbed.executors.cluster")
 Answer = cluster.Answer
 
 QUICK = {
@@ -157,7 +158,7 @@ def test_a_worker_of_another_build_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     survey = file.load(QUICK, Path("out"))
-    monkeypatch.setattr(cluster, "build", lambda: "0.0.9 0123456789")
+    monkeypatch.setattr(workers, "build", lambda: "0.0.9 0123456789")
     with pytest.raises(WorldError) as told:
         cluster.places(address, survey)
     assert re.search(
@@ -182,7 +183,7 @@ def test_a_world_on_the_clock_needs_a_worker_that_has_it(
 
 def test_nobody_at_the_address_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cluster, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(workers, "PATIENCE_S", 0.5)
     survey = file.load(QUICK, Path("out"))
     with pytest.raises(WorldError, match=r"--cluster: tcp://127\.0\.0\.1:1: nobody answers .*local:4"):
         cluster.places("tcp://127.0.0.1:1", survey)
@@ -208,7 +209,7 @@ def test_a_file_by_an_absolute_path_does_not_travel(tmp_path: Path, monkeypatch:
 
 
 def test_a_worker_of_this_machine_that_is_started_again_keeps_the_clock() -> None:
-    local = cluster._local(2)
+    local = workers.local(2)
     try:
         with distributed.Client(local) as client:
 

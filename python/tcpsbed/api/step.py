@@ -6,13 +6,16 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed import __version__, shipped
+from tcpsbed import __version__, executors, shipped
 from tcpsbed.analysis.frame import Frame, field
 from tcpsbed.api.run import Progress, told
+from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError
 from tcpsbed.inputs import out_of
 from tcpsbed.lab.control import systems, table
@@ -152,6 +155,8 @@ def step(
     set: Overrides = (),
     seed: int | None = None,
     duration: str | None = None,
+    jobs: int | None = None,
+    cluster: str | None = None,
     progress: Progress = False,
 ) -> StepResponses:
     """Measures step responses of a control loop over the network.
@@ -180,6 +185,10 @@ def step(
         Whether time and value offset of h as the controller sees it are found, by time warping.
     axis : int, optional
         Of a loop with several axes the one that jumps, from 1 on; absent: each of them, one after the other.
+    jobs : int, optional
+        Runs at a time, in simulated time; absent: one. Runs with code of your own follow one another in any case.
+    cluster : str, optional
+        A scheduler of Dask, such as `tcp://host:8786`, or `local:4`; needs the extra `cluster`.
     world, out, set, seed, duration, progress
         As of `tcpsbed.run`.
 
@@ -205,10 +214,12 @@ def step(
 
     worlds.require(world)
     refuse_number("runs", runs)
+    refuse_number("jobs", jobs)
     with (
         given(
             shipped.find("step") if scenario is None else scenario, set=set, duration=duration, seed=seed
         ) as asked,
+        executor_of(world, jobs, cluster) as executor,
         told(progress, f"{asked.scenario.name}, {world}") as share,
     ):
         return measured(
@@ -225,7 +236,23 @@ def step(
             world=world,
             out=out_of(out),
             progress=share,
+            executor=executor,
         )
+
+
+def executor_of(world: str, jobs: int | None, cluster: str | None) -> AbstractContextManager[Executor | None]:
+    """What runs the runs, until the work ends; none: this thread.
+
+    Raises
+    ------
+    ConfigError, WorldError
+        If the world is on the machine's clock, where runs follow one another; or as of `executors.opened`.
+    """
+    for key, given_ in (("--jobs", jobs), ("--cluster", cluster)):
+        if given_ is not None and world not in SIMULATED:
+            found = f"found it with the world {world}, in which runs follow one another"
+            raise ConfigError(found, key=key, allowed=f"a world in simulated time: {', '.join(SIMULATED)}")
+    return executors.opened(jobs, cluster)
 
 
 def measured(
@@ -242,6 +269,7 @@ def measured(
     out: Path | None,
     progress: Callable[[float], object],
     duration_key: str = "duration",
+    executor: Executor | None = None,
 ) -> StepResponses:
     """Runs every setting of a scenario; `values` are those of round trip, loss and gain, the rest is as of `step`."""
     from tcpsbed import scenarios
@@ -253,17 +281,11 @@ def measured(
     settings = list(_settings(first, *values, link, axis))
     found: list[tuple[str, Experiment]] = []
     with session.place(first, out, "-step", KIND) as place:
-        for number, setting in enumerate(settings):
-            every = experiment.run(
-                first.changed(setting.sets),
-                runs=runs,
-                world=world,
-                phases=phases,
-                warped=offsets,
-                progress=lambda done, n=number: progress((n + done) / len(settings)),  # type: ignore[misc]
-                duration_key=duration_key,
-            )
-            found += _named(every, setting.name)
+        tried = [first.changed(setting.sets) for setting in settings]
+        asked = experiment.Asked(runs, world, phases, offsets, duration_key)
+        every = experiment.every(tried, asked, progress, executor)
+        for setting, of in zip(settings, every, strict=True):
+            found += _named(of, setting.name)
         done = StepResponses(first, world, good, tuple(found), place.shown)
         told_ = json.dumps(done.figures, indent=1)
         (place.path / "scenario.toml").write_text(scenarios.dump(first), encoding="utf-8")

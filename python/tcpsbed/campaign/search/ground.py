@@ -44,9 +44,9 @@ class Kept:
         """The answer of both."""
         return self.place.agreed(first, second)
 
-    def lost(self, error: BaseException) -> Answer:
+    def lost(self, job: Job, error: BaseException) -> Answer:
         """What a failure of the executor means."""
-        return self.place.lost(error)
+        return self.place.lost(job, error)
 
     def slow(self) -> list[str]:
         """What is said of cells that take long."""

@@ -1,0 +1,97 @@
+"""Executors (`concurrent.futures`) of work in simulated time: threads of this process, or workers of a cluster.
+
+```text
+ map, step, reproduce ─► calls ─► each ─► executor ─┬─ threads
+ cells of a campaign  ─────────────────► executor ─┴─ workers of Dask      results in the order of the calls
+```
+A call for a cluster carries what it needs, a scenario with its files as a `Parcel`, and returns its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from typing import TypeVar
+
+from tcpsbed.executors.parcel import Parcel
+
+__all__ = ["Parcel", "each", "opened", "threads"]
+
+T = TypeVar("T")
+
+
+@contextmanager
+def opened(jobs: int | None, cluster: str | None) -> Iterator[Executor | None]:
+    """The executor that was asked for, until the work ends; none if nothing was asked for.
+
+    Parameters
+    ----------
+    jobs
+        Calls at a time, on threads of this process.
+    cluster
+        The address of a scheduler of Dask, or `local:N`; goes before `jobs`.
+
+    Raises
+    ------
+    ConfigError, WorldError
+        If the address is none, nobody answers there, or a worker has another build.
+    """
+    if cluster is None:
+        if jobs is None:
+            yield None
+            return
+        with threads(jobs) as pool:
+            yield pool
+        return
+    from tcpsbed.executors.cluster import connected
+
+    with connected(cluster) as workers:
+        yield workers
+
+
+@contextmanager
+def threads(number: int) -> Iterator[Executor]:
+    """Threads of this process; at the end what waits is dropped, and what runs ends by itself."""
+    pool = ThreadPoolExecutor(number)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def each(
+    executor: Executor | None,
+    calls: Sequence[Callable[[], T]],
+    told: Callable[[int, int, T], object] = lambda _done, _number, _result: None,
+) -> list[T]:
+    """What calls return, in their order. Where one fails, those that wait are dropped, and its error is raised.
+
+    Parameters
+    ----------
+    executor
+        Runs them; absent: one after the other, in this thread.
+    calls
+        Without arguments; for a cluster such as can be pickled.
+    told
+        Hears of each as it ends: how many have, its number, and what it returned; in the thread of the caller.
+    """
+    found: dict[int, T] = {}
+
+    def note(number: int, result: T) -> None:
+        found[number] = result
+        told(len(found), number, result)
+
+    if executor is None:
+        for number, call in enumerate(calls):
+            note(number, call())
+    else:
+        waiting = {executor.submit(call): number for number, call in enumerate(calls)}
+        try:
+            for future in as_completed(waiting):
+                note(waiting[future], future.result())
+        except BaseException:
+            for future in waiting:
+                future.cancel()
+            raise
+    return [found[number] for number in range(len(calls))]

@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from tcpsbed import __version__, executors, shipped
 from tcpsbed.analysis.frame import Frame, field
 from tcpsbed.api.run import Progress, told
-from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError
 from tcpsbed.inputs import out_of
 from tcpsbed.lab.control import systems, table
@@ -219,7 +217,7 @@ def step(
         given(
             shipped.find("step") if scenario is None else scenario, set=set, duration=duration, seed=seed
         ) as asked,
-        executor_of(world, jobs, cluster) as executor,
+        executors.opened(jobs, cluster, world) as executor,
         told(progress, f"{asked.scenario.name}, {world}") as share,
     ):
         return measured(
@@ -238,21 +236,6 @@ def step(
             progress=share,
             executor=executor,
         )
-
-
-def executor_of(world: str, jobs: int | None, cluster: str | None) -> AbstractContextManager[Executor | None]:
-    """What runs the runs, until the work ends; none: this thread.
-
-    Raises
-    ------
-    ConfigError, WorldError
-        If the world is on the machine's clock, where runs follow one another; or as of `executors.opened`.
-    """
-    for key, given_ in (("--jobs", jobs), ("--cluster", cluster)):
-        if given_ is not None and world not in SIMULATED:
-            found = f"found it with the world {world}, in which runs follow one another"
-            raise ConfigError(found, key=key, allowed=f"a world in simulated time: {', '.join(SIMULATED)}")
-    return executors.opened(jobs, cluster)
 
 
 def measured(

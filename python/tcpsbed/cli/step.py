@@ -128,8 +128,8 @@ def step(
     quiet: Quiet = False,
 ) -> None:
     """Runs the experiment; see HELP."""
-    from tcpsbed import worlds
-    from tcpsbed.api.step import executor_of, measured
+    from tcpsbed import executors, worlds
+    from tcpsbed.api.step import measured
     from tcpsbed.lab.control import systems
     from tcpsbed.runs.given import given
 
@@ -141,7 +141,7 @@ def step(
         if world in SIMULATED:
             apart(scenario)
         with (
-            executor_of(world, jobs, cluster) as executor,
+            executors.opened(jobs, cluster, world) as executor,
             Progress(f"{asked.scenario.name}, {world}", quiet=quiet or as_json) as bar,
         ):
             found = measured(

@@ -14,6 +14,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import TypeVar
 
+from tcpsbed.clocks import SIMULATED, VIRTUAL
+from tcpsbed.errors import ConfigError
 from tcpsbed.executors.parcel import Parcel
 
 __all__ = ["Parcel", "each", "opened", "threads"]
@@ -22,7 +24,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def opened(jobs: int | None, cluster: str | None) -> Iterator[Executor | None]:
+def opened(jobs: int | None, cluster: str | None, world: str = VIRTUAL) -> Iterator[Executor | None]:
     """The executor that was asked for, until the work ends; none if nothing was asked for.
 
     Parameters
@@ -31,12 +33,18 @@ def opened(jobs: int | None, cluster: str | None) -> Iterator[Executor | None]:
         Calls at a time, on threads of this process.
     cluster
         The address of a scheduler of Dask, or `local:N`; goes before `jobs`.
+    world
+        Where the work runs.
 
     Raises
     ------
     ConfigError, WorldError
-        If the address is none, nobody answers there, or a worker has another build.
+        If the world is on the machine's clock, the address is none, nobody answers there, or a worker has another build.
     """
+    for key, given in (("--jobs", jobs), ("--cluster", cluster)):
+        if given is not None and world not in SIMULATED:
+            found = f"found it with the world {world}, in which runs follow one another"
+            raise ConfigError(found, key=key, allowed=f"a world in simulated time: {', '.join(SIMULATED)}")
     if cluster is None:
         if jobs is None:
             yield None
@@ -65,7 +73,7 @@ def each(
     calls: Sequence[Callable[[], T]],
     told: Callable[[int, int, T], object] = lambda _done, _number, _result: None,
 ) -> list[T]:
-    """What calls return, in their order. Where one fails, those that wait are dropped, and its error is raised.
+    """What calls return, in their order. Where one fails, its error is raised, and the executor drops the others at its end.
 
     Parameters
     ----------
@@ -87,11 +95,6 @@ def each(
             note(number, call())
     else:
         waiting = {executor.submit(call): number for number, call in enumerate(calls)}
-        try:
-            for future in as_completed(waiting):
-                note(waiting[future], future.result())
-        except BaseException:
-            for future in waiting:
-                future.cancel()
-            raise
+        for future in as_completed(waiting):
+            note(waiting[future], future.result())
     return [found[number] for number in range(len(calls))]

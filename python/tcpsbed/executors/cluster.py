@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import logging
 import re
+import signal
 import socket
 import sys
 from collections import Counter
@@ -71,7 +72,7 @@ def connected(address: str) -> Iterator[Executor]:
         found = f"{address}: every worker that tried a part of the work ended"
         allowed = "workers with more memory, or without --cluster"
         raise WorldError(found, key="--cluster", allowed=allowed) from None
-    except (CancelledError, distributed.CommClosedError):
+    except (CancelledError, distributed.comm.CommClosedError):
         allowed = "the command again, once the scheduler answers"
         raise WorldError(f"{address}: the connection was lost", key="--cluster", allowed=allowed) from None
     finally:
@@ -136,6 +137,8 @@ class Connection:
             ) from None
         try:
             self._refuse_others()
+            if self.local is not None:
+                self.client.register_plugin(_Deaf(), name=_Deaf.__name__)
         except BaseException:
             self.close()
             raise
@@ -195,6 +198,14 @@ def shown(built: str) -> str:
 def told() -> tuple[str, str]:
     """The machine and the build of a worker."""
     return socket.gethostname(), build()
+
+
+class _Deaf(Plugin):  # type: ignore[misc]
+    """Workers of this machine leave a Ctrl-C in their terminal to the command, which ends them."""
+
+    def setup(self, worker: Any) -> None:
+        """In the main thread of the worker."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def local(number: int) -> Any:

@@ -96,5 +96,7 @@ def each(
     else:
         waiting = {executor.submit(call): number for number, call in enumerate(calls)}
         for future in as_completed(waiting):
-            note(waiting[future], future.result())
+            note(
+                waiting.pop(future), future.result()
+            )  # a worker keeps its result as long as the future is known
     return [found[number] for number in range(len(calls))]

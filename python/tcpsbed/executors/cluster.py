@@ -14,6 +14,7 @@ import re
 import signal
 import socket
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor, Future
@@ -210,13 +211,17 @@ class _Deaf(Plugin):  # type: ignore[misc]
 
 def local(number: int) -> Any:
     """Workers of this machine. The first has the resource for the machine's clock, also where it is started again."""
-    made = distributed.LocalCluster(
-        n_workers=1,
-        threads_per_worker=1,
-        dashboard_address=None,
-        silence_logs=logging.CRITICAL,
-        resources={CLOCK: 1},
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", UserWarning
+        )  # another cluster has the port of a page that nobody looks at
+        made = distributed.LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+            resources={CLOCK: 1},
+        )
     options = made.new_spec["options"]
     made.new_spec["options"] = {key: value for key, value in options.items() if key != "resources"}
     made.scale(number)

@@ -109,7 +109,7 @@ Cluster = Annotated[
     typer.Option(
         "--cluster",
         metavar="ADDRESS",
-        help="Work on Dask: tcp://HOST:8786, or local:N for N workers here (tcpsbed docs campaign).",
+        help="Run on Dask: tcp://HOST:8786, or local:N for N workers here (tcpsbed docs campaign).",
         show_default=False,
     ),
 ]

@@ -156,12 +156,13 @@ PACKAGES = {
     "analysis": ["worlds", "drawing"],
     "views": ["analysis"],
     "runs": ["views", "doctor", "interrupts"],
+    "executors": ["tcpsbed", "analysis"],
     "tcpsbed": [],
-    "campaign": ["tcpsbed", "runs", "studio"],
+    "campaign": ["tcpsbed", "runs", "executors", "studio"],
     "proxy": ["views"],
     "console": ["media", "robots"],
     "studio": ["console", "proxy"],
-    "lab.control": ["tcpsbed", "runs"],
+    "lab.control": ["tcpsbed", "runs", "executors"],
     "lab.qos": ["lab.control"],
     "lab.reproduce": ["lab.control", "studio"],
     "lab.study": ["tcpsbed", "runs", "console"],
@@ -175,7 +176,7 @@ PACKAGES = {
 LAB_FACES = {
     "tcpsbed", "_tcps", "analysis", "analysis.metrics", "analysis.records", "analysis.signals", "analysis.stats", "clocks",
     "datasets.builtin", "datasets.recordings", "documents", "errors", "hooks", "inputs", "media.camera", "media.codecs",
-    "nearest", "drawing", "linear", "palette", "processes", "results", "robots", "runs.given", "runs.session", "scenarios",
+    "nearest", "drawing", "executors", "linear", "palette", "processes", "results", "robots", "runs.given", "runs.session", "scenarios",
     "scenarios.units", "shipped", "studio.freeze", "views.markup", "views.numbers", "views.text", "worlds",
 }  # fmt: skip
 """What ``lab`` may import: what the testbed shows."""
@@ -197,6 +198,7 @@ LAB_EXCEPT = {
     "robots.cell": "a figure draws the arm",
     "robots.feel": "a reproduction measures a surface",
     "robots.scene": "a reproduction puts two scenes together",
+    "scenarios.codes": "runs with code of the user's follow one another",
     "scenarios.compile.graphs": "a figure draws a graph",
     "scenarios.explain": "files of studies are read like scenarios",
     "scenarios.fields": "files of studies are read like scenarios",

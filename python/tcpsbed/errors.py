@@ -123,6 +123,10 @@ class TcpsbedError(Exception):
         joint = " " if _PREDICATE.match(self.found) and not (self.line is not None and not self.key) else ": "
         return where + (joint if where else "") + cut(self.found)
 
+    def retold(self, text: str) -> TcpsbedError:
+        """An error of the same kind with another message."""
+        return (ConfigError if isinstance(self, ConfigError) else type(self))(text)
+
     @property
     def parts(self) -> tuple[str, str, str | None]:
         """The error in the form of the engine, for user code that raises it."""

@@ -23,12 +23,13 @@ from command import tcpsbed
 from test_campaign import OWN, PLAN, planned, table
 
 from tcpsbed import campaign
-from tcpsbed.campaign import file, outcome
+from tcpsbed.campaign import file, grid, outcome, worker
 from tcpsbed.errors import ConfigError, TcpsbedError, WorldError
 from tcpsbed.processes import OURS
 
 distributed = pytest.importorskip("distributed")
 cluster = pytest.importorskip("tcpsbed.campaign.cluster")
+workers = pytest.importorskip("tcpsbed.executors.cluster")
 Answer = cluster.Answer
 
 QUICK = {
@@ -152,12 +153,66 @@ def test_a_worker_that_dies_costs_its_cell_only(
     assert len(found.rows) == 1, "the other cell is there"
 
 
+SLOW = """end = time.monotonic() + 20
+        while not Path("{go}").exists() and time.monotonic() < end: time.sleep(0.01)"""
+
+
+def test_a_slow_cell_is_named_with_its_worker(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The hook goes on once that was said."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(worker, "SLOW_S", 1.0)
+    monkeypatch.setattr(worker, "LOOK_S", 0.2)
+    heard, slow = [], cluster.Cluster.slow
+
+    def told(place: Any) -> list[str]:
+        heard.extend(said := slow(place))
+        if said:
+            (tmp_path / "go").touch()
+        return list(said)
+
+    monkeypatch.setattr(cluster.Cluster, "slow", told)
+    act = SLOW.format(go=tmp_path / "go")
+    plan = own(
+        tmp_path, HOOK.format(folder=tmp_path, act=act).replace("import os\n", "import os\nimport time\n")
+    )
+    plan["grid"] = {"hooks.hold.run": ["./hold.py:Hold", "zoh"]}
+    survey = file.load(plan, Path("out"))
+    found = outcome.carried_out(survey, lambda *_: None, cluster=cluster.places(address, survey))
+    assert not found.failures and (tmp_path / "go").exists()
+    assert re.fullmatch(
+        r"hooks\.hold\.run=\S+ seed=1 has run for \d+ s( \(others: \S+ s\))?; worker tcp://\S+:\d+ runs it; Ctrl-C ends it",
+        heard[0],
+    ), heard
+    assert heard[0] in capsys.readouterr().err
+
+
+def test_a_cell_that_was_begun_anew_or_has_ended_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after the death of its worker: it counts from the second beginning, and at the second place."""
+    now = [0.0]
+    monkeypatch.setattr(worker.time, "monotonic", lambda: now[0])
+    job = worker.Job("k", grid.Cell((), 1), ("seed=1",), "virtual")
+    watch = worker.Watch()
+    watch.begin(job, "tcp://a:1")
+    now[0] = 25.0
+    watch.begin(job, "tcp://b:1")
+    now[0] = 50.0
+    assert watch.slow() == []
+    now[0] = 60.0
+    assert watch.slow() == [(job, "tcp://b:1", "seed=1 has run for 35 s")]
+    assert watch.slow() == [], "again when it has taken twice as long"
+    watch.end(job)
+    now[0] = 999.0
+    assert watch.slow() == [] and watch.took == [35.0]
+
+
 def test_a_worker_of_another_build_is_refused(
     address: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     survey = file.load(QUICK, Path("out"))
-    monkeypatch.setattr(cluster, "build", lambda: "0.0.9 0123456789")
+    monkeypatch.setattr(workers, "build", lambda: "0.0.9 0123456789")
     with pytest.raises(WorldError) as told:
         cluster.places(address, survey)
     assert re.search(
@@ -182,7 +237,7 @@ def test_a_world_on_the_clock_needs_a_worker_that_has_it(
 
 def test_nobody_at_the_address_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cluster, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(workers, "PATIENCE_S", 0.5)
     survey = file.load(QUICK, Path("out"))
     with pytest.raises(WorldError, match=r"--cluster: tcp://127\.0\.0\.1:1: nobody answers .*local:4"):
         cluster.places("tcp://127.0.0.1:1", survey)
@@ -208,7 +263,7 @@ def test_a_file_by_an_absolute_path_does_not_travel(tmp_path: Path, monkeypatch:
 
 
 def test_a_worker_of_this_machine_that_is_started_again_keeps_the_clock() -> None:
-    local = cluster._local(2)
+    local = workers.local(2)
     try:
         with distributed.Client(local) as client:
 

@@ -18,13 +18,14 @@ from typer.testing import CliRunner
 from tcpsbed import shipped
 from tcpsbed.analysis import machine
 from tcpsbed.analysis.stats import Interval
-from tcpsbed.campaign import grid, page, results, survey
+from tcpsbed.campaign import grid, page, results
 from tcpsbed.campaign.design import axis as axis_of
 from tcpsbed.campaign.design import metric
 from tcpsbed.campaign.results import Group
 from tcpsbed.campaign.survey import Survey
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError
+from tcpsbed.executors import build
 from tcpsbed.results import marker
 from tcpsbed.views.numbers import half_shown, ms, percent
 
@@ -141,20 +142,20 @@ def test_all_that_runs_a_cell_makes_other_cells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
 ) -> None:
     """The native module, files of the package, packages that compute, and ns-3's part where that is the network."""
-    for file in ("package/campaign/survey.py", "package/data/web.json", "_tcps.so", "ns3/src/main.cc"):
+    for file in ("package/executors/build.py", "package/data/web.json", "_tcps.so", "ns3/src/main.cc"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("one")
-    monkeypatch.setattr(survey, "__file__", str(tmp_path / "package/campaign/survey.py"))
+    monkeypatch.setattr(build, "__file__", str(tmp_path / "package/executors/build.py"))
     monkeypatch.setattr("tcpsbed._tcps.__file__", str(tmp_path / "_tcps.so"))
     monkeypatch.setenv("TCPSBED_NS3", str(tmp_path / "ns3"))
 
     def builds() -> list[str]:
-        survey.build.cache_clear()
-        return [survey.build(ns3) for ns3 in (False, True)]
+        build.build.cache_clear()
+        return [build.build(ns3) for ns3 in (False, True)]
 
     first = builds()
     (tmp_path / "package/__pycache__").mkdir()
-    (tmp_path / "package/__pycache__/survey.pyc").write_text("compiled")
+    (tmp_path / "package/__pycache__/build.pyc").write_text("compiled")
     assert builds() == first
     if "." in changed:
         (tmp_path / changed if changed[0] in "_n" else tmp_path / "package" / changed).write_text("another")
@@ -162,7 +163,7 @@ def test_all_that_runs_a_cell_makes_other_cells(
         of = machine._version
         monkeypatch.setattr(machine, "_version", lambda part: "9" if part == changed else of(part))
     same = [a == b for a, b in zip(builds(), first, strict=True)]
-    survey.build.cache_clear()
+    build.build.cache_clear()
     assert same == [changed.startswith("ns3"), False]
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed import linear, shipped
+from tcpsbed import executors, linear, shipped
 from tcpsbed.api.run import Progress, told
 from tcpsbed.errors import ConfigError, Refused
 from tcpsbed.inputs import out_of
@@ -168,6 +169,8 @@ def map(
     out: Path | str | None = None,
     set: Overrides = (),
     seed: int | None = None,
+    jobs: int | None = None,
+    cluster: str | None = None,
     progress: Progress = False,
 ) -> LoopMap:
     """Computes how much delay and loss a control loop tolerates, from hundreds of runs in every cell of a grid.
@@ -208,6 +211,10 @@ def map(
         At how many cells at the boundary the scenario is run with packets, too, and how often.
     out : Path or str, optional
         Folder for scenario.toml, map.json and map.html; absent: none is written.
+    jobs : int, optional
+        Cores to use; absent: all.
+    cluster : str, optional
+        A scheduler of Dask, such as `tcp://host:8786`, or `local:4`; needs the extra `cluster`.
     set, seed, progress
         As of `tcpsbed.run`.
 
@@ -227,10 +234,16 @@ def map(
     >>> found = tcpsbed.map("step.toml", rtt="0 ms..60 ms")  # doctest: +SKIP
     >>> found.longest_rtt_ms(loss=0.1)  # doctest: +SKIP
     """
-    for key, number in (("runs", runs), ("verify", verify or None), ("verify_runs", verify_runs)):
+    for key, number in (
+        ("runs", runs),
+        ("verify", verify or None),
+        ("verify_runs", verify_runs),
+        ("jobs", jobs),
+    ):
         refuse_number(key, number)
     with (
         given(shipped.find("step") if scenario is None else scenario, set=set, seed=seed) as asked,
+        executors.opened(jobs, cluster) as executor,
         told(progress, f"{asked.scenario.name}, {runs} runs per cell") as share,
     ):
         return computed(
@@ -249,6 +262,7 @@ def map(
             verify=(verify, verify_runs),
             out=out_of(out),
             progress=share,
+            executor=executor,
         )
 
 
@@ -267,6 +281,7 @@ def computed(
     verify: tuple[int, int],
     out: Path | None,
     progress: Callable[[float], object],
+    executor: Executor | None = None,
 ) -> LoopMap:
     """Computes the map of a scenario; `spans` are `rtt`, `loss` and `cells`, `other` are `gain`, `period` and `jitter`,
     `limits` are `overshoot`, `rise` and `reliability`, `verify` are the number of cells and runs, the rest is as of `map`.
@@ -303,9 +318,9 @@ def computed(
     with nullcontext() if out is None else session.place(scenario, out, kind=KIND) as place:
         shown = None if place is None else place.shown
         part = MAPPED if verify[0] else 1.0
-        mapped = stability.compute(grid, bench, lambda done: progress(part * done))
+        mapped = stability.compute(grid, bench, lambda done: progress(part * done), executor)
         points = verification.verified(
-            scenario, link, mapped, share, *verify, lambda done: progress(part + (1 - part) * done)
+            scenario, link, mapped, share, *verify, lambda done: progress(part + (1 - part) * done), executor
         )
         found = LoopMap(scenario.name, mapped, share, shown, linear, tuple(points))
         if place is not None:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcpsbed import inputs
+from tcpsbed import executors, inputs
 from tcpsbed.analysis.frame import Frame, field
 from tcpsbed.errors import counted
 from tcpsbed.lab.reproduce import page, works
 from tcpsbed.lab.reproduce.rows import UNEXPLAINED, Row
 from tcpsbed.results import writing
+from tcpsbed.runs import refuse_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,6 +74,8 @@ def reproduce(
     note: str = "",
     tell: Callable[[str], None] = lambda _: None,
     clock: bool = True,
+    jobs: int | None = None,
+    cluster: str | None = None,
 ) -> Reproduction:
     """Runs the experiments of a published work and compares.
 
@@ -90,6 +93,10 @@ def reproduce(
         Hears of each finished case.
     clock : bool
         Whether it may take minutes of the machine's clock.
+    jobs : int, optional
+        Cases in simulated time at a time; absent: as many as there are cores.
+    cluster : str, optional
+        A scheduler of Dask, such as `tcp://host:8786`, or `local:4`, for cases in simulated time; needs the extra `cluster`.
 
     Returns
     -------
@@ -111,8 +118,14 @@ def reproduce(
     []
     """
     asked, above = works.find(work), inputs.path(out, "out")
-    with writing(above / asked.name, "reproduction") as place:
-        study = asked.reproduce(place.path, full=not short, tell=tell, clock=clock, note=note)
+    refuse_number("jobs", jobs)
+    with (
+        executors.opened(jobs, cluster, asked.world) as executor,
+        writing(above / asked.name, "reproduction") as place,
+    ):
+        study = asked.reproduce(
+            place.path, full=not short, tell=tell, clock=clock, note=note, executor=executor
+        )
         if study.stopped and (not study.rows or (place.target.is_dir() and any(place.target.iterdir()))):
             raise KeyboardInterrupt(f"stopped; {above / asked.name} is unchanged")
         path = place.told(page.write(study, asked.reference, place.path))

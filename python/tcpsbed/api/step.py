@@ -7,11 +7,12 @@ import json
 import math
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed import __version__, shipped
+from tcpsbed import __version__, executors, shipped
 from tcpsbed.analysis.frame import Frame, field
 from tcpsbed.api.run import Progress, told
 from tcpsbed.errors import ConfigError, one_line
@@ -153,6 +154,8 @@ def step(
     set: Overrides = (),
     seed: int | None = None,
     duration: str | None = None,
+    jobs: int | None = None,
+    cluster: str | None = None,
     progress: Progress = False,
 ) -> StepResponses:
     """Measures step responses of a control loop over the network.
@@ -181,6 +184,10 @@ def step(
         Whether time and value offset of h as the controller sees it are found, by time warping.
     axis : int, optional
         Of a loop with several axes the one that jumps, from 1 on; absent: each of them, one after the other.
+    jobs : int, optional
+        Runs at a time, in simulated time; absent: one. Runs with code of your own follow one another in any case.
+    cluster : str, optional
+        A scheduler of Dask, such as `tcp://host:8786`, or `local:4`; needs the extra `cluster`.
     world, out, set, seed, duration, progress
         As of `tcpsbed.run`.
 
@@ -206,10 +213,12 @@ def step(
 
     worlds.require(world)
     refuse_number("runs", runs)
+    refuse_number("jobs", jobs)
     with (
         given(
             shipped.find("step") if scenario is None else scenario, set=set, duration=duration, seed=seed
         ) as asked,
+        executors.opened(jobs, cluster, world) as executor,
         told(progress, f"{asked.scenario.name}, {world}") as share,
     ):
         return measured(
@@ -226,6 +235,7 @@ def step(
             world=world,
             out=out_of(out),
             progress=share,
+            executor=executor,
         )
 
 
@@ -243,6 +253,7 @@ def measured(
     out: Path | None,
     progress: Callable[[float], object],
     duration_key: str = "duration",
+    executor: Executor | None = None,
 ) -> StepResponses:
     """Runs every setting of a scenario; `values` are those of round trip, loss and gain, the rest is as of `step`."""
     from tcpsbed import scenarios
@@ -255,17 +266,11 @@ def measured(
     scenario = first.changed(settings[0].sets)
     found: list[tuple[str, Experiment]] = []
     with session.place(first, out, "-step", KIND) as place:
-        for number, setting in enumerate(settings):
-            every = experiment.run(
-                first.changed(setting.sets),
-                runs=runs,
-                world=world,
-                phases=phases,
-                warped=offsets,
-                progress=lambda done, n=number: progress((n + done) / len(settings)),  # type: ignore[misc]
-                duration_key=duration_key,
-            )
-            found += _named(every, setting.name)
+        tried = [first.changed(setting.sets) for setting in settings]
+        asked = experiment.Asked(runs, world, phases, offsets, duration_key)
+        every = experiment.every(tried, asked, progress, executor)
+        for setting, of in zip(settings, every, strict=True):
+            found += _named(of, setting.name)
         done = StepResponses(scenario, world, good, tuple(found), place.shown)
         told_ = json.dumps(done.figures, indent=1)
         dumped = f"{_changes(settings)}{scenarios.dump(scenario)}"

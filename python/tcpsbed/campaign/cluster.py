@@ -10,51 +10,33 @@ A cell on the machine's clock goes to a worker with the resource `clock`, of whi
 
 from __future__ import annotations
 
-import ast
 import hashlib
-import logging
 import os
-import re
 import shutil
-import socket
-import sys
 import tempfile
 import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from tcpsbed import scenarios
 from tcpsbed.analysis.facts import PROMISES
 from tcpsbed.campaign import grid
-from tcpsbed.campaign.survey import Survey, build
+from tcpsbed.campaign.survey import Survey
 from tcpsbed.campaign.warm import Warm
-from tcpsbed.campaign.worker import Answer, Job, records_of, run_warm, words_of
+from tcpsbed.campaign.worker import Answer, Job, Watch, records_of, run_warm, words_of
 from tcpsbed.clocks import SIMULATED
-from tcpsbed.errors import ConfigError, WorldError, counted
+from tcpsbed.errors import ConfigError, counted
+from tcpsbed.executors.build import build
+from tcpsbed.executors.cluster import Connection, KilledWorker, Plugin, difference, get_worker, refuse_address
 from tcpsbed.scenarios.model.scenario import texts
 
-try:
-    import distributed
-except ImportError:
-    found, remedy = "needs the package distributed", "pip install 'tcpsbed[cluster]', or without --cluster"
-    raise ConfigError(found, key="--cluster", allowed=remedy) from None
-
-CLOCK = "clock"
-"""The resource of a worker that may run cells on the machine's clock."""
-PATIENCE_S = 10.0
-"""Time for a scheduler to answer, and for its first worker to be there."""
 ONE_IN = 10
 """One of so many cells in virtual time is run on a second worker, too."""
-EXAMPLE = "tcp://host:8786, where dask scheduler runs, or local:4 for four workers on this machine"
-_LOCAL = re.compile(r"local:([1-9][0-9]{0,3})")
-_REMOTE = re.compile(r"(tcp|tls|ws|wss)://[^\s/]+:[0-9]+/?")
 MOST_INPUT_BYTES = 1 << 30
 """Most bytes of scenario and files together."""
 
@@ -113,7 +95,7 @@ def inputs_of(survey: Survey) -> Inputs:
     return Inputs(survey.file.resolve().relative_to(root).as_posix(), hashed)
 
 
-class Station(distributed.WorkerPlugin):  # type: ignore[misc]
+class Station(Plugin):  # type: ignore[misc]
     """A campaign's inputs and warm process at a worker."""
 
     def __init__(self, inputs: Inputs, name: str, built: str) -> None:
@@ -122,9 +104,9 @@ class Station(distributed.WorkerPlugin):  # type: ignore[misc]
     def setup(self, worker: Any) -> None:
         """Writes the inputs into the folder of the worker."""
         self.lock, self.warm = threading.Lock(), Warm()
-        self.wrong = _difference(self.built)
+        self.wrong = difference(self.built)
         self.folder = Path(tempfile.mkdtemp(prefix="tcpsbed-", dir=worker.local_directory))
-        self.address = str(worker.address)
+        self.worker, self.address = worker, str(worker.address)
         try:
             self.inputs.write(self.folder / "inputs")
         except OSError as error:
@@ -136,9 +118,16 @@ class Station(distributed.WorkerPlugin):  # type: ignore[misc]
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def run(self, job: Job) -> Answer:
-        """Runs a cell."""
+        """Runs a cell, and tells the campaign when it begins and ends."""
         if self.wrong:
             return Answer(1, "", f"worker {self.address}: {self.wrong}", self.address)
+        self.worker.log_event(self.name, {"begun": job.key, "worker": self.address})
+        try:
+            return self._answer(job)
+        finally:
+            self.worker.log_event(self.name, {"ended": job.key, "worker": self.address})
+
+    def _answer(self, job: Job) -> Answer:
         home = self.folder / "inputs"
         work = self.folder / "work" / f"{job.key}-{os.urandom(4).hex()}"
         work.parent.mkdir(exist_ok=True)
@@ -148,28 +137,12 @@ class Station(distributed.WorkerPlugin):  # type: ignore[misc]
 
 def _run(name: str, job: Job) -> Answer:
     """Runs a cell at the worker that this is called in."""
-    station: Station = distributed.get_worker().plugins[name]
+    station: Station = get_worker().plugins[name]
     return station.run(job)
 
 
-def _difference(built: str) -> str:
-    """What differs between this build of tcpsbed and another; empty: nothing."""
-    mine = build()
-    return "" if mine == built else f"found {_shown(mine)}, and here {_shown(built)}"
-
-
-def _shown(built: str) -> str:
-    version, _, digest = built.partition(" ")
-    return f"tcpsbed {version}, build {digest[:8]}"
-
-
-def _told() -> tuple[str, str]:
-    """The machine and the build of a worker."""
-    return socket.gethostname(), build()
-
-
-@dataclass
-class Places:
+@dataclass(kw_only=True)
+class Places(Connection):
     """Places of a campaign on one cluster, one after the other.
 
     Attributes
@@ -178,10 +151,7 @@ class Places:
         What came of cells that ran on two workers.
     """
 
-    address: str
     inputs: Inputs
-    client: Any = None
-    local: Any = None
     remarks: list[str] = field(default_factory=list)
 
     def __call__(self, jobs: Sequence[Job]) -> Cluster:
@@ -189,7 +159,7 @@ class Places:
         if self.client is None:
             self.open()
         clocked = any(job.world not in SIMULATED for job in jobs)
-        return Cluster(self, self._clocked() if clocked else {})
+        return Cluster(self, self.clocked() if clocked else {})
 
     @property
     def name(self) -> str:
@@ -197,90 +167,20 @@ class Places:
         return f"tcpsbed-{self.inputs.digest}-{os.getpid()}"
 
     def open(self) -> None:
-        """Connects, compares the builds of the workers, and sends the inputs.
-
-        Raises
-        ------
-        WorldError
-            If nobody answers, if there is no worker, or if one has another build.
-        """
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
-        target: Any = self.address
-        if here := _LOCAL.fullmatch(self.address):
-            self.local = target = _local(int(here[1]))
+        """Connects, compares the builds of the workers, and sends the inputs."""
+        super().open()
         try:
-            self.client = distributed.Client(target, timeout=PATIENCE_S)
-            self.client.wait_for_workers(1, timeout=PATIENCE_S)
-        except (OSError, ValueError) as error:
-            what = "no worker came" if self.client is not None else f"nobody answers ({error or 'no answer'})"
-            self.close()
-            allowed = f"{EXAMPLE}; a worker joins by: dask worker {self.address} --nthreads 1"
-            raise WorldError(
-                f"{self.address}: {what} within {PATIENCE_S:g} s", key="--cluster", allowed=allowed
-            ) from None
-        try:
-            self._refuse_others()
             self.client.register_plugin(Station(self.inputs, self.name, build()), name=self.name)
         except BaseException:
             self.close()
             raise
 
-    def _refuse_others(self) -> None:
-        found = self.client.run(_told, on_error="return")
-        wrong = {}
-        for worker, told in found.items():
-            if isinstance(told, BaseException):
-                wrong[worker] = f"cannot run tcpsbed ({type(told).__name__}: {told})"
-            elif told[1] != build():
-                wrong[worker] = f"has {_shown(told[1])}"
-        if wrong:
-            some = "; ".join(f"{worker} {what}" for worker, what in list(wrong.items())[:3])
-            told = f"found {counted(len(wrong), 'worker')} of {len(found)} with another build: {some}"
-            allowed = f"{_shown(build())} with the same versions of Python and packages on every worker"
-            raise WorldError(told, key="--cluster", allowed=allowed)
-
-    def _clocked(self) -> dict[str, float]:
-        """The resource that a cell on the machine's clock needs."""
-        machines = {worker: told[0] for worker, told in self.client.run(_told).items()}
-        known = self.client.scheduler_info(n_workers=-1)["workers"]
-        having = [worker for worker in machines if known[worker]["resources"].get(CLOCK)]
-        if not having:
-            allowed = f'on one worker of each machine: dask worker {self.address} --nthreads 1 --resources "{CLOCK}=1"'
-            raise WorldError(f"found no worker with the resource {CLOCK}", key="--cluster", allowed=allowed)
-        host, count = Counter(machines[worker] for worker in having).most_common(1)[0]
-        if count > 1:
-            found = (
-                f"found {count} workers with the resource {CLOCK} on {host}: cells would disturb each other"
-            )
-            raise WorldError(found, key="--cluster", allowed="one on each machine")
-        return {CLOCK: 1}
-
     def close(self) -> None:
         """Ends what runs at the workers, and the connection."""
-        client, self.client = self.client, None
-        if client is not None:
+        if self.client is not None:
             with suppress(Exception):  # the cluster may be gone already
-                client.unregister_worker_plugin(self.name)
-            client.close(timeout=PATIENCE_S)
-        local, self.local = self.local, None
-        if local is not None:
-            local.close()
-
-
-def _local(number: int) -> Any:
-    """Workers of this machine. The first has the resource for the machine's clock, also where it is started again."""
-    made = distributed.LocalCluster(
-        n_workers=1,
-        threads_per_worker=1,
-        dashboard_address=None,
-        silence_logs=logging.CRITICAL,
-        resources={CLOCK: 1},
-    )
-    options = made.new_spec["options"]
-    made.new_spec["options"] = {key: value for key, value in options.items() if key != "resources"}
-    made.scale(number)
-    made.wait_for_workers(number, timeout=PATIENCE_S)
-    return made
+                self.client.unregister_worker_plugin(self.name)
+        super().close()
 
 
 class Cluster:
@@ -299,9 +199,12 @@ class Cluster:
         more = {"resources": resources} if resources else {}
         self.executor: Executor = places.client.get_executor(pure=False, **more)
         self.same = self.alone = 0
+        self.watch, self.called = Watch(), dict[str, Job]()
+        places.client.subscribe_topic(places.name, self._hear)
 
     def call(self, job: Job) -> Callable[[], Answer]:
         """Runs the job at a worker."""
+        self.called[job.key] = job
         return partial(_run, self.places.name, job)
 
     def second(self, job: Job, answer: Answer) -> Future[Answer] | None:
@@ -331,15 +234,27 @@ class Cluster:
         said = f"two workers give different records: {first.where} {hashes[0]}, {second.where} {hashes[1]}"
         return Answer(1, "", said)
 
-    def lost(self, error: BaseException) -> Answer:
+    def lost(self, job: Job, error: BaseException) -> Answer:
         """A failed cell: of a worker that ended with it, as did the others that tried it, or of the connection."""
-        killed = isinstance(error, distributed.KilledWorker)
+        self.watch.end(job)
+        killed = isinstance(error, KilledWorker)
         what = "every worker that tried it ended" if killed else f"{type(error).__name__}: {error}"
         return Answer(1, "", f"tcpsbed: {what}")
 
     def slow(self) -> list[str]:
-        """Nothing: workers do not tell when they began a cell."""
-        return []
+        """Names cells and the workers that run them."""
+        return [f"{said}; worker {where} runs it; Ctrl-C ends it" for _, where, said in self.watch.slow()]
+
+    def _hear(self, event: tuple[float, dict[str, str]]) -> None:
+        """What a worker tells, in the thread of the connection."""
+        _, told = event
+        key, where = told.get("begun") or told["ended"], told["worker"]
+        if key not in self.called:  # of a campaign that ran before
+            return
+        if "begun" in told:
+            self.watch.begin(self.called[key], where)
+        else:
+            self.watch.end(self.called[key])
 
     def stop(self) -> None:
         """Ends what runs."""
@@ -355,24 +270,6 @@ class Cluster:
         self.places.close()
 
 
-def refuse_unguarded() -> None:
-    """Raises `ConfigError` where a script calls at its top level: workers of this machine import it, and would call, too."""
-    main = sys.modules["__main__"]
-    spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and not (frame.f_code.co_name == "<module>" and frame.f_globals is vars(main)):
-        frame = frame.f_back
-    if frame is None or file is None or not Path(file).is_file() or (spec and spec.name.endswith("__main__")):
-        return
-    for node in ast.parse(Path(file).read_bytes()).body:
-        here = node.lineno <= frame.f_lineno <= (node.end_lineno or node.lineno)
-        if here and isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
-            return
-    allowed = 'the call below if __name__ == "__main__": (workers of local:N import the script)'
-    found = "found a call that every worker would make, too"
-    raise ConfigError(found, file=file, line=frame.f_lineno, key="cluster", allowed=allowed)
-
-
 def places(address: str, survey: Survey) -> Places:
     """The places of a campaign on the cluster at an address; connected, and with the inputs sent.
 
@@ -381,10 +278,7 @@ def places(address: str, survey: Survey) -> Places:
     ConfigError, WorldError
         If the address is none, or nobody answers there; if builds differ; if an input cannot be sent.
     """
-    if not _LOCAL.fullmatch(address) and not _REMOTE.fullmatch(address):
-        raise ConfigError(f'found "{address}"', key="--cluster", allowed=EXAMPLE)
-    if _LOCAL.fullmatch(address):
-        refuse_unguarded()
-    made = Places(address, inputs_of(survey))
+    refuse_address(address)
+    made = Places(address=address, inputs=inputs_of(survey))
     made.open()
     return made

@@ -26,6 +26,7 @@ from tcpsbed.campaign.results import Shown, unchanged
 from tcpsbed.campaign.worker import Crew, Here, Job, Place, width_of
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError, TcpsbedError
+from tcpsbed.executors.build import build
 from tcpsbed.runs import forecast
 from tcpsbed.views.numbers import statistic
 from tcpsbed.views.tables import field, fields
@@ -370,24 +371,6 @@ def _set_broken_aside(files: Iterable[Path]) -> None:
             aside = file.replace(file.with_suffix(f".{os.getpid()}.broken"))
             told = f"found no result in it, and called it {aside.name}; the cell is computed anew"
             print(f"tcpsbed: {file}: {told}", file=sys.stderr)
-
-
-@cache
-def build(ns3: bool = False) -> str:
-    """The versions of tcpsbed and of what a result may depend on, and a hash over its own files: one that was built or
-    edited anew computes anew.
-    """
-    from tcpsbed import __version__, _tcps
-    from tcpsbed.analysis import machine
-    from tcpsbed.worlds import ns3_program
-
-    root = Path(__file__).parents[1]
-    roots = [root, ns3_program.sources()] if ns3 else [root]
-    found = {file for folder in roots if folder is not None for file in folder.rglob("*")}
-    files = sorted(file for file in {*found, Path(_tcps.__file__ or root)} if "__pycache__" not in file.parts)
-    hashes = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()]
-    versions = f"{machine.installed()}{ns3_program.version() if ns3 else ''}"
-    return f"{__version__} {hashlib.sha256(''.join([*hashes, versions]).encode()).hexdigest()}"
 
 
 def _digests(folder: Path, named: Any) -> Iterator[tuple[Path, str]]:

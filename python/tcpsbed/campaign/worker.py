@@ -88,8 +88,8 @@ class Place(Protocol):
     def agreed(self, first: Answer, second: Answer) -> Answer:
         """The answer of both."""
 
-    def lost(self, error: BaseException) -> Answer:
-        """What a failure of the executor means for the cell; raises it where it is no cell's."""
+    def lost(self, job: Job, error: BaseException) -> Answer:
+        """What a failure of the executor means for a cell; raises it where it is no cell's."""
 
     def slow(self) -> list[str]:
         """What is said of cells that take far longer than others; each is named again when it has taken twice as long."""
@@ -128,6 +128,38 @@ def records_of(answer: Answer) -> str:
 
 
 @dataclass
+class Watch:
+    """Cells that run, and where; which of them take far longer than others."""
+
+    begun: dict[Job, tuple[str, float, float]] = field(default_factory=dict)
+    """Where and when they began, and after how long they are named."""
+    took: list[float] = field(default_factory=list)
+    """How long cells took."""
+
+    def begin(self, job: Job, where: str = "") -> None:
+        """A cell begins somewhere."""
+        self.begun[job] = where, time.monotonic(), SLOW_S
+
+    def end(self, job: Job) -> None:
+        """It has ended."""
+        if job in self.begun:
+            _, begun, _ = self.begun.pop(job)
+            self.took.append(time.monotonic() - begun)
+
+    def slow(self) -> list[tuple[Job, str, str]]:
+        """Cells that take long, where they run, and what is said of them; each again when it has taken twice as long."""
+        now, found = time.monotonic(), []
+        usual = statistics.median(took) if (took := list(self.took)) else 0.0
+        for job, (where, begun, patience) in list(self.begun.items()):
+            if now - begun < max(patience, SLOW_TIMES * usual):
+                continue
+            self.begun[job] = where, begun, 2 * (now - begun)
+            others = f" (others: {usual:.1f} s)" if usual else ""
+            found.append((job, where, f"{' '.join(job.settings)} has run for {now - begun:.0f} s{others}"))
+        return found
+
+
+@dataclass
 class Here:
     """Here, on this machine: cells in simulated time are forks of a warm process, others processes of their own.
 
@@ -148,10 +180,7 @@ class Here:
     warm: Warm = field(default_factory=Warm)
     cold: set[subprocess.Popen[str]] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    begun: dict[Job, tuple[float, float]] = field(default_factory=dict)
-    """Of cells that run when they began, and after how long they are named."""
-    took: list[float] = field(default_factory=list)
-    """How long cells took."""
+    watch: Watch = field(default_factory=Watch)
     stopped: bool = False
 
     def __post_init__(self) -> None:
@@ -168,35 +197,25 @@ class Here:
         """The first."""
         return first
 
-    def lost(self, error: BaseException) -> Answer:
+    def lost(self, job: Job, error: BaseException) -> Answer:
         """Raises it: this machine cannot go on."""
         raise error
 
     def slow(self) -> list[str]:
         """Names cells and the code that they are in."""
-        now, said = time.monotonic(), []
-        usual = statistics.median(took) if (took := list(self.took)) else 0.0
-        for job, (begun, patience) in list(self.begun.items()):
-            if now - begun < max(patience, SLOW_TIMES * usual):
-                continue
-            self.begun[job] = begun, 2 * (now - begun)
+        found = []
+        for job, _, said in self.watch.slow():
             folder = self.work / f"{job.key}-{os.getpid()}"
             place = self.warm.place_of(folder.with_name(f"{folder.name}.err"))
-            others = f" (others: {usual:.1f} s)" if usual else ""
-            where = f"; it is at {place}" if place else ""
-            said.append(
-                f"{' '.join(job.settings)} has run for {now - begun:.0f} s{others}{where}; Ctrl-C ends it"
-            )
-        return said
+            found.append(f"{said}{f'; it is at {place}' if place else ''}; Ctrl-C ends it")
+        return found
 
     def _run(self, job: Job) -> Answer:
-        begun = time.monotonic()
-        self.begun[job] = begun, SLOW_S
+        self.watch.begin(job)
         try:
             return self._answer(job)
         finally:
-            self.begun.pop(job, None)
-            self.took.append(time.monotonic() - begun)
+            self.watch.end(job)
 
     def _answer(self, job: Job) -> Answer:
         self.work.mkdir(parents=True, exist_ok=True)
@@ -291,7 +310,7 @@ class Crew:
             try:
                 answer = future.result()
             except (Exception, CancelledError) as error:
-                answer = self.place.lost(error)
+                answer = self.place.lost(job, error)
             if first is not None:
                 answer = self.place.agreed(first, answer)
             elif again := self.place.second(job, answer):

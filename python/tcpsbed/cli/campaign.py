@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Jobs, Quiet, Yes
-from tcpsbed.cli.sweep import Cluster, perform
+from tcpsbed.cli.options import Cluster, Jobs, Quiet, Yes
+from tcpsbed.cli.sweep import perform
 
 HELP = """Run a campaign: factors, seeds and worlds from a file.
 

@@ -104,6 +104,15 @@ Jobs = Annotated[
         show_default=False,
     ),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Run on Dask: tcp://HOST:8786, or local:N for N workers here (tcpsbed docs campaign).",
+        show_default=False,
+    ),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Run even if the forecast is huge.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no tables.")]
 

@@ -14,7 +14,7 @@ import typer
 
 from tcpsbed.cli import complete
 from tcpsbed.cli.failures import FAILED, WRONG_INPUT, fail, guarded
-from tcpsbed.cli.options import Quiet
+from tcpsbed.cli.options import Cluster, Jobs, Quiet
 from tcpsbed.runs.progress import Beat
 
 HELP = """Run the experiments of a published work and compare.
@@ -24,6 +24,7 @@ Examples:
   tcpsbed reproduce --list                    which works there are
   tcpsbed reproduce gokhale2017               table, figures and a page in reproduced/gokhale2017
   tcpsbed reproduce gokhale2017 --json        the rows as JSON: item, published, ours, within, reason, ...
+  tcpsbed reproduce gokhale2017 --cluster tcp://head:8786
   tcpsbed reproduce all                       every work, except what takes minutes in real time (--list)
 
 Each row gives the basis of our value (outcome, input or fitted), its tolerance and the values that would have failed. The
@@ -54,6 +55,8 @@ def reproduce(
     note: Annotated[
         str, typer.Option("--note", metavar="TEXT", help="Note about the run, kept in rows.json.")
     ] = "",
+    jobs: Jobs = None,
+    cluster: Cluster = None,
     quiet: Quiet = False,
 ) -> None:
     """Reproduces works; see HELP."""
@@ -73,7 +76,16 @@ def reproduce(
     silent = quiet or as_json
     for work in [work.name for work in IN_ALL] if every else [name]:
         with _alive(work, silent):
-            found = reproduced(work, short=short, out=out, note=note, tell=_teller(silent), clock=not every)
+            found = reproduced(
+                work,
+                short=short,
+                out=out,
+                note=note,
+                tell=_teller(silent),
+                clock=not every,
+                jobs=jobs,
+                cluster=cluster,
+            )
         rows[work] = [row.to_json() for row in found.rows]
         verdicts += [row.verdict for row in found.rows]
         failed |= bool(found.missed)

@@ -12,6 +12,7 @@ from tcpsbed.cli.colour import tables
 from tcpsbed.cli.failures import FAILED, fail, guarded
 from tcpsbed.cli.options import (
     AnyWhere,
+    Cluster,
     Duration,
     File,
     Force,
@@ -23,7 +24,7 @@ from tcpsbed.cli.options import (
     may_draw,
     overrides,
 )
-from tcpsbed.cli.sweep import Cluster, OnCell, run_cells
+from tcpsbed.cli.sweep import OnCell, run_cells
 from tcpsbed.runs import MOST_SEEDS
 
 if TYPE_CHECKING:

@@ -12,9 +12,11 @@ from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import (
     MOST_BURST,
     MOST_RUNS,
+    Cluster,
     Disturbed,
     File,
     Force,
+    Jobs,
     OwnController,
     OwnPlant,
     Quiet,
@@ -34,6 +36,7 @@ Examples:
   tcpsbed map step.toml --rtt "0 ms..60 ms" --loss 0..40% --bursts 5 --gain 0.2:0.05 --figure map.svg
   tcpsbed map step.toml --reliability 95% --rise 50
   tcpsbed map step.toml --cells 20x10 --verify 5
+  tcpsbed map step.toml --cells 200x200 --cluster tcp://head:8786
 
 Step, gains and period are those of the scenario; delay and loss are those of the grid, not of its network. The loop is
 computed from its difference equations, without packets: 10^9 ticks take seconds.
@@ -158,10 +161,13 @@ def stability_map(
     force: Force = False,
     sets: Sets = None,
     seed: Seed = None,
+    jobs: Jobs = None,
+    cluster: Cluster = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Draws the map; see HELP."""
+    from tcpsbed import executors
     from tcpsbed.api.map import computed
     from tcpsbed.lab.control import systems
     from tcpsbed.runs.given import given
@@ -170,7 +176,10 @@ def stability_map(
     with given(file, set=sets or (), seed=seed) as asked:
         own = systems.read(plant, "plant"), systems.read(controller, "controller"), disturbance
         label = f"{asked.scenario.name}, {runs} runs per cell"
-        with Progress(label, quiet=quiet or as_json) as bar:
+        with (
+            executors.opened(jobs, cluster) as executor,
+            Progress(label, quiet=quiet or as_json) as bar,
+        ):
             found = computed(
                 systems.applied(asked.scenario, *own, loop=which),
                 spans=(rtt, loss, cells),
@@ -185,6 +194,7 @@ def stability_map(
                 verify=(verify, verify_runs),
                 out=out,
                 progress=bar,
+                executor=executor,
             )
     if figure is not None:
         found.draw(figure)

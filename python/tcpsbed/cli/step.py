@@ -13,6 +13,7 @@ from tcpsbed.cli.apart import apart
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import (
     AnyWhere,
+    Cluster,
     Disturbed,
     Duration,
     File,
@@ -81,6 +82,12 @@ Axis = Annotated[
         show_default=False,
     ),
 ]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", min=1, max=1000, help="Runs at a time, in simulated time [default: 1].", show_default=False
+    ),
+]
 Figure = Annotated[
     Path | None, typer.Option("--figure", metavar="FILE", help="Draw the curves.", show_default=False)
 ]
@@ -115,11 +122,13 @@ def step(
     sets: Sets = None,
     seed: Seed = None,
     duration: Duration = None,
+    jobs: Jobs = None,
+    cluster: Cluster = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Runs the experiment; see HELP."""
-    from tcpsbed import worlds
+    from tcpsbed import executors, worlds
     from tcpsbed.api.step import measured
     from tcpsbed.lab.control import systems
     from tcpsbed.runs.given import given
@@ -131,7 +140,10 @@ def step(
         scenario = systems.applied(asked.scenario, *own)
         if world in SIMULATED:
             apart(scenario)
-        with Progress(f"{asked.scenario.name}, {world}", quiet=quiet or as_json) as bar:
+        with (
+            executors.opened(jobs, cluster, world) as executor,
+            Progress(f"{asked.scenario.name}, {world}", quiet=quiet or as_json) as bar,
+        ):
             found = measured(
                 scenario,
                 runs=runs,
@@ -144,6 +156,7 @@ def step(
                 world=world,
                 out=out,
                 progress=bar,
+                executor=executor,
                 duration_key="duration" if duration is None else "--duration",
             )
     drawn = found.draw(figure) if figure is not None else None

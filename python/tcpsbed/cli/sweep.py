@@ -13,7 +13,7 @@ import typer
 
 from tcpsbed.cli.colour import tables
 from tcpsbed.cli.failures import FAILED, guarded
-from tcpsbed.cli.options import AnyWhere, Duration, File, Jobs, Quiet, Sets, Yes, agreed, overrides
+from tcpsbed.cli.options import AnyWhere, Cluster, Duration, File, Jobs, Quiet, Sets, Yes, agreed, overrides
 from tcpsbed.errors import ConfigError, counted, printable
 from tcpsbed.runs import MOST_SEEDS
 from tcpsbed.runs.progress import Progress
@@ -55,15 +55,6 @@ Over = Annotated[
 ]
 Seeds = Annotated[
     int, typer.Option("--seeds", min=1, max=MOST_SEEDS, help="Seeds, counted from the scenario's.")
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster",
-        metavar="ADDRESS",
-        help="Run the cells on Dask: tcp://HOST:8786, or local:N for N workers here (tcpsbed docs campaign).",
-        show_default=False,
-    ),
 ]
 Results = Annotated[
     Path | None,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
-from tcpsbed import _tcps, linear
+from tcpsbed import _tcps, executors, linear
 from tcpsbed.errors import DataError
 from tcpsbed.lab.control.response import Step
 from tcpsbed.lab.control.verdict import Limits
@@ -66,8 +68,8 @@ class Bench:
         cells: Sequence[Cell],
         *,
         keep: bool = False,
-        threads: int | None = None,
         progress: Callable[[float], object] | None = None,
+        executor: Executor | None = None,
     ) -> list[dict[str, Any]]:
         """The figures of every cell, in their order.
 
@@ -77,10 +79,10 @@ class Bench:
             The grid.
         keep
             Whether each run's figures are given, too, as `runs`.
-        threads
-            Cores to use; absent: all.
         progress
             Called with the share done.
+        executor
+            Runs portions of the cells, each on one core; absent: one after the other, each on all cores.
 
         Returns
         -------
@@ -88,12 +90,14 @@ class Bench:
             For each cell `good` and, for `rise_ms`, `overshoot`, `undershoot`, `settling_ms` and `error`, the
             number `n`, `mean` and `sd` of the runs that have one.
         """
-        found: list[dict[str, Any]] = []
-        for portion in _portions(cells):
-            found += self._portion(portion, keep, threads)
-            if progress is not None:
-                progress(len(found) / len(cells))
-        return found
+        portions = [cells[first : first + PORTION] for first in range(0, len(cells), PORTION)]
+        threads = None if executor is None else 1
+        every = executors.each(
+            executor,
+            [partial(self._portion, portion, keep, threads) for portion in portions],
+            lambda done, _number, _found: progress and progress(done / len(portions)),
+        )
+        return [figures for portion in every for figures in portion]
 
     def _portion(self, cells: Sequence[Cell], keep: bool, threads: int | None) -> list[dict[str, Any]]:
         if self.several:
@@ -116,11 +120,6 @@ class Bench:
         } | ({"plant": self.step.plant} if self.step.plant else {})
         results: list[dict[str, Any]] = json.loads(_tcps.step_batch(json.dumps(spec)))
         return results
-
-
-def _portions(cells: Sequence[Cell]) -> Iterator[Sequence[Cell]]:
-    for first in range(0, len(cells), PORTION):
-        yield cells[first : first + PORTION]
 
 
 def bursty(share: float, length: float) -> dict[str, Any] | None:

@@ -11,19 +11,23 @@ import copy
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed import _tcps, scenarios
+from tcpsbed import _tcps, executors, scenarios
 from tcpsbed.analysis import signals
 from tcpsbed.analysis.records import open_records
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import WorldError
+from tcpsbed.executors import Parcel
 from tcpsbed.lab.control.identified import margins_of
 from tcpsbed.lab.control.loop import Loop, loops, reached
 from tcpsbed.lab.control.offsets import Offsets, offsets
 from tcpsbed.lab.control.response import Response, characterise, coupling
+from tcpsbed.scenarios.codes import is_ours
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
     from tcpsbed.lab.control.theory import Margins
 
 Progress = Callable[[float], object]
+PARTS = 8
+"""Into about so many parts an executor divides the runs of a scenario."""
 GRACE_NS = 1_000_000_000
 """A sample may be so late before it counts as lost."""
 WARPED_MS = 500.0
@@ -103,24 +109,14 @@ class Experiment:
         return [curve.response for curve in self.curves if not curve.disturbed]
 
 
-def run(
-    scenario: scenarios.Scenario,
-    *,
-    runs: int,
-    world: str = "virtual",
-    phases: bool = False,
-    warped: bool = False,
-    progress: Progress | None = None,
-    duration_key: str = "duration",
-) -> list[Experiment]:
-    """Runs the step experiment.
+@dataclass(frozen=True)
+class Asked:
+    """How step experiments are run.
 
-    Parameters
+    Attributes
     ----------
-    scenario
-        A scenario with a robot `step`.
     runs
-        How many; run `i` has the scenario's seed plus `i`.
+        How many of each scenario; run `i` has the scenario's seed plus `i`.
     world
         A name that the registry of worlds knows; on the machine's clock it is built anew for every run.
     phases
@@ -128,40 +124,121 @@ def run(
         another: two computers do not tick together.
     warped
         Whether the effective time and value offsets of what the controller sees are found, too.
-    progress
-        Called with the share done.
     duration_key
         What gave the duration, for the message about one that is too short.
+    """
+
+    runs: int
+    world: str = "virtual"
+    phases: bool = False
+    warped: bool = False
+    duration_key: str = "duration"
+
+
+def run(
+    scenario: scenarios.Scenario,
+    *,
+    runs: int,
+    world: str = "virtual",
+    phases: bool = False,
+    warped: bool = False,
+) -> list[Experiment]:
+    """The step experiments of one scenario, one for each loop; arguments are as of `Asked`, errors as of `every`."""
+    [found] = every([scenario], Asked(runs, world, phases, warped))
+    return found
+
+
+def every(
+    tried: Sequence[scenarios.Scenario],
+    asked: Asked,
+    progress: Progress = lambda _: None,
+    executor: Executor | None = None,
+) -> list[list[Experiment]]:
+    """Runs step experiments.
+
+    Parameters
+    ----------
+    tried
+        Scenarios with a robot `step`.
+    asked
+        How they are run.
+    progress
+        Called with the share done.
+    executor
+        Runs parts of the runs, in simulated time. Absent, or threads where a scenario has code that is not built in: one
+        run after the other, as runs share the module of such code.
 
     Returns
     -------
-    list of Experiment
-        One for each loop of the scenario.
+    list of list of Experiment
+        For each scenario one for each loop.
 
     Raises
     ------
     ConfigError
         If no component has a step, or a run is over before it comes.
     """
-    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        plan = scenarios.compile_plan(scenario, Path(folder) / "inputs")
-        found = loops(plan)
-        reached(plan, found, duration_key)
-        plan["signals"] = sorted({*plan["signals"], *_points(plan, found, warped=warped)})
+    if executor is not None:
+        plans = [_checked(scenario, asked) for scenario in tried]
+        if isinstance(executor, ThreadPoolExecutor) and not all(map(is_ours, plans)):
+            executor = None
+    if executor is None:
+        parts = []
+        for number, one in enumerate(tried):
+            tell = partial(_told, progress, number, len(tried))
+            parts.append([_part(Parcel(one), asked, range(asked.runs), tell)])
+    else:
+        size = max(1, asked.runs // PARTS)
+        numbers = [range(first, min(first + size, asked.runs)) for first in range(0, asked.runs, size)]
+        calls = [partial(_part, Parcel(one), asked, some) for one in tried for some in numbers]
+        done = executors.each(executor, calls, lambda ended, *_: progress(ended / len(calls)))
+        parts = [done[first : first + len(numbers)] for first in range(0, len(done), len(numbers))]
+    return [[_joined(of) for of in zip(*one, strict=True)] for one in parts]
+
+
+def _told(progress: Progress, number: int, all_: int, done: float) -> None:
+    """The share done of all, of which `number` are done and one in part."""
+    progress((number + done) / all_)
+
+
+def _joined(parts: Sequence[Experiment]) -> Experiment:
+    """One experiment of parts of its runs."""
+    curves = [curve for part in parts for curve in part.curves]
+    return replace(parts[0], curves=curves, margins=margins_of(parts[0].loop))
+
+
+def _part(parcel: Parcel, asked: Asked, numbers: range, tell: Progress = lambda _: None) -> list[Experiment]:
+    """Some of the runs of a scenario: an experiment for each loop, without margins."""
+    with parcel.opened() as scenario, tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
+        plan, found = _planned(scenario, asked, Path(folder))
         curves: list[list[Curve]] = [[] for _ in found]
         seen: list[Offsets | None] = [None for _ in found]
-        for number in range(runs):
+        for done, number in enumerate(numbers, 1):
             once = dict(plan) | {"seed": scenario.seed + number}
-            if phases:
+            if asked.phases:
                 once = _apart(once, found, scenario.seed, number)
-            rows, disturbed = _rows(once, Path(folder), world, scenario)
+            rows, disturbed = _rows(once, Path(folder), asked.world, scenario)
             for loop, into in zip(found, curves, strict=True):
                 into.append(_curve(rows, once, loop, disturbed))
-            if warped and number == 0:
+            if asked.warped and number == 0:
                 seen = [_seen(rows, once, loop, mine[0]) for loop, mine in zip(found, curves, strict=True)]
-            if progress is not None:
-                progress((number + 1) / runs)
-    return [Experiment(*one, margins_of(one[0])) for one in zip(found, curves, seen, strict=True)]
+            tell(done / len(numbers))
+    return [Experiment(*one) for one in zip(found, curves, seen, strict=True)]
+
+
+def _planned(scenario: scenarios.Scenario, asked: Asked, folder: Path) -> tuple[dict[str, Any], list[Loop]]:
+    """The plan, which records what is looked at, and its loops."""
+    plan = scenarios.compile_plan(scenario, folder / "inputs")
+    found = loops(plan)
+    reached(plan, found, asked.duration_key)
+    plan["signals"] = sorted({*plan["signals"], *_points(plan, found, warped=asked.warped)})
+    return plan, found
+
+
+def _checked(scenario: scenarios.Scenario, asked: Asked) -> dict[str, Any]:
+    """The plan, before anything runs elsewhere."""
+    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
+        return _planned(scenario, asked, Path(folder))[0]
 
 
 def _points(plan: Mapping[str, Any], found: Sequence[Loop], *, warped: bool) -> list[int]:

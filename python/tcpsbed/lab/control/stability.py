@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -192,11 +193,16 @@ class StabilityMap:
         return short, f"{what}: {why}" if short else f"{what}, {why}"
 
 
-def compute(grid: Grid, bench: Bench, progress: Callable[[float], object] | None = None) -> StabilityMap:
-    """Computes a map with the batch engine."""
+def compute(
+    grid: Grid,
+    bench: Bench,
+    progress: Callable[[float], object] | None = None,
+    executor: Executor | None = None,
+) -> StabilityMap:
+    """Computes a map with the batch engine, all cores of this machine or an executor."""
     import numpy as np
 
-    found = bench.run(grid.cells(), progress=progress)
+    found = bench.run(grid.cells(), progress=progress, executor=executor)
     shape = (len(grid.loss), len(grid.rtt_ms))
 
     def table(of: Callable[[dict[str, Any]], float | None]) -> NDArray[np.float64]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed.analysis.stats import Interval, interval
@@ -26,7 +26,6 @@ from tcpsbed.views.numbers import NONE
 from tcpsbed.views.tables import Table
 
 if TYPE_CHECKING:
-    from tcpsbed.lab.control.response import Response
     from tcpsbed.lab.control.stability import Grid, StabilityMap
     from tcpsbed.scenarios import Scenario
 
@@ -103,6 +102,7 @@ def verified(
     points: int,
     runs: int,
     progress: Callable[[float], object],
+    executor: Executor | None = None,
 ) -> list[Point]:
     """Runs a scenario at cells at the boundary of its map.
 
@@ -122,40 +122,32 @@ def verified(
         Runs with packets of each.
     progress
         Called with the share done.
+    executor
+        As of `experiment.every`.
     """
-    grid, every = found.grid, []
+    grid = found.grid
     jumps = _jumps(scenario, found)
     places = _places(found, reliability, points)
-    for number, (row, column) in enumerate(places):
-        rtt_ms, loss = grid.rtt_ms[column], grid.loss[row]
-        cell = replace(grid, rtt_ms=[rtt_ms], loss=[loss])
+    cells = [replace(grid, rtt_ms=[grid.rtt_ms[column]], loss=[grid.loss[row]]) for row, column in places]
+    tried = [scenario.changed(_sets(link, cell) | sets) for cell in cells for sets in jumps]
+    asked = experiment.Asked(runs, phases=grid.phases)
+    tested = [one for [one] in experiment.every(tried, asked, progress, executor)]
+    every = []
+    for number, cell in enumerate(cells):
         [mapped] = found.bench.run(cell.cells(), keep=True)
-        every_axis: list[list[Response]] = []
-        for jump, sets in enumerate(jumps):
-            [tested] = experiment.run(
-                scenario.changed(_sets(link, cell) | sets),
-                runs=runs,
-                phases=grid.phases,
-                progress=partial(_told, progress, number * len(jumps) + jump, len(places) * len(jumps)),
-            )
-            every_axis.append(tested.responses)
-        responses = [worst(of) for of in zip(*every_axis, strict=True)]
+        axes = tested[number * len(jumps) : (number + 1) * len(jumps)]
+        responses = [worst(of) for of in zip(*(one.responses for one in axes), strict=True)]
         overshoots = [math.nan if run["overshoot"] is None else run["overshoot"] for run in mapped["runs"]]
         theirs = [response.overshoot for response in responses]
         every.append(
             Point(
-                rtt_ms,
-                loss,
+                cell.rtt_ms[0],
+                cell.loss[0],
                 Answer(_mean(overshoots), wilson(mapped["good"], found.bench.runs)),
                 Answer(_mean(theirs), share_of(responses, found.bench.limits)),
             )
         )
     return every
-
-
-def _told(progress: Callable[[float], object], number: int, all_: int, done: float) -> None:
-    """The share done of all, of which `number` are done and one in part."""
-    progress((number + done) / all_)
 
 
 def _jumps(scenario: Scenario, found: StabilityMap) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 import platform
 import re
@@ -11,12 +10,14 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
+from contextlib import ExitStack
 from dataclasses import astuple, dataclass, field, is_dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from tcpsbed import drawing, palette, shipped
+from tcpsbed import drawing, executors, palette, shipped
 from tcpsbed.clocks import SIMULATED, VIRTUAL
 from tcpsbed.errors import DataError, WorldError
 from tcpsbed.lab.reproduce.expected import FOLDER, Expected, load
@@ -61,6 +62,26 @@ def named(case: object) -> str:
     return "" if case is None else str(getattr(case, "__name__", case))
 
 
+@dataclass(frozen=True)
+class _Found(Generic[T]):
+    """What came of a case: its result, the inputs of its scenarios, and the time that it took."""
+
+    result: T
+    inputs: dict[tuple[float, str], str]
+    took_s: float
+
+
+def _found(study: Study, run: Callable[[Case], T], case: Case) -> _Found[T]:
+    """Runs a case."""
+    since = time.monotonic()
+    result = run(case)
+    return _Found(result, study.inputs, time.monotonic() - since)
+
+
+def _silent(_: str) -> None:
+    """Says nothing."""
+
+
 @dataclass
 class Study:
     """What a work is given to run its experiments with."""
@@ -70,7 +91,7 @@ class Study:
     """Folder of the figures; absent: none are drawn."""
     full: bool = True
     """False: short sweeps, for tests."""
-    tell: Callable[[str], None] = lambda _: None
+    tell: Callable[[str], None] = _silent
     """Hears of every case that is done."""
     world: str = VIRTUAL
     """Where its runs take place, unless one says otherwise."""
@@ -78,6 +99,8 @@ class Study:
     """Whether a full study may take minutes of the machine's clock."""
     note: str = ""
     """What is to be said of the run, such as what else the machine did meanwhile."""
+    executor: Executor | None = None
+    """Runs the cases in simulated time; absent: threads on all cores."""
     stopped: bool = False
     """Whether it was stopped (Ctrl-C) before all its rows were there."""
     rows: list[Row] = field(default_factory=list)
@@ -193,29 +216,29 @@ class Study:
             shutil.rmtree(folder, ignore_errors=True)
 
     def each(self, cases: Iterable[Case], run: Callable[[Case], T]) -> dict[Case, T]:
-        """Runs a function on every case, on all cores at once in simulated time; results by case."""
+        """Runs a function on every case, in simulated time on all cores at once or on the executor; results by case."""
         listed = list(cases)
+        begun = time.monotonic()
 
-        begun, done = time.monotonic(), itertools.count(1)
-
-        def one(case: Case) -> T:
-            since = time.monotonic()
-            result = run(case)
-            now, number = time.monotonic(), next(done)
-            total_s = (now - begun) * len(listed) / number
+        def told(done: int, number: int, found: _Found[T]) -> None:
+            self.inputs |= found.inputs
+            spent_s = time.monotonic() - begun
             self.tell(
-                f"{self.work}: {named(case)} took {now - since:.1f} s; {number} of {len(listed)}, "
-                f"{now - begun:.0f} s of about {total_s:.0f} s"
+                f"{self.work}: {named(listed[number])} took {found.took_s:.1f} s; {done} of {len(listed)}, "
+                f"{spent_s:.0f} s of about {spent_s * len(listed) / done:.0f} s"
             )
-            return result
 
-        width = cores() if self.world in SIMULATED else 1
-        with ThreadPoolExecutor(width) as pool:
-            try:
-                return dict(zip(listed, pool.map(one, listed), strict=True))
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        simulated = self.world in SIMULATED
+        with ExitStack() as stack:
+            executor = self.executor if simulated else None
+            if executor is None:
+                executor = stack.enter_context(executors.threads(cores() if simulated else 1))
+            every = executors.each(executor, [partial(_found, self, run, case) for case in listed], told)
+        return {case: found.result for case, found in zip(listed, every, strict=True)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a case needs of it elsewhere."""
+        return vars(self) | {"tell": _silent, "executor": None, "rows": [], "figures": []}
 
     def figure(self, name: str, title: str, draw: Callable[[Figure], None], where: str | None = None) -> None:
         """Draws a figure of runs `where` they were (absent: the study's world), given a folder and matplotlib."""

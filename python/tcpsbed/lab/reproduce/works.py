@@ -13,6 +13,7 @@ from tcpsbed.nearest import close_match
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Executor
 
     from tcpsbed.lab.reproduce.study import Study
 
@@ -43,15 +44,17 @@ class Work:
         tell: Callable[[str], None] = lambda _: None,
         clock: bool = True,
         note: str = "",
+        executor: Executor | None = None,
     ) -> Study:
         """Runs all its experiments; figures go to `out`, where they can be drawn.
 
-        Without `clock`, what takes minutes of the machine's clock is left out with a reason. A study that was stopped
+        Cases in simulated time run on the `executor`, the rest in this process. Without `clock`, what takes minutes of the
+        machine's clock is left out with a reason. A study that was stopped
         (Ctrl-C) has the rows that were done, and says so.
         """
         from tcpsbed.lab.reproduce.study import Study
 
-        study = Study(self.name, out, full, tell, self.world, clock, note)
+        study = Study(self.name, out, full, tell, self.world, clock, note, executor)
         try:
             import_module(self.module).reproduce(study)
         except KeyboardInterrupt:

@@ -176,8 +176,8 @@ PACKAGES = {
 LAB_FACES = {
     "tcpsbed", "_tcps", "analysis", "analysis.metrics", "analysis.records", "analysis.signals", "analysis.stats", "clocks",
     "datasets.builtin", "datasets.recordings", "documents", "errors", "hooks", "inputs", "media.camera", "media.codecs",
-    "nearest", "drawing", "executors", "linear", "palette", "processes", "results", "robots", "runs.given", "runs.session", "scenarios",
-    "scenarios.units", "shipped", "studio.freeze", "views.markup", "views.numbers", "views.text", "worlds",
+    "nearest", "drawing", "executors", "linear", "palette", "processes", "results", "robots", "runs.given", "runs.session",
+    "scenarios", "scenarios.units", "shipped", "studio.freeze", "views.markup", "views.numbers", "views.text", "worlds",
 }  # fmt: skip
 """What ``lab`` may import: what the testbed shows."""
 LAB_EXCEPT = {

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,21 @@ def _shallow(tables: dict[str, Any]) -> None:
         if not level:
             return
     raise ValueError(f"tables and lists more than {DEEPEST} deep")
+
+
+def texts(given: object, key: str, example: str) -> list[str]:
+    """One text, or several, as Python gives them.
+
+    Raises
+    ------
+    ConfigError
+        If something else is among them.
+    """
+    several: list[Any] = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    for one in several:
+        if not isinstance(one, str):
+            raise ConfigError(f"found {type(one).__name__}", key=key, allowed=f"a text, such as {example}")
+    return several
 
 
 def path(given: object, key: str) -> Path:

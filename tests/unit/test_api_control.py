@@ -98,6 +98,7 @@ def test_load_gives_what_step_and_map_returned(loop: Path, tmp_path: Path) -> No
     )
     again = tcpsbed.load(tmp_path / "map")
     assert isinstance(again, LoopMap) and again.figures == mapped.figures and str(again) == str(mapped)
+    assert again == mapped != tcpsbed.map(loop, cells="4x2", runs=3, jitter="2 ms", reliability="90%")
     assert again.margins == mapped.margins and again.longest_rtt_ms(0) == mapped.longest_rtt_ms(0)
     (tmp_path / "step" / "curves.parquet").write_bytes(b"PAR1")
     with pytest.raises(TcpsbedError, match=r"curves.parquet holds no curves that can be read"):

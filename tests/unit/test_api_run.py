@@ -135,6 +135,16 @@ FAR = 10**5000
         (lambda _: tcpsbed.load("a\0b"), "load: found a zero byte"),
         (lambda _: tcpsbed.compare(1, 2), "folder: found int"),
         (lambda _: tcpsbed.plot(3), "plot: found int"),
+        (lambda _: tcpsbed.plot("a", y=5), "--y: found int; allowed: a text, such as haptic"),
+        (lambda _: tcpsbed.plot("a", y=None, x=3), "--x: found int; allowed: a text, such as links"),
+        (
+            lambda _: tcpsbed.plot("a", labels=[("a", "b")]),
+            "--label: found tuple; allowed: a text, such as runs/a",
+        ),
+        (
+            lambda _: tcpsbed.plot("a", style=["ieee"], kind=7),
+            "--kind: found int; allowed: a text, such as lines",
+        ),
         (lambda _: tcpsbed.Scenario.read(3), "file: found int"),
         (lambda _: campaign.run(None), "campaign: found NoneType; allowed: the path of its file"),
         (lambda _: campaign.run(ITSELF), "campaign: found tables and lists more than"),

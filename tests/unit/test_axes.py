@@ -679,3 +679,11 @@ def test_a_plant_that_cannot_reach_every_step_is_said_to_keep_an_error(
     assert tcpsbed.load(tmp_path / "out").figures == found.figures  # type: ignore[union-attr]
     shown = CliRunner().invoke(app, ["show", str(tmp_path / "out")]).output
     assert "axis 1 keeps 50 % of a step" in shown
+
+
+def test_gains_of_one_axis_for_two_are_refused_as_such(tmp_path: Path) -> None:
+    said = "--gain: found Kp and Ki of one axis, for a loop with 2 axes; allowed: no --gain"
+    with pytest.raises(ConfigError, match=said):
+        tcpsbed.step(plant=COUPLED, controller=DECOUPLED, gain="0.2:0.03", runs=1, out=tmp_path / "step")
+    with pytest.raises(ConfigError, match=said):
+        tcpsbed.map(plant=COUPLED, controller=DECOUPLED, gain="0.2:0.03", runs=1, cells="2x2")

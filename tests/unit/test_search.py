@@ -346,6 +346,9 @@ def test_a_search_that_is_killed_at_any_moment_ends_with_the_same_bytes(tmp_path
         scenario(tmp_path / name, SLOW)
     done = tcpsbed(tmp_path / "whole", *WORDS)
     assert done.returncode == 0 and "begins to hold at delay_ms" in done.stdout, done.stderr
+    quiet = tcpsbed(tmp_path / "whole", *WORDS, "-q")
+    assert quiet.stdout in done.stdout and quiet.stdout.count("\n") == 1 and not quiet.stderr
+    assert quiet.stdout.startswith("haptic.delay_ms.p99 > 60 begins to hold at delay_ms = ")
     moments, killed, folder = random.Random(4), 0, tmp_path / "killed"
     for _ in range(4):
         run = start(folder, *WORDS, "--jobs", "2")

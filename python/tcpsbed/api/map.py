@@ -18,7 +18,7 @@ from tcpsbed.inputs import out_of
 from tcpsbed.lab.control import systems
 from tcpsbed.lab.control.loci import AxesMargins
 from tcpsbed.lab.control.loop import chosen
-from tcpsbed.lab.control.setting import gains_of, link_of
+from tcpsbed.lab.control.setting import gains_of, link_of, refuse_gains
 from tcpsbed.lab.control.stability import StabilityMap
 from tcpsbed.nearest import close_match
 from tcpsbed.runs import refuse_number
@@ -360,10 +360,10 @@ def _grid(
     (rtt, loss, cells), (gain, period, jitter) = spans, other
     columns, rows = _size(cells)
     reader = partial(values.duration_ns, most_ns=most_ns)
+    if gain:
+        refuse_gains(loop.axes)
     law = None if gain else loop.law
     kp, ki = values.gains(gain, "--gain") if gain else (0.0, 0.0) if law else _known_gains(loop)
-    if loop.axes > 1 and law is None:
-        raise ConfigError("found it", key="--gain", allowed="a loop with one axis, or a --controller")
     return stability.Grid(
         [ns / 1e6 for ns in values.span(rtt, columns, reader, "--rtt")],
         values.span(loss, rows, values.share, "--loss"),

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
+from tcpsbed import inputs
 from tcpsbed.api.run import Progress, told
 from tcpsbed.campaign import sequential
 from tcpsbed.campaign.search import asked, searching
@@ -32,6 +33,8 @@ FEW = 5
 """Seeds of a point of an optimum, where none are named."""
 TRIALS = 60
 MOST_TRIALS = 10_000
+LATE = '"haptic.delay_ms.p99 > 30"'
+"""A condition, for messages."""
 
 
 class Options(TypedDict, total=False):
@@ -141,9 +144,12 @@ def search(
     >>> found = tcpsbed.search("quickstart.toml", delay, until=late)  # doctest: +SKIP
     >>> found.value, found.interval  # doctest: +SKIP
     """
-    overs, kept = _texts("over", over), _texts("limits", limits)
+    overs, kept = (
+        inputs.texts(over, "over", '"links.l1.delay=0..200 ms"'),
+        inputs.texts(limits, "limits", LATE),
+    )
     for key, text in (("until", until), ("minimise", minimise), ("maximise", maximise)):
-        _texts(key, () if text is None else text)
+        inputs.texts(() if text is None else text, key, LATE)
     with (
         given(scenario, set=set, duration=duration, seed=seed) as asked_,
         told(progress, f"{asked_.scenario.name}, {world}") as share,
@@ -165,17 +171,6 @@ def search(
             out=None if out is None else Path(out),
             told=heard,
         )
-
-
-def _texts(key: str, given: object) -> list[str]:
-    """One text, or several."""
-    several = (
-        [given] if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else [given]
-    )
-    if wrong := [one for one in several if not isinstance(one, str)]:
-        allowed = {"over": '"links.l1.delay=0..200 ms"'}.get(key, '"haptic.delay_ms.p99 > 30"')
-        raise ConfigError(f"found {type(wrong[0]).__name__}", key=key, allowed=f"a text, such as {allowed}")
-    return [one for one in several if isinstance(one, str)]
 
 
 def perform(

@@ -181,5 +181,7 @@ def search(
         print(tables(str(found)))
         left = {"results": found.context.folder / "search.html", "figure": figure}
         print(*(f"{what}: {where}\n" for what, where in left.items() if where), sep="", end="")
+    else:
+        print(found.sentences[0])
     if not (found.best if isinstance(found, Optimum) else found.there):
         raise typer.Exit(FAILED)

@@ -148,6 +148,8 @@ def plot(
 
     Raises
     ------
+    ConfigError
+        If something is no text.
     DataError
         If there is nothing to draw, with the remedy.
 
@@ -161,9 +163,19 @@ def plot(
             "found no folder", key="plot", allowed="folders of runs or sweeps, such as runs/latest"
         )
     for key, found, known in (("--kind", kind, KINDS), ("--style", style, STYLES), ("--log", log, LOGS)):
+        inputs.texts(found or (), key, next(iter(known)))
         if found and found not in known:
             raise DataError(f'found "{found}"', key=key, allowed=close_match(found, known))
-    paths, factors, chosen, names = map(_several, (y, by, where, labels))
+    inputs.texts(() if x is None else x, "--x", "links.l1.rate")
+    paths, factors, chosen, names = (
+        inputs.texts(given, key, example)
+        for given, key, example in (
+            (y, "--y", "haptic.delay_ms.p99"),
+            (by, "--by", "transport"),
+            (where, "--where", "transport=udp,dpm"),
+            (labels, "--label", "runs/a=UDP"),
+        )
+    )
     material = reading.read([inputs.path(folder, "plot") for folder in folders]).only(chosen).renamed(names)
     with documents.trusted(" or ".join(map(str, folders))):
         kind = kind or _kind(material, paths)
@@ -182,10 +194,6 @@ def plot(
     title = "; ".join(one.title for one in panels)
     origin = Origin(title, shlex.join(command), (*_facts(material, panels[0].first), *notes))
     return Drawn(panels, origin, notes, STYLES[style], wide, log)
-
-
-def _several(given: str | Iterable[str]) -> list[str]:
-    return [given] if isinstance(given, str) else list(given)
 
 
 def _kind(material: Material, paths: Sequence[str]) -> str:

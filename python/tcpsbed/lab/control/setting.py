@@ -36,8 +36,19 @@ def gains_of(scenario: Scenario, text: str | None) -> list[str]:
     found = dict(zip(("kp", "ki_per_ms"), values.gains(text, "--gain"), strict=True))
     hooks = controllers(scenario.hooks)
     if not hooks:
-        raise ConfigError('found no hook with run = "pi"', key="--gain", allowed='a hook with run = "pi"')
+        refuse_gains(max([loop.axes for loop in loops_of(scenario)], default=1))
+        allowed = 'a hook with run = "pi"; another controller has its gains in --controller'
+        raise ConfigError('found no hook with run = "pi"', key="--gain", allowed=allowed)
     return [f"hooks.{name}.params.{key}={value!r}" for name in hooks for key, value in found.items()]
+
+
+def refuse_gains(axes: int) -> None:
+    """Raises `ConfigError` for gains of a loop with several axes."""
+    if axes > 1:
+        found = f"found Kp and Ki of one axis, for a loop with {axes} axes"
+        raise ConfigError(
+            found, key="--gain", allowed=f"no --gain; the gains of {axes} axes are those of --controller"
+        )
 
 
 def loops_of(scenario: Scenario) -> list[Loop]:

@@ -79,6 +79,20 @@ class StabilityMap:
     mean: dict[str, NDArray[np.float64]]
     good: NDArray[np.float64]
 
+    def __eq__(self, other: object) -> bool:
+        import numpy as np
+
+        if not isinstance(other, StabilityMap):
+            return NotImplemented
+        mine, theirs = ({**one.mean, "good": one.good} for one in (self, other))
+        return (
+            (self.grid, self.bench) == (other.grid, other.bench)
+            and mine.keys() == theirs.keys()
+            and all(np.array_equal(mine[key], theirs[key], equal_nan=True) for key in mine)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
     def longest_rtt_ms(self, row: int, reliability: float | None = None) -> float:
         """Up to which round trip a loss is borne.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -86,16 +87,18 @@ def drawable(
 
 def saved(figure: Any, file: Path, origin: Origin | None = None, *, dpi: int = 150) -> Path:
     """Writes a figure; the same figure and origin are the same bytes."""
-    ending, origin = file.suffix.lower(), origin or _of(figure)
-    metadata = origin.metadata(ending)
-    with results.whole(file) as part, matplotlib().rc_context(SETTINGS):
-        if ending == ".pgf":
-            with _without_latex(figure):
-                figure.savefig(part, format="pgf")
-            told = "".join(f"%% {line}\n" for line in origin.lines)
-            part.write_text(told + part.read_text(encoding="utf-8"), encoding="utf-8")
-        else:
-            figure.savefig(part, format=ending[1:], dpi=dpi, metadata=metadata)
+    ending, origin, drawn = file.suffix.lower(), origin or _of(figure), BytesIO()
+    with results.whole(file) as part:
+        with matplotlib().rc_context(SETTINGS):
+            if ending == ".pgf":
+                drawn.writelines(f"%% {line}\n".encode() for line in origin.lines)
+                with _without_latex(figure):
+                    figure.savefig(drawn, format="pgf")
+            else:
+                figure.savefig(drawn, format=ending[1:], dpi=dpi, metadata=origin.metadata(ending))
+        part.write_bytes(
+            drawn.getvalue()
+        )  # matplotlib hides the error of a full disk behind others of its own
     return file
 
 

@@ -96,7 +96,10 @@ def test_the_longest_round_trip_is_where_the_limit_is_first_crossed():
     assert math.isnan(found.longest_rtt_ms(1)), "later cells that are good again do not count"
     assert found.longest_rtt_ms(0, reliability=0.95) == 10
     assert math.isinf(found.longest_rtt_ms(1, reliability=0.95))
-    assert "tolerates an RTT up to 15.0 ms at 0 % loss" in found.sentence(0)
+    assert (
+        "tolerates an RTT up to a limit between 10 and 20 ms at 0 % loss (use more cells)"
+        in found.sentence(0)
+    )
     assert "does not tolerate an RTT" in found.sentence(1)
     assert "every RTT up to 20 ms at 50 % loss" in found.sentence(1, reliability=0.95)
 
@@ -164,4 +167,22 @@ def test_a_run_that_is_too_short_is_not_blamed_on_the_overshoot(tmp_path):
     mean = {name: values.copy() for name, values in longer.map.mean.items()}
     mean["rise_ms"][:, 1:] = math.nan
     late = replace(longer.map, mean=mean).sentence(0)
-    assert re.search(r"tolerates an RTT up to 0.0 ms at 0 % loss; from there on no run reaches 90 %", late)
+    assert re.search(
+        r"tolerates an RTT up to a limit between 0 and 25 ms at 0 % loss .*; from there on no run reaches 90 %",
+        late,
+    )
+
+
+def test_a_coarse_grid_names_the_round_trips_between_which_the_limit_is():
+    fine = tcpsbed.map(cells="26x2", runs=10)
+    limit = fine.longest_rtt_ms(0)
+    assert f"an RTT up to {limit:.1f} ms at 0 % loss" in str(fine) and "use more cells" not in str(fine)
+    coarse = tcpsbed.map(cells="3x2", runs=10)
+    low, high = map(
+        float,
+        re.findall(r"an RTT up to a limit between ([\d.]+) and ([\d.]+) ms at 0 % loss \(use", str(coarse))[
+            0
+        ],
+    )
+    assert low < limit < high == low + 25
+    assert abs(coarse.longest_rtt_ms(0) - limit) > 2, "the number between would be far off"

@@ -70,7 +70,8 @@ class LoopMap:
     def longest_rtt_ms(self, loss: float) -> float:
         """The longest round trip that the loop tolerates at the loss of the grid that is nearest to this share.
 
-        Infinite if every round trip of the grid is tolerated, not a number if none is.
+        Infinite if every round trip of the grid is tolerated, not a number if none is. It is interpolated between those of
+        the grid: with few cells it may be far off.
 
         Raises
         ------

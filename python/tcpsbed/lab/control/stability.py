@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FIGURES = ("rise_ms", "overshoot", "undershoot", "settling_ms")
+FEW = 10
+"""Of fewer round trips a sentence names those between which the limit lies, not the one that is interpolated."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class StabilityMap:
         -------
         float
             The last round trip before the first one that is too long, interpolated where the mean crosses the limit;
-            not a number if the shortest is too long already.
+            not a number if the shortest is too long already. It is as exact as the grid is fine.
         """
         first = self._first_bad(row, reliability)
         if first is None:
@@ -171,7 +173,13 @@ class StabilityMap:
             return (
                 f"for {what} this application tolerates every RTT up to {self.grid.rtt_ms[-1]:g} ms at {loss}"
             )
-        return f"for {what} this application tolerates an RTT up to {longest:.1f} ms at {loss}{why}"
+        rtt, first = self.grid.rtt_ms, self._first_bad(row, reliability)
+        upto = f"up to {longest:.1f} ms at {loss}"
+        if len(rtt) < FEW and first:
+            upto = (
+                f"up to a limit between {rtt[first - 1]:g} and {rtt[first]:g} ms at {loss} (use more cells)"
+            )
+        return f"for {what} this application tolerates an RTT {upto}{why}"
 
     def _never_rises(self, row: int, column: int) -> tuple[bool, str]:
         """Whether runs of a cell in which none reaches 90 % of the step are only too short, and what to do about it."""

@@ -687,3 +687,12 @@ def test_gains_of_one_axis_for_two_are_refused_as_such(tmp_path: Path) -> None:
         tcpsbed.step(plant=COUPLED, controller=DECOUPLED, gain="0.2:0.03", runs=1, out=tmp_path / "step")
     with pytest.raises(ConfigError, match=said):
         tcpsbed.map(plant=COUPLED, controller=DECOUPLED, gain="0.2:0.03", runs=1, cells="2x2")
+
+
+def test_margins_of_axes_whose_gain_tends_to_1_are_not_defined() -> None:
+    loop = LoopModel(0, 0, 1.0, 10.0, 1.0, tf(diagonal(LAGS)), tf(diagonal([([1.0], [1.0])] * 2)))
+    found = loci.margins(loop)
+    assert (
+        isinstance(found, AxesMargins) and found.stable and "phase and delay margin not defined" in str(found)
+    )
+    assert all(math.isnan(one.delay_ms) for one in (found, *found.one_at_a_time))

@@ -19,7 +19,7 @@ import tcpsbed
 from tcpsbed import _tcps, linear, scenarios
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError, TcpsbedError
-from tcpsbed.lab.control import identified, systems, tuning
+from tcpsbed.lab.control import identified, systems, theory, tuning
 from tcpsbed.lab.control.batch import Bench, Cell
 from tcpsbed.lab.control.response import Step
 from tcpsbed.lab.control.theory import LoopModel, margins
@@ -708,3 +708,27 @@ def test_the_example_comes_back_to_one_and_keeps_its_margins(tmp_path: Path) -> 
     assert found.margins is not None
     assert found.margins.crossing_hz == pytest.approx(w[at] / (2 * np.pi), rel=1e-3)
     assert found.margins.delay_ms == pytest.approx(spare_ms - 10 - 0.5, abs=0.1)
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-8, -1e-8])
+def test_margins_at_a_gain_that_tends_to_1_are_not_defined(off: float) -> None:
+    """Rounding decides whether such a gain crosses 1, and where: 10^6 s of delay margin, or any delay."""
+
+    def found(gain: float) -> theory.Margins:
+        law = {"kind": "transfer-function", "num": [gain], "den": [1.0]}
+        lag = {"kind": "transfer-function", "num": [1.0], "den": [0.02, 1.0]}
+        return margins(LoopModel(0.0, 0.0, 1.0, 10.0, 2.0, lag, law))
+
+    one, above, below = found(2 * (1 + off)), found(2.02), found(1.98)
+    assert one.stable and above.gain < one.gain < below.gain
+    assert all(map(math.isnan, (one.delay_ms, one.phase_deg, one.crossing_hz)))
+    assert "phase and delay margin not defined (the loop's gain tends to 1 at frequency 0)" in str(one)
+    assert 100 < above.delay_ms < 1000 and math.isinf(below.delay_ms), "with 1 % more or less they are"
+
+
+def test_the_table_of_a_step_has_no_delay_margin_that_is_not_defined(tmp_path: Path) -> None:
+    loop = {"plant": ([1.0], [0.02, 1.0]), "controller": ([2.0], [1.0])}
+    found = tcpsbed.step(**loop, rtt="10 ms", runs=1, out=tmp_path / "step")
+    assert "gain margin" in str(found) and "delay margin" not in str(found), "no column without a value"
+    assert found.figures["settings"][0]["margins"]["delay_ms"] is None
+    assert str(tcpsbed.load(tmp_path / "step")) == str(found)

@@ -21,7 +21,17 @@ from typing import TYPE_CHECKING
 
 from tcpsbed import linear
 from tcpsbed.lab.control import theory
-from tcpsbed.lab.control.theory import BEYOND, LoopModel, Margins, Open, beside, roots
+from tcpsbed.lab.control.theory import (
+    BEYOND,
+    UNIT,
+    LoopModel,
+    Margins,
+    Open,
+    beside,
+    delay_margin,
+    flat,
+    roots,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,8 +47,6 @@ UNSURE = 1e-6
 """Eigenvalues that are farther than `BEYOND` outside the circle, but not farther than this, may be rounding: of several
 integrators in a row, they are moved by the root of it. There det(I + L) decides.
 """
-UNIT = 1e-6
-"""How near to 1 the size of an eigenvalue is at a crossing."""
 LASTING, SLOW = 0.05, 1e-7
 """Share of a step that is told where it stays for ever, found at this angle a tick."""
 GAINS = 1e4
@@ -126,7 +134,7 @@ def _of_axes(loop: LoopModel) -> AxesMargins:
     x = model.grid()
     every = _eigenvalues(model.matrix(np.exp(1j * x)))
     gain = _gain(model, x)
-    at, crossing_hz = _crossings(model, x, every, loop)
+    at, until, crossing_hz = _crossings(model, x, every, loop)
     if not stable(model, x):
         quick = _of_axes(replace(loop, delay_ms=0.0)) if loop.ticks > 1 else None
         spare_ms = quick.delay_ms + (1 - loop.ticks) * loop.period_ms if quick and quick.stable else -math.inf
@@ -136,7 +144,7 @@ def _of_axes(loop: LoopModel) -> AxesMargins:
     phases, spare = (np.angle(sizes[places, which]) + np.pi) % (2 * np.pi), at[places]
     return AxesMargins(
         max(gain, math.nextafter(1, 2)),
-        float((phases / spare).min(initial=math.inf)) * loop.period_ms,
+        delay_margin(phases, spare, until) * loop.period_ms,
         crossing_hz,
         math.degrees(float(phases.min())) if len(phases) else math.nan,
         _disk(model, x, loop.period_ms),
@@ -217,13 +225,16 @@ def _gain(model: Open, x: Real) -> float:
     return math.inf if well else 0.0
 
 
-def _crossings(model: Open, x: Real, every: Complex, loop: LoopModel) -> tuple[Real, float]:
-    """Angles where an eigenvalue of L has the size 1; and the highest such frequency."""
+def _crossings(model: Open, x: Real, every: Complex, loop: LoopModel) -> tuple[Real, float, float]:
+    """Angles where an eigenvalue of L has the size 1; up to which one has it from 0 on; and the highest such frequency."""
     import numpy as np
 
-    sizes, found = np.sort(np.abs(every), axis=1), [np.zeros(0)]
+    sizes, found, until = np.sort(np.abs(every), axis=1), [np.zeros(0)], 0.0
     for n in range(model.axes):
+        near = flat(sizes[:, n], x)
+        until = max(until, near)
         crosses = np.diff(sizes[:, n] >= 1).nonzero()[0]
+        crosses = crosses[x[crosses] > near]
 
         def off(some: Real, n: int = n) -> Real:
             return np.sort(np.abs(_eigenvalues(model.matrix(np.exp(1j * some)))), axis=1)[:, n] - 1
@@ -231,9 +242,8 @@ def _crossings(model: Open, x: Real, every: Complex, loop: LoopModel) -> tuple[R
         if len(crosses):
             found.append(roots(off, x[crosses], x[crosses + 1]))
     at = np.unique(np.concatenate(found))
-    return at, float(at.max(initial=-math.inf)) / (2 * math.pi * loop.period_ms) * 1e3 if len(
-        at
-    ) else math.nan
+    highest = float(at.max()) / (2 * math.pi * loop.period_ms) * 1e3 if len(at) else math.nan
+    return at, until, highest
 
 
 def _alone(model: Open, axis: int) -> Opened:

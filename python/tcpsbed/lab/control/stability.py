@@ -149,7 +149,7 @@ class StabilityMap:
         )
         jumps = self.bench.axes if step.divisor != 1 else self.bench.axes[:1]
         found = [margins(replace(model, axis=axis)) for axis in jumps]
-        return min(found, key=lambda one: (one.delay_ms, one.gain))
+        return min(found, key=lambda one: (math.inf if math.isnan(one.delay_ms) else one.delay_ms, one.gain))
 
     def sentence(self, row: int, reliability: float | None = None) -> str:
         """What this loss means for the application, in words."""

@@ -228,7 +228,7 @@ def _margins(experiment: Experiment) -> list[str]:
     found = experiment.margins
     if found is None:
         return [NONE, NONE, NONE]
-    any_delay = "any" if found.delay_ms > 0 else "none"
+    any_delay = NONE if math.isnan(found.delay_ms) else "any" if found.delay_ms > 0 else "none"
     delay = f"{found.delay_ms:.1f}" if math.isfinite(found.delay_ms) else any_delay
     known = found.disk if isinstance(found, AxesMargins) else None
     disk = NONE if known is None else f"{known.alpha:.2f}"

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 BEYOND = 1e-9
 """How far outside the unit circle a loop is followed for its stability: what grows by less in a tick counts as stable."""
+UNIT = 1e-6
+"""How near to 1 a gain is at a crossing, and where it tends to 1."""
 _AT_ONCE = 4096
 """Frequencies that are solved for at a time."""
 
@@ -72,7 +74,8 @@ class Margins:
     gain : float
         Factor by which the gain may grow; below 1 the loop is unstable, and 0 where no lower gain makes it stable.
     delay_ms : float
-        Delay that may be added; negative where the loop is unstable, infinite where no delay makes it so.
+        Delay that may be added; negative where the loop is unstable, infinite where no delay makes it so; not a number, not
+        defined, where the loop's gain tends to 1 at frequency 0 and is 1 nowhere else.
     crossing_hz : float
         Frequency at which the loop's gain is 1 (the highest); not a number where it never is.
     phase_deg : float
@@ -95,7 +98,12 @@ class Margins:
         parts = [f"gain margin {self.gain:.2f}" if math.isfinite(self.gain) else "any gain"]
         if math.isfinite(self.phase_deg):
             parts.append(f"phase margin {self.phase_deg:.1f}°")
-        parts.append(f"delay margin {self.delay_ms:.1f} ms" if math.isfinite(self.delay_ms) else "any delay")
+        if math.isnan(self.delay_ms):
+            parts.append("phase and delay margin not defined (the loop's gain tends to 1 at frequency 0)")
+        else:
+            parts.append(
+                f"delay margin {self.delay_ms:.1f} ms" if math.isfinite(self.delay_ms) else "any delay"
+            )
         return ", ".join(parts)
 
 
@@ -169,14 +177,31 @@ def beside(at: Opened, x: NDArray[np.float64], period_ms: float) -> Margins:
     spare = (np.angle(at(np.exp(1j * crossed.at))) + np.pi) % (2 * np.pi)  # until -180 degrees
     return Margins(
         crossed.factor(turns[size < 1][np.argmax(size[size < 1])]) if (size < 1).any() else math.inf,
-        float((spare / crossed.at).min(initial=math.inf)) * period_ms,
+        delay_margin(spare, crossed.at, crossed.flat) * period_ms,
         crossed.hz(period_ms),
         math.degrees(float(spare.min())) if len(crossed.at) else math.nan,
     )
 
 
+def flat(size: NDArray[np.float64], x: NDArray[np.float64]) -> float:
+    """The angle up to which a gain is 1, from frequency 0 on; 0 where it tends to another. A crossing there is rounding."""
+    import numpy as np
+
+    other = (np.abs(size - 1) >= UNIT).nonzero()[0]
+    until = int(other[0]) if len(other) else len(x)
+    return float(x[until - 1]) if until else 0.0
+
+
+def delay_margin(spare: NDArray[np.float64], at: NDArray[np.float64], flat: float) -> float:
+    """The ticks that phases at crossings leave; not a number without a crossing where the gain is `flat`."""
+    return math.nan if flat and not len(at) else float((spare / at).min(initial=math.inf))
+
+
 class _Crossed:
-    """Where the curve of a loop crosses the unit circle (`at`) and, with its size, the negative real axis (`turns`)."""
+    """Where the curve of a loop crosses the unit circle (`at`) and, with its size, the negative real axis (`turns`).
+
+    Up to the angle `flat` its gain is 1.
+    """
 
     def __init__(self, of: Opened, x: NDArray[np.float64]) -> None:
         import numpy as np
@@ -184,7 +209,9 @@ class _Crossed:
         self._of, self._x = of, x
         curve = of(np.exp(1j * x))
         curve[-1] = curve[-1].real  # at half the rate
+        self.flat = flat(np.abs(curve), x)
         crosses = np.diff(np.abs(curve) >= 1).nonzero()[0]
+        crosses = crosses[x[crosses] > self.flat]
         self.at = roots(lambda x: np.abs(of(np.exp(1j * x))) - 1, x[crosses], x[crosses + 1])
         self.turns = ((curve.imag[1:] * curve.imag[:-1] <= 0) & (curve.real[1:] < 0)).nonzero()[0]
         self.size = np.abs(curve[self.turns + 1])

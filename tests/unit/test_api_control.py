@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +76,25 @@ def test_step_responses_are_a_table_with_units(loop: Path) -> None:
     assert first["setting"] == "RTT 5 ms" and first["good"] and not last["good"] and not last["disturbed"]
     assert first["rise_ms"] == found["RTT 5 ms"].responses[0].rise_ms
     assert last["overshoot_percent"] == found["RTT 40 ms"].responses[2].overshoot > 20
+
+
+def test_the_scenario_in_the_folder_is_what_ran_first_with_what_makes_the_others(loop: Path) -> None:
+    found = tcpsbed.step(
+        loop, runs=1, rtt="5 ms,40 ms", loss="10 %", gain="0.2:0.05", out=loop.parent / "out"
+    )
+    kept = loop.parent / "out/scenario.toml"
+    assert tcpsbed.load(found.folder).scenario.document["links"]["line"]["delay"] == "2500000 ns"
+    alone = tcpsbed.step(kept, runs=1, out=loop.parent / "first")
+    assert alone[""].responses == found["RTT 5 ms, loss 10 %, gain 0.2:0.05"].responses
+    head, last = kept.read_text().splitlines()[:3:2]
+    assert head == "# The scenario of the setting RTT 5 ms, loss 10 %, gain 0.2:0.05."
+    name, _, words = last.removeprefix("#   ").partition("0.05: ")
+    again = tcpsbed.step(kept, runs=1, set=shlex.split(words)[1::2], out=loop.parent / "last")
+    assert again[""].responses == found[f"{name}0.05"].responses != alone[""].responses
+    page = (loop.parent / "out/step.html").read_text()
+    assert "scenario.toml is that of the first setting" in page
+    tcpsbed.step(loop, runs=1, out=loop.parent / "plain")
+    assert not (loop.parent / "plain/scenario.toml").read_text().startswith("#")
 
 
 def test_load_gives_what_step_and_map_returned(loop: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tcpsbed import __version__, shipped
 from tcpsbed.analysis.frame import Frame, field
 from tcpsbed.api.run import Progress, told
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import ConfigError, one_line
 from tcpsbed.inputs import out_of
 from tcpsbed.lab.control import systems, table
 from tcpsbed.lab.control.loop import chosen
@@ -46,7 +47,7 @@ class StepResponses(Frame):
     Attributes
     ----------
     scenario, world, limits
-        What ran, where, and what a good run keeps.
+        What ran in the first setting, where, and what a good run keeps.
     settings
         Each setting, such as `RTT 10 ms, loss 30%` (empty where there is one), with its runs: `curves` with `t_ms`, `h` and
         the figures of the `response`, such as `rise_ms`.
@@ -251,6 +252,7 @@ def measured(
 
     good = quantities.limits(*limits)
     settings = list(_settings(first, *values, link, axis))
+    scenario = first.changed(settings[0].sets)
     found: list[tuple[str, Experiment]] = []
     with session.place(first, out, "-step", KIND) as place:
         for number, setting in enumerate(settings):
@@ -264,9 +266,10 @@ def measured(
                 duration_key=duration_key,
             )
             found += _named(every, setting.name)
-        done = StepResponses(first, world, good, tuple(found), place.shown)
+        done = StepResponses(scenario, world, good, tuple(found), place.shown)
         told_ = json.dumps(done.figures, indent=1)
-        (place.path / "scenario.toml").write_text(scenarios.dump(first), encoding="utf-8")
+        dumped = f"{_changes(settings)}{scenarios.dump(scenario)}"
+        (place.path / "scenario.toml").write_text(dumped, encoding="utf-8")
         (place.path / "step.json").write_text(f"{told_}\n", encoding="utf-8")
         (place.path / "step.html").write_text(_page(done), encoding="utf-8")
         kept.write_curves(place.path / kept.CURVES, world, good, found)
@@ -294,6 +297,15 @@ class Setting:
 
     name: str
     sets: tuple[str, ...]
+
+
+def _changes(settings: Sequence[Setting]) -> str:
+    """Comments in front of the first setting's scenario: what it is, and what makes the others of it."""
+    first, *others = settings
+    lines = [f"The scenario of the setting {first.name}."] * bool(first.name)
+    lines += ["The other settings change it:"] * bool(others)
+    lines += [f"  {one.name}: {shlex.join(w for s in one.sets for w in ('--set', s))}" for one in others]
+    return "".join(f"# {one_line(line)}\n" for line in lines)
 
 
 def _page(done: StepResponses) -> str:
@@ -326,7 +338,9 @@ def _page(done: StepResponses) -> str:
         ("much", f"{good.good} of {good.runs} runs are good"),
         ("", f" ({limits}){f' with {worst[0]}' * bool(worst[0])}."),
     ]
-    notes = markup.note("; ".join(table.said(found, limits).splitlines()))
+    kept = "scenario.toml is that of the first setting, and begins with the changes for the others"
+    said = [*table.said(found, limits).splitlines(), *[kept] * (len(found) > 1)]
+    notes = markup.note("; ".join(said))
     facts = [
         ("world", done.world),
         ("runs", len(found[0][1].curves)),

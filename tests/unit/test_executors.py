@@ -170,7 +170,7 @@ def test_code_travels_with_what_it_imports(loop: Path, address: str) -> None:
     """No disk is shared: a worker reads its own copy, below a folder that goes."""
     plant = own(loop)
     asked: dict[str, Any] = {"plant": plant, "runs": 3, "duration": "400 ms"}
-    here, there = (api.step(loop, **asked, **more) for more in ({}, {"cluster": address}))
+    here, there = (api.step(loop, **asked, cluster=cluster) for cluster in (None, address))
     assert json.dumps(here.figures) == json.dumps(there.figures)
     read = {Path(line) for line in (loop.parent / "ran.txt").read_text().splitlines()}
     sent = {file for file in read if "tcpsbed-parcel-" in str(file)}
@@ -185,9 +185,12 @@ def test_code_of_the_users_runs_one_after_the_other_in_this_process(
 
     seen: list[Executor | None] = []
     each = executors.each
-    monkeypatch.setattr(
-        executors, "each", lambda executor, *more: seen.append(executor) or each(executor, *more)
-    )
+
+    def seeing(executor: Executor | None, *more: Any) -> list[Any]:
+        seen.append(executor)
+        return each(executor, *more)
+
+    monkeypatch.setattr(executors, "each", seeing)
     (loop.parent / "hook.py").write_text(
         "class Hold:\n def __call__(self, now, origin, x, other, y):\n  y[0] = x[0]\n  return 1\n"
     )
@@ -255,6 +258,20 @@ def test_an_address_that_is_none_is_one_message(loop: Path, command: str) -> Non
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
     assert '--cluster: found "head"; allowed: tcp://host:8786' in done.stderr
     assert not list(loop.parent.glob("r*")), "nothing is left"
+
+
+def test_an_address_of_another_type_and_one_where_nobody_answers_are_one_message(
+    loop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("distributed")
+    from tcpsbed.executors import cluster
+
+    with pytest.raises(ConfigError, match="cluster: found int; allowed: tcp://host:8786"):
+        api.map(loop, cluster=3)  # type: ignore[arg-type]
+    monkeypatch.setattr(cluster, "PATIENCE_S", 0.5)
+    with pytest.raises(WorldError, match=r"--cluster: tcp://127\.0\.0\.1:1: nobody answers .*local:4"):
+        api.step(loop, cluster="tcp://127.0.0.1:1", out="out")
+    assert not (loop.parent / "out").exists()
 
 
 def test_a_worker_of_another_build_is_refused(

@@ -47,8 +47,10 @@ _LOCAL = re.compile(r"local:([1-9][0-9]{0,3})")
 _REMOTE = re.compile(r"(tcp|tls|ws|wss)://[^\s/]+:[0-9]+/?")
 
 
-def refuse_address(address: str) -> None:
+def refuse_address(address: object) -> None:
     """Raises `ConfigError` if an address is none, or its workers would repeat the call of a script."""
+    if not isinstance(address, str):
+        raise ConfigError(f"found {type(address).__name__}", key="cluster", allowed=EXAMPLE)
     if not _LOCAL.fullmatch(address) and not _REMOTE.fullmatch(address):
         raise ConfigError(f'found "{address}"', key="--cluster", allowed=EXAMPLE)
     if _LOCAL.fullmatch(address):

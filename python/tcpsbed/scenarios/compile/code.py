@@ -107,6 +107,7 @@ def code(
         plan = _library(scenario, key, place, symbol)
     else:
         plan = _python(scenario, key, place, symbol)
+    at = (*key[:-1], "params") if params else key
     if isolate is not None:
         if not colon or plan["kind"] != "python":
             found = f'found "isolate" with the {"C" if colon else "built-in"} hook "{text}"'
@@ -114,11 +115,10 @@ def code(
         limits = {"time_ns": isolate.time_ns, "memory_bytes": isolate.memory_bytes}
         params = params | {ISOLATE: limits}
     elif book.rehearsal and plan["kind"] == "python":
-        own = (*key[:-1], "params") if params else key
-        builtins.by_table(scenario, own, plan["name"], plan["symbol"], params)
+        builtins.by_table(scenario, at, plan["name"], plan["symbol"], params)
     if book.rehearsal or not colon:
         name = f"{plan['name']}:{plan['symbol']}" if "symbol" in plan else plan["name"]
-        builtins.rehearse(scenario, (*key[:-1], "params") if params else key, kind, name, params, stage)
+        builtins.rehearse(scenario, at, kind, name, params, stage)
     return plan | {"params": parameters(params)}
 
 

@@ -1,5 +1,7 @@
 """Hooks that fail after 300 samples, each in its own way, and one that only talks."""
 
+import ctypes
+import os
 import threading
 
 AFTER = 300
@@ -32,6 +34,50 @@ class Blocks:
     def __call__(self, t_ns, index, x, other, y):
         if index == AFTER:
             threading.Event().wait(self.seconds)
+        y[: len(x)] = x
+        return len(x)
+
+
+class Aborts:
+    def __call__(self, t_ns, index, x, other, y):
+        if index >= AFTER:
+            os.abort()
+        y[: len(x)] = x
+        return len(x)
+
+
+class Faults:
+    """Reads address 0 in C."""
+
+    def __call__(self, t_ns, index, x, other, y):
+        if index >= AFTER:
+            ctypes.string_at(0)
+        y[: len(x)] = x
+        return len(x)
+
+
+class Hogs:
+    """Keeps 10 MB a sample."""
+
+    def __init__(self):
+        self.kept = []
+
+    def __call__(self, t_ns, index, x, other, y):
+        if index >= AFTER:
+            self.kept.append(bytearray(10_000_000))
+        y[: len(x)] = x
+        return len(x)
+
+
+class Spins:
+    """Never returns, and has started a process that does not end either."""
+
+    def __call__(self, t_ns, index, x, other, y):
+        if index >= AFTER:
+            if os.fork() == 0:
+                threading.Event().wait()
+            while True:
+                pass
         y[: len(x)] = x
         return len(x)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,37 @@ kind = "kinematics"
 run = "{hook}"
 at = "ms-com"
 params = {params}
+{more}
 {safety}
 params = {{ hold_ms = 30, stop_ms = 200, speed = 2, tell = true }}
 [measure]
 signals = ["ss-com.exit"]
 """
+
+ISOLATED = 'isolate = { time = "100 ms", memory = "200 MB" }'
+"""The keys of a hook in a process of its own."""
+ACCIDENTS = {
+    "Aborts": "SIGABRT",
+    "Faults": "SIGSEGV",
+    "Hogs": "out of memory (limit 200 MB)",
+    "Raises": "left its domain",
+    "Spins": "no answer within 100 ms",
+    "TooMuch": "wrote 10000 of 256 values",
+}
+"""What is said of each failing hook in a process of its own."""
+MARK = "TCPSBED_TEST_RUN"
+"""Variable of the environment by which processes of a run are found."""
+
+
+def left(folder: Path) -> list[str]:
+    """Processes of hooks that live on, of a run with `MARK` set to a folder."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            mine = f"{MARK}={folder}".encode() in (place / "environ").read_bytes()
+            if mine and b"-m\0tcpsbed.isolated" in (place / "cmdline").read_bytes():
+                found.append(place.name)
+    return found
 
 
 def motion(folder: Path, middle: float = 0.0, swing: float = 0.05) -> None:
@@ -48,11 +75,13 @@ def motion(folder: Path, middle: float = 0.0, swing: float = 0.05) -> None:
     (folder / "motion.csv").write_text("\n".join(["time,x", *rows]))
 
 
-def scenario(folder: Path, name: str, params: str = "{}") -> Path:
-    """Writes the scenario with one of the failing hooks."""
+def scenario(folder: Path, name: str, params: str = "{}", more: str = "") -> Path:
+    """Writes the scenario with one of the failing hooks, and `more` keys of it."""
     motion(folder)
     file = folder / "failing.toml"
-    file.write_text(SCENARIO.format(hook=f"{HERE / 'failing.py'}:{name}", params=params, safety=SAFETY))
+    file.write_text(
+        SCENARIO.format(hook=f"{HERE / 'failing.py'}:{name}", params=params, more=more, safety=SAFETY)
+    )
     return file
 
 

@@ -143,6 +143,7 @@ PACKAGES = {
     "beside": ["inputs"],
     "door": ["_tcps", "errors"],
     "hooks": ["beside", "door", "interrupts"],
+    "isolated": ["hooks", "processes"],
     "linear": ["_tcps", "errors"],
     "shipped": ["errors"],
     "documents": ["inputs"],

@@ -197,9 +197,7 @@ def _quantity(value: float, dimension: Dimension) -> str:
     """A value with the largest unit in which it is at least one."""
     units = [(unit, float(factor)) for unit, factor in dimension.units.items() if unit.isascii()]
     units = [
-        (unit, factor)
-        for unit, factor in units
-        if unit not in ("min", "h", "KiB", "MiB", "kB", "MB", "packet")
+        (unit, factor) for unit, factor in units if unit not in ("min", "h", "KiB", "MiB", "kB", "packet")
     ]
     zero = (dimension.example.split()[1], 1.0)
     unit, factor = max((one for one in units if value >= one[1]), key=lambda one: one[1], default=zero)

@@ -36,8 +36,12 @@ BYTES = 1 << 16
 """Most bytes a coding hook is given or may write."""
 STATE = 64
 """Floats that a compiled hook keeps between calls."""
+ISOLATE = "tcpsbed:isolate"
+"""Key among the parameters of a hook with a process of its own: the limits of that process."""
 T = TypeVar("T")
 _HOST = ("tcpsbed.robots.host", "Hosted")
+_CALL = "__call__(self, t_ns, index, x, other, y)"
+_ISOLATED = ("tcpsbed.isolated", "Isolated")
 
 
 _SHOWN_FRAMES = 3
@@ -52,7 +56,10 @@ ran: set[str] = set()
 def told(error: BaseException) -> str:
     """What went wrong and where, in one line: `ValueError: boom, at mine.py:12 in helper, called at mine.py:30 in step`."""
     every = [(Path(f.f_code.co_filename), line, f.f_code.co_name) for f, line in walk_tb(error.__traceback__)]
-    frames = [frame for frame in every if not _is_between(frame[0])] or every
+    own = [frame for frame in every if not _is_between(frame[0])]
+    if isinstance(error, TcpsbedError) and not own:
+        return one_line(str(error))  # it says itself where
+    frames = own or every
     places = [f"{_near(file)}:{line} in {name}" for file, line, name in reversed(frames[-_SHOWN_FRAMES:])]
     place = ", called at ".join(places)
     return one_line(f"{type(error).__name__}: {error}" + (f", at {place}" if place else ""))
@@ -205,27 +212,39 @@ def load_hook(
 
     A predictor whose class takes `interval_ns` is given the time between the samples that it is to be given.
     """
-    code = find(module, name)
-    if inspect.isclass(code):
-        more = {"interval_ns": interval_ns} if interval_ns and _takes(code, "interval_ns") else {}
-        hook = _instance(code, module, name, params, **more)
-        has(hook, f"hook {module}:{name}", "__call__", "t_ns", "index", "x", "other", "y")
-        if hasattr(hook, "on_allowance"):
-            has(hook, f"hook {module}:{name}", "on_allowance", "bps")
-        return {
-            "call": hook.__call__,
-            "allowance": getattr(hook, "on_allowance", None),
-            **_array("x", most_bytes if bytes_in else 0),
-            **_array("other"),
-            **_array("y", most_bytes if bytes_out else 0),
-        }
-    if not (inspect.isfunction(code) or hasattr(code, "signatures")):  # what numba has compiled has these
-        allowed = "a class with __call__(self, t_ns, index, x, other, y), or a function def of Python"
-        raise HookError(
-            f"hook {module}:{name}: found {code!r:.80}, neither a class nor a Python function",
-            allowed=allowed,
-        )
-    return _compile(code, module, name, params, bytes_in, bytes_out)
+    given = json.loads(params) or {}
+    if limits := given.pop(ISOLATE, None):
+        hook = find(*_ISOLATED)(module, name, given, interval_ns, **limits)
+    elif inspect.isclass(code := find(module, name)):
+        hook = make_hook(module, name, params, interval_ns)
+    else:
+        return _compile(code, module, name, params, bytes_in, bytes_out)
+    return {
+        "call": hook.__call__,
+        "allowance": getattr(hook, "on_allowance", None),
+        **_array("x", most_bytes if bytes_in else 0),
+        **_array("other"),
+        **_array("y", most_bytes if bytes_out else 0),
+    }
+
+
+def make_hook(module: str, name: str, params: str, interval_ns: int | None) -> Any:
+    """An object of a hook's class, checked that it can be called.
+
+    Raises
+    ------
+    HookError
+        If it is no class, refuses its parameters, or has not the methods of a hook.
+    """
+    where, code = f"hook {module}:{name}", find(module, name)
+    if not inspect.isclass(code):
+        raise HookError(f"{where}: found {code!r:.80}", allowed=f"a class with {_CALL}")
+    more = {"interval_ns": interval_ns} if interval_ns and _takes(code, "interval_ns") else {}
+    hook = _instance(code, module, name, params, **more)
+    has(hook, where, "__call__", "t_ns", "index", "x", "other", "y")
+    if hasattr(hook, "on_allowance"):
+        has(hook, where, "on_allowance", "bps")
+    return hook
 
 
 def load_robot(module: str, name: str, params: str) -> dict[str, Any]:
@@ -412,6 +431,9 @@ def _compile(
     code: Callable[..., Any], module: str, name: str, params: str, bytes_in: bool, bytes_out: bool
 ) -> dict[str, Any]:
     """Compiles ``f(t_ns, index, x, other, state, y) -> values written`` to a C function."""
+    if not (inspect.isfunction(code) or hasattr(code, "signatures")):  # what numba has compiled has these
+        found = f"hook {module}:{name}: found {code!r:.80}, neither a class nor a Python function"
+        raise HookError(found, allowed=f"a class with {_CALL}, or a function def of Python")
     try:
         import numba
         import numpy as np

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import failing_run
@@ -11,6 +16,7 @@ from real_run import summary
 
 import tcpsbed
 from tcpsbed.errors import TcpsbedError
+from tcpsbed.processes import GRACE_S
 from tcpsbed.worlds import real
 from tcpsbed.worlds.process import heard
 
@@ -24,6 +30,47 @@ def test_nonsense_and_exceptions_lead_to_a_safe_stop(tmp_path: Path, name: str) 
     failing_run.stands_still(tmp_path / "out", found)
     why = {"Nan": "returned values that are not finite", "Raises": "left its domain"}[name]
     assert why in json.dumps(found)
+
+
+@pytest.mark.parametrize("name", failing_run.ACCIDENTS)
+def test_an_accident_in_a_process_of_its_own_leads_to_a_safe_stop(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The node goes on: what it recorded before is kept, its supervisor's peer holds, and no process is left."""
+    monkeypatch.setenv(failing_run.MARK, str(tmp_path))
+    file = failing_run.scenario(tmp_path, name, more=failing_run.ISOLATED)
+    tcpsbed.run(file, world="real", out=tmp_path / "out")
+    found = summary(tmp_path / "out")
+    failing_run.stands_still(tmp_path / "out", found)
+    [error] = found["errors"]
+    assert failing_run.ACCIDENTS[name] in error and "ended its process at 0." in error
+    assert found["flows"]["kinematic"]["delivered"] > 100
+    assert failing_run.left(tmp_path) == []
+
+
+def test_the_process_of_a_hook_ends_with_a_node_that_is_killed(tmp_path: Path) -> None:
+    """It spins, as does what it has forked: each ends at most `GRACE_S` after the process that started it."""
+    code = (
+        "import numpy, tcpsbed.isolated as isolated\n"
+        f"hook = isolated.Isolated({str(failing_run.HERE / 'failing.py')!r}, 'Spins', {{}}, None,"
+        " time_ns=60 * 10**9, memory_bytes=10**9)\n"
+        "print('made', flush=True)\n"
+        "hook(0, 300, None, numpy.zeros(0), numpy.zeros(4))"
+    )
+    marked = os.environ | {failing_run.MARK: str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", code], env=marked, stdout=subprocess.PIPE) as node:
+        assert node.stdout is not None
+        node.stdout.readline()
+        until(lambda: len(failing_run.left(tmp_path)) == 2)
+        node.kill()
+    until(lambda: failing_run.left(tmp_path) == [])
+
+
+def until(reached: Callable[[], bool]) -> None:
+    end = time.monotonic() + 3 * GRACE_S
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def test_what_a_hook_prints_is_no_word_of_its_node(tmp_path: Path) -> None:

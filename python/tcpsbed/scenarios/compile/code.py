@@ -23,13 +23,14 @@ from tcpsbed import door
 from tcpsbed.beside import parsed
 from tcpsbed.devices import DEVICES
 from tcpsbed.errors import ConfigError, HookError
-from tcpsbed.hooks import find, from_file, from_name, kept_alive, told
+from tcpsbed.hooks import ISOLATE, find, from_file, from_name, kept_alive, told
 from tcpsbed.inputs import LIBRARY
 from tcpsbed.nearest import close_match
 from tcpsbed.robots import ROBOTS
 from tcpsbed.scenarios.compile import builtins
 from tcpsbed.scenarios.compile.book import Book
 from tcpsbed.scenarios.compile.files import existing
+from tcpsbed.scenarios.model.code import Isolate
 from tcpsbed.scenarios.model.scenario import Scenario
 from tcpsbed.scenarios.origin import Key
 from tcpsbed.scenarios.units import parameters
@@ -62,12 +63,19 @@ SUPERVISOR = "supervisor"
 """The hook whose parameters may name further code: its emergency agent."""
 _IN_PYTHON = {"robot": ROBOTS, "hook": DEVICES}
 """Built-in code in Python, by its kind."""
+_ISOLATED = 'a Python class, such as run = "./mine.py:Mine"; a class that loads a C library with ctypes is isolated, too'
 _LEARNED = "tcpsbed.lab.control.learned:Learned"
 """The hook that runs a learned model."""
 
 
 def code(
-    book: Book, key: Key, text: str, kind: str, params: dict[str, Any], stage: str = "work"
+    book: Book,
+    key: Key,
+    text: str,
+    kind: str,
+    params: dict[str, Any],
+    stage: str = "work",
+    isolate: Isolate | None = None,
 ) -> dict[str, Any]:
     """The code that a string names, checked so that it can be loaded.
 
@@ -79,6 +87,8 @@ def code(
         What it is for: `hook`, `robot`, `transport` or `controller`.
     stage
         What a hook does.
+    isolate
+        Limits of the process of its own in which a hook runs.
     """
     scenario = book.scenario
     if text.endswith(".onnx"):
@@ -97,12 +107,18 @@ def code(
         plan = _library(scenario, key, place, symbol)
     else:
         plan = _python(scenario, key, place, symbol)
-    if book.rehearsal and plan["kind"] == "python":
-        own = (*key[:-1], "params") if params else key
-        builtins.by_table(scenario, own, plan["name"], plan["symbol"], params)
+    at = (*key[:-1], "params") if params else key
+    if isolate is not None:
+        if not colon or plan["kind"] != "python":
+            found = f'found "isolate" with the {"C" if colon else "built-in"} hook "{text}"'
+            raise scenario.error((*key[:-1], "isolate"), found, _ISOLATED)
+        limits = {"time_ns": isolate.time_ns, "memory_bytes": isolate.memory_bytes}
+        params = params | {ISOLATE: limits}
+    elif book.rehearsal and plan["kind"] == "python":
+        builtins.by_table(scenario, at, plan["name"], plan["symbol"], params)
     if book.rehearsal or not colon:
         name = f"{plan['name']}:{plan['symbol']}" if "symbol" in plan else plan["name"]
-        builtins.rehearse(scenario, (*key[:-1], "params") if params else key, kind, name, params, stage)
+        builtins.rehearse(scenario, at, kind, name, params, stage)
     return plan | {"params": parameters(params)}
 
 

@@ -208,7 +208,9 @@ class Stages:
                     if linear.shape(params["system"]) is not None:
                         self._code[name] = self._of_axes(key, params, period_ns)
                 if name not in self._code:
-                    self._code[name] = code(self.book, (*key, "run"), hook.run, "hook", params, hook.kind)
+                    self._code[name] = code(
+                        self.book, (*key, "run"), hook.run, "hook", params, hook.kind, hook.isolate
+                    )
             step["run"] = self._code[name]
         if hook.period_ns is not None:
             step["period_ns"] = hook.period_ns

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Unpack, get_args
 
-from tcpsbed.scenarios.fields import Called, Field
+from tcpsbed.scenarios.fields import BeforeValidator, Called, Field
 from tcpsbed.scenarios.model.entries import entries
 from tcpsbed.scenarios.model.span import Span
 from tcpsbed.scenarios.model.table import Names, Table
-from tcpsbed.scenarios.units import Dscp, Parameters, Period, free
+from tcpsbed.scenarios.units import Dscp, Parameters, Period, PositiveSize, free, refuse, shown
 
 if TYPE_CHECKING:
     from tcpsbed.scenarios.model.keys import ChannelKeys, HookKeys
@@ -55,6 +55,24 @@ class Robot(Table):
     """Parameters of the robot."""
 
 
+class Isolate(Table):
+    """Limits of a hook that runs in a process of its own; `true` alone: the limits below."""
+
+    time_ns: Period = Field(1_000_000_000, alias="time")
+    """Longest wall-clock time of one call."""
+    memory_bytes: PositiveSize = Field(1_000_000_000, alias="memory")
+    """Address space that the process may map beyond that of Python and numpy."""
+
+
+def _isolated(value: Any) -> Any:
+    """`true` as a table with the default limits, `false` as none."""
+    if isinstance(value, bool):
+        return {} if value else None
+    if value is not None and not isinstance(value, dict | Isolate):
+        raise refuse(f"found {shown(value)}", 'true, or limits such as { time = "20 ms", memory = "500 MB" }')
+    return value
+
+
 class Hook(Table):
     """A stage in the path of samples; a string names its code alone."""
 
@@ -86,6 +104,14 @@ class Hook(Table):
     other: Names | None = None
     """Flows whose newest values at this component the hook receives. The values are concatenated in this order,
     once each flow has one; absent: the newest value of any flow of the other direction.
+    """
+    isolate: Annotated[
+        Isolate | None,
+        BeforeValidator(_isolated, json_schema_input_type=bool | Isolate),
+        Called("true or a table"),
+    ] = None
+    """Whether a Python class runs in [a process of its own](hooks.md#a-process-of-its-own), with limits on time and
+    memory; absent: it runs in the process of its node.
     """
     params: Parameters = Field({})
     """Parameters of the code."""

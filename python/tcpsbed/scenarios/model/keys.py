@@ -177,6 +177,10 @@ class HookKeys(TypedDict, total=False):
     """Flows whose newest values at this component the hook receives. The values are concatenated in
     this order, once each flow has one; absent: the newest value of any flow of the other direction.
     """
+    isolate: Any
+    """Whether a Python class runs in a process of its own, with limits on time and memory; absent: it
+    runs in the process of its node.
+    """
     params: Any
     """Parameters of the code."""
 

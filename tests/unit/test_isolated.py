@@ -1,0 +1,115 @@
+"""Hooks in a process of their own (`isolate`), in virtual time: an accident there is named, and the run goes on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import failing_run
+import numpy as np
+import pytest
+
+import tcpsbed
+from tcpsbed import scenarios
+from tcpsbed.analysis import signals
+from tcpsbed.errors import ConfigError, HookError
+from tcpsbed.isolated import Isolated
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "hooks" / "own_predictor.toml"
+
+
+def isolated(file: Path, name: str, params: dict[str, int] | None = None, ms: int = 5_000) -> Isolated:
+    return Isolated(str(file), name, params or {}, None, time_ns=ms * 1_000_000, memory_bytes=10**9)
+
+
+@pytest.mark.parametrize("name", failing_run.ACCIDENTS)
+def test_an_accident_is_named_and_the_follower_stops_safely(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(failing_run.MARK, str(tmp_path))
+    file = failing_run.scenario(tmp_path, name, more=failing_run.ISOLATED)
+    run = tcpsbed.run(file, out=tmp_path / "out")
+    found = json.loads((run.folder / "summary.json").read_text())
+    failing_run.stands_still(run.folder, found)
+    [error] = found["errors"]
+    assert failing_run.ACCIDENTS[name] in error and f"failing.py:{name} at ms-com" in error
+    [stage] = [stage for stage in found["stages"] if stage["kind"] == "kinematics"]
+    before = stage["calls"] - stage["failures"]
+    assert stage["calls"] == 1000 and 300 <= before < 330, "the hog dies a little later"
+    assert signals.read(run.folder, "ss-com.exit", "kinematic").values.shape[0] > 900, "the run goes on"
+    assert f"ended its process at {before / 1000:.3f} s" in error
+    assert failing_run.left(tmp_path) == []
+
+
+def test_a_hook_that_is_well_gives_the_same_records_in_a_process_of_its_own(tmp_path: Path) -> None:
+    shared = tcpsbed.run(EXAMPLE, out=tmp_path / "shared")
+    apart = tcpsbed.run(EXAMPLE, out=tmp_path / "apart", set={"hooks.predict.isolate": True})
+    assert apart.summary["errors"] == []
+    assert apart.summary["records_sha256"] == shared.summary["records_sha256"]
+
+
+def test_values_bytes_and_the_allowed_rate_cross_to_the_process_and_back(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "class Mine:\n"
+        "    def __init__(self, offset): self.offset, self.bps = offset, 0\n"
+        "    def on_allowance(self, bps): self.bps = -1 if bps is None else bps\n"
+        "    def __call__(self, t_ns, index, x, other, y):\n"
+        "        y[0] = self.offset + len(other) if x is None else x.sum()\n"
+        "        y[1] = self.bps\n"
+        "        return 2 if index else 0\n"
+    )
+    hook, y, other = isolated(tmp_path / "mine.py", "Mine", {"offset": 5}), np.zeros(9), np.arange(3.0)
+    assert hook(0, 0, None, other, y) == 0
+    hook.on_allowance(64e3)
+    assert hook(0, 1, None, other, y) == 2 and y[:3].tolist() == [8, 64e3, 0]
+    coded = np.zeros(1 << 20, np.uint8)
+    hook.on_allowance(7.0)
+    assert hook(0, 1, coded + 1, other, y) == 2 and y[0] == 1 << 20
+    assert hook(0, 1, np.full(4, 3.0), other[:0], coded) == 2 and coded[:2].tolist() == [12, 7]
+
+
+def test_what_a_hook_gives_that_is_no_number_is_named(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("class Mine:\n    def __call__(self, t_ns, index, x, other, y): pass\n")
+    hook = isolated(tmp_path / "mine.py", "Mine")
+    with pytest.raises(HookError, match=r"__call__\(\) returned None; allowed: how many"):
+        hook(0, 0, None, np.zeros(0), np.zeros(4))
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("import os\nos.abort()\nclass Mine: pass", "SIGABRT ended its process while it was loaded"),
+        ("import os\nos._exit(3)\nclass Mine: pass", "os._exit(3) would end the whole run"),
+        ("class Mine:\n    def __init__(self): 1 / 0", "ZeroDivisionError"),
+        ("class Mine: pass", "has no method __call__"),
+        ("def Mine(t_ns, index, x, other, state, y): return 0", "a class with __call__"),
+    ],
+)
+def test_a_hook_that_cannot_be_made_is_refused_by_the_check(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "mine.py").write_text(text)
+    file = failing_run.scenario(tmp_path, "Raises", more=failing_run.ISOLATED)
+    file.write_text(file.read_text().replace(f"{failing_run.HERE / 'failing.py'}:Raises", "./mine.py:Mine"))
+    with pytest.raises(ConfigError) as error:
+        scenarios.check(scenarios.load(file))
+    assert told in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "run, isolate, told",
+    [
+        ("arm5", "true", 'hooks.model.isolate: found "isolate" with the built-in hook "arm5"'),
+        ("./mine.py:Mine", "3", "found 3; allowed: true, or limits such as"),
+        ("./mine.py:Mine", '{ time = "0 ms" }', "hooks.model.isolate.time"),
+        ("./mine.py:Mine", '{ memory = "5 ms" }', "hooks.model.isolate.memory"),
+        ("./mine.py:Mine", '{ tme = "5 ms" }', "time"),
+    ],
+)
+def test_isolation_that_makes_no_sense_is_refused(tmp_path: Path, run: str, isolate: str, told: str) -> None:
+    (tmp_path / "mine.py").write_text(
+        "class Mine:\n    def __call__(self, t_ns, index, x, other, y): return 0\n"
+    )
+    file = failing_run.scenario(tmp_path, "Raises", more=f"isolate = {isolate}")
+    file.write_text(file.read_text().replace(f"{failing_run.HERE / 'failing.py'}:Raises", run))
+    with pytest.raises(ConfigError) as error:
+        scenarios.check(scenarios.load(file))
+    assert told in str(error.value)

@@ -221,7 +221,7 @@ def load_hook(
         return _compile(code, module, name, params, bytes_in, bytes_out)
     return {
         "call": hook.__call__,
-        "allowance": getattr(hook, "on_allowance", None),
+        "allowance": getattr(hook, "on_allowance", None) if getattr(hook, "takes_allowance", True) else None,
         **_array("x", most_bytes if bytes_in else 0),
         **_array("other"),
         **_array("y", most_bytes if bytes_out else 0),

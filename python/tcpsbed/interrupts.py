@@ -76,6 +76,22 @@ def interrupts(*, say: bool = False) -> Iterator[_Stop]:
         restore()
 
 
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Lets the first request to end wait until the work within is done: for libraries that it would leave in disorder.
+
+    Threads and processes that are started meanwhile do not hear Ctrl-C.
+    """
+    with interrupts() as stop:
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            if stop.asked:
+                raise KeyboardInterrupt
+
+
 def as_interrupts() -> None:
     """Lets every request to end do what Ctrl-C does, so that a command clears up whatever asks for its end."""
     for number in ENDING:

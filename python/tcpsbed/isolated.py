@@ -22,14 +22,15 @@ import subprocess
 import sys
 import time
 import weakref
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from tcpsbed.errors import HookError, TcpsbedError, needs_linux, one_line
-from tcpsbed.processes import PYTHON, end_with_parent, heirs_end
+from tcpsbed.processes import PYTHON, cores, end_with_parent, heirs_end
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,7 +41,9 @@ READY_S = 50.0
 """Longest time to load a hook."""
 _END_S = 1.0
 _CPU_S = 2
-"""Processor time beyond the time limit of a call after which the system ends the process, whatever became of its node."""
+"""Time beyond the limit of a call after which the system ends the process where all cores were busy with it, whatever became
+of its node.
+"""
 _CALL = struct.Struct("<qqdqqqqq")
 """Time in ns, index, allowed bit/s (negative: not said), entries of x (-1: none), bytes of an entry of x, entries of
 `other`, room in y, bytes of an entry of y."""
@@ -108,10 +111,10 @@ class Isolated:
             self._close()
             found, _, allowed = why.decode().partition("; allowed: ")
             raise HookError(found, allowed=allowed)
-        if takes:
-            self.on_allowance = self._allow
+        self.takes_allowance = bool(takes)
 
-    def _allow(self, bps: float | None) -> None:
+    def on_allowance(self, bps: float | None) -> None:
+        """Keeps the allowance for the next call."""
         self._allowed_bps = -1.0 if bps is None else bps
 
     def __call__(self, t_ns: int, index: int, x: Array | None, other: Array, y: Array) -> int:
@@ -205,10 +208,17 @@ def _say(line: socket.socket, said: int, data: Any) -> None:
         line.sendall(b"".join((_ANSWER.pack(said, view.nbytes), view)))
 
 
-def _cap_processor_time(time_ns: int) -> None:
-    """Ends this process where a call uses far more processor time than it may take."""
-    seconds = int(time.process_time() + time_ns / 1e9) + _CPU_S
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+@contextmanager
+def _capped_processor_time(time_ns: int) -> Iterator[None]:
+    """Within it this process ends where it uses far more processor time than a call may take, on all cores."""
+    before = resource.getrlimit(resource.RLIMIT_CPU)
+    seconds = int(time.process_time() + cores() * (time_ns / 1e9 + _CPU_S)) + 1
+    soft = seconds if before[1] == resource.RLIM_INFINITY else min(seconds, before[1])
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_CPU, before)
 
 
 def _cap_memory(memory_bytes: int) -> None:
@@ -227,11 +237,11 @@ def _serve(line: socket.socket, hook: Any, time_ns: int, memory_bytes: int) -> N
         other = np.frombuffer(_taken(line, 8 * n_other))
         if len(y) != room:
             y = np.zeros(room, np.float64 if size > 1 else np.uint8)
-        _cap_processor_time(time_ns)
         try:
-            if hasattr(hook, "on_allowance"):
-                hook.on_allowance(bps if bps >= 0 else None)
-            said = hook(t_ns, index, x, other, y)
+            with _capped_processor_time(time_ns):
+                if hasattr(hook, "on_allowance"):
+                    hook.on_allowance(bps if bps >= 0 else None)
+                said = hook(t_ns, index, x, other, y)
             written = _written(said, room)
         except MemoryError as error:
             gc.collect()

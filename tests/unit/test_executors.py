@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import suppress
 from pathlib import Path
@@ -20,8 +22,9 @@ import pytest
 from command import tcpsbed
 
 import tcpsbed as api
-from tcpsbed import executors, scenarios, shipped
+from tcpsbed import executors, keyfile, scenarios, shipped
 from tcpsbed.errors import ConfigError, HookError, Refused, TcpsbedError, WorldError
+from tcpsbed.executors import parcel
 from tcpsbed.processes import OURS
 
 STEP: dict[str, Any] = {
@@ -125,6 +128,53 @@ def test_a_failure_drops_what_waits() -> None:
     with executors.threads(1) as pool, pytest.raises(ValueError, match="one"):
         executors.each(pool, [lambda n=n: call(n) for n in range(9)])
     assert ran[:2] == [0, 1] and len(ran) < 5
+
+
+def test_a_call_that_nobody_waits_for_ends_at_its_next_step() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def long(go_on: Callable[[], None]) -> None:
+        begun.set()
+        try:
+            while True:
+                time.sleep(0.01)
+                go_on()
+        finally:
+            ended.set()
+
+    with pytest.raises(KeyboardInterrupt), executors.threads(1) as pool:
+        pool.submit(long, pool.go_on)
+        assert begun.wait(30)
+        raise KeyboardInterrupt
+    assert ended.is_set()
+
+
+def test_runs_beside_each_other_leave_the_process_as_it_was(loop: Path) -> None:
+    before = [getattr(os, name) for name in ("_exit", "execv", "execve")]
+    api.step(loop, runs=16, duration="1.2 s", jobs=4)
+    assert [getattr(os, name) for name in ("_exit", "execv", "execve")] == before
+
+
+@pytest.mark.parametrize(
+    "found, told",
+    [
+        (
+            'channels.session={flows = ["kinematic"], security = {kind = "aead", key_file = "lab.key"}}',
+            "found the key file",
+        ),
+        ('components.tactile-teleoperator.robot.params.plant="~/plant.py:Plant"', "~/plant.py:Plant"),
+    ],
+)
+def test_what_has_to_stay_here_does_not_travel(loop: Path, found: str, told: str) -> None:
+    keyfile.make(loop.parent / "lab.key")
+    scenario = scenarios.load(loop, [found])
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        pickle.dumps(executors.Parcel(scenario))
+
+
+def test_a_folder_whose_name_goes_on_is_not_moved() -> None:
+    text = 'a = "/home/u/lab/x.csv"\nb = "/home/u/lab2/x.csv"\nc = "/hand"\n'
+    assert parcel._moved(text, ["/home/u/lab", "/"], "/t") == text.replace("/home/u/lab/", "/t/home/u/lab/")
 
 
 def test_results_are_in_the_order_of_the_calls() -> None:
@@ -299,18 +349,22 @@ def of_session(session: int) -> list[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+@pytest.mark.parametrize("workers", [0, 1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_no_worker_of_this_machine_outlives_the_command(loop: Path, number: signal.Signals) -> None:
+def test_no_worker_of_this_machine_outlives_the_command(
+    loop: Path, number: signal.Signals, workers: int
+) -> None:
+    """Ended while none of them is there yet, while they start, or while they work."""
     pytest.importorskip("distributed")
     words = [*OURS, "map", "step.toml", "--cells", "400x400", "--runs", "500", "--cluster", "local:2"]
     started = subprocess.Popen(
         [*words, "--out", "out"], cwd=loop.parent, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     until = time.monotonic() + 60
-    while sum("spawn_main" in line for line in of_session(started.pid)) < 2:
+    while sum("spawn_main" in line for line in of_session(started.pid)) < workers:
         assert started.poll() is None and time.monotonic() < until
         time.sleep(0.1)
-    time.sleep(2.0)  # the work has begun
+    time.sleep(2.0 if workers == 2 else 1.0)  # the work has begun; Python has started
     (os.killpg if number == signal.SIGINT else os.kill)(started.pid, number)
     _, said = started.communicate(timeout=60)
     assert started.returncode == (130 if number == signal.SIGINT else -number), said

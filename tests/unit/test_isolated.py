@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tcpsbed
-from tcpsbed import scenarios
+from tcpsbed import scenarios, shipped
 from tcpsbed.analysis import signals
 from tcpsbed.errors import ConfigError, HookError
 from tcpsbed.isolated import Isolated
@@ -113,3 +113,12 @@ def test_isolation_that_makes_no_sense_is_refused(tmp_path: Path, run: str, isol
     with pytest.raises(ConfigError) as error:
         scenarios.check(scenarios.load(file))
     assert told in str(error.value)
+
+
+def test_a_compensator_is_built_in_also_with_several_axes() -> None:
+    each = {"kind": "state-space", "a": [[-50, 0], [5, -50]], "b": [[50, 0], [0, 50]], "c": [[1, 0], [0, 1]]}
+    more = {"hooks.pi.isolate": True}
+    with pytest.raises(
+        ConfigError, match=r'hooks\.pi\.isolate: found "isolate" with the built-in hook "compen'
+    ):
+        tcpsbed.step(shipped.find("step"), plant=each, controller=each, runs=1, set=more)

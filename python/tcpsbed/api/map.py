@@ -376,7 +376,7 @@ def _grid(
     (rtt, loss, cells), (gain, period, jitter) = spans, other
     columns, rows = _size(cells)
     reader = partial(values.duration_ns, most_ns=most_ns)
-    if gain:
+    if gain or loop.law is None:
         refuse_gains(loop.axes)
     law = None if gain else loop.law
     kp, ki = values.gains(gain, "--gain") if gain else (0.0, 0.0) if law else _known_gains(loop)

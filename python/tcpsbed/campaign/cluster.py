@@ -166,14 +166,10 @@ class Places(Connection):
         """That of the plug-in of the workers."""
         return f"tcpsbed-{self.inputs.digest}-{os.getpid()}"
 
-    def open(self) -> None:
+    def _open(self) -> None:
         """Connects, compares the builds of the workers, and sends the inputs."""
-        super().open()
-        try:
-            self.client.register_plugin(Station(self.inputs, self.name, build()), name=self.name)
-        except BaseException:
-            self.close()
-            raise
+        super()._open()
+        self.client.register_plugin(Station(self.inputs, self.name, build()), name=self.name)
 
     def close(self) -> None:
         """Ends what runs at the workers, and the connection."""

@@ -10,7 +10,7 @@ A call for a cluster carries what it needs, a scenario with its files as a `Parc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -18,7 +18,7 @@ from tcpsbed.clocks import SIMULATED, VIRTUAL
 from tcpsbed.errors import ConfigError
 from tcpsbed.executors.parcel import Parcel
 
-__all__ = ["Parcel", "each", "opened", "threads"]
+__all__ = ["Parcel", "Threads", "each", "opened", "threads"]
 
 T = TypeVar("T")
 
@@ -52,19 +52,34 @@ def opened(jobs: int | None, cluster: str | None, world: str = VIRTUAL) -> Itera
         with threads(jobs) as pool:
             yield pool
         return
+    if world != VIRTUAL:  # workers are compared by their builds, of which other programs are no part
+        raise ConfigError(f"found it with the world {world}", key="--cluster", allowed=f"the world {VIRTUAL}")
     from tcpsbed.executors.cluster import connected
 
     with connected(cluster) as workers:
         yield workers
 
 
+class Threads(ThreadPoolExecutor):
+    """Threads of this process."""
+
+    over = False
+    """Whether nobody waits for results any more."""
+
+    def go_on(self, _share: float = 0.0) -> None:
+        """Raises `CancelledError` in a call whose result nobody waits for."""
+        if self.over:
+            raise CancelledError
+
+
 @contextmanager
-def threads(number: int) -> Iterator[Executor]:
-    """Threads of this process; at the end what waits is dropped, and what runs ends by itself."""
-    pool = ThreadPoolExecutor(number)
+def threads(number: int) -> Iterator[Threads]:
+    """Threads of this process; at the end what waits is dropped, and what runs ends by itself, at its next `go_on`."""
+    pool = Threads(number)
     try:
         yield pool
     finally:
+        pool.over = True
         pool.shutdown(wait=True, cancel_futures=True)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import logging
 import re
-import signal
 import socket
 import sys
 import warnings
@@ -21,12 +20,15 @@ from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import resource_tracker
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
 from tcpsbed.errors import ConfigError, TcpsbedError, WorldError, counted
 from tcpsbed.executors.build import build
+from tcpsbed.interrupts import deferred
+from tcpsbed.processes import cores
 
 try:
     import distributed
@@ -124,27 +126,29 @@ class Connection:
         WorldError
             If nobody answers, if there is no worker, or if one has another build.
         """
+        try:
+            resource_tracker.ensure_running()  # it lets Ctrl-C through again in the thread that first needs it
+            with deferred():  # Dask waits for ever for workers whose start was broken off
+                self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> None:
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         target: Any = self.address
-        if here := _LOCAL.fullmatch(self.address):
-            self.local = target = local(int(here[1]))
         try:
+            if here := _LOCAL.fullmatch(self.address):
+                self.local = target = local(int(here[1]))
             self.client = distributed.Client(target, timeout=PATIENCE_S)
             self.client.wait_for_workers(1, timeout=PATIENCE_S)
         except (OSError, ValueError) as error:
             what = "no worker came" if self.client is not None else f"nobody answers ({error or 'no answer'})"
-            self.close()
             allowed = f"{EXAMPLE}; a worker joins by: dask worker {self.address} --nthreads 1"
             raise WorldError(
                 f"{self.address}: {what} within {PATIENCE_S:g} s", key="--cluster", allowed=allowed
             ) from None
-        try:
-            self._refuse_others()
-            if self.local is not None:
-                self.client.register_plugin(_Deaf(), name=_Deaf.__name__)
-        except BaseException:
-            self.close()
-            raise
+        self._refuse_others()
 
     def _refuse_others(self) -> None:
         found = self.client.run(told, on_error="return")
@@ -203,14 +207,6 @@ def told() -> tuple[str, str]:
     return socket.gethostname(), build()
 
 
-class _Deaf(Plugin):  # type: ignore[misc]
-    """Workers of this machine leave a Ctrl-C in their terminal to the command, which ends them."""
-
-    def setup(self, worker: Any) -> None:
-        """In the main thread of the worker."""
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 def local(number: int) -> Any:
     """Workers of this machine. The first has the resource for the machine's clock, also where it is started again."""
     with warnings.catch_warnings():
@@ -226,8 +222,12 @@ def local(number: int) -> Any:
         )
     options = made.new_spec["options"]
     made.new_spec["options"] = {key: value for key, value in options.items() if key != "resources"}
-    made.scale(number)
-    made.wait_for_workers(number, timeout=PATIENCE_S)
+    try:
+        made.scale(number)
+        made.wait_for_workers(number, timeout=PATIENCE_S + 2 * number / cores())  # as they start
+    except BaseException:
+        made.close()
+        raise
     return made
 
 

@@ -76,7 +76,8 @@ class _Sent:
 def _moved(text: str, names: list[str], home: str) -> str:
     """The text of a scenario whose absolute paths lie below another folder."""
     longest_first = sorted(names, key=len, reverse=True)
-    return re.sub(f"(?<=[\"':])(?={'|'.join(map(re.escape, longest_first))})", home, text)
+    of_them = "|".join(re.escape(name) for name in longest_first if name != "/")
+    return re.sub(f"(?<=[\"':])(?=(?:{of_them})[/\"':])", home, text) if of_them else text
 
 
 def _contents(scenario: Scenario) -> tuple[tuple[str, bytes], ...]:
@@ -85,8 +86,16 @@ def _contents(scenario: Scenario) -> tuple[tuple[str, bytes], ...]:
     Raises
     ------
     ConfigError
-        If they are too large.
+        If they are too large, or one has to stay where it is.
     """
+    from tcpsbed.scenarios.model.scenario import texts
+
+    if keys := sorted(scenario.key_files):
+        found, allowed = f"found the key file {keys[0]}", "security without key_file: each run makes a key"
+        raise ConfigError(found, key="--cluster", allowed=allowed)
+    if there := [text for text in texts(scenario.document) if text.startswith("~/")]:
+        found = f'found "{there[0]}": workers have other files'
+        raise ConfigError(found, key="--cluster", allowed="a path relative to the scenario")
     files = {Path(os.path.normpath(file)) for file in scenario.files}
     files |= {module for file in files for module in imported(file)}
     size = sum(file.stat().st_size for file in files)

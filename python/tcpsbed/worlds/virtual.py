@@ -52,8 +52,10 @@ def run(
     """
     watched = _Watched(plan, folder / "records.bin", progress, live, steering)
     capture = folder / "packets.pcapng" if pcapng else None
-    with kept_alive(), memory.folder() if MEMORY in json.dumps(plan) else nullcontext() as shared:
-        run = _tcps.run_virtual if is_ours(plan) else partial(safely, _tcps.run_virtual)
+    ours = is_ours(plan)  # then runs may overlap, which `kept_alive` does not
+    guard = nullcontext() if ours else kept_alive()
+    with guard, memory.folder() if MEMORY in json.dumps(plan) else nullcontext() as shared:
+        run = _tcps.run_virtual if ours else partial(safely, _tcps.run_virtual)
         text = run(
             json.dumps(memory.placed(plan, shared or "")),
             folder / "records.bin",

@@ -11,7 +11,7 @@ import copy
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -180,7 +180,7 @@ def every(
     """
     if executor is not None:
         plans = [_checked(scenario, asked) for scenario in tried]
-        if isinstance(executor, ThreadPoolExecutor) and not all(map(is_ours, plans)):
+        if isinstance(executor, executors.Threads) and not all(map(is_ours, plans)):
             executor = None
     if executor is None:
         parts = []
@@ -190,7 +190,8 @@ def every(
     else:
         size = max(1, asked.runs // PARTS)
         numbers = [range(first, min(first + size, asked.runs)) for first in range(0, asked.runs, size)]
-        calls = [partial(_part, Parcel(one), asked, some) for one in tried for some in numbers]
+        tells = (executor.go_on,) if isinstance(executor, executors.Threads) else ()
+        calls = [partial(_part, Parcel(one), asked, some, *tells) for one in tried for some in numbers]
         done = executors.each(executor, calls, lambda ended, *_: progress(ended / len(calls)))
         parts = [done[first : first + len(numbers)] for first in range(0, len(done), len(numbers))]
     return [[_joined(of) for of in zip(*one, strict=True)] for one in parts]

@@ -47,7 +47,7 @@ def refuse_gains(axes: int) -> None:
     if axes > 1:
         found = f"found Kp and Ki of one axis, for a loop with {axes} axes"
         raise ConfigError(
-            found, key="--gain", allowed=f"no --gain; the gains of {axes} axes are those of --controller"
+            found, key="--gain", allowed=f"no --gain; for {axes} axes a controller with as many: --controller"
         )
 
 

@@ -68,6 +68,11 @@ _LEARNED = "tcpsbed.lab.control.learned:Learned"
 """The hook that runs a learned model."""
 
 
+def not_isolated(scenario: Scenario, key: Key, what: str) -> ConfigError:
+    """The error of a hook that cannot have a process of its own."""
+    return scenario.error((*key, "isolate"), f'found "isolate" with the {what}', _ISOLATED)
+
+
 def code(
     book: Book,
     key: Key,
@@ -110,8 +115,7 @@ def code(
     at = (*key[:-1], "params") if params else key
     if isolate is not None:
         if not colon or plan["kind"] != "python":
-            found = f'found "isolate" with the {"C" if colon else "built-in"} hook "{text}"'
-            raise scenario.error((*key[:-1], "isolate"), found, _ISOLATED)
+            raise not_isolated(scenario, key[:-1], f'{"C" if colon else "built-in"} hook "{text}"')
         limits = {"time_ns": isolate.time_ns, "memory_bytes": isolate.memory_bytes}
         params = params | {ISOLATE: limits}
     elif book.rehearsal and plan["kind"] == "python":

@@ -8,7 +8,7 @@ from tcpsbed import linear
 from tcpsbed.scenarios.compile import boards, media, supervisors
 from tcpsbed.scenarios.compile.book import Book, Instance, Way
 from tcpsbed.scenarios.compile.chain import on_path
-from tcpsbed.scenarios.compile.code import SUPERVISOR, code
+from tcpsbed.scenarios.compile.code import SUPERVISOR, code, not_isolated
 from tcpsbed.scenarios.compile.kinds import own
 from tcpsbed.scenarios.compile.plants import controller
 from tcpsbed.scenarios.compile.robots import AXES
@@ -206,6 +206,8 @@ class Stages:
                     at, period_ns = (*key, "params", "system"), round(1e9 / way.model.rate_hz)
                     params = params | {"system": controller(self.book, at, params["system"], period_ns)}
                     if linear.shape(params["system"]) is not None:
+                        if hook.isolate is not None:
+                            raise not_isolated(self.book.scenario, key, f'built-in hook "{COMPENSATOR}"')
                         self._code[name] = self._of_axes(key, params, period_ns)
                 if name not in self._code:
                     self._code[name] = code(

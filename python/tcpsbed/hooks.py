@@ -82,7 +82,7 @@ def kept_alive(code: str = "code of the scenario") -> Iterator[None]:
     for name in _ENDINGS:
         setattr(os, name, partial(refused, name))
     try:
-        with _shielded(code):
+        with shielded(code):
             yield
     finally:
         for name, end in before.items():
@@ -92,7 +92,7 @@ def kept_alive(code: str = "code of the scenario") -> Iterator[None]:
 
 
 @contextmanager
-def _shielded(code: str) -> Iterator[None]:
+def shielded(code: str) -> Iterator[None]:
     """Within it code of the user's runs: a process that it forks ends here, and the umask is then as before."""
     own, mask = os.getpid(), os.umask(0o077)
     os.umask(mask)
@@ -410,7 +410,7 @@ def _instance(code: Any, module: str, name: str, params: str, *before: Any, **mo
         takes = [*inspect.signature(getattr(code, method)).parameters][1:]
         raise HookError(f"{module}:{name} has no method {method}", allowed=_written(method, *takes))
     try:
-        with _shielded(f"{module}:{name}"):
+        with shielded(f"{module}:{name}"):
             return safely(code, *before, **(more | door.complete(code, given)))
     except Refused as error:
         raise HookError(f"{module}:{name}: {error}") from error

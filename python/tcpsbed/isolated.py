@@ -10,6 +10,7 @@ then on fails with that cause, so the samples end at the hook and a supervisor b
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import operator
@@ -50,6 +51,8 @@ _CALL = struct.Struct("<qqdqqqqq")
 _ANSWER = struct.Struct("<qq")
 """What the hook returned, or `_FAILED`; bytes that follow: what it wrote, or why it failed."""
 _FAILED = -1
+_left: list[socket.socket] = []
+"""The line to the node, in the process of the hook, once the node has left it."""
 
 
 class Isolated:
@@ -186,11 +189,14 @@ class Isolated:
 
 
 def _close(line: socket.socket, child: subprocess.Popen[bytes]) -> None:
-    """Lets a process end by itself, for `_END_S`."""
+    """Lets a process end by itself, for `_END_S`, and ends what it has started."""
     line.close()
-    try:
-        child.wait(_END_S)
-    except subprocess.TimeoutExpired:
+    until = time.monotonic() + _END_S
+    while child.returncode is None and time.monotonic() < until:
+        if os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            break  # it has ended, and its number is not free yet
+        time.sleep(0.005)
+    if child.returncode is None:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
 
@@ -198,14 +204,28 @@ def _close(line: socket.socket, child: subprocess.Popen[bytes]) -> None:
 def _taken(line: socket.socket, size: int) -> bytearray:
     """So many bytes from the node; the process ends where it is gone."""
     data = bytearray(size)
-    if size and line.recv_into(data, size, socket.MSG_WAITALL) < size:
+    try:
+        got = line.recv_into(data, size, socket.MSG_WAITALL) if size else 0
+    except OSError:
+        sys.exit(1)
+    if got < size:
+        _left.append(line)
         sys.exit()
     return data
 
 
+def _end_all() -> None:
+    """Ends what the hook has started, where its node is gone; after all that the hook itself wants to be done at the end."""
+    if _left:
+        os.killpg(0, signal.SIGKILL)
+
+
 def _say(line: socket.socket, said: int, data: Any) -> None:
     with memoryview(data) as view:
-        line.sendall(b"".join((_ANSWER.pack(said, view.nbytes), view)))
+        try:
+            line.sendall(b"".join((_ANSWER.pack(said, view.nbytes), view)))
+        except OSError:  # the node is gone, or the hook has closed the line
+            sys.exit(1)
 
 
 @contextmanager
@@ -228,7 +248,7 @@ def _cap_memory(memory_bytes: int) -> None:
 
 def _serve(line: socket.socket, hook: Any, time_ns: int, memory_bytes: int) -> None:
     """Calls a hook for its node, until that is gone."""
-    from tcpsbed.hooks import told
+    from tcpsbed.hooks import shielded, told
 
     y: Array = np.zeros(0)
     while True:
@@ -238,7 +258,7 @@ def _serve(line: socket.socket, hook: Any, time_ns: int, memory_bytes: int) -> N
         if len(y) != room:
             y = np.zeros(room, np.float64 if size > 1 else np.uint8)
         try:
-            with _capped_processor_time(time_ns):
+            with shielded("an isolated hook"), _capped_processor_time(time_ns):
                 if hasattr(hook, "on_allowance"):
                     hook.on_allowance(bps if bps >= 0 else None)
                 said = hook(t_ns, index, x, other, y)
@@ -246,7 +266,7 @@ def _serve(line: socket.socket, hook: Any, time_ns: int, memory_bytes: int) -> N
         except MemoryError as error:
             gc.collect()
             _say(line, _FAILED, f"out of memory (limit {memory_bytes / 1e6:g} MB), {told(error)},".encode())
-        except Exception as error:  # the user's hook may fail in any way
+        except (Exception, KeyboardInterrupt) as error:  # the user's hook may fail in any way
             _say(line, _FAILED, f"{told(error)},".encode())
         else:
             _say(line, written, y[:written])
@@ -268,6 +288,7 @@ def main() -> None:
     """The process of a hook: its node by the first argument, the line to it by the second."""
     from tcpsbed import hooks
 
+    atexit.register(_end_all)
     end_with_parent(int(sys.argv[1]))
     heirs_end()
     line = socket.socket(fileno=int(sys.argv[2]))

@@ -608,7 +608,10 @@ def test_a_scenario_names_axes_and_options_choose_them(tmp_path: Path) -> None:
     for options, message in (
         (["--axis", "5"], "--axis: found 5; allowed: 1 to 2"),
         (["--on-command"], "--on-command: found it; allowed: a loop with one axis"),
-        (["--gain", "0.2:0.1"], "--gain: found it; allowed: a loop with one axis, or a --controller"),
+        (
+            ["--gain", "0.2:0.1"],
+            "--gain: found Kp and Ki of one axis, for a loop with 2 axes; allowed: no --gain",
+        ),
     ):
         refused = runner.invoke(app, ["map", str(made), "--cells", "2x2", "--runs", "1", *options])
         assert refused.exit_code == 2 and message in refused.stderr and "Traceback" not in refused.stderr

@@ -349,8 +349,21 @@ def of_session(session: int) -> list[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-@pytest.mark.parametrize("workers", [0, 1, 2])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number, workers",
+    [
+        (signal.SIGINT, 1),
+        *(
+            pytest.param(number, workers, marks=pytest.mark.slow)
+            for number, workers in (
+                (signal.SIGINT, 0),
+                (signal.SIGINT, 2),
+                (signal.SIGKILL, 1),
+                (signal.SIGKILL, 2),
+            )
+        ),
+    ],
+)
 def test_no_worker_of_this_machine_outlives_the_command(
     loop: Path, number: signal.Signals, workers: int
 ) -> None:

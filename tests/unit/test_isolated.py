@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import time
 from pathlib import Path
 
 import failing_run
@@ -122,3 +124,35 @@ def test_a_compensator_is_built_in_also_with_several_axes() -> None:
         ConfigError, match=r'hooks\.pi\.isolate: found "isolate" with the built-in hook "compen'
     ):
         tcpsbed.step(shipped.find("step"), plant=each, controller=each, runs=1, set=more)
+
+
+def test_nothing_that_a_hook_has_started_is_left_and_a_copy_of_it_answers_nobody(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import os, subprocess\n"
+        "class Mine:\n"
+        "    def __call__(self, t_ns, index, x, other, y):\n"
+        "        if index == 1:\n"
+        "            self.child = subprocess.Popen(['sleep', '60'])\n"
+        "        own = os.getpid()\n"
+        "        if index == 2:\n"
+        "            os.fork()\n"
+        "        y[:2] = self.child.pid, own == os.getpid()\n"
+        "        return 2\n"
+    )
+    hook, y = isolated(tmp_path / "mine.py", "Mine"), np.zeros(2)
+    for index in range(1, 6):
+        assert hook(0, index, None, np.zeros(0), y) == 2 and y[1] == 1
+    status = Path(f"/proc/{int(y[0])}/status")
+    assert "sleep" in status.read_text()
+    until, said = time.monotonic() + 20, ""
+    while "a process that an isolated hook forked returned, and ends here" not in said:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+        said += capfd.readouterr().err
+    del hook
+    gc.collect()
+    while status.exists() and "zombie" not in status.read_text():
+        assert time.monotonic() < until
+        time.sleep(0.05)

@@ -283,5 +283,5 @@ def test_what_was_refused_is_said_at_each_side() -> None:
         f"channel d at b {none} it got 2 datagrams without security",
         "channel e at b refused 1 datagram that did not verify: forged, or damaged",
         "channel e at b refused 5 datagrams whose number it had received before",
-        "channel e at b dropped 3 datagrams that waited for keys",
+        "channel e at b dropped 3 datagrams that no key could seal",
     ]

@@ -280,11 +280,23 @@ def test_what_killed_cells_left_goes_with_the_next_sweep(tmp_path: Path) -> None
     work = tmp_path / "out/work"
     sweep(tmp_path, seeds=1)
     assert not work.exists()
-    (work / "0123-1.unfinished-2").mkdir(parents=True)
-    for name in ("0123-1.err", ".0123-1.tcpsbed-lock"):
+    key = "0123456789" * 2
+    (work / f"{key}-1.unfinished-2").mkdir(parents=True)
+    for name in (f"{key}-1.err", f".{key}-1.tcpsbed-lock"):
         (work / name).touch()
     sweep(tmp_path, seeds=2)
     assert not work.exists()
+
+
+@pytest.mark.parametrize("theirs", ["work/thesis.txt", "cells/mine.json", "failed/notes.txt", "work/data/a"])
+def test_what_a_user_puts_between_the_cells_is_the_users(tmp_path: Path, theirs: str) -> None:
+    scenario(tmp_path)
+    sweep(tmp_path, seeds=1)
+    (tmp_path / "out" / theirs).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "out" / theirs).write_text("mine")
+    again = tcpsbed(tmp_path, "sweep", "short.toml", "--over", "delay_ms=1", "--seeds", "2", "--out", "out")
+    assert again.returncode == 2 and f"holds {theirs}, which is not a result of tcpsbed" in again.stderr
+    assert (tmp_path / "out" / theirs).read_text() == "mine"
 
 
 def test_the_figure_has_the_first_axis_as_x_and_the_second_as_lines(swept: tuple[Path, str]) -> None:

@@ -145,7 +145,7 @@ def _security(result: Found) -> Iterator[str]:
         if end.get("replayed"):
             yield f"{place} refused {counted(end['replayed'], 'datagram')} whose number it had received before"
         if end.get("unkeyed"):
-            yield f"{place} dropped {counted(end['unkeyed'], 'datagram')} that waited for keys"
+            yield f"{place} dropped {counted(end['unkeyed'], 'datagram')} that no key could seal"
 
 
 def _emulator(result: Found) -> Iterator[str]:

@@ -767,7 +767,7 @@ class Endpoint(Part):
     replayed: int
     """Datagrams dropped because one of their number had been received, or it was too late to know."""
     unkeyed: int
-    """Datagrams dropped because there was no key yet to send them."""
+    """Datagrams dropped because no key could seal them, as before the handshake."""
     security_bytes: float
     """Bytes that security added to what was sent, handshakes included (B)."""
     connections: int

@@ -322,7 +322,9 @@ class Crew:
     def _clear_up(self) -> None:
         """Removes what cells left that were killed, and the folders that are empty."""
         work = self.out / "work"
-        for left in work.iterdir():
+        for left in (
+            left for name in (f"{results.CELL}-*", f".{results.CELL}-*") for left in work.glob(name)
+        ):
             with suppress(FileNotFoundError):  # a cell of a killed campaign is ending by itself
                 results.discard(left) if left.is_dir() else left.unlink()
         for folder in (work, self.out / "failed"):

@@ -49,6 +49,10 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
             if sys.stdout is None or not sys.stdout.closed:
                 raise
             fail(f"{OUTPUT} was closed by code of the scenario; its output is lost", WRONG_INPUT)
+        except RuntimeError as error:
+            if not str(error).startswith("Symlink loop"):  # of pathlib before Python 3.13
+                raise
+            fail(f"found a link that leads to itself ({error}); allowed: a file or folder", WRONG_INPUT)
         except (MemoryError, ImportError) as error:
             if isinstance(error, ImportError) and UNMAPPED not in str(error):
                 raise

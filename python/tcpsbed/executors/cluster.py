@@ -25,7 +25,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
-from tcpsbed.errors import ConfigError, TcpsbedError, WorldError, counted
+from tcpsbed.errors import ConfigError, TcpsbedError, WorldError, counted, one_line
 from tcpsbed.executors.build import build
 from tcpsbed.interrupts import deferred
 from tcpsbed.processes import cores
@@ -142,8 +142,9 @@ class Connection:
                 self.local = target = local(int(here[1]))
             self.client = distributed.Client(target, timeout=PATIENCE_S)
             self.client.wait_for_workers(1, timeout=PATIENCE_S)
-        except (OSError, ValueError) as error:
-            what = "no worker came" if self.client is not None else f"nobody answers ({error or 'no answer'})"
+        except (OSError, ValueError, TypeError) as error:  # the last: TLS without its files
+            why = one_line(str(error)) or "no answer"
+            what = "no worker came" if self.client is not None else f"nobody answers ({why})"
             allowed = f"{EXAMPLE}; a worker joins by: dask worker {self.address} --nthreads 1"
             raise WorldError(
                 f"{self.address}: {what} within {PATIENCE_S:g} s", key="--cluster", allowed=allowed

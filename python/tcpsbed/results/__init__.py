@@ -24,10 +24,11 @@ from tcpsbed.results.folder import (
     tended,
     writing,
 )
-from tcpsbed.results.marker import RUN, kind_of
+from tcpsbed.results.marker import CELL, RUN, kind_of
 from tcpsbed.results.names import RUNS, fresh
 
 __all__ = [
+    "CELL",
     "RUN",
     "RUNS",
     "Place",

@@ -45,18 +45,12 @@ PARTS = (
     ("node[0-9]*.[0-9]*.pcapng",),
 )
 """Rows and packets of the loops of a run on the machine's clock, until they are merged."""
+CELL = "[0-9a-f]" * 20
+"""Names of cells of a campaign."""
 _SWEEP = (
     *("sweep.json", "sweep.parquet", "sweep.html", "sweep.part"),
-    *(
-        "cells/",
-        "cells/*.json",
-        "cells/*.part",
-        "cells/*.broken",
-        "failed/",
-        "failed/*.txt",
-        "work/",
-        "work/**",
-    ),
+    *("cells/", f"cells/{CELL}.json", f"cells/{CELL}.*.broken", "failed/", f"failed/{CELL}.txt"),
+    *("work/", f"work/{CELL}-*", f"work/{CELL}-*/**", f"work/.{CELL}-*"),
 )
 LAYOUT: dict[str, tuple[str, ...]] = {
     "run": (

@@ -124,7 +124,7 @@ ENDPOINT = (
             ("refused_handshakes", "messages of handshakes that did not verify: another key, another channel, or changed",
                 "refused handshakes"),
             ("replayed", "datagrams dropped because one of their number had been received, or it was too late to know", ""),
-            ("unkeyed", "datagrams dropped because there was no key yet to send them", ""),
+            ("unkeyed", "datagrams dropped because no key could seal them, as before the handshake", ""),
         )
     ),
     Metric("security_bytes", "bytes that security added to what was sent, handshakes included", "B",

@@ -638,6 +638,7 @@ def test_the_phase_margin_of_turned_axes_is_less_by_the_angle() -> None:
         )
 
 
+@pytest.mark.slow
 def test_coupled_double_integrators_are_stable_though_rounding_moves_their_roots() -> None:
     k = ((1.5, 0.3, 0.1), (0.3, 1.2, 0.2), (0.1, 0.2, 1.0))
     plant = {"num": [[[100 * one] for one in row] for row in k], "den": [[[1.0, 0.0, 0.0]] * 3] * 3}

@@ -340,6 +340,7 @@ WORDS = (
 )
 
 
+@pytest.mark.slow
 def test_a_search_that_is_killed_at_any_moment_ends_with_the_same_bytes(tmp_path: Path) -> None:
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()
@@ -448,6 +449,7 @@ def test_without_optuna_a_message_names_the_package(tmp_path: Path, monkeypatch:
         package.search(QUICKSTART, "links.l1.delay=0..9 ms", minimise="haptic.loss", out=tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.chdir(tmp_path)

@@ -42,6 +42,8 @@ KilledWorker: Any = distributed.KilledWorker
 get_worker = distributed.get_worker
 CLOCK = "clock"
 """The resource of a worker that may run cells on the machine's clock."""
+SILENT = logging.CRITICAL + 1
+"""Level of what the library says itself: nothing, as a scheduler that is ended calls that critical."""
 PATIENCE_S = 10.0
 """Time for a scheduler to answer, and for its first worker to be there."""
 EXAMPLE = "tcp://host:8786, where dask scheduler runs, or local:4 for four workers on this machine"
@@ -135,7 +137,7 @@ class Connection:
             raise
 
     def _open(self) -> None:
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        logging.getLogger("distributed").setLevel(SILENT)
         target: Any = self.address
         try:
             if here := _LOCAL.fullmatch(self.address):
@@ -218,7 +220,7 @@ def local(number: int) -> Any:
             n_workers=1,
             threads_per_worker=1,
             dashboard_address=None,
-            silence_logs=logging.CRITICAL,
+            silence_logs=SILENT,
             resources={CLOCK: 1},
         )
     options = made.new_spec["options"]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tcpsbed.api.run import run
     from tcpsbed.api.search import search
     from tcpsbed.api.step import step
+    from tcpsbed.api.sweep import sweep
     from tcpsbed.api.tune import tune
     from tcpsbed.door import (
         Component,
@@ -90,13 +91,14 @@ __all__ = [
     "run",
     "search",
     "step",
+    "sweep",
     "tune",
 ]
 
 _HOMES = {
     **{
         name: f"tcpsbed.api.{name}"
-        for name in ("latency", "load", "map", "reproduce", "run", "search", "step", "tune")
+        for name in ("latency", "load", "map", "reproduce", "run", "search", "step", "sweep", "tune")
     },
     "plot": "tcpsbed.figures.plot",
     "compare": "tcpsbed.views.compare",

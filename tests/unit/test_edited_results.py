@@ -49,7 +49,7 @@ def changed(content: Any, key: Key, *value: Any) -> Any:
 
 def shown(found: Any) -> None:
     """All that a result is asked for."""
-    assert str(found) and found.figures
+    assert str(found) and getattr(found, "figures", True)
     if hasattr(found, "to_arrow"):
         assert found.to_arrow().schema and found._repr_html_()
 
@@ -123,3 +123,19 @@ def test_an_optimum_that_was_edited(tmp_path: Path) -> None:
     )  # fmt: skip
     said = tried(tmp_path / "two/search.json")
     assert any("search.json: points.0.mean is missing" in line for line in said)
+
+
+def test_a_sweep_that_was_edited(tmp_path: Path) -> None:
+    folder = tmp_path / "sweep"
+    tcpsbed.sweep(QUICKSTART, {"links.l1.delay": ["1 ms", "20 ms"]}, seeds=2, duration="0.7 s", out=folder)
+    said = tried(folder / "sweep.json")
+    for one in (
+        "sweep.json: axes.0.values: found",
+        "sweep.json: seeds.0: found null",
+        "sweep.json: world is missing",
+    ):
+        assert any(one in line for line in said), one
+    cell = next((folder / "cells").iterdir())
+    cell.unlink()
+    cell.mkdir()
+    assert "1 cell cannot be read; the same command" in str(tcpsbed.load(folder))

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from tcpsbed import executors, linear, shipped
 from tcpsbed.api.run import Progress, told
-from tcpsbed.errors import ConfigError, Refused
+from tcpsbed.errors import ConfigError, Refused, one_line
 from tcpsbed.inputs import out_of
 from tcpsbed.lab.control import systems
 from tcpsbed.lab.control.loci import AxesMargins
-from tcpsbed.lab.control.loop import chosen
+from tcpsbed.lab.control.loop import chosen, controllers
 from tcpsbed.lab.control.setting import gains_of, link_of, refuse_gains
 from tcpsbed.lab.control.stability import StabilityMap
 from tcpsbed.nearest import close_match
@@ -303,7 +303,8 @@ def computed(
     most_ns = scenario.duration_ns  # what takes longer than a run shows no answer in it
     grid = _grid(loop, spans, other, bursts, most_ns, aligned=aligned)
     link = _verifiable(scenario, other, on_command=on_command) if verify[0] else ""
-    scenario = scenario.changed(gains_of(scenario, other[0]) if verify[0] else ())
+    if verify[0] or controllers(scenario.hooks):
+        scenario = scenario.changed(gains_of(scenario, other[0]))
     loop, linear = identified.with_linear(loop, grid.period_ms)
     _refuse_period(loop, grid)
     bench = Bench(
@@ -324,10 +325,21 @@ def computed(
         )
         found = LoopMap(scenario.name, mapped, share, shown, linear, tuple(points))
         if place is not None:
-            (place.path / "scenario.toml").write_text(scenarios.dump(scenario), encoding="utf-8")
+            dumped = f"{_replaced(other)}{scenarios.dump(scenario)}"
+            (place.path / "scenario.toml").write_text(dumped, encoding="utf-8")
             (place.path / "map.json").write_text(f"{json.dumps(found.figures)}\n", encoding="utf-8")
             (place.path / "map.html").write_text(_page(found), encoding="utf-8")
     return found
+
+
+def _replaced(other: tuple[str | None, str | None, str | None]) -> str:
+    """A comment in front of the scenario of a map: what was not taken from it, beside delay and loss."""
+    given = [
+        f"{option} {one!r}"
+        for option, one in zip(("--gain", "--period", "--jitter"), other, strict=True)
+        if one
+    ]
+    return f"# Mapped with {one_line(', '.join(given))}.\n" * bool(given)
 
 
 def opened(folder: Path) -> LoopMap:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -213,7 +212,7 @@ def perform(
     scenario = given_.scenario
     made = Search(
         given_.file, given_.settings, world, scenario.name, scenario.duration_ns, scenario.seed, most,
-        out or _folder(scenario, [*asked_, world]), factors, (*words, "--world", world), tuple(scenario.files),
+        out or given_.folder("search", [*asked_, world]), factors, (*words, "--world", world), tuple(scenario.files),
     )  # fmt: skip
     with _connected(cluster) as connect:
         if until is not None:
@@ -241,14 +240,6 @@ def _whole(key: str, found: Any, least: int, most: int = MOST_SEEDS) -> int:
     few = ": fewer seeds decide nothing" if key == "--seeds" and least > 1 else ""
     allowed = f"a whole number from {least} to {most}{few}"
     raise ConfigError(f"found {found!r}", key=key, allowed=allowed)
-
-
-def _folder(scenario: Scenario, described: Sequence[str]) -> Path:
-    """A folder that the same search finds again."""
-    from tcpsbed import scenarios
-
-    told = "\n".join([scenarios.dump(scenario), *described])
-    return Path("runs") / f"search-{scenario.name}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
 
 @contextmanager

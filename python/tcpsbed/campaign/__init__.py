@@ -67,9 +67,9 @@ def run(
     refuse_number("jobs", jobs)
     plan = 'the path of its file, such as "transports.toml", or a mapping of the same keys'
     address = 'the address of a scheduler, such as "tcp://host:8786", or "local:4"'
-    _refuse_other("campaign", campaign, (str, Path, Mapping), plan)
-    _refuse_other("cluster", cluster, (str, type(None)), address)
-    _refuse_other(
+    refuse_other("campaign", campaign, (str, Path, Mapping), plan)
+    refuse_other("cluster", cluster, (str, type(None)), address)
+    refuse_other(
         "progress", progress, (bool, Callable, type(None)), "True, False, or a function of the share"
     )
     survey = file.load(campaign if isinstance(campaign, Mapping) else path(campaign, "campaign"), out_of(out))
@@ -93,6 +93,7 @@ def run(
         )
 
 
-def _refuse_other(key: str, given: object, types: tuple[Any, ...], allowed: str) -> None:
+def refuse_other(key: str, given: object, types: tuple[Any, ...], allowed: str) -> None:
+    """Raises `ConfigError` if a value from Python is of another type."""
     if not isinstance(given, types):
         raise ConfigError(f"found {type(given).__name__}", key=key, allowed=allowed)

@@ -14,11 +14,24 @@ from tcpsbed.campaign.design import designed
 from tcpsbed.campaign.grid import Axis, Cell
 from tcpsbed.campaign.results import Group, Shown
 from tcpsbed.campaign.survey import Survey, summary_in
-from tcpsbed.errors import DataError
+from tcpsbed.documents import Maybe
+from tcpsbed.errors import DataError, counted
 from tcpsbed.results.folder import lock_of
 from tcpsbed.results.lock import is_held
 
 DESCRIPTION = "sweep.json"
+SHAPE = {
+    **dict.fromkeys(("scenario", "world", "until", "file"), str),
+    **dict.fromkeys(("order", "warmup"), int),
+    **dict.fromkeys(("baseline", "labels", "document"), dict),
+    **{key: [str] for key in ("settings", "metrics", "cells")},
+    "axes": [{"key": str, "values": [str]}],
+    "points": [[str]],
+    "seeds": [int],
+    "campaign": bool,
+    "ended": Maybe({"failed": int, "spared": int}),
+}
+"""The content of `sweep.json`."""
 MOST_FAILURES = 20
 """Messages of failed cells that are shown."""
 
@@ -110,8 +123,13 @@ def filling(folder: Path) -> Filling:
         raise DataError(
             found, file=file, allowed="run the same tcpsbed sweep again; it keeps the finished cells"
         )
-    with documents.trusted(folder):
+    documents.shaped(told, SHAPE, file)
+    with documents.trusted(file):
         axes = tuple(Axis(axis["key"], tuple(axis["values"])) for axis in told["axes"])
+        if (
+            odd := next((one for one in told.get("points") or () if len(one) != len(axes)), None)
+        ) is not None:
+            raise ValueError(f"a point has {len(odd)} values for {counted(len(axes), 'factor')}")
         seeds = tuple(told["seeds"])
         survey = Survey(
             Path(told["scenario"]),

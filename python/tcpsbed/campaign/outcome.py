@@ -26,6 +26,7 @@ from tcpsbed.errors import ConfigError, DataError, TcpsbedError, counted
 from tcpsbed.processes import cores
 from tcpsbed.results import growing
 from tcpsbed.runs import forecast
+from tcpsbed.views import markup
 from tcpsbed.views.folder import state_of
 from tcpsbed.views.tables import fields
 
@@ -82,6 +83,14 @@ class Outcome(Frame):
     def __str__(self) -> str:
         return "\n".join([self.survey.shown.tables(self.rows), *self.remarks])
 
+    def _repr_html_(self) -> str:
+        shown = self.survey.shown
+        tables = (
+            f"<p><b>{markup.escaped(flow)}</b></p>{markup.table(shown.headings(), lines)}"
+            for flow, lines in shown.cells(self.rows).items()
+        )
+        return "".join([*tables, *map(markup.note, self.remarks)])
+
 
 def opened(folder: Path) -> Outcome:
     """What is in the folder of a sweep or a campaign, finished or not.
@@ -101,7 +110,13 @@ def opened(folder: Path) -> Outcome:
         for key, file in keys
         if key not in sweep.rows and file.is_file()
     }
-    return Outcome(sweep.survey, rows, failures, state_of(folder))
+    unread = sum((folder / "cells" / f"{key}.json").exists() for key in sweep.keys if key not in sweep.rows)
+    left_out = (
+        f"{counted(unread, 'cell')} cannot be read; the same command computes {'it' if unread == 1 else 'them'} anew"
+        if unread
+        else ""
+    )
+    return Outcome(sweep.survey, rows, failures, "; ".join(filter(None, [state_of(folder), left_out])))
 
 
 def carried_out(

@@ -162,13 +162,17 @@ class Shown:
             columns += [Column(f"{title} against {against}", column.unit), Column("±", column.unit)]
         return columns
 
+    def cells(self, rows: Sequence[Row]) -> dict[str, list[list[str]]]:
+        """The lines of each flow's table, below `headings`."""
+        return {
+            flow: [[*self.named(g), *line] for g, line in zip(found, self.lines(found), strict=True)]
+            for flow, found in self.groups(rows).items()
+        }
+
     def tables(self, rows: Sequence[Row]) -> str:
         """A plain table a flow for the terminal."""
-        parts = []
-        for flow, found in self.groups(rows).items():
-            lines = [[*self.named(g), *line] for g, line in zip(found, self.lines(found), strict=True)]
-            parts.append(f"{flow}\n" + text.table(self.headings(), lines))
-        return "\n".join(parts)
+        found = self.cells(rows)
+        return "\n".join(f"{flow}\n{text.table(self.headings(), lines)}" for flow, lines in found.items())
 
 
 def _pair(found: Interval | None, shown: Callable[[Any], str]) -> list[str]:

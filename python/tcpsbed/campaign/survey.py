@@ -359,7 +359,7 @@ def summary_in(file: Path) -> dict[str, Any] | None:
     try:
         summary = json.loads(file.read_text(encoding="utf-8"))["summary"]
         whole = all(isinstance(flow, dict) for flow in summary["flows"].values())
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, IsADirectoryError):
         return None
     return summary if whole else None
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,13 @@ class Given:
     file: Path
     settings: tuple[str, ...]
     scenario: Scenario
+
+    def folder(self, kind: str, described: Sequence[str]) -> Path:
+        """A folder for many runs of it that the same call finds again."""
+        from tcpsbed import scenarios
+
+        told = "\n".join([scenarios.dump(self.scenario), *described])
+        return Path("runs") / f"{kind}-{self.scenario.name}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpsbed import documents
 from tcpsbed.documents import Maybe, shaped
-from tcpsbed.errors import DataError, Refused
+from tcpsbed.errors import DataError, Refused, one_line
 from tcpsbed.lab.control.batch import Bench
 from tcpsbed.lab.control.experiment import Curve, Experiment, curve_of
 from tcpsbed.lab.control.loci import AxesMargins, Disk
@@ -137,7 +137,9 @@ def read_curves(file: Path) -> tuple[str, Limits, list[tuple[str, Experiment]]]:
         return told["world"], Limits(**told["limits"]), settings
     except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         allowed = "the folder of tcpsbed step, as this version leaves it"
-        raise DataError(f"holds no curves that can be read ({error})", file=file, allowed=allowed) from None
+        raise DataError(
+            f"holds no curves that can be read ({one_line(str(error))})", file=file, allowed=allowed
+        ) from None
 
 
 def _margins(told: Mapping[str, Any]) -> Margins:

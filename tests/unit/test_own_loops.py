@@ -16,7 +16,7 @@ from scipy import signal
 from typer.testing import CliRunner
 
 import tcpsbed
-from tcpsbed import _tcps, linear, scenarios
+from tcpsbed import _tcps, linear, scenarios, shipped
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError, TcpsbedError
 from tcpsbed.lab.control import identified, systems, theory, tuning
@@ -732,3 +732,14 @@ def test_the_table_of_a_step_has_no_delay_margin_that_is_not_defined(tmp_path: P
     assert "gain margin" in str(found) and "delay margin" not in str(found), "no column without a value"
     assert found.figures["settings"][0]["margins"]["delay_ms"] is None
     assert str(tcpsbed.load(tmp_path / "step")) == str(found)
+
+
+def test_gains_beside_a_controller_of_mine_are_refused() -> None:
+    with pytest.raises(ConfigError, match="--gain: found it with a controller that is no pi"):
+        tcpsbed.map(
+            shipped.find("step"),
+            plant=([1], [0.02, 1]),
+            controller=([0.1, 6], [1, 0]),
+            gain="0.1:0.005",
+            cells="2x2",
+        )

@@ -284,3 +284,29 @@ def test_no_room_for_a_figure_is_one_line(here: Path, ending: str) -> None:
     assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
     assert done.stderr.startswith(f"tcpsbed: fig.{ending}: File too large; allowed: ")
     assert not list(here.glob("*fig*"))
+
+
+def test_factors_that_were_zipped_are_one_axis(here: Path) -> None:
+    content = json.loads(Path("s/sweep.json").read_text())
+    content["axes"].append({"key": "traffic.cbr.rate", "values": ["100 kbit/s", "200 kbit/s", "300 kbit/s"]})
+    rates = dict(zip(RATES, content["axes"][-1]["values"], strict=True))
+    content["points"] = [(rate, one, rates[rate]) for rate in RATES for one in TRANSPORTS]
+    Path("s/sweep.json").write_text(json.dumps(content))
+    for options in ({"x": "links.l1.rate", "by": "transport"}, {"by": "transport"}, {"x": "cbr.rate"}):
+        drawn = tcpsbed.plot("s", y="haptic.delay_ms.p99", **options)  # type: ignore[arg-type]
+        [panel] = drawn.panels
+        assert len(panel.head) == 1 + len(TRANSPORTS) and len(panel.rows) == len(RATES)
+        assert sum("changes with" in note for note in drawn.notes) == 1
+
+
+@pytest.mark.parametrize(
+    "old, new", [("transport", "Transport"), ("channels.session.transport", "Transport")]
+)
+def test_a_name_for_a_factor_is_taken_by_its_end_too(here: Path, old: str, new: str) -> None:
+    drawn = tcpsbed.plot("s", y="haptic.delay_ms.p99", by="transport", labels=f"{old}={new}")
+    assert drawn.panels[0].legend == new
+
+
+def test_a_name_for_what_is_not_there_is_refused(here: Path) -> None:
+    with pytest.raises(DataError, match='--label: found "trnsport"'):
+        tcpsbed.plot("s", y="haptic.delay_ms.p99", labels="trnsport=T")

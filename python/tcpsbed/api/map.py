@@ -390,6 +390,9 @@ def _grid(
     reader = partial(values.duration_ns, most_ns=most_ns)
     if gain or loop.law is None:
         refuse_gains(loop.axes)
+    if gain and loop.law is not None:
+        allowed = "one of them: a controller of one's own has its gains in --controller"
+        raise ConfigError("found it with a controller that is no pi", key="--gain", allowed=allowed)
     law = None if gain else loop.law
     kp, ki = values.gains(gain, "--gain") if gain else (0.0, 0.0) if law else _known_gains(loop)
     return stability.Grid(

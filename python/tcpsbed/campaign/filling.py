@@ -14,7 +14,6 @@ from tcpsbed.campaign.design import designed
 from tcpsbed.campaign.grid import Axis, Cell
 from tcpsbed.campaign.results import Group, Shown
 from tcpsbed.campaign.survey import Survey, summary_in
-from tcpsbed.documents import Maybe
 from tcpsbed.errors import DataError, counted
 from tcpsbed.results.folder import lock_of
 from tcpsbed.results.lock import is_held
@@ -29,9 +28,9 @@ SHAPE = {
     "points": [[str]],
     "seeds": [int],
     "campaign": bool,
-    "ended": Maybe({"failed": int, "spared": int}),
+    "ended": {"failed": int, "spared": int},
 }
-"""The content of `sweep.json`."""
+"""The content of `sweep.json`; folders of before may lack what came later."""
 MOST_FAILURES = 20
 """Messages of failed cells that are shown."""
 
@@ -123,7 +122,7 @@ def filling(folder: Path) -> Filling:
         raise DataError(
             found, file=file, allowed="run the same tcpsbed sweep again; it keeps the finished cells"
         )
-    documents.shaped(told, SHAPE, file)
+    documents.shaped(told, {key: shape for key, shape in SHAPE.items() if key in told}, file)
     with documents.trusted(file):
         axes = tuple(Axis(axis["key"], tuple(axis["values"])) for axis in told["axes"])
         if (

@@ -37,6 +37,8 @@ def lines(material: Material, y: Sequence[Quantity], x: str | None, by: Sequence
     found: dict[str, list[Interval | None]] = {}
     notes: list[str] = []
     called = names_of(material, y)
+    left_out = [one for one in material.factors if one not in (over, *others) and len(one.values) > 1]
+    notes += [f"{one.key} changes with {over.key}" for one in left_out]
     for one in y:
         means, said = _means(material, (over, *others), one)
         notes += said
@@ -205,11 +207,26 @@ def _axes(material: Material, x: str | None, by: Sequence[str]) -> tuple[Axis, l
     over = material.factor(x, "--x") if x else next(iter(varied or free or named))
     if over in named:
         raise DataError(f'found "{over.key}" twice', key="--by", allowed="another factor than that of --x")
-    if named and (left := [one.key for one in varied if one is not over]):
+    bound = _bound(material, [over, *named], free)
+    if named and (left := [one.key for one in varied if one is not over and one not in bound]):
         allowed = f"--by {left[0]}, too, or one value of it: --where {left[0]}=VALUE"
         raise DataError(f"found several values of {left[0]}", key="--by", allowed=allowed)
-    rest = [one for one in material.factors if one is not over and one not in named]
+    rest = [one for one in free if one is not over and one not in bound]
     return over, [*named, *rest]
+
+
+def _bound(material: Material, chosen: Sequence[Axis], free: Sequence[Axis]) -> list[Axis]:
+    """Factors of which each combination of the chosen ones has one value: those that were zipped with them."""
+    chosen_at = [material.factors.index(one) for one in chosen]
+
+    def follows(other: Axis) -> bool:
+        place, met = material.factors.index(other), dict[Key, str]()
+        return all(
+            met.setdefault(tuple(one.values[at] for at in chosen_at), one.values[place]) == one.values[place]
+            for one in material.runs
+        )
+
+    return [one for one in free if len(one.values) > 1 and one not in chosen and follows(one)]
 
 
 def _others(material: Material, over: Axis) -> str:

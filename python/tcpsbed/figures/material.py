@@ -147,12 +147,36 @@ class Material:
         DataError
             If it is no pair.
         """
+        names = list(names)
         pairs = [name.rpartition("=") for name in names]
         for (old, _, new), text in zip(pairs, names, strict=True):
             if not old or not new:
                 allowed = "OLD=NEW, such as runs/a=UDP or 'links.l1.rate=Bottleneck rate'"
                 raise DataError(f'found "{text}"', key="--label", allowed=allowed)
-        return replace(self, names={**self.names, **{old: new for old, _, new in pairs}})
+        new_names = {self._known(old): new for old, _, new in pairs}
+        return replace(self, names={**self.names, **new_names})
+
+    def _known(self, name: str) -> str:
+        """What is to be renamed: a value, the key of a factor or the end of it, or a path of a metric.
+
+        Raises
+        ------
+        DataError
+            If a figure of these runs can name nothing so.
+        """
+        values = {
+            form for one in self.factors for value in one.values for form in (value, value.strip("\"'"))
+        }
+        known = [*(one.key for one in self.factors), *values, *self.names]
+        part = name.partition(".")[0]
+        if name in known or part in self.summary or part in self.summary["flows"]:
+            return name
+        ends = [key for key in known if key.endswith(f".{name}")]
+        if len(ends) == 1:
+            return ends[0]
+        raise DataError(
+            f'found "{name}"{meant(name, known)}', key="--label", allowed="a factor, a value or a metric"
+        )
 
 
 def read(folders: Sequence[Path]) -> Material:

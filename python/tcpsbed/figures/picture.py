@@ -54,7 +54,7 @@ def latex(picture: Picture, origin: Origin) -> str:
     columns = list(zip(*picture.rows, strict=True))
     shown = [[_cell(cell) for cell in column] for column in columns]
     kinds = "".join("l" if all(isinstance(c, str) for c in column) else "r" for column in columns)
-    lines = [f"% {line}" for line in origin.lines]
+    lines = [f"% {line}" for line in (picture.title, *origin.lines)]
     lines += [rf"\begin{{tabular}}{{{kinds}}}", r"  \toprule"]
     lines += [_line(map(escaped, picture.head)), r"  \midrule"]
     lines += [_line(row) for row in zip(*shown, strict=True)]

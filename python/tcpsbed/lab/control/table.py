@@ -173,8 +173,10 @@ def _remedy(experiment: Experiment, end_ms: float) -> str:
 
 
 def unstable(experiments: Sequence[tuple[str, Experiment]]) -> str:
-    """How many runs of each setting swung ever more; nothing where none did."""
-    lines = []
+    """Settings that are unstable by theory, and how many runs of each swung ever more; nothing where none did."""
+    beyond = [name for name, one in experiments if one.margins is not None and not one.margins.stable]
+    where = f" at {'; '.join(filter(None, beyond))}" if any(beyond) else ""
+    lines = [f"UNSTABLE by theory{where}\n"] if beyond else []
     for name, experiment in experiments:
         wild = sum(not one.overshoot < UNSTABLE or one.undershoot >= UNSTABLE for one in experiment.responses)
         if wild:

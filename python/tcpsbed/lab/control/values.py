@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
@@ -11,6 +12,8 @@ from tcpsbed.errors import ConfigError
 from tcpsbed.lab.control.verdict import Limits
 from tcpsbed.scenarios import units
 from tcpsbed.scenarios.fields import Refusal
+
+_PLAIN = re.compile(r"[+-]?[0-9.]+")
 
 T = TypeVar("T")
 
@@ -162,11 +165,15 @@ def span(text: str, count: int, reader: Callable[[str, str], float], key: str) -
     --------
     >>> span("0..60%", 4, share, "--loss")
     [0.0, 0.2, 0.4, 0.6]
+    >>> span("0..30 ms", 4, lambda text, key: duration_ns(text, key, most_ns=10**9), "--rtt")
+    [0.0, 10000000.0, 20000000.0, 30000000.0]
     """
     example = "0..60%" if key == "--loss" else "0 ms..50 ms"
     low, dots, high = given(text, key, f'two ends, "{example}"').partition("..")
     if not dots:
         raise ConfigError(f'found "{text}"', key=key, allowed='two ends, such as "0 ms..50 ms" or "0..60%"')
+    if _PLAIN.fullmatch(low.strip()):  # the unit stands behind the second
+        low += high.strip().lstrip("0123456789.+-")
     first, last = reader(low.strip(), key), reader(high.strip(), key)
     if not first < last:
         raise ConfigError(f'found "{text}"', key=key, allowed="a first end below the second")

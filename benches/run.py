@@ -37,6 +37,7 @@ BENCHES = [
     "endpoint",
     "hook_calls",
     "node_cost",
+    "campaign",
     "step_batch",
     "step_real",
     "edge_hold",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from measure import ROOT, Ended, Result, Row, tcpsbed
@@ -39,24 +41,40 @@ def short_cells(home: Path) -> Row:
 
 
 def busy(home: Path, cells: int) -> list[Row]:
-    """Cells of about a second of processor time: on one core, on two, and on two workers of Dask."""
-    over = [f"links.l1.delay=1..{cells} ms step 1", "duration=180 s"]
-    alone = swept(QUICKSTART, home / "one", over, 1, "--jobs", "1")
-    rows = []
-    places = [("two cores", ("--jobs", "2"))]
+    """Cells of about a second of processor time: on one core; two halves beside each other, which is what the machine has
+    to give; on two cores; and on two workers of Dask.
+    """
+
+    def run(name: str, first: int, last: int, *more: str) -> Ended:
+        over = [f"links.l1.delay={first}..{last} ms step 1", "duration=180 s"]
+        return swept(QUICKSTART, home / name, over, 1, *more)
+
+    def halves() -> float:
+        begun = time.monotonic()
+        with ThreadPoolExecutor(2) as pool:
+            ends = [(1, cells // 2), (cells // 2 + 1, cells)]
+            list(pool.map(lambda end: run(f"half{end[0]}", *end, "--jobs", "1"), ends))
+        return time.monotonic() - begun
+
+    alone_s = run("one", 1, cells, "--jobs", "1").wall_s
+    what = f"{cells} cells of {alone_s / cells:.2f} s"
+    rows = [_share(f"{what}, halves as two commands beside each other", alone_s, halves(), judged=False)]
+    rows.append(_share(f"{what}, two cores", alone_s, run("two", 1, cells, "--jobs", "2").wall_s))
     if importlib.util.find_spec("distributed"):
-        places.append(("two workers of Dask, their start included", ("--cluster", "local:2")))
+        wall_s = run("dask", 1, cells, "--cluster", "local:2").wall_s
+        rows.append(_share(f"{what}, two workers of Dask, their start included", alone_s, wall_s))
     else:
         rows.append(Row("two workers of Dask", "not measured: pip install 'tcpsbed[cluster]'", "", "", ""))
-    for number, (name, more) in enumerate(places):
-        found = swept(QUICKSTART, home / f"two{number}", over, 1, *more)
-        share = alone.wall_s / (2 * found.wall_s)
-        rows.append(
-            Row(f"{cells} cells of {alone.wall_s / cells:.2f} s, {name}", f"{found.wall_s:.1f} s",
-                f"one core: {alone.wall_s:.1f} s", f"{100 * share:.0f} % of both cores",
-                f"{100 * BUSY:.0f} %", share >= BUSY)
-        )  # fmt: skip
     return rows
+
+
+def _share(what: str, alone_s: float, wall_s: float, *, judged: bool = True) -> Row:
+    share = alone_s / (2 * wall_s)
+    told = f"{100 * share:.0f} % of both cores"
+    against = f"one core: {alone_s:.1f} s"
+    if not judged:
+        return Row(what, f"{wall_s:.1f} s", against, told, "")
+    return Row(what, f"{wall_s:.1f} s", against, told, f"{100 * BUSY:.0f} %", share >= BUSY)
 
 
 def many(home: Path, cells: tuple[int, int]) -> list[Row]:

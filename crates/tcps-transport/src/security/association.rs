@@ -202,6 +202,9 @@ impl Association {
             let opened = self.open_in(now, |session| {
                 session.media.as_mut().map(|media| media.back.open(datagram, payload).map(|()| 0))
             });
+            if opened.is_err() && self.present.is_none() && self.offered.is_none() {
+                self.stats.unsealed += 1; // nobody with the key has answered
+            }
             return opened.map_or_else(|reason| self.refuse(now, reason), |()| Opened::Payload);
         }
         let Ok(repr) = Repr::parse(datagram) else {

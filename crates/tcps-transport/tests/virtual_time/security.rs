@@ -219,6 +219,12 @@ fn another_key_or_no_security_at_the_other_side_is_counted_at_both_and_delivers_
     let SecurityStats { sessions, unsealed, .. } = stats(&mixed.client.endpoint);
     assert!(sessions == 0 && unsealed >= 40, "{unsealed}");
     assert!(mixed.server.endpoint.0.stats().malformed > 0, "hellos");
+    let srtp = named("srtp", Value::Null);
+    let Boxed(inner) = bare("rtp", Side::B);
+    let secret = Secret::seeded(1, "c", Side::B);
+    let sealed = Boxed(security::secured(inner, &srtp, Side::B, &context(), secret, 0).unwrap());
+    let SecurityStats { sessions, unsealed, .. } = stats(&with(bare("rtp", Side::A), sealed).server.endpoint);
+    assert!(sessions == 0 && unsealed >= 40, "RTP in the clear: {unsealed}");
 }
 
 /// Either side begins anew, without its keys: after a second of silence they agree on others.

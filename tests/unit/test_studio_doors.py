@@ -145,11 +145,11 @@ def test_a_page_of_another_site_is_refused_at_every_socket(served: Served) -> No
 def test_one_viewer_moves_the_hand_until_it_hands_it_over(served: Served) -> None:
     words, hand = served.page("first")
     assert told(words, "viewers")["steers"] == 1, "of a run with an operator the first has control"
-    assert told(hand, "control")["mine"]
+    told(hand, "control", mine=True)
     hand.send(PUSH)
     becomes(lambda: served.right() == 0.5)
     others, second = served.page("second")
-    assert not told(second, "control")["mine"]
+    told(second, "control", mine=False)
     second.send(PULL)
     second.send(json.dumps({"k": "head", "p": [[0.0] * 8]}))
     second.send(json.dumps({"k": "mark", "p": [[0.0] * 5]}))
@@ -162,7 +162,8 @@ def test_one_viewer_moves_the_hand_until_it_hands_it_over(served: Served) -> Non
     told(words, "viewers", asking=[2])
     assert served.right() == 0.5, "asking is not getting"
     words.send(json.dumps({"k": "give", "to": 2}))
-    assert told(second, "control")["mine"] and not told(hand, "control")["mine"]
+    told(second, "control", mine=True)
+    told(hand, "control", mine=False)
     hand.send(PUSH)
     second.send(PULL)
     becomes(lambda: served.right() == -0.5)

@@ -32,6 +32,7 @@ BENCHES = [
     "relay",
     "rate",
     "latency",
+    "secured",
     "emulator",
     "proxy",
     "endpoint",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -16,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tcpsbed.analysis.records import open_records
 
 HEAD, FIRST_ROW, ROW = 0, 192, 32
 """Layout of a ring (crates/tcps-run/src/real/ring.rs)."""
 SENT, DELIVERED = 1, 2
+WALL_CLOCK = Path(__file__).parent / "realtime" / "wall_clock.c"
 START_S = 90.0
 """Longest time until all nodes of a run are running on a loaded machine."""
 
@@ -151,7 +154,7 @@ def _find_nodes(run: Started, count: int) -> None:
             for ring in rings_of(pid):
                 name = ring.name.split(".")[0]
                 run.nodes[name], run.rings[name] = pid, ring
-        if len(run.nodes) == count and all(run.published(node) > 0 for node in run.nodes):
+        if sum(run.published(node) > 0 for node in run.nodes) == count:
             return
         time.sleep(0.02)
     raise AssertionError(f"only {sorted(run.nodes)} of {count} nodes came up: {run.command.poll()}")
@@ -223,3 +226,13 @@ def shown(out: Path) -> str:
     """What `tcpsbed show` says of a run folder."""
     command = [sys.executable, "-m", "tcpsbed", "show", str(out)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+def wall_clock_library(folder: Path) -> Path:
+    """The library that puts the wall clock of a process forward or back; without a compiler the test is skipped."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler: the wall clock cannot be put forward or back")
+    library = folder / "wall_clock.so"
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", library, WALL_CLOCK, "-ldl"], check=True)
+    return library

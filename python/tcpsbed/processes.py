@@ -37,6 +37,11 @@ def talking(command: Sequence[str], **streams: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(list(command), **pipes, text=True, errors="replace", start_new_session=True)
 
 
+def how_ended(status: int) -> str:
+    """How a process ended, by its exit status as `subprocess` has it: "by SIGKILL", or "with status 3"."""
+    return f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+
+
 def end_with_parent(parent: int) -> None:
     """Ends this process `GRACE_S` after that which started it, at the latest, whatever it does then.
 

@@ -1,116 +1,26 @@
-"""The fault matrix: each fault in a run, and what is said, kept and left behind (docs/faults.md)."""
+"""Faults of the machine and of the network in a run: what is said, counted and left behind (docs/faults.md)."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import resource
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from real_run import NETWORK, Started, chain, gone, rows, started, summary
+from again import in_time
+from fault_page import left_in, row, told
+from real_run import NETWORK, chain, summary, wall_clock_library
 
-PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
-WRITE = os.environ.get("FAULTS") == "write"
-PLACES = {
-    "operator's node": "node0",
-    "server's node": "node1",
-    "robot's node": "node2",
-    "emulator": "emulator",
-    "the command": "",
-}
 LASTING = chain("60 s", more=NETWORK)
 SHORT = chain("3 s", more=NETWORK)
-STOPPED_S = 1.5
 UNDER_WAY = 60
 """Most samples of a flow of 1 kHz that are in the network of 10 ms when a run ends."""
-
-
-def told(errors: str) -> str:
-    """The lines of a command on standard error, without what differs from run to run."""
-    assert "Traceback" not in errors and "panicked" not in errors, errors
-    lines = [line for line in errors.splitlines() if line.strip() and not line.startswith("tcpsbed: warning")]
-    text = "<br>".join(lines)
-    text = re.sub(r"\S*/pytest-of-\S*/disk", "FOLDER", text)
-    opened = r"tcpsbed: \S+(?: cannot be written)?: Too many open files"
-    text = re.sub(opened, "tcpsbed: FILE: Too many open files", text)  # whichever file was next
-    text = re.sub(r"/dev/shm/[^:]*", "/dev/shm/NAME", text)
-    text = re.sub(r"\((?:Original error was: )?\S+ failed to map", "(a library: failed to map", text)
-    text = re.sub(r"(?<!status -)\b\d+(\.\d+)*", "N", text)
-    return re.sub(r"\S*out(\.unfinished-\S+)?/?", "OUT", text).replace("|", "\\|")
-
-
-def row(section: str, *cells: str) -> None:
-    """Compares a row of the page with what was observed, or writes it."""
-    text = PAGE.read_text()
-    begin = text.index("\n", text.index(f"<!-- faults:{section} -->")) + 1
-    end = text.index("<!-- /faults -->", begin)
-    lines = text[begin:end].splitlines()
-    line = "| " + " | ".join(cells) + " |"
-    if not WRITE:
-        assert line in lines, f"docs/faults.md has no such row; FAULTS=write writes it:\n{line}"
-        return
-    heads = {
-        "processes": "| fault | of | status | says | rows until then | left behind |\n|---|---|---|---|---|---|",
-        "machine": "| fault | status | says | left behind |\n|---|---|---|---|",
-        "network": "| fault | world | counted |\n|---|---|---|",
-    }[section].splitlines()
-    names = 2 if section == "machine" else 3
-    kept = [one for one in lines[2:] if one.split("|")[1:names] != line.split("|")[1:names]]
-    PAGE.write_text(text[:begin] + "\n".join([*heads, *sorted([*kept, line])]) + "\n" + text[end:])
-
-
-def left_in(folder: Path, run: Started | None = None) -> str:
-    """What a run left behind beside its result."""
-    found = [re.sub(r"-\S+", "-*", path.name) for path in folder.glob("out.unfinished*")]
-    if run is not None:
-        if not gone(list(run.nodes.values())):
-            found.append("processes")
-        found += [ring.name for ring in run.rings.values() if ring.parent.exists()]
-    return ", ".join(found) or "nothing"
-
-
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("fault", ["kill -9", "SIGSTOP", "SIGHUP"])
-def test_a_process_of_a_run(tmp_path: Path, fault: str, place: str) -> None:
-    lasting = fault != "SIGSTOP"
-    with started(tmp_path, LASTING if lasting else SHORT, 4) as run:
-        while run.run_time_s("node0") < 0.8:
-            time.sleep(0.01)
-        published = sum(run.published(node) for node in run.rings)
-        victim = run.nodes[PLACES[place]] if PLACES[place] else run.command.pid
-        os.kill(
-            victim, {"kill -9": signal.SIGKILL, "SIGSTOP": signal.SIGSTOP, "SIGHUP": signal.SIGHUP}[fault]
-        )
-        if fault == "SIGSTOP":
-            time.sleep(STOPPED_S)
-            os.kill(victim, signal.SIGCONT)
-        status, output, errors = run.finish()
-        left = left_in(tmp_path, run)
-    said = told(errors)
-    if status == -signal.SIGKILL:
-        assert left == "out.unfinished-*" or left.startswith("out.unfinished-*"), left
-        (unfinished,) = tmp_path.glob("out.unfinished-*")
-        command = [sys.executable, "-m", "tcpsbed", "report", unfinished.name]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
-        said = f"the next command says `tcpsbed report`, which says: {told(done.stderr)}"
-        kept = rows(tmp_path / Path(done.stdout.strip()).parent)
-        assert not list(tmp_path.glob("out.unfinished-*")) and left_in(tmp_path, run) == "nothing"
-        left = "the unfinished folder, until `report`"
-    else:
-        kept = rows(run.out)
-    if fault == "SIGSTOP":
-        said += "the run is DISTURBED" if "DISTURBED" in output else "nothing"
-    assert len(kept) >= published, f"{published - len(kept)} rows are lost"
-    row("processes", fault, place, str(status), said or "nothing", "kept", left)
 
 
 @contextmanager
@@ -194,6 +104,26 @@ def test_surroundings_change_no_record(tmp_path: Path, name: str, value: str) ->
         hashes.add(json.loads((tmp_path / out / "result.json").read_text())["records_sha256"])
     assert len(hashes) == 1
     row("machine", f"{name}={value}, virtual", "0", "nothing; the same records", "nothing")
+
+
+@pytest.mark.parametrize("step_s", [3, -3])
+def test_a_step_of_the_wall_clock(tmp_path: Path, step_s: int) -> None:
+    """A library before those of all processes answers for the kernel's clock and stamps: the machine's is left alone."""
+    (tmp_path / "scenario.toml").write_text(SHORT)
+    stepping = {"LD_PRELOAD": str(wall_clock_library(tmp_path)), "WALL_CLOCK_STEP": f"{step_s} 1"}
+    words = ("run", "scenario.toml", "--world", "real", "--out", "out")
+    done = tcpsbed(tmp_path, *words, env=os.environ | stepping)
+    found = summary(tmp_path / "out")
+    assert all(node["clock_steps"] == 1 for node in found["nodes"])
+    said = {text.partition(" saw ")[2] for text in found["disturbances"] if "clock" in text}
+    assert all(f"DISTURBED: {text}" in done.stdout for text in found["disturbances"] if "clock" in text)
+    for flow in found["flows"].values():
+        assert flow["delivered"] + flow["in_flight"] == flow["sent"] > 2000
+        with in_time(found["disturbances"]):
+            assert flow["delay_ms"]["max"] < 1000, "the step is in no delay"
+    assert not told(done.stderr) and said == {"1 step of the wall clock"}
+    says = f"the run is DISTURBED: each node saw {said.pop()}"
+    row("machine", f"clock step of {step_s:+d} s, real", str(done.returncode), says, left_in(tmp_path))
 
 
 FAULTY = {

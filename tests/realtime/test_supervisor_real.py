@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import failing_schedules
 import pytest
-from real_run import summary
+from real_run import summary, wall_clock_library
 
 import tcpsbed
 
 pytestmark = [pytest.mark.realtime, pytest.mark.beside, pytest.mark.slow]
 SCHEDULES = 50 if os.environ.get("FULL") else 10
-WALL_CLOCK = Path(__file__).parent / "wall_clock.c"
 
 
 def lateness_ms(found: dict[str, Any]) -> float:
@@ -35,12 +32,7 @@ def lateness_ms(found: dict[str, Any]) -> float:
 @pytest.fixture(scope="module")
 def wall_clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The library that puts the wall clock of a process forward or back."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler: the wall clock cannot be put forward or back")
-    library = tmp_path_factory.mktemp("clock") / "wall_clock.so"
-    subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", library, WALL_CLOCK, "-ldl"], check=True)
-    return library
+    return wall_clock_library(tmp_path_factory.mktemp("clock"))
 
 
 def test_random_schedules_of_failure(

@@ -302,4 +302,4 @@ def test_a_cell_that_dies_without_a_word_says_so(tmp_path):
     died = "import os, signal\n\n\nclass Mine:\n    def __call__(self, t_ns, index, x, other, y):\n"
     written(tmp_path, died + "        os.kill(os.getpid(), signal.SIGKILL)\n")
     done = called(tmp_path, "sweep", "mine.toml", "--over", "name=a,b", "--seeds", "1", "-q", "--out", "out")
-    assert "ended with exit status -9" in done.stderr, done.stderr
+    assert "ended by SIGKILL" in done.stderr, done.stderr

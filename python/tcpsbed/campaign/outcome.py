@@ -23,7 +23,7 @@ from tcpsbed.campaign.survey import Survey, Told, table_of, write_parquet
 from tcpsbed.campaign.warm import Warm
 from tcpsbed.campaign.worker import LINES_KEPT, Job, Place
 from tcpsbed.errors import ConfigError, DataError, TcpsbedError, counted
-from tcpsbed.processes import cores
+from tcpsbed.processes import cores, how_ended
 from tcpsbed.results import growing
 from tcpsbed.runs import forecast
 from tcpsbed.views import markup
@@ -233,7 +233,7 @@ def _checked(warm: Warm, survey: Survey, cell: grid.Cell, folder: Path) -> Tcpsb
         return None
     lines = err.read_text(encoding="utf-8", errors="replace").strip().splitlines() if err.is_file() else []
     told = "\n".join(lines[-LINES_KEPT:]).removeprefix("tcpsbed: ")
-    return ConfigError(told or f"tcpsbed check ended with exit status {status}")
+    return ConfigError(told or f"tcpsbed check ended {how_ended(status)}")
 
 
 def _wide(survey: Survey, rows: Sequence[dict[str, Any]]) -> list[str]:

@@ -32,7 +32,7 @@ from tcpsbed.campaign.grid import Cell
 from tcpsbed.campaign.warm import Warm
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ROOM, printable
-from tcpsbed.processes import OURS, cores, talking
+from tcpsbed.processes import OURS, cores, how_ended, talking
 
 SUMMARY = "summary.json"
 """What a cell leaves: what its code prints is none of it."""
@@ -277,7 +277,7 @@ class Crew:
         finally:
             if stops:
                 self.place.stop()
-        self._clear_up()
+            self._clear_up()
 
     def warm_up(self, jobs: Sequence[Job]) -> None:
         """Runs jobs, one after the other, and discards what comes out, failures too: a cell says so itself."""
@@ -336,7 +336,7 @@ class Crew:
         failure = self.out / "failed" / f"{job.key}.txt"
         try:
             if answer.status != 0 or not answer.text.strip():
-                raise ValueError(f"its process ended with exit status {answer.status} and no message")
+                raise ValueError(f"its process ended {how_ended(answer.status)} and without a message")
             summary = json.loads(answer.text)
         except ValueError as error:
             message = "\n".join(answer.said.strip().splitlines()[-LINES_KEPT:]) or str(error)

@@ -24,6 +24,7 @@ from tcpsbed.cli.failures import FAILED
 from tcpsbed.errors import printable
 from tcpsbed.inputs import LIBRARY
 from tcpsbed.interrupts import ENDING
+from tcpsbed.processes import how_ended
 
 if TYPE_CHECKING:
     from tcpsbed.scenarios import Scenario
@@ -81,12 +82,11 @@ def _wait(child: int, libraries: Sequence[Path], mark: mmap.mmap) -> NoReturn:
         signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     if not mark[0]:
-        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
         names = " or ".join(path.name for path in libraries)
         told = (
-            f"the command ended early, {how} and without a message: {names}, which ran in its process, called _exit(), or "
-            "closed files that it did not open. What this command measured is lost, an earlier result is kept; allowed: "
-            "a hook that returns a negative number where it fails"
+            f"the command ended early, {how_ended(code)} and without a message: {names}, which ran in its process, "
+            "called _exit(), or closed files that it did not open. What this command measured is lost, an earlier result is "
+            "kept; allowed: a hook that returns a negative number where it fails"
         )
         os.write(2, f"tcpsbed: {printable(told)}\n".encode())
         code = FAILED

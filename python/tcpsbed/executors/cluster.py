@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import logging
+import os
 import re
 import socket
 import sys
@@ -129,7 +130,7 @@ class Connection:
             If nobody answers, if there is no worker, or if one has another build.
         """
         try:
-            resource_tracker.ensure_running()  # it lets Ctrl-C through again in the thread that first needs it
+            _begin_tracker()
             with deferred():  # Dask waits for ever for workers whose start was broken off
                 self._open()
         except BaseException:
@@ -191,6 +192,22 @@ class Connection:
         local, self.local = self.local, None
         if local is not None:
             local.close()
+
+
+def _begin_tracker() -> None:
+    """Begins Python's tracker of semaphores: later it would let Ctrl-C through in the thread that first needs it.
+
+    It clears up after a command that was killed, too, and would warn of that.
+    """
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (before, "ignore:resource_tracker:UserWarning")))
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = before
 
 
 def difference(built: str) -> str:

@@ -26,7 +26,7 @@ import numpy as np
 from tcpsbed import hooks
 from tcpsbed.door import Param
 from tcpsbed.errors import HookError, ProcessDied, TcpsbedError
-from tcpsbed.processes import PYTHON, end_with_parent
+from tcpsbed.processes import PYTHON, end_with_parent, how_ended
 from tcpsbed.robots import ROBOTS
 from tcpsbed.robots.cell import Cell, Followed
 from tcpsbed.robots.host import own_line, tell
@@ -178,7 +178,7 @@ class CameraSource:
                 return {"error": f"the drawing process did not answer for {seconds:g} s"}
             came = os.read(self._child.stdout.fileno(), 1 << 16)
             if not came:
-                return {"error": f"the drawing process ended (status {self._child.wait()})"}
+                return {"error": f"the drawing process ended {how_ended(self._child.wait())}"}
             self._unread += came
         line, _, self._unread = self._unread.partition(b"\n")
         said: dict[str, Any] = json.loads(line)

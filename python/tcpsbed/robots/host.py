@@ -28,7 +28,7 @@ import numpy as np
 
 from tcpsbed.errors import HookError, ProcessDied, TcpsbedError
 from tcpsbed.nearest import close_match
-from tcpsbed.processes import PYTHON, end_with_parent
+from tcpsbed.processes import PYTHON, end_with_parent, how_ended
 from tcpsbed.robots.cell import Cell
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class Hosted:
             return {"error": f"the robot's process did not answer for {seconds:g} s"}
         line = self._child.stdout.readline()
         if not line:
-            return {"error": f"the robot's process ended (status {self._child.wait()})"}
+            return {"error": f"the robot's process ended {how_ended(self._child.wait())}"}
         said: dict[str, Any] = json.loads(line)
         return said
 

@@ -10,6 +10,7 @@ import json
 import os
 import struct
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ from tcpsbed.errors import TcpsbedError, WorldError, one_line
 from tcpsbed.media.line import folder as console_folder
 from tcpsbed.media.line import leave
 from tcpsbed.media.packages import need
-from tcpsbed.processes import PYTHON
+from tcpsbed.processes import PYTHON, how_ended
 from tcpsbed.studio.listening import Listening
 from tcpsbed.views.folder import open_folder
 from tcpsbed.worlds import Steering
@@ -130,6 +131,9 @@ class Feed:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if status := self.process.poll():
+            said = f"the page's process ended {how_ended(status)}, and the run went on without it"
+            print(f"tcpsbed: {said}", file=sys.stderr)
         self.stop()
 
     def _begin(self, folder: Path) -> None:

@@ -24,8 +24,8 @@ use tcps_wire::pcapng::{Block, Seen};
 
 /// Bytes that are handed to the writer at once.
 const PART: usize = 32 << 10;
-/// Parts that may wait for the writer.
-const WAITING: usize = 64;
+/// Parts that may wait for the writer: 8 MiB, what a busy node handles at once when it goes on after a stop of some seconds.
+const WAITING: usize = 256;
 /// Longest time that a packet waits in the loop, if another follows.
 const LONGEST: Time = 100 * MS;
 

@@ -39,7 +39,10 @@ def talking(command: Sequence[str], **streams: Any) -> subprocess.Popen[str]:
 
 def how_ended(status: int) -> str:
     """How a process ended, by its exit status as `subprocess` has it: "by SIGKILL", or "with status 3"."""
-    return f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+    if status >= 0:
+        return f"with status {status}"
+    known = {one.value: one.name for one in signal.Signals}
+    return f"by {known.get(-status, f'signal {-status}')}"
 
 
 def end_with_parent(parent: int) -> None:

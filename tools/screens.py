@@ -1,6 +1,6 @@
 """Pictures of live pages in docs/pictures, light and dark, and the recording of the README: make screens
 
-Each comes from a real run that this script starts and ends, on a machine with little else to do. Needs Chromium
+Each comes from a run that this script starts and ends, the pictures on a machine with little else to do. Needs Chromium
 (Debian: apt-get install chromium), the package playwright and the extras `robot`, `console` and `studio`. Names after the
 command make only those.
 """
@@ -16,29 +16,36 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, Route, sync_playwright
 
 from canvas import ROOT
 
 PICTURES = ROOT / "docs" / "pictures"
 SIZE = {"width": 1600, "height": 1000}
-FRAMES, EVERY_S = 110, 0.125
-"""Of the recording."""
-RECORDED = (1280, 760)
-"""Size of the page in it; half of that is written."""
+RECORDED, EVERY_S = {"width": 800, "height": 790}, 0.1
+"""Size of the recording, as wide as a README shows it, and time between two of its frames."""
+PUSHED, NUDGED, NUDGE_S = 0.24, 0.2, (7.0, 7.5)
+"""Where the hand ends, as a share of the picture right of its middle, and where it is for half a second."""
+SLOW = 8
+"""Seconds that a second of the run takes while it is recorded."""
+STILL_S = 12.0
+"""The frame for readers who want no motion: the loop is unstable."""
+UNSTABLE_MS = 150
+"""Delay from which the loop does not settle."""
 MOST_BYTES = 3_000_000
+ARRANGED = ROOT / "tools" / "recording.css"
 
 
 @contextmanager
-def served(*words: str) -> Iterator[str]:
-    """The address of the page of a command while it runs, in a folder of its own."""
+def served(*words: str, program: Sequence[str] = ()) -> Iterator[str]:
+    """The address of the page of a command, or of a program, while it runs in a folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "tcpsbed", *words, "--no-browser"]
+        command = [sys.executable, *(program or ("-m", "tcpsbed", *words, "--no-browser"))]
         environment = os.environ | {"PYTHONPATH": str(ROOT / "python")}
         with subprocess.Popen(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
@@ -116,47 +123,86 @@ def console(browser: Any) -> None:
 
 
 def recording(browser: Any) -> None:
-    """A hand at the wall: a clean line, 150 ms each way, the predictor, the cut."""
-    steps = {
-        0: ("Feel the wall", "Clean line"),
-        24: ("150 ms: it oscillates", "Delay of 150 ms"),
-        64: ("The predictor", "150 ms with predictor"),
-        92: ("Cut the line", "Cut the line"),
-    }
-    pictures = []
-    with served("demo") as address:
-        page = browser.new_page(viewport={"width": RECORDED[0], "height": RECORDED[1]})
+    """A hand at the wall: a clean line, the delay raised until the loop is unstable, the line cut.
+
+    The run is in simulated time, `SLOW` times slower than the clock, and the recording plays it at its own speed: so a busy
+    machine delays nothing that is seen.
+    """
+    frames: list[Image.Image] = []
+    times_s: list[float] = []
+    with served(program=(str(ROOT / "tools" / "paced_demo.py"), f"{1 / SLOW}")) as address:
+        page = browser.new_page(viewport=RECORDED, bypass_csp=True)
+        page.route("**/pane.js", slowed)
         page.goto(address)
-        page.wait_for_timeout(4000)
-        begun = time.monotonic()
-        for number in range(FRAMES):
-            if number in steps:
-                title, act = steps[number]
-                page.locator(".tour .head", has_text=title).click()
-                page.locator(".tour .main", has_text=act).first.click()
-            push(page, 0.24, 0.03 * math.sin(number / 5))
-            pictures.append(Image.open(io.BytesIO(page.screenshot(type="jpeg", quality=85))))
-            time.sleep(max(begun + (number + 1) * EVERY_S - time.monotonic(), 0))
-        took_s = time.monotonic() - begun
+        page.add_style_tag(path=ARRANGED)
+        push(page, -0.1)
+        page.wait_for_timeout(1000 * SLOW)
+        delay = page.locator("#slide-delay")
+
+        def elapsed_s() -> float:
+            return (time.monotonic() - begun_s) / SLOW
+
+        def simulated_s() -> float:
+            return float(page.locator("#clock").inner_text().split(" s")[0])
+
+        def act(second: float) -> None:
+            """Takes pictures until this second of the recording."""
+            while (now_s := elapsed_s()) < second:
+                push(page, NUDGED if NUDGE_S[0] < now_s < NUDGE_S[1] else min(-0.1 + 0.2 * now_s, PUSHED))
+                frames.append(Image.open(io.BytesIO(page.screenshot(type="jpeg", quality=95))))
+                times_s.append(now_s)
+                time.sleep(max(now_s + EVERY_S - elapsed_s(), 0) * SLOW)
+
+        def step(title: str) -> None:
+            page.locator(".tour .head", has_text=title).dispatch_event("click")
+
+        begun_s, first_s = time.monotonic(), simulated_s()
+        act(3.5)
+        step("150 ms")
+        for quarter in range(
+            16
+        ):  # the slider is logarithmic; a leap would be a gap that the supervisor answers
+            set_ms = float(page.locator("#number-delay").input_value())
+            for _ in range(0 if set_ms >= UNSTABLE_MS else 3 if 20 < set_ms < 100 else 1):
+                delay.press("PageUp" if set_ms < 20 else "ArrowRight")
+            act(3.5 + 0.25 * (quarter + 1))
+        act(14.5)
+        step("Cut")
+        page.locator("#cut").press("Enter")
+        act(18)
+        kept = (simulated_s() - first_s) / elapsed_s()
         page.close()
-    small = [
-        picture.resize((RECORDED[0] * 5 // 8, RECORDED[1] * 5 // 8), Image.Resampling.LANCZOS)
-        for picture in pictures
-    ]
-    file = PICTURES / "demo.webp"
-    small[0].save(
-        file,
+    if kept < 0.95:
+        raise SystemExit(f"found {kept:.0%} of the speed that was asked for: try again, or a larger SLOW")
+    spans_ms = [round(1000 * (b - a)) for a, b in zip(times_s, [*times_s[1:], times_s[-1] + 2], strict=True)]
+    written = io.BytesIO()
+    frames[0].save(
+        written,
+        "WEBP",
         save_all=True,
-        append_images=small[1:],
-        duration=round(took_s * 1000 / FRAMES),
+        append_images=frames[1:],
+        duration=spans_ms,
         loop=0,
         quality=60,
-        method=6,
+        method=4,
     )
-    size = file.stat().st_size
-    print(f"{file.name}: {size / 1e6:.2f} MB, {took_s:.1f} s")
+    size = written.tell()
+    print(
+        f"demo.webp: {size / 1e6:.2f} MB, {len(frames)} frames in {times_s[-1]:.1f} s, {kept:.0%} of the speed"
+    )
     if size > MOST_BYTES:
-        raise SystemExit(f"{file} has {size} bytes; allowed: {MOST_BYTES}")
+        raise SystemExit(f"found {size} bytes; allowed: {MOST_BYTES}")
+    (PICTURES / "demo.webp").write_bytes(written.getvalue())
+    number = next(number for number, at_s in enumerate(times_s) if at_s > STILL_S)
+    frames[number].save(PICTURES / "demo-still.webp", quality=80, method=4)
+
+
+def slowed(route: Route) -> None:
+    """Answers with the pane of the operator, its curve of force in seconds of the run, which are `SLOW` of the page."""
+    text, span = route.fetch().text(), "/ 1000 / SPAN_S"
+    if span not in text:
+        raise SystemExit(f'pane.js has no "{span}"')
+    route.fulfill(body=text.replace(span, f"/ 1000 / ({SLOW} * SPAN_S)"), content_type="text/javascript")
 
 
 MADE: dict[str, Callable[[Any], None]] = {one.__name__: one for one in (demo, studio, console, recording)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from textwrap import shorten
@@ -14,6 +15,8 @@ SCENARIOS, EXAMPLES, DOCS = DATA / "scenarios", DATA / "examples", DATA / "docs"
 """In the source tree links to its folders of these names; in an installed package folders."""
 PLACES = (SCENARIOS, EXAMPLES, EXAMPLES / "hooks")
 
+STARTS = {".py": "python", ".ipynb": "jupyter lab"}
+"""What starts a file that is no scenario, by its ending."""
 WIDTH = 120
 """Most letters of what a file is said to show."""
 NAMED = re.compile(r'"((?:[\w.-]+/)*)([\w-]+\.(?:toml|csv|py))(?::\w+)?"')
@@ -21,9 +24,10 @@ NAMED = re.compile(r'"((?:[\w.-]+/)*)([\w-]+\.(?:toml|csv|py))(?::\w+)?"')
 
 
 def listed() -> dict[str, Path]:
-    """Scenarios by name, then programs in Python by name with `.py`."""
+    """Scenarios by name, then notebooks and programs in Python by name with `.ipynb` and `.py`."""
     found = {file.stem: file for place in PLACES for file in sorted(place.glob("*.toml"))}
-    return found | {file.name: file for file in sorted(EXAMPLES.glob("*.py"))}
+    others = [*sorted((EXAMPLES / "notebooks").glob("*.ipynb")), *sorted(EXAMPLES.glob("*.py"))]
+    return found | {file.name: file for file in others}
 
 
 def find(name: str) -> Path:
@@ -48,7 +52,10 @@ def remedy(file: Path) -> str:
 
 
 def summary(file: Path) -> str:
-    """What a file shows: the first sentence of the comment or docstring that it begins with."""
+    """What a file shows: the first sentence of the comment or docstring that it begins with, or the title of a notebook."""
+    if file.suffix == ".ipynb":
+        title: str = json.loads(file.read_text(encoding="utf-8"))["cells"][0]["source"][0]
+        return title.strip("# \n")
     head = re.match(r'"""[^"]*|(?:#.*\n)+', file.read_text(encoding="utf-8"))
     assert head is not None, f"{file} begins with a comment"
     text = re.sub(r"\s*\[[A-Z][^\]]* \d{4}\b[^\]]*\]|^(#|\"\"\") ?", "", head.group(), flags=re.M).split(
@@ -60,8 +67,8 @@ def summary(file: Path) -> str:
 
 def command(file: Path) -> str:
     """The command that starts a scenario or example: from its first comment, otherwise `tcpsbed run`."""
-    if file.suffix == ".py":
-        return "python"
+    if file.suffix in STARTS:
+        return STARTS[file.suffix]
     said = re.search(
         r"^#.*`?tcpsbed (console|study|step|latency|bilateral)\b", file.read_text(encoding="utf-8"), re.M
     )

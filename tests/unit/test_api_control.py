@@ -137,6 +137,23 @@ def test_map_is_that_of_the_command(loop: Path) -> None:
     assert str(found).startswith("for a mean overshoot up to 20 %")
 
 
+def test_a_plant_of_a_notebook_is_given_as_an_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("__main__.__file__")  # as in a notebook
+    names: dict[str, Any] = {"tcpsbed": tcpsbed, "__name__": "__main__"}
+    exec(  # as a cell, which no file holds
+        "class Lag(tcpsbed.Plant):\n    def matrices(self):\n        return [[-self.rate]], [self.rate], [1]\n",
+        names,
+    )
+    grid: dict[str, Any] = {"rtt": "0 ms..40 ms", "loss": "0..20%", "cells": "5x3", "runs": 5}
+    found = tcpsbed.map(plant=names["Lag"](rate=50.0), **grid)
+    assert (
+        found.map.mean["overshoot"] == tcpsbed.map(plant=([50.0], [1.0, 50.0]), **grid).map.mean["overshoot"]
+    ).all()
+    assert repr(found) == str(found) and (found._repr_png_() or b"\x89PNG").startswith(b"\x89PNG")
+    with pytest.raises(ConfigError, match=r"found Lag, which .* or an object of it, such as Lag\(\)"):
+        tcpsbed.map(plant=names["Lag"], **grid)
+
+
 def test_tune_is_that_of_the_command(loop: Path) -> None:
     found = tcpsbed.tune("2 ms", runs=2, c=[1.5, 2])
     assert found is not None

@@ -16,7 +16,7 @@ from texts import SHORT
 import tcpsbed
 from tcpsbed import campaign, scenarios
 from tcpsbed.api import seeds
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import ConfigError, DataError
 
 
 @pytest.fixture
@@ -66,6 +66,17 @@ def test_what_cannot_be_is_one_message(short: Path, asked: dict[str, Any], messa
     with pytest.raises(ConfigError, match=message):
         tcpsbed.run(short, out=short.parent / "out", **asked)
     assert not (short.parent / "out").exists()
+
+
+def test_values_over_time_are_those_of_both_ends(short: Path) -> None:
+    ends = ["tactile-operator.exit", "tactile-teleoperator.entry"]
+    run = tcpsbed.run(short, set={"measure.signals": ends}, out=short.parent / "run")
+    sent, came = map(run.signal, ends)
+    assert len(came.numbers) == run.flows["kinematic"].delivered < len(sent.numbers)
+    rows = [sent.numbers.tolist().index(number) for number in came.numbers.tolist()]
+    assert np.array_equal(came.values, sent.values[rows]) and (came.t_ns > sent.t_ns[rows]).all()
+    with pytest.raises(DataError, match=r"point: found \"srv\.exit\"; allowed"):
+        run.signal("srv.exit")
 
 
 def test_seeds_are_those_of_the_command(short: Path) -> None:

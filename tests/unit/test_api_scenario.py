@@ -51,6 +51,13 @@ def test_a_shipped_scenario_reads_back_as_the_same(name: str, tmp_path: Path) ->
     assert again.folder == first.folder or not first.files[1:]
 
 
+def test_a_shipped_scenario_needs_no_copy() -> None:
+    found = Scenario.shipped("quickstart", set={"links.l1.rate": "2 Mbit/s"}, duration="1 s", seed=3)
+    assert (found.links["l1"].rate_bps, found.duration_ns, found.seed) == (2e6, 1_000_000_000, 3)
+    with pytest.raises(ConfigError, match=r'--from: found "quickstar"'):
+        Scenario.shipped("quickstar")
+
+
 def test_overrides_are_those_of_a_run(short: Path) -> None:
     first = Scenario.read(short, set={"links.wan.rate": "2 Mbit/s"}, duration="2 s", seed=3)
     assert (first.links["wan"].rate_bps, first.duration_ns, first.seed) == (2e6, 2_000_000_000, 3)

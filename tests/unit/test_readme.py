@@ -138,9 +138,22 @@ def anchors(path: Path) -> set[str]:
     return {*named, *re.findall(r'<a (?:id|name)="([^"]+)"', text)}
 
 
+def test_the_recording_is_as_wide_as_shown_small_and_moves(root):
+    opens, pictures = (
+        (root / "README.md").read_text(encoding="utf-8").split("\n## ", 1)[0],
+        root / "docs" / "pictures",
+    )
+    for file, most, moves in (("demo.webp", 3_000_000, True), ("demo-still.webp", 200_000, False)):
+        data = (pictures / file).read_bytes()
+        chunks = [data.find(b"VP8X"), data.count(b"ANMF")]
+        assert f"docs/pictures/{file}" in opens and 10_000 < len(data) <= most
+        assert (chunks[1] > 80) is moves
+        assert not moves or 1 + int.from_bytes(data[chunks[0] + 12 : chunks[0] + 15], "little") == 800
+
+
 def test_pictures_are_1600_pixels_wide_small_and_shown(root):
     shown = "".join((root / page).read_text(encoding="utf-8") for page in PAGES)
-    for file in (root / "docs" / "pictures").iterdir():
+    for file in set((root / "docs" / "pictures").iterdir()) - set((root / "docs" / "pictures").glob("demo*.webp")):
         data = file.read_bytes()
         assert struct.unpack(">I", data[16:20]) == (1600,), file.name
         assert len(data) <= 200_000 and (file.name in shown or file.stem.endswith("-dark")), file.name

@@ -23,6 +23,7 @@ PLANS = {"study"}
 def test_the_package_leads_to_every_scenario_example_and_page_of_the_tree(root: Path) -> None:
     assert {file.stem for file in (root / "scenarios").glob("*.toml")} < set(shipped.listed())
     assert {file.name for file in (root / "examples").glob("*.py")} < set(shipped.listed())
+    assert {file.name for file in (root / "examples" / "notebooks").iterdir()} < set(shipped.listed())
     assert set(shipped.pages()) == {file.stem for file in (root / "docs").glob("*.md")}
 
 
@@ -33,7 +34,7 @@ def test_the_list_says_in_a_line_what_each_shows() -> None:
     assert all(15 < len(line.split(maxsplit=1)[1]) <= shipped.WIDTH for line in told), told
 
 
-@pytest.mark.parametrize("name", [n for n in shipped.listed() if not n.endswith(".py") and n not in PLANS])
+@pytest.mark.parametrize("name", [n for n in shipped.listed() if "." not in n and n not in PLANS])
 def test_a_copy_is_whole_wherever_it_lies(name: str, tmp_path: Path) -> None:
     files = shipped.write(name, tmp_path / "mine.toml")
     assert files[0] == tmp_path / "mine.toml" and all(file.parent == tmp_path for file in files)
@@ -54,6 +55,13 @@ def test_a_copy_of_a_plan_brings_its_scenario(tmp_path: Path, monkeypatch: pytes
     told = runner.invoke(app, ["init", "--from", "study"]).stdout
     assert "console-network.toml" in told and told.endswith("Next: tcpsbed study study.toml\n")
     assert 'scenario = "console-network.toml"' in Path("study.toml").read_text(encoding="utf-8")
+
+
+def test_a_copy_of_a_notebook_is_the_same_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = runner.invoke(app, ["init", "--from", "stability.ipynb"]).stdout
+    assert told == "stability.ipynb: written. Next: jupyter lab stability.ipynb\n"
+    assert Path("stability.ipynb").read_bytes() == shipped.find("stability.ipynb").read_bytes()
 
 
 def test_nothing_that_is_there_is_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

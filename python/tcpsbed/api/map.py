@@ -10,9 +10,10 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed import executors, linear, shipped
+from tcpsbed import executors, linear, palette, shipped
 from tcpsbed.api.run import Progress, told
 from tcpsbed.errors import ConfigError, Refused, one_line
 from tcpsbed.inputs import out_of
@@ -41,7 +42,7 @@ MAPPED = 0.5
 """Share of the progress after which the map is computed, if it is verified."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LoopMap:
     """How much delay and loss a control loop tolerates; `print` says it in words.
 
@@ -127,12 +128,21 @@ class LoopMap:
         caption = "\n".join([f"{self.name} · {self.sentences[0]}", *self.remarks])
         return figure.stability(self.map, self.points, caption, Path(file))
 
+    def _repr_png_(self) -> bytes | None:
+        """The map in a notebook; without matplotlib there is none."""
+        if not palette.drawable():
+            return None
+        with TemporaryDirectory() as folder:
+            return self.draw(Path(folder) / "map.png").read_bytes()
+
     def __str__(self) -> str:
         from tcpsbed.lab.control import verification
 
         lines = [*self.sentences, *self.remarks]
         lines += ["", verification.text(self.points)] if self.points else []
         return "\n".join(lines)
+
+    __repr__ = __str__
 
     @property
     def remarks(self) -> list[str]:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outcome(Frame):
     """What a sweep or a campaign left; `print` shows its tables, `.to_pandas()` has a line for each cell and flow.
 
@@ -82,6 +82,8 @@ class Outcome(Frame):
 
     def __str__(self) -> str:
         return "\n".join([self.survey.shown.tables(self.rows), *self.remarks])
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         shown = self.survey.shown

@@ -36,7 +36,7 @@ KINDS = {
 LOGS = ("x", "y", "xy")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Drawn:
     """A figure, drawn when it is asked for.
 
@@ -102,6 +102,9 @@ class Drawn:
                 "a curve over time has too many points for a table", key="--latex", allowed=allowed
             )
         return "\n".join(picture.latex(one, self.origin) for one in self.panels)
+
+    def __repr__(self) -> str:
+        return f"Figure: {self.origin.title}"
 
     def _repr_png_(self) -> bytes:
         content = BytesIO()

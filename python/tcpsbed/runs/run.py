@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tcpsbed.analysis.export import Samples
+    from tcpsbed.analysis.signals import Signal
 
 
 class Run(RunFolder):
@@ -88,6 +89,30 @@ class Run(RunFolder):
         from tcpsbed.analysis.export import Samples
 
         return Samples(self.path)
+
+    def signal(self, point: str, flow: str | None = None) -> Signal:
+        """The values at a point over time.
+
+        Parameters
+        ----------
+        point
+            One of `measure.signals`, such as `ss-com.exit`, or `tactile-teleoperator.sense` for what a robot senses.
+        flow
+            The flow, where several pass the point.
+
+        Returns
+        -------
+        Signal
+            Its `t_s` in seconds, shape (n,), and `values`, shape (n, m), in the units of the recording or the robot.
+
+        Raises
+        ------
+        DataError
+            If the run has no such values.
+        """
+        from tcpsbed.analysis import signals
+
+        return signals.read(self.path, point, flow)
 
     @property
     def disturbed(self) -> bool:

@@ -7,6 +7,7 @@
 | in z, with the sample time in s | `([0.1], [1.0, -0.9], 0.001)` |
 | A, B, C, D; in z with the sample time in s behind | `([[-50.0]], [50.0], [1.0], 0.0)` |
 | transfer function or state space of python-control or scipy.signal | `control.tf([1], [0.05, 1])` |
+| object of a `tcpsbed.Plant`, also of a notebook | `Shaft(spring_hz=15)` |
 | class or function of a file | `Shaft`, a `tcpsbed.Plant`, or code with the interface of a hook |
 | several axes: rows with those of each input, matrices, objects | `control.ss(A, B, C, D)` |
 """
@@ -89,6 +90,8 @@ def table(system: System, key: str) -> str | dict[str, Any]:
     if hasattr(system, "updfcn"):
         allowed = "its linear model, such as control.linearize(system, x0, u0), or a class of your own"
         raise ConfigError("found a nonlinear system of python-control", key=key, allowed=allowed)
+    if isinstance(system, Plant):
+        return _of_parts([*system.matrices(), 0.0][:4], key)
     if inspect.isclass(system) or inspect.isfunction(system):
         return _code(system, key)
     raise ConfigError(f"found {type(system).__name__}", key=key, allowed=ALLOWED)
@@ -258,14 +261,20 @@ def _code(code: Any, key: str) -> str:
     """The place of a class or function."""
     try:
         file = inspect.getsourcefile(code)
-    except TypeError:
+    except (TypeError, OSError):  # of a cell or a prompt, which no file holds
         file = None
     if file is None or not Path(file).is_file() or not code.__qualname__.isidentifier():
-        allowed = 'a class or function at the top of a file, such as "./mine.py:Mine"'
+        allowed = f'a class or function at the top of a file, such as "./mine.py:Mine"{_made(code)}'
         raise ConfigError(
             f"found {code.__qualname__}, which no file has at its top", key=key, allowed=allowed
         )
     return f"{Path(file).resolve()}:{code.__name__}"
+
+
+def _made(code: Any) -> str:
+    """What a class of a notebook can be given as instead."""
+    plant = inspect.isclass(code) and issubclass(code, Plant)
+    return f", or an object of it, such as {code.__name__}()" if plant else ""
 
 
 def override(name: str, key: str, value: Any) -> Option:

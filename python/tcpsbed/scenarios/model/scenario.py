@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Unpack
 
-from tcpsbed import door, results
+from tcpsbed import door, results, shipped
 from tcpsbed.errors import ConfigError
 from tcpsbed.nearest import meant, nearest
 from tcpsbed.scenarios.dump import dump
@@ -172,6 +172,31 @@ class Scenario(Table):
         >>> Scenario.read("quickstart.toml", set={"links.wan.rate": "2 Mbit/s"})  # doctest: +SKIP
         """
         return cls.of(tables(file, overrides(set, duration=duration, seed=seed)))
+
+    @classmethod
+    def shipped(
+        cls, name: str, *, set: Overrides = (), duration: str | None = None, seed: int | None = None
+    ) -> Self:
+        """A scenario that comes with tcpsbed, by its name in `tcpsbed init --list`, without a copy of its file.
+
+        Parameters
+        ----------
+        name : str
+            Such as `quickstart`.
+        set, duration, seed
+            Overrides, as of `tcpsbed.run`.
+
+        Raises
+        ------
+        ConfigError
+            If there is none of this name, or an override is invalid.
+
+        Examples
+        --------
+        >>> Scenario.shipped("quickstart").name
+        'quickstart'
+        """
+        return cls.read(shipped.find(name), set=set, duration=duration, seed=seed)
 
     @classmethod
     def of(cls, origin: Origin) -> Self:

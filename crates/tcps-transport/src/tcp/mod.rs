@@ -35,7 +35,7 @@ use crate::{
     framing::Reader,
     outbox::Outbox,
     params::{Params, Transport, TransportError, MTU, ROOM},
-    tls::TlsStream,
+    tls::{Refused, TlsStream},
 };
 use tcps_core::{
     endpoint::{Delivery, Ecn, Endpoint, EndpointStats, Input, Output, Transmit},
@@ -145,8 +145,8 @@ impl Tcp {
         if !self.deliver(received_ns) {
             self.stats.malformed += 1;
             self.lose(now);
-        } else if verified.is_err() {
-            self.refuse(now, packet.len());
+        } else if let Err(refused) = verified {
+            self.refuse(now, packet.len(), refused);
         }
     }
 
@@ -165,16 +165,18 @@ impl Tcp {
         }
     }
 
-    /// Ends a connection whose bytes do not verify: says so to the other side, ahead of RST.
+    /// Ends a connection whose bytes do not verify: an alert says so to the other side, ahead of RST.
     // [RFC 8446 §6.2]
-    fn refuse(&mut self, now: Time, packet_bytes: usize) {
+    fn refuse(&mut self, now: Time, packet_bytes: usize, refused: Refused) {
         if let Some(tls) = &mut self.tls {
             tls.flush(|bytes| self.stack.write(bytes));
         }
         self.stack.poll(now);
-        let (detail, size) = (DropReason::Unverified as u8, packet_bytes as u32 + LINK_BYTES);
-        let row = Record { detail, size, ..Record::new(now, Kind::Dropped) };
-        self.outbox.push(Output::Record(row), |_| {});
+        if refused == Refused::Here {
+            let (detail, size) = (DropReason::Unverified as u8, packet_bytes as u32 + LINK_BYTES);
+            let row = Record { detail, size, ..Record::new(now, Kind::Dropped) };
+            self.outbox.push(Output::Record(row), |_| {});
+        }
         self.lose(now);
     }
 

@@ -26,9 +26,14 @@ enum Config {
     B(Arc<ServerConfig>),
 }
 
-/// Bytes of the stream did not verify, or the other side says that its own did not.
+/// Why a stream cannot be read any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Refused;
+pub(crate) enum Refused {
+    /// Its bytes did not verify.
+    Here,
+    /// The other side says so of those that it got.
+    There,
+}
 
 /// TLS of one side.
 pub(crate) struct TlsStream {
@@ -95,7 +100,7 @@ impl TlsStream {
     ) -> Result<(), Refused> {
         self.begin(now);
         while !bytes.is_empty() {
-            let Some(connection) = &mut self.connection else { return Err(Refused) };
+            let Some(connection) = &mut self.connection else { return Err(Refused::Here) };
             let is_new = connection.is_handshaking();
             // Its buffers have room: they are emptied each time.
             let _ = connection.read_tls(&mut bytes);
@@ -113,17 +118,16 @@ impl TlsStream {
             }
             self.stats.added_bytes += self.collect();
             if let Err(error) = result {
-                self.count(&error, is_new);
-                return Err(Refused);
+                return Err(self.count(&error, is_new));
             }
         }
         Ok(())
     }
 
-    fn count(&mut self, error: &Error, is_new: bool) {
+    fn count(&mut self, error: &Error, is_new: bool) -> Refused {
         if matches!(error, Error::AlertReceived(_)) {
             *self.stats.alerts.get_or_insert(0) += 1;
-            return;
+            return Refused::There;
         }
         self.stats.unverified += 1;
         match error {
@@ -131,6 +135,7 @@ impl TlsStream {
             _ if is_new => self.stats.refused_handshakes += 1,
             _ => {}
         }
+        Refused::Here
     }
 
     /// Seals bytes: one record for each 16 KiB that there are.

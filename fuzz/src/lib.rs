@@ -36,7 +36,7 @@ pub use line::line;
 pub use parts::parts;
 pub use rtp::{fec, rtcp, rtp};
 pub use security::security;
-pub use streams::{kernel_tcp, quic, tcp};
+pub use streams::{kernel_tcp, quic, tcp, tls};
 pub use sync::clocksync;
 pub use tcp::{segment, tcp_any};
 pub use telehaptic::{telehaptic, telehaptic_any, telehaptic_pair};
@@ -48,7 +48,7 @@ pub use wire::{bundle, clock, echo, header, ip, stream};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 27] = [
+pub const TARGETS: [(&str, Target); 28] = [
     ("board", board),
     ("line", line),
     ("hooks", hooks),
@@ -65,6 +65,7 @@ pub const TARGETS: [(&str, Target); 27] = [
     ("udp", udp),
     ("udp_pair", udp_pair),
     ("tcp", tcp),
+    ("tls", tls),
     ("segment", segment),
     ("tcp_any", tcp_any),
     ("kernel_tcp", kernel_tcp),

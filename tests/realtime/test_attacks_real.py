@@ -40,6 +40,46 @@ def test_with_keys_nothing_of_an_attacker_is_accepted_on_sockets(tmp_path: Path)
         assert found[name]["accepted"] == 0, name
 
 
+OVER_TCP = """
+duration = "4 s"
+[components]
+tactile-operator = "a"
+tactile-teleoperator = "b"
+[flows.kinematic]
+sample = "64 B"
+sink = "count"
+[flows.haptic]
+sample = "64 B"
+source = "generated"
+[links.wan]
+from = "a"
+to = "b"
+delay = "5 ms"
+rate = "10 Mbit/s"
+[channels.session]
+flows = ["kinematic", "haptic"]
+transport = "tcp"
+security = "tls"
+[[events]]
+at = "1 s"
+attack = { kind = "tamper", link = "wan.forward", flow = "kinematic", share = "10 %", duration = "100 ms" }
+"""
+
+
+@pytest.mark.beside
+def test_changed_segments_end_a_connection_with_tls_and_both_sides_say_so_on_sockets(tmp_path: Path) -> None:
+    file = tmp_path / "two.toml"
+    file.write_text(OVER_TCP)
+    summary = tcpsbed.run(file, out=tmp_path / "run", world="real").summary
+    assert summary["effects"][0]["sent"] > 0
+    a, b = sorted(summary["endpoints"], key=lambda end: str(end["side"]))
+    assert b["unverified"] >= 1 and a["alerts"] >= 1 and (a["malformed"], b["malformed"]) == (0, 0)
+    assert b["secure_sessions"] >= 2, "they connected again"
+    assert not summary["effects"][0]["accepted"]
+    said = " ".join(summary["disturbances"])
+    assert "channel session@a-b at b ended" in said and "channel session@a-b at a lost" in said
+
+
 @pytest.mark.needs("netns")
 def test_namespaces_refuse_attacks_before_anything_runs(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"found an attack.*--world virtual or real"):

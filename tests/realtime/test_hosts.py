@@ -357,7 +357,7 @@ role = "network"
     "more",
     [
         '[channels.all]\nflows = ["kinematic"]\nsecurity = "aead"\n',
-        '[channels.all]\nflows = ["kinematic"]\ntransport = { kind = "quic", crypto = "tls" }\n',
+        '[channels.all]\nflows = ["kinematic"]\ntransport = "quic"\nsecurity = "tls"\n',
         "[real]\ninsecure = true\n",
         TWO.replace("10.0.0", "127.0.0"),
     ],

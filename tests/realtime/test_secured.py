@@ -71,8 +71,31 @@ def test_rtp_comes_through_as_srtp(tmp_path: Path) -> None:
 
 
 @pytest.mark.beside
+@pytest.mark.parametrize("transport", ["tcp", "quic"])
+def test_streams_come_through_with_tls(tmp_path: Path, transport: str) -> None:
+    keyfile.make(tmp_path / "lab.key")
+    method = f'transport = "{transport}"\nsecurity = {{ kind = "tls", key_file = "lab.key" }}'
+    run = ran(tmp_path, chain("2 s", more=CHANNELS.replace('security = "aead"', method)))
+    found = run.summary
+    for flow in found["flows"].values():
+        assert flow["lost"] == 0 and flow["delivered"] == flow["sent"] > 0
+    if transport == "tcp":
+        for end in found["endpoints"]:
+            assert [end[key] for key in ("secure_sessions", "unverified", "alerts", "malformed")] == [
+                1,
+                0,
+                0,
+                0,
+            ]
+            assert 0 < end["handshake_ns"] < 1e9
+    assert all(point["n"] > 0 for echo in found["echo"].values() for point in echo["points"])
+    assert all(node["asides_refused"] == 0 for node in found["nodes"])
+
+
+@pytest.mark.beside
+@pytest.mark.parametrize("security", ['security = "aead"', 'transport = "tcp"\nsecurity = "tls"'])
 def test_a_peer_with_another_key_moves_nothing_and_both_sides_say_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, security: str
 ) -> None:
     given = secrets.of_node
 
@@ -81,7 +104,7 @@ def test_a_peer_with_another_key_moves_nothing_and_both_sides_say_so(
         return {whose: keyfile.fresh() for whose in own} if node == 1 else own
 
     monkeypatch.setattr(secrets, "of_node", another)
-    run = ran(tmp_path, chain("2 s", more=CHANNELS))
+    run = ran(tmp_path, chain("2 s", more=CHANNELS.replace('security = "aead"', security)))
     assert all(flow["delivered"] == 0 for flow in run.summary["flows"].values())
     assert all(end["secure_sessions"] == 0 for end in run.summary["endpoints"])
     said = [text for text in run.summary["disturbances"] if "agreed on no keys" in text]

@@ -37,7 +37,8 @@ TRANSPORTS = [
     '{ kind = "quic" }',
     '{ kind = "quic", mode = "stream-per-sample" }',
     '{ kind = "quic", mode = "datagram" }',
-    '{ kind = "quic", crypto = "tls" }',
+    '{ kind = "tcp" }\nsecurity = "tls"',
+    '{ kind = "quic" }\nsecurity = "tls"',
 ]
 
 

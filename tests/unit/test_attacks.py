@@ -88,6 +88,24 @@ def test_forged_and_changed_commands_are_accepted_without_security_and_none_with
             assert found["accepted"] == 0, (kind, method)
 
 
+def test_changed_commands_over_tcp_are_accepted_without_tls_and_end_the_connection_with_it(
+    tmp_path: Path,
+) -> None:
+    """The checksum of the segment is right in both."""
+    tampering = [
+        text("tamper", 'share = "1 %"', transport="tcp", security=method) for method in ("none", "tls")
+    ]
+    plain, secured = [ran(tmp_path, scenario).summary for scenario in tampering]
+    changed, refused = plain["effects"][0], secured["effects"][0]
+    assert changed["accepted"] == changed["sent"] > 0
+    assert refused["sent"] > 0 and refused["accepted"] == 0
+    a, b = sorted(secured["endpoints"], key=lambda end: str(end["side"]))
+    assert b["unverified"] >= 1 and a["alerts"] >= 1
+    assert a["secure_sessions"] == b["secure_sessions"] == b["unverified"] + 1
+    said = " ".join(secured["disturbances"])
+    assert "at b ended" in said and "at a lost" in said
+
+
 @pytest.mark.parametrize("method", [*METHODS, "srtp"])
 def test_replays_are_never_accepted_and_are_counted(tmp_path: Path, method: str) -> None:
     transport = "rtp" if method == "srtp" else "udp"

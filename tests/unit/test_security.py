@@ -74,6 +74,52 @@ def documented(row: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", line.split("|", 2)[2])]
 
 
+def test_tls_over_tcp_costs_what_the_documentation_says_and_repeats(tmp_path: Path) -> None:
+    over = TWO_NODES.replace('transport = "udp"', 'transport = "tcp"')
+    _, plain = ran(tmp_path / "plain", over)
+    _, secured = ran(tmp_path / "secured", over + 'security = "tls"\n' + MEASURED)
+    _, again = ran(tmp_path / "again", over + 'security = "tls"\n' + MEASURED)
+    assert secured["records_sha256"] == again["records_sha256"], "keys of virtual time follow from the seed"
+    for name, flow in secured["flows"].items():
+        assert (flow["sent"], flow["lost"]) == (plain["flows"][name]["sent"], 0)
+    [each] = documented("| each sample, `tls` over `tcp`")
+    for end in secured["endpoints"]:
+        [handshake] = documented(f"| handshake of `tls` over `tcp`, side {end['side']}")
+        assert [end[key] for key in ("secure_sessions", "unverified", "alerts", "malformed")] == [1, 0, 0, 0]
+        assert end["security_bytes"] == handshake + 1000 * each
+        assert end["handshake_ns"] == pytest.approx(11e6, rel=0.1)
+    assert all(node["asides_refused"] == 0 for node in secured["nodes"])
+    assert all("alerts" not in end for end in plain["endpoints"])
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (
+            'transport = "udp"\nsecurity = "tls"\n',
+            'session.security: found "tls" at the transport udp; allowed: transport = "tcp" or "quic", or "aead"',
+        ),
+        (
+            'transport = "kernel-tcp"\nsecurity = "tls"\n',
+            'session.security: found "tls" at the transport kernel-tcp; allowed: transport = "tcp" or "quic"',
+        ),
+        (
+            'transport = { kind = "quic", crypto = "tls" }\n',
+            'session.transport.crypto: found "tls"; allowed: security = "tls" at the channel, in place of it',
+        ),
+        (
+            'transport = "tcp"\nsecurity = { kind = "tls", cipher = "aes-128-gcm" }\n',
+            'session.security: found "cipher", which is not a parameter of tls',
+        ),
+    ],
+)
+def test_tls_is_for_transports_of_streams_and_an_old_key_names_the_new_one(
+    tmp_path: Path, lines: str, message: str
+) -> None:
+    said = refusal(tmp_path, TWO_NODES.replace('transport = "udp"\n', lines))
+    assert message in said and said.startswith("bad.toml:")
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_sample_arrives_and_costs_what_the_documentation_says(tmp_path: Path, method: str) -> None:
     _, plain = ran(tmp_path / "plain", TWO_NODES)
@@ -203,8 +249,8 @@ def test_srtp_takes_its_own_ciphers_and_no_change_of_keys(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("transport", "offers"),
     [
-        ('"quic"', 'transport = { kind = "quic", crypto = "tls" }, which encrypts'),
-        ('"tcp"', "no security (tcp offers none)"),
+        ('"quic"', '"tls", or a transport of datagrams such as udp'),
+        ('"tcp"', '"tls", or a transport of datagrams such as udp'),
         ('"kernel-tcp"', "no security (kernel-tcp offers none)"),
         ('{ kind = "udp", overhead = "66 B" }', "no overhead at the transport, or no security"),
     ],
@@ -244,8 +290,8 @@ def test_keys_reach_the_nodes_of_their_channels_and_no_plan(tmp_path: Path) -> N
     with pytest.raises(DataError, match="no such file"):
         secrets.made(plan)
     assert secrets.made({"channels": [{"a": 0, "b": 1}]}) == {}
-    tls = {"a": 0, "b": 1, "transport": "quic", "params": {"crypto": "tls"}}
-    assert list(secrets.made({"channels": [{"a": 0, "b": 1}, tls]})) == ["1"]
+    tls = {"a": 0, "b": 1, "transport": "quic", "security": {"kind": "tls"}}
+    assert list(secrets.made({"channels": [{"a": 0, "b": 1}, tls]})) == ["1", "asides"]
 
 
 def test_what_was_refused_is_said_at_each_side() -> None:
@@ -271,6 +317,18 @@ def test_what_was_refused_is_said_at_each_side() -> None:
             "unkeyed": 3,
         },
         {"channel": "f", "side": "b", **quiet, "secure_sessions": 1},
+        {"channel": "h", "side": "a", **quiet, "secure_sessions": 2, "alerts": 1},
+        {"channel": "h", "side": "b", **quiet, "secure_sessions": 2, "alerts": 0, "unverified": 1},
+        {"channel": "i", "side": "a", **quiet, "secure_sessions": 0, "alerts": 3},
+        {
+            "channel": "i",
+            "side": "b",
+            **quiet,
+            "secure_sessions": 0,
+            "alerts": 0,
+            "unsealed": 1,
+            "unverified": 1,
+        },
         {"channel": "g", "side": "b"},
     ]
     analysis: dict[str, Any] = {key: [] for key in ("nodes", "clocks", "echo", "flows")}
@@ -284,4 +342,8 @@ def test_what_was_refused_is_said_at_each_side() -> None:
         "channel e at b refused 1 datagram that did not verify: forged, or damaged",
         "channel e at b refused 5 datagrams whose number it had received before",
         "channel e at b dropped 3 datagrams that no key could seal",
+        "channel h at a lost 1 connection that its other side ended, since a part did not verify there",
+        "channel h at b ended 1 connection of which a part did not verify: forged, or damaged",
+        f"channel i at a {none} that refused 3 handshakes, which another key made",
+        f"channel i at b {none} it got 1 connection without security",
     ]

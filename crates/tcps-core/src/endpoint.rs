@@ -192,6 +192,8 @@ pub struct SecurityStats {
     pub unkeyed: u64,
     /// Bytes that sealing added to what was sent, and those of handshakes.
     pub added_bytes: u64,
+    /// Connections that the other side ended by an alert; none: there are no connections.
+    pub alerts: Option<u64>,
 }
 
 /// What a peer has told of single packets that were sent to it.

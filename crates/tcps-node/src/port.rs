@@ -78,17 +78,22 @@ impl Ports {
             }
             let numbers = &places.carried[id];
             let flows = carried(plan, id, numbers);
-            let (name, shared) = (c.name.clone(), secrets.shared(id));
-            let context = ChannelContext { name, seed: plan.seed, flows, shared };
+            let has_tls = c.security.as_ref().is_some_and(|named| named.kind == security::TLS);
+            if has_tls && !tcps_transport::has_tls(&c.transport) {
+                let found = format!("security: found \"tls\" at the transport {}", c.transport);
+                return Err(RunError::config(format!("{found}; allowed: \"aead\", or transport = \"tcp\"")));
+            }
+            let tls = has_tls.then(|| secrets.tls(id, &c.name)).transpose()?;
+            let context = ChannelContext { name: c.name.clone(), seed: plan.seed, flows, tls };
             let endpoint = assets::endpoint(&c.transport, &c.params, side, &context, assets)
                 .and_then(|endpoint| match &c.security {
-                    None => Ok(endpoint),
-                    Some(named) => {
+                    Some(named) if !has_tls => {
                         let secret = secrets.secret(Some(id), &c.name, side)?;
                         let start_ns = plan.nodes[node].clock.read(0);
                         security::secured(endpoint, named, side, &context, secret, start_ns)
                             .map_err(|fault| RunError::of(&fault, Some(fault.clone())))
                     }
+                    _ => Ok(endpoint),
                 })
                 .map_err(|e| e.within(format!("channels.{}", c.name)))?;
             let carried = numbers.iter().map(|f| {

@@ -35,7 +35,11 @@ const MOST_HEARD: usize = 1 << 16;
 /// How much of what it missed an attacker makes up where the machine comes late to it.
 const MOST_LATE: Time = 10_000_000;
 /// Transports whose datagrams mean something only within a connection.
-const STREAMS: [&str; 3] = ["tcp", "quic", kernel_tcp::NAME];
+const STREAMS: [&str; 3] = [TCP, "quic", kernel_tcp::NAME];
+/// The one whose datagrams are IP packets.
+const TCP: &str = "tcp";
+/// Where the checksum of its segments is.
+const CHECKSUM: usize = 20 + 16;
 
 /// The links from one vertex to another.
 pub type Route<'a> = &'a dyn Fn(VertexId, VertexId) -> Option<Vec<LinkId>>;
@@ -110,6 +114,8 @@ enum Disguise {
     Record,
     /// An SRTP packet, whose header is in the clear.
     Media,
+    /// A TCP segment, whose checksum fits.
+    Segment,
 }
 
 /// What makes datagrams of a transport: one of its own endpoints.
@@ -213,7 +219,7 @@ impl Attacker {
                         }
                     }
                 }
-                Target::Flow { passing: target, point, .. } => {
+                Target::Flow { passing: target, point, disguise } => {
                     let between = (passing.channel, passing.from) == (target.channel, target.from);
                     if !between || (passing.flow != target.flow && passing.flow != FlowId::NONE) {
                         continue;
@@ -231,8 +237,8 @@ impl Attacker {
                         }
                         Attack::Tamper { share, .. } if begun && a.stream.chance(share) => {
                             let within = bytes.len() * 2 / 3; // behind headers, before trailers
-                            if let Some(byte) = bytes.get_mut(within) {
-                                *byte ^= 1 << a.stream.below(8);
+                            if within < bytes.len() {
+                                flip(bytes, within, 1 << a.stream.below(8), *disguise == Disguise::Segment);
                                 self.rows.push_back(a.row(now, &passing, *point));
                             }
                         }
@@ -329,7 +335,7 @@ impl Running {
         }
         for (mut wire_bytes, mut bytes) in datagrams {
             match disguise {
-                Disguise::None => {}
+                Disguise::None | Disguise::Segment => {}
                 Disguise::Record => bytes = self.in_a_record(&bytes),
                 Disguise::Media => self.guess_tag(&mut bytes),
             }
@@ -374,7 +380,7 @@ impl Forger {
             )));
         }
         let flows = channel_flows(plan, passing.channel);
-        let context = ChannelContext { name: "attacker".into(), seed: plan.seed, flows, shared: None };
+        let context = ChannelContext { name: "attacker".into(), seed: plan.seed, flows, tls: None };
         let endpoint = tcps_transport::endpoint(&channel.transport, &channel.params, side, &context);
         let endpoint = endpoint.map_err(|e| RunError::of(&e, e.fault()))?;
         let clock = plan.nodes[passing.from].clock;
@@ -385,6 +391,21 @@ impl Forger {
             values: values.to_vec(),
             bytes: vec![0; sample_bytes(flow)],
         })
+    }
+}
+
+/// Changes bits of a byte, and the checksum of the segment with it.
+// RFC 1624 §3
+fn flip(bytes: &mut [u8], at: usize, bits: u8, is_segment: bool) {
+    let word =
+        |bytes: &[u8], at: usize| bytes.get(at..at + 2).map_or(0, |w| u32::from(w[0]) << 8 | u32::from(w[1]));
+    let before = word(bytes, at & !1);
+    bytes[at] ^= bits;
+    if is_segment && bytes.len() > CHECKSUM + 2 {
+        let sum = (!word(bytes, CHECKSUM) & 0xffff) + (!before & 0xffff) + word(bytes, at & !1);
+        let folded = (sum & 0xffff) + (sum >> 16);
+        let folded = (folded & 0xffff) + (folded >> 16);
+        bytes[CHECKSUM..CHECKSUM + 2].copy_from_slice(&(!folded as u16).to_be_bytes());
     }
 }
 
@@ -426,6 +447,7 @@ fn aim(
             };
             let point = PointId::entry(w[1].component);
             let disguise = match c.security.as_ref().map(|method| method.kind.as_str()) {
+                _ if c.transport == TCP => Disguise::Segment,
                 None => Disguise::None,
                 Some("srtp") => Disguise::Media,
                 Some(_) => Disguise::Record,

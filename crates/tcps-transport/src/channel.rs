@@ -47,17 +47,25 @@ pub struct ChannelContext {
     pub seed: u64,
     /// The flows on it, both directions.
     pub flows: Vec<ChannelFlow>,
-    /// What both sides of it know and no scenario says, for transports with TLS; absent in virtual time.
-    pub shared: Option<Shared>,
+    /// What TLS in its transport follows from; absent: no TLS.
+    pub tls: Option<TlsSecret>,
 }
 
-/// A secret of both sides of a channel.
+/// Where the keys of TLS come from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Shared(pub [u8; 32]);
+pub enum TlsSecret {
+    /// In virtual time: from the seed of the run.
+    Seeded,
+    /// On sockets: from what both sides share and no scenario says, and from the system's randomness.
+    Shared([u8; 32]),
+}
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for TlsSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Shared")
+        f.write_str(match self {
+            Self::Seeded => "Seeded",
+            Self::Shared(_) => "Shared",
+        })
     }
 }
 
@@ -70,7 +78,7 @@ impl ChannelContext {
             name: name.into(),
             period_ns: MS,
         };
-        Self { name: "channel".into(), seed: 1, flows: flows.iter().map(flow).collect(), shared: None }
+        Self { name: "channel".into(), seed: 1, flows: flows.iter().map(flow).collect(), tls: None }
     }
 
     /// The flows whose samples arrive at `side`.

@@ -8,6 +8,7 @@
 //!             quic ──► datagrams
 //!             kernel_tcp: frames only; its socket is the driver's
 //!             security: seals the datagrams of any of them but tcp, quic and kernel_tcp
+//!             tls: seals the stream of tcp and the packets of quic
 //!             clocksync ──► clockfit: exchanges of stamps ──► offset, drift and their bound
 //! ```
 //! A new transport is one new file and one line in `registry`, which stands above all of them; what they need to know of
@@ -39,14 +40,15 @@ pub mod rtp;
 pub mod security;
 pub mod tcp;
 mod telehaptic;
+mod tls;
 pub mod udp;
 
 pub use backlog::Backlog;
-pub use channel::{ChannelContext, ChannelFlow, Shared, Side};
+pub use channel::{ChannelContext, ChannelFlow, Side, TlsSecret};
 pub use framing::Frames;
 pub use outbox::Outbox;
 pub use params::TransportError;
 pub use registry::{
     by_id, controller, described, described_controllers, encapsulation_bytes, endpoint, has_plain_header,
-    is_telehaptic, led, names,
+    has_tls, is_telehaptic, led, names,
 };

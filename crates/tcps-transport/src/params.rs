@@ -23,12 +23,14 @@ pub(crate) struct Transport {
     pub(crate) has_plain_header: bool,
     /// Bytes of headers that are there on sockets only because the transport's own IP packets ride in UDP (design: streams).
     pub(crate) encapsulation_bytes: u32,
+    /// Whether it has TLS where its channel says so.
+    pub(crate) has_tls: bool,
 }
 
 impl Transport {
     /// One with a header of its own.
     pub(crate) const fn of(make: Make) -> Self {
-        Self { make, has_plain_header: false, encapsulation_bytes: 0 }
+        Self { make, has_plain_header: false, encapsulation_bytes: 0, has_tls: false }
     }
 
     /// One with the plain header.

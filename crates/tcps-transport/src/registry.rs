@@ -63,6 +63,11 @@ pub fn encapsulation_bytes(name: &str) -> u32 {
     known(name).map_or(0, |t| t.encapsulation_bytes)
 }
 
+/// Whether a transport has TLS where its channel says so.
+pub fn has_tls(name: &str) -> bool {
+    known(name).is_some_and(|t| t.has_tls)
+}
+
 /// Names of the transports.
 pub fn names() -> Vec<&'static str> {
     TRANSPORTS.iter().map(|t| t.name).chain(congestion::merging().map(|(m, _)| m.name)).collect()

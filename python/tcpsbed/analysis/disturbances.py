@@ -138,8 +138,18 @@ def _security(result: Found) -> Iterator[str]:
             if end["refused_handshakes"]:
                 why = f"it refused {counted(end['refused_handshakes'], 'handshake message')}, which another key made"
             elif end["unsealed"]:
-                why = f"it got {counted(end['unsealed'], 'datagram')} without security"
+                what = "datagram" if end.get("alerts") is None else "connection"
+                why = f"it got {counted(end['unsealed'], what)} without security"
+            elif end.get("alerts"):
+                why = f"that refused {counted(end['alerts'], 'handshake')}, which another key made"
             yield f"{place} agreed on no keys with its other side: {why}"
+        elif end.get("alerts") is not None:
+            if end["unverified"]:
+                ended = counted(end["unverified"], "connection")
+                yield f"{place} ended {ended} of which a part did not verify: forged, or damaged"
+            if end["alerts"]:
+                ended = counted(end["alerts"], "connection")
+                yield f"{place} lost {ended} that its other side ended, since a part did not verify there"
         elif end.get("unverified"):
             yield f"{place} refused {counted(end['unverified'], 'datagram')} that did not verify: forged, or damaged"
         if end.get("replayed"):

@@ -759,11 +759,13 @@ class Endpoint(Part):
     key_changes: int
     """Changes of the keys of both directions."""
     unverified: int
-    """Datagrams dropped because they did not verify."""
+    """Datagrams dropped because they did not verify; over `tcp` connections ended for it."""
     unsealed: int
     """Those of them that were not sealed at all."""
     refused_handshakes: int
     """Messages of handshakes that did not verify: another key, another channel, or changed."""
+    alerts: int
+    """With `tls` over `tcp`: connections that the other side ended by an alert."""
     replayed: int
     """Datagrams dropped because one of their number had been received, or it was too late to know."""
     unkeyed: int

@@ -25,7 +25,6 @@ from tcpsbed.worlds.contract import Hosting
 from tcpsbed.worlds.link import LOCAL, Link, files_of
 from tcpsbed.worlds.process import ControlChannel
 from tcpsbed.worlds.rows import Drain
-from tcpsbed.worlds.secrets import has_tls
 
 
 class Hosts(Hosting):
@@ -82,7 +81,7 @@ class Hosts(Hosting):
         for one in self.job.plan["channels"]:
             ends = {addresses[one["a"]], addresses[one["b"]]} | between
             apart = len(ends) > 1 and not all(ipaddress.ip_address(end).is_loopback for end in ends)
-            if apart and "security" not in one and not has_tls(one):
+            if apart and "security" not in one:
                 bare.append(one["name"].partition("@")[0])
         if bare:
             raise WorldError(

@@ -26,13 +26,7 @@ def made(plan: Mapping[str, Any]) -> dict[str, str]:
     """
     secured = {number: c["security"] for number, c in enumerate(plan["channels"]) if "security" in c}
     keys = {str(number): _key(security) for number, security in secured.items()}
-    tls = {str(number): keyfile.fresh() for number, c in enumerate(plan["channels"]) if has_tls(c)}
-    return tls | (keys | {ASIDES: keyfile.fresh()} if keys else {})
-
-
-def has_tls(channel: Mapping[str, Any]) -> bool:
-    """Whether the identities of both sides follow from a key of the channel."""
-    return channel.get("transport") == "quic" and channel["params"].get("crypto") == "tls"
+    return keys | {ASIDES: keyfile.fresh()} if keys else {}
 
 
 def _key(security: Mapping[str, Any]) -> str:

@@ -62,6 +62,8 @@ struct Security {
     replayed: u64,
     unkeyed: u64,
     security_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alerts: Option<u64>,
 }
 
 impl From<SecurityStats> for Security {
@@ -76,6 +78,7 @@ impl From<SecurityStats> for Security {
             replayed: s.replayed,
             unkeyed: s.unkeyed,
             security_bytes: s.added_bytes,
+            alerts: s.alerts,
         }
     }
 }

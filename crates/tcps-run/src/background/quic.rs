@@ -79,7 +79,7 @@ impl Quic {
             name: format!("{}.{}", self.name, self.opened),
             seed: self.seed,
             flows: vec![flow(REQUESTS, Side::B, "requests"), flow(ANSWERS, Side::A, "answers")],
-            shared: None,
+            tls: None,
         };
         let end = |side, flow| -> Result<End, TransportError> {
             Ok(End {

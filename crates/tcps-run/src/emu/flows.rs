@@ -96,6 +96,7 @@ impl<'a> Flows<'a> {
         let transport = self.plan.channels[c].transport.as_str();
         let leading = || self.leading.get(&(c, from)).copied().unwrap_or(ASIDE_CLASS);
         if self.plan.channels[c].security.is_some() {
+            let wire_bytes = wire_bytes - encapsulation_bytes(transport);
             return (leading(), 0, wire_bytes, Carries::Channel(c, from, [true; 2]));
         }
         let merges = tcps_transport::is_telehaptic(transport);

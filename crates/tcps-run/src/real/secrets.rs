@@ -8,7 +8,7 @@ use tcps_node::secrets::Secrets;
 use tcps_plan::RunError;
 use tcps_transport::{
     security::{Random, Secret, KEY_BYTES},
-    Shared, Side,
+    Side, TlsSecret,
 };
 
 /// What stands for the key of what travels outside channels.
@@ -29,13 +29,18 @@ impl fmt::Debug for PreShared {
 impl Secrets for PreShared {
     fn secret(&mut self, channel: Option<ChannelId>, name: &str, _: Side) -> Result<Secret, RunError> {
         let whose = channel.map_or(ASIDES.to_owned(), |c| c.to_string());
-        let key = self.0.get(&whose).and_then(|text| key(text));
-        let key = key.ok_or_else(|| RunError::bug(format!("no pre-shared key of {name}")))?;
-        Ok(Secret { key, random: Box::new(System(SystemRandom::new())) })
+        Ok(Secret { key: self.key(&whose, name)?, random: Box::new(System(SystemRandom::new())) })
     }
 
-    fn shared(&self, channel: ChannelId) -> Option<Shared> {
-        self.0.get(&channel.to_string()).and_then(|text| key(text)).map(Shared)
+    fn tls(&self, channel: ChannelId, name: &str) -> Result<TlsSecret, RunError> {
+        self.key(&channel.to_string(), name).map(TlsSecret::Shared)
+    }
+}
+
+impl PreShared {
+    fn key(&self, whose: &str, name: &str) -> Result<[u8; KEY_BYTES], RunError> {
+        let found = self.0.get(whose).and_then(|text| key(text));
+        found.ok_or_else(|| RunError::bug(format!("no pre-shared key of {name}")))
     }
 }
 
@@ -107,8 +112,8 @@ mod tests {
         let secret = |channel| given().secret(channel, "c", Side::A).map(|s| s.key);
         assert_eq!(secret(Some(ChannelId(0))), Ok([0xa1; 32]));
         assert_eq!(secret(None), Ok([0xb2; 32]));
-        let shared = [0, 1].map(|channel| given().shared(ChannelId(channel)));
-        assert_eq!(shared, [Some(Shared([0xa1; 32])), None]);
+        let tls = [0, 1].map(|channel| given().tls(ChannelId(channel), "c").ok());
+        assert_eq!(tls, [Some(TlsSecret::Shared([0xa1; 32])), None]);
         assert!(secret(Some(ChannelId(1))).unwrap_err().to_string().contains("no pre-shared key of c"));
         assert_eq!(format!("{:?}", given()), "{\"0\", \"asides\"}");
         assert_eq!([key("a1"), key(&"x".repeat(64)), key(&"é".repeat(32))], [None; 3]);

@@ -5,19 +5,19 @@
 //!        └─► udp endpoint ──► datagram frames (RFC 9221) ─────┴─► connection ──► QUIC packets in UDP
 //! ```
 //! Side A asks for the connection at time 0; samples wait until it stands. The cipher is a null cipher with a tag, or
-//! real TLS by a parameter. BBR is left out: quinn-proto takes its randoms from the machine, not from a seed.
+//! that of TLS where the channel has it (`tls`). BBR is left out: quinn-proto takes its randoms from the machine, not from a seed.
 
 mod clock;
 mod lane;
 mod null;
 mod setup;
-mod tls;
 
 use crate::{
     channel::{ChannelContext, Side},
     framing::Reader,
     outbox::Outbox,
     params::{Params, Transport, TransportError},
+    tls::Chance,
     udp::{Udp, STACK_BYTES},
 };
 use bytes::{Bytes, BytesMut};
@@ -27,7 +27,7 @@ use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint as QuicEndpoint, EndpointEvent,
     Event, FrameStats, ReadError, StreamEvent, StreamId,
 };
-use setup::{Given, Mode, Setup};
+use setup::{Given, Mode, Setup, NAME};
 use std::{
     collections::BTreeMap,
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -49,11 +49,14 @@ const DATAGRAM_OVERHEAD_BYTES: usize = 1 + 8 + 4 + 16 + 9;
 /// In a scenario.
 pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 12,
-    name: "quic",
+    name: NAME,
     doc: "one connection for all flows of the channel, in streams or datagrams",
     params: &[Given::TABLE],
     draws: Draws::Yes,
-    make: Transport::of(|params, side, ctx| Ok(Box::new(Quic::from_params(params, side, ctx)?))),
+    make: Transport {
+        has_tls: true,
+        ..Transport::of(|params, side, ctx| Ok(Box::new(Quic::from_params(params, side, ctx)?)))
+    },
 };
 
 /// An endpoint of the `quic` transport.
@@ -76,6 +79,8 @@ pub struct Quic {
     newest: u32,
     /// Packets whose tag was wrong.
     refused: null::Refused,
+    /// Where the randomness of TLS comes from.
+    chance: Option<Chance>,
     open_ns: Option<Time>,
     wake_ns: Option<Time>,
     outbox: Outbox,
@@ -94,7 +99,7 @@ impl Quic {
         side: Side,
         ctx: &ChannelContext,
     ) -> Result<Self, TransportError> {
-        let Setup { mode, queue_bytes, mtu_bytes, endpoint, client, refused } =
+        let Setup { mode, queue_bytes, mtu_bytes, endpoint, client, refused, chance } =
             Setup::new(params, side, ctx)?;
         let leaving = || ctx.flows.iter().filter(|f| f.to != side);
         Ok(Self {
@@ -112,6 +117,7 @@ impl Quic {
             flow: leaving().chain(&ctx.flows).next().map_or(FlowId(0), |f| f.flow),
             newest: 0,
             refused,
+            chance,
             open_ns: Some(0),
             wake_ns: None,
             outbox: Outbox::default(),
@@ -160,6 +166,25 @@ impl Quic {
             // Strangers get no answer: both sides speak the same version, and a lost connection times out.
             Some(DatagramEvent::Response(_)) | None => self.stats.malformed += 1,
         }
+    }
+
+    fn handle(&mut self, now: Time, input: Input<'_>) {
+        let at = self.clock.instant(now);
+        let mut received_at_ns = now;
+        match input {
+            Input::Sample { meta, bytes } => self.take(meta, bytes),
+            Input::Datagram { bytes, received_ns, .. } => {
+                received_at_ns = received_ns;
+                self.receive(at, bytes);
+            }
+            Input::Timeout => {
+                if let Some((_, connection)) = &mut self.connection {
+                    connection.handle_timeout(at);
+                }
+                self.datagrams.handle_input(now, Input::Timeout);
+            }
+        }
+        self.run(now, received_at_ns);
     }
 
     /// Asks for a connection when it is time, and does everything that the connection wants done.
@@ -390,22 +415,13 @@ fn address(side: Side) -> SocketAddr {
 
 impl Endpoint for Quic {
     fn handle_input(&mut self, now: Time, input: Input<'_>) {
-        let at = self.clock.instant(now);
-        let mut received_at_ns = now;
-        match input {
-            Input::Sample { meta, bytes } => self.take(meta, bytes),
-            Input::Datagram { bytes, received_ns, .. } => {
-                received_at_ns = received_ns;
-                self.receive(at, bytes);
+        match self.chance.take() {
+            Some(mut chance) => {
+                chance.lend(|| self.handle(now, input));
+                self.chance = Some(chance);
             }
-            Input::Timeout => {
-                if let Some((_, connection)) = &mut self.connection {
-                    connection.handle_timeout(at);
-                }
-                self.datagrams.handle_input(now, Input::Timeout);
-            }
+            None => self.handle(now, input),
         }
-        self.run(now, received_at_ns);
     }
 
     fn poll_output(&mut self, buf: &mut Vec<u8>) -> Option<Output> {

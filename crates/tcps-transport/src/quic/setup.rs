@@ -1,24 +1,27 @@
-//! Parameters of a QUIC endpoint, and the configuration of quinn-proto that they make. Everything random is seeded;
-//! with the null cipher nothing is left to the machine.
+//! Parameters of a QUIC endpoint, and the configuration of quinn-proto that they make. Everything random is seeded but the
+//! keys and randoms of TLS on sockets.
 
-use super::{
-    null::{NullCrypto, Refused, SeedKey},
-    tls,
-};
+use super::null::{NullCrypto, Refused, SeedKey};
 use crate::{
     channel::{ChannelContext, Side},
     params::{Params, TransportError, ROOM},
+    tls::{Chance, Identity},
 };
 use quinn_proto::{
     congestion::{CubicConfig, NewRenoConfig},
+    crypto::rustls::{QuicClientConfig, QuicServerConfig},
     ClientConfig, ConnectionId, ConnectionIdGenerator, Endpoint, EndpointConfig, NoneTokenStore,
     ServerConfig, TransportConfig, ValidationTokenConfig, VarInt,
 };
 use std::{
+    fmt,
     sync::{Arc, Mutex},
     time::Duration,
 };
 use tcps_core::{params, seed::Stream};
+
+/// Name of the transport.
+pub(super) const NAME: &str = "quic";
 
 /// How samples become frames of QUIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub(super) struct Setup {
     pub(super) client: Option<ClientConfig>,
     /// Packets whose tag was wrong (null cipher).
     pub(super) refused: Refused,
+    /// Where the randomness of TLS comes from.
+    pub(super) chance: Option<Chance>,
 }
 
 params! {
@@ -48,7 +53,6 @@ params! {
     pub(crate) struct Given {
         mode: String = Choice(&["stream-per-flow", "stream-per-sample", "datagram"]), "stream-per-flow", ANY, "what waits for a lost packet: its flow, only its sample, or nothing";
         congestion: String = Choice(&["cubic", "newreno"]), "cubic", ANY, "congestion control";
-        crypto: String = Choice(&["null", "tls"]), "null", ANY, "a tag of 16 bytes without a cipher, or TLS 1.3 with a new key for each side in each run on sockets";
         queue_bytes: usize = Bytes, "262144 B", ROOM, "bytes of each flow that wait for the connection";
         mtu_bytes: u16 = Bytes, "1200 B", 1200.0..=65_507.0, "most bytes of a datagram";
     }
@@ -56,26 +60,28 @@ params! {
 
 impl Setup {
     pub(super) fn new(params: &Params<'_>, side: Side, ctx: &ChannelContext) -> Result<Self, TransportError> {
-        let Given { mode, congestion, crypto, queue_bytes, mtu_bytes } = params.read()?;
+        let Given { mode, congestion, queue_bytes, mtu_bytes } = params.read()?;
         let mode = match mode.as_str() {
             "stream-per-sample" => Mode::StreamPerSample,
             "datagram" => Mode::Datagram,
             _ => Mode::StreamPerFlow,
         };
         let transport = Arc::new(transport(congestion == "newreno", mtu_bytes, queue_bytes));
-        let tls = crypto == "tls";
+        let failed = |e: &dyn fmt::Display| params.failed("security", "tls", e);
+        let made = ctx.tls.map(|secret| Identity::new(secret, NAME, side, ctx)).transpose();
+        let (identity, chance) = made.map_err(|e| failed(&e))?.unzip();
         let null = Arc::new(NullCrypto::default());
         let refused = null.refused.clone();
         let mut random = Stream::new(ctx.seed, &format!("channels.{}.quic.{side:?}", ctx.name));
-        let mut keys = Stream::new(ctx.seed, &format!("channels.{}.quic.keys", ctx.name));
         let config = endpoint_config(&mut random, mtu_bytes);
-        let failed = |e| params.failed("crypto", "tls", &e);
-        let mut identities = || tls::Identities::new(ctx.shared, &mut keys);
         let (server, client) = match side {
             Side::A => {
-                let mut client = ClientConfig::new(match tls {
-                    true => Arc::new(identities().and_then(tls::client).map_err(failed)?),
-                    false => null,
+                let mut client = ClientConfig::new(match identity {
+                    Some(identity) => {
+                        let config = identity.client().map_err(|e| failed(&e))?;
+                        Arc::new(QuicClientConfig::try_from(config).map_err(|e| failed(&e))?)
+                    }
+                    None => null,
                 });
                 let cids = Mutex::new(Cids(Stream::new(random.bits(), "initial")));
                 client.initial_dst_cid_provider(Arc::new(move || next(&cids)));
@@ -84,12 +90,13 @@ impl Setup {
             }
             Side::B => {
                 let token_key = Arc::new(SeedKey(random.bits()));
-                let mut server = match tls {
-                    true => ServerConfig::new(
-                        Arc::new(identities().and_then(tls::server).map_err(failed)?),
-                        token_key,
-                    ),
-                    false => ServerConfig::new(null, token_key),
+                let mut server = match identity {
+                    Some(identity) => {
+                        let config = identity.server().map_err(|e| failed(&e))?;
+                        let config = QuicServerConfig::try_from(config).map_err(|e| failed(&e))?;
+                        ServerConfig::new(Arc::new(config), token_key)
+                    }
+                    None => ServerConfig::new(null, token_key),
                 };
                 let mut tokens = ValidationTokenConfig::default();
                 tokens.sent(0);
@@ -98,7 +105,7 @@ impl Setup {
             }
         };
         let endpoint = Endpoint::new(Arc::new(config), server, false, None);
-        Ok(Self { mode, queue_bytes, mtu_bytes, endpoint, client, refused })
+        Ok(Self { mode, queue_bytes, mtu_bytes, endpoint, client, refused, chance })
     }
 }
 

@@ -24,6 +24,8 @@
 //! record that confirms a session stay what they are: their first bytes tell them from RTP (RFC 7983). Keys change with sessions
 //! only, since a source may send 2^48 packets under one.
 //!
+//! **TLS** is listed here and stands elsewhere: in the transports of streams (`tls`).
+//!
 //! **Loss.** Side a says hello at once and again after 0.5, 1, 2 … ms, up to each second: its own timer, since nothing is known
 //! of the round trip. (From 5 ms on, 99 % are complete within five round trips at 20 % loss.) Repeated hellos have the same bytes, and side b repeats its answer. An empty record then confirms the
 //! session: until it has verified a record of a's, b sends nothing in it. Meanwhile the newest 64 datagrams wait at each side;
@@ -101,6 +103,9 @@ impl Rekeying {
 
 type Make = fn(&Value) -> Result<Protection, Fault>;
 
+/// The method that is in the transport itself (`tls`).
+pub const TLS: &str = "tls";
+
 /// The methods.
 const METHODS: &[&Entry<Make>] = &[
     &Entry {
@@ -141,6 +146,14 @@ const METHODS: &[&Entry<Make>] = &[
             let method = Method::Aead(&aead::AES_128_GCM);
             Ok(Protection { method, limits: Rekeying::standard().limits(), profile })
         },
+    },
+    &Entry {
+        id: 4,
+        name: TLS,
+        doc: "TLS 1.3 in the connection of the transport, with keys of both sides; for the transports `tcp` and `quic`",
+        params: &[KeyFile::TABLE],
+        draws: Draws::Yes,
+        make: |_| Err(Fault::new("", format!("{TLS:?}, which seals no datagrams"), "\"aead\", \"hmac\" or \"srtp\"")),
     },
 ];
 

@@ -1,8 +1,8 @@
 //! TCP: the samples of a channel in one connection, both ways.
 //!
 //! ```text
-//! sample ──► frame ──► queue (bounded) ──► stack ──► IP packets
-//! IP packet ──► stack ──► bytes in order ──► frames ──► samples
+//! sample ──► frame ──► queue (bounded) ──► [TLS] ──► stack ──► IP packets
+//! IP packet ──► stack ──► bytes in order ──► [TLS] ──► frames ──► samples
 //! ```
 //! Side A asks for the connection at time 0; samples wait until it stands. A lost segment holds up everything
 //! behind it, in all flows of the channel. The stack behaves as that of Linux; docs/streams.md says how far.
@@ -35,17 +35,21 @@ use crate::{
     framing::Reader,
     outbox::Outbox,
     params::{Params, Transport, TransportError, MTU, ROOM},
+    tls::{Refused, TlsStream},
 };
 use tcps_core::{
     endpoint::{Delivery, Ecn, Endpoint, EndpointStats, Input, Output, Transmit},
     ids::FlowId,
     param::{Draws, Entry, Params as _},
     params,
+    record::{DropReason, Kind, Record},
     sample::Meta,
     seed::Stream,
     time::{Time, SECOND},
 };
 
+/// Its name.
+const NAME: &str = "tcp";
 /// How long side A waits before it asks again for a connection that it has lost.
 const RETRY_NS: Time = SECOND;
 
@@ -54,6 +58,8 @@ const RETRY_NS: Time = SECOND;
 pub struct Tcp {
     side: Side,
     stack: Stack,
+    /// Between the stack and the samples, where the channel has it.
+    tls: Option<TlsStream>,
     /// The flows that arrive here.
     inbound: Vec<FlowId>,
     /// The flow that packets are sent for.
@@ -82,12 +88,13 @@ params! {
 /// In a scenario.
 pub(crate) const ENTRY: Entry<Transport> = Entry {
     id: 10,
-    name: "tcp",
+    name: NAME,
     doc: "one connection for all flows of the channel",
     params: &[Given::TABLE],
     draws: Draws::Yes,
     make: Transport {
         encapsulation_bytes: 8 + 20,
+        has_tls: true,
         ..Transport::of(|params, side, ctx| Ok(Box::new(Tcp::from_params(params, side, ctx)?)))
     },
 };
@@ -102,9 +109,11 @@ impl Tcp {
         let given: Given = params.read()?;
         let seed = Stream::new(ctx.seed, &format!("channels.{}.tcp.{side:?}", ctx.name)).bits();
         let leaving = |f: &&ChannelFlow| f.to != side;
+        let tls = ctx.tls.map(|secret| TlsStream::new(secret, NAME, side, ctx)).transpose();
         Ok(Self {
             side,
             stack: Stack::new(&settings(&given), side, seed),
+            tls: tls.map_err(|e| params.failed("security", "tls", &e))?,
             inbound: ctx.arriving_at(side).collect(),
             flow: ctx.flows.iter().find(leaving).or(ctx.flows.first()).map_or(FlowId(0), |f| f.flow),
             backlog: Backlog::new(given.queue_bytes),
@@ -126,8 +135,23 @@ impl Tcp {
             self.stats.malformed += 1;
             return;
         }
-        let reader = &mut self.reader;
-        self.stack.read(|bytes| reader.push(bytes));
+        let (reader, tls) = (&mut self.reader, &mut self.tls);
+        let mut verified = Ok(());
+        self.stack.read(|bytes| match tls {
+            None => reader.push(bytes),
+            Some(tls) if verified.is_ok() => verified = tls.receive(now, bytes, |plain| reader.push(plain)),
+            Some(_) => {}
+        });
+        if !self.deliver(received_ns) {
+            self.stats.malformed += 1;
+            self.lose(now);
+        } else if let Err(refused) = verified {
+            self.refuse(now, packet.len(), refused);
+        }
+    }
+
+    /// Hands over the samples that are complete; false: what comes next cannot be one.
+    fn deliver(&mut self, received_ns: Time) -> bool {
         loop {
             match self.reader.next() {
                 Ok(Some((meta, sample))) if self.inbound.contains(&meta.flow) => {
@@ -135,12 +159,45 @@ impl Tcp {
                     self.outbox.push(delivery, |out| out.extend_from_slice(sample));
                 }
                 Ok(Some(_)) => self.stats.malformed += 1,
-                Ok(None) => return,
-                Err(_) => {
-                    self.stats.malformed += 1;
-                    return self.lose(now);
-                }
+                Ok(None) => return true,
+                Err(_) => return false,
             }
+        }
+    }
+
+    /// Ends a connection whose bytes do not verify: an alert says so to the other side, ahead of RST.
+    // [RFC 8446 §6.2]
+    fn refuse(&mut self, now: Time, packet_bytes: usize, refused: Refused) {
+        if let Some(tls) = &mut self.tls {
+            tls.flush(|bytes| self.stack.write(bytes));
+        }
+        self.stack.poll(now);
+        if refused == Refused::Here {
+            let (detail, size) = (DropReason::Unverified as u8, packet_bytes as u32 + LINK_BYTES);
+            let row = Record { detail, size, ..Record::new(now, Kind::Dropped) };
+            self.outbox.push(Output::Record(row), |_| {});
+        }
+        self.lose(now);
+    }
+
+    /// Gives the stack what it has room for.
+    fn fill(&mut self, now: Time) {
+        let Some(tls) = &mut self.tls else {
+            while self.backlog.drain_frame(|bytes| self.stack.write(bytes)) {}
+            return;
+        };
+        tls.begin(now);
+        let mut frame = Vec::new();
+        while tls.flush(|bytes| self.stack.write(bytes)) && tls.is_ready() {
+            frame.clear();
+            let is_whole = self.backlog.drain_frame(|part| {
+                frame.extend_from_slice(part);
+                part.len()
+            });
+            if !is_whole {
+                return;
+            }
+            tls.seal(&frame);
         }
     }
 
@@ -157,7 +214,7 @@ impl Tcp {
             }
         }
         if self.stack.is_established() {
-            while self.backlog.drain_frame(|bytes| self.stack.write(bytes)) {}
+            self.fill(now);
         }
         self.stack.poll(now);
         self.transmit();
@@ -168,6 +225,9 @@ impl Tcp {
         self.stats.incomplete += u64::from(self.reader.has_part());
         self.reader = Reader::default();
         self.backlog.forget_part();
+        if let Some(tls) = &mut self.tls {
+            tls.forget();
+        }
         self.stack.abort(now);
         self.open_ns = Some(now.saturating_add(RETRY_NS));
     }
@@ -221,6 +281,7 @@ impl Endpoint for Tcp {
     }
 
     fn stats(&self) -> EndpointStats {
-        EndpointStats { retransmits: self.stack.retransmits(), ..self.stats }
+        let security = self.tls.as_ref().map(TlsStream::stats);
+        EndpointStats { retransmits: self.stack.retransmits(), security, ..self.stats }
     }
 }

@@ -16,4 +16,5 @@ mod tcp_connection;
 mod tcp_recovery;
 mod tcp_wire;
 mod telehaptic;
+mod tls;
 mod udp;

@@ -119,10 +119,11 @@ ENDPOINT = (
     *(
         Metric(key, meaning, "count", label=label, rare=True)
         for key, meaning, label in (
-            ("unverified", "datagrams dropped because they did not verify", ""),
+            ("unverified", "datagrams dropped because they did not verify; over `tcp` connections ended for it", ""),
             ("unsealed", "those of them that were not sealed at all", ""),
             ("refused_handshakes", "messages of handshakes that did not verify: another key, another channel, or changed",
                 "refused handshakes"),
+            ("alerts", "with `tls` over `tcp`: connections that the other side ended by an alert", ""),
             ("replayed", "datagrams dropped because one of their number had been received, or it was too late to know", ""),
             ("unkeyed", "datagrams dropped because no key could seal them, as before the handshake", ""),
         )

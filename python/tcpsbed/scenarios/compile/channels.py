@@ -18,12 +18,11 @@ _CONTROLLERS = {"telehaptic": "controller", "rtp": "congestion"}
 """Transports with a rate controller of the user's, and the parameter that names it."""
 
 
-_STREAMS = {
-    "quic": 'transport = { kind = "quic", crypto = "tls" }, which encrypts',
-    "tcp": "no security (tcp offers none)",
-    "kernel-tcp": "no security (kernel-tcp offers none)",
-}
-"""Transports of streams, and what they offer in place of security."""
+_STREAMS = {"quic": '"tls"', "tcp": '"tls"', "kernel-tcp": "no security (kernel-tcp offers none)"}
+"""Transports of streams, and what they offer in place of what seals datagrams."""
+
+_TLS = "tls"
+"""The method of transports of streams."""
 
 _MEDIA = "srtp"
 """The method that seals RTP and nothing else."""
@@ -117,7 +116,11 @@ class Channels:
         if security is None:
             return {}
         key = ("channels", group, "security")
-        if transport in _STREAMS:
+        if security.kind == _TLS and transport not in ("tcp", "quic"):
+            found = f'found "{_TLS}" at the transport {transport}'
+            allowed = 'transport = "tcp" or "quic"'
+            raise scenario.error(key, found, allowed if transport in _STREAMS else f'{allowed}, or "aead"')
+        if transport in _STREAMS and security.kind != _TLS:
             found = f'found "{security.kind}" around the transport {transport}, which carries streams'
             raise scenario.error(
                 key, found, f"{_STREAMS[transport]}, or a transport of datagrams such as udp"
@@ -165,6 +168,9 @@ class Channels:
         scenario = self.book.scenario
         if ":" not in text:
             builtins.check(scenario, key, text, "transport", '; or code such as "./mine.py:Mine"')
+            if text == "quic" and "crypto" in given:
+                allowed = 'security = "tls" at the channel, in place of it'
+                raise scenario.error((*key, "crypto"), f"found {shown(given['crypto'])}", allowed)
             if self.book.rehearsal or not isinstance(given.get(_CONTROLLERS.get(text, "")), dict):
                 builtins.rehearse(scenario, key, "transport", text, given, "")
             return text

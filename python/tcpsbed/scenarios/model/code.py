@@ -124,13 +124,13 @@ else:
 
 
 class Security(Table):
-    """What keeps the datagrams of a channel, with parameters; a string names the method alone."""
+    """What protects a channel, with parameters; a string names the method alone."""
 
     extra: ClassVar[bool] = True
     shorthand: ClassVar[str | None] = "kind"
     kind: _Method
     """The method: `"aead"` encrypts and authenticates, `"hmac"` only authenticates, `"srtp"` is SRTP for the transport
-    `rtp`.
+    `rtp`, `"tls"` is TLS 1.3 for `tcp` and `quic`.
     """
 
     def _check(self) -> None:
@@ -158,6 +158,4 @@ class Channel(Table):
     dscp: Dscp | None = None
     """Code point of its packets; absent: that of the flows."""
     security: Security | None = None
-    """What protects its datagrams from others on the network, for transports of datagrams:
-    [security](security.md); absent: nothing.
-    """
+    """What protects it from others on the network: [security](security.md); absent: nothing."""

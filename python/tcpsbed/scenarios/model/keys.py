@@ -19,9 +19,7 @@ class ChannelKeys(TypedDict, total=False):
     dscp: Any
     """Code point of its packets; absent: that of the flows."""
     security: Any
-    """What protects its datagrams from others on the network, for transports of datagrams: security;
-    absent: nothing.
-    """
+    """What protects it from others on the network: security; absent: nothing."""
 
 
 class EventKeys(TypedDict, total=False):

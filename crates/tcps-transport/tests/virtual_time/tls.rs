@@ -1,0 +1,328 @@
+//! TLS in the transports of streams: what it costs on the wire, what it bears, and what it lets through.
+
+use crate::{
+    pair::{Boxed, Conditions, Pair},
+    session::{arrive_in_order, content, meta, Session},
+};
+use serde_json::{json, Value};
+use std::collections::VecDeque;
+use tcps_core::{
+    endpoint::{Endpoint, Input, Output, SecurityStats},
+    record::{DropReason, Kind},
+    time::{Time, MS, SECOND},
+};
+use tcps_transport::{endpoint, ChannelContext, Side, TlsSecret};
+
+const TRANSPORTS: [&str; 2] = ["tcp", "quic"];
+const SEEDED: Option<TlsSecret> = Some(TlsSecret::Seeded);
+/// IP, TCP and its time stamps.
+const HEADERS: usize = 20 + 20 + 12;
+
+fn make(transport: &str, tls: Option<TlsSecret>, seed: u64, side: Side) -> Boxed {
+    let context = ChannelContext::of(&[(1, Side::B, "kinematic"), (2, Side::A, "haptic")]);
+    let context = ChannelContext { seed, tls, ..context };
+    Boxed(endpoint(transport, &Value::Null, side, &context).unwrap())
+}
+
+fn pair(transport: &str, seed: u64, both: Conditions) -> Pair<Boxed, Boxed> {
+    let [a, b] = [Side::A, Side::B].map(|side| make(transport, SEEDED, seed, side));
+    Pair::new(seed, a, b, both, both)
+}
+
+fn way(latency_ns: Time, loss: f64) -> Conditions {
+    Conditions { latency_ns, loss, ..Default::default() }
+}
+
+fn stats(end: &Boxed) -> SecurityStats {
+    end.0.stats().security.expect("TLS over TCP counts")
+}
+
+// [RFC 8446 §2]
+#[test]
+fn samples_of_every_size_arrive_as_they_were_one_round_trip_after_that_of_tcp() {
+    let sizes = [0, 1, 64, 1115, 16_360, 16_361, 20_000, 200_000];
+    let mut pair = pair("tcp", 1, way(5 * MS, 0.0));
+    for (index, size) in (0..).zip(sizes) {
+        pair.send(meta(1, index, 5), &content(index, size));
+        pair.send_back(meta(2, index, 5), &content(index, size));
+    }
+    pair.run_until(SECOND);
+    for end in [&pair.client, &pair.server] {
+        let got: Vec<_> = end.delivered.iter().map(|(d, b)| (d.meta.index, b.clone())).collect();
+        assert!(got == (0u32..).zip(sizes).map(|(i, n)| (i, content(i, n))).collect::<Vec<_>>());
+    }
+    let first = [&pair.server, &pair.client].map(|end| end.delivered[0].0.received_ns);
+    assert_eq!(first, [25 * MS, 30 * MS], "SYN, SYN with ACK, hello, hello, data, data");
+    let handshakes = [&pair.client, &pair.server].map(|end| stats(&end.endpoint).handshake_ns);
+    assert_eq!(handshakes, [Some(10 * MS); 2], "a: hello, hello; b: from hello to data");
+}
+
+// [RFC 8446 §5.1] [RFC 8446 §5.2]
+#[test]
+fn each_sample_is_one_record_and_costs_22_bytes() {
+    let mut pair = pair("tcp", 1, way(MS, 0.0));
+    pair.run_until(100 * MS);
+    let (before, sent) = (pair.client.transmitted.len(), stats(&pair.client.endpoint).added_bytes);
+    for index in 0..20 {
+        pair.send(meta(1, index, pair.time), &content(index, 64));
+        pair.run_until(pair.time + 10 * MS);
+    }
+    let sizes = pair.client.transmitted[before..].iter().map(|t| t.wire_bytes as usize);
+    assert_eq!(sizes.collect::<Vec<_>>(), [HEADERS + 24 + 64 + 22 + 26; 20]);
+    assert_eq!(stats(&pair.client.endpoint).added_bytes - sent, 20 * 22);
+    let record = &pair.server.last_received.as_ref().unwrap()[HEADERS..];
+    assert_eq!(record[..5], [23, 3, 3, 0, 24 + 64 + 17], "application data, and its length");
+    assert!(!record.windows(8).any(|part| content(19, 64).starts_with(part)), "nothing of it can be read");
+    let sent = stats(&pair.client.endpoint).added_bytes;
+    pair.send(meta(1, 20, pair.time), &content(20, 17_000));
+    assert_eq!(stats(&pair.client.endpoint).added_bytes - sent, 2 * 22, "16 KiB fill a record");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+    for transport in TRANSPORTS {
+        let digest = |seed| {
+            let mut session = Session::new(pair(transport, seed, way(2 * MS, 0.01)));
+            session.run(SECOND);
+            session.pair.digest()
+        };
+        assert_eq!((digest(1) == digest(1), digest(1) == digest(2)), (true, false), "{transport}");
+    }
+}
+
+#[test]
+fn with_keys_of_sockets_no_two_runs_have_the_same_bytes_whatever_the_seed_is() {
+    for transport in TRANSPORTS {
+        let hello = |tls| {
+            let mut pair = Pair::new(
+                1,
+                make(transport, Some(tls), 1, Side::A),
+                make(transport, Some(tls), 1, Side::B),
+                way(MS, 0.0),
+                way(MS, 0.0),
+            );
+            pair.run_until(10 * MS);
+            pair.digest()
+        };
+        let (shared, seeded) = (TlsSecret::Shared([7; 32]), TlsSecret::Seeded);
+        assert_eq!((hello(shared) == hello(shared), hello(seeded) == hello(seeded)), (false, true));
+        assert_eq!(format!("{shared:?}"), "Shared", "no message shows it");
+    }
+}
+
+// [RFC 7250 §4]
+#[test]
+fn both_sides_prove_themselves_by_what_they_share_and_the_seed_decides_nothing() {
+    let (one, two) = (TlsSecret::Shared([7; 32]), TlsSecret::Shared([8; 32]));
+    for transport in TRANSPORTS {
+        for (a, b, arrives) in [
+            ((1, one), (2, one), 1),
+            ((1, one), (1, two), 0),
+            ((1, TlsSecret::Seeded), (1, one), 0),
+            ((1, one), (1, TlsSecret::Seeded), 0),
+            ((1, TlsSecret::Seeded), (1, TlsSecret::Seeded), 1),
+            ((1, TlsSecret::Seeded), (2, TlsSecret::Seeded), 0),
+        ] {
+            let end = |(seed, tls), side| make(transport, Some(tls), seed, side);
+            let (client, server) = (end(a, Side::A), end(b, Side::B));
+            let mut pair = Pair::new(1, client, server, way(5 * MS, 0.0), way(5 * MS, 0.0));
+            pair.send(meta(1, 0, 0), b"secret");
+            pair.run_until(5 * SECOND);
+            assert_eq!(pair.server.delivered.len(), arrives, "{transport}: {a:?} {b:?}");
+            if transport == "tcp" && arrives == 0 {
+                let [a, b] = [&pair.client, &pair.server].map(|end| stats(&end.endpoint));
+                assert_eq!((a.sessions, b.sessions), (0, 0));
+                assert!(a.refused_handshakes >= 1 && b.alerts >= Some(1), "{a:?} {b:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_side_without_tls_gets_nothing_and_is_told_from_a_forger() {
+    for (a, b) in [(SEEDED, None), (None, SEEDED)] {
+        let (client, server) = (make("tcp", a, 1, Side::A), make("tcp", b, 1, Side::B));
+        let mut pair = Pair::new(1, client, server, way(5 * MS, 0.0), way(5 * MS, 0.0));
+        pair.send(meta(1, 0, 0), b"command");
+        pair.send_back(meta(2, 0, 0), b"force");
+        pair.run_until(3 * SECOND);
+        assert!(pair.client.delivered.is_empty() && pair.server.delivered.is_empty());
+        let (with, without) =
+            if a.is_some() { (&pair.client, &pair.server) } else { (&pair.server, &pair.client) };
+        assert_eq!(stats(&with.endpoint).sessions, 0);
+        assert!(without.endpoint.0.stats().security.is_none());
+        let counted = stats(&with.endpoint).unsealed + without.endpoint.0.stats().malformed;
+        assert!(counted >= 1, "{a:?} {b:?}");
+    }
+}
+
+#[test]
+fn a_handshake_with_loss_of_20_percent_is_completed() {
+    for transport in TRANSPORTS {
+        for seed in 0..100 {
+            let mut pair = pair(transport, seed, way(10 * MS, 0.2));
+            pair.send(meta(1, 0, 0), b"first");
+            pair.send_back(meta(2, 0, 0), b"first");
+            pair.run_until(60 * SECOND);
+            let arrived = [&pair.client, &pair.server].map(|end| end.delivered.len());
+            assert_eq!(arrived, [1, 1], "{transport}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn every_sample_arrives_once_and_in_order_over_a_bad_network() {
+    let bad = Conditions { latency_ns: MS, jitter_ns: 2 * MS, loss: 0.05, duplication: 0.1 };
+    let sizes: Vec<_> = (0..60).map(|n| n * 53).collect();
+    for seed in 0..8 {
+        assert!(arrive_in_order(pair("tcp", seed, bad), &sizes, 30 * SECOND), "seed {seed}");
+    }
+}
+
+/// Two ends and a wire without delay, on which somebody may change packets.
+struct Wire {
+    ends: [Boxed; 2],
+    now: Time,
+    delivered: [Vec<Vec<u8>>; 2],
+    unverified_rows: [usize; 2],
+}
+
+impl Wire {
+    fn new() -> Self {
+        let mut ends = [Side::A, Side::B].map(|side| make("tcp", SEEDED, 1, side));
+        ends[1].handle_input(0, Input::Timeout); // it listens
+        Self { ends, now: 0, delivered: [vec![], vec![]], unverified_rows: [0; 2] }
+    }
+
+    /// Gives an input to an end, and everything that follows to both.
+    fn input(&mut self, end: usize, input: Input<'_>, mut change: impl FnMut(usize, &mut Vec<u8>)) {
+        self.ends[end].handle_input(self.now, input);
+        let mut flight = VecDeque::new();
+        loop {
+            for from in 0..2 {
+                let mut bytes = Vec::new();
+                while let Some(output) = self.ends[from].poll_output(&mut bytes) {
+                    match output {
+                        Output::Transmit(_) => {
+                            change(1 - from, &mut bytes);
+                            flight.push_back((1 - from, bytes.clone()));
+                        }
+                        Output::Deliver(_) => self.delivered[from].push(bytes.clone()),
+                        Output::Record(r) => {
+                            assert_eq!((r.kind, r.detail), (Kind::Dropped, DropReason::Unverified as u8));
+                            self.unverified_rows[from] += 1;
+                        }
+                    }
+                }
+            }
+            let Some((to, bytes)) = flight.pop_front() else { return };
+            self.ends[to].handle_input(self.now, Input::datagram(&bytes, self.now));
+        }
+    }
+
+    fn sample(&mut self, index: u32, change: impl FnMut(usize, &mut Vec<u8>)) {
+        let bytes = content(index, 64);
+        self.input(0, Input::Sample { meta: meta(1, index, self.now), bytes: &bytes }, change);
+    }
+
+    fn wait(&mut self, span_ns: Time) {
+        self.now += span_ns;
+        for end in [0, 1] {
+            self.input(end, Input::Timeout, |_, _| {});
+        }
+    }
+
+    /// Handshakes, and one sample.
+    fn begun() -> Self {
+        let mut wire = Self::new();
+        wire.wait(0);
+        wire.sample(0, |_, _| {});
+        assert_eq!(wire.delivered[1].len(), 1);
+        wire
+    }
+}
+
+/// Changes a packet so that the checksum of TCP does not notice: adds to one word what it takes from another.
+fn forge(bytes: &mut [u8], at: usize) -> bool {
+    let (one, two) = (HEADERS + at, HEADERS + at + 2);
+    if bytes.len() < two + 2 {
+        return false;
+    }
+    let word = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    let (Some(more), Some(less)) = (word(one).checked_add(1), word(two).checked_sub(1)) else { return false };
+    bytes[one..one + 2].copy_from_slice(&more.to_be_bytes());
+    bytes[two..two + 2].copy_from_slice(&less.to_be_bytes());
+    true
+}
+
+// [RFC 8446 §5.2] [RFC 8446 §6.2]
+#[test]
+fn a_changed_byte_ends_the_connection_is_counted_at_both_sides_and_delivers_nothing() {
+    let mut changed = 0;
+    for at in (0..24 + 64 + 22).step_by(2) {
+        let mut wire = Wire::begun();
+        let mut done = false;
+        wire.sample(1, |to, bytes| {
+            done |= to == 1 && !done && bytes.len() > HEADERS + 100 && forge(bytes, at)
+        });
+        if !done {
+            assert_eq!(wire.delivered[1].len(), 2);
+            continue;
+        }
+        // What the record still waits for where its length grew.
+        (0..8).for_each(|_| wire.sample(2, |_, _| {}));
+        changed += 1;
+        let [a, b] = [0, 1].map(|end| stats(&wire.ends[end]));
+        assert_eq!(wire.delivered[1].len(), 1, "at {at}: nothing of it is delivered, nor of what follows");
+        assert_eq!((b.unverified, b.refused_handshakes, b.unsealed), (1, 0, 0), "at {at}");
+        assert_eq!((a.alerts, a.unverified, b.alerts), (Some(1), 0, Some(0)), "at {at}");
+        assert_eq!((wire.unverified_rows, wire.ends[1].0.stats().malformed), ([0, 1], 0));
+        wire.wait(SECOND);
+        wire.sample(3, |_, _| {});
+        assert_eq!(wire.delivered[1].last(), Some(&content(3, 64)), "at {at}: the next connection works");
+        assert_eq!(stats(&wire.ends[1]).sessions, 2);
+    }
+    assert!(changed > 40, "{changed}");
+}
+
+#[test]
+fn a_changed_handshake_is_refused_and_the_next_one_succeeds() {
+    let mut refused = 0;
+    for (at, to) in (0..200).step_by(6).flat_map(|at| [(at, 0), (at, 1)]) {
+        let mut wire = Wire::new();
+        let mut done = false;
+        wire.input(0, Input::Timeout, |towards, bytes| {
+            done |= towards == to && !done && bytes.len() > HEADERS + 100 && forge(bytes, at);
+        });
+        if !done {
+            continue;
+        }
+        let all = [0, 1].map(|end| stats(&wire.ends[end]));
+        // A change may make a record longer: then it waits for the rest.
+        if all.iter().all(|s| s.unverified == 0) {
+            continue;
+        }
+        refused += 1;
+        assert!(all.iter().all(|s| s.unverified + s.alerts.unwrap() <= 1), "{all:?}");
+        for _ in 0..3 {
+            wire.wait(SECOND);
+        }
+        wire.sample(1, |_, _| {});
+        assert_eq!(wire.delivered, [vec![], vec![content(1, 64)]], "at {at} to {to}");
+    }
+    assert!(refused > 30, "{refused}");
+}
+
+#[test]
+fn a_full_send_buffer_holds_back_records_and_loses_none() {
+    let params = json!({"queue_bytes": 100_000_000, "send_buffer_bytes": 4096, "receive_buffer_bytes": 4096});
+    let context = ChannelContext { tls: SEEDED, ..ChannelContext::of(&[(1, Side::B, "video")]) };
+    let [a, b] = [Side::A, Side::B].map(|side| Boxed(endpoint("tcp", &params, side, &context).unwrap()));
+    let mut pair = Pair::new(1, a, b, way(MS, 0.0), way(MS, 0.0));
+    for index in 0..50 {
+        pair.send(meta(1, index, 0), &content(index, 30_000));
+    }
+    pair.run_until(30 * SECOND);
+    let got: Vec<_> = pair.server.delivered.iter().map(|(_, bytes)| bytes.clone()).collect();
+    assert!(got == (0..50).map(|i| content(i, 30_000)).collect::<Vec<_>>(), "{}", got.len());
+}

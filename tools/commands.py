@@ -65,5 +65,6 @@ def _row(param: Any, name: str, meaning: str) -> str:
 
 def _escaped(text: str) -> str:
     """As text: options as code, and nothing that Markdown would read as a mark."""
+    text = text.replace("<=", "≤").replace(">=", "≥").replace("<", "&lt;").replace(">", "&gt;")
     text = re.sub(r"(?<![\w`'-])(--?[a-z][\w-]*)(?![^`]*`)", r"`\1`", text)
-    return re.sub(r"([<>|*\[\]])(?![^`]*`)", r"\\\1", text)
+    return re.sub(r"([|*\[\]])(?![^`]*`)", r"\\\1", text)

@@ -57,9 +57,8 @@ def _text(said: str) -> Iterator[str]:
 
 
 def _row(param: Any, name: str, meaning: str) -> str:
-    name = re.sub(r" <(int|float)[^>]*>", " N", re.sub(r" <(str|path|list\[\w+\])>", "", name)).replace(
-        "|", "\\|"
-    )
+    name = re.sub(r" <(int|float)[^>]*>", " N", re.sub(r" <(str|path|list\[\w+\])>", "", name))
+    name = re.sub(r"<(\w+\|.*)>", r"\1", name).replace("|", " or ")
     return f"| `{name}` | {_escaped(' '.join(meaning.split()))} |"
 
 

@@ -16,6 +16,9 @@ def page() -> str:
     parts = [_comment(re.sub(r"^.*SPDX.*$", "", first, flags=re.M))]
     for part in declared.strip().split("\n\n"):
         comment, code = re.fullmatch(r"(?:/\*(.*?)\*/\n)?(.*)", part, re.S).groups()  # type: ignore[union-attr]
+        named = re.findall(r"^} (\w+);|\b(TCPS_\w+) =", code, re.M)
+        if named:
+            parts.append("## " + ", ".join(map("".join, named)))
         if comment:
             parts.append(_comment(comment))
         parts.append(f"```c\n{code.strip()}\n```")
@@ -34,5 +37,5 @@ def _comment(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    text = re.sub(r"\n {30,}(?=\S)", " ", re.sub(r"^ {4}", "", text, flags=re.M))
-    return re.sub(r"; {2,}(.+)$", r";   /* \1 */", text.rstrip(), flags=re.M)
+    text = re.sub(r"^ {4}", "", text.rstrip(), flags=re.M)
+    return re.sub(r"; {2,}(.+(?:\n {30,}.+)*)", lambda said: f";   /* {said[1]} */", text)

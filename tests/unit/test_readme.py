@@ -169,3 +169,8 @@ def test_make_targets_of_the_readme_exist(root):
     told = subprocess.run(["make", "-s", "help"], cwd=root, capture_output=True, text=True, check=True).stdout
     named = set(re.findall(r"\bmake (\w+)", (root / "README.md").read_text(encoding="utf-8"))) - {"gcc"}
     assert named <= set(re.findall(r"make (\S+)", told))
+
+
+def test_the_page_of_the_python_api_has_every_public_name(root):
+    page = (root / "tools" / "site" / "api.md").read_text(encoding="utf-8")
+    assert set(tcpsbed.__all__) - {"__version__"} <= set(re.findall(r"^::: tcpsbed\.(\w+)$", page, re.M))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -14,9 +16,11 @@ PAGES = {
     str(page.relative_to(ROOT)): page
     for page in (*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md")), ROOT / "examples/ci/README.md")
 }
+GALLERY = "docs/gallery.md"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
 FILE = re.compile(
-    r"(?:[Ss]ave\s+this\s+as|beside\s+it:|^)\s*`([\w.-]+\.\w+)`[^`]*?\n\n```\w+\n(.*?)^```$", re.S | re.M
+    r"(?:[Ss]ave\s+(?:this|it)\s+as|beside\s+it:|^)\s*`([\w.-]+\.\w+)`[^`]*?\n\n```\w+\n(.*?)^```$",
+    re.S | re.M,
 )
 SECURE = 'include = "scenarios/dumbbell-dpm.toml"\nduration = "2 s"\nchannels.session.security = "aead"\n'
 READERS = {
@@ -24,8 +28,8 @@ READERS = {
     "": {"my.toml": 'include = "scenarios/quickstart.toml"\nduration = "2 s"\n'},
 }
 """Files of the reader that a page names without showing them, by page; of the empty name: of all others."""
-BESIDE = ("python", "head", "sleep", "wait")
-"""Commands that run between those of tcpsbed."""
+HERE = re.compile(r"(tcpsbed|head|sleep|wait|python \w+\.py)\b")
+"""Beginnings of commands that run: those of tcpsbed, and what a page puts between them."""
 OFF = {
     r"^sudo ": "needs root and a laboratory of its own: tests/interop has it",
     r"--world hosts|--listen 0\.0\.0\.0|0\.0\.0\.0:|robot:|kiwi:": "needs other computers",
@@ -46,7 +50,8 @@ OFF = {
     r"my\.xlsx(?!.*--xlsx)|to-xlsx": "needs a sheet that the reader has filled in: tests/unit/test_xlsx.py has one",
     r"--strict": "fails on a busy machine, as it shall",
     r"firmware|board\.toml --world real": "needs minutes on a quiet machine: tests/realtime has it",
-    r"--seeds 1000|quality=20|step 0\.1' +--over|--trials 40|shard\.toml": "takes minutes on all cores",
+    r"--seeds 1000|quality=20|step 0\.1' +--over|--trials 40|shard\.toml|200x200|--runs 1000": "takes minutes on all cores",
+    r"^tcpsbed (step|predict place) .*--world real": "takes a minute on the machine's clock: tests/realtime has it",
     r"rack\.|process\+\./mine|\./mine\.py": "needs code of the reader's: tests/unit/test_worlds_registry.py has such code",
 }
 """Commands that run nowhere here, and why; the first that matches counts."""
@@ -61,7 +66,7 @@ class Block:
     lines
         A command each, as typed.
     shown
-        Lines that the page shows as their output; a line that ends with `…` is a beginning.
+        Lines that the page shows as their output, of tables without the columns at their right.
     """
 
     lines: tuple[str, ...]
@@ -70,14 +75,15 @@ class Block:
 
 def blocks(page: str) -> list[Block]:
     """The blocks of a page with commands, each with the output behind it."""
-    fences = FENCE.findall(PAGES[page].read_text(encoding="utf-8"))
+    text = PAGES[page].read_text(encoding="utf-8")
+    fences = list(FENCE.finditer(text))
     found = []
-    for number, (language, text) in enumerate(fences):
-        if language != "sh":
+    for fence, after in itertools.zip_longest(fences, fences[1:]):
+        if fence[1] != "sh":
             continue
-        after = fences[number + 1 : number + 2]
-        shown = after[0][1].splitlines() if after and after[0][0] == "text" else ()
-        joined = re.sub(r"\\\n\s*", " ", text).splitlines()
+        near = after and after[1] == "text" and "\n#" not in text[fence.end() : after.start()]
+        shown = after[2].splitlines() if after and near else ()
+        joined = re.sub(r"\\\n\s*", " ", fence[2]).splitlines()
         found.append(Block(tuple(line.strip() for line in joined if line.strip()), tuple(shown)))
     return found
 
@@ -122,32 +128,46 @@ def prepared(page: str, folder: Path) -> Path:
     return folder
 
 
-def script(block: Block) -> list[str]:
-    """What of a block runs here, shortened where the page shows no output."""
-    kept = [line for line in block.lines if line.split()[0] in ("tcpsbed", *BESIDE) and not off(line)]
+def script(page: str, block: Block) -> list[str]:
+    """What of a block runs here, shortened where the page shows no output; of the gallery what no other page has."""
+    kept = [line for line in block.lines if HERE.match(line) and not off(line)]
+    if page == GALLERY:
+        kept = [line for line in kept if line not in elsewhere()]
     if not any(line.startswith("tcpsbed") for line in kept):
         return []
     return kept if block.shown else [shortened(line) for line in kept]
 
 
+@cache
+def elsewhere() -> set[str]:
+    """The commands of all pages but the gallery, without comments."""
+    return {
+        re.sub(r"\s+#.*", "", line)
+        for page in PAGES
+        if page not in (GALLERY, "docs/cli.md")
+        for line in commands(page)
+    }
+
+
 def shortened(line: str) -> str:
-    """The same command for a second, which is enough to see that it runs."""
+    """The same command for 3 s, which is enough to see that it runs."""
     brief = re.match(r"tcpsbed (run|sweep|calibrate) ", line) and "--duration" not in line
-    return re.sub(r"(\s+#.*)?$", ' --duration "1 s"', line, count=1) if brief else line
+    return re.sub(r"(\s+#.*)?$", ' --duration "3 s"', line, count=1) if brief else line
 
 
 def differs(line: str, said: list[str], *, exact: bool) -> bool:
-    """Whether no line of the output is as the page shows it; numbers of the machine's clock are any."""
+    """Whether no line of the output begins as the page shows it; numbers of the machine's clock are any."""
     wanted = plain(line.removesuffix("…"), exact=exact)
-    others = (plain(one, exact=exact) for one in said)
-    if line.endswith("…"):
-        return not any(one.startswith(wanted) for one in others)
-    return wanted not in others
+    return not any(plain(one, exact=exact).startswith(wanted) for one in said)
 
 
 def plain(line: str, *, exact: bool) -> str:
-    """A line with one space for many, bars as one, and unless exact `#` for each number."""
+    """A line with one space for many, bars as one, names of folders without hash or date; unless exact, of a table's row
+    what is before its numbers, and `#` for each other number.
+    """
+    line = re.sub(r"-([0-9a-f]{8}|\d{8}-\d{6})(?=/)", "-#", line)
     if not exact:
+        line = re.sub(r"(?<=\S)  +[−+-]?\d.*", "", line)
         line = re.sub(r"[−+-]?\d+(?:[.,:\u202f\u00a0 ]?\d+)*", "#", line)
     line = re.sub(r"[▏▎▍▌▋▊▉█]+", "█", re.sub(r"[─]+", "─", line))
     return " ".join(line.split())

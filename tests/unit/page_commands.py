@@ -6,6 +6,7 @@ import itertools
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -35,7 +36,7 @@ OFF = {
     r"--world hosts|--listen 0\.0\.0\.0|0\.0\.0\.0:|robot:|kiwi:": "needs other computers",
     r"tcp://|\$\(hostname\)": "needs a running scheduler of Dask",
     r"\bns3": "needs ns-3, and takes minutes: tests/interop/test_ns3*.py have it",
-    r"^tcpsbed (console|studio|demo|study|open)\b(?!.*(--results|--scripted))": "waits for a browser: tests/interop has it",
+    r"^tcpsbed (console|studio|demo|study|open)\b(?!.*(--results|--scripted))": "waits for a browser: tests/realtime/test_studio_page.py and tests/realtime/test_console.py",
     r"study\.toml": "waits for a subject: tests/unit/test_study.py has it",
     r"^tcpsbed proxy(?!.*(--duration|--profile list))": "forwards until Ctrl-C: tests/unit/test_proxy*.py have it",
     r"--studio\b": "waits for a browser: tests/unit/test_studio*.py have it",
@@ -82,6 +83,7 @@ def blocks(page: str) -> list[Block]:
         if fence[1] != "sh":
             continue
         near = after and after[1] == "text" and "\n#" not in text[fence.end() : after.start()]
+        near = near and not set("►◄") & set(after[2])  # a drawing
         shown = after[2].splitlines() if after and near else ()
         joined = re.sub(r"\\\n\s*", " ", fence[2]).splitlines()
         found.append(Block(tuple(line.strip() for line in joined if line.strip()), tuple(shown)))
@@ -111,7 +113,16 @@ def calls(line: str) -> Iterator[list[str]]:
 
 def off(line: str) -> str | None:
     """Why a command does not run here."""
+    if line.startswith("tcpsbed netns") and not namespaces():
+        return "needs network namespaces (unshare -rn)"
     return next((why for pattern, why in OFF.items() if re.search(pattern, line)), None)
+
+
+@cache
+def namespaces() -> bool:
+    """Whether this machine lets its users make network namespaces."""
+    made = shutil.which("unshare") and subprocess.run(["unshare", "-rn", "true"], capture_output=True)
+    return bool(made) and made.returncode == 0
 
 
 def prepared(page: str, folder: Path) -> Path:

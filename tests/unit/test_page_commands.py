@@ -96,6 +96,12 @@ def test_an_option_in_a_sentence_is_one_of_its_command(page: str) -> None:
         assert options <= known, " ".join(words)
 
 
+def test_a_reason_names_tests_that_are_there() -> None:
+    for why in pages.OFF.values():
+        for named in re.findall(r"\btests/[\w/*.]*\w|\btest_[\w*]+\.py", why):
+            assert list(pages.ROOT.glob(named if "/" in named else f"tests/unit/{named}")), named
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page, line, why", LEFT_OUT)
 def test_what_runs_nowhere_here(page: str, line: str, why: str) -> None:

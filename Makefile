@@ -8,7 +8,7 @@ bin := .venv/bin
 seconds ?= 60
 minutes ?= 60
 
-.PHONY: help run test test-all lint format drawing pictures screens bench reproduce wheel sdist fuzz soak firmware licences setup clean clean-venv
+.PHONY: help run test test-all lint format drawing docs pictures screens bench reproduce wheel sdist fuzz soak firmware licences setup clean clean-venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ format: packages ## format Rust and Python
 drawing: packages ## draw ARCHITECTURE.md and tables of the documentation again from the code
 	@$(bin)/python tools/check_arrows.py --write
 	@$(bin)/python tools/tables.py --write
+
+docs: packages ## the documentation site in target/site, which a browser opens as files; any warning fails
+	@tools/site.sh
 
 pictures: setup ## draw the pictures of the documentation again, from runs in virtual time
 	@for script in pictures draw_robots draw_replays; do $(bin)/python tools/$$script.py; done

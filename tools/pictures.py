@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,10 @@ TRANSPORTS = {
 }
 
 
-def command(*words: str) -> str:
-    """What a command of tcpsbed prints."""
+def command(*words: str, folder: Path = ROOT) -> str:
+    """What a command of tcpsbed prints in a folder."""
     done = subprocess.run(
-        [sys.executable, "-m", "tcpsbed", *words], cwd=ROOT, check=True, capture_output=True, text=True
+        [sys.executable, "-m", "tcpsbed", *words], cwd=folder, check=True, capture_output=True, text=True
     )
     return done.stdout
 
@@ -236,19 +237,30 @@ def swept(folder: Path) -> Path:
 
 
 def plot(folder: Path) -> None:
-    """The sweep as `tcpsbed plot` draws it for slides, on a light and on a dark ground."""
+    """The sweep as `tcpsbed plot` draws it for slides."""
+    labels = ["links.l1.rate=rate of the bottleneck", "channels.session.transport=transport"]
+    slides("plot", swept(folder), folder, labels)
+
+
+def slides(name: str, runs: Path, folder: Path, labels: Sequence[str] = ()) -> None:
+    """A sweep of transports over a rate as `tcpsbed plot` draws it for slides, on a light and on a dark ground."""
     for style, suffix in (("slides", ""), ("dark", "-dark")):
         drawn = tcpsbed.plot(
-            swept(folder),
-            x="rate",
-            y="haptic.delay_ms.p99",
-            by="transport",
-            labels=["links.l1.rate=rate of the bottleneck", "channels.session.transport=transport"],
-            style=style,
+            runs, x="rate", y="haptic.delay_ms.p99", by="transport", labels=list(labels), style=style
         )
-        file = drawing.saved(drawn.figure, folder / f"plot{suffix}.png", dpi=WIDTH // 10)
+        file = drawing.saved(drawn.figure, folder / f"{name}{suffix}.png", dpi=WIDTH // 10)
         with Image.open(file) as picture:
-            save(f"plot{suffix}", picture.convert("RGB"))
+            save(f"{name}{suffix}", picture.convert("RGB"))
+
+
+def controller(folder: Path) -> None:
+    """The campaign of docs/tutorial-controller.md."""
+    page = (ROOT / "docs/tutorial-controller.md").read_text(encoding="utf-8")
+    (folder / "compare.toml").write_text(page.split("```toml\n")[1].split("```")[0])
+    command("new", "controller", "calm", folder=folder)
+    command("init", "--from", "dumbbell-dpm", folder=folder)
+    command("campaign", "compare.toml", "--out", "compare", "--quiet", folder=folder)
+    slides("controller", folder / "compare", folder)
 
 
 def search(folder: Path) -> None:
@@ -342,6 +354,7 @@ def main() -> None:
         "delay": delay,
         "sweep": sweep,
         "plot": plot,
+        "controller": controller,
         "search": search,
         "map": stability,
     }

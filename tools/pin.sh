@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes tools/requirements.txt, audit.txt and wheel.txt, each out of the file that ends in .in: every package with the hashes of
-# its files, so that a file that was exchanged is not installed. Needs uv (`pip install uv`, here into target/pin).
+# Writes tools/requirements.txt, audit.txt, wheel.txt and site.txt, each out of the file that ends in .in: every package with the
+# hashes of its files, so that a file that was exchanged is not installed. Needs uv (`pip install uv`, here into target/pin).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
@@ -13,3 +13,4 @@ pin() {
 pin requirements --no-deps
 pin audit
 pin wheel
+pin site

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Writes the tables of parameters in the documentation, between ``<!-- table:ROOM -->`` and ``<!-- /table -->``
 (``ROOM=NAME,NAME``: of these entries), those of keys, between ``<!-- keys:MODEL -->`` and ``<!-- /keys -->``
-(``keys.py``), those of metrics, between ``<!-- metrics:PART -->`` and ``<!-- /metrics -->``, the schema of scenarios, the
-types of a run's results, and the keys of tables as parameters.
+(``keys.py``), those of metrics, between ``<!-- metrics:PART -->`` and ``<!-- /metrics -->``, the command line between
+``<!-- commands:all -->`` and ``<!-- /commands -->`` (``commands.py``), the C interface between ``<!-- header:tcps_hook -->``
+and ``<!-- /header -->`` (``header.py``), the schema of scenarios, the types of a run's results, and the keys of tables as
+parameters.
 
 Without ``--write`` what is stale fails.
 """
@@ -15,6 +17,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import commands
+import header
 import keys
 from tcpsbed import door
 from tcpsbed.analysis.metrics import classes
@@ -27,7 +31,7 @@ from tcpsbed.worlds import fit
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 IN_PYTHON = {"robots": ROBOTS, "devices": DEVICES}
-_TABLE = re.compile(r"(<!-- (table|keys):([\w,=-]+) -->\n).*?(<!-- /\2 -->)", re.S)
+_TABLE = re.compile(r"(<!-- (table|keys|commands|header):([\w,=-]+) -->\n).*?(<!-- /\2 -->)", re.S)
 
 
 def written() -> Iterator[tuple[Path, str, str]]:
@@ -46,6 +50,8 @@ def written() -> Iterator[tuple[Path, str, str]]:
 
 
 def _drawn(kind: str, room: str) -> str:
+    if kind in ("commands", "header"):
+        return {"commands": commands, "header": header}[kind].page()
     if kind == "keys":
         return keys.page(room)
     if room == "networks":

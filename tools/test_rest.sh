@@ -23,7 +23,7 @@ said=$(mktemp)
 setsid nice -n 5 tools/test_rest.sh fuzz >"$said" 2>&1 & # a session of its own, so that it can be ended whole
 beside=$!
 trap 'kill -- -"$beside" 2>/dev/null; rm -f "$said"' EXIT
-tools/timed.sh 'Python tests, long' 480 tools/python_tests.sh long
+tools/timed.sh 'Python tests, long' 900 tools/python_tests.sh long
 long=$?
 wait "$beside"
 fuzz=$?

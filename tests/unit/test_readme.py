@@ -41,6 +41,13 @@ def test_the_index_names_every_page_command_and_extra(root):
     assert set(get_command(app).commands) | set(extras) <= named
 
 
+def test_the_site_has_every_page_in_one_place(root):
+    nav = (root / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
+    named = re.findall(r": ([\w-]+\.md)$", nav, re.M)
+    assert len(named) == len(set(named))
+    assert {page.name for page in (root / "docs").glob("*.md")} <= set(named)
+
+
 def test_the_short_answers_of_the_benchmarks_are_those_of_their_tables(root):
     answers, tables = (root / "docs" / "benchmarks.md").read_text(encoding="utf-8").split("<!-- bench", 1)
     for said, measured in (
@@ -175,3 +182,8 @@ def test_make_targets_of_the_readme_exist(root):
     told = subprocess.run(["make", "-s", "help"], cwd=root, capture_output=True, text=True, check=True).stdout
     named = set(re.findall(r"\bmake (\w+)", (root / "README.md").read_text(encoding="utf-8"))) - {"gcc"}
     assert named <= set(re.findall(r"make (\S+)", told))
+
+
+def test_the_page_of_the_python_api_has_every_public_name(root):
+    page = (root / "tools" / "site" / "api.md").read_text(encoding="utf-8")
+    assert set(tcpsbed.__all__) - {"__version__"} <= set(re.findall(r"^::: tcpsbed\.(\w+)$", page, re.M))

@@ -160,7 +160,9 @@ def test_the_recording_is_as_wide_as_shown_small_and_moves(root):
 
 def test_pictures_are_1600_pixels_wide_small_and_shown(root):
     shown = "".join((root / page).read_text(encoding="utf-8") for page in PAGES)
-    for file in set((root / "docs" / "pictures").iterdir()) - set((root / "docs" / "pictures").glob("demo*.webp")):
+    for file in set((root / "docs" / "pictures").iterdir()) - set(
+        (root / "docs" / "pictures").glob("demo*.webp")
+    ):
         data = file.read_bytes()
         assert struct.unpack(">I", data[16:20]) == (1600,), file.name
         assert len(data) <= 200_000 and (file.name in shown or file.stem.endswith("-dark")), file.name

@@ -60,6 +60,17 @@ def test_flows_of_every_session_are_checked_and_a_number_that_is_absent_fails():
     assert verdicts[0].margin == 80 and "at most 100" in str(verdicts[0])
 
 
+def test_one_flow_of_one_session_may_have_a_limit_of_its_own(tmp_path: Path):
+    own = tmp_path / "own.toml"
+    own.write_text(
+        'name = "own"\n[flows."7000/udp to far"]\n"delay_ms.mean" = { most = 15 }\n', encoding="utf-8"
+    )
+    summary = {"flows": {"7000/udp to far": flow(20), "7001/udp to far": flow(20)}}
+    found = check.check(summary, profile.load(str(own)))
+    assert [(one.flow, one.passed) for one in found] == [("7000/udp to far", False)]
+    assert check.left_out(summary, profile.load(str(own))) == []
+
+
 @pytest.mark.parametrize("absent", ["delay_ms", "jitter_ms"])
 def test_a_flow_of_which_nothing_was_measured_fails_and_the_profile_is_not_blamed(absent):
     """As in a run that was stopped before its warm-up was over."""

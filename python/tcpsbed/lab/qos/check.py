@@ -93,7 +93,7 @@ def check(summary: Mapping[str, Any], profile: Profile) -> list[Verdict]:
 
 def left_out(summary: Mapping[str, Any], profile: Profile) -> list[str]:
     """Flows of a profile that the run has in no session."""
-    there = _plain(summary)
+    there = {*_plain(summary), *summary["flows"]}
     named = dict.fromkeys(name for rule in profile.rules for name in (rule.flow, rule.other) if name)
     return [name for name in named if name not in there]
 
@@ -119,13 +119,13 @@ def _refuse_mistyped(summary: Mapping[str, Any], profile: Profile) -> None:
 def _verdicts(flows: Mapping[str, Any], rule: Rule) -> Iterator[Verdict]:
     for name, flow in flows.items():
         session, _, plain = name.rpartition("/")
-        if plain != rule.flow:
+        if rule.flow not in (name, plain):
             continue
         value = _number(flow, rule)
         if rule.other is None:
             yield _judged(name, value, rule)
             continue
-        other = f"{session}/{rule.other}" if session else rule.other
+        other = rule.other if not session or rule.other in flows else f"{session}/{rule.other}"
         if other in flows:
             early = _number(flows[other], rule)
             yield _judged(f"{name} - {other}", value - early, rule)

@@ -17,6 +17,8 @@ import pytest
 from fault_page import left_in, told
 from real_run import BOXED, NETWORK, chain, children, gone, rows, started
 
+pytestmark = [pytest.mark.slow, pytest.mark.beside]
+
 FAULTS = {"kill -9": signal.SIGKILL, "SIGSTOP": signal.SIGSTOP, "SIGHUP": signal.SIGHUP}
 AGAIN = "kill -9, then the same command again"
 STOPPED_S = 3.0
@@ -241,8 +243,6 @@ def recorded(folder: Path) -> int:
     return sum(file.stat().st_size // 32 for file in folder.glob("out*/records.bin"))
 
 
-@pytest.mark.slow
-@pytest.mark.beside
 @pytest.mark.parametrize("place", [marked(place) for place in SIMULATED])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_process_of_a_command_in_simulated_time(tmp_path: Path, fault: str, place: str) -> None:

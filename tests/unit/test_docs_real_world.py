@@ -86,3 +86,13 @@ def test_percentiles_are_judged_from_a_hundred_packets_on():
     assert list(beyond("a -> b", {"delivered": LEAST - 1} | late, Margin())) == []
     assert len(list(beyond("a -> b", {"delivered": LEAST} | late, Margin()))) == 1
     assert f"from {LEAST} packets on" in " ".join(PAGE.split())
+
+
+def test_what_an_emulator_between_own_programs_did_late_is_judged_by_its_packets_alone():
+    node = NODE | dict.fromkeys(("missed_ticks", "ring_overflows", "socket_drops", "clock_steps"), 0)
+    info = {"world": "proxy", "flows": {}}
+    analysis = {"end_ns": MS, "nodes": [GAP], "clocks": [], "flows": []}
+    analysis |= dict.fromkeys(("torn_bytes", "strange_rows", "unordered_rows"), 0)
+    result = {"nodes": [node]}
+    assert len(disturbances.disturbances(info, result, analysis)) == 3
+    assert disturbances.disturbances(info, result | {"broken": []}, analysis) == []

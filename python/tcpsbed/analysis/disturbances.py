@@ -38,7 +38,7 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
         *_records(result, analysis),
         *_nodes(result),
         *_robots(result),
-        *_gaps(analysis),
+        *([] if _is_of_own_programs(result) else _gaps(analysis)),
         *_connections(result),
         *_security(result),
         *_emulator(result),
@@ -88,6 +88,8 @@ def _nodes(result: Found) -> Iterator[str]:
         for key, (verb, what, rest) in _COUNTS.items():
             if node.get(key):
                 yield f"node {node['name']} {verb} {counted(node[key], what)}{rest}"
+        if _is_of_own_programs(result):
+            continue
         for key, what in (("late_ns", "late"), ("interpreter_wait_ns", "delayed by the Python interpreter")):
             late_ms = ms((node.get(key) or {}).get("p99"))
             if late_ms is not None and late_ms > LATE_P99_MS:
@@ -158,9 +160,14 @@ def _security(result: Found) -> Iterator[str]:
             yield f"{place} dropped {counted(end['unkeyed'], 'datagram')} that no key could seal"
 
 
+def _is_of_own_programs(result: Found) -> bool:
+    """Whether only the emulator ran here, between a user's programs: what its loop did late is in the error of each packet."""
+    return "broken" in result
+
+
 def _emulator(result: Found) -> Iterator[str]:
     """What is beyond the margin; of a user's own programs the verdict says so, by the margin that they chose."""
-    if "broken" in result:
+    if _is_of_own_programs(result):
         yield from result["broken"]
         return
     for path in result.get("emulator", ()):

@@ -152,6 +152,14 @@ def test_a_plant_of_a_notebook_is_given_as_an_object(monkeypatch: pytest.MonkeyP
     assert repr(found) == str(found) and (found._repr_png_() or b"\x89PNG").startswith(b"\x89PNG")
     with pytest.raises(ConfigError, match=r"found Lag, which .* or an object of it, such as Lag\(\)"):
         tcpsbed.map(plant=names["Lag"], **grid)
+    named = names["Lag"](rate=50.0, num=[9.0], den=[1.0, 9.0])  # parameters are no transfer function
+    assert (tcpsbed.map(plant=named, **grid).map.mean["overshoot"] == found.map.mean["overshoot"]).all()
+    names["Lag"].matrices = lambda self: (1, 2, 3, 4, 5)
+    with pytest.raises(ConfigError, match="plant: found 5 parts"):
+        tcpsbed.map(plant=names["Lag"](), **grid)
+    names["Lag"].matrices = lambda self: 1 / 0
+    with pytest.raises(ConfigError, match=r"plant: found Lag, whose matrices\(\) failed: division by zero"):
+        tcpsbed.map(plant=names["Lag"](), **grid)
 
 
 def test_tune_is_that_of_the_command(loop: Path) -> None:

@@ -117,7 +117,8 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(page: str, tmp_path:
         if not (lines := pages.script(page, block)):
             continue
         whole = "\n".join(lines)
-        done = ran(whole if re.search(r" &$|^wait$", whole, re.M) else f"set -e\n{whole}", folder)
+        strict = "" if re.search(r" &$|^wait$", whole, re.M) else "set -e\n"
+        done = ran(f"set -o pipefail\n{strict}{whole}", folder)
         refused = any(re.match(r"tcpsbed: |FAIL", line) for line in block.shown)
         if (done.returncode != 0) != refused:
             wrong.append(f"{whole}\n  ended with {done.returncode}: {done.stdout[-600:]}")

@@ -6,6 +6,7 @@ import posixpath
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
     return "".join(diagram.drawn(part) if part.startswith("```mermaid\n") else part for part in parts)
 
 
+@cache
 def _outside() -> set[str]:
     """Files that pages lead to, as paths from the top, and pages among them that these lead to."""
     found = {HOME}

@@ -236,7 +236,10 @@ impl Attacker {
                             a.next = a.heard.front().map_or(NEVER, |h| h.0);
                         }
                         Attack::Tamper { share, .. } if begun && a.stream.chance(share) => {
-                            let within = bytes.len() * 2 / 3; // behind headers, before trailers
+                            // Behind headers, before trailers.
+                            let headers =
+                                if *disguise == Disguise::Segment { segment_headers(bytes) } else { 0 };
+                            let within = headers + (bytes.len() - headers) * 2 / 3;
                             if within < bytes.len() {
                                 flip(bytes, within, 1 << a.stream.below(8), *disguise == Disguise::Segment);
                                 self.rows.push_back(a.row(now, &passing, *point));
@@ -392,6 +395,12 @@ impl Forger {
             bytes: vec![0; sample_bytes(flow)],
         })
     }
+}
+
+/// Bytes of the headers of IP and TCP; all of them, if there is nothing else.
+fn segment_headers(bytes: &[u8]) -> usize {
+    let words = bytes.get(20 + 12).map_or(usize::MAX, |b| usize::from(b >> 4));
+    (20_usize.saturating_add(words.saturating_mul(4))).min(bytes.len())
 }
 
 /// Changes bits of a byte, and the checksum of the segment with it.

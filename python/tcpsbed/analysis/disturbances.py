@@ -161,7 +161,7 @@ def _security(result: Found) -> Iterator[str]:
 
 
 def _is_of_own_programs(result: Found) -> bool:
-    """Whether only the emulator ran here, between a user's programs: what its loop did late is in the error of each packet."""
+    """Whether only the emulator ran, between a user's programs: the error of each packet has what its loop did late."""
     return "broken" in result
 
 

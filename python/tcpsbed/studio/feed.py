@@ -132,7 +132,8 @@ class Feed:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if status := self.process.poll():
-            said = f"the page's process ended {how_ended(status)}, and the run went on without it"
+            went_on = ", and the run went on without it" if kind is None else ""
+            said = f"the page's process ended {how_ended(status)}{went_on}"
             print(f"tcpsbed: {said}", file=sys.stderr)
         self.stop()
 

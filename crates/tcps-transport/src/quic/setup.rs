@@ -1,15 +1,18 @@
-//! Parameters of a QUIC endpoint, and the configuration of quinn-proto that they make. Everything random is seeded but the
-//! keys and randoms of TLS on sockets.
+//! Parameters of a QUIC endpoint, and the configuration of quinn-proto that they make. Everything random is seeded, but on
+//! sockets with TLS: there all of it is the system's, connection numbers and reset tokens included.
 
 use super::null::{NullCrypto, Refused, SeedKey};
 use crate::{
-    channel::{ChannelContext, Side},
+    channel::{ChannelContext, Side, TlsSecret},
     params::{Params, TransportError, ROOM},
     tls::{Chance, Identity},
 };
 use quinn_proto::{
     congestion::{CubicConfig, NewRenoConfig},
-    crypto::rustls::{QuicClientConfig, QuicServerConfig},
+    crypto::{
+        self,
+        rustls::{QuicClientConfig, QuicServerConfig},
+    },
     ClientConfig, ConnectionId, ConnectionIdGenerator, Endpoint, EndpointConfig, NoneTokenStore,
     ServerConfig, TransportConfig, ValidationTokenConfig, VarInt,
 };
@@ -73,7 +76,10 @@ impl Setup {
         let null = Arc::new(NullCrypto::default());
         let refused = null.refused.clone();
         let mut random = Stream::new(ctx.seed, &format!("channels.{}.quic.{side:?}", ctx.name));
-        let config = endpoint_config(&mut random, mtu_bytes);
+        let is_seeded = !matches!(ctx.tls, Some(TlsSecret::Shared(_)));
+        let mut config = if is_seeded { seeded(&mut random) } else { EndpointConfig::default() };
+        // The range of `mtu_bytes` is within what is allowed.
+        let _ = config.grease_quic_bit(false).max_udp_payload_size(mtu_bytes);
         let (server, client) = match side {
             Side::A => {
                 let mut client = ClientConfig::new(match identity {
@@ -83,20 +89,24 @@ impl Setup {
                     }
                     None => null,
                 });
-                let cids = Mutex::new(Cids(Stream::new(random.bits(), "initial")));
-                client.initial_dst_cid_provider(Arc::new(move || next(&cids)));
+                if is_seeded {
+                    let cids = Mutex::new(Cids(Stream::new(random.bits(), "initial")));
+                    client.initial_dst_cid_provider(Arc::new(move || next(&cids)));
+                }
                 client.transport_config(transport).token_store(Arc::new(NoneTokenStore));
                 (None, Some(client))
             }
             Side::B => {
-                let token_key = Arc::new(SeedKey(random.bits()));
-                let mut server = match identity {
+                let crypto: Arc<dyn crypto::ServerConfig> = match identity {
                     Some(identity) => {
                         let config = identity.server().map_err(|e| failed(&e))?;
-                        let config = QuicServerConfig::try_from(config).map_err(|e| failed(&e))?;
-                        ServerConfig::new(Arc::new(config), token_key)
+                        Arc::new(QuicServerConfig::try_from(config).map_err(|e| failed(&e))?)
                     }
-                    None => ServerConfig::new(null, token_key),
+                    None => null,
+                };
+                let mut server = match is_seeded {
+                    true => ServerConfig::new(crypto, Arc::new(SeedKey(random.bits()))),
+                    false => ServerConfig::with_crypto(crypto),
                 };
                 let mut tokens = ValidationTokenConfig::default();
                 tokens.sent(0);
@@ -130,22 +140,24 @@ fn transport(newreno: bool, mtu_bytes: u16, queue_bytes: usize) -> TransportConf
         .datagram_send_buffer_size(queue_bytes)
         .max_idle_timeout(Some(VarInt::from_u32(10_000).into()))
         .keep_alive_interval(Some(Duration::from_secs(3)));
+    // [RFC 9002 §7.2]
+    let datagram = u64::from(mtu_bytes);
+    let window = (10 * datagram).min((2 * datagram).max(14_720));
+    let (mut reno, mut cubic) = (NewRenoConfig::default(), CubicConfig::default());
     match newreno {
-        true => config.congestion_controller_factory(Arc::new(NewRenoConfig::default())),
-        false => config.congestion_controller_factory(Arc::new(CubicConfig::default())),
+        true => config.congestion_controller_factory(Arc::new(reno.initial_window(window).clone())),
+        false => config.congestion_controller_factory(Arc::new(cubic.initial_window(window).clone())),
     };
     config
 }
 
-fn endpoint_config(random: &mut Stream, mtu_bytes: u16) -> EndpointConfig {
+fn seeded(random: &mut Stream) -> EndpointConfig {
     let mut config = EndpointConfig::new(Arc::new(SeedKey(random.bits())));
     let cids = random.bits();
     let mut seed = [0; 32];
     seed.chunks_mut(8).for_each(|c| c.copy_from_slice(&random.bits().to_le_bytes()));
-    config.rng_seed(Some(seed)).grease_quic_bit(false);
+    config.rng_seed(Some(seed));
     config.cid_generator(move || Box::new(Cids(Stream::new(cids, "cids"))));
-    // The range of `mtu_bytes` is within what is allowed.
-    let _ = config.max_udp_payload_size(mtu_bytes);
     config
 }
 

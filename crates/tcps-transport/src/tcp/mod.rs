@@ -203,6 +203,10 @@ impl Tcp {
 
     /// Opens the connection when it is time, fills it, and sends what it wants sent.
     fn run(&mut self, now: Time) {
+        if let Some(tls) = self.tls.as_mut().filter(|tls| tls.gives_up_ns().is_some_and(|t| t <= now)) {
+            tls.give_up();
+            self.lose(now);
+        }
         if self.open_ns.is_none() && (self.stack.is_closed() || self.stack.is_over()) {
             self.lose(now);
         }
@@ -277,7 +281,8 @@ impl Endpoint for Tcp {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        [self.open_ns, self.stack.wake_ns()].into_iter().flatten().min()
+        let handshake = self.tls.as_ref().and_then(TlsStream::gives_up_ns);
+        [self.open_ns, self.stack.wake_ns(), handshake].into_iter().flatten().min()
     }
 
     fn stats(&self) -> EndpointStats {

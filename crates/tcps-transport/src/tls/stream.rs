@@ -15,10 +15,15 @@ use std::{
     io::{BufRead, Write},
     sync::Arc,
 };
-use tcps_core::{endpoint::SecurityStats, time::Time};
+use tcps_core::{
+    endpoint::SecurityStats,
+    time::{Time, SECOND},
+};
 
 /// The name that side A asks for; no key is chosen by it.
 const NAME: &str = "tcpsbed";
+/// After this time a handshake is given up: who changes a length makes both sides wait for the rest of a message.
+const PATIENCE_NS: Time = 20 * SECOND;
 
 /// What connections are made of.
 enum Config {
@@ -91,6 +96,17 @@ impl TlsStream {
         self.connection.as_ref().is_some_and(|c| !c.is_handshaking())
     }
 
+    /// When the handshake is given up; none: there is none, or it is complete.
+    pub(crate) fn gives_up_ns(&self) -> Option<Time> {
+        let waits = self.connection.as_ref().is_some_and(|c| c.is_handshaking());
+        waits.then(|| self.begun_ns.saturating_add(PATIENCE_NS))
+    }
+
+    /// Counts a handshake that was given up.
+    pub(crate) fn give_up(&mut self) {
+        self.stats.unverified += 1;
+    }
+
     /// Takes bytes of the stream; what they open goes to `plain`.
     pub(crate) fn receive(
         &mut self,
@@ -102,8 +118,11 @@ impl TlsStream {
         while !bytes.is_empty() {
             let Some(connection) = &mut self.connection else { return Err(Refused::Here) };
             let is_new = connection.is_handshaking();
-            // Its buffers have room: they are emptied each time.
-            let _ = connection.read_tls(&mut bytes);
+            // Its buffers are emptied each time: without room there is a message that is longer than all that are allowed.
+            if !connection.read_tls(&mut bytes).is_ok_and(|taken| taken > 0) {
+                self.stats.unverified += 1;
+                return Err(Refused::Here);
+            }
             let result = self.chance.lend(|| connection.process_new_packets());
             while let Ok(part) = connection.reader().fill_buf().map(<[u8]>::to_vec) {
                 if part.is_empty() {

@@ -50,6 +50,19 @@ fn samples_of_every_size_arrive_as_they_were_in_every_mode_and_with_either_ciphe
     }
 }
 
+// [RFC 9002 §7.2]
+#[test]
+fn datagrams_of_every_allowed_size_fit_the_first_window() {
+    for (mtu, tls) in
+        [1200, 12_001, 65_507].into_iter().flat_map(|m| [(m, None), (m, Some(TlsSecret::Seeded))])
+    {
+        let mut pair = with_tls(tls, 1, json!({"mtu_bytes": mtu}), way(5 * MS, 0.0));
+        pair.send(meta(1, 0, 0), &content(0, 100));
+        pair.run_until(SECOND);
+        assert_eq!(pair.server.delivered.len(), 1, "mtu {mtu}, {tls:?}");
+    }
+}
+
 // [model: wire size]
 #[test]
 fn accounts_are_charged_the_packet_and_the_headers_below() {

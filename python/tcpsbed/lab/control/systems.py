@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed import Plant, linear, scenarios
-from tcpsbed.errors import ConfigError, TcpsbedError
+from tcpsbed.errors import ConfigError, TcpsbedError, one_line
 from tcpsbed.hooks import find, make
 from tcpsbed.lab.control.loop import COMPENSATOR, CONTROLLER, ROBOT
 from tcpsbed.nearest import close_match
@@ -79,6 +79,8 @@ def table(system: System, key: str) -> str | dict[str, Any]:
         return {str(name): files.get(name, value) for name, value in system.items()}
     if isinstance(system, Sequence):
         return _of_parts(list(system), key)
+    if isinstance(system, Plant):  # whatever its parameters are called
+        return _matrices(system, key)
     for num, den in (("num_list", "den_list"), ("num", "den")):
         if hasattr(system, num) and hasattr(system, den):
             parts = [_unwrapped(getattr(system, num)), _unwrapped(getattr(system, den))]
@@ -90,8 +92,6 @@ def table(system: System, key: str) -> str | dict[str, Any]:
     if hasattr(system, "updfcn"):
         allowed = "its linear model, such as control.linearize(system, x0, u0), or a class of your own"
         raise ConfigError("found a nonlinear system of python-control", key=key, allowed=allowed)
-    if isinstance(system, Plant):
-        return _of_parts([*system.matrices(), 0.0][:4], key)
     if inspect.isclass(system) or inspect.isfunction(system):
         return _code(system, key)
     raise ConfigError(f"found {type(system).__name__}", key=key, allowed=ALLOWED)
@@ -255,6 +255,21 @@ def _positive(value: Any, key: str) -> float:
 
 def _timed(sample_s: float | None) -> dict[str, str]:
     return {} if sample_s is None else {"sample_time": f"{round(sample_s * 1e9) / 1e6:.12g} ms"}
+
+
+def _matrices(plant: Plant, key: str) -> dict[str, Any]:
+    """What an object of a class returns: A, B and C, and D unless it is 0."""
+    try:
+        parts = list(plant.matrices())
+    except Exception as error:
+        raise ConfigError(
+            f"found {type(plant).__name__}, whose matrices() failed: {one_line(str(error))}", key=key
+        ) from error
+    if len(parts) not in (3, 4):
+        raise ConfigError(
+            f"found {len(parts)} parts", key=key, allowed="A, B and C, or A, B, C and D, from matrices()"
+        )
+    return _state_space([*parts, 0.0][:4], None, key)
 
 
 def _code(code: Any, key: str) -> str:

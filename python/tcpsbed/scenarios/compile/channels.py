@@ -170,7 +170,9 @@ class Channels:
             builtins.check(scenario, key, text, "transport", '; or code such as "./mine.py:Mine"')
             if text == "quic" and "crypto" in given:
                 allowed = (
-                    "no such key" if given["crypto"] == "null" else 'security = "tls" at the channel, in place of it'
+                    "no such key"
+                    if given["crypto"] == "null"
+                    else 'security = "tls" at the channel, in place of it'
                 )
                 raise scenario.error((*key, "crypto"), f"found {shown(given['crypto'])}", allowed)
             if self.book.rehearsal or not isinstance(given.get(_CONTROLLERS.get(text, "")), dict):

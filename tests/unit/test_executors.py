@@ -86,6 +86,7 @@ def test_map_is_the_same_everywhere(loop: Path, where: dict[str, Any]) -> None:
     assert told == sorted(told) and told[-1] == 1.0 and len(told) > 4, told
 
 
+@pytest.mark.slow
 def test_reproduce_is_the_same_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: dict[str, Any]
 ) -> None:

@@ -20,6 +20,7 @@ def notebooks(root: Path) -> ModuleType:
     return tool(root, "notebooks")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
 def test_a_notebook_holds_what_its_cells_print(file: Path, tmp_path: Path, notebooks: ModuleType) -> None:
     notebook = notebooks.read(file)

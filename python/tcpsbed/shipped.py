@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from textwrap import shorten
 
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import ConfigError, one_line
 from tcpsbed.nearest import close_match, distance, meant, nearest
 
 DATA = Path(__file__).resolve().parent / "data"
@@ -38,10 +38,25 @@ def find(name: str) -> Path:
     ConfigError
         If there is none of this name.
     """
-    files = listed()
-    if name not in files:
-        allowed = f"a name from tcpsbed init --list, such as quickstart{meant(name, files)}"
-        raise ConfigError(f'found "{name}"', key="--from", allowed=allowed)
+    return _of(name, listed(), "--from")
+
+
+def scenario(name: str) -> Path:
+    """The file of a scenario, which is no notebook and no program.
+
+    Raises
+    ------
+    ConfigError
+        If there is none of this name.
+    """
+    return _of(name, {known: file for known, file in listed().items() if file.suffix == ".toml"}, "name")
+
+
+def _of(name: str, files: dict[str, Path], key: str) -> Path:
+    if not isinstance(name, str) or name not in files:
+        like = meant(name, files) if isinstance(name, str) and len(name) <= WIDTH else ""
+        allowed = f"a name from tcpsbed init --list, such as quickstart{like}"
+        raise ConfigError(f'found "{one_line(str(name)[:WIDTH])}"', key=key, allowed=allowed)
     return files[name].resolve()
 
 

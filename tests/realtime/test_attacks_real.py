@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from texts import TWO_NODES
 
 import tcpsbed
 from tcpsbed.errors import ConfigError
@@ -40,24 +41,7 @@ def test_with_keys_nothing_of_an_attacker_is_accepted_on_sockets(tmp_path: Path)
         assert found[name]["accepted"] == 0, name
 
 
-OVER_TCP = """
-duration = "4 s"
-[components]
-tactile-operator = "a"
-tactile-teleoperator = "b"
-[flows.kinematic]
-sample = "64 B"
-sink = "count"
-[flows.haptic]
-sample = "64 B"
-source = "generated"
-[links.wan]
-from = "a"
-to = "b"
-delay = "5 ms"
-rate = "10 Mbit/s"
-[channels.session]
-flows = ["kinematic", "haptic"]
+TAMPERED = """
 transport = "tcp"
 security = "tls"
 [[events]]
@@ -69,7 +53,7 @@ attack = { kind = "tamper", link = "wan.forward", flow = "kinematic", share = "1
 @pytest.mark.beside
 def test_changed_segments_end_a_connection_with_tls_and_both_sides_say_so_on_sockets(tmp_path: Path) -> None:
     file = tmp_path / "two.toml"
-    file.write_text(OVER_TCP)
+    file.write_text(TWO_NODES.replace('"1 s"', '"4 s"') + TAMPERED)
     summary = tcpsbed.run(file, out=tmp_path / "run", world="real").summary
     assert summary["effects"][0]["sent"] > 0
     a, b = sorted(summary["endpoints"], key=lambda end: str(end["side"]))

@@ -77,6 +77,9 @@ def test_values_over_time_are_those_of_both_ends(short: Path) -> None:
     assert np.array_equal(came.values, sent.values[rows]) and (came.t_ns > sent.t_ns[rows]).all()
     with pytest.raises(DataError, match=r"point: found \"srv\.exit\"; allowed"):
         run.signal("srv.exit")
+    for wrong in ((None, None), (5, None), (ends[0], ["kinematic"])):
+        with pytest.raises(DataError, match=r"(point|flow): found .*; allowed"):
+            run.signal(*wrong)
 
 
 def test_seeds_are_those_of_the_command(short: Path) -> None:

@@ -54,8 +54,9 @@ def test_a_shipped_scenario_reads_back_as_the_same(name: str, tmp_path: Path) ->
 def test_a_shipped_scenario_needs_no_copy() -> None:
     found = Scenario.shipped("quickstart", set={"links.l1.rate": "2 Mbit/s"}, duration="1 s", seed=3)
     assert (found.links["l1"].rate_bps, found.duration_ns, found.seed) == (2e6, 1_000_000_000, 3)
-    with pytest.raises(ConfigError, match=r'--from: found "quickstar"'):
-        Scenario.shipped("quickstar")
+    for wrong in ("quickstar", "quickstart.ipynb", "own_robot.py", None, 5, ["quickstart"], "x" * 10_000):
+        with pytest.raises(ConfigError, match=r'^name: found ".*; allowed: .*such as quickstart'):
+            Scenario.shipped(wrong)
 
 
 def test_overrides_are_those_of_a_run(short: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from texts import TWO_NODES
 
 import tcpsbed
 from tcpsbed.errors import ConfigError, WorldError
@@ -17,26 +18,9 @@ from tcpsbed.worlds import fit
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = ROOT / "scenarios" / "attacks.toml"
 METHODS = ("none", "aead", "hmac")
-TWO_NODES = """
-duration = "3 s"
-[components]
-tactile-operator = "a"
-tactile-teleoperator = "b"
-[flows.kinematic]
-sample = "64 B"
-sink = "count"
-[flows.haptic]
-sample = "64 B"
-source = "generated"
-[links.wan]
-from = "a"
-to = "b"
-delay = "5 ms"
-rate = "10 Mbit/s"
-queue = "20000 B"
-[channels.session]
-flows = ["kinematic", "haptic"]
-"""
+QUEUED = TWO_NODES.replace('"1 s"', '"3 s"').replace(
+    'rate = "10 Mbit/s"', 'rate = "10 Mbit/s"\nqueue = "20000 B"'
+)
 PROPAGATION_MS = 5.0
 HEADERS = 54
 """Bytes of UDP, IP and Ethernet around a datagram."""
@@ -49,7 +33,7 @@ def text(
     sealed = "" if security == "none" else f'security = "{security}"\n'
     flow = "" if kind == "clock-lie" else 'flow = "kinematic", '
     attack = f'kind = "{kind}", link = "wan.forward", {flow}duration = "500 ms", {more}'.rstrip(", ")
-    return f'{TWO_NODES}transport = "{transport}"\n{sealed}[[events]]\nat = "{at}"\nattack = {{ {attack} }}\n'
+    return f'{QUEUED}transport = "{transport}"\n{sealed}[[events]]\nat = "{at}"\nattack = {{ {attack} }}\n'
 
 
 def ran(folder: Path, scenario: str) -> Any:
@@ -191,14 +175,14 @@ def test_an_attack_is_reproducible_and_changes_nothing_before_it(tmp_path: Path)
     assert hashed("1 s") == once
     assert hashed("1.001 s") != once
     late = ran(tmp_path, text("forge", at="2.9 s")).summary["flows"]["haptic"]
-    calm = ran(tmp_path, TWO_NODES).summary
+    calm = ran(tmp_path, QUEUED).summary
     assert calm["effects"] == []
     assert late == calm["flows"]["haptic"]
 
 
 def test_links_may_duplicate_from_an_event_on(tmp_path: Path) -> None:
     event = '[[events]]\nat = "1 s"\nlink = "wan.forward"\nduplicate = "50 %"\n'
-    run = ran(tmp_path, TWO_NODES + event)
+    run = ran(tmp_path, QUEUED + event)
     assert run.summary["flows"]["kinematic"]["duplicated"] == pytest.approx(1000, rel=0.1)
     assert run.summary["flows"]["haptic"]["duplicated"] == 0
     assert run.summary["random"] is True

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from texts import TWO_NODES
 
 import tcpsbed
 from tcpsbed import keyfile, scenarios
@@ -16,32 +17,13 @@ from tcpsbed.errors import ConfigError, DataError
 from tcpsbed.worlds import link, secrets
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-TWO_NODES = """
-duration = "1 s"
-[components]
-tactile-operator = "a"
-tactile-teleoperator = "b"
-[flows.kinematic]
-sample = "64 B"
-sink = "count"
-[flows.haptic]
-sample = "64 B"
-source = "generated"
-[links.wan]
-from = "a"
-to = "b"
-delay = "5 ms"
-rate = "10 Mbit/s"
-[channels.session]
-flows = ["kinematic", "haptic"]
-transport = "udp"
-"""  # line 19 is the last one
+OVER_UDP = f'{TWO_NODES}transport = "udp"\n'  # line 19 is the last one
 METHODS = {
     "aead": 'security = "aead"\n',
     "chacha": 'security = { kind = "aead", cipher = "chacha20-poly1305", rekey_after = "100 packets" }\n',
     "hmac": 'security = { kind = "hmac", rekey_every = "100 ms" }\n',
 }
-OVER_RTP = TWO_NODES.replace('transport = "udp"', 'transport = "rtp"')
+OVER_RTP = OVER_UDP.replace('transport = "udp"', 'transport = "rtp"')
 SRTP = {
     "aes-128-gcm": 'security = "srtp"\n',
     "aes-256-gcm": 'security = { kind = "srtp", cipher = "aes-256-gcm" }\n',
@@ -75,7 +57,7 @@ def documented(row: str) -> list[int]:
 
 
 def test_tls_over_tcp_costs_what_the_documentation_says_and_repeats(tmp_path: Path) -> None:
-    over = TWO_NODES.replace('transport = "udp"', 'transport = "tcp"')
+    over = OVER_UDP.replace('transport = "udp"', 'transport = "tcp"')
     _, plain = ran(tmp_path / "plain", over)
     _, secured = ran(tmp_path / "secured", over + 'security = "tls"\n' + MEASURED)
     _, again = ran(tmp_path / "again", over + 'security = "tls"\n' + MEASURED)
@@ -116,14 +98,14 @@ def test_tls_over_tcp_costs_what_the_documentation_says_and_repeats(tmp_path: Pa
 def test_tls_is_for_transports_of_streams_and_an_old_key_names_the_new_one(
     tmp_path: Path, lines: str, message: str
 ) -> None:
-    said = refusal(tmp_path, TWO_NODES.replace('transport = "udp"\n', lines))
+    said = refusal(tmp_path, OVER_UDP.replace('transport = "udp"\n', lines))
     assert message in said and said.startswith("bad.toml:")
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_sample_arrives_and_costs_what_the_documentation_says(tmp_path: Path, method: str) -> None:
-    _, plain = ran(tmp_path / "plain", TWO_NODES)
-    _, secured = ran(tmp_path / "secured", TWO_NODES + METHODS[method])
+    _, plain = ran(tmp_path / "plain", OVER_UDP)
+    _, secured = ran(tmp_path / "secured", OVER_UDP + METHODS[method])
     for name, flow in secured["flows"].items():
         assert (flow["sent"], flow["lost"]) == (plain["flows"][name]["sent"], 0)
     each, _ = documented(f"| each datagram, `{'hmac' if method == 'hmac' else 'aead'}`")
@@ -162,13 +144,13 @@ def test_rtp_goes_as_srtp_and_costs_what_the_documentation_says(tmp_path: Path, 
 
 
 def test_the_same_seed_gives_the_same_rows_and_another_one_does_not_matter_to_samples(tmp_path: Path) -> None:
-    runs = [ran(tmp_path / str(n), TWO_NODES + METHODS["aead"])[0] for n in range(2)]
+    runs = [ran(tmp_path / str(n), OVER_UDP + METHODS["aead"])[0] for n in range(2)]
     assert runs[0].summary["records_sha256"] == runs[1].summary["records_sha256"]
 
 
 def test_clocks_and_echoes_are_sealed_where_a_channel_is(tmp_path: Path) -> None:
-    secured, summary = ran(tmp_path / "secured", TWO_NODES + METHODS["aead"] + MEASURED)
-    plain, open_summary = ran(tmp_path / "plain", TWO_NODES + MEASURED)
+    secured, summary = ran(tmp_path / "secured", OVER_UDP + METHODS["aead"] + MEASURED)
+    plain, open_summary = ran(tmp_path / "plain", OVER_UDP + MEASURED)
     starts = (b"\xecTCE\x01", b"\xccTCC\x01")  # of answers and clock exchanges
     captures = [b"".join(f.read_bytes() for f in run.folder.rglob("*.pcapng")) for run in (secured, plain)]
     assert [[start in capture for start in starts] for capture in captures] == [[False] * 2, [True] * 2]
@@ -233,7 +215,7 @@ def test_a_mistake_has_one_message(tmp_path: Path, case: str) -> None:
     ):
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(mode)
-    assert refusal(tmp_path, TWO_NODES + line).startswith(message)
+    assert refusal(tmp_path, OVER_UDP + line).startswith(message)
 
 
 def test_srtp_takes_its_own_ciphers_and_no_change_of_keys(tmp_path: Path) -> None:
@@ -258,7 +240,7 @@ def test_srtp_takes_its_own_ciphers_and_no_change_of_keys(tmp_path: Path) -> Non
 def test_a_transport_that_cannot_have_it_says_what_it_offers(
     tmp_path: Path, transport: str, offers: str
 ) -> None:
-    text = TWO_NODES.replace('transport = "udp"', f"transport = {transport}") + METHODS["aead"]
+    text = OVER_UDP.replace('transport = "udp"', f"transport = {transport}") + METHODS["aead"]
     assert f"allowed: {offers}" in refusal(tmp_path, text)
 
 
@@ -276,7 +258,7 @@ def test_a_key_file_is_made_once_and_only_its_owner_may_read_it(tmp_path: Path) 
 def test_keys_reach_the_nodes_of_their_channels_and_no_plan(tmp_path: Path) -> None:
     keyfile.make(tmp_path / "lab.key")
     file = tmp_path / "two.toml"
-    file.write_text(TWO_NODES + 'security = { kind = "aead", key_file = "lab.key" }\n')
+    file.write_text(OVER_UDP + 'security = { kind = "aead", key_file = "lab.key" }\n')
     plan = scenarios.compile_plan(scenarios.load(file), tmp_path)
     made = secrets.made(plan)
     key = keyfile.read(tmp_path / "lab.key")

@@ -81,7 +81,7 @@ impl Ports {
             let has_tls = c.security.as_ref().is_some_and(|named| named.kind == security::TLS);
             if has_tls && !tcps_transport::has_tls(&c.transport) {
                 let found = format!("security: found \"tls\" at the transport {}", c.transport);
-                return Err(RunError::config(format!("{found}; allowed: \"aead\", or transport = \"tcp\"")));
+                return Err(RunError::config(format!("{found}; allowed: transport = \"tcp\" or \"quic\"")));
             }
             let tls = has_tls.then(|| secrets.tls(id, &c.name)).transpose()?;
             let context = ChannelContext { name: c.name.clone(), seed: plan.seed, flows, tls };

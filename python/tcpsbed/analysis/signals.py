@@ -70,7 +70,7 @@ def of_rows(rows: NDArray[np.void], plan: Mapping[str, Any], point: str, flow: s
     if flow is not None:
         names = [entry["name"] for entry in plan["flows"]]
         if flow not in names:
-            raise DataError(f'found "{flow}"', key="flow", allowed=close_match(flow, names))
+            raise DataError(f'found "{flow}"', key="flow", allowed=close_match(str(flow), names))
         chosen = chosen[chosen["flow"] == names.index(flow)]
     if len(chosen) == 0:
         raise DataError(
@@ -81,10 +81,10 @@ def of_rows(rows: NDArray[np.void], plan: Mapping[str, Any], point: str, flow: s
 
 def number(plan: Mapping[str, Any], point: str) -> int:
     """The number of a point of a plan."""
-    name, _, kind = point.rpartition(".")
+    name, _, kind = str(point).rpartition(".")
     names = [component["name"] for component in plan["components"]]
     if name not in names or kind not in ("entry", "exit", "sense"):
-        known = close_match(point, [f"{name}.exit" for name in names])
+        known = close_match(str(point), [f"{name}.exit" for name in names])
         raise DataError(f'found "{point}"', key="point", allowed=f"a point such as {known}")
     component = names.index(name)
     return {"entry": 2 * component, "exit": 2 * component + 1, "sense": HELD | component}[kind]

@@ -196,7 +196,7 @@ class Scenario(Table):
         >>> Scenario.shipped("quickstart").name
         'quickstart'
         """
-        return cls.read(shipped.find(name), set=set, duration=duration, seed=seed)
+        return cls.read(shipped.scenario(name), set=set, duration=duration, seed=seed)
 
     @classmethod
     def of(cls, origin: Origin) -> Self:

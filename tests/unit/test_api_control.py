@@ -135,6 +135,19 @@ def test_map_is_that_of_the_command(loop: Path) -> None:
         with pytest.raises(ConfigError, match=r"loss: found .*; allowed: a share from 0 to 0.6"):
             found.longest_rtt_ms(loss=outside)
     assert str(found).startswith("for a mean overshoot up to 20 %")
+    assert "without loss, with 1/2 of the gain, as after the step: gain margin" in str(found)
+    pushed = tcpsbed.map(
+        plant=([40.0], [1.0, 6.0, 40.0]),
+        gain="0.6:0.002",
+        disturbance="output",
+        rtt="0 ms..9 ms",
+        cells="2x2",
+        runs=2,
+    )
+    limit = re.search(
+        r"without loss: .*, delay margin ([\d.]+) ms; unstable from an RTT of about (\d+) ms on", str(pushed)
+    )
+    assert limit and float(limit[1]) == pytest.approx(int(limit[2]), abs=0.55)
 
 
 def test_a_plant_of_a_notebook_is_given_as_an_object(monkeypatch: pytest.MonkeyPatch) -> None:

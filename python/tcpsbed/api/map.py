@@ -147,7 +147,10 @@ class LoopMap:
     @property
     def remarks(self) -> list[str]:
         """Its margins, and what was computed in place of a plant that is code."""
-        theory = f"theory at an RTT of {self.map.grid.rtt_ms[0]:g} ms without loss: {self.margins}"
+        rtt_ms, given = self.map.grid.rtt_ms[0], self.map.bench.step.left
+        theory = f"theory at an RTT of {rtt_ms:g} ms without loss{given}: {self.margins}"
+        if self.margins.stable and math.isfinite(self.margins.delay_ms):
+            theory += f"; unstable from an RTT of about {rtt_ms + self.margins.delay_ms:.0f} ms on"
         each = self.margins.one_at_a_time if isinstance(self.margins, AxesMargins) else ()
         alone = [f"  axis {n} alone: {one}" for n, one in enumerate(each, 1)]
         return [theory, *alone, *([str(self.linearised)] if self.linearised is not None else [])]

@@ -44,6 +44,11 @@ class Step:
         return self.c if self.disturbance == "gain" else 1.0
 
     @property
+    def left(self) -> str:
+        """How much of its gain the loop has after the step, in words; empty: all of it."""
+        return "" if self.divisor == 1 else f", with 1/{self.divisor:g} of the gain, as after the step"
+
+    @property
     def height(self) -> float:
         """The size of the step."""
         return 1 - 1 / self.c

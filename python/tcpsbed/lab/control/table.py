@@ -123,13 +123,19 @@ def said(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
     """What the table means, and what to doubt in it."""
     return (
         f"±: half the 95 % interval of the mean\ngood: {limits}\n"
-        + "margins: by theory, without loss\n" * any(one.margins is not None for _, one in experiments)
+        + _theory(experiments)
         + _critical(experiments, limits)
         + disturbed(experiments)
         + unstable(experiments)
         + lasting(experiments)
         + too_short(experiments)
     )
+
+
+def _theory(experiments: Sequence[tuple[str, Experiment]]) -> str:
+    """Of which loop the margins are."""
+    loops = [one.loop for _, one in experiments if one.margins is not None]
+    return f"margins: by theory, without loss{loops[0].step.left}\n" if loops else ""
 
 
 def lasting(experiments: Sequence[tuple[str, Experiment]]) -> str:

@@ -218,7 +218,7 @@ def _refuse_wrong(code: Any, key: str, param: Param) -> None:
     except Refused as fault:
         raise wrong(f'found the default "{param.default}"', fault.allowed) from None
     except ValueError:
-        allowed = 'one of the units that "tcpsbed docs hooks" lists, such as "ns"'
+        allowed = 'one of the units that "tcpsbed docs transports" lists, such as "ns"'
         raise wrong(f"found the unit {param.unit!r}", allowed) from None
 
 

@@ -368,7 +368,7 @@ pixels = [[-1000, 0], [0, -1000]]
 force = [6, 7, 8]
 mark = 12
 """
-"""The network fails for two seconds in every five: the display of `docs/safety.md` at the browser."""
+"""The network fails for two seconds in every five: the display of `docs/predictive-display.md` at the browser."""
 EDGE = """() => {
   const shown = document.getElementById("picture");
   const copy = new OffscreenCanvas(shown.width, shown.height).getContext("2d");

@@ -98,7 +98,7 @@ def test_the_c_function(tmp_path):
 
 
 def test_the_page_shows_the_files_as_they_are():
-    page = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
+    page = "".join((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("hooks", "own-parts"))
     for name in ("hooks/zoh.py", "hooks/fast.py", "hooks/zoh.c", "own_component.py", "own_transport.py"):
         shown = re.search(rf"`examples/{re.escape(name)}`\n+```\w+\n(.*?)```", page, re.DOTALL)
         assert shown, name
@@ -111,7 +111,7 @@ def test_the_page_shows_the_files_as_they_are():
 
 @pytest.mark.parametrize(
     ("room", "page"),
-    [("hook", "hooks"), ("robot", "scenario"), ("playout", "scenario"), ("transport", "transports")],
+    [("hook", "built-in-hooks"), ("robot", "scenario"), ("playout", "scenario"), ("transport", "transports")],
 )
 def test_parameters_of_built_in_code_are_documented(room, page):
     """Their tables are those of the native module."""

@@ -194,7 +194,7 @@ def test_one_that_fails_is_told_with_file_and_line(folder: Path, monkeypatch: py
         (["kind='./broken.py:Twice'"], 'found "./broken.py:Twice": the module cannot be imported: ZeroDivisionError: '),
         (["kind='./a: b/broken.py:Twice'"], 'b/broken.py:Twice": the module cannot be imported: ZeroDivisionError: '),
         (["kind='./mine.py:Twise'"], 'found "Twise" (did you mean Twice or twice?); allowed: a name in ./mine.py: '),
-        (["kind='./libmine.so:f'"], 'class f(tcpsbed.Component), as tcpsbed docs hooks shows, with run = "./libmine.so'),
+        (["kind='./libmine.so:f'"], 'class f(tcpsbed.Component), as tcpsbed docs own-parts shows, with run = "./libmine.so'),
         (["kind='sv'"], '(did you mean srv?); allowed: "tactile-operator"'),
         (["params.gain=10"], "components.own.params.gain: found 10; allowed: a number from 0 to 9"),
         (["params.gian=1"], 'components.own.params: found "gian", which is not a parameter of Twice; allowed: gain'),

@@ -104,7 +104,7 @@ def test_no_message_names_a_file_of_the_tree_and_every_page_it_names_is_there() 
         ("safety.md", "When the network fails"),
         ("docs/hooks.md", "Put your own code into a run"),
         ("supervisor", "When the network fails"),
-        ("zoh", "Put your own code into a run"),
+        ("zoh", "Predict what is missing"),
         ("conveyor", "Steer a conveyor belt"),
         ("IPDV", "Glossary"),
     ],

@@ -20,7 +20,7 @@ use crate::step::{plant, Controller};
 params! {
     /// Parameters.
     pub struct Params {
-        system: Option<Named> = Object, ABSENT, ANY, "the controller: a linear system as a plant of `docs/step.md` is, such as `{ kind = \"transfer-function\", num = [0.2, 10], den = [1, 0] }`, or a class of your own; default `\"static\"`, which is C = 1";
+        system: Option<Named> = Object, ABSENT, ANY, "the controller: a linear system as a plant of `docs/plants.md` is, such as `{ kind = \"transfer-function\", num = [0.2, 10], den = [1, 0] }`, or a class of your own; default `\"static\"`, which is C = 1";
         reference: f64 = Number, "1", ANY, "setpoint of h, the quantity at the far side";
         value: usize = Count, "0", NOT_NEGATIVE, "which returned value is h";
     }

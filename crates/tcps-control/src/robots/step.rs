@@ -26,7 +26,7 @@ params! {
         c: f64 = Number, "2", 1.0..=f64::INFINITY, "factor by which h falls at `t0`, above 1";
         t0_ns: Time = Ns, "200 ms", 0.0..=1e15, "time of the step";
         disturbance: Disturbance = Choice(Disturbance::NAMES), "gain", ANY, "how h falls: `gain` divides it by c from then on, so that the loop's gain falls, too; `output` subtracts 1 - 1/c, and the loop stays as it is";
-        plant: Option<Named> = Object, ABSENT, ANY, "what the command moves: a plant of `docs/step.md`, such as `\"lag\"` or `{ kind = \"lag\", time_constant = \"5 ms\" }`, or code of your own; default `\"static\"`";
+        plant: Option<Named> = Object, ABSENT, ANY, "what the command moves: a plant of `docs/plants.md`, such as `\"lag\"` or `{ kind = \"lag\", time_constant = \"5 ms\" }`, or code of your own; default `\"static\"`";
     }
 }
 

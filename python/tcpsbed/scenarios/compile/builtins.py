@@ -27,7 +27,7 @@ _SUFFIX = re.compile(
 _UNKNOWN = "an unknown key"
 _ALLOWED = {
     "transport": "parameters that the transport has (tcpsbed docs scenario)",
-    "hook": "code that can be loaded with these params (tcpsbed docs hooks)",
+    "hook": "code that can be loaded with these params (tcpsbed docs built-in-hooks)",
     "queue": "a queue discipline that can be made with these params (tcpsbed docs scenario)",
     "loss": "a loss model that can be made with these params (tcpsbed docs scenario)",
     "delay": "a delay model that can be made with these params (tcpsbed docs scenario)",

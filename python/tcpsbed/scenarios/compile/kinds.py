@@ -48,7 +48,7 @@ def _own(book: Book, instance: Instance) -> Own:
         )
     place, _, symbol = text.rpartition(":")
     found = f'found "{text}"'
-    allowed = f"a class of Python such as class {symbol}(tcpsbed.Component), as tcpsbed docs hooks shows"
+    allowed = f"a class of Python such as class {symbol}(tcpsbed.Component), as tcpsbed docs own-parts shows"
     if LIBRARY.fullmatch(place):
         raise scenario.error(key, found, f'{allowed}, with run = "./{Path(place).name}:{symbol}" in it')
     module, kind = loaded(scenario, key, text)

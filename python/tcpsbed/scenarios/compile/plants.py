@@ -32,7 +32,7 @@ _PLANT = '"lag", { kind = "lag", time_constant = "5 ms" }, or { kind = "./mine.p
 _CONTROLLER = '{ kind = "transfer-function", num = [0.2, 10.0], den = [1.0, 0.0] }, or another linear system'
 _MATRICES = "(a, b, c) or (a, b, c, d) with numbers, such as ([[-50.0]], [50.0], [1.0])"
 _ANSWERS = (
-    "code that answers each k with one finite y, and k = 1 at rest with y = 1, as tcpsbed docs step shows"
+    "code that answers each k with one finite y, and k = 1 at rest with y = 1, as tcpsbed docs plants shows"
 )
 STATE_SPACE, TRANSFER_FUNCTION = "state-space", "transfer-function"
 _REST = 1e-6

@@ -108,7 +108,7 @@ class Component(Table):
 
     shorthand: ClassVar[str | None] = "node"
     kind: ComponentKind
-    """A built-in kind, or [a kind of your own](hooks.md#a-kind-of-component) such as `"./mine.py:Mine"`;
+    """A built-in kind, or [a kind of your own](own-parts.md#a-kind-of-component) such as `"./mine.py:Mine"`;
     absent: the name of the entry.
     """
     node: Name

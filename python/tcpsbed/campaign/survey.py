@@ -20,7 +20,7 @@ from tcpsbed import results
 from tcpsbed.analysis import metrics
 from tcpsbed.beside import imported
 from tcpsbed.campaign import grid
-from tcpsbed.campaign.design import QUALITY, Design
+from tcpsbed.campaign.design import Design
 from tcpsbed.campaign.grid import Axis, Cell
 from tcpsbed.campaign.results import Shown, unchanged
 from tcpsbed.campaign.worker import Crew, Here, Job, Place, width_of
@@ -28,6 +28,7 @@ from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError, TcpsbedError
 from tcpsbed.executors.build import build
 from tcpsbed.runs import forecast
+from tcpsbed.views.metric import QUALITY
 from tcpsbed.views.numbers import statistic
 from tcpsbed.views.tables import field, fields
 

@@ -226,7 +226,11 @@ def test_tune_keeps_a_least_margin(loop: Path) -> None:
         calm = tcpsbed.tune("2 ms", runs=2, margin=margin)
         assert calm is not None and calm.margins.gain >= gain and calm.margins.delay_ms >= delay_ms
         assert calm.best.rise_ms >= fast.best.rise_ms
-    assert tcpsbed.tune("2 ms", runs=2, margin="1e9") is None
+    shares: list[float] = []
+    assert tcpsbed.tune("2 ms", runs=2, margin="1e9", progress=shares.append) is None
+    assert shares == sorted(shares) and sum(0.36 < share < 0.5 for share in shares) > 20, (
+        "also between the runs"
+    )
     for wrong in ("0.5", "nan", "3 apples"):
         with pytest.raises(ConfigError, match=r"^--margin: found"):
             tcpsbed.tune("2 ms", runs=2, margin=wrong)

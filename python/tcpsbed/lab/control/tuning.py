@@ -38,6 +38,8 @@ REFERENCE_MS = 1.0
 MOST_C = 8.0
 """Largest c: the controller's integral goes to c, a fifth beyond it while h overshoots, and is bounded by 10."""
 
+RUNS = 0.7
+"""Share of the progress that runs have where margins are computed besides."""
 FACTORS = 69
 """Factors of a linear controller that are tried first: each 12 % below the one before, from the gain margin on."""
 UNBOUNDED = 50.0
@@ -288,10 +290,13 @@ def _best(
 ) -> Tuned | None:
     """The best of these gains."""
     more = max(0.1 * network.rtt_ms, network.period_ms)
-    here = bench.run([network.cell(*pair) for pair in gains], progress=lambda share: progress(share / 2))
+    runs = RUNS if least else 1.0
+    here = bench.run(
+        [network.cell(*pair) for pair in gains], progress=lambda share: progress(runs * share / 2)
+    )
     farther = replace(network, rtt_ms=network.rtt_ms + more)
     there = bench.run(
-        [farther.cell(*pair) for pair in gains], progress=lambda share: progress((1 + share) / 2)
+        [farther.cell(*pair) for pair in gains], progress=lambda share: progress(runs * (1 + share) / 2)
     )
     candidates = [
         Tuned(
@@ -307,5 +312,9 @@ def _best(
         for (kp, ki), near, far in zip(gains, here, there, strict=True)
         if near["good"] >= SHARE * bench.runs
     ]
-    by = bench.step.divisor  # margins take long where the plant has states: the best gains are asked first
-    return next((one for one in ranked(candidates, goal) if least.kept(network, one, by)), None)
+    # Margins take long where the plant has states: the best gains are asked first.
+    for done, one in enumerate(ranked(candidates, goal)):
+        progress(runs + (1 - runs) * done / len(candidates))
+        if least.kept(network, one, bench.step.divisor):
+            return one
+    return None

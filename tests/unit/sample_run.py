@@ -61,6 +61,14 @@ def path_of(number: int) -> list[dict[str, Any]]:
     ]
 
 
+def largest_of(number: int) -> dict[str, Any]:
+    """The largest part of a flow's delay."""
+    total = sum(part["latency_ms"]["mean"] for part in path_of(number))
+    mean = 8.0 + 4 * number
+    where = {"cause": "queueing", "place": "bottleneck.forward", "key": "links.bottleneck.rate"}
+    return where | {"value": "1.5 Mbit/s", "mean_ms": mean, "total_ms": total, "share": mean / total}
+
+
 def flow_summary(
     number: int, direction: str, rate: int, size: int, seconds: float, shift: float
 ) -> dict[str, Any]:
@@ -280,6 +288,7 @@ def summary(
         "records_sha256": f"9f9f{seed:060x}",
         "flows": flows,
         "path": {flow: path_of(i) for i, flow in enumerate(FLOWS)},
+        "largest": {flow: largest_of(i) for i, flow in enumerate(FLOWS)},
         "points": {
             "kinematic": [
                 {"point": f"{place}.entry", "n": 100_000, "age_ms": spread(3.0 * i + 0.2)}

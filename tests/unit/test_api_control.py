@@ -182,6 +182,20 @@ def test_tune_is_that_of_the_command(loop: Path) -> None:
     assert len(found.steps) == 2 and found.best in found.steps and found.margins.delay_ms > 0
 
 
+@pytest.mark.parametrize(("rows", "told"), [(2, 2), (9, 9), (10, 5), (12, 5)])
+def test_a_map_speaks_of_each_loss_or_names_those_it_leaves_out(rows: int, told: int) -> None:
+    found = tcpsbed.map(cells=f"2x{rows}", loss="0..50%", runs=1)
+    losses = [f"{100 * loss:.3g}" for loss in found.map.grid.loss]
+    spoken = [loss for loss in losses if any(f" {loss} % loss" in line for line in found.sentences)]
+    assert len(spoken) == told
+    if rows == told:
+        assert len(found.sentences) == rows
+        return
+    left = [loss for loss in losses if loss not in spoken]
+    named = ", ".join(left)
+    assert found.sentences[-1] == f"left out here: {len(left)} of {rows} losses ({named} %)"
+
+
 def test_latency_is_that_of_the_command(tmp_path: Path) -> None:
     file = tmp_path / "short.toml"
     file.write_text(SHORT)
@@ -190,6 +204,36 @@ def test_latency_is_that_of_the_command(tmp_path: Path) -> None:
     assert found.run.summary["echo"] == typed and found.reached
     assert found.verdict.startswith("every point's mean is known within 20 %")
     assert found.table.to_arrow().num_rows == len(found.table) > 3
+
+
+def test_latency_measures_each_flow_that_is_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "short.toml"
+    file.write_text(f"{SHORT}\n[flows.haptic]\n")
+    alone = tcpsbed.latency(file, confidence=0.2, out=tmp_path / "one").verdict
+    assert alone.endswith("measured with kinematic; --flow NAME, or all, measures others: haptic")
+    every = printed(tmp_path, "latency", "short.toml", "--confidence", "20%", "--flow", "all", "--out", "all")
+    assert list(every) == ["kinematic", "haptic"]
+    two = tcpsbed.latency(file, confidence=0.2, flow=["kinematic", "haptic"], out=tmp_path / "two")
+    assert two.run.summary["echo"] == every and "measured with" not in two.verdict
+    with pytest.raises(ConfigError, match=r'^flow: found "haptik"'):
+        tcpsbed.latency(file, flow=["kinematic", "haptik"])
+
+
+def test_tune_keeps_a_least_margin(loop: Path) -> None:
+    fast = tcpsbed.tune("2 ms", runs=2)
+    assert fast is not None and fast.margins.gain < 6
+    for margin, gain, delay_ms in (("6", 6, 0.0), ("20 ms", 1, 20.0), ("6,20 ms", 6, 20.0)):
+        calm = tcpsbed.tune("2 ms", runs=2, margin=margin)
+        assert calm is not None and calm.margins.gain >= gain and calm.margins.delay_ms >= delay_ms
+        assert calm.best.rise_ms >= fast.best.rise_ms
+    shares: list[float] = []
+    assert tcpsbed.tune("2 ms", runs=2, margin="1e9", progress=shares.append) is None
+    assert shares == sorted(shares) and sum(0.36 < share < 0.5 for share in shares) > 20, (
+        "also between the runs"
+    )
+    for wrong in ("0.5", "nan", "3 apples"):
+        with pytest.raises(ConfigError, match=r"^--margin: found"):
+            tcpsbed.tune("2 ms", runs=2, margin=wrong)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from tcpsbed.errors import ConfigError
 from tcpsbed.processes import OURS
 from tcpsbed.runs import progress
 from tcpsbed.scenarios.fields import Refusal
+from tcpsbed.views.metric import metric
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAN = """scenario = "short.toml"
@@ -137,7 +138,7 @@ def test_the_rule_that_stops_seeds() -> None:
         with pytest.raises(Refusal, match=r"within 5 % or 0.1 ms"):
             design.until(f"haptic.delay_ms.p99 within {wrong}")
     with pytest.raises(Refusal, match=r"did you mean .*delay_ms\.p99"):
-        design.metric("haptic.delay_ms.p98")
+        metric("haptic.delay_ms.p98")
 
 
 def test_a_metric_that_is_0_has_seeds_enough() -> None:
@@ -165,7 +166,7 @@ def test_every_row_is_compared_with_the_baseline_that_shares_its_other_values() 
         for (r, t), delay in delays.items()
         for seed in (1, 2)
     ]
-    column = (design.metric("haptic.delay_ms.p99").column,)
+    column = (metric("haptic.delay_ms.p99").column,)
     shown = results.Shown(axes, column, column, ("haptic",), {"transport": "udp"}, {"udp": "plain UDP"})
     lines = [line.split() for line in shown.tables(rows).splitlines()[3:]]
     assert [line[-2] for line in lines] == ["5.000", "–", "6.000", "–"]

@@ -237,6 +237,17 @@ def test_latency_goes_on_until_every_mean_is_known(tmp_path: Path) -> None:
     assert all(100 <= point["n"] <= 200 for point in points)
 
 
+def test_latency_leaves_the_newest_run_alone_unless_it_is_given_a_folder(tmp_path: Path) -> None:
+    file = str(scenario(tmp_path))
+    assert tcpsbed(tmp_path, "run", file, "-q").returncode == 0
+    newest = (tmp_path / "runs/latest").resolve()
+    assert tcpsbed(tmp_path, "latency", file, "-q").returncode == 0
+    assert (tmp_path / "runs/latest").resolve() == newest
+    assert any(tmp_path.glob("runs/short-latency-*/report.html")), "it is kept"
+    assert tcpsbed(tmp_path, "latency", file, "-q", "--out", "runs/mine").returncode == 0
+    assert (tmp_path / "runs/latest").resolve() == tmp_path / "runs/mine"
+
+
 def test_latency_stops_at_the_cap_and_says_so(tmp_path: Path) -> None:
     done = tcpsbed(
         tmp_path, "latency", str(scenario(tmp_path)), "--out", "here", "--set", "wide=5.0", "--cap", "200"

@@ -96,6 +96,12 @@ def test_an_option_in_a_sentence_is_one_of_its_command(page: str) -> None:
         assert options <= known, " ".join(words)
 
 
+def test_the_first_tutorial_needs_no_clone() -> None:
+    """What it runs is what it has written, or `tcpsbed init`."""
+    lines = list(pages.commands("docs/tutorial.md"))
+    assert lines and not [line for line in lines if re.search(r"\b(scenarios|examples)/", line)]
+
+
 def test_a_reason_names_tests_that_are_there() -> None:
     for why in pages.OFF.values():
         for named in re.findall(r"\btests/[\w/*.]*\w|\btest_[\w*]+\.py", why):

@@ -12,10 +12,12 @@ import pytest
 from scipy import stats as theirs
 from typer.testing import CliRunner
 
-from tcpsbed.campaign import compared
+import tcpsbed
+from tcpsbed.campaign.compared import compared
 from tcpsbed.cli.app import app
-from tcpsbed.views import paired
-from tcpsbed.views.paired import Condition
+from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.views.metric import metric
+from tcpsbed.views.paired import Comparison, Condition
 
 DELAYS = {"udp": (10.0, 12.0, 9.0, 14.0, 11.0, 13.0), "dpm": (11.5, 13.0, 10.25, 15.5, 12.0, 14.75)}
 
@@ -62,7 +64,7 @@ def sweep(
 
 
 def test_pairs_are_seeds_and_all_tests_are_corrected_together() -> None:
-    found = paired.differences(conditions())
+    found = Comparison(conditions()).differences
     mean, late, loss = found
     apart = [b - a for a, b in zip(*DELAYS.values(), strict=True)]
     test = theirs.ttest_rel(DELAYS["dpm"], DELAYS["udp"])
@@ -83,9 +85,9 @@ def test_only_common_seeds_are_paired() -> None:
     short = Condition(
         "short", {seed: one for seed, one in second.by_seed.items() if seed < 4} | {99: summary(99, 1.0)}
     )
-    assert {one.found.difference.n for one in paired.differences([first, short])} == {3}
+    assert {one.found.difference.n for one in Comparison([first, short]).differences} == {3}
     alone = Condition("alone", {7: summary(7, 1.0)})
-    assert paired.differences([first, alone]) == [] and paired.told([alone, alone]) == ""
+    assert Comparison([first, alone]).differences == [] and str(Comparison([alone, alone])) == ""
 
 
 def test_seeds_that_change_nothing_are_one_value() -> None:
@@ -94,11 +96,12 @@ def test_seeds_that_change_nothing_are_one_value() -> None:
         Condition(name, {seed: summary(seed, delay, f"same{delay}") for seed in range(1, 7)})
         for name, delay in (("a", 1.0), ("b", 2.0))
     ]
-    assert paired.differences(still) == []
+    assert Comparison(still).differences == []
     assert (
-        paired.told(still) == "seeds change nothing: nothing here is random, and there is no interval: a; b\n"
+        str(Comparison(still))
+        == "seeds change nothing: nothing here is random, and there is no interval: a; b\n"
     )
-    assert paired.differences([still[0], conditions()[0]]), "one side is random"
+    assert Comparison([still[0], conditions()[0]]).differences, "one side is random"
 
 
 def test_combinations_of_a_sweep_are_compared_with_the_first(tmp_path: Path) -> None:
@@ -108,7 +111,10 @@ def test_combinations_of_a_sweep_are_compared_with_the_first(tmp_path: Path) -> 
     lines = done.output.splitlines()
     (dpm,) = [line for line in lines if line.startswith("delay mean") and "transport=dpm" in line]
     assert "channels.all.transport=dpm 6 11.500 +1.333" in " ".join(dpm.split()), dpm
-    assert sum("transport=tcp" in line for line in lines) == 3 and "duration" not in done.output
+    assert sum("transport=tcp" in line for line in lines if "Holm" not in line) == 3 + 3, (
+        "tables, then sentences"
+    )
+    assert "duration" not in done.output
     assert "Holm 1979" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
@@ -124,12 +130,12 @@ def test_combinations_of_a_campaign_are_compared_with_its_baseline(tmp_path: Pat
 def test_a_baseline_of_one_factor_is_met_at_each_value_of_the_others() -> None:
     flow = conditions(c=(20.0,) * 6, d=(21.0, 22.0, 21.5, 22.5, 21.0, 23.0))
     bases = [0, 0, 2, 2]
-    found = paired.differences(
+    found = Comparison(
         [Condition(one.name, one.by_seed, base) for one, base in zip(flow, bases, strict=True)]
-    )
-    means = {one.condition: one for one in found if one.metric.name == "delay_mean_ms"}
+    ).differences
+    means = {one.condition: one for one in found if one.metric.key == "delay_mean_ms"}
     assert means.keys() == {"dpm", "d"} and means["d"].before == 20.0
-    told = paired.told([flow[0], Condition("alone", flow[1].by_seed, None), flow[2]])
+    told = str(Comparison([flow[0], Condition("alone", flow[1].by_seed, None), flow[2]]))
     assert "no result yet" in told and "alone" in told
 
 
@@ -142,7 +148,7 @@ def test_worlds_of_a_campaign_are_conditions_of_their_own(tmp_path: Path) -> Non
     for file in (folder / "cells").iterdir():
         cell = json.loads(file.read_text())
         file.write_text(json.dumps({**cell, "settings": [f"seed={cell['seed']}"]}))
-    assert [one.name for one in compared.conditions(folder)] == ["world=virtual", "world=real"]
+    assert [one.name for one in compared(folder).conditions] == ["world=virtual", "world=real"]
 
 
 @pytest.mark.parametrize(
@@ -177,8 +183,79 @@ def test_a_broken_cell_is_named(tmp_path: Path) -> None:
 
 def test_without_scipy_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy", None)
-    told = paired.told(conditions())
+    told = str(Comparison(conditions()))
     assert "pip install 'tcpsbed[stats]'" in told and "p Holm  " not in told.splitlines()[1]
+    assert "mean difference 1.333 ms (95 % interval" in told and "6 pairs)" in told, "the interval decides"
+
+
+def test_only_what_was_asked_for_is_tested_and_corrected() -> None:
+    asked = [metric("haptic.delay_ms.p99")]
+    (one,) = Comparison(conditions(), asked).differences
+    assert one.metric.path == "haptic.delay_ms.p99" and one.t is not None
+    assert one.t.p_holm == one.t.p, "there is one test"
+    with pytest.raises(DataError, match='--metric: found "haptik", which is not a flow'):
+        Comparison(conditions(), [metric("haptik.loss")]).refuse_unknown("--metric")
+
+
+def test_a_campaign_is_tested_in_its_metrics_unless_others_are_asked_for(tmp_path: Path) -> None:
+    folder = sweep(tmp_path / "out", DELAYS)
+    described = json.loads((folder / "sweep.json").read_text()) | {"metrics": ["haptic.delay_ms.p99"]}
+    (folder / "sweep.json").write_text(json.dumps(described))
+    done = CliRunner().invoke(app, ["compare", str(folder)])
+    assert "delay p99" in done.output and "delay mean" not in done.output and " 1 test." in done.output
+    done = CliRunner().invoke(app, ["compare", str(folder), "--metric", "haptic.delay_ms.mean"])
+    assert "delay mean" in done.output and "delay p99" not in done.output
+    for asked, said in (
+        ("haptic.delay_ms.p98", '--metric: found "haptic.delay_ms.p98"'),
+        ("video.loss", '--metric: found "video", which is not a flow; allowed: haptic'),
+    ):
+        done = CliRunner().invoke(app, ["compare", str(folder), "--metric", asked])
+        assert done.exit_code == 2 and said in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_a_number_of_a_link_can_be_asked_for() -> None:
+    def lossy(name: str, losses: tuple[float, ...]) -> Condition:
+        link = "l1.forward"
+        return Condition(
+            name, {n: {"network": [{"name": link, "loss": loss}]} for n, loss in enumerate(losses)}
+        )
+
+    both = [lossy("a", (0.1, 0.2, 0.1)), lossy("b", (0.3, 0.5, 0.4))]
+    (one,) = Comparison(both, [metric("network.l1.forward.loss")]).differences
+    assert one.before == pytest.approx(0.4 / 3) and one.found.difference.mean == pytest.approx(0.8 / 3)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (
+            DELAYS["udp"],
+            DELAYS["dpm"],
+            "b is higher than a: mean difference 1.333 ms (95 % interval 1.016 to 1.651, p ",
+        ),
+        (
+            DELAYS["dpm"],
+            DELAYS["udp"],
+            "b is lower than a: mean difference \u22121.333 ms (95 % interval \u22121.651 to ",
+        ),
+        (
+            (1.0, 2.0, 3.0),
+            (3.0, 1.0, 3.5),
+            "no difference shown between b and a: mean difference 0.500 ms (95 %",
+        ),
+        ((1.0, 2.0), (2.0, 3.5), "no difference shown between b and a: 2 pairs are too few."),
+        ((1.0, 2.0, 3.0), (1.0, 2.0, 3.0), "no difference between b and a in any of 3 pairs."),
+        ((1.0, 2.0, 3.0), (2.0, 3.0, 4.0), "b is higher than a by 1.000 ms in each of 3 pairs."),
+    ],
+)
+def test_verdicts_are_sentences(first: tuple[float, ...], second: tuple[float, ...], said: str) -> None:
+    made = [
+        Condition(name, {seed: summary(seed, delay) for seed, delay in enumerate(delays)})
+        for name, delays in (("a", first), ("b", second))
+    ]
+    (verdict,) = Comparison(made, [metric("haptic.delay_ms.mean")]).verdicts
+    assert verdict.startswith(f"haptic, delay mean: {said}"), verdict
+    assert verdict.endswith("pairs).") == ("mean difference" in said)
 
 
 def test_runs_with_seeds_are_paired_too(tmp_path: Path, shipped_scenarios: Path) -> None:
@@ -200,3 +277,13 @@ def test_runs_with_seeds_are_paired_too(tmp_path: Path, shipped_scenarios: Path)
         one for one in done.output.split("kinematic, paired by seed")[1].splitlines() if "delay mean" in one
     ][:1]
     assert " B " in line and " 3 " in line and "+" in line
+    assert (
+        "\n\nkinematic, delay mean: B is higher than A: mean difference 3.001 ms (95 % interval"
+        in done.output
+    )
+    assert done.output.rstrip().splitlines()[-1].startswith("video, ")
+    found = tcpsbed.compare(tmp_path / "a", tmp_path / "b", metrics=["haptic.delay_ms.p99"]).by_seed
+    assert [one.metric.path for one in found.differences] == ["haptic.delay_ms.p99"]
+    assert found.verdicts[0].startswith("haptic, delay p99: B is higher than A: mean difference 3.107 ms")
+    with pytest.raises(ConfigError, match=r'--metric: found "haptic"'):
+        tcpsbed.compare(tmp_path / "a", tmp_path / "b", metrics=["haptic"])

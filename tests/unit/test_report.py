@@ -49,6 +49,18 @@ def test_the_page_fetches_nothing(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("world", ["virtual", "real", "proxy"])
+def test_the_headline_has_the_same_order_everywhere(tmp_path: Path, world: str) -> None:
+    line = f"{world} · seed 1 · 100 s, first 0.5 s warm-up"
+    page = page_of(tmp_path, world=world)
+    assert f'<span id="facts" class="soft">{line}</span>' in page
+    assert text.headline(open_folder(tmp_path / "run")).startswith(f"quickstart · {line} · tcpsbed 0.1.0\n")
+    assert (
+        '% of the delay of video</b> is waiting in the queue of link bottleneck.forward; <b class="bad">'
+        in page
+    )
+
+
 def test_sections_say_where_the_time_went_and_all_the_rest(tmp_path: Path) -> None:
     page = page_of(tmp_path, world="real")
     found = re.findall(r'<section id="([\w-]+)">', page)

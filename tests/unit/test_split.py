@@ -27,7 +27,11 @@ def test_parts_add_up_and_are_shown(tmp_path: Path) -> None:
     assert split["kinematic"]["parts"][-1] == pytest.approx(
         {"part": "propagation", "mean_ms": 15.0, "p99_ms": 15.0, "share": 15 / split["kinematic"]["total_ms"]}
     )
-    assert [hop["link"] for hop in split["kinematic"]["hops"]] == ["access.forward", "l1.forward"]
+    assert [hop["link"] for hop in split["kinematic"]["hops"]] == [
+        "access.forward",
+        "l1.forward",
+        "egress.forward",
+    ]
     shown = CliRunner().invoke(app, ["show", folder]).output
     assert "True time by cause" in shown and "True time by link" in shown
 

@@ -20,13 +20,13 @@ from tcpsbed.analysis import machine
 from tcpsbed.analysis.stats import Interval
 from tcpsbed.campaign import grid, page, results
 from tcpsbed.campaign.design import axis as axis_of
-from tcpsbed.campaign.design import metric
 from tcpsbed.campaign.results import Group
 from tcpsbed.campaign.survey import Survey
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError
 from tcpsbed.executors import build
 from tcpsbed.results import marker
+from tcpsbed.views.metric import metric
 from tcpsbed.views.numbers import half_shown, ms, percent
 
 OVER = ("--over", "delay_ms=1,4", "--over", 'label="a","b"')
@@ -320,9 +320,44 @@ def test_a_second_call_runs_only_what_is_missing(swept: tuple[Path, str], tmp_pa
     shutil.copytree(swept[0], tmp_path, dirs_exist_ok=True)
     before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out/cells").iterdir()}
     assert len(before) == 8
-    status, _, _ = sweep(tmp_path, seeds=3)
+    status, shown, _ = sweep(tmp_path, seeds=3)
+    assert "Cells: 8 taken as they were, 0 repeated, 4 run for the first time." in shown.splitlines()
     after = {file: file.stat().st_mtime_ns for file in (tmp_path / "out/cells").iterdir()}
     assert status == 0 and len(after) == 12 and before.items() <= after.items()
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ("scenario", "short.toml, or a file that it includes, has changed"),
+        ("overrides", "other overrides"),
+        ("build", "tcpsbed, Python or a package is another version or build"),
+        ("older", "the earlier tcpsbed did not keep from what they were computed"),
+    ],
+)
+def test_a_second_call_says_what_it_repeats_and_why(
+    swept: tuple[Path, str], tmp_path: Path, changed: str, why: str
+) -> None:
+    shutil.copytree(swept[0], tmp_path, dirs_exist_ok=True)
+    described = json.loads((tmp_path / "out/sweep.json").read_text())
+    more: tuple[str, ...] = ()
+    if changed == "overrides":
+        more = ("--set", "tuned=1")
+    else:
+        scenario(tmp_path, 'name = "short"\nduration = "11 s"\n')
+    if changed == "build":
+        described["inputs"]["build"] = "another"
+        why += " and short.toml, or a file that it includes, has changed"
+    if changed == "older":
+        del described["inputs"]
+    (tmp_path / "out/sweep.json").write_text(json.dumps(described))
+    marker.Marker("sweep", marker.GROWING).write(tmp_path / "out")
+    _, shown, said = sweep(tmp_path, *more)
+    line = f"Cells: 0 taken as they were, 8 repeated ({why}), 0 run for the first time."
+    assert line in shown.splitlines(), (shown, said)
+    _, shown, _ = sweep(tmp_path, *more)
+    assert "Cells: 8 taken as they were, 0 repeated, 0 run for the first time." in shown.splitlines()
+    assert "Cells:" not in swept[1], "nothing was there before"
 
 
 def test_a_cell_with_a_broken_file_is_computed_anew(swept: tuple[Path, str], tmp_path: Path) -> None:
@@ -333,8 +368,9 @@ def test_a_cell_with_a_broken_file_is_computed_anew(swept: tuple[Path, str], tmp
     files = sorted((tmp_path / "out/cells").iterdir())
     for file, text in zip(files, texts, strict=False):
         file.write_text(text)
-    status, _, said = sweep(tmp_path)
+    status, shown, said = sweep(tmp_path)
     assert status == 0 and "Traceback" not in said, said
+    assert "7 repeated (their results could not be read)" in shown
     lines = [line for line in said.splitlines() if line.endswith("the cell is computed anew")]
     assert [sum(file.name in line for line in lines) for file in files] == [1] * 7 + [0], said
     kept = [file.read_text() for file in (tmp_path / "out/cells").glob("*.broken")]

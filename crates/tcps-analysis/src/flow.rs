@@ -260,16 +260,24 @@ impl Flow {
             Kind::Superseded | Kind::Suppressed => self.given_up(row, around),
             Kind::Renumbered => self.renumbered(row, around),
             Kind::Merging => self.merges(row.time_ns, Some(row.value), around.flow, around.series),
+            Kind::Verified => self.verified(row, late_enough),
             _ if !late_enough => {}
             Kind::Dropped => self.dropped(row),
             Kind::Duplicate => self.counts.duplicates_dropped += 1,
-            Kind::Verified if row.detail == 0 => self.counts.verified.bad += 1,
-            Kind::Verified => self.counts.verified.good += 1,
             Kind::Played | Kind::Overdue | Kind::Skipped | Kind::Starved => {
                 self.shown.iter_mut().for_each(|shown| shown.take(row));
             }
             _ => {}
         }
+    }
+
+    /// The checksum of a frame that came was compared.
+    fn verified(&mut self, row: &Record, late_enough: bool) {
+        if !self.legs.last().map_or(late_enough, |leg| leg.counts(row.index, late_enough)) {
+            return;
+        }
+        let Verified { good, bad } = &mut self.counts.verified;
+        *(if row.detail == 0 { bad } else { good }) += 1;
     }
 
     /// From now on packets hold so many fragments; `None` at the end.

@@ -294,6 +294,15 @@ impl Leg {
         self.window.forget(self.done);
     }
 
+    /// Whether what is told of a sample that came counts: as the sample does, if that is still known.
+    #[inline]
+    pub fn counts(&self, index: u32, late_enough: bool) -> bool {
+        match self.window.get(index) {
+            Some(slot) if slot.marks != 0 && !slot.is(REPEATED) => slot.is(COUNTED),
+            _ => late_enough,
+        }
+    }
+
     /// The component that starts the leg.
     pub fn owner(&self) -> ComponentId {
         self.start.owner()

@@ -21,6 +21,8 @@ from tcpsbed._tcps import t975 as t975
 
 REMEDY = "p-values and bootstrap intervals need scipy: pip install 'tcpsbed[stats]'"
 """What is said where it is missing."""
+FEWEST_TESTED = 3
+"""Differences of which there is a t-test: of two hardly any is shown."""
 FEWEST_RESAMPLED = 5
 """Values of which a bootstrap interval is made: of fewer there are hardly any different resamples."""
 _RESAMPLES, _SEED = 9999, 1
@@ -123,7 +125,7 @@ def paired(differences: Sequence[float], bin: float = 0.0) -> Paired:
 def t_test(differences: Sequence[float]) -> Test | None:
     """The paired t-test, n - 1 degrees of freedom; None of fewer than three differences, or equal ones."""
     n = len(differences)
-    if n < 3 or _equal(differences):
+    if n < FEWEST_TESTED or _equal(differences):
         return None
     mean = math.fsum(differences) / n
     deviation = _deviation(differences, mean)

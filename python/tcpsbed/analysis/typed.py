@@ -114,7 +114,7 @@ class FlowInterarrivalFit(Part):
 
 
 class FlowVerified(Part):
-    """Frames whose checksum was compared at the sink."""
+    """Frames that count as sent, whose checksum was compared at the sink."""
 
     good: int
     """As sent."""
@@ -230,7 +230,7 @@ class Flow(Part):
     rate_bps: float
     """Rate of the payload while the flow ran (bit/s)."""
     verified: FlowVerified
-    """Frames whose checksum was compared at the sink."""
+    """Frames that count as sent, whose checksum was compared at the sink."""
     playout: FlowPlayout
     """Of a flow with playout, else `null`. It does not change `lost`: a sample is delivered when it
     arrives.
@@ -292,12 +292,16 @@ class SplitComponent(Part):
 
 
 class SplitHop(Part):
-    """Links with a rate; packets that flows share are listed at the first flow of their channel."""
+    """Links in the order of the path; packets that flows share are listed at the first flow of their
+    channel.
+    """
 
     link: str
     """Name of the link."""
     packets: int
-    """Followed packets, also of samples that were lost later."""
+    """Followed packets, also of samples that were lost later; null at a link without a rate behind
+    another link: packets pass it without stopping, and its delay is that of the scenario.
+    """
     queueing_ms: float
     """Mean (ms)."""
     serialisation_ms: float
@@ -318,8 +322,8 @@ class SplitUnsplit(Part):
 
 
 class Split(Part):
-    """By flow: true time of delivered samples by cause. Of more than 65,536 samples one in 2, 4, 8 … is
-    followed; with `measure.records = "packets"` every one.
+    """By flow: true time of delivered samples by cause, also of those sent during the warm-up. Of more
+    than 65,536 samples one in 2, 4, 8 … is followed; with `measure.records = "packets"` every one.
     """
 
     samples: int
@@ -335,9 +339,32 @@ class Split(Part):
     components: list[SplitComponent]
     """Components of the path, and the followed samples that left them."""
     hops: list[SplitHop]
-    """Links with a rate; packets that flows share are listed at the first flow of their channel."""
+    """Links in the order of the path; packets that flows share are listed at the first flow of their
+    channel.
+    """
     unsplit: list[SplitUnsplit]
     """On sockets: contents of the part `unsplit`."""
+
+
+class Largest(Part):
+    """By flow that delivered: the largest single part of its delay, and what changes it. Times of a
+    cause are shared among its links or components in proportion to the means of `split`.
+    """
+
+    cause: str
+    """Name of the part, as in `split`; empty where only places are known."""
+    place: str
+    """Link, component or channel; empty where it is of none."""
+    mean_ms: float
+    """Mean time spent on it (ms)."""
+    total_ms: float
+    """Mean time from source to sink, as in `split` (ms)."""
+    share: float
+    """Of `total_ms` (share)."""
+    key: str
+    """Key of the scenario that changes it; empty where there is none."""
+    value: str
+    """Value of this key; empty where it is no single number or name."""
 
 
 class EchoPoint(Part):
@@ -1054,8 +1081,12 @@ class Summary(Part):
     points: dict[str, list[Point]]
     """By flow, a list: age of samples at the echo points."""
     split: dict[str, Split]
-    """By flow: true time of delivered samples by cause. Of more than 65,536 samples one in 2, 4, 8 … is
-    followed; with `measure.records = "packets"` every one.
+    """By flow: true time of delivered samples by cause, also of those sent during the warm-up. Of more
+    than 65,536 samples one in 2, 4, 8 … is followed; with `measure.records = "packets"` every one.
+    """
+    largest: dict[str, Largest]
+    """By flow that delivered: the largest single part of its delay, and what changes it. Times of a
+    cause are shared among its links or components in proportion to the means of `split`.
     """
     echo: dict[str, Echo]
     """By flow: echo commands."""

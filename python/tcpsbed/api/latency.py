@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from tcpsbed.scenarios import Scenario
     from tcpsbed.scenarios.overrides import Overrides
 
+ALL = "all"
+"""Instead of a name: every flow."""
 GRACE_S = 1.2
 """Time after the last command in which its echo may still come, and in which samples do not count as lost."""
 MARGIN = 1.15
@@ -79,7 +81,9 @@ class Latency:
         from tcpsbed.views import text
         from tcpsbed.views.echoes import COST
 
-        return "\n".join([text.headline(self.run), text.echo(self.run.summary), self.verdict, COST])
+        found = self.run.summary
+        shown = [text.headline(self.run), text.echo(found), text.largest(found)]
+        return "\n".join([*shown, self.verdict, COST])
 
 
 @dataclass(frozen=True)
@@ -99,26 +103,28 @@ class Round:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is measured: points, flow, period, precision, and the longest total duration in seconds."""
+    """What is measured: points, flows, period, precision, and the longest total duration in seconds."""
 
     points: Sequence[str] = ()
-    flow: str | None = None
+    flows: Sequence[str] = ()
     period: str = "10 ms"
     rule: Confidence = field(default_factory=Confidence)
     most_s: float = math.inf
 
-    @property
-    def override(self) -> str:
-        """The override of a scenario that asks for it."""
+    def of(self, scenario: Scenario) -> Scenario:
+        """A scenario that asks for it; commands begin after the warm-up, which statistics leave out."""
         echo = {"points": split_points(self.points), "period": self.period, "drawn": True}
-        return f"measure.echo=[{_inline(echo | ({'flow': self.flow} if self.flow else {}))}]"
+        echo |= {"start": f"{scenario.warmup_ns} ns"}
+        flows = scenario.flows if ALL in self.flows else dict.fromkeys(self.flows)
+        each = [_inline(echo | {"flow": flow}) for flow in flows] or [_inline(echo)]
+        return scenario.changed([f"measure.echo=[{', '.join(each)}]"])
 
 
 def latency(
     scenario: Scenario | Path | str,
     *,
     points: Sequence[str] = (),
-    flow: str | None = None,
+    flow: str | Sequence[str] = (),
     period: str = "10 ms",
     confidence: float = 0.05,
     floor: int = 30,
@@ -138,8 +144,8 @@ def latency(
         As of `tcpsbed.run`; its duration is not used.
     points : sequence of str
         Such as `["srv.entry", "srv.exit"]`; absent: all.
-    flow : str, optional
-        Flow whose samples carry the commands.
+    flow : str or sequence of str, optional
+        Flows whose samples carry the commands, or `"all"`; absent: `kinematic`, else the first forward flow.
     period : str
         Mean time between commands; `"0 ms"`: every sample.
     confidence : float
@@ -172,25 +178,20 @@ def latency(
 
     worlds.require(world)
     rule = precision(f"{confidence!r}", floor, cap)
-    asked = Asked(points, flow, period, rule, most_s(max_time))
+    asked = Asked(points, [flow] if isinstance(flow, str) else flow, period, rule, most_s(max_time))
 
     def record(one: Scenario, place: Place) -> bool:
         return session.record(one, place, world=world, progress=share, samples=False)
 
     with (
         by_option(""),
-        given(scenario, set=[*_texts(set), asked.override], seed=seed) as found,
+        given(scenario, set=set, seed=seed) as found,
         told(progress, f"{found.scenario.name}, {world}") as share,
         session.place(found.scenario, out_of(out), "-latency") as place,
     ):
-        reached = rounds(found.scenario, asked, world, place, record)
+        place.newest = out is not None
+        reached = rounds(asked.of(found.scenario), asked, world, place, record)
     return Latency(Run(place.shown), rule, reached, asked.most_s)
-
-
-def _texts(set: Overrides) -> list[str]:
-    from tcpsbed import scenarios
-
-    return scenarios.overrides(set)
 
 
 def precision(confidence: str, floor: int, cap: int) -> Confidence:
@@ -234,7 +235,7 @@ def by_option(front: str) -> Iterator[None]:
         yield
     except ConfigError as error:
         way, _, name = (error.key or "").rpartition(".")
-        if way != "measure.echo.0" or name not in ("flow", "period", "points"):
+        if not way.startswith("measure.echo.") or name not in ("flow", "period", "points"):
             raise
         raise ConfigError(error.found, key=f"{front}{name}", allowed=error.allowed) from None
 
@@ -278,7 +279,7 @@ def rounds(
     Parameters
     ----------
     scenario, asked, world, place
-        What runs, with the override of what is asked, where, and into which place.
+        What runs (`asked.of`), what is asked, where, and into which place.
     record
         Runs a round into the place: whether the user stopped it.
     after, failed
@@ -292,13 +293,13 @@ def rounds(
     from tcpsbed.analysis.summary import replace_echo
     from tcpsbed.runs import session
 
-    rule, first = asked.rule, scenario.changed([_start(scenario)])
-    plan, wanted, reached = _plan(first), rule.floor, False
+    rule = asked.rule
+    plan, wanted, reached = _plan(scenario), rule.floor, False
     kept, had, spent_s = None, 0, 0.0
     for number in range(1, ROUNDS + 1):
-        seconds = min(length_s(plan, wanted - had) + first.warmup_ns / 1e9, asked.most_s - spent_s)
+        seconds = min(length_s(plan, wanted - had) + scenario.warmup_ns / 1e9, asked.most_s - spent_s)
         try:
-            stopped = record(first.changed([f'duration="{math.ceil(seconds * 1000)} ms"']), place)
+            stopped = record(scenario.changed([f'duration="{math.ceil(seconds * 1000)} ms"']), place)
         except TcpsbedError:
             if place.keep:
                 failed(number)
@@ -313,17 +314,11 @@ def rounds(
         after(Round(number, wanted, seconds, reached, needed, summary, had > 0))
         if stopped:
             raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {place.shown}")
-        left_s = asked.most_s - spent_s - first.warmup_ns / 1e9
+        left_s = asked.most_s - spent_s - scenario.warmup_ns / 1e9
         if reached or wanted >= rule.cap or left_s <= GRACE_S or summary.get("errors"):
             break
         wanted = min(max(needed, wanted + CHECK_EVERY), (2 if had else GROWTH) * wanted, rule.cap)
     return reached
-
-
-def _start(scenario: Scenario) -> str:
-    """Commands begin after the warm-up, which statistics leave out."""
-    echo = scenario.document["measure"]["echo"][0]
-    return f"measure.echo=[{_inline(echo | {'start': f'{scenario.warmup_ns} ns'})}]"
 
 
 def _plan(scenario: Any) -> dict[str, Any]:
@@ -394,4 +389,9 @@ def _verdict(summary: Mapping[str, Any], rule: Confidence, reached: bool, most_s
     ]
     if wide:
         lines.append(f"differences known less precisely than {asked}: {', '.join(wide)}")
+    measured = summary.get("echo", {})
+    if left := [flow for flow in summary.get("flows", {}) if flow not in measured]:
+        lines.append(
+            f"measured with {', '.join(measured)}; --flow NAME, or all, measures others: {', '.join(left)}"
+        )
     return "\n".join(lines)

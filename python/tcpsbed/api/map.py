@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from tcpsbed.scenarios import Scenario
     from tcpsbed.scenarios.overrides import Overrides
 
+MOST_TOLD = 9
+"""Losses of a map that are all told in sentences; of more it is five."""
+MOST_NAMED = 8
+"""Losses that are named one by one where they are left out."""
 KIND = "map"
 """Kind of result that it leaves."""
 MAPPED = 0.5
@@ -89,11 +93,23 @@ class LoopMap:
 
     @cached_property
     def sentences(self) -> list[str]:
-        """What the map means at five of its losses, and at those where it was compared with packets, with what came out."""
+        """What the map means at up to nine of its losses, and at those where it was compared with packets, with what came
+        out; the last one names the losses that are left out.
+        """
         compared = {self.map.grid.loss.index(point.loss): point.verdict for point in self.points}
         rows = sorted({*_rows(self.map), *compared})
         said = {row: self.map.sentence(row, self.reliability) for row in rows}
-        return [f"{one}; {compared[row]}" if row in compared else one for row, one in said.items()]
+        told = [f"{one}; {compared[row]}" if row in compared else one for row, one in said.items()]
+        return [*told, *self._left_out(rows)]
+
+    def _left_out(self, rows: Sequence[int]) -> list[str]:
+        """A sentence about the losses of which there is none."""
+        left = [f"{100 * loss:.3g}" for row, loss in enumerate(self.map.grid.loss) if row not in rows]
+        if not left:
+            return []
+        named = ", ".join(left if len(left) <= MOST_NAMED else [*left[:2], "…", left[-1]])
+        where = "" if self.folder is None else "; map.json has them"
+        return [f"left out here: {len(left)} of {len(self.map.grid.loss)} losses ({named} %){where}"]
 
     @cached_property
     def margins(self) -> Margins:
@@ -519,5 +535,7 @@ def _page(done: LoopMap) -> str:
 
 
 def _rows(found: StabilityMap) -> list[int]:
-    """Five of its losses."""
+    """All of its losses, or five of many."""
+    if len(found.grid.loss) <= MOST_TOLD:
+        return list(range(len(found.grid.loss)))
     return sorted({round(share * (len(found.grid.loss) - 1)) for share in (0, 0.25, 0.5, 0.75, 1)})

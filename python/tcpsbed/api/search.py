@@ -18,6 +18,7 @@ from tcpsbed.campaign.search.searching import Search
 from tcpsbed.errors import ConfigError
 from tcpsbed.runs import MOST_SEEDS
 from tcpsbed.runs.given import given
+from tcpsbed.views.metric import named
 
 if TYPE_CHECKING:
     from tcpsbed.campaign.survey import Survey, Told
@@ -224,7 +225,7 @@ def perform(
             return searching.boundary(made, condition, told, jobs, connect)
         optuna()
         way = "--maximise" if minimise is None else "--minimise"
-        metric = asked.metric(minimise or maximise or "", way)
+        metric = named(minimise or maximise or "", way)
         kept = [asked.condition(text, "--limit") for text in limits]
         asked.refuse_flows(scenario, [(way, metric), *(("--limit", one.metric) for one in kept)])
         trials = _whole("--trials", trials, 1, MOST_TRIALS)

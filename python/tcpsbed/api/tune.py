@@ -14,7 +14,7 @@ from tcpsbed.api.run import Progress, told
 from tcpsbed.errors import ConfigError
 from tcpsbed.lab.control import systems
 from tcpsbed.lab.control.theory import LoopModel, Margins
-from tcpsbed.lab.control.tuning import Goal, Tuned
+from tcpsbed.lab.control.tuning import Goal, Least, Tuned
 
 if TYPE_CHECKING:
     from tcpsbed.lab.control.identified import Linearised
@@ -129,6 +129,7 @@ def tune(
     goal: Goal = "rise",
     overshoot: float = 5.0,
     undershoot: float = 5.0,
+    margin: str | None = None,
     runs: int = 200,
     seed: int = 1,
     progress: Progress = False,
@@ -157,6 +158,9 @@ def tune(
         `rise`: the shortest mean rise time. `sensitivity`: the steepest growth of the overshoot with the round trip.
     overshoot, undershoot : float
         What 95 % of the runs keep, in percent of the step.
+    margin : str, optional
+        The least margin of the loop by theory, without loss: of the gain, a factor such as `3`, of the delay, a time such as
+        `5 ms`, or both: `3,5 ms`.
     runs : int
         Runs of each pair of gains.
     seed : int
@@ -195,22 +199,22 @@ def tune(
         controller=loop.law,
         disturbance=loop.step.disturbance,
     )
-    steps, limits = _steps(c), values.limits(math.inf, overshoot, undershoot)
+    steps, limits, least = _steps(c), values.limits(math.inf, overshoot, undershoot), _least(margin)
     every: list[Tuned | None] = []
     with told(progress, "tuning") as tell:
         for number, one in enumerate(steps):
             part = lambda done, n=number: tell((n + done) / len(steps))  # noqa: E731
             every.append(
-                tuning.tune(network, goal=goal, limits=limits, c=one, runs=runs, seed=seed, progress=part)
+                tuning.tune(
+                    network, goal=goal, limits=limits, least=least, c=one, runs=runs, seed=seed, progress=part
+                )
             )
     tuned = tuple(one for one in every if one is not None)
     found = tuning.best(tuned, goal)
     if found is None:
         return None
     divisor = replace(loop.step, c=found.c).divisor
-    law = None if found.factor is None else network.times(found.factor)
-    gains = (found.kp, found.ki_per_ms) if law is None else (0.0, 0.0)
-    model = LoopModel(*gains, period_ms, rtt_ms, divisor, network.plant, law)
+    model = network.loop(found, divisor)
     drops_ms = theory.delay_of_drops_ms(share, period_ms)
     return Gains(found, tuned, model, loci.margins(model), drops_ms, linear)
 
@@ -230,6 +234,24 @@ def _loop(
         first = asked.scenario if given_one else systems.paced(asked.scenario, round(period_ms * 1e6))
         scenario = systems.applied(first, plant, controller, disturbance)
         return identified.with_linear(loop_of(scenario, None, "--plant"), period_ms)
+
+
+def _least(margin: str | None) -> Least:
+    """The least margins that are asked for."""
+    from tcpsbed.lab.control import values
+
+    gain, delay_ms = 1.0, 0.0
+    for part in values.several(margin, "--margin", "3,5 ms") if margin is not None else ():
+        try:
+            gain = values.number(part)
+        except ValueError:
+            delay_ms = values.positive_ns(part, "--margin", MOST_RTT_NS) / 1e6
+    if not 1 <= gain < math.inf:
+        allowed = (
+            'a gain margin of at least 1, such as "3", a delay margin, such as "5 ms", or both: "3,5 ms"'
+        )
+        raise ConfigError(f'found "{margin}"', key="--margin", allowed=allowed)
+    return Least(gain, delay_ms)
 
 
 def _steps(c: str | float | Sequence[float]) -> list[float]:

@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tcpsbed.campaign.filling import filling
 from tcpsbed.errors import DataError
 from tcpsbed.views.folder import cells_in
-from tcpsbed.views.paired import KEPT, Condition
+from tcpsbed.views.metric import Metric
+from tcpsbed.views.paired import Comparison, Condition, kept
 
 
-def conditions(folder: Path) -> list[Condition]:
+def compared(folder: Path, metrics: Sequence[Metric] = ()) -> Comparison:
     """The combinations that have results, each with its baseline: the campaign's, or else the first combination.
+
+    Parameters
+    ----------
+    folder
+        Of a sweep or a campaign.
+    metrics
+        What is compared; empty: the metrics of the campaign, or else the usual ones of every flow.
 
     Raises
     ------
     DataError
-        If there are fewer than two.
+        If there are fewer than two combinations.
     """
     sweep = filling(folder)
     shown = sweep.survey.shown
+    metrics = metrics or sweep.survey.design.metrics
     found: dict[tuple[str, ...], dict[int, Mapping[str, Any]]] = {}
     for one in cells_in(folder):
         cell = sweep.keys[one.name]
-        found.setdefault(cell.values, {})[cell.seed] = one.part(*KEPT)
+        found.setdefault(cell.values, {})[cell.seed] = one.part(*kept(metrics))
     if len(found) < 2:
         raise DataError("has nothing to compare", file=folder, allowed="a sweep of two combinations or more")
     places = {values: place for place, values in enumerate(found)}
     first = next(iter(places))
     varied = [len({values[place] for values in found}) > 1 for place in range(len(shown.axes))]
-    return [
+    conditions = [
         Condition(
             ", ".join(
                 f"{shown.called(axis.key)}={shown.called(value)}"
@@ -43,3 +52,4 @@ def conditions(folder: Path) -> list[Condition]:
         )
         for values, by_seed in found.items()
     ]
+    return Comparison(conditions, metrics)

@@ -18,23 +18,21 @@ import random
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tcpsbed.analysis import metrics
-from tcpsbed.analysis.stats import Interval, interval
+from tcpsbed.analysis.stats import Interval
 from tcpsbed.campaign import grid, sequential
 from tcpsbed.campaign.grid import Axis
 from tcpsbed.errors import ConfigError, TcpsbedError
-from tcpsbed.nearest import close_match, meant
+from tcpsbed.nearest import close_match
 from tcpsbed.scenarios.dump import value_text
 from tcpsbed.scenarios.fields import Refusal
 from tcpsbed.scenarios.origin import OVERRIDE
 from tcpsbed.scenarios.units import refuse, shown
-from tcpsbed.views.tables import Field, fields
-from tcpsbed.views.tables import field as field_of
+from tcpsbed.views.metric import Metric, metric
 
 if TYPE_CHECKING:
     from tcpsbed.scenarios.model.scenario import Scenario
@@ -54,11 +52,6 @@ SIGNS: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
 }
 EXAMPLE = '"4..6 Mbit/s step 0.5"'
-QUALITY = ("coded_bps", "psnr_db", "ssim")
-"""What is kept of pictures and sound, beside their age."""
-LISTS = ("network", "queues")
-"""Lists of a summary whose entries have a name and a direction: links and their queues."""
-METRIC = "a metric, such as haptic.delay_ms.p99, haptic.loss, video.psnr_db or network.l1.forward.loss"
 
 
 @dataclass(frozen=True)
@@ -272,55 +265,6 @@ def multiplied(groups: Sequence[Group]) -> tuple[tuple[Axis, ...], tuple[tuple[s
     return tuple(Axis(k, tuple(dict.fromkeys(c))) for k, c in zip(keys, columns, strict=True)), points
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A number of a flow or a link: its path, such as `haptic.delay_ms.p99`, and its column in a table of runs.
-
-    Attributes
-    ----------
-    path
-        As in a summary; of a flow without `flows`.
-    flow
-        Of which flow, or link: `haptic`, `network.l1.forward`.
-    column
-        What it is there.
-    listed
-        `network` or `queues` of a link; empty of a flow.
-    """
-
-    path: str
-    flow: str
-    column: Field
-    listed: str = ""
-
-    def interval(self, values: Sequence[float]) -> Interval:
-        """The mean of its values, one of each seed, with a 95 % interval that is no narrower than what it tells apart."""
-        return interval(values, self.column.bin(max(map(abs, values))))
-
-    @property
-    def key(self) -> str:
-        """Its key in a row of the table: `delay_p99_ms`."""
-        return self.column.name
-
-
-def metric(path: str) -> Metric:
-    """The metric with this path.
-
-    Raises
-    ------
-    Refusal
-        If no flow or link can have it.
-    """
-    section = path.partition(".")[0]
-    for listed in (section, "") if section in LISTS else ("",):
-        known = _columns(listed)
-        for name in sorted(known, key=len, reverse=True):
-            flow = path.removesuffix(f".{name}")
-            if flow not in (path, "", listed):
-                return Metric(path, flow, known[name], listed)
-    raise refuse(f"found {shown(path)}{meant(path.partition('.')[2], known)}", METRIC)
-
-
 def unknown(scenario: Scenario, one: Metric) -> Refusal | None:
     """What is wrong with a metric of a flow or link that a scenario does not have."""
     known, what = list(scenario.flows), "flow"
@@ -333,14 +277,6 @@ def unknown(scenario: Scenario, one: Metric) -> Refusal | None:
     if not known or name in known:
         return None
     return refuse(f'found "{one.flow}", which is not a {what}', close_match(one.flow, known))
-
-
-def _columns(listed: str = "") -> dict[str, Field]:
-    """What the table of a campaign has of a flow, or of an entry of such a list, by its path."""
-    found = [one for one in fields(metrics.section(listed or "flows").parts) if one.metric.unit]
-    found += [] if listed else [field_of(metrics.section("media").parts, key) for key in QUALITY]
-    columns = (replace(one, metric=replace(one.metric, rare=False)) for one in found)  # 0 is a result here
-    return {".".join(filter(None, [*one.path, one.statistic])): one for one in columns}
 
 
 @dataclass(frozen=True)

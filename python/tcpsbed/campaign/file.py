@@ -29,6 +29,7 @@ from tcpsbed.scenarios.load import check_text, tables
 from tcpsbed.scenarios.model.table import AnyNames, Name, Names, Table, plain
 from tcpsbed.scenarios.origin import Key, Origin, dotted
 from tcpsbed.scenarios.units import refuse, shown
+from tcpsbed.views.metric import Metric, metric
 
 MOST_CELLS = 1_000_000
 """Most combinations times seeds."""
@@ -260,12 +261,12 @@ class _Reading:
             self.refused(("until",), error)
             return None
 
-    def metrics(self, paths: Sequence[str]) -> tuple[design.Metric, ...]:
+    def metrics(self, paths: Sequence[str]) -> tuple[Metric, ...]:
         """What is shown."""
         found = []
         for number, path in enumerate(paths):
             try:
-                found.append(design.metric(path))
+                found.append(metric(path))
             except Refusal as error:
                 self.refused(("metrics", number), error)
         return tuple(found)
@@ -331,8 +332,8 @@ class _Reading:
             self.errors.append(design.placed(error, self.places))
             return None
         rules = [] if made.until is None else [(("until",), made.until.metric)]
-        for key, metric in [*rules, *((("metrics", n), one) for n, one in enumerate(made.metrics))]:
-            if amiss := design.unknown(first, metric):
+        for key, asked in [*rules, *(((("metrics", n), one) for n, one in enumerate(made.metrics)))]:
+            if amiss := design.unknown(first, asked):
                 self.refused(key, amiss)
         return first.seed
 

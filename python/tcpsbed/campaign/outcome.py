@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tcpsbed import documents, scenarios
 from tcpsbed.analysis import metrics
 from tcpsbed.analysis.frame import Frame, field
-from tcpsbed.campaign import design, grid, page
+from tcpsbed.campaign import again, design, grid, page
 from tcpsbed.campaign.design import Until
 from tcpsbed.campaign.file import joined
 from tcpsbed.campaign.filling import DESCRIPTION, filling
@@ -48,12 +48,15 @@ class Outcome(Frame):
         Messages of the cells that failed, by the names of their files.
     state
         What is missing, as a sentence; empty if it is finished and whole.
+    again
+        How many cells were taken as they were, and how many repeated and why; empty where none had a result before.
     """
 
     survey: Survey
     rows: list[dict[str, Any]]
     failures: dict[str, str]
     state: str = ""
+    again: str = ""
 
     @property
     def folder(self) -> Path:
@@ -69,7 +72,7 @@ class Outcome(Frame):
             if all(row["flow"] != one.flow or row.get(one.key) is None for row in self.rows)
         ]
         said = [*absent, *remarks(self.rows, self.survey.shown), *_wide(self.survey, self.rows)]
-        return [*filter(None, [self.state]), *said]
+        return [*filter(None, [self.state, self.again]), *said]
 
     def to_arrow(self) -> pa.Table:
         """An Arrow table of `rows`: factors, `world`, `flow` and hashes are texts, metrics are numbers."""
@@ -139,8 +142,15 @@ def carried_out(
     """
     with growing(survey.out, "sweep", inputs=inputs):
         _refuse_another(survey)
+        before = again.before(survey)
+        ran: set[str] = set()
+
+        def heard(done: int, number: int, job: Job, failure: str | None) -> None:
+            (ran.add if failure is None else ran.discard)(job.key)
+            told(done, number, job, failure)
+
         try:
-            failures = survey.run(width, told, cluster=cluster)
+            failures = survey.run(width, heard, cluster=cluster)
         except KeyboardInterrupt:
             kept = len(list((survey.out / "cells").glob("[!.]*.json")))
             raise KeyboardInterrupt(
@@ -149,7 +159,8 @@ def carried_out(
         if rows := survey.rows():
             write_parquet(rows, survey.out / "sweep.parquet")
             page.write(survey, rows, len(failures))
-    return Outcome(survey, rows, failures, state_of(survey.out))
+        said = again.told(before, survey, ran)
+    return Outcome(survey, rows, failures, state_of(survey.out), said)
 
 
 def _refuse_another(survey: Survey) -> None:

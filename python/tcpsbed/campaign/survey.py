@@ -20,7 +20,7 @@ from tcpsbed import results
 from tcpsbed.analysis import metrics
 from tcpsbed.beside import imported
 from tcpsbed.campaign import grid
-from tcpsbed.campaign.design import QUALITY, Design
+from tcpsbed.campaign.design import Design
 from tcpsbed.campaign.grid import Axis, Cell
 from tcpsbed.campaign.results import Shown, unchanged
 from tcpsbed.campaign.worker import Crew, Here, Job, Place, width_of
@@ -28,6 +28,7 @@ from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError, TcpsbedError
 from tcpsbed.executors.build import build
 from tcpsbed.runs import forecast
+from tcpsbed.views.metric import QUALITY
 from tcpsbed.views.numbers import statistic
 from tcpsbed.views.tables import field, fields
 
@@ -125,6 +126,15 @@ class Survey:
             text += f"\n# {processor()}"
         return dict(_digests(scenario.folder, scenario.document)) | {self.file: text}
 
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """What all cells are computed from, as hashes: the build, the scenario of each combination, files that it names."""
+        found: dict[str, Any] = {"build": _short(build()), "scenario": {}, "files": {}}
+        for values, of in self.begun.items():
+            found["scenario"][json.dumps(values)] = _short(of[self.file])
+            found["files"] |= {str(path): digest for path, digest in of.items() if path != self.file}
+        return found
+
     def refuse_changed(self, job: Job) -> None:
         """Raises ConfigError if a finished cell may have read inputs that changed meanwhile."""
         begun, now = self.begun[job.cell.values], self._content(job.settings[:-1])
@@ -189,7 +199,7 @@ class Survey:
 
         self.out.mkdir(parents=True, exist_ok=True)
         if alone:
-            self.describe(jobs)
+            self.describe(jobs, inputs=self.inputs)
         _set_broken_aside(self.result(job.key) for job in jobs)
         for simulated in (True, False):
             mine = [job for job in jobs if (job.world in SIMULATED) == simulated]
@@ -215,7 +225,7 @@ class Survey:
                 failures[job.key] = f"its result was removed while the {self.kind} was running"
                 told(done, len(jobs), job, failures[job.key])
         if alone:
-            self.describe(jobs, failures)
+            self.describe(jobs, failures, self.inputs)
         return failures
 
     def _rounds(self, jobs: Sequence[Job], first: int) -> Iterator[tuple[list[Job], list[Job]]]:
@@ -271,8 +281,15 @@ class Survey:
         """Where the result of a cell is kept."""
         return self.out / "cells" / f"{key}.json"
 
-    def describe(self, jobs: Sequence[Job], failures: Collection[str] | None = None) -> None:
-        """Writes what the folder holds into `sweep.json`; `failures` are the cells that failed, once it has ended."""
+    def describe(
+        self,
+        jobs: Sequence[Job],
+        failures: Collection[str] | None = None,
+        inputs: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Writes what the folder holds into `sweep.json`: with the cells that failed, once it has ended, and where they are
+        known with the `inputs` of all cells.
+        """
         design = self.design
         described = {
             "scenario": str(self.file),
@@ -296,6 +313,8 @@ class Survey:
             files = _names(self.out / "cells")
             missing = sum(f"{job.key}.json" not in files for job in jobs)
             described["ended"] = {"failed": len(failures), "spared": missing - len(failures)}
+        if inputs is not None:
+            described["inputs"] = inputs
         results.write_whole(self.out / "sweep.json", json.dumps(described, indent=1))
 
     def under(self, seeds: Sequence[int]) -> Survey:
@@ -340,6 +359,10 @@ class Survey:
             for entry in summary.get(mine[0].listed) or ():
                 if f"{mine[0].listed}.{entry.get(key)}" == flow:
                     yield {"flow": flow} | {one.key: one.column.number(entry) for one in mine}
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _names(folder: Path) -> set[str]:

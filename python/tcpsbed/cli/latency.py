@@ -23,12 +23,14 @@ Examples:
   tcpsbed latency my.toml
   tcpsbed latency my.toml --points srv.entry --points srv.exit --confidence 2%
   tcpsbed latency my.toml --world real --flow haptic --period "20 ms"
+  tcpsbed latency my.toml --flow all
   sudo tcpsbed latency my.toml --world namespaces --max-time "5 min"
 
 Echo commands travel in ordinary samples of the running system. They alternate between the points. Each is sent at a random
 time within its period, so that it meets periodic traffic at every phase. The run ends when the mean of every point has a
 95 % confidence half-width below --confidence, with at least --floor echoes per point. It also ends at --cap echoes per
 point or after --max-time. The scenario's duration is not used. On sockets several rounds are pooled, without percentiles.
+runs/latest stays as it is, unless --out names a folder below runs.
 """
 
 
@@ -41,8 +43,15 @@ Points = Annotated[
         show_default=False,
     ),
 ]
-OfFlow = Annotated[
-    str | None, typer.Option("--flow", help="Flow whose samples carry the commands.", show_default=False)
+OfFlows = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--flow",
+        metavar="FLOW",
+        help="Flow whose samples carry the commands; may be repeated; all: every flow [default: kinematic, else the "
+        "first forward flow].",
+        show_default=False,
+    ),
 ]
 Period = Annotated[str, typer.Option("--period", help="Mean time between commands; 0 ms: every sample.")]
 HalfWidth = Annotated[str, typer.Option("--confidence", help="Target half-width, as a share of the mean.")]
@@ -65,7 +74,7 @@ def register(app: typer.Typer) -> None:
 def latency(
     file: File,
     points: Points = None,
-    flow: OfFlow = None,
+    flow: OfFlows = None,
     period: Period = "10 ms",
     confidence: HalfWidth = "5%",
     floor: Floor = 30,
@@ -89,7 +98,7 @@ def latency(
 
     worlds.require(world)
     rule = api.precision(confidence, floor, cap)
-    asked = api.Asked(points or (), flow, period, rule, api.most_s(max_time))
+    asked = api.Asked(points or (), tuple(flow or ()), period, rule, api.most_s(max_time))
     silent = quiet or as_json
 
     def failed(number: int) -> None:
@@ -97,11 +106,12 @@ def latency(
 
     with (
         api.by_option("--"),
-        given(file, set=[*(sets or ()), asked.override], seed=seed) as found,
+        given(file, set=sets or (), seed=seed) as found,
         session.place(found.scenario, out, "-latency") as place,
     ):
+        place.newest = out is not None
         reached = api.rounds(
-            found.scenario,
+            asked.of(found.scenario),
             asked,
             world,
             place,

@@ -23,7 +23,7 @@ from tcpsbed.views.numbers import count, seconds
 if TYPE_CHECKING:
     from tcpsbed.views.compare import Compared
     from tcpsbed.views.markup import Html
-    from tcpsbed.views.paired import Condition
+    from tcpsbed.views.paired import Comparison
 
 SHOW = """Print the tables of a run again.
 
@@ -40,10 +40,13 @@ Examples:
   tcpsbed compare runs/udp runs/dpm
   tcpsbed compare runs/udp runs/dpm --page udp-dpm.html
   tcpsbed compare runs/sweep-my-1a2b3c4d            combinations of a sweep
+  tcpsbed compare runs/sweep-my-1a2b3c4d --metric haptic.delay_ms.p99
 
-Every metric of every flow that all of them have, with difference and ratio to the first run. Runs with --seeds, and the
-combinations of a sweep, are compared seed by seed, too: delay and loss less those of the first, or of the baseline of a
-campaign, with 95 % intervals, Hedges' g and p-values (these need scipy: pip install 'tcpsbed[stats]').
+Every metric of every flow that all of them have, with difference and ratio to the first run, and where most of each delay
+is. Runs with --seeds, and the combinations of a sweep, are compared seed by seed, too: the numbers of --metric, or else the
+metrics of a campaign, or else delay and loss, less those of the first, or of the baseline of a campaign. There are 95 %
+intervals, Hedges' g and p-values corrected for these tests alone (they need scipy: pip install 'tcpsbed[stats]'), and a
+sentence for each number: which is lower, or that no difference is shown.
 """
 REPORT = """Write report.html of a run again; recover a run whose process was killed.
 
@@ -138,26 +141,32 @@ def compare(
             autocompletion=complete.run_folders,
         ),
     ],
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            metavar="METRIC",
+            help="A number to test, such as haptic.delay_ms.p99; may be repeated "
+            "[default: those of the campaign; else delay and loss].",
+            show_default=False,
+        ),
+    ] = None,
     page: OnPage = None,
     force: Force = False,
 ) -> None:
     """Prints runs side by side."""
     from tcpsbed.views import compare as sides
-    from tcpsbed.views import paired
 
     if page is not None:
         results.may_write(page, force=force, reads=folders)
     with documents.trusted(" or ".join(map(str, folders))):
         if any((folder / "sweep.json").is_file() for folder in folders):
-            conditions = _combinations(folders)
-            told = (
-                f"{state}\n\n{paired.told(conditions)}"
-                if (state := state_of(folders[0]))
-                else paired.told(conditions)
-            )
-            drawn = None if page is None else _page_of(folders[0], conditions)
+            combinations = _combinations(folders, metric or ())
+            state = state_of(folders[0])
+            told = f"{state}\n\n{combinations}" if state else str(combinations)
+            drawn = None if page is None else _page_of(folders[0], combinations)
         else:
-            found = sides.compare(*folders)
+            found = sides.compare(*folders, metrics=metric or ())
             told = str(found)
             drawn = None if page is None else _beside(found)
     if page is not None and drawn is not None:
@@ -167,19 +176,20 @@ def compare(
         print(f"page: {page}")
 
 
-def _combinations(folders: Sequence[Path]) -> list[Condition]:
+def _combinations(folders: Sequence[Path], metrics: Sequence[str]) -> Comparison:
     """Those of the sweep that is compared."""
-    from tcpsbed.campaign import compared
-    from tcpsbed.views import paired
+    from tcpsbed.campaign.compared import compared
+    from tcpsbed.views.metric import named
 
     if len(folders) > 1:
         found = f"found a sweep among {len(folders)} folders"
         raise DataError(found, key="compare", allowed="one sweep, whose combinations are compared, or runs")
-    conditions = compared.conditions(folders[0])
-    if not paired.tables(conditions) and not any(one.unchanged for one in conditions):
+    combinations = compared(folders[0], [named(path, "--metric") for path in metrics])
+    combinations.refuse_unknown("--metric")
+    if not combinations.differences and not any(one.unchanged for one in combinations.conditions):
         found = "has no two seeds that combinations have in common"
         raise DataError(found, file=folders[0], allowed="a sweep with --seeds 2 or more, such as --seeds 10")
-    return conditions
+    return combinations
 
 
 def _beside(found: Compared) -> str:
@@ -191,13 +201,14 @@ def _beside(found: Compared) -> str:
     sheet = Sheet()
     drawn = markup.section("delays", "Delay", sheet.place(compare.delays(found)))
     tables = (freeze.table(one) for one in found.flows)
-    body = [freeze.table(found.runs), drawn, *tables, *map(markup.note, found.left_out)]
+    where = markup.section("places", "Where most of the delay is", markup.listing(found.largest))
+    body = [freeze.table(found.runs), drawn, *tables, where, *map(markup.note, found.left_out)]
     body += [markup.note(found.one_seed)] * bool(found.one_seed)
-    body += _paired(found.conditions)
+    body += _paired(found.by_seed)
     return freeze.page("Comparison", compare.sentence(found), [], body, sheet)
 
 
-def _page_of(folder: Path, conditions: Sequence[Condition]) -> str:
+def _page_of(folder: Path, found: Comparison) -> str:
     """A page of the combinations of a sweep."""
     from tcpsbed.studio import freeze
     from tcpsbed.views import markup
@@ -205,17 +216,18 @@ def _page_of(folder: Path, conditions: Sequence[Condition]) -> str:
     state = state_of(folder)
     doubt = [markup.banner("doubt", state.partition(":")[0].capitalize(), [state])] if state else []
 
-    count = f"{len(conditions)} combinations of values, compared with their baseline seed by seed."
-    return freeze.page(f"{folder.name} compared", [("", count)], [], [*doubt, *_paired(conditions)])
+    count = f"{len(found.conditions)} combinations of values, compared with their baseline seed by seed."
+    return freeze.page(f"{folder.name} compared", [("", count)], [], [*doubt, *_paired(found)])
 
 
-def _paired(conditions: Sequence[Condition]) -> list[Html]:
-    """Comparisons seed by seed, where there are some."""
+def _paired(found: Comparison) -> list[Html]:
+    """Comparisons seed by seed, where there are some: in words, then the tables."""
     from tcpsbed.studio import freeze
     from tcpsbed.views import markup, paired
 
-    found = [replace(one, title=f"{one.title}, {paired.TITLE}") for one in paired.tables(conditions)]
-    return [*map(freeze.table, found), *map(markup.note, paired.notes(conditions))]
+    said = markup.section("verdicts", "In words", markup.listing(found.verdicts))
+    tables = [replace(one, title=f"{one.title}, {paired.TITLE}") for one in found.tables]
+    return [*filter(None, [said]), *map(freeze.table, tables), *map(markup.note, found.notes)]
 
 
 def report(folder: Folder, force: Force = False) -> None:

@@ -28,10 +28,12 @@ HELP = """Find the gains of the step experiment's controller for a network, and 
 Examples:
   tcpsbed tune --rtt "10 ms"
   tcpsbed tune --rtt "10 ms" --loss 30% --bursts 5 --overshoot 20 --undershoot 20
+  tcpsbed tune --rtt "10 ms" --margin "3,5 ms"     a gain margin of 3 and a delay margin of 5 ms, or more
   tcpsbed tune --rtt "10 ms" --plant step.toml     for the plant of a scenario, which may be dynamic
   tcpsbed tune --rtt "10 ms" --for sensitivity --c 1.5,2,4 --overshoot 20 --nyquist loop.svg
 
-Finds the gains with the shortest mean rise time, among those for which 95 % of runs keep the limits. --for sensitivity
+Finds the gains with the shortest mean rise time, among those for which 95 % of runs keep the limits, and the loop has the
+least --margin by theory, without loss. --for sensitivity
 finds those whose overshoot grows most steeply with the round trip, which makes changes of the network visible. With
 several steps (--c) it also chooses the best step.
 The rise-time index is log10(1 ms / rise time).
@@ -64,6 +66,15 @@ Far = Annotated[
 For = Annotated[Goal, typer.Option("--for", help="What to tune for.")]
 Overshoot = Annotated[float, typer.Option("--overshoot", help="Largest acceptable overshoot, %.")]
 Undershoot = Annotated[float, typer.Option("--undershoot", help="Largest acceptable undershoot, %.")]
+Margin = Annotated[
+    str | None,
+    typer.Option(
+        "--margin",
+        metavar="FACTOR,TIME",
+        help='Least gain margin, such as 3, least delay margin, such as "5 ms", or both: "3,5 ms".',
+        show_default=False,
+    ),
+]
 Runs = Annotated[int, typer.Option("--runs", min=1, max=MOST_RUNS, help="Runs of each pair of gains.")]
 OwnSeed = Annotated[int, typer.Option("--seed", min=0, max=MOST_SEED, help="Seed of every random number.")]
 Nyquist = Annotated[
@@ -90,6 +101,7 @@ def tune(
     goal: For = Goal.rise,
     overshoot: Overshoot = 5.0,
     undershoot: Undershoot = 5.0,
+    margin: Margin = None,
     runs: Runs = 200,
     seed: OwnSeed = 1,
     nyquist: Nyquist = None,
@@ -115,12 +127,13 @@ def tune(
             goal=goal.value,
             overshoot=overshoot,
             undershoot=undershoot,
+            margin=margin,
             runs=runs,
             seed=seed,
             progress=bar,
         )
     if found is None:
-        reason = "no gains keep these limits in 95 % of runs"
+        reason = "no gains keep these limits in 95 % of runs" + f" with a margin of {margin}" * bool(margin)
         print(json.dumps({"kp": None, "ki_per_ms": None, "reason": reason}) if as_json else reason)
         raise typer.Exit(FAILED)
     if nyquist is not None:

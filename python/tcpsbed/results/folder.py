@@ -36,6 +36,8 @@ class Place:
         The folder that it becomes.
     keep
         Whether it is a result already, so that it is kept however the command ends.
+    newest
+        Whether `runs/latest` points to it when it is whole, if it is a run below `runs/`.
     """
 
     path: Path
@@ -43,6 +45,7 @@ class Place:
     shown: Path
     """The target as the user named it."""
     keep: bool = False
+    newest: bool = True
 
     @contextmanager
     def anew(self) -> Iterator[Path]:
@@ -286,7 +289,7 @@ def _finish(place: Place) -> None:
             print(f"tcpsbed: {_unfinished(place.path)}", file=sys.stderr)
         raise
     exchange.install(place.path, place.target)
-    if made.kind == marker.RUN and place.target.parent == names.RUNS.resolve():
+    if place.newest and made.kind == marker.RUN and place.target.parent == names.RUNS.resolve():
         names.link_latest(place.target)
 
 

@@ -22,7 +22,7 @@ from tcpsbed.views.charts import Sheet
 from tcpsbed.views.folder import RunFolder, open_folder
 from tcpsbed.views.glance import glance
 from tcpsbed.views.markup import Html, escaped
-from tcpsbed.views.numbers import finite, grouped, ms, seconds, statistic
+from tcpsbed.views.numbers import grouped, ms, statistic
 from tcpsbed.views.sentence import Said, sentence
 from tcpsbed.views.tables import Table
 
@@ -67,11 +67,10 @@ def render(run: RunFolder) -> str:
     body = body.replace("<main>", '<main class="over">')
     if summary.get("disturbances"):
         body = body.replace('class="pill" hidden', 'class="pill"')
-    facts = f"{summary.get('world', '')} · {seconds(finite(summary.get('duration_s')))} · seed {summary.get('seed')}"
     filled = {
         "name": escaped(run.name),
         "state-text": "run",
-        "facts": escaped(facts),
+        "facts": escaped(" · ".join(run.conditions)),
         "span": "the whole run",
         **parts["html"],
     }

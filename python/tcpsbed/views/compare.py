@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed.analysis import metrics
 from tcpsbed.analysis.frame import Frame, field
 from tcpsbed.errors import DataError
-from tcpsbed.views import charts, markup, paired, tables, text
+from tcpsbed.views import charts, markup, paired, paths, tables, text
 from tcpsbed.views.charts import Chart
 from tcpsbed.views.folder import RunFolder, open_folder
 from tcpsbed.views.markup import Column, words
+from tcpsbed.views.metric import Metric, named
 from tcpsbed.views.numbers import NONE, finite, nothing
-from tcpsbed.views.paired import Condition
+from tcpsbed.views.paired import Comparison
 from tcpsbed.views.sentence import Said
 from tcpsbed.views.tables import Field, Table
 
@@ -65,17 +67,32 @@ class Compared(Frame):
         The metrics of the flows that all of them have.
     left_out
         Sentences about the other flows.
+    metrics
+        What is compared seed by seed; empty: delay and loss of every flow.
     """
 
     folders: tuple[RunFolder, ...]
     runs: Table
     rows: tuple[Row, ...]
     left_out: tuple[str, ...]
+    metrics: tuple[Metric, ...] = ()
 
     @property
     def flows(self) -> tuple[Table, ...]:
         """A table for each flow that all of the runs have."""
         return tuple(_table(name, self) for name in dict.fromkeys(row.flow for row in self.rows))
+
+    @property
+    def largest(self) -> tuple[str, ...]:
+        """For each flow that all of the runs have, and each run, where most of the delay is."""
+        said = [paths.largest(run.summary) for run in self.folders]
+        every = [
+            (letter, line)
+            for flow in dict.fromkeys(row.flow for row in self.rows)
+            for letter, lines in zip(letters(self.folders), said, strict=True)
+            if (line := lines.get(flow))
+        ]
+        return tuple(f"{letter}, {line}" for letter, line in every)
 
     @property
     def one_seed(self) -> str:
@@ -84,10 +101,11 @@ class Compared(Frame):
         seeds = dict.fromkeys(str(run.summary.get("seed")) for run in self.folders)
         return f"Until here the numbers are those of one seed: {', '.join(seeds)}." if several else ""
 
-    @property
-    def conditions(self) -> list[Condition]:
-        """The runs with their further seeds, which are compared seed by seed."""
-        return paired.of_runs(self.folders, letters(self.folders))
+    @cached_property
+    def by_seed(self) -> Comparison:
+        """The runs with their further seeds, compared seed by seed: `.differences`, `.verdicts`."""
+        conditions = paired.of_runs(self.folders, letters(self.folders), self.metrics)
+        return Comparison(conditions, self.metrics)
 
     def to_arrow(self) -> pa.Table:
         """An Arrow table: `flow`, `metric`, `unit`, `run` (letter), `value`, and `difference` and `ratio` to the first
@@ -117,22 +135,35 @@ class Compared(Frame):
 
     def __str__(self) -> str:
         runs, *flows = (text.table(one.columns, one.rows) for one in (self.runs, *self.flows))
-        by_seed = paired.told(self.conditions)
+        by_seed = str(self.by_seed)
         said = [*self.left_out, *([self.one_seed] if self.one_seed else [])]
-        return "\n".join([runs, *flows, *(f"{line}\n" for line in said), *filter(None, [by_seed])])
+        largest = "".join(f"{line}\n" for line in self.largest)
+        return "\n".join(
+            [
+                runs,
+                *flows,
+                *filter(None, [largest]),
+                *(f"{line}\n" for line in said),
+                *filter(None, [by_seed]),
+            ]
+        )
 
     def _repr_html_(self) -> str:
         shown = (markup.table(one.columns, one.rows) for one in (self.runs, *self.flows))
-        return "".join([*shown, *map(markup.note, [*self.left_out, *filter(None, [self.one_seed])])])
+        said = [*self.left_out, *filter(None, [self.one_seed])]
+        return "".join([*shown, markup.listing(self.largest), *map(markup.note, said)])
 
 
-def compare(*runs: RunFolder | Path | str) -> Compared:
+def compare(*runs: RunFolder | Path | str, metrics: Sequence[str] = ()) -> Compared:
     """Puts runs side by side: every metric of the flows that all of them have.
 
     Parameters
     ----------
     *runs : Run, Path or str
         Two runs or more, or their folders; differences are to the first.
+    metrics : sequence of str
+        What is tested seed by seed, such as `["haptic.delay_ms.p99"]`; absent: mean and p99 of the delay, and the loss, of
+        every flow.
 
     Returns
     -------
@@ -144,6 +175,8 @@ def compare(*runs: RunFolder | Path | str) -> Compared:
     ------
     DataError
         If there are fewer than two, if versions of tcpsbed differ, or if no flow is in all runs.
+    ConfigError
+        If a metric is none.
 
     Examples
     --------
@@ -167,7 +200,10 @@ def compare(*runs: RunFolder | Path | str) -> Compared:
             f"no flow is in all runs ({known})", key="compare", allowed="runs with a flow of the same name"
         )
     rows = tuple(row for name in names for row in _rows(name, opened))
-    return Compared(opened, _legend(opened), rows, tuple(_left_out(opened, names)))
+    asked = tuple(named(path, "--metric") for path in metrics)
+    found = Compared(opened, _legend(opened), rows, tuple(_left_out(opened, names)), asked)
+    found.by_seed.refuse_unknown("--metric")
+    return found
 
 
 def sentence(found: Compared) -> Said:

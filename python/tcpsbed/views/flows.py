@@ -20,6 +20,7 @@ def where_time_went(run: RunFolder) -> Html:
     return markup.section(
         "places",
         "Where the time went, by place",
+        markup.listing(paths.largest(run.summary).values()),
         drawn,
         remark="Mean one-way delay of the delivered samples, component by component and link by link. The means of a path "
         "add up to its delay; percentiles do not add up."

@@ -11,6 +11,7 @@ from typing import Any
 from tcpsbed import documents, inputs, results
 from tcpsbed.analysis.records import refuse_foreign
 from tcpsbed.errors import DataError, counted
+from tcpsbed.views.numbers import finite, seconds
 
 SUMMARY_VERSION = 1
 """Version of summary.json that this program reads."""
@@ -87,6 +88,14 @@ class RunFolder:
     def name(self) -> str:
         """Name of the scenario."""
         return str(self.summary.get("name", self.path.name))
+
+    @property
+    def conditions(self) -> list[str]:
+        """World, seed and duration, as every headline has them in this order."""
+        summary = self.summary
+        warmup = finite(summary.get("warmup_s"))
+        lasted = seconds(summary.get("duration_s")) + (f", first {seconds(warmup)} warm-up" if warmup else "")
+        return [str(summary.get("world", "")), f"seed {summary.get('seed')}", lasted]
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,18 @@ d = this - baseline, of each seed that both ran      mean ± t interval, bootstr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from tcpsbed.analysis import metrics, stats
 from tcpsbed.analysis.stats import Paired, Test
+from tcpsbed.errors import DataError, counted
+from tcpsbed.nearest import close_match
 from tcpsbed.views import text
 from tcpsbed.views.folder import RunFolder, cells_in
 from tcpsbed.views.markup import Column, words
+from tcpsbed.views.metric import Metric
 from tcpsbed.views.numbers import NONE, grouped, half_shown
 from tcpsbed.views.spread import UNCHANGED
 from tcpsbed.views.tables import Field, Table, field
@@ -25,14 +29,19 @@ SEEDS = "seeds"
 METRICS: dict[str, Field] = {
     name: field(metrics.section("flows").parts, name) for name in ("delay_ms.mean", "delay_ms.p99", "loss")
 }
-"""Numbers of each flow that are compared."""
-KEPT = ("records_sha256", "flows")
-"""What is kept of a summary."""
+"""Numbers of each flow that are compared where none are asked for."""
+LEVEL = 0.05
+"""Largest corrected p, and the share outside of an interval, at which a difference is taken as shown."""
 TITLE = "paired by seed"
 NOTE = (
     "Differences on common seeds: ± is a 95 % interval (Student's t), bootstrap another (BCa), g is Hedges' g of the "
     "differences, p that of a paired t-test, p Holm corrected for all tests here (Holm 1979)."
 )
+
+
+def kept(metrics: Sequence[Metric]) -> tuple[str, ...]:
+    """What is kept of a summary where these are compared."""
+    return tuple(dict.fromkeys(("records_sha256", "flows", *(one.part for one in metrics))))
 
 
 @dataclass(frozen=True)
@@ -59,115 +68,193 @@ class Condition:
         hashes = {str(one.get("records_sha256") or "") for one in self.by_seed.values()}
         return len(self.by_seed) > 1 and len(hashes) == 1 and "" not in hashes
 
+    @property
+    def flows(self) -> list[str]:
+        """Flows that some run has."""
+        return list(dict.fromkeys(name for of in self.by_seed.values() for name in of.get("flows") or ()))
+
 
 @dataclass(frozen=True)
 class Difference:
-    """A number of a flow in a condition, less that in its baseline."""
+    """A number in a condition, less that in its baseline."""
 
-    flow: str
-    metric: Field
+    metric: Metric
     condition: str
+    base: str
     before: float
     found: Paired
     t: Test | None
 
+    @property
+    def verdict(self) -> str:
+        """A sentence: which is lower and by how much, or that no difference is shown."""
+        mean, shown = self.found.difference, self.metric.column.difference
+        unit = f" {self.metric.column.unit}" if self.metric.column.unit else ""
+        what, pairs = f"{self.metric.flow}, {self.metric.column.title}", f"{mean.n} pairs"
+        if mean.half is None or self.t is None:
+            if mean.n < stats.FEWEST_TESTED:
+                return f"{what}: no difference shown between {self.condition} and {self.base}: {pairs} are too few."
+            if mean.mean == 0:
+                return f"{what}: no difference between {self.condition} and {self.base} in any of {pairs}."
+            if mean.half is None or mean.half >= abs(mean.mean):
+                return f"{what}: no difference shown between {self.condition} and {self.base}: {pairs}."
+            higher = "higher" if mean.mean > 0 else "lower"
+            by = f"by {shown(abs(mean.mean))}{unit} in each of {pairs}"
+            return f"{what}: {self.condition} is {higher} than {self.base} {by}."
+        ends = f"{shown(mean.mean - mean.half)} to {shown(mean.mean + mean.half)}"
+        p = "" if self.t.p_holm is None else f"p {_equal(_p(self.t.p_holm))}, "
+        told = f"mean difference {shown(mean.mean)}{unit} (95 % interval {ends}, {p}{pairs})"
+        if abs(mean.mean) <= mean.half or (self.t.p_holm is not None and self.t.p_holm > LEVEL):
+            return f"{what}: no difference shown between {self.condition} and {self.base}: {told}."
+        higher = "higher" if mean.mean > 0 else "lower"
+        return f"{what}: {self.condition} is {higher} than {self.base}: {told}."
 
-def of_runs(runs: Sequence[RunFolder], names: Sequence[str]) -> list[Condition]:
+
+@dataclass(frozen=True)
+class Comparison:
+    """Conditions and the numbers in which they are compared.
+
+    Attributes
+    ----------
+    conditions
+        Each with its baseline.
+    metrics
+        What was asked for; empty: `METRICS` of every flow. All tests are corrected together, and no others.
+    """
+
+    conditions: Sequence[Condition]
+    metrics: Sequence[Metric] = ()
+
+    @cached_property
+    def asked(self) -> list[Metric]:
+        """The numbers that are compared."""
+        if self.metrics:
+            return list(self.metrics)
+        flows = dict.fromkeys(name for one, _ in self._compared for name in one.flows)
+        return [Metric(f"{flow}.{name}", flow, one) for flow in flows for name, one in METRICS.items()]
+
+    @property
+    def _compared(self) -> list[tuple[Condition, Condition]]:
+        return [
+            (self.conditions[one.base], one)
+            for place, one in enumerate(self.conditions)
+            if one.base is not None and one.base != place
+        ]
+
+    @cached_property
+    def differences(self) -> list[Difference]:
+        """Every number of each condition less its baseline, where they have two seeds in common."""
+        found = [
+            _difference(pairs, first, other, one)
+            for one in self.asked
+            for first, other in self._compared
+            if len(pairs := _pairs(first, other, one)) > 1
+        ]
+        tests = stats.corrected([one.t for one in found])
+        return [replace(one, t=test) for one, test in zip(found, tests, strict=True)]
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """A table for each flow; none where no two conditions have two seeds in common."""
+        columns = (
+            *map(words, ("metric", "unit", "condition")),
+            *map(Column, ("seeds", "baseline", "difference", "±")),
+            words("bootstrap"),
+            *map(Column, ("g", "p", "p Holm")),
+        )
+        return [
+            Table(flow, columns, tuple(_line(one) for one in self.differences if one.metric.flow == flow))
+            for flow in dict.fromkeys(one.metric.flow for one in self.differences)
+        ]
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know of the tables."""
+        said = []
+        if self.differences:
+            bases = list(dict.fromkeys(first.name for first, _ in self._compared))
+            shared = (
+                "Baselines, each for the conditions with its other values" if len(bases) > 1 else "Baseline"
+            )
+            said = [f"{shared}: {'; '.join(bases)}.", f"{NOTE} {counted(self._tests, 'test')}."]
+        if alone := [one.name for one in self.conditions if one.base is None]:
+            said.append(f"Their baseline has no result yet, and they are not compared: {'; '.join(alone)}.")
+        if same := [one.name for one in self.conditions if one.unchanged]:
+            said.append(f"{UNCHANGED}, and there is no interval: {'; '.join(same)}")
+        known = {one.metric.path for one in self.differences}
+        if self.differences and (absent := [one.path for one in self.metrics if one.path not in known]):
+            said.append(f"No two conditions have values of one seed: {', '.join(absent)}.")
+        several = any(len(one.by_seed) > 1 for one in self.conditions)
+        return [*said, *([stats.REMEDY] if several and not stats.available() else [])]
+
+    @property
+    def _tests(self) -> int:
+        return sum(one.t is not None and one.t.p is not None for one in self.differences)
+
+    @property
+    def verdicts(self) -> list[str]:
+        """A sentence for each number and condition."""
+        return [one.verdict for one in self.differences]
+
+    def __str__(self) -> str:
+        """The tables, notes and verdicts for the terminal; empty if there are none and no reason why."""
+        shown = [f"{one.title}, {TITLE}\n{text.table(one.columns, one.rows)}" for one in self.tables]
+        said = "".join(f"{line}\n" for line in self.verdicts)
+        return "\n".join([*shown, *(f"{line}\n" for line in self.notes), *([said] if said else [])])
+
+    def refuse_unknown(self, key: str) -> None:
+        """Raises DataError if one of the numbers is of a flow that no condition has."""
+        flows = list(dict.fromkeys(name for one in self.conditions for name in one.flows))
+        for one in self.metrics:
+            if not one.listed and one.flow not in flows:
+                raise DataError(
+                    f'found "{one.flow}", which is not a flow', key=key, allowed=close_match(one.flow, flows)
+                )
+
+
+def of_runs(
+    runs: Sequence[RunFolder], names: Sequence[str], metrics: Sequence[Metric] = ()
+) -> list[Condition]:
     """Runs with their further seeds."""
     return [
         Condition(
             name,
             {run.summary["seed"]: run.summary}
-            | {one.summary["seed"]: one.part(*KEPT) for one in cells_in(run.path / SEEDS)},
+            | {one.summary["seed"]: one.part(*kept(metrics)) for one in cells_in(run.path / SEEDS)},
         )
         for run, name in zip(runs, names, strict=True)
     ]
 
 
-def differences(conditions: Sequence[Condition]) -> list[Difference]:
-    """Every flow and metric of each condition less its baseline, where they have two seeds in common."""
-    compared = [
-        (conditions[one.base], one)
-        for place, one in enumerate(conditions)
-        if one.base is not None and one.base != place
-    ]
-    flows = (name for first, _ in compared for of in first.by_seed.values() for name in of.get("flows") or ())
-    found = []
-    for flow in dict.fromkeys(flows):
-        for metric in METRICS.values():
-            for first, other in compared:
-                pairs = _pairs(first, other, flow, metric)
-                if len(pairs) > 1:
-                    width = metric.bin(*(max(map(abs, values)) for values in zip(*pairs, strict=True)))
-                    paired = stats.paired([value - before for before, value in pairs], width)
-                    mean = sum(before for before, _ in pairs) / len(pairs)
-                    found.append(Difference(flow, metric, other.name, mean, paired, paired.t))
-    tests = stats.corrected([one.t for one in found])
-    return [
-        Difference(one.flow, one.metric, one.condition, one.before, one.found, test)
-        for one, test in zip(found, tests, strict=True)
-    ]
+def _difference(
+    pairs: Sequence[tuple[float, float]], first: Condition, other: Condition, one: Metric
+) -> Difference:
+    width = one.column.bin(*(max(map(abs, values)) for values in zip(*pairs, strict=True)))
+    found = stats.paired([value - before for before, value in pairs], width)
+    mean = sum(before for before, _ in pairs) / len(pairs)
+    return Difference(one, other.name, first.name, mean, found, found.t)
 
 
-def _pairs(first: Condition, other: Condition, flow: str, metric: Field) -> list[tuple[float, float]]:
+def _pairs(first: Condition, other: Condition, wanted: Metric) -> list[tuple[float, float]]:
     if first.unchanged and other.unchanged:
         return []
     found = []
     for seed in sorted(first.by_seed.keys() & other.by_seed.keys()):
-        before, value = (
-            metric.number((one.by_seed[seed].get("flows") or {}).get(flow) or {}) for one in (first, other)
-        )
+        before, value = (wanted.number(one.by_seed[seed]) for one in (first, other))
         if before is not None and value is not None:
             found.append((before, value))
     return found
 
 
-def tables(conditions: Sequence[Condition]) -> list[Table]:
-    """A table for each flow; none where no two conditions have two seeds in common."""
-    found = differences(conditions)
-    columns = (
-        *map(words, ("metric", "unit", "condition")),
-        *map(Column, ("seeds", "baseline", "difference", "±")),
-        words("bootstrap"),
-        *map(Column, ("g", "p", "p Holm")),
-    )
-    return [
-        Table(flow, columns, tuple(_line(one) for one in found if one.flow == flow))
-        for flow in dict.fromkeys(one.flow for one in found)
-    ]
-
-
-def told(conditions: Sequence[Condition]) -> str:
-    """The tables for the terminal; empty if there are none and no reason why."""
-    found = tables(conditions)
-    lines = [f"{one.title}, {TITLE}\n{text.table(one.columns, one.rows)}" for one in found]
-    return "\n".join([*lines, *(f"{line}\n" for line in notes(conditions))])
-
-
-def notes(conditions: Sequence[Condition]) -> list[str]:
-    """What to know of the tables."""
-    said = []
-    if tables(conditions):
-        bases = list(dict.fromkeys(conditions[one.base].name for one in conditions if one.base is not None))
-        shared = "Baselines, each for the conditions with its other values" if len(bases) > 1 else "Baseline"
-        said = [f"{shared}: {'; '.join(bases)}.", NOTE]
-    if alone := [one.name for one in conditions if one.base is None]:
-        said.append(f"Their baseline has no result yet, and they are not compared: {'; '.join(alone)}.")
-    if same := [one.name for one in conditions if one.unchanged]:
-        said.append(f"{UNCHANGED}, and there is no interval: {'; '.join(same)}")
-    several = any(len(one.by_seed) > 1 for one in conditions)
-    return [*said, *([stats.REMEDY] if several and not stats.available() else [])]
-
-
 def _line(one: Difference) -> tuple[str, ...]:
-    mean, shown = one.found.difference, one.metric.difference
-    drawn = one.found.bootstrap
+    column, mean, drawn = one.metric.column, one.found.difference, one.found.bootstrap
+    shown = column.difference
     return (
-        one.metric.title,
-        one.metric.unit,
+        column.title,
+        column.unit,
         one.condition,
         str(mean.n),
-        one.metric.shown(one.before),
+        column.shown(one.before),
         ("+" if mean.mean > 0 else "") + shown(mean.mean),
         half_shown(mean.half, shown),
         NONE if drawn is None else f"{shown(drawn[0])} to {shown(drawn[1])}",
@@ -181,3 +268,8 @@ def _p(value: float | None) -> str:
     if value is None:
         return NONE
     return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _equal(p: str) -> str:
+    """A p-value behind its letter: `= 0.020`, `< 0.001`."""
+    return f"< {p[1:]}" if p.startswith("<") else f"= {p}"

@@ -1,11 +1,13 @@
-"""A flow's path through components and links from summary.json, without places that take no time."""
+"""A flow's path through components and links from summary.json, without places that take no time; and, as a sentence, the
+largest single part of its delay with the key that changes it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tcpsbed.views.numbers import count, statistic
+from tcpsbed.views.numbers import count, finite, grouped, ms, place, statistic
 
 Part = Mapping[str, Any]
 
@@ -14,6 +16,19 @@ LOSS = (
     "are in flight, not lost."
 )
 """Why `loss` is not `lost` over `sent`."""
+WHERE = {
+    "queueing": "waiting in the queue of link",
+    "serialisation": "serialisation on link",
+    "propagation": "propagation over link",
+    "radio": "retransmissions of radio link",
+    "waiting": "waiting at component",
+    "working": "processing at component",
+    "merging": "waiting to be sent in channel",
+    "retransmission": "waiting for a retransmission in channel",
+    "held": "held by the receiver of channel",
+    "playout": "waiting for its playout time in flow",
+}
+"""What a sentence says before a place, by cause."""
 
 
 def total_ms(path: Sequence[Part]) -> float:
@@ -35,6 +50,42 @@ def idle(path: Sequence[Part]) -> str:
     """A sentence about the components that took no time; empty if there are none."""
     names = [str(part["name"]) for part in path if _idle(part) and part["what"] == "component"]
     return f"Took no time: {', '.join(names)}." if names and len(busy(path)) < len(path) else ""
+
+
+def largest(summary: Mapping[str, Any]) -> dict[str, str]:
+    """By flow where most of its delay is, with the key to change; nothing of a summary that does not know."""
+    known = summary.get("largest")
+    if known is None:
+        return {}
+    return {
+        flow: _largest(flow, known.get(flow), of.get("delay_ms")) for flow, of in summary["flows"].items()
+    }
+
+
+def _largest(flow: str, one: Mapping[str, Any] | None, delay: Any) -> str:
+    if one is None:
+        return f"{flow}: nothing arrived, so there is no delay to divide."
+    mean, share, median = ms(one["mean_ms"]), shared(one), ms(statistic(delay, "p50"))
+    value = f" = {one['value']}" if one["value"] else ""
+    key = f" ({one['key']}{value})" if one["key"] else ""
+    time = f"{mean} ms ({share}) of the mean time from source to sink"
+    return f"{flow}: delay {median} ms at the median; {time} is {where(one)}{key}."
+
+
+def shared(one: Mapping[str, Any]) -> str:
+    """The share of the largest part, in percent."""
+    return f"{grouped(100 * min(finite(one['share']) or 0.0, 1.0), 0)} %"
+
+
+def where(one: Mapping[str, Any]) -> str:
+    """Cause and place of the largest part, in words."""
+    cause, at = one["cause"], place(one["place"])
+    if cause in WHERE and at:
+        return f"{WHERE[cause]} {at}"
+    if cause == "unsplit":
+        cause = "in parts that sockets cannot separate"
+        return f"{cause}, most of it from {at}" if "→" in at else f"{cause}, most of it at {at}"
+    return " at ".join(filter(None, [cause, at]))
 
 
 def renumbered(name: str, flow: Mapping[str, Any]) -> str:

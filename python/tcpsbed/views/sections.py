@@ -53,7 +53,7 @@ def sections(run: RunFolder, sheet: Sheet) -> list[Html]:
 
 def _parts(run: RunFolder) -> Iterator[Html]:
     """A section for every part of the summary without a section of its own."""
-    drawn = {"flows", "path", "points", "echo", "across_seeds", "events", *HEAD}
+    drawn = {"flows", "path", "points", "echo", "largest", "across_seeds", "events", *HEAD}
     joined = {key for _, keys in JOINED.values() for key in keys}
     for part in metrics.SUMMARY:
         title, keys = JOINED.get(part.key, (part.title, (part.key,)))

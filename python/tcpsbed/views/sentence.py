@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tcpsbed.views.numbers import finite, grouped, ms, place, statistic
+from tcpsbed.views import paths
+from tcpsbed.views.numbers import finite, grouped, ms, statistic
 
 Said = list[tuple[str, str]]
 """Pieces of a sentence, each with its emphasis: `much`, `bad` or none."""
@@ -13,8 +14,6 @@ LEAST_LOSS = 0.0005
 """A smaller share is told as nothing."""
 MOST_NAMED = 4
 """Flows whose losses are told one by one."""
-OF_LINKS = ("queueing", "serialisation", "propagation", "radio")
-"""Causes that have a link."""
 
 
 def sentence(summary: Mapping[str, Any]) -> Said:
@@ -28,32 +27,10 @@ def sentence(summary: Mapping[str, Any]) -> Said:
 
 
 def _delay(flow: str, delay: Mapping[str, Any], summary: Mapping[str, Any]) -> Said:
-    mean = statistic(delay) or 0.0
-    split = (summary.get("split") or {}).get(flow) or {}
-    causes = {part["part"]: part.get("mean_ms") or 0.0 for part in split.get("parts") or ()}
-    places = {
-        place(part["name"]): statistic(part.get("latency_ms")) or 0.0
-        for part in (summary.get("path") or {}).get(flow) or ()
-    }
-    parts = causes or places
-    what = max(parts, key=lambda name: parts[name], default="")
-    if not mean or not parts.get(what):
-        return [("much", f"{flow} takes {ms(mean)} ms")]
-    share = grouped(100 * min(parts[what] / mean, 1.0), 0)
-    return [
-        ("much", f"{share} % of the delay of {flow}"),
-        ("", f" is {what}{_where(what, split) if causes else ''}"),
-    ]
-
-
-def _where(cause: str, split: Mapping[str, Any]) -> str:
-    """The link that has most of a cause, if it has over half of it."""
-    if cause not in OF_LINKS:
-        return ""
-    spent = {hop["link"]: (hop.get(f"{cause}_ms") or 0.0) * hop["packets"] for hop in split.get("hops") or ()}
-    link = max(spent, key=lambda name: spent[name], default="")
-    share = spent[link] / sum(spent.values()) if link and sum(spent.values()) else 0.0
-    return f"{', most of it' if share < 1 else ''} at {link.rsplit('.', 1)[0]}" if share > 0.5 else ""
+    one = (summary.get("largest") or {}).get(flow)
+    if not one:
+        return [("much", f"{flow} takes {ms(statistic(delay) or 0.0)} ms")]
+    return [("much", f"{paths.shared(one)} of the delay of {flow}"), ("", f" is {paths.where(one)}")]
 
 
 def _loss(summary: Mapping[str, Any]) -> Said:

@@ -10,9 +10,9 @@ from tcpsbed.views import echoes, paths, spread, states, tables
 from tcpsbed.views.folder import RunFolder
 from tcpsbed.views.glance import glance
 from tcpsbed.views.markup import Column, words
-from tcpsbed.views.numbers import NONE, finite, seconds
+from tcpsbed.views.numbers import NONE
 
-DRAWN = ("wall", "records", "across_seeds", "flows", "path", "points", "echo", "events")
+DRAWN = ("wall", "records", "across_seeds", "flows", "path", "points", "echo", "largest", "events")
 """Parts of the summary that have more to them than tables, or are told in words."""
 PLAYOUT = "Playout"
 """A table of flows that an overview has."""
@@ -100,18 +100,10 @@ def of(summary: Mapping[str, Any], key: str) -> list[str]:
 
 
 def headline(run: RunFolder) -> str:
-    """Scenario, world, seed and duration; disturbances and errors below."""
+    """Scenario, world, seed and duration, the same in every world; disturbances and errors below."""
     summary = run.summary
-    warmup = finite(summary.get("warmup_s"))
     version = (summary.get("versions") or {}).get("tcpsbed", "")
-    parts = [
-        run.name,
-        summary.get("world"),
-        f"seed {summary.get('seed')}",
-        seconds(summary.get("duration_s")) + (f", first {seconds(warmup)} warm-up" if warmup else ""),
-        f"tcpsbed {version}",
-    ]
-    lines = [" · ".join(map(str, parts))]
+    lines = [" · ".join([run.name, *run.conditions, f"tcpsbed {version}"])]
     lines += [f"ERROR: {text}" for text in summary.get("errors") or ()]
     lines += [f"DISTURBED: {text}" for text in summary.get("disturbances") or ()]
     return "\n".join(lines) + "\n"
@@ -133,8 +125,14 @@ def flows(summary: Mapping[str, Any], shown: str) -> str:
 
 
 def ways(summary: Mapping[str, Any]) -> str:
-    """Where the time went, one table a flow."""
-    return "\n".join(_way(flow, path) for flow, path in summary.get("path", {}).items() if path)
+    """Where the time went: one table a flow, then a sentence a flow."""
+    drawn = [_way(flow, path) for flow, path in summary.get("path", {}).items() if path]
+    return "\n".join(filter(None, [*drawn, largest(summary)]))
+
+
+def largest(summary: Mapping[str, Any]) -> str:
+    """Where most of each flow's delay is, a sentence a flow."""
+    return "".join(f"{line}\n" for line in paths.largest(summary).values())
 
 
 def _way(flow: str, path: Sequence[Mapping[str, Any]]) -> str:

@@ -141,11 +141,17 @@ fn the_warm_up_is_left_out_of_numbers_and_kept_in_curves() {
     let mut tape = Tape::default();
     for i in 0..3000 {
         tape.whole(i, if i < 1000 { [20 * MS; 3] } else { [MS, MS, MS] });
+        let came = i as Time * MS + if i < 1000 { 60 * MS } else { 3 * MS };
+        tape.row(came, Kind::Verified, i, 0).detail = 1;
     }
     let options = Options { warmup_ns: SECOND, ..Options::default() };
     let a = tape.analyse(&plan, &options);
     let f = &a.flows[0];
     assert_eq!((f.sent, f.delivered, f.lost), (2000, 2000, 0));
+    assert_eq!(
+        f.verified.good, 2000,
+        "those that were sent before it count nowhere, though they came behind it"
+    );
     assert_eq!(f.delay_ns.as_ref().unwrap().max, 3e6);
     assert_eq!(f.points[1].n, 2000);
     assert_eq!(a.series.flows[0].delay_max_ns.iter().flatten().max(), Some(&(60 * MS)));

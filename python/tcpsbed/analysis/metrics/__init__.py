@@ -17,6 +17,7 @@ SUMMARY: tuple[Metric, ...] = (
     *run.HEAD,
     *flow.SECTIONS,
     split.SPLIT,
+    split.LARGEST,
     *echo.SECTIONS,
     *media.SECTIONS,
     *network.SECTIONS,

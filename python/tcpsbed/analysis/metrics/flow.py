@@ -117,7 +117,7 @@ FLOW = (
     Metric("rate_bps", "rate of the payload while the flow ran", "bit/s", label="rate"),
     Metric(
         "verified",
-        "frames whose checksum was compared at the sink",
+        "frames that count as sent, whose checksum was compared at the sink",
         parts=(
             Metric("good", "as sent", "count", label="checked good", brief=(), rare=True),
             Metric("bad", "not as sent", "count", label="checked bad", rare=True),

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tcpsbed import _tcps
+from tcpsbed.analysis.largest import OF_NETWORK, largest
 from tcpsbed.analysis.metrics.metric import LIST, Metric
+from tcpsbed.analysis.ways import hops as complete
 from tcpsbed.clocks import BETWEEN
 
 PARTS: tuple[str, ...] = tuple(_tcps.PARTS)
 """In the order of a sample's way."""
-OF_NETWORK = ("queueing", "serialisation", "propagation", "radio")
-"""Parts that an emulator reports, over the datagrams that carried the flow, copies and repeats of them too."""
 UNSPLIT = (
     ("retransmission", "a node does not know which of its datagrams came"),
     ("system", "of the kernel that sends: the next stamp is that of the kernel that receives"),
@@ -34,6 +34,15 @@ def _parts(split: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _by_flow(source: Mapping[str, Any]) -> dict[str, Any]:
+    """The split of each flow, with every link that its packets pass."""
+    ways = source.get("ways") or {}
+    return {
+        flow: split | {"hops": complete(split["hops"], ways.get(flow, ()))}
+        for flow, split in _told(source).items()
+    }
+
+
+def _told(source: Mapping[str, Any]) -> dict[str, Any]:
     told = source["told"]
     if "legs" not in told:
         return {split["flow"]: split for split in told.get("split", ())}
@@ -55,6 +64,7 @@ def _on_sockets(
     if not last or not delay_ns or delay_ns.get("mean") is None:
         return None
     parts = dict.fromkeys(PARTS, 0.0)
+    # An emulator reports over the datagrams that carried the flow, copies and repeats of them too.
     emulated = [leg for leg in legs if not leg["parts_ns"].keys().isdisjoint(OF_NETWORK)]
     for (
         leg
@@ -103,7 +113,12 @@ COMPONENT = (
 )
 HOP = (
     Metric("link", "name of the link"),
-    Metric("packets", "followed packets, also of samples that were lost later", "count"),
+    Metric(
+        "packets",
+        "followed packets, also of samples that were lost later; null at a link without a rate behind another"
+        " link: packets pass it without stopping, and its delay is that of the scenario",
+        "count",
+    ),
     Metric("queueing_ms", "mean", "ms"),
     Metric("serialisation_ms", "mean", "ms"),
     Metric("propagation_ms", "mean, with jitter", "ms"),
@@ -111,7 +126,8 @@ HOP = (
 )
 SPLIT = Metric(
     "split",
-    "by flow: true time of delivered samples by cause. Of more than 65,536 samples one in 2, 4, 8 … is followed;"
+    "by flow: true time of delivered samples by cause, also of those sent during the warm-up."
+    " Of more than 65,536 samples one in 2, 4, 8 … is followed;"
     ' with `measure.records = "packets"` every one',
     of=_by_flow,
     parts=(
@@ -144,7 +160,7 @@ SPLIT = Metric(
         ),
         Metric(
             "hops",
-            "links with a rate; packets that flows share are listed at the first flow of their channel",
+            "links in the order of the path; packets that flows share are listed at the first flow of their channel",
             parts=HOP,
             each=LIST,
             label="True time by link",
@@ -159,4 +175,21 @@ SPLIT = Metric(
     ),
     each="flow",
     label="True time",
+)
+LARGEST = Metric(
+    "largest",
+    "by flow that delivered: the largest single part of its delay, and what changes it. Times of a cause are shared among"
+    " its links or components in proportion to the means of `split`",
+    of=lambda source: largest(source, _by_flow(source)),
+    parts=(
+        Metric("cause", "name of the part, as in `split`; empty where only places are known"),
+        Metric("place", "link, component or channel; empty where it is of none"),
+        Metric("mean_ms", "mean time spent on it", "ms"),
+        Metric("total_ms", "mean time from source to sink, as in `split`", "ms"),
+        Metric("share", "of `total_ms`", "share", lambda one: one["mean_ns"] / one["total_ns"]),
+        Metric("key", "key of the scenario that changes it; empty where there is none"),
+        Metric("value", "value of this key; empty where it is no single number or name"),
+    ),
+    each="flow",
+    label="Largest part of the delay",
 )

@@ -8,9 +8,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed.campaign import design, grid
-from tcpsbed.campaign.design import Condition, Metric, Range
+from tcpsbed.campaign.design import Condition, Range
 from tcpsbed.errors import ConfigError
 from tcpsbed.scenarios.fields import Refusal
+from tcpsbed.views.metric import Metric
 
 if TYPE_CHECKING:
     from tcpsbed.scenarios import Scenario
@@ -149,20 +150,6 @@ def condition(text: str, key: str) -> Condition:
     """
     try:
         return design.condition(text)
-    except Refusal as error:
-        raise ConfigError(error.context["found"], key=key, allowed=error.context["allowed"]) from None
-
-
-def metric(text: str, key: str) -> Metric:
-    """The metric of an option.
-
-    Raises
-    ------
-    ConfigError
-        If no flow can have it.
-    """
-    try:
-        return design.metric(text)
     except Refusal as error:
         raise ConfigError(error.context["found"], key=key, allowed=error.context["allowed"]) from None
 

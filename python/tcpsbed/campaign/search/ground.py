@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tcpsbed.campaign.design import Metric
 from tcpsbed.campaign.grid import Axis, Cell
 from tcpsbed.campaign.survey import Survey, Told
 from tcpsbed.campaign.worker import Here, Job, Place, width_of
 from tcpsbed.errors import DataError, counted, one_line
+from tcpsbed.views.metric import Metric
 
 Values = tuple[str, ...]
 """A point as overrides write it."""

@@ -22,6 +22,7 @@ from tcpsbed.campaign.search.optimum import Optimum, Trial
 from tcpsbed.campaign.search.votes import GLANCE, Answers, Batch, Votes, answered
 from tcpsbed.documents import Maybe, shaped
 from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.views.metric import named
 
 CONTEXT = {
     **dict.fromkeys(("scenario", "world"), str),
@@ -127,7 +128,7 @@ def _optimum(told: Mapping[str, Any], context: Context) -> Optimum:
     return Optimum(
         context,
         factors,
-        asked.metric(told["metric"], "metric"),
+        named(told["metric"], "metric"),
         told["minimise"],
         limits,
         tuple(_trial(one, factors, len(limits)) for one in told["points"]),

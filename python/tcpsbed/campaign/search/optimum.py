@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from tcpsbed.analysis.frame import Frame, field
 from tcpsbed.analysis.stats import Interval
-from tcpsbed.campaign.design import Condition, Metric
+from tcpsbed.campaign.design import Condition
 from tcpsbed.campaign.search.asked import Factor
 from tcpsbed.campaign.search.found import Context
 from tcpsbed.campaign.search.ground import Ground, Runs, Values
 from tcpsbed.errors import ConfigError, counted
 from tcpsbed.views import markup, text
 from tcpsbed.views.markup import Column, words
+from tcpsbed.views.metric import Metric
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tcpsbed import documents, results, scenarios
 from tcpsbed.campaign import grid, outcome
-from tcpsbed.campaign.design import Condition, Design, Metric
+from tcpsbed.campaign.design import Condition, Design
 from tcpsbed.campaign.grid import Axis
 from tcpsbed.campaign.search import page
 from tcpsbed.campaign.search.asked import Factor
@@ -27,6 +27,7 @@ from tcpsbed.campaign.worker import Job, Place
 from tcpsbed.errors import ConfigError
 from tcpsbed.results import growing
 from tcpsbed.scenarios.origin import Option
+from tcpsbed.views.metric import Metric
 
 KIND = "search"
 EACH = 8

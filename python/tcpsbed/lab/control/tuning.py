@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 from tcpsbed import linear
@@ -38,6 +38,8 @@ REFERENCE_MS = 1.0
 MOST_C = 8.0
 """Largest c: the controller's integral goes to c, a fifth beyond it while h overshoots, and is bounded by 10."""
 
+RUNS = 0.7
+"""Share of the progress that runs have where margins are computed besides."""
 FACTORS = 69
 """Factors of a linear controller that are tried first: each 12 % below the one before, from the gain margin on."""
 UNBOUNDED = 50.0
@@ -86,6 +88,12 @@ class Network:
             self.period_ms, half, half, kp, ki_per_ms, loss=self.loss, phases=self.phases, controller=law
         )
 
+    def loop(self, tuned: Tuned, by: float) -> LoopModel:
+        """The model of the loop with these gains, of which theory tells the margins."""
+        law = None if tuned.factor is None else self.times(tuned.factor)
+        gains = (tuned.kp, tuned.ki_per_ms) if law is None else (0.0, 0.0)
+        return LoopModel(*gains, self.period_ms, self.rtt_ms, by, self.plant, law)
+
     def times(self, factor: float) -> dict[str, Any] | None:
         """The controller from tick to tick, multiplied by a factor; none if there is none."""
         law = self._law
@@ -107,6 +115,29 @@ class Network:
     @property
     def _period_ns(self) -> int:
         return round(self.period_ms * 1e6)
+
+
+@dataclass(frozen=True)
+class Least:
+    """The least margins of a loop by theory, without loss: the gain margin, a factor, and the delay margin in ms."""
+
+    gain: float = 1.0
+    delay_ms: float = 0.0
+
+    def __bool__(self) -> bool:
+        return self != Least()
+
+    def kept(self, network: Network, tuned: Tuned, by: float) -> bool:
+        """Whether the loop with these gains has them."""
+        if not self:
+            return True
+        found = margins(network.loop(tuned, by))
+        # A loop that every delay leaves stable has no crossing, and no delay margin.
+        return found.gain >= self.gain and not found.delay_ms < self.delay_ms
+
+
+ANY = Least()
+"""Whatever the margins are."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +191,7 @@ def tune(
     *,
     goal: Goal = "rise",
     limits: Limits = TIGHT,
+    least: Least = ANY,
     c: float = 2.0,
     runs: int = 200,
     seed: int = 1,
@@ -176,6 +208,8 @@ def tune(
         grows by a tenth, or by a period if that is more.
     limits
         What a good run keeps; 95 % of runs must be good.
+    least
+        The least margins of the loop.
     c
         The step.
     runs
@@ -197,26 +231,30 @@ def tune(
         coarse = _grid(
             [network.most_kp / 8 * i for i in range(9)], [0.05 * 1.12**i for i in range(31)], network, by
         )
-    found = _best(bench, network, c, coarse, goal, lambda share: tell(share / 2))
+    best_of = partial(_best, bench, network, c, goal, least)
+    found = best_of(coarse, lambda share: tell(share / 2))
     if found is None:
         return None
     if found.factor is not None:
         closer = [(found.factor * 1.015**i, 0.0) for i in range(-7, 8)]
-        return _best(bench, network, c, closer, goal, lambda share: tell(0.5 + share / 2))
+        return best_of(closer, lambda share: tell(0.5 + share / 2))
     most = network.most_kp
     kps = [max(0.0, min(most, found.kp / by + most / 32 * i)) for i in range(-3, 4)]
     kis = [found.ki_per_ms * 1.03**i for i in range(-4, 5)]
     fine = sorted({(kp * by, ki) for kp in kps for ki in kis})
-    return _best(bench, network, c, fine, goal, lambda share: tell(0.5 + share / 2))
+    return best_of(fine, lambda share: tell(0.5 + share / 2))
 
 
 def best(found: Sequence[Tuned], goal: Goal) -> Tuned | None:
-    """The gains that serve a goal: the shortest rise time, or the steepest growth of h itself; those with which an error
-    stays come after all others.
+    """The gains that serve a goal best; none of none."""
+    return next(iter(ranked(found, goal)), None)
+
+
+def ranked(found: Sequence[Tuned], goal: Goal) -> list[Tuned]:
+    """Gains by how they serve a goal, the best first: the shortest rise time, or the steepest growth of h itself; those
+    with which an error stays come after all others.
     """
-    if goal == "rise":
-        return min(found, key=lambda one: (one.lasting, one.rise_ms), default=None)
-    return max(found, key=lambda one: (not one.lasting, one.growth), default=None)
+    return sorted(found, key=lambda one: (one.lasting, one.rise_ms if goal == "rise" else -one.growth))
 
 
 def _grid(
@@ -245,16 +283,20 @@ def _best(
     bench: Bench,
     network: Network,
     c: float,
-    gains: Sequence[tuple[float, float]],
     goal: Goal,
+    least: Least,
+    gains: Sequence[tuple[float, float]],
     progress: Callable[[float], object],
 ) -> Tuned | None:
     """The best of these gains."""
     more = max(0.1 * network.rtt_ms, network.period_ms)
-    here = bench.run([network.cell(*pair) for pair in gains], progress=lambda share: progress(share / 2))
+    runs = RUNS if least else 1.0
+    here = bench.run(
+        [network.cell(*pair) for pair in gains], progress=lambda share: progress(runs * share / 2)
+    )
     farther = replace(network, rtt_ms=network.rtt_ms + more)
     there = bench.run(
-        [farther.cell(*pair) for pair in gains], progress=lambda share: progress((1 + share) / 2)
+        [farther.cell(*pair) for pair in gains], progress=lambda share: progress(runs * (1 + share) / 2)
     )
     candidates = [
         Tuned(
@@ -270,4 +312,9 @@ def _best(
         for (kp, ki), near, far in zip(gains, here, there, strict=True)
         if near["good"] >= SHARE * bench.runs
     ]
-    return best(candidates, goal)
+    # Margins take long where the plant has states: the best gains are asked first.
+    for done, one in enumerate(ranked(candidates, goal)):
+        progress(runs + (1 - runs) * done / len(candidates))
+        if least.kept(network, one, bench.step.divisor):
+            return one
+    return None

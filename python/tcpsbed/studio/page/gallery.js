@@ -139,7 +139,7 @@ function drawCard(card) {
 
 /** @param {Run} run */
 function drawRun(run) {
-  const facts = [run.world, run.duration_s === null ? "" : `${+run.duration_s.toPrecision(3)} s`, run.seed === null ? "" : `seed ${run.seed}`, new Date(1000 * run.ended).toLocaleString()];
+  const facts = [run.world, run.seed === null ? "" : `seed ${run.seed}`, run.duration_s === null ? "" : `${+run.duration_s.toPrecision(3)} s`, new Date(1000 * run.ended).toLocaleString()];
   const good = run.verdict === "ok";
   const head = element("div", {}, element("b", {}, run.scenario || run.folder), " ", element("span", { className: good ? "ok" : "bad" }, run.verdict));
   const about = element("span", { className: "soft", title: run.folder }, facts.filter(Boolean).join(" · "));

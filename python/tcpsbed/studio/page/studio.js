@@ -36,7 +36,7 @@ on("closed", () => {
 on("plan", ({ plan }) => {
   document.title = `${plan.name} · tcpsbed studio`;
   $("name").textContent = plan.name;
-  $("facts").textContent = [length(plan), `seed ${plan.seed}`].filter(Boolean).join(" · ");
+  $("facts").textContent = [`seed ${plan.seed}`, length(plan)].filter(Boolean).join(" · ");
   state("live", true);
 });
 on("now", ({ t_s, whole }) => {

@@ -1,0 +1,192 @@
+"""The largest single part of each flow's delay: its cause, its place, and the key of the scenario that changes it.
+
+```text
+queueing, serialisation, …     times the share of each link in that cause      ─┐
+waiting, working               times the share of each component                ├─► the largest
+merging, playout, …            of the flow's channel, or of the flow           ─┘
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Found = Mapping[str, Any]
+OF_NETWORK = ("queueing", "serialisation", "propagation", "radio")
+"""Causes that have a link."""
+OF_COMPONENTS = ("waiting", "working")
+"""Causes that have a component."""
+OF_CHANNELS = ("merging", "retransmission", "held")
+"""Causes that have a channel."""
+
+
+def largest(source: Found, split: Found) -> dict[str, dict[str, Any]]:
+    """By flow that delivered: `cause`, `place`, `mean_ns` of `total_ns`, `key` and its `value`; empty texts if unknown.
+
+    Parameters
+    ----------
+    source
+        What a summary is made from: `rows`, and where they are known `plan` and `scenario`.
+    split
+        By flow: `total_ns`, `parts_ns`, `components` and `hops`, in nanoseconds.
+    """
+    found, carriers = {}, _carriers(split, source.get("plan"))
+    for flow in source["rows"]["flows"]:
+        name, way = flow["name"], flow.get("path") or {}
+        segments = {one["name"]: one["mean_ns"] or 0.0 for one in way.get("segments") or ()}
+        of = split.get(name)
+        if of is not None:
+            every, total_ns = list(_candidates(of, carriers[name], segments)), of["total_ns"]
+        else:
+            every, total_ns = (
+                [(mean, "", place) for place, mean in segments.items()],
+                way.get("delay_mean_ns"),
+            )
+        if every and total_ns:
+            mean_ns, cause, place = max(every, key=lambda one: one[0])
+            place, key, value = _key(cause, place, mean_ns, name, source)
+            told = {"cause": cause, "place": place, "mean_ns": mean_ns, "total_ns": total_ns}
+            found[name] = told | {"key": key, "value": value}
+    return found
+
+
+def _carriers(split: Found, plan: Found | None) -> dict[str, list[Found]]:
+    """By flow the hops of the packets that carry it: its own; where flows share packets, those of the first flow of their
+    channels in its direction, which lists them.
+    """
+    found = {flow: list(of["hops"]) for flow, of in split.items()}
+    if plan is None:
+        return found
+    sends = {flow["name"]: list(_sends(flow, plan)) for flow in plan["flows"]}
+    first: dict[tuple[int, int], str] = {}
+    for flow, at in sends.items():
+        if found.get(flow):
+            first |= {one: flow for one in at if one not in first}
+    for flow in (flow for flow, own in found.items() if not own):
+        others = dict.fromkeys(first[one] for one in sends.get(flow, ()) if one in first)
+        found[flow] = [hop for other in others for hop in split[other]["hops"]]
+    return found
+
+
+def _sends(flow: Found, plan: Found) -> Iterator[tuple[int, int]]:
+    """Each channel of a flow with the node that sends it there."""
+    for visit in flow["path"]:
+        if visit.get("channel") is not None:
+            yield visit["channel"], plan["components"][visit["component"]]["node"]
+
+
+def _candidates(
+    of: Found, hops: list[Found], segments: Mapping[str, float]
+) -> Iterator[tuple[float, str, str]]:
+    """Mean time, cause and place of every part that can be told apart."""
+    for part, span in of["parts_ns"].items():
+        mean = span["mean"]
+        if part in OF_NETWORK:
+            weights = {hop["link"]: hop[f"{part}_ns"] for hop in hops}
+        elif part in OF_COMPONENTS:
+            weights = {one["component"]: one[f"{part}_ns"] for one in of["components"]}
+        else:
+            most = max(segments, key=lambda name: segments[name], default="") if part == "unsplit" else ""
+            weights = {most: 1.0}
+        total = sum(weights.values())
+        if total > 0:
+            yield from ((mean * weight / total, part, place) for place, weight in weights.items())
+        else:
+            yield mean, part, ""
+
+
+def _key(cause: str, place: str, mean_ns: float, flow: str, source: Found) -> tuple[str, str, str]:
+    """The place, the key that changes what is spent there, and its value; empty where there is none."""
+    plan, scenario = source.get("plan"), source.get("scenario")
+    if plan is None or scenario is None:
+        return place, "", ""
+    mine = flow.rpartition("/")[2]
+    if cause in OF_NETWORK and place:
+        return place, *_of_link(cause, place, mean_ns, plan, scenario)
+    if cause in OF_COMPONENTS and place:
+        return place, *_of_component(cause, place, plan, scenario)
+    if cause == "playout":
+        return mine, f"flows.{mine}.playout", ""
+    if cause in OF_CHANNELS:
+        return _of_channel(flow, plan, scenario)
+    return place, "", ""
+
+
+def _of_link(cause: str, place: str, mean_ns: float, plan: Found, scenario: Any) -> tuple[str, str]:
+    """The key of a link, with its value where that is a number."""
+    links = {link["name"]: link for link in plan["network"]["links"]}
+    link, (base, _, way) = links[place], place.rpartition(".")
+    base = base if way in ("forward", "backward") else place
+    key, value = "rate", _rate(link.get("rate_bps"))
+    if "radio" in link:
+        key, value = "radio", ""
+    elif cause == "propagation":
+        delay_ns = link.get("delay_ns", 0)
+        jitters = link.get("jitter") is not None and mean_ns > 2 * delay_ns
+        key, value = ("jitter", "") if jitters else ("delay", f"{delay_ns / 1e6:g} ms")
+    elif link.get("slots") or link.get("opportunities_ns"):
+        key, value = "slots" if link.get("slots") else "trace", ""
+    elif link.get("rate_bps") is None:
+        key, value = "queue", ""
+    one_way = [side for side in ("forward", "backward") if f"{base}.{side}" in links]
+    both = [links[f"{base}.{side}"] for side in one_way]
+    plain = {"rate": "rate_bps", "delay": "delay_ns"}.get(key, key)
+    alike = len({str(side.get(plain)) for side in both}) < 2
+    return f"{_table_of(base, link, plan, scenario)}{'' if alike else f'.{way}'}.{key}", value
+
+
+def _table_of(base: str, link: Found, plan: Found, scenario: Any) -> str:
+    """The table of the scenario with the settings of a link: its own, or that of the node that it joins to a router."""
+    if base not in scenario.links:
+        names = plan["network"]["vertices"]
+        for end in (link["from"], link["to"]):
+            node = scenario.nodes.get(names[end])
+            if node is not None and node.at is not None and base == f"{names[end]}-{node.at}":
+                return f"nodes.{names[end]}.link"
+    return f"links.{base}"
+
+
+def _of_component(cause: str, place: str, plan: Found, scenario: Any) -> tuple[str, str]:
+    """Of work the cost of the component or of a hook there, of waiting the period of a hook, or the cores of the node."""
+    mine = place.rpartition("/")[2]
+    model = scenario.components.get(mine)
+    here = [
+        (name, hook)
+        for name, hook in scenario.hooks.items()
+        if model is not None and (hook.at is None or not {mine, model.kind}.isdisjoint(hook.at))
+    ]
+    if cause == "working":
+        if model is not None and model.cost is not None:
+            return f"components.{mine}.cost", ""
+        costly = [name for name, hook in here if hook.cost is not None]
+        return (f"hooks.{costly[0]}.cost", "") if len(costly) == 1 else ("", "")
+    periodic = [name for name, hook in here if hook.at is not None and hook.period_ns is not None]
+    if periodic:
+        return f"hooks.{periodic[0]}.period", f"{scenario.hooks[periodic[0]].period_ns / 1e6:g} ms"
+    number = next((c["node"] for c in plan["components"] if c["name"] == place), None)
+    if number is None:
+        return "", ""
+    node = plan["nodes"][number]
+    return f"nodes.{node['name']}.cores", str(node.get("cores", 1))
+
+
+def _of_channel(flow: str, plan: Found, scenario: Any) -> tuple[str, str, str]:
+    """The channel of a flow, its transport and which that is; of several the first that is not UDP."""
+    visits = next((one["path"] for one in plan["flows"] if one["name"] == flow), ())
+    every = [plan["channels"][visit["channel"]] for visit in visits if visit.get("channel") is not None]
+    if not every:
+        return "", "", ""
+    one = next((channel for channel in every if channel["transport"] != "udp"), every[0])
+    mine = one["name"].partition("@")[0].rpartition("/")[2]
+    key = f"channels.{mine}.transport" if mine in scenario.channels else ""
+    return one["name"], key, one["transport"]
+
+
+def _rate(rate_bps: float | None) -> str:
+    if rate_bps is None:
+        return ""
+    factor, prefix = next(
+        (one for one in ((1e9, "G"), (1e6, "M"), (1e3, "k")) if rate_bps >= one[0]), (1.0, "")
+    )
+    return f"{rate_bps / factor:g} {prefix}bit/s"

@@ -1,0 +1,107 @@
+"""Numbers of a flow or a link that a user names by their paths, such as `haptic.delay_ms.p99`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tcpsbed.analysis import metrics
+from tcpsbed.analysis.stats import Interval, interval
+from tcpsbed.errors import ConfigError
+from tcpsbed.nearest import meant
+from tcpsbed.scenarios.fields import Refusal
+from tcpsbed.scenarios.units import refuse, shown
+from tcpsbed.views.tables import Field, field, fields
+
+QUALITY = ("coded_bps", "psnr_db", "ssim")
+"""What is kept of pictures and sound, beside their age."""
+LISTS = ("network", "queues")
+"""Lists of a summary whose entries have a name and a direction: links and their queues."""
+METRIC = "a metric, such as haptic.delay_ms.p99, haptic.loss, video.psnr_db or network.l1.forward.loss"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number of a flow or a link: its path, such as `haptic.delay_ms.p99`, and its column in a table of runs.
+
+    Attributes
+    ----------
+    path
+        As in a summary; of a flow without `flows`.
+    flow
+        Of which flow, or link: `haptic`, `network.l1.forward`.
+    column
+        What it is there.
+    listed
+        `network` or `queues` of a link; empty of a flow.
+    """
+
+    path: str
+    flow: str
+    column: Field
+    listed: str = ""
+
+    def interval(self, values: Sequence[float]) -> Interval:
+        """The mean of its values, one of each seed, with a 95 % interval that is no narrower than what it tells apart."""
+        return interval(values, self.column.bin(max(map(abs, values))))
+
+    @property
+    def key(self) -> str:
+        """Its key in a row of the table: `delay_p99_ms`."""
+        return self.column.name
+
+    @property
+    def part(self) -> str:
+        """The part of a summary that has it."""
+        return self.listed or ("media" if self.column.path[0] in QUALITY else "flows")
+
+    def number(self, summary: Mapping[str, Any]) -> float | None:
+        """Its value in a summary."""
+        found = summary.get(self.part) or {}
+        if not self.listed:
+            return self.column.number(found.get(self.flow) or {})
+        key = metrics.section(self.listed).parts[0].key
+        return next(
+            (self.column.number(one) for one in found if f"{self.listed}.{one.get(key)}" == self.flow), None
+        )
+
+
+def metric(path: str) -> Metric:
+    """The metric with this path.
+
+    Raises
+    ------
+    Refusal
+        If no flow or link can have it.
+    """
+    section = path.partition(".")[0]
+    for listed in (section, "") if section in LISTS else ("",):
+        known = _columns(listed)
+        for name in sorted(known, key=len, reverse=True):
+            flow = path.removesuffix(f".{name}")
+            if flow not in (path, "", listed):
+                return Metric(path, flow, known[name], listed)
+    raise refuse(f"found {shown(path)}{meant(path.partition('.')[2], known)}", METRIC)
+
+
+def named(path: str, key: str) -> Metric:
+    """The metric of an option, or of a parameter.
+
+    Raises
+    ------
+    ConfigError
+        If no flow or link can have it.
+    """
+    try:
+        return metric(path)
+    except Refusal as error:
+        raise ConfigError(error.context["found"], key=key, allowed=error.context["allowed"]) from None
+
+
+def _columns(listed: str = "") -> dict[str, Field]:
+    """What the table of a campaign has of a flow, or of an entry of such a list, by its path."""
+    found = [one for one in fields(metrics.section(listed or "flows").parts) if one.metric.unit]
+    found += [] if listed else [field(metrics.section("media").parts, key) for key in QUALITY]
+    columns = (replace(one, metric=replace(one.metric, rare=False)) for one in found)  # 0 is a result here
+    return {".".join(filter(None, [*one.path, one.statistic])): one for one in columns}

@@ -6,9 +6,11 @@ use crate::{
 };
 use proptest::prelude::*;
 use serde_json::{json, Value};
+use std::collections::BTreeSet;
 use tcps_core::{
     endpoint::{Endpoint, Input},
     ids::NodeId,
+    record::{DropReason, Kind, Record},
     sample::{Echo, Meta, PointId},
     seed::Stream,
     time::{Time, MS, SECOND},
@@ -170,7 +172,55 @@ fn a_connection_that_is_reset_is_opened_again() {
         session.pair.run_until(session.pair.time + 5 * SECOND);
         let (there, back) = session.arrived();
         assert!(there > 9_000 && back > 9_000, "{victim:?}: {there} {back} of {}", session.sent);
+        let pair = &session.pair;
+        for (from, to, flow) in [(&pair.client, &pair.server, 1), (&pair.server, &pair.client, 2)] {
+            let phases = from.records.iter().filter(|r| r.kind == Kind::Connection);
+            let phases: Vec<_> = phases.map(|r| (r.detail, r.time_ns)).collect();
+            let [(1, _), (0, lost_ns), (1, back_ns)] = phases[..] else { panic!("{victim:?}: {phases:?}") };
+            assert!((SECOND..SECOND + 10 * MS).contains(&lost_ns), "{victim:?}: {phases:?}");
+            assert!((SECOND..1_100 * MS).contains(&(back_ns - lost_ns)), "{victim:?}: {phases:?}");
+            let stats = from.endpoint.stats().connections.unwrap();
+            assert_eq!((stats.connections, stats.connections_lost), (2, 1));
+            assert_eq!((stats.first_lost_ns, stats.down_since_ns), (Some(lost_ns), None));
+            assert_eq!(stats.longest_down_ns, back_ns - lost_ns);
+            // Each sample that is missing has a row; some came, whose acknowledgement was in flight.
+            let dropped = lost_with_it(&from.records, flow);
+            let came: BTreeSet<_> = to.delivered.iter().map(|(d, _)| d.meta.index).collect();
+            let missing: BTreeSet<_> = (0..session.sent).filter(|n| !came.contains(n)).collect();
+            assert!(missing.is_subset(&dropped), "{victim:?}: {missing:?} {dropped:?}");
+            assert!(dropped.len() <= missing.len() + 8 && !dropped.is_empty(), "{missing:?} {dropped:?}");
+            assert_eq!(stats.lost_in_flight, dropped.len() as u64);
+        }
     }
+}
+
+/// Numbers of the samples of a flow that rows tell to have been lost with a connection.
+fn lost_with_it(rows: &[Record], flow: u16) -> BTreeSet<u32> {
+    let reason = (Kind::Dropped, DropReason::Connection as u8, flow);
+    rows.iter().filter(|r| (r.kind, r.detail, r.flow.0) == reason).map(|r| r.index).collect()
+}
+
+/// A connection on which nothing comes through stands, is silent, and says so when it speaks again.
+#[test]
+fn a_silent_connection_is_told_from_one_that_is_lost() {
+    let mut session = Session::new(tcp_pair(7, Value::Null, way(2 * MS, 0.0)));
+    session.run(SECOND);
+    let losses = |session: &mut Session, loss| {
+        (session.pair.client.sends.loss, session.pair.server.sends.loss) = (loss, loss);
+    };
+    losses(&mut session, 1.0);
+    session.run(2 * SECOND);
+    let silent = session.pair.client.endpoint.stats().connections.unwrap();
+    assert_eq!((silent.connections_lost, silent.stalls), (0, 1));
+    assert!((1_900 * MS..=2_100 * MS).contains(&silent.silent_at_end_ns), "{silent:?}");
+    losses(&mut session, 0.0);
+    session.run(5 * SECOND);
+    let after = session.pair.client.endpoint.stats().connections.unwrap();
+    assert_eq!((after.connections_lost, after.stalls, after.silent_at_end_ns), (0, 1, 0));
+    let of = session.pair.client.records.iter().filter(|r| r.kind == Kind::Connection);
+    let [(1, _), (2, silent_ns)] = of.map(|r| (r.detail, r.value)).collect::<Vec<_>>()[..] else { panic!() };
+    assert_eq!(silent_ns, after.longest_stall_ns);
+    assert!(silent_ns >= 2 * SECOND - 10 * MS);
 }
 
 /// The packet that was received, as a reset with the next number.

@@ -84,10 +84,15 @@ def test_changed_commands_over_tcp_are_accepted_without_tls_and_end_the_connecti
     assert changed["accepted"] == changed["sent"] > 0
     assert refused["sent"] > 0 and refused["accepted"] == 0
     a, b = sorted(secured["endpoints"], key=lambda end: str(end["side"]))
-    assert b["unverified"] >= 1 and a["alerts"] >= 1
-    assert a["secure_sessions"] == b["secure_sessions"] == b["unverified"] + 1
+    assert b["refused_connections"] >= 1 and a["alerts"] >= 1
+    assert a["secure_sessions"] == b["secure_sessions"] == b["refused_connections"] + 1
     said = " ".join(secured["disturbances"])
-    assert "at b ended" in said and "at a lost" in said
+    assert "at b ended" in said and "at a lost" in said and "another one stood after 1.0" in said
+    commands = secured["flows"]["kinematic"]
+    [gone] = [commands["drops"][key] for key in commands["drops"] if key.endswith(" connection")]
+    assert gone == a["lost_in_flight"] > 0
+    # Besides: each sample that did not verify, and those that found the queue full.
+    assert commands["lost"] <= gone + b["refused_connections"] + a["refused"]
 
 
 @pytest.mark.parametrize("method", [*METHODS, "srtp"])

@@ -133,6 +133,23 @@ def test_a_flood_costs_what_the_queue_says(tmp_path: Path, method: str) -> None:
     assert above["delays"]["haptic"]["added_p99_ms"] == pytest.approx(0, abs=0.2), "the other direction"
 
 
+@pytest.mark.parametrize(("transport", "method"), [("udp", "aead"), ("tcp", "tls"), ("quic", "tls")])
+def test_a_flood_from_the_peers_address_costs_what_the_documentation_says(
+    tmp_path: Path, transport: str, method: str
+) -> None:
+    head, *events = SHIPPED.read_text().split("[[events]]")
+    [flood] = [event for event in events if '"flood"' in event]
+    (tmp_path / "flood.toml").write_text(f'{head}[[events]]{flood}[measure]\nsync = "50 ms"\n')
+    session = {"channels.session.transport": transport, "channels.session.security": method}
+    summary = tcpsbed.run(tmp_path / "flood.toml", out=tmp_path / "run", set=session).summary
+    [effect] = summary["effects"]
+    added = effect["delays"]["kinematic"]
+    lost = summary["flows"]["kinematic"]["lost"]
+    row = f"| {lost} | {added['added_p50_ms']:.1f} / {added['added_p99_ms']:.1f} ms |"
+    assert f"| `{transport}`, `{method}` {row}\n" in (ROOT / "docs" / "security.md").read_text()
+    assert effect["accepted"] == 0
+
+
 def test_a_lie_about_clocks_moves_the_estimate_without_security_and_is_refused_with_it(
     tmp_path: Path,
 ) -> None:

@@ -42,7 +42,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     socket.set_nonblocking(true)?;
     let tls = TlsSecret::Shared(secret.try_into().map_err(|_| "a secret of 32 bytes")?);
-    let context = ChannelContext { tls: Some(tls), ..ChannelContext::of(&[(0, Side::A, "x"), (0, Side::B, "x")]) };
+    let context =
+        ChannelContext { tls: Some(tls), ..ChannelContext::of(&[(0, Side::A, "x"), (0, Side::B, "x")]) };
     let settings = Settings {
         congestion: Congestion::None,
         no_delay: true,
@@ -96,6 +97,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let counted = end.stats().security.ok_or("no security")?;
-    println!("sessions {} refused {} alerts {}", counted.sessions, counted.refused_connections, counted.alerts);
+    println!(
+        "sessions {} refused {} alerts {}",
+        counted.sessions, counted.refused_connections, counted.alerts
+    );
     Ok(())
 }

@@ -302,8 +302,7 @@ impl Stream {
 
     /// The connection has gone, and with it what was in flight: samples that were not yet whole.
     fn lose(&mut self, now: Time) {
-        let LineState::Up(line) = std::mem::replace(&mut self.line, LineState::Down(now + RETRY_NS))
-        else {
+        let LineState::Up(line) = std::mem::replace(&mut self.line, LineState::Down(now + RETRY_NS)) else {
             return;
         };
         self.stats.retransmits += told(&line).map_or(0, |t| t.retransmits);

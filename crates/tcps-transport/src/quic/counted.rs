@@ -159,10 +159,7 @@ fn counted(keys: Keys, counts: &Arc<Counts>) -> Keys {
     Keys { packet: counted_packets(keys.packet, counts), ..keys }
 }
 
-fn counted_packets(
-    keys: KeyPair<Box<dyn PacketKey>>,
-    counts: &Arc<Counts>,
-) -> KeyPair<Box<dyn PacketKey>> {
+fn counted_packets(keys: KeyPair<Box<dyn PacketKey>>, counts: &Arc<Counts>) -> KeyPair<Box<dyn PacketKey>> {
     let remote = CountedKey { inner: keys.remote, counts: counts.clone() };
     KeyPair { remote: Box::new(remote), ..keys }
 }

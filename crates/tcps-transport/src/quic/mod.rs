@@ -27,8 +27,8 @@ use clock::QuicClock;
 use counted::{Count, Counts};
 use lane::Lane;
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, Endpoint as QuicEndpoint, EndpointEvent,
-    Event, FrameStats, ReadError, StreamEvent, StreamId,
+    ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir,
+    Endpoint as QuicEndpoint, EndpointEvent, Event, FrameStats, ReadError, StreamEvent, StreamId,
 };
 use setup::{Given, Mode, Setup, NAME};
 use std::{
@@ -49,7 +49,7 @@ use tcps_core::{
 /// How long side A waits before it asks again for a connection that it has lost.
 const RETRY_NS: Time = SECOND;
 /// How long the peer may wait before it acknowledges.
-// [RFC 9000 §18.2] max_ack_delay
+// RFC 9000 §18.2, max_ack_delay
 const MOST_ACK_DELAY_NS: Time = 25 * MS;
 /// The most that QUIC adds to a datagram frame: headers of packet and frame, and the tag.
 const DATAGRAM_OVERHEAD_BYTES: usize = 1 + 8 + 4 + 16 + 9;
@@ -185,7 +185,7 @@ impl Quic {
                         _ => self.stats.duplicates += u64::from(says_nothing),
                     }
                 }
-                _ => self.stats.malformed += 1,
+                _ => self.refuse(now, bytes),
             },
             Some(DatagramEvent::NewConnection(incoming)) if self.connection.is_none() => {
                 match self.endpoint.accept(incoming, at, &mut answer, None) {
@@ -193,15 +193,26 @@ impl Quic {
                         self.connection = Some((handle, Box::new(connection)));
                         self.begun_ns = now;
                     }
-                    Err(_) => self.stats.malformed += 1,
+                    Err(_) => self.refuse(now, bytes),
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 self.endpoint.ignore(incoming);
-                self.stats.malformed += 1;
+                self.refuse(now, bytes);
             }
             // Strangers get no answer: both sides speak the same version, and a lost connection times out.
-            Some(DatagramEvent::Response(_)) | None => self.stats.malformed += 1,
+            Some(DatagramEvent::Response(_)) | None => self.refuse(now, bytes),
+        }
+    }
+
+    /// Counts a datagram that is none of the connection's. Without one it may be late, and nobody's fault.
+    fn refuse(&mut self, now: Time, bytes: &[u8]) {
+        match self.security.as_mut().filter(|_| self.established) {
+            Some(security) => {
+                security.unverified += 1;
+                self.drop_row(now, DropReason::Unverified, bytes);
+            }
+            None => self.stats.malformed += 1,
         }
     }
 

@@ -17,10 +17,7 @@ use quinn_proto::{
     transport_parameters::TransportParameters,
     ConnectError, ConnectionId, Side, TransportError, TransportErrorCode,
 };
-use std::{
-    any::Any,
-    sync::Arc,
-};
+use std::{any::Any, sync::Arc};
 
 const TAG_BYTES: usize = 16;
 /// The largest hello that is read.
@@ -45,7 +42,6 @@ impl NullCrypto {
             finished: false,
         })
     }
-
 }
 
 fn keys() -> Keys {

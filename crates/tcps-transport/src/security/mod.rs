@@ -182,7 +182,11 @@ pub fn is_inside(named: &Named) -> bool {
 pub fn association(named: &Named, name: &str, side: Side, secret: Secret) -> Result<Association, Fault> {
     let (entry, params) = named.of(METHODS)?;
     let Protects::Datagrams(make) = &entry.make else {
-        return Err(Fault::new("", format!("{:?}, which seals no datagrams", entry.name), AROUND.join(" or ")));
+        return Err(Fault::new(
+            "",
+            format!("{:?}, which seals no datagrams", entry.name),
+            AROUND.join(" or "),
+        ));
     };
     let protection = make(&params)?;
     let cipher = params.get("cipher").and_then(Value::as_str).unwrap_or_default();

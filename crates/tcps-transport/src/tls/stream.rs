@@ -65,7 +65,15 @@ impl TlsStream {
             Side::A => Config::A(Arc::new(identity.client()?)),
             Side::B => Config::B(Arc::new(identity.server()?)),
         };
-        Ok(Self { config, chance, connection: None, begun_ns: 0, waiting: Vec::new(), gone: 0, stats: SecurityStats::default() })
+        Ok(Self {
+            config,
+            chance,
+            connection: None,
+            begun_ns: 0,
+            waiting: Vec::new(),
+            gone: 0,
+            stats: SecurityStats::default(),
+        })
     }
 
     /// Begins a handshake, unless one has begun: the stream stands.

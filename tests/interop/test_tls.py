@@ -31,10 +31,10 @@ def ours() -> Path:
     """Our side as a program."""
     if shutil.which("cargo") is None:
         pytest.skip("needs cargo")
-    build = ["cargo", "build", "-q", "-p", "tcps-transport", "--example", "tls"]
+    build = ["cargo", "build", "-q", "-p", "tcps-run", "--example", "tls_peer"]
     subprocess.run(build, cwd=ROOT, check=True, timeout=900)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    return target / "debug" / "examples" / "tls"
+    return target / "debug" / "examples" / "tls_peer"
 
 
 def keys(folder: Path, side: str, secret: bytes) -> list[str]:

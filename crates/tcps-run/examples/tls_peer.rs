@@ -1,13 +1,12 @@
 //! A side of a `tcp` channel with TLS over a TCP connection of the kernel's, for comparison with other programs.
 //!
-//! `tls SIDE SECRET ADDRESS`: `a` connects, `b` waits for one connection and prints where. SECRET is what both sides share, in
+//! `tls_peer SIDE SECRET ADDRESS`: `a` connects, `b` waits for one connection and prints where. SECRET is what both sides share, in
 //! hexadecimal digits. It sends the samples 0 to 9 of 10, 110 … 910 bytes and prints each sample that arrives, and what its
 //! security has counted once the other side has ended, or after five seconds.
 //!
 //! ```text
 //!  endpoint ══ IP packets ══ stack ── bytes ── socket ══ the other program
 //! ```
-#![allow(clippy::disallowed_methods)] // it drives an endpoint by the machine's clock
 
 use serde_json::Value;
 use std::{

@@ -95,6 +95,27 @@ def test_changed_commands_over_tcp_are_accepted_without_tls_and_end_the_connecti
     assert commands["lost"] <= gone + b["refused_connections"] + a["refused"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "more", "counter", "what"),
+    [
+        ("tamper", 'share = "5 %"', "unverified", "that did not verify: forged, or damaged"),
+        ("replay", 'after = "100 ms"', "replayed", "whose number it had received before"),
+    ],
+)
+def test_what_somebody_does_to_packets_of_quic_with_tls_is_counted_and_said(
+    tmp_path: Path, kind: str, more: str, counter: str, what: str
+) -> None:
+    summary = ran(tmp_path, text(kind, more, transport="quic", security="tls")).summary
+    [found] = summary["effects"]
+    a, b = sorted(summary["endpoints"], key=lambda end: str(end["side"]))
+    assert found["sent"] > 0 and not found["accepted"]
+    assert (b[counter], b["duplicates"], b["malformed"]) == (found["sent"], 0, 0)
+    assert (a["secure_sessions"], b["secure_sessions"], b["connections_lost"]) == (1, 1, 0)
+    counted = f"channel session@a-b at b refused {found['sent']} datagrams {what}"
+    assert [text for text in summary["disturbances"] if text.startswith("channel")] == [counted]
+    assert all(flow["lost"] == 0 for flow in summary["flows"].values()), "streams send it again"
+
+
 @pytest.mark.parametrize("method", [*METHODS, "srtp"])
 def test_replays_are_never_accepted_and_are_counted(tmp_path: Path, method: str) -> None:
     transport = "rtp" if method == "srtp" else "udp"

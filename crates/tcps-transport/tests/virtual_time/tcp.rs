@@ -15,10 +15,15 @@ use tcps_core::{
     seed::Stream,
     time::{Time, MS, SECOND},
 };
-use tcps_transport::{endpoint, ChannelContext, Side};
+use tcps_transport::{endpoint, ChannelContext, Side, TlsSecret};
 
 fn make(params: &Value, side: Side) -> Boxed {
-    let context = ChannelContext::of(&[(1, Side::B, "kinematic"), (2, Side::A, "haptic")]);
+    with_tls(params, None, side)
+}
+
+fn with_tls(params: &Value, tls: Option<TlsSecret>, side: Side) -> Boxed {
+    let flows = ChannelContext::of(&[(1, Side::B, "kinematic"), (2, Side::A, "haptic")]);
+    let context = ChannelContext { tls, ..flows };
     Boxed(endpoint("tcp", params, side, &context).unwrap())
 }
 
@@ -159,15 +164,19 @@ fn strange_packets_are_counted_and_survived() {
     assert_eq!(counted(&pair.client.endpoint) + counted(&pair.server.endpoint), strange);
 }
 
-/// A reset that fits (an attacker who sees the packets can make one) costs the connection, and a new one follows.
+/// A reset or an end that fits (an attacker who sees the packets can make one) costs the connection, with TLS or without, and a
+/// new one follows.
 #[test]
-fn a_connection_that_is_reset_is_opened_again() {
-    for victim in [Side::A, Side::B] {
-        let mut session = Session::new(tcp_pair(7, Value::Null, way(2 * MS, 0.0)));
+fn a_connection_that_is_reset_or_ended_is_opened_again() {
+    let both = [(RST, None), (RST, Some(TlsSecret::Seeded)), (FIN, None), (FIN, Some(TlsSecret::Seeded))];
+    for (victim, (flag, tls)) in [Side::A, Side::B].into_iter().flat_map(|v| both.map(|b| (v, b))) {
+        let [a, b] = [Side::A, Side::B].map(|side| with_tls(&Value::Null, tls, side));
+        let both_ways = way(2 * MS, 0.0);
+        let mut session = Session::new(Pair::new(7, a, b, both_ways, both_ways));
         session.run(SECOND);
         let end = if victim == Side::A { &mut session.pair.client } else { &mut session.pair.server };
-        let reset = reset_for(end.last_received.as_deref().unwrap());
-        end.endpoint.handle_input(SECOND, Input::datagram(&reset, SECOND));
+        let forged = forged(end.last_received.as_deref().unwrap(), flag);
+        end.endpoint.handle_input(SECOND, Input::datagram(&forged, SECOND));
         session.run(10 * SECOND);
         session.pair.run_until(session.pair.time + 5 * SECOND);
         let (there, back) = session.arrived();
@@ -223,15 +232,18 @@ fn a_silent_connection_is_told_from_one_that_is_lost() {
     assert!(silent_ns >= 2 * SECOND - 10 * MS);
 }
 
-/// The packet that was received, as a reset with the next number.
-fn reset_for(packet: &[u8]) -> Vec<u8> {
+const FIN: u8 = 1;
+const RST: u8 = 4;
+
+/// The packet that was received, as a reset or an end with the next number.
+fn forged(packet: &[u8], flag: u8) -> Vec<u8> {
     let mut reset = packet[..40].to_vec();
     let content = packet.len() as u32 - 20 - u32::from(packet[32] >> 4) * 4;
     let next = u32::from_be_bytes([packet[24], packet[25], packet[26], packet[27]]).wrapping_add(content);
     reset[24..28].copy_from_slice(&next.to_be_bytes());
     reset[2..4].copy_from_slice(&40u16.to_be_bytes());
     reset[10..12].copy_from_slice(&[0, 0]);
-    (reset[32], reset[33]) = (0x50, 0x14);
+    (reset[32], reset[33]) = (0x50, 0x10 | flag);
     reset[36..40].copy_from_slice(&[0; 4]);
     let ip = checksum(&[&reset[..20]]);
     reset[10..12].copy_from_slice(&ip);

@@ -401,6 +401,30 @@ fn mend(bytes: &mut [u8]) {
     bytes[36..38].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
 
+/// TLS does not cover the headers of TCP: one changed time stamp makes the receiver take what follows for old. The connection stands,
+/// nothing comes through, and the sender says so.
+#[test]
+fn a_changed_time_stamp_freezes_a_connection_and_the_sender_says_so() {
+    let mut wire = Wire::begun();
+    let mut done = false;
+    wire.sample(1, |to, bytes| {
+        if to == 1 && !std::mem::replace(&mut done, true) {
+            bytes[44] = bytes[44].wrapping_add(0x40);
+            mend(bytes);
+        }
+    });
+    assert!(done);
+    let before = wire.delivered[1].len();
+    for index in 2..5 {
+        wire.wait(SECOND);
+        wire.sample(index, |_, _| {});
+    }
+    assert_eq!(wire.delivered[1].len(), before, "nothing comes through");
+    let stats = wire.ends[0].0.stats().connections.unwrap();
+    assert_eq!((stats.connections_lost, stats.stalls), (0, 1), "{stats:?}");
+    assert!(stats.silent_at_end_ns >= 2 * SECOND, "{stats:?}");
+}
+
 // [RFC 9001 §5.5] [RFC 9000 §13.2.1]
 #[test]
 fn a_changed_and_a_repeated_packet_of_quic_are_counted_as_what_they_are() {

@@ -414,6 +414,7 @@ fn a_changed_time_stamp_freezes_a_connection_and_the_sender_says_so() {
         }
     });
     assert!(done);
+    wire.wait(50 * MS); // it is acknowledged
     let before = wire.delivered[1].len();
     for index in 2..5 {
         wire.wait(SECOND);

@@ -17,6 +17,7 @@ mod streams;
 mod sync;
 mod tcp;
 mod telehaptic;
+mod tls;
 mod transport;
 mod udp;
 mod wire;
@@ -40,6 +41,7 @@ pub use streams::{kernel_tcp, quic, tcp, tls};
 pub use sync::clocksync;
 pub use tcp::{segment, tcp_any};
 pub use telehaptic::{telehaptic, telehaptic_any, telehaptic_pair};
+pub use tls::tls_record;
 pub use transport::transport;
 pub use udp::{udp, udp_pair};
 pub use wire::{bundle, clock, echo, header, ip, stream};
@@ -48,7 +50,7 @@ pub use wire::{bundle, clock, echo, header, ip, stream};
 pub type Target = fn(&[u8]);
 
 /// Every target by name.
-pub const TARGETS: [(&str, Target); 28] = [
+pub const TARGETS: [(&str, Target); 29] = [
     ("board", board),
     ("line", line),
     ("hooks", hooks),
@@ -66,6 +68,7 @@ pub const TARGETS: [(&str, Target); 28] = [
     ("udp_pair", udp_pair),
     ("tcp", tcp),
     ("tls", tls),
+    ("tls_record", tls_record),
     ("segment", segment),
     ("tcp_any", tcp_any),
     ("kernel_tcp", kernel_tcp),

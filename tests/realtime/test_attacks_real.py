@@ -57,7 +57,7 @@ def test_changed_segments_end_a_connection_with_tls_and_both_sides_say_so_on_soc
     summary = tcpsbed.run(file, out=tmp_path / "run", world="real").summary
     assert summary["effects"][0]["sent"] > 0
     a, b = sorted(summary["endpoints"], key=lambda end: str(end["side"]))
-    assert b["unverified"] >= 1 and a["alerts"] >= 1 and (a["malformed"], b["malformed"]) == (0, 0)
+    assert b["refused_connections"] >= 1 and a["alerts"] >= 1 and (a["malformed"], b["malformed"]) == (0, 0)
     assert b["secure_sessions"] >= 2, "they connected again"
     assert not summary["effects"][0]["accepted"]
     said = " ".join(summary["disturbances"])

@@ -84,10 +84,36 @@ def test_changed_commands_over_tcp_are_accepted_without_tls_and_end_the_connecti
     assert changed["accepted"] == changed["sent"] > 0
     assert refused["sent"] > 0 and refused["accepted"] == 0
     a, b = sorted(secured["endpoints"], key=lambda end: str(end["side"]))
-    assert b["unverified"] >= 1 and a["alerts"] >= 1
-    assert a["secure_sessions"] == b["secure_sessions"] == b["unverified"] + 1
+    assert b["refused_connections"] >= 1 and a["alerts"] >= 1
+    assert a["secure_sessions"] == b["secure_sessions"] == b["refused_connections"] + 1
     said = " ".join(secured["disturbances"])
-    assert "at b ended" in said and "at a lost" in said
+    assert "at b ended" in said and "at a lost" in said and "another one stood after 1.0" in said
+    commands = secured["flows"]["kinematic"]
+    [gone] = [commands["drops"][key] for key in commands["drops"] if key.endswith(" connection")]
+    assert gone == a["lost_in_flight"] > 0
+    # Besides: each sample that did not verify, and those that found the queue full.
+    assert commands["lost"] <= gone + b["refused_connections"] + a["refused"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "counter", "what"),
+    [
+        ("tamper", 'share = "5 %"', "unverified", "that did not verify: forged, or damaged"),
+        ("replay", 'after = "100 ms"', "replayed", "whose number it had received before"),
+    ],
+)
+def test_what_somebody_does_to_packets_of_quic_with_tls_is_counted_and_said(
+    tmp_path: Path, kind: str, more: str, counter: str, what: str
+) -> None:
+    summary = ran(tmp_path, text(kind, more, transport="quic", security="tls")).summary
+    [found] = summary["effects"]
+    a, b = sorted(summary["endpoints"], key=lambda end: str(end["side"]))
+    assert found["sent"] > 0 and not found["accepted"]
+    assert (b[counter], b["duplicates"], b["malformed"]) == (found["sent"], 0, 0)
+    assert (a["secure_sessions"], b["secure_sessions"], b["connections_lost"]) == (1, 1, 0)
+    counted = f"channel session@a-b at b refused {found['sent']} datagrams {what}"
+    assert [text for text in summary["disturbances"] if text.startswith("channel")] == [counted]
+    assert all(flow["lost"] == 0 for flow in summary["flows"].values()), "streams send it again"
 
 
 @pytest.mark.parametrize("method", [*METHODS, "srtp"])
@@ -126,6 +152,23 @@ def test_a_flood_costs_what_the_queue_says(tmp_path: Path, method: str) -> None:
     delays = above["delays"]["kinematic"]
     assert full_ms - wire_ms < delays["p99_ms"] - PROPAGATION_MS < full_ms + wire_ms + 0.3
     assert above["delays"]["haptic"]["added_p99_ms"] == pytest.approx(0, abs=0.2), "the other direction"
+
+
+@pytest.mark.parametrize(("transport", "method"), [("udp", "aead"), ("tcp", "tls"), ("quic", "tls")])
+def test_a_flood_from_the_peers_address_costs_what_the_documentation_says(
+    tmp_path: Path, transport: str, method: str
+) -> None:
+    head, *events = SHIPPED.read_text().split("[[events]]")
+    [flood] = [event for event in events if '"flood"' in event]
+    (tmp_path / "flood.toml").write_text(f'{head}[[events]]{flood}[measure]\nsync = "50 ms"\n')
+    session = {"channels.session.transport": transport, "channels.session.security": method}
+    summary = tcpsbed.run(tmp_path / "flood.toml", out=tmp_path / "run", set=session).summary
+    [effect] = summary["effects"]
+    added = effect["delays"]["kinematic"]
+    lost = summary["flows"]["kinematic"]["lost"]
+    row = f"| {lost} | {added['added_p50_ms']:.1f} / {added['added_p99_ms']:.1f} ms |"
+    assert f"| `{transport}`, `{method}` {row}\n" in (ROOT / "docs" / "security.md").read_text()
+    assert effect["accepted"] == 0
 
 
 def test_a_lie_about_clocks_moves_the_estimate_without_security_and_is_refused_with_it(

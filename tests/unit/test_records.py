@@ -28,6 +28,7 @@ WRITTEN = {
 WRITTEN_REASONS = {
     1: "full", 2: "managed", 3: "loss", 4: "outage", 5: "no route", 6: "dead", 7: "malformed", 8: "hook",
     9: "overload", 10: "corrupt", 11: "line", 12: "unverified", 13: "replayed", 14: "unkeyed",
+    15: "connection",
 }  # fmt: skip
 WRITTEN_STEPS = {
     0: "decode", 1: "kinematics", 2: "inverse_kinematics", 3: "predict", 4: "sense", 5: "feedback", 6: "code",

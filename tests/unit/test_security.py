@@ -12,8 +12,9 @@ from texts import TWO_NODES
 
 import tcpsbed
 from tcpsbed import keyfile, scenarios
-from tcpsbed.analysis.disturbances import disturbances
+from tcpsbed.analysis.disturbances import _connections, disturbances
 from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.scenarios.model.entries import entries
 from tcpsbed.worlds import link, secrets
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -29,6 +30,15 @@ SRTP = {
     "aes-256-gcm": 'security = { kind = "srtp", cipher = "aes-256-gcm" }\n',
     "aes-128-cm-hmac-sha1-80": 'security = { kind = "srtp", cipher = "aes-128-cm-hmac-sha1-80" }\n',
 }
+TROUBLE = (
+    "unverified",
+    "refused_handshakes",
+    "refused_connections",
+    "alerts",
+    "unproven_alerts",
+    "malformed",
+)
+"""What an end counts where something is wrong."""
 MEASURED = '[measure]\nsync = "100 ms"\necho = { points = "all", period = "5 ms" }\npcapng = true\n'
 
 
@@ -67,11 +77,28 @@ def test_tls_over_tcp_costs_what_the_documentation_says_and_repeats(tmp_path: Pa
     [each] = documented("| each sample, `tls` over `tcp`")
     for end in secured["endpoints"]:
         [handshake] = documented(f"| handshake of `tls` over `tcp`, side {end['side']}")
-        assert [end[key] for key in ("secure_sessions", "unverified", "alerts", "malformed")] == [1, 0, 0, 0]
+        assert end["secure_sessions"] == 1
+        assert not any(end[key] for key in TROUBLE)
         assert end["security_bytes"] == handshake + 1000 * each
         assert end["handshake_ns"] == pytest.approx(11e6, rel=0.1)
     assert all(node["asides_refused"] == 0 for node in secured["nodes"])
     assert all("alerts" not in end for end in plain["endpoints"])
+
+
+def test_tls_in_quic_counts_as_the_other_methods_do(tmp_path: Path) -> None:
+    over = OVER_UDP.replace('transport = "udp"', 'transport = "quic"')
+    _, plain = ran(tmp_path / "plain", over)
+    _, secured = ran(tmp_path / "secured", over + 'security = "tls"\n')
+    for end in secured["endpoints"]:
+        [handshake] = documented(f"| handshake of `tls` in `quic`, side {end['side']}")
+        assert end["secure_sessions"] == 1
+        assert end["security_bytes"] == pytest.approx(handshake, abs=20), (
+            "parameters and padding follow from the seed"
+        )
+        assert not any(end[key] for key in TROUBLE)
+        assert 10e6 <= end["handshake_ns"] < 13e6, "one round trip, as QUIC without it"
+    assert all("secure_sessions" not in end for end in plain["endpoints"])
+    assert [end["connections"] for end in (*plain["endpoints"], *secured["endpoints"])] == [1] * 4
 
 
 @pytest.mark.parametrize(
@@ -79,11 +106,13 @@ def test_tls_over_tcp_costs_what_the_documentation_says_and_repeats(tmp_path: Pa
     [
         (
             'transport = "udp"\nsecurity = "tls"\n',
-            'session.security: found "tls" at the transport udp; allowed: transport = "tcp" or "quic", or "aead"',
+            'session.security: found "tls" at the transport udp; allowed: transport = "tcp" or "quic"; with udp: '
+            '"aead" or "hmac"',
         ),
         (
             'transport = "kernel-tcp"\nsecurity = "tls"\n',
-            'session.security: found "tls" at the transport kernel-tcp; allowed: transport = "tcp" or "quic"',
+            'session.security: found "tls" at the transport kernel-tcp; allowed: transport = "tcp" or "quic"; with '
+            "kernel-tcp: no security (kernel-tcp offers none)",
         ),
         (
             'transport = { kind = "quic", crypto = "tls" }\n',
@@ -176,8 +205,8 @@ REFUSED = {
     ),
     "SRTP without RTP": (
         'security = "srtp"\n',
-        'bad.toml:20: channels.session.security: found "srtp" around the transport udp; allowed: transport = "rtp" at '
-        'the channel, or "aead"',
+        'bad.toml:20: channels.session.security: found "srtp" at the transport udp; allowed: transport = "rtp"; with '
+        'udp: "aead" or "hmac"',
     ),
     "no key file": (
         'security = { kind = "aead", key_file = "none.key" }\n',
@@ -231,9 +260,9 @@ def test_srtp_takes_its_own_ciphers_and_no_change_of_keys(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("transport", "offers"),
     [
-        ('"quic"', '"tls", or a transport of datagrams such as udp'),
-        ('"tcp"', '"tls", or a transport of datagrams such as udp'),
-        ('"kernel-tcp"', "no security (kernel-tcp offers none)"),
+        ('"quic"', 'a transport such as "udp"; with quic: "tls"'),
+        ('"tcp"', 'a transport such as "udp"; with tcp: "tls"'),
+        ('"kernel-tcp"', 'a transport such as "udp"; with kernel-tcp: no security (kernel-tcp offers none)'),
         ('{ kind = "udp", overhead = "66 B" }', "no overhead at the transport, or no security"),
     ],
 )
@@ -276,8 +305,15 @@ def test_keys_reach_the_nodes_of_their_channels_and_no_plan(tmp_path: Path) -> N
     assert list(secrets.made({"channels": [{"a": 0, "b": 1}, tls]})) == ["1", "asides"]
 
 
+def test_each_transport_names_methods_that_there_are() -> None:
+    methods = set(entries("security"))
+    offered = {name: entry["security"] for name, entry in entries("transport").items()}
+    assert {method for found in offered.values() for method in found} == methods
+    assert [name for name, found in offered.items() if "tls" in found] == ["tcp", "quic"]
+
+
 def test_what_was_refused_is_said_at_each_side() -> None:
-    quiet = {"refused_handshakes": 0, "unsealed": 0, "unverified": 0, "replayed": 0, "unkeyed": 0}
+    quiet = dict.fromkeys((*TROUBLE, "unsealed", "replayed", "unkeyed"), 0)
     ends = [
         {"channel": "c", "side": "a", **quiet, "secure_sessions": 0},
         {
@@ -300,17 +336,10 @@ def test_what_was_refused_is_said_at_each_side() -> None:
         },
         {"channel": "f", "side": "b", **quiet, "secure_sessions": 1},
         {"channel": "h", "side": "a", **quiet, "secure_sessions": 2, "alerts": 1},
-        {"channel": "h", "side": "b", **quiet, "secure_sessions": 2, "alerts": 0, "unverified": 1},
-        {"channel": "i", "side": "a", **quiet, "secure_sessions": 0, "alerts": 3},
-        {
-            "channel": "i",
-            "side": "b",
-            **quiet,
-            "secure_sessions": 0,
-            "alerts": 0,
-            "unsealed": 1,
-            "unverified": 1,
-        },
+        {"channel": "h", "side": "b", **quiet, "secure_sessions": 2, "refused_connections": 1},
+        {"channel": "i", "side": "a", **quiet, "secure_sessions": 0, "connections": 0, "unproven_alerts": 3},
+        {"channel": "i", "side": "b", **quiet, "secure_sessions": 0, "unsealed": 1, "refused_connections": 1},
+        {"channel": "j", "side": "a", **quiet, "secure_sessions": 1, "unproven_alerts": 1},
         {"channel": "g", "side": "b"},
     ]
     analysis: dict[str, Any] = {key: [] for key in ("nodes", "clocks", "echo", "flows")}
@@ -320,12 +349,39 @@ def test_what_was_refused_is_said_at_each_side() -> None:
     assert disturbances(info, {"endpoints": ends}, analysis) == [
         f"channel c at a {none} the other side has another key, or no security, or did not answer",
         f"channel c at b {none} it refused 9 handshake messages, which another key made",
-        f"channel d at b {none} it got 2 datagrams without security",
+        f"channel d at b {none} it got 2 messages without security",
         "channel e at b refused 1 datagram that did not verify: forged, or damaged",
         "channel e at b refused 5 datagrams whose number it had received before",
         "channel e at b dropped 3 datagrams that no key could seal",
         "channel h at a lost 1 connection that its other side ended, since a part did not verify there",
         "channel h at b ended 1 connection of which a part did not verify: forged, or damaged",
-        f"channel i at a {none} that refused 3 handshakes, which another key made",
-        f"channel i at b {none} it got 1 connection without security",
+        f"channel i at a {none} 3 handshakes ended with an alert, as a side with another key sends it, and anybody on the "
+        "path can",
+        f"channel i at b {none} it got 1 message without security",
+        "channel j at a saw 1 handshake end with an alert, which anybody on the path can send",
+    ]
+
+
+def test_a_lost_connection_says_when_with_how_many_samples_and_whether_another_stood() -> None:
+    lost = {"connections": 2, "connections_lost": 1, "first_lost_ns": 2_000_000_000, "lost_in_flight": 3}
+    ends = [
+        {"channel": "c", "side": "a", **lost, "down_since_ns": None, "longest_down_ns": 1_012_000_000},
+        {"channel": "c", "side": "b", **lost, "down_since_ns": 2_000_000_000, "lost_in_flight": 0},
+        {
+            "channel": "d",
+            "side": "a",
+            **lost,
+            "connections_lost": 2,
+            "lost_in_flight": 1,
+            "down_since_ns": None,
+            "longest_down_ns": 5_000_000_000,
+        },
+        {"channel": "d", "side": "b", "connections": 1, "connections_lost": 0},
+    ]
+    assert list(_connections({"endpoints": ends})) == [
+        "channel c at a lost 1 connection, at 2.000 s, with 3 samples that had not been acknowledged; another one stood "
+        "after 1.012 s",
+        "channel c at b lost 1 connection, at 2.000 s; since 2.000 s it has none",
+        "channel d at a lost 2 connections, the first at 2.000 s, with 1 sample that had not been acknowledged; the longest "
+        "gap was 5.000 s",
     ]

@@ -10,6 +10,7 @@
 //! A driver calls `handle_input` once, then `poll_output` until it gives `None`, then waits for `poll_timeout`.
 
 use crate::{ids::FlowId, record::Record, sample::Meta, time::Time};
+use serde::Serialize;
 
 /// What can happen to an endpoint.
 #[derive(Debug)]
@@ -169,6 +170,8 @@ pub struct EndpointStats {
     pub told: Option<FeedbackStats>,
     /// What its security counted, where its channel is secured.
     pub security: Option<SecurityStats>,
+    /// What became of its connections, where it has some.
+    pub connections: Option<ConnectionStats>,
 }
 
 /// What the security of one side of a channel counted.
@@ -182,7 +185,7 @@ pub struct SecurityStats {
     pub key_changes: u64,
     /// Datagrams that did not verify.
     pub unverified: u64,
-    /// Those among them that were not sealed at all.
+    /// Messages that were not sealed at all: datagrams, or the first one of a connection.
     pub unsealed: u64,
     /// Messages of handshakes of another key or another channel, or changed ones.
     pub refused_handshakes: u64,
@@ -192,8 +195,37 @@ pub struct SecurityStats {
     pub unkeyed: u64,
     /// Bytes that sealing added to what was sent, and those of handshakes.
     pub added_bytes: u64,
-    /// Connections that the other side ended by an alert; none: there are no connections.
-    pub alerts: Option<u64>,
+    /// Connections that this side ended, since a part of them did not verify.
+    pub refused_connections: u64,
+    /// Connections that the other side ended, and proved that it was the one.
+    pub alerts: u64,
+    /// Handshakes that were ended by an alert: nothing proves who sent it.
+    pub unproven_alerts: u64,
+}
+
+/// What became of the connections of one side of a channel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ConnectionStats {
+    /// Connections that stood.
+    pub connections: u64,
+    /// Connections that stood and were lost before the end of the run.
+    pub connections_lost: u64,
+    /// When the first of them was lost.
+    pub first_lost_ns: Option<Time>,
+    /// Since when there has been none again; none: one stands, or none ever did.
+    pub down_since_ns: Option<Time>,
+    /// The longest time from the loss of one to the next.
+    pub longest_down_ns: Time,
+    /// Samples that were in lost ones, and not acknowledged.
+    pub lost_in_flight: u64,
+    /// Times that nothing was acknowledged for 200 ms or more, one that lasts to the end among them.
+    pub stalls: u64,
+    /// The longest of them.
+    pub longest_stall_ns: Time,
+    /// The one that lasts to the end; 0 if none does.
+    pub silent_at_end_ns: Time,
+    /// Connections that others than the peer asked for.
+    pub strangers: u64,
 }
 
 /// What a peer has told of single packets that were sent to it.

@@ -143,8 +143,8 @@ numbered! {
         /// A hook that watches over a flow went into another state. `detail` that state's number, `size` the former one's,
         /// `value` the age of the newest good sample, `point` the component.
         State = 38, "state" at Component;
-        /// What became of a connection that the kernel holds. `point` its channel, `detail` 0 lost, 1 stands, 2 silent no
-        /// longer; `value` how long it stood (0) or was silent (2).
+        /// What became of a connection of a transport. `point` its channel, `detail` 0 lost, 1 stands, 2 silent no longer;
+        /// `value` how long it stood (0) or was silent (2).
         Connection = 40, "connection" at Channel;
         /// The peer has told of a packet of a sample. `size` its bytes on the wire, `detail` 1 came, 0 did not, `value` how long it
         /// queued (delay above the least of 60 s), -1 if that is not known.
@@ -195,6 +195,8 @@ numbered! {
         Replayed = 13, "replayed" at Channel;
         /// A secured channel had no keys yet to send it.
         Unkeyed = 14, "unkeyed" at Channel;
+        /// The connection that it had gone into was lost before the other side had acknowledged it.
+        Connection = 15, "connection" at Channel;
     }
 }
 
@@ -249,7 +251,20 @@ pub struct Record {
     pub detail: u8,
 }
 
+impl DropReason {
+    /// The reason with this number.
+    pub fn from_u8(n: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| *reason as u8 == n)
+    }
+}
+
 impl Record {
+    /// What `point` numbers here: of what was dropped that follows from the reason.
+    pub fn place(&self) -> Place {
+        let reason = DropReason::from_u8(self.detail).filter(|_| self.kind == Kind::Dropped);
+        reason.map_or(self.kind.place(), DropReason::place)
+    }
+
     /// A row of the given kind with everything else empty.
     pub fn new(time_ns: Time, kind: Kind) -> Self {
         Self {

@@ -368,7 +368,7 @@ impl Node {
         NodeReport {
             stages: self.pipeline.report(),
             visits: self.pipeline.visits(),
-            endpoints: ports.stats(),
+            endpoints: ports.stats(&self.here),
             missed_ticks: self.emitters.missed + robots.missed,
             asides_refused: self.asides_refused,
             died: self.pipeline.take_died(),

@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{host::Host, secrets::Secrets};
 use tcps_core::{
-    endpoint::{Ecn, Endpoint, EndpointStats, Input, Output, Transmit},
+    endpoint::{ConnectionStats, Ecn, Endpoint, EndpointStats, Input, Output, Transmit},
     ids::{ChannelId, FlowId, NodeId, SessionId, NONE},
-    record::{DropReason, Kind, Record},
+    record::{Kind, Place, Record},
     sample::Meta,
     time::{Time, NEVER},
 };
@@ -78,16 +78,20 @@ impl Ports {
             }
             let numbers = &places.carried[id];
             let flows = carried(plan, id, numbers);
-            let has_tls = c.security.as_ref().is_some_and(|named| named.kind == security::TLS);
-            if has_tls && !tcps_transport::has_tls(&c.transport) {
-                let found = format!("security: found \"tls\" at the transport {}", c.transport);
-                return Err(RunError::config(format!("{found}; allowed: transport = \"tcp\" or \"quic\"")));
+            let methods = tcps_transport::methods(&c.transport);
+            if let Some(named) = c.security.as_ref().filter(|named| !methods.contains(&named.kind.as_str())) {
+                let allowed = if methods.is_empty() { "none".into() } else { methods.join(", ") };
+                return Err(RunError::config(format!(
+                    "channels.{}.security: found {:?} at the transport {}; allowed there: {allowed}",
+                    c.name, named.kind, c.transport
+                )));
             }
-            let tls = has_tls.then(|| secrets.tls(id, &c.name)).transpose()?;
+            let is_inside = c.security.as_ref().is_some_and(security::is_inside);
+            let tls = is_inside.then(|| secrets.tls(id, &c.name)).transpose()?;
             let context = ChannelContext { name: c.name.clone(), seed: plan.seed, flows, tls };
             let endpoint = assets::endpoint(&c.transport, &c.params, side, &context, assets)
                 .and_then(|endpoint| match &c.security {
-                    Some(named) if !has_tls => {
+                    Some(named) if !is_inside => {
                         let secret = secrets.secret(Some(id), &c.name, side)?;
                         let start_ns = plan.nodes[node].clock.read(0);
                         security::secured(endpoint, named, side, &context, secret, start_ns)
@@ -267,8 +271,17 @@ impl Ports {
     }
 
     /// What endpoints have counted, by channel, with stray samples.
-    pub(super) fn stats(&self) -> Vec<(ChannelId, EndpointStats, u64)> {
-        self.ports.iter().map(|p| (p.channel, p.endpoint.stats(), p.strays)).collect()
+    pub(super) fn stats(&self, here: &Here) -> Vec<(ChannelId, EndpointStats, u64)> {
+        let of_run = |of: ConnectionStats| {
+            let [first_lost_ns, down_since_ns] =
+                [of.first_lost_ns, of.down_since_ns].map(|t| t.map(|t| here.steady.when(t)));
+            ConnectionStats { first_lost_ns, down_since_ns, ..of }
+        };
+        let stats = |p: &Port| {
+            let stats = p.endpoint.stats();
+            EndpointStats { connections: stats.connections.map(of_run), ..stats }
+        };
+        self.ports.iter().map(|p| (p.channel, stats(p), p.strays)).collect()
     }
 
     /// Endpoints whose code failed, by channel.
@@ -279,21 +292,16 @@ impl Ports {
 
 /// A row of an endpoint, whose ages are from stamps of this node to the clock of its timers.
 fn row_of_endpoint(here: &Here, channel: ChannelId, now: Time, row: Record) -> Record {
-    let stepped_ns = if row.kind == Kind::Dropped && !is_of_security(&row) { here.stepped_ns() } else { 0 };
-    let row = if is_of_security(&row) { Record { point: channel.0, ..row } } else { row };
-    Record { time_ns: now, node: here.id, value: row.value.saturating_add(stepped_ns), ..row }
+    let of_channel = row.place() == Place::Channel;
+    let stepped_ns = if row.kind == Kind::Dropped && !of_channel { here.stepped_ns() } else { 0 };
+    let point = if of_channel { channel.0 } else { row.point };
+    Record { time_ns: now, node: here.id, value: row.value.saturating_add(stepped_ns), point, ..row }
 }
 
 /// Whether a row is about a packet that is no sample's as far as it is known, and about nothing else.
 fn is_of_packet(row: &Record) -> bool {
-    row.kind == Kind::Told || (is_of_security(row) && row.flow == FlowId::NONE)
-}
-
-/// Whether a row is about what the security of a channel dropped.
-fn is_of_security(row: &Record) -> bool {
-    const REASONS: [u8; 3] =
-        [DropReason::Unverified as u8, DropReason::Replayed as u8, DropReason::Unkeyed as u8];
-    row.kind == Kind::Dropped && REASONS.contains(&row.detail)
+    let is_nobodys = row.kind == Kind::Dropped && row.place() == Place::Channel && row.flow == FlowId::NONE;
+    row.kind == Kind::Told || is_nobodys
 }
 
 /// The visit at which samples of `flow` arrive at `node` through `channel`, or `NONE`.

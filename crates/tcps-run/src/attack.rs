@@ -22,7 +22,7 @@ use tcps_plan::{
     attack::FIRST_FORGED, Action, Attack, AttackPlan, Codec, FlowPlan, Plan, RunError, SourcePlan,
     OVERHEAD_BYTES,
 };
-use tcps_transport::{kernel_tcp, ChannelContext, Side};
+use tcps_transport::{sends_datagrams, ChannelContext, Side};
 use tcps_wire::{
     clock::{self, CLOCK_BYTES},
     secure::{self, MESSAGE_BYTES, RECORD_BYTES, TAG_BYTES},
@@ -34,9 +34,7 @@ pub const UNKNOWN: u32 = u32::MAX;
 const MOST_HEARD: usize = 1 << 16;
 /// How much of what it missed an attacker makes up where the machine comes late to it.
 const MOST_LATE: Time = 10_000_000;
-/// Transports whose datagrams mean something only within a connection.
-const STREAMS: [&str; 3] = [TCP, "quic", kernel_tcp::NAME];
-/// The one whose datagrams are IP packets.
+/// The transport whose datagrams are IP packets.
 const TCP: &str = "tcp";
 /// Where the checksum of its segments is.
 const CHECKSUM: usize = 20 + 16;
@@ -376,7 +374,7 @@ impl Forger {
     fn new(plan: &Plan, passing: &Passing, values: &[f64]) -> Result<Self, RunError> {
         let (flow, channel) = (&plan.flows[passing.flow], &plan.channels[passing.channel]);
         let side = if channel.a == passing.from { Side::A } else { Side::B };
-        if STREAMS.contains(&channel.transport.as_str()) || channel.transport.contains(':') {
+        if !sends_datagrams(&channel.transport) || channel.transport.contains(':') {
             return Err(RunError::config(format!(
                 "attack.kind: found \"forge\" on the transport {}; allowed: a built-in transport of datagrams, such as udp",
                 channel.transport

@@ -18,7 +18,7 @@ use tcps_core::{
 use tcps_transport::{
     endpoint,
     security::{self, Association, Opened, Profile, Secret},
-    ChannelContext, Side,
+    ChannelContext, Side, TlsSecret,
 };
 
 /// Rounds are shorter than a time slice, so that a busy machine leaves most of them alone.
@@ -75,15 +75,17 @@ fn records(method: &Named, bytes: usize) -> [f64; 2] {
 
 /// Both endpoints of a channel of a transport.
 fn channel(transport: &str, params: &Value, method: Option<&Named>) -> [Box<dyn Endpoint>; 2] {
-    let context = ChannelContext::of(&[(0, Side::B, "kinematic"), (1, Side::A, "haptic")]);
+    let tls = method.filter(|named| security::is_inside(named)).map(|_| TlsSecret::Seeded);
+    let flows = ChannelContext::of(&[(0, Side::B, "kinematic"), (1, Side::A, "haptic")]);
+    let context = ChannelContext { tls, ..flows };
     [Side::A, Side::B].map(|side| {
         let inner = endpoint(transport, params, side, &context).expect("a transport");
         match method {
-            None => inner,
-            Some(named) => {
+            Some(named) if tls.is_none() => {
                 let secret = Secret::seeded(1, "bench", side);
                 security::secured(inner, named, side, &context, secret, 0).expect("a method")
             }
+            _ => inner,
         }
     })
 }
@@ -179,22 +181,27 @@ fn main() {
         ("no-merge", Value::Null),
         ("fixed-k", json!({"k": 4})),
         ("dpm", Value::Null),
+        ("tcp", Value::Null),
+        ("quic", Value::Null),
     ];
-    let named = ["hmac", "aead", "srtp"].map(|kind| Named::new(kind, Value::Null));
+    let named = ["hmac", "aead", "srtp", "tls"].map(|kind| Named::new(kind, Value::Null));
+    let of = |transport: &str| {
+        let methods = tcps_transport::methods(transport);
+        named.iter().filter(move |named| methods.contains(&named.kind.as_str()))
+    };
     let mut rounds = vec![Vec::new(); transports.len()];
     for _ in 0..ROUNDS {
         for (all, (transport, params)) in rounds.iter_mut().zip(&transports) {
             let bare = samples(transport, params, None);
-            // SRTP is for RTP.
-            let methods = &named[..if *transport == "rtp" { 3 } else { 2 }];
             let mut round = vec![bare];
-            round.extend(methods.iter().map(|method| samples(transport, params, Some(method)) - bare));
+            round.extend(of(transport).map(|method| samples(transport, params, Some(method)) - bare));
             all.push(round);
         }
     }
     for (rounds, (transport, _)) in rounds.iter().zip(&transports) {
         let mut row = json!({"transport": transport});
-        for (i, method) in ["none", "hmac", "aead", "srtp"].iter().enumerate().take(rounds[0].len()) {
+        let names = std::iter::once("none").chain(of(transport).map(|named| named.kind.as_str()));
+        for (i, method) in names.enumerate() {
             let added = median(rounds.iter().map(|r| r[i]).collect());
             println!("{transport}, {method}: {added:.0?} ns a sample{}", if i > 0 { " more" } else { "" });
             row[format!("{method}_ns")] = json!(added);

@@ -5,14 +5,14 @@ use crate::{
     udp::MAX_SAMPLE_BYTES,
 };
 use std::collections::VecDeque;
-use tcps_core::sample::Meta;
+use tcps_core::{ids::FlowId, sample::Meta};
 
 /// The queue in front of a stream.
 #[derive(Debug)]
 pub struct Backlog {
     bytes: VecDeque<u8>,
-    /// Length and number of each frame in it, and how much of the first has gone.
-    frames: VecDeque<(usize, u32)>,
+    /// Length, flow and number of each frame in it, and how much of the first has gone.
+    frames: VecDeque<(usize, FlowId, u32)>,
     gone: usize,
     limit_bytes: usize,
     newest: u32,
@@ -28,12 +28,12 @@ impl Backlog {
         self.bytes.is_empty() || self.bytes.len() + length <= self.limit_bytes
     }
 
-    /// Adds a frame of the sample `index`; false if there is no room for all of it. An empty queue takes any.
-    pub fn push_frame(&mut self, index: u32, frame: &[u8]) -> bool {
+    /// Adds a frame of the sample `index` of a flow; false if there is no room for all of it. An empty queue takes any.
+    pub fn push_frame(&mut self, flow: FlowId, index: u32, frame: &[u8]) -> bool {
         let room = self.has_room(frame.len());
         if room {
             self.bytes.extend(frame);
-            self.frames.push_back((frame.len(), index));
+            self.frames.push_back((frame.len(), flow, index));
         }
         room
     }
@@ -45,14 +45,14 @@ impl Backlog {
             return false;
         }
         frame(meta, sample, |part| self.bytes.extend(part));
-        self.frames.push_back((length, meta.index));
+        self.frames.push_back((length, meta.flow, meta.index));
         true
     }
 
     /// Gives the bytes of the oldest sample to `write`, which tells how many it took, until it takes no more. True
     /// if all of the sample has gone, false if there is none or something is left.
     pub fn drain_frame(&mut self, mut write: impl FnMut(&[u8]) -> usize) -> bool {
-        let Some(&(length, index)) = self.frames.front() else { return false };
+        let Some(&(length, _, index)) = self.frames.front() else { return false };
         while self.gone < length {
             let part = self.bytes.as_slices().0;
             let took = write(&part[..part.len().min(length - self.gone)]);
@@ -68,6 +68,11 @@ impl Backlog {
         true
     }
 
+    /// Flow and number of the oldest sample in it.
+    pub(crate) fn oldest(&self) -> Option<(FlowId, u32)> {
+        self.frames.front().map(|&(_, flow, index)| (flow, index))
+    }
+
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
@@ -78,21 +83,21 @@ impl Backlog {
         self.newest
     }
 
-    /// Drops the rest of a sample of which bytes have gone: its stream is lost.
-    pub fn forget_part(&mut self) {
-        if self.gone > 0 {
-            if let Some((length, _)) = self.frames.pop_front() {
-                self.bytes.drain(..length - self.gone);
-            }
-            self.gone = 0;
+    /// Drops the rest of a sample of which bytes have gone, since its stream is lost: its flow and number.
+    pub fn forget_part(&mut self) -> Option<(FlowId, u32)> {
+        let gone = std::mem::take(&mut self.gone);
+        if gone == 0 {
+            return None;
         }
+        let (length, flow, index) = self.frames.pop_front()?;
+        self.bytes.drain(..length - gone);
+        Some((flow, index))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tcps_core::ids::FlowId;
 
     fn meta(index: u32) -> Meta {
         Meta { flow: FlowId(1), index, origin_ns: 0, echo: None }
@@ -117,7 +122,7 @@ mod tests {
         let mut room = 30;
         assert!(!backlog.drain_frame(|bytes| std::mem::take(&mut room).min(bytes.len())));
         assert_eq!(backlog.newest(), 5, "30 of 34 bytes have gone");
-        backlog.forget_part();
+        assert_eq!(backlog.forget_part(), Some((FlowId(1), 5)));
         let mut rest = Vec::new();
         assert!(backlog.drain_frame(|bytes| {
             rest.extend_from_slice(bytes);

@@ -70,7 +70,10 @@ pub(crate) const ENTRY: Entry<Transport> = Entry {
     doc: "the TCP of the machine's kernel",
     params: &[Given::TABLE],
     draws: Draws::No,
-    make: Transport::plain(|params, side, ctx| Ok(Box::new(KernelTcp::from_params(params, side, ctx)?))),
+    make: Transport {
+        security: &[],
+        ..Transport::plain(|params, side, ctx| Ok(Box::new(KernelTcp::from_params(params, side, ctx)?)))
+    },
 };
 
 impl Settings {

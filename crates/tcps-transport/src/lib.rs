@@ -38,6 +38,7 @@ mod reassembly;
 mod registry;
 pub mod rtp;
 pub mod security;
+mod standing;
 pub mod tcp;
 mod telehaptic;
 mod tls;
@@ -50,5 +51,6 @@ pub use outbox::Outbox;
 pub use params::TransportError;
 pub use registry::{
     by_id, controller, described, described_controllers, encapsulation_bytes, endpoint, has_plain_header,
-    has_tls, is_telehaptic, led, names,
+    is_telehaptic, led, methods, names, sends_datagrams,
 };
+pub use standing::{Standing, STALL_NS};

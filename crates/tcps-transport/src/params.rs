@@ -15,6 +15,13 @@ use tcps_wire::telehaptic::MOST_FRAGMENTS;
 /// Makes one side of a channel.
 pub(crate) type Make = fn(&Params<'_>, Side, &ChannelContext) -> Result<Box<dyn Endpoint>, TransportError>;
 
+/// The methods of security that seal datagrams, whatever is in them.
+pub(crate) const AROUND: &[&str] = &["aead", "hmac"];
+/// Those of RTP.
+pub(crate) const MEDIA: &[&str] = &["aead", "hmac", "srtp"];
+/// The method within a connection.
+pub(crate) const WITHIN: &[&str] = &["tls"];
+
 /// What stands behind the name of a transport.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Transport {
@@ -23,14 +30,14 @@ pub(crate) struct Transport {
     pub(crate) has_plain_header: bool,
     /// Bytes of headers that are there on sockets only because the transport's own IP packets ride in UDP (design: streams).
     pub(crate) encapsulation_bytes: u32,
-    /// Whether it has TLS where its channel says so.
-    pub(crate) has_tls: bool,
+    /// The methods of security that its channel may have.
+    pub(crate) security: &'static [&'static str],
 }
 
 impl Transport {
     /// One with a header of its own.
     pub(crate) const fn of(make: Make) -> Self {
-        Self { make, has_plain_header: false, encapsulation_bytes: 0, has_tls: false }
+        Self { make, has_plain_header: false, encapsulation_bytes: 0, security: AROUND }
     }
 
     /// One with the plain header.

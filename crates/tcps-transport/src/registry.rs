@@ -5,12 +5,12 @@ use crate::{
     congestion,
     fec::{parity, repeat},
     kernel_tcp, literature,
-    params::{Params, Transport, TransportError},
+    params::{Params, Transport, TransportError, AROUND},
     quic, rtp, tcp,
     telehaptic::Telehaptic,
     udp,
 };
-use serde_json::Value;
+use serde_json::{json, Value};
 use tcps_core::{
     endpoint::Endpoint,
     param::{self, Entry},
@@ -36,11 +36,16 @@ const TRANSPORTS: &[&Entry<Transport>] = &[
     &rtp::ENTRY,
 ];
 
-/// All transports with their parameters, as JSON.
+/// All transports with their parameters and the methods of `security` that they may have, as JSON.
 pub fn described() -> Value {
     let telehaptic: Vec<_> = congestion::merging().map(|(entry, _)| entry).collect();
     let lists = [param::described(TRANSPORTS), param::described(&telehaptic)];
-    lists.into_iter().flat_map(|list| list.as_array().cloned().unwrap_or_default()).collect()
+    let mut all: Vec<_> =
+        lists.into_iter().flat_map(|list| list.as_array().cloned().unwrap_or_default()).collect();
+    for one in &mut all {
+        one["security"] = json!(methods(one["name"].as_str().unwrap_or_default()));
+    }
+    all.into()
 }
 
 /// The rate controllers that say how fast flows may send, as JSON; their parameters are among those of the transport.
@@ -63,9 +68,14 @@ pub fn encapsulation_bytes(name: &str) -> u32 {
     known(name).map_or(0, |t| t.encapsulation_bytes)
 }
 
-/// Whether a transport has TLS where its channel says so.
-pub fn has_tls(name: &str) -> bool {
-    known(name).is_some_and(|t| t.has_tls)
+/// The methods of security that the channel of a transport may have, which is built in or a user's.
+pub fn methods(name: &str) -> &'static [&'static str] {
+    known(name).map_or(AROUND, |t| t.security)
+}
+
+/// Whether its datagrams mean something each by itself, and not only within a connection.
+pub fn sends_datagrams(name: &str) -> bool {
+    methods(name).starts_with(AROUND)
 }
 
 /// Names of the transports.
@@ -123,7 +133,6 @@ pub fn led(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn refusal(name: &str, params: Value) -> String {
         match endpoint(name, &params, Side::A, &ChannelContext::default()) {

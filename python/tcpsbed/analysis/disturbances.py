@@ -121,14 +121,29 @@ def _gaps(analysis: Found) -> Iterator[str]:
 def _connections(result: Found) -> Iterator[str]:
     for end in result.get("endpoints", ()):
         place = f"channel {end['channel']} at {end['side']}"
-        if end.get("connections") == 0:
+        if end.get("connections") == 0 and end.get("secure_sessions") != 0:
             yield f"{place} never had a connection"
         if end.get("silent_at_end_ns"):
             yield f"{place} had nothing acknowledged in the last {end['silent_at_end_ns'] / 1e9:.2f} s of its connection"
-        if end.get("connections_lost"):
-            yield f"{place} lost {counted(end['connections_lost'], 'connection')}"
+        if lost := end.get("connections_lost"):
+            first = f"{'the first ' if lost > 1 else ''}at {end['first_lost_ns'] / 1e9:.3f} s"
+            yield f"{place} lost {counted(lost, 'connection')}, {first}{_in_flight(end)}; {_back(end)}"
         if end.get("strangers"):
             yield f"{place} refused {counted(end['strangers'], 'connection')} from strangers"
+
+
+def _in_flight(end: Found) -> str:
+    """The samples that went down with lost connections."""
+    count = end["lost_in_flight"]
+    return f", with {counted(count, 'sample')} that had not been acknowledged" if count else ""
+
+
+def _back(end: Found) -> str:
+    """Whether a lost connection was followed by another."""
+    if end["down_since_ns"] is not None:
+        return f"since {end['down_since_ns'] / 1e9:.3f} s it has none"
+    another = "the longest gap was" if end["connections_lost"] > 1 else "another one stood after"
+    return f"{another} {end['longest_down_ns'] / 1e9:.3f} s"
 
 
 def _security(result: Found) -> Iterator[str]:
@@ -140,20 +155,23 @@ def _security(result: Found) -> Iterator[str]:
             if end["refused_handshakes"]:
                 why = f"it refused {counted(end['refused_handshakes'], 'handshake message')}, which another key made"
             elif end["unsealed"]:
-                what = "datagram" if end.get("alerts") is None else "connection"
-                why = f"it got {counted(end['unsealed'], what)} without security"
-            elif end.get("alerts"):
-                why = f"that refused {counted(end['alerts'], 'handshake')}, which another key made"
+                why = f"it got {counted(end['unsealed'], 'message')} without security"
+            elif end["unproven_alerts"]:
+                alerts = f"{counted(end['unproven_alerts'], 'handshake')} ended with an alert"
+                why = f"{alerts}, as a side with another key sends it, and anybody on the path can"
             yield f"{place} agreed on no keys with its other side: {why}"
-        elif end.get("alerts") is not None:
-            if end["unverified"]:
-                ended = counted(end["unverified"], "connection")
+        elif "secure_sessions" in end:
+            if end["refused_connections"]:
+                ended = counted(end["refused_connections"], "connection")
                 yield f"{place} ended {ended} of which a part did not verify: forged, or damaged"
             if end["alerts"]:
                 ended = counted(end["alerts"], "connection")
                 yield f"{place} lost {ended} that its other side ended, since a part did not verify there"
-        elif end.get("unverified"):
-            yield f"{place} refused {counted(end['unverified'], 'datagram')} that did not verify: forged, or damaged"
+            if end["unproven_alerts"]:
+                ended = counted(end["unproven_alerts"], "handshake")
+                yield f"{place} saw {ended} end with an alert, which anybody on the path can send"
+            if end["unverified"]:
+                yield f"{place} refused {counted(end['unverified'], 'datagram')} that did not verify: forged, or damaged"
         if end.get("replayed"):
             yield f"{place} refused {counted(end['replayed'], 'datagram')} whose number it had received before"
         if end.get("unkeyed"):

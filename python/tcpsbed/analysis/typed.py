@@ -204,7 +204,8 @@ class Flow(Part):
     gate), `loss`, `outage`, `no route`, `dead` (component), `malformed`, `hook`, `overload` (too many
     samples waited for a stage), `corrupt` (damaged by the link, dropped by the receiver), `line` (lost
     by the serial line to a board, or by the board), `unverified`, `replayed`, `unkeyed` (by a secured
-    channel).
+    channel), `connection` (unacknowledged on a connection of `tcp` or `quic` that was lost; some of
+    them may have arrived).
     """
     delay_ms: Distribution
     """Distribution of the one-way delay by the clocks of the nodes, from the source to the entry of the
@@ -786,13 +787,17 @@ class Endpoint(Part):
     key_changes: int
     """Changes of the keys of both directions."""
     unverified: int
-    """Datagrams dropped because they did not verify; over `tcp` connections ended for it."""
+    """Datagrams dropped because they did not verify."""
     unsealed: int
-    """Those of them that were not sealed at all."""
+    """Messages that were not sealed at all: datagrams, or the first of a connection."""
     refused_handshakes: int
     """Messages of handshakes that did not verify: another key, another channel, or changed."""
+    refused_connections: int
+    """With `tls`: connections that this side ended because a part did not verify."""
     alerts: int
-    """With `tls` over `tcp`: connections that the other side ended by an alert."""
+    """With `tls`: connections that the other side ended, and proved it."""
+    unproven_alerts: int
+    """With `tls`: handshakes that ended with an alert, which anybody on the path can send."""
     replayed: int
     """Datagrams dropped because one of their number had been received, or it was too late to know."""
     unkeyed: int
@@ -800,9 +805,21 @@ class Endpoint(Part):
     security_bytes: float
     """Bytes that security added to what was sent, handshakes included (B)."""
     connections: int
-    """Of `kernel-tcp`: connections established."""
+    """Of `tcp`, `quic` and `kernel-tcp`: connections established, with `tls` those whose handshake is
+    complete.
+    """
     connections_lost: int
     """Connections lost before the end of the run."""
+    first_lost_ns: float
+    """When the first of them was lost; null if none was (ns)."""
+    down_since_ns: float
+    """When the last one was lost, if none followed; else null (ns)."""
+    longest_down_ns: float
+    """Longest time from the loss of one to the next (ns)."""
+    lost_in_flight: int
+    """Samples that lost connections had not acknowledged; some may have arrived. Always 0 of
+    `kernel-tcp` and of `quic` in datagrams.
+    """
     stalls: int
     """Times without an acknowledgement for 200 ms or more, including one that lasts to the end."""
     longest_stall_ns: float

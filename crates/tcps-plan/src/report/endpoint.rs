@@ -3,7 +3,7 @@
 use crate::Plan;
 use serde::Serialize;
 use tcps_core::{
-    endpoint::{EndpointStats, FeedbackStats, SecurityStats},
+    endpoint::{ConnectionStats, EndpointStats, FeedbackStats, SecurityStats},
     ids::{ChannelId, NodeId},
     time::Time,
 };
@@ -11,7 +11,7 @@ use tcps_core::{
 /// An endpoint's counters.
 #[derive(Debug, Clone, Serialize)]
 pub struct Endpoint {
-    pub(super) channel: String,
+    channel: String,
     side: String,
     malformed: u64,
     duplicates: u64,
@@ -31,7 +31,7 @@ pub struct Endpoint {
     #[serde(flatten)]
     security: Option<Security>,
     #[serde(flatten)]
-    pub(super) connections: Option<Connections>,
+    connections: Option<ConnectionStats>,
 }
 
 /// What a peer has told of single packets.
@@ -62,8 +62,9 @@ struct Security {
     replayed: u64,
     unkeyed: u64,
     security_bytes: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    alerts: Option<u64>,
+    refused_connections: u64,
+    alerts: u64,
+    unproven_alerts: u64,
 }
 
 impl From<SecurityStats> for Security {
@@ -78,26 +79,11 @@ impl From<SecurityStats> for Security {
             replayed: s.replayed,
             unkeyed: s.unkeyed,
             security_bytes: s.added_bytes,
+            refused_connections: s.refused_connections,
             alerts: s.alerts,
+            unproven_alerts: s.unproven_alerts,
         }
     }
-}
-
-/// What became of the connections of an endpoint over the kernel's TCP.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Connections {
-    /// Connections that stood.
-    pub connections: u64,
-    /// Connections that stood and were lost before the end of the run.
-    pub connections_lost: u64,
-    /// Times that nothing was acknowledged for 200 ms or more, one that lasts to the end among them.
-    pub stalls: u64,
-    /// The longest of them.
-    pub longest_stall_ns: Time,
-    /// The one that lasts to the end; 0 if none does.
-    pub silent_at_end_ns: Time,
-    /// Connections that others than the peer asked for.
-    pub strangers: u64,
 }
 
 impl Endpoint {
@@ -120,7 +106,7 @@ impl Endpoint {
             unanswered: s.unanswered,
             told: s.told.map(PacketFeedback::from),
             security: s.security.map(Security::from),
-            connections: None,
+            connections: s.connections,
         }
     }
 }

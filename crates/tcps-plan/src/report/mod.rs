@@ -12,7 +12,7 @@ mod stage;
 
 pub use board::Board;
 pub use clock::{true_clock_errors, Clock};
-pub use endpoint::{Connections, Endpoint};
+pub use endpoint::Endpoint;
 pub use network::{Emulated, EmulatedPath, Link, Recent, Traffic};
 pub use node::{Boundary, NodeSelf, RealSelf};
 pub use robot::RobotSelf;
@@ -26,7 +26,7 @@ use crate::{
 };
 use serde::Serialize;
 use tcps_core::{
-    ids::{ChannelId, ComponentId, FlowId, NodeId},
+    ids::{ComponentId, FlowId, NodeId},
     report::{BoardLine, Gone, NodeReport},
     split::FlowSplit,
     time::Time,
@@ -160,13 +160,6 @@ impl Report {
             ));
         }
         self.boards.push(Board { component: component.into(), line });
-    }
-
-    /// Adds what became of the connections of a channel.
-    pub fn connections(&mut self, plan: &Plan, channel: ChannelId, connections: Connections) {
-        let name = &plan.channels[channel].name;
-        let own = self.endpoints.iter_mut().find(|e| e.channel == *name);
-        own.into_iter().for_each(|e| e.connections = Some(connections));
     }
 
     /// Adds the core time of a simulated node.

@@ -16,19 +16,17 @@ use std::{
 };
 use tcps_core::{
     endpoint::EndpointStats,
-    ids::ChannelId,
-    record::{Kind, Record},
+    ids::{ChannelId, FlowId},
+    record::Record,
     time::{Time, MS, SECOND},
 };
-use tcps_plan::{report::Connections, RunError};
-use tcps_transport::{kernel_tcp::Settings, Backlog, Frames, Side};
+use tcps_plan::RunError;
+use tcps_transport::{kernel_tcp::Settings, Backlog, Frames, Side, Standing};
 
 /// How long side a waits before it asks again.
 const RETRY_NS: Time = SECOND;
 /// Time between looks at what the kernel tells of a connection.
 const LOOK_NS: Time = 20 * MS;
-/// Silence after which a connection counts as stalled: the least retransmission time-out of Linux.
-pub(super) const STALL_NS: Time = 200 * MS;
 const CHUNK: usize = 1 << 16;
 
 /// One side of a channel over the kernel's TCP.
@@ -54,9 +52,8 @@ pub(super) struct Stream {
     look_ns: Time,
     /// Since when something is unacknowledged.
     unacknowledged_ns: Option<Time>,
-    silence_ns: Time,
     stats: EndpointStats,
-    account: Connections,
+    standing: Standing,
     rows: Vec<Record>,
 }
 
@@ -66,8 +63,8 @@ enum LineState {
     Down(Time),
     /// Asked for.
     Asked(TcpStream),
-    /// It stands since this moment.
-    Up(TcpStream, Time),
+    /// It stands.
+    Up(TcpStream),
 }
 
 impl Stream {
@@ -109,9 +106,8 @@ impl Stream {
             end_ns,
             look_ns: 0,
             unacknowledged_ns: None,
-            silence_ns: 0,
             stats: EndpointStats::default(),
-            account: Connections::default(),
+            standing: Standing::default(),
             rows: Vec::new(),
         })
     }
@@ -137,11 +133,11 @@ impl Stream {
     }
 
     /// Gives a frame to the connection, or to the queue in front of it; without room there it is refused.
-    pub fn send(&mut self, now: Time, frame: &[u8], index: u32, dscp: u8) {
-        if !self.backlog.push_frame(index, frame) {
+    pub fn send(&mut self, now: Time, frame: &[u8], (flow, index): (FlowId, u32), dscp: u8) {
+        if !self.backlog.push_frame(flow, index, frame) {
             self.stats.refused += 1;
         }
-        if let (LineState::Up(line, _), Some(peer)) = (&self.line, self.peer) {
+        if let (LineState::Up(line), Some(peer)) = (&self.line, self.peer) {
             if dscp != self.dscp {
                 set_dscp(line, peer.ip(), dscp);
                 self.dscp = dscp;
@@ -179,7 +175,7 @@ impl Stream {
             LineState::Down(at) if *at <= now && now < self.end_ns && self.listener.is_none() => {
                 self.ask(now)
             }
-            LineState::Up(line, _) if self.look_ns <= now => {
+            LineState::Up(line) if self.look_ns <= now => {
                 let told = told(line);
                 self.look_ns = now + LOOK_NS;
                 told.into_iter().for_each(|t| self.look(now, t));
@@ -189,25 +185,15 @@ impl Stream {
         self.rows.drain(..)
     }
 
-    /// What became of its connections; a silence that has not ended counts as long as it is by now.
-    pub fn account(&self) -> Connections {
-        let standing = if self.silence_ns >= STALL_NS { self.silence_ns } else { 0 };
-        Connections {
-            stalls: self.account.stalls + u64::from(standing > 0),
-            longest_stall_ns: self.account.longest_stall_ns.max(standing),
-            silent_at_end_ns: standing,
-            ..self.account
-        }
-    }
-
     /// Adds what its connections counted to what the endpoint did.
     pub fn add_to(&self, stats: &mut EndpointStats) {
-        let standing = if let LineState::Up(line, _) = &self.line { told(line) } else { None };
+        let standing = if let LineState::Up(line) = &self.line { told(line) } else { None };
         stats.malformed += self.stats.malformed;
         stats.incomplete += self.stats.incomplete;
         stats.refused += self.stats.refused;
         stats.retransmits += self.stats.retransmits + standing.map_or(0, |t| t.retransmits);
         stats.rtt_ns = standing.map(|t| t.rtt_ns).or(self.stats.rtt_ns);
+        stats.connections = Some(self.standing.stats());
     }
 
     fn ask(&mut self, now: Time) {
@@ -221,7 +207,7 @@ impl Stream {
     fn accept(&mut self, now: Time) {
         let Some(Ok((line, from))) = self.listener.as_ref().map(TcpListener::accept) else { return };
         if Some(from) != self.peer || line.set_nonblocking(true).is_err() {
-            self.account.strangers += 1;
+            self.standing.stranger();
             return;
         }
         // The peer asks again only if it has lost the one before.
@@ -246,18 +232,17 @@ impl Stream {
     }
 
     fn stand(&mut self, now: Time, line: TcpStream) {
-        self.line = LineState::Up(line, now);
-        self.account.connections += 1;
-        (self.waits, self.dscp, self.look_ns) = (false, 0, now);
-        (self.unacknowledged_ns, self.silence_ns) = (None, 0);
-        self.row(now, Phase::Stands, 0);
+        self.line = LineState::Up(line);
+        (self.waits, self.dscp, self.look_ns, self.unacknowledged_ns) = (false, 0, now, None);
+        let row = self.standing.stands(now);
+        self.rows(row);
         self.flush(now);
     }
 
     /// Writes what there is room for. A connection that takes nothing any more is lost only when all that it brought is
     /// read.
     fn flush(&mut self, now: Time) {
-        let LineState::Up(line, _) = &mut self.line else { return };
+        let LineState::Up(line) = &mut self.line else { return };
         let mut broken = false;
         let mut write = |bytes: &[u8]| match line.write(bytes) {
             Ok(n) => n,
@@ -280,13 +265,13 @@ impl Stream {
     fn watch_room(&mut self, waits: bool) -> bool {
         self.waits = waits;
         match &self.line {
-            LineState::Up(line, _) => self.interest(line, waits),
+            LineState::Up(line) => self.interest(line, waits),
             _ => true,
         }
     }
 
     fn read(&mut self, now: Time) {
-        let LineState::Up(line, _) = &mut self.line else { return };
+        let LineState::Up(line) = &mut self.line else { return };
         match line.read(&mut self.chunk) {
             Ok(n) if n > 0 => self.frames.push(&self.chunk[..n]),
             Err(e) if passes(&e) => {}
@@ -311,50 +296,32 @@ impl Stream {
         }
         let since = (told.unacknowledged > 0).then(|| *self.unacknowledged_ns.get_or_insert(now));
         let silence = since.map_or(0, |t| (now - t).min(told.silent_ns));
-        if silence < self.silence_ns {
-            self.end_silence(now);
-        }
-        self.silence_ns = silence;
-    }
-
-    fn end_silence(&mut self, now: Time) {
-        let silence = std::mem::take(&mut self.silence_ns);
-        if silence >= STALL_NS {
-            self.account.stalls += 1;
-            self.account.longest_stall_ns = self.account.longest_stall_ns.max(silence);
-            self.row(now, Phase::Stalled, silence);
-        }
+        let row = self.standing.silent(now, silence);
+        self.rows(row);
     }
 
     /// The connection has gone, and with it what was in flight: samples that were not yet whole.
     fn lose(&mut self, now: Time) {
-        let LineState::Up(line, since) = std::mem::replace(&mut self.line, LineState::Down(now + RETRY_NS))
-        else {
+        let LineState::Up(line) = std::mem::replace(&mut self.line, LineState::Down(now + RETRY_NS)) else {
             return;
         };
         self.stats.retransmits += told(&line).map_or(0, |t| t.retransmits);
         self.stats.incomplete += u64::from(self.frames.has_part());
         self.frames = Frames::default();
         self.backlog.forget_part();
-        self.end_silence(now);
-        if now < self.end_ns {
-            self.account.connections_lost += 1;
-            self.row(now, Phase::Lost, now - since);
-        }
+        // What the kernel still had is not known.
+        let rows = if now < self.end_ns {
+            self.standing.lose(now, None)
+        } else {
+            self.standing.silent(now, 0).into_iter().collect()
+        };
+        self.rows(rows);
     }
 
-    fn row(&mut self, now: Time, phase: Phase, value: Time) {
-        let row = Record::new(now, Kind::Connection);
-        self.rows.push(Record { point: self.channel.0, detail: phase as u8, value, ..row });
+    fn rows(&mut self, rows: impl IntoIterator<Item = Record>) {
+        let point = self.channel.0;
+        self.rows.extend(rows.into_iter().map(|row| Record { point, ..row }));
     }
-}
-
-/// What a row tells of a connection.
-#[derive(Debug, Clone, Copy)]
-enum Phase {
-    Lost = 0,
-    Stands = 1,
-    Stalled = 2,
 }
 
 /// Whether a connection goes on after this.

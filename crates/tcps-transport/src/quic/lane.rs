@@ -17,9 +17,14 @@ impl Lane {
         Self { flow, backlog: Backlog::new(queue_bytes), stream: None }
     }
 
-    /// Writes what the connection takes; with `one_each` every sample has a stream of its own.
-    pub(super) fn fill(&mut self, connection: &mut Connection, one_each: bool) {
-        while !self.backlog.is_empty() {
+    /// Writes what the connection takes, and tells of each sample; with `one_each` every one has a stream of its own.
+    pub(super) fn fill(
+        &mut self,
+        connection: &mut Connection,
+        one_each: bool,
+        mut wrote: impl FnMut((FlowId, u32)),
+    ) {
+        while let Some(sample) = self.backlog.oldest() {
             let Some(id) = self.stream.or_else(|| connection.streams().open(Dir::Uni)) else { return };
             self.stream = Some(id);
             // A stream that the peer has stopped takes nothing any more.
@@ -27,6 +32,7 @@ impl Lane {
             if !self.backlog.drain_frame(write) {
                 return;
             }
+            wrote(sample);
             if one_each {
                 // It is open, so that it can be finished.
                 let _ = connection.send_stream(id).finish();
@@ -35,9 +41,9 @@ impl Lane {
         }
     }
 
-    /// The connection is lost.
-    pub(super) fn forget(&mut self) {
-        self.backlog.forget_part();
+    /// The connection is lost, and a sample of which a part has gone.
+    pub(super) fn forget(&mut self) -> Option<(FlowId, u32)> {
         self.stream = None;
+        self.backlog.forget_part()
     }
 }

@@ -8,6 +8,7 @@
 //! that of TLS where the channel has it (`tls`). BBR is left out: quinn-proto takes its randoms from the machine, not from a seed.
 
 mod clock;
+mod counted;
 mod lane;
 mod null;
 mod setup;
@@ -16,33 +17,40 @@ use crate::{
     channel::{ChannelContext, Side},
     framing::Reader,
     outbox::Outbox,
-    params::{Params, Transport, TransportError},
+    params::{Params, Transport, TransportError, WITHIN},
+    standing::{Standing, STALL_NS},
     tls::Chance,
     udp::{Udp, STACK_BYTES},
 };
 use bytes::{Bytes, BytesMut};
 use clock::QuicClock;
+use counted::{Count, Counts};
 use lane::Lane;
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint as QuicEndpoint, EndpointEvent,
-    Event, FrameStats, ReadError, StreamEvent, StreamId,
+    ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir,
+    Endpoint as QuicEndpoint, EndpointEvent, Event, FrameStats, ReadError, StreamEvent, StreamId,
 };
 use setup::{Given, Mode, Setup, NAME};
 use std::{
     collections::BTreeMap,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::Arc,
     time::Instant,
 };
 use tcps_core::{
-    endpoint::{Again, Delivery, Endpoint, EndpointStats, Input, Output, Transmit},
+    endpoint::{Again, Delivery, Endpoint, EndpointStats, Input, Output, SecurityStats, Transmit},
     ids::FlowId,
     param::{Draws, Entry, Params as _},
+    record::{DropReason, Kind, Record},
     sample::Meta,
-    time::{Time, SECOND},
+    time::{Time, MS, SECOND},
 };
 
 /// How long side A waits before it asks again for a connection that it has lost.
 const RETRY_NS: Time = SECOND;
+/// How long the peer may wait before it acknowledges.
+// RFC 9000 §18.2, max_ack_delay
+const MOST_ACK_DELAY_NS: Time = 25 * MS;
 /// The most that QUIC adds to a datagram frame: headers of packet and frame, and the tag.
 const DATAGRAM_OVERHEAD_BYTES: usize = 1 + 8 + 4 + 16 + 9;
 
@@ -54,7 +62,7 @@ pub(crate) const ENTRY: Entry<Transport> = Entry {
     params: &[Given::TABLE],
     draws: Draws::Yes,
     make: Transport {
-        has_tls: true,
+        security: WITHIN,
         ..Transport::of(|params, side, ctx| Ok(Box::new(Quic::from_params(params, side, ctx)?)))
     },
 };
@@ -77,10 +85,15 @@ pub struct Quic {
     /// The flow that packets are sent for, and the newest sample given to the connection.
     flow: FlowId,
     newest: u32,
-    /// Packets whose tag was wrong.
-    refused: null::Refused,
+    counts: Arc<Counts>,
     /// Where the randomness of TLS comes from.
     chance: Option<Chance>,
+    /// What its security has counted, where it has TLS.
+    security: Option<SecurityStats>,
+    begun_ns: Time,
+    standing: Standing,
+    /// Samples that were given to the connection before are acknowledged.
+    acknowledged_ns: Time,
     open_ns: Option<Time>,
     wake_ns: Option<Time>,
     outbox: Outbox,
@@ -99,7 +112,7 @@ impl Quic {
         side: Side,
         ctx: &ChannelContext,
     ) -> Result<Self, TransportError> {
-        let Setup { mode, queue_bytes, mtu_bytes, endpoint, client, refused, chance } =
+        let Setup { mode, queue_bytes, mtu_bytes, endpoint, client, counts, chance } =
             Setup::new(params, side, ctx)?;
         let leaving = || ctx.flows.iter().filter(|f| f.to != side);
         Ok(Self {
@@ -116,8 +129,12 @@ impl Quic {
             datagrams: Udp::inside(usize::from(mtu_bytes) - DATAGRAM_OVERHEAD_BYTES, side, ctx),
             flow: leaving().chain(&ctx.flows).next().map_or(FlowId(0), |f| f.flow),
             newest: 0,
-            refused,
+            counts,
+            security: chance.as_ref().map(|_| SecurityStats::default()),
             chance,
+            begun_ns: 0,
+            standing: Standing::default(),
+            acknowledged_ns: 0,
             open_ns: Some(0),
             wake_ns: None,
             outbox: Outbox::default(),
@@ -135,36 +152,67 @@ impl Quic {
         }
     }
 
-    fn receive(&mut self, at: Instant, bytes: &[u8]) {
+    fn receive(&mut self, now: Time, at: Instant, bytes: &[u8]) {
         let mut answer = Vec::new();
         let data = BytesMut::from(bytes);
         match self.endpoint.handle(at, address(self.side.other()), None, None, data, &mut answer) {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => match &mut self.connection {
                 Some((own, connection)) if *own == handle => {
-                    let (frames, refused) = (frames(&connection.stats().frame_rx), self.refused.count());
+                    let before = connection.stats().frame_rx;
+                    let [opened, refused] = [&self.counts.opened, &self.counts.refused].map(Count::get);
                     connection.handle_event(event);
-                    if self::frames(&connection.stats().frame_rx) == frames {
-                        // It said nothing: damaged, or had before.
-                        match self.refused.count() > refused {
-                            true => self.stats.malformed += 1,
-                            false => self.stats.duplicates += 1,
+                    let after = connection.stats().frame_rx;
+                    if after.acks > before.acks {
+                        let trip_ns = connection.rtt().as_nanos() as Time + MOST_ACK_DELAY_NS;
+                        self.acknowledged_ns = self.acknowledged_ns.max(now - trip_ns);
+                    }
+                    let says_nothing = frames(&after) == frames(&before);
+                    let is_damaged = self.counts.refused.get() > refused;
+                    match &mut self.security {
+                        Some(security) if is_damaged => {
+                            security.unverified += 1;
+                            self.drop_row(now, DropReason::Unverified, bytes);
                         }
+                        // Before the handshake is done, what comes too early is not read either.
+                        Some(security)
+                            if says_nothing && self.established && self.counts.opened.get() > opened =>
+                        {
+                            security.replayed += 1;
+                            self.drop_row(now, DropReason::Replayed, bytes);
+                        }
+                        // It said nothing: damaged, or had before.
+                        None if says_nothing && is_damaged => self.stats.malformed += 1,
+                        _ => self.stats.duplicates += u64::from(says_nothing),
                     }
                 }
-                _ => self.stats.malformed += 1,
+                _ => self.refuse(now, bytes),
             },
             Some(DatagramEvent::NewConnection(incoming)) if self.connection.is_none() => {
                 match self.endpoint.accept(incoming, at, &mut answer, None) {
-                    Ok((handle, connection)) => self.connection = Some((handle, Box::new(connection))),
-                    Err(_) => self.stats.malformed += 1,
+                    Ok((handle, connection)) => {
+                        self.connection = Some((handle, Box::new(connection)));
+                        self.begun_ns = now;
+                    }
+                    Err(_) => self.refuse(now, bytes),
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 self.endpoint.ignore(incoming);
-                self.stats.malformed += 1;
+                self.refuse(now, bytes);
             }
             // Strangers get no answer: both sides speak the same version, and a lost connection times out.
-            Some(DatagramEvent::Response(_)) | None => self.stats.malformed += 1,
+            Some(DatagramEvent::Response(_)) | None => self.refuse(now, bytes),
+        }
+    }
+
+    /// Counts a datagram that is none of the connection's. Without one it may be late, and nobody's fault.
+    fn refuse(&mut self, now: Time, bytes: &[u8]) {
+        match self.security.as_mut().filter(|_| self.established) {
+            Some(security) => {
+                security.unverified += 1;
+                self.drop_row(now, DropReason::Unverified, bytes);
+            }
+            None => self.stats.malformed += 1,
         }
     }
 
@@ -175,7 +223,7 @@ impl Quic {
             Input::Sample { meta, bytes } => self.take(meta, bytes),
             Input::Datagram { bytes, received_ns, .. } => {
                 received_at_ns = received_ns;
-                self.receive(at, bytes);
+                self.receive(now, at, bytes);
             }
             Input::Timeout => {
                 if let Some((_, connection)) = &mut self.connection {
@@ -192,14 +240,18 @@ impl Quic {
         let at = self.clock.instant(now);
         if self.open_ns.is_some_and(|t| t <= now || self.side == Side::B) {
             self.open_ns = None;
+            self.begun_ns = now;
             self.open(at);
         }
         let mut busy = true;
         while busy {
             busy = self.events(now, received_ns);
-            self.fill();
+            self.fill(now);
             busy |= self.send(at);
         }
+        let trip_ns = self.connection.as_ref().map_or(0, |(_, c)| c.rtt().as_nanos() as Time);
+        let row = self.standing.progress(now, self.acknowledged_ns, STALL_NS.max(2 * trip_ns));
+        self.rows(row);
         self.wake_ns = self.connection.as_mut().and_then(|(_, c)| c.poll_timeout()).map(|t| {
             // What was due has been done.
             self.clock.time_ns(t).max(now.saturating_add(1))
@@ -228,8 +280,8 @@ impl Quic {
             let Some(event) = connection.poll() else { break };
             busy = true;
             match event {
-                Event::Connected => self.established = true,
-                Event::ConnectionLost { .. } => self.lose(now),
+                Event::Connected => self.stand(now),
+                Event::ConnectionLost { reason } => self.end(now, &reason),
                 Event::Stream(StreamEvent::Opened { .. }) => self.accept(now, received_ns),
                 Event::Stream(StreamEvent::Readable { id }) => self.read(id, now, received_ns),
                 Event::DatagramReceived => self.read_datagrams(now, received_ns),
@@ -281,7 +333,7 @@ impl Quic {
     }
 
     /// Gives samples to the connection, as many as it takes.
-    fn fill(&mut self) {
+    fn fill(&mut self, now: Time) {
         let Some((_, connection)) = self.connection.as_mut().filter(|_| self.established) else { return };
         for lane in &mut self.lanes {
             match self.mode {
@@ -295,7 +347,9 @@ impl Quic {
                         self.datagrams.handle_input(Time::MIN, Input::Sample { meta, bytes });
                     }
                 }
-                mode => lane.fill(connection, mode == Mode::StreamPerSample),
+                mode => lane.fill(connection, mode == Mode::StreamPerSample, |sample| {
+                    self.standing.sent(now, sample);
+                }),
             }
             self.newest = if lane.flow == self.flow { lane.backlog.newest() } else { self.newest };
         }
@@ -344,6 +398,44 @@ impl Quic {
         self.outbox.push(Output::Transmit(transmit), |out| out.extend_from_slice(packet));
     }
 
+    /// The connection stands.
+    fn stand(&mut self, now: Time) {
+        self.established = true;
+        if let Some(security) = &mut self.security {
+            security.sessions += 1;
+            security.handshake_ns.get_or_insert(now - self.begun_ns);
+        }
+        let row = self.standing.stands(now);
+        self.rows(row);
+    }
+
+    /// The connection has ended by itself.
+    fn end(&mut self, now: Time, reason: &ConnectionError) {
+        match (reason, &mut self.security) {
+            (ConnectionError::ConnectionClosed(_), Some(security)) => {
+                // Before the handshake is done, anybody on the path can make such a packet.
+                let proven = self.established;
+                let count = if proven { &mut security.alerts } else { &mut security.unproven_alerts };
+                *count += 1;
+            }
+            (ConnectionError::TransportError(_), Some(security)) => security.refused_connections += 1,
+            _ => {}
+        }
+        // The other side is told why, where there is something to tell.
+        let at = self.clock.instant(now);
+        self.send(at);
+        self.lose(now);
+    }
+
+    fn drop_row(&mut self, now: Time, reason: DropReason, datagram: &[u8]) {
+        let (detail, size) = (reason as u8, datagram.len() as u32 + STACK_BYTES);
+        self.rows([Record { detail, size, ..Record::new(now, Kind::Dropped) }]);
+    }
+
+    fn rows(&mut self, rows: impl IntoIterator<Item = Record>) {
+        rows.into_iter().for_each(|row| self.outbox.push(Output::Record(row), |_| {}));
+    }
+
     /// Gives the connection up: its streams cannot be read.
     fn close(&mut self, now: Time) {
         let at = self.clock.instant(now);
@@ -364,7 +456,9 @@ impl Quic {
         }
         self.stats.incomplete += self.readers.values().filter(|r| r.has_part()).count() as u64;
         self.readers.clear();
-        self.lanes.iter_mut().for_each(Lane::forget);
+        let parts: Vec<_> = self.lanes.iter_mut().filter_map(Lane::forget).collect();
+        let rows = self.standing.lose(now, parts);
+        self.rows(rows);
         self.open_ns = Some(now.saturating_add(RETRY_NS));
     }
 }
@@ -440,6 +534,13 @@ impl Endpoint for Quic {
             duplicates: self.stats.duplicates + inner.duplicates,
             incomplete: self.stats.incomplete + inner.incomplete,
             retransmits: self.lost_before + lost,
+            connections: Some(self.standing.stats()),
+            security: self.security.map(|counted| SecurityStats {
+                refused_handshakes: self.counts.refused_handshakes.get(),
+                added_bytes: self.counts.handshake_bytes.get(),
+                key_changes: self.counts.key_changes.get(),
+                ..counted
+            }),
             ..self.stats
         }
     }

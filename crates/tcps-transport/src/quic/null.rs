@@ -17,33 +17,15 @@ use quinn_proto::{
     transport_parameters::TransportParameters,
     ConnectError, ConnectionId, Side, TransportError, TransportErrorCode,
 };
-use std::{
-    any::Any,
-    sync::{
-        atomic::{AtomicU64, Ordering},
-        Arc,
-    },
-};
+use std::{any::Any, sync::Arc};
 
 const TAG_BYTES: usize = 16;
 /// The largest hello that is read.
 const MOST_HELLO_BYTES: usize = 4_096;
 
-/// Packets whose tag was wrong.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Refused(Arc<AtomicU64>);
-
-impl Refused {
-    pub(super) fn count(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// Makes sessions of either side.
 #[derive(Debug, Default)]
-pub(super) struct NullCrypto {
-    pub(super) refused: Refused,
-}
+pub(super) struct NullCrypto;
 
 impl NullCrypto {
     fn session(&self, side: Side, params: &TransportParameters) -> Box<dyn Session> {
@@ -51,25 +33,23 @@ impl NullCrypto {
         params.write(&mut hello);
         let length = (hello.len() - 2) as u16;
         hello[..2].copy_from_slice(&length.to_be_bytes());
-        let refused = self.refused.clone();
         Box::new(NullSession {
             side,
             hello,
-            refused,
             read: Vec::new(),
             peer: None,
             step: Step::Nothing,
             finished: false,
         })
     }
+}
 
-    fn keys(&self) -> Keys {
-        let packet = || Box::new(NullKey(self.refused.clone())) as Box<dyn PacketKey>;
-        let header = || Box::new(NullHeader) as Box<dyn HeaderKey>;
-        Keys {
-            header: KeyPair { local: header(), remote: header() },
-            packet: KeyPair { local: packet(), remote: packet() },
-        }
+fn keys() -> Keys {
+    let packet = || Box::new(NullKey) as Box<dyn PacketKey>;
+    let header = || Box::new(NullHeader) as Box<dyn HeaderKey>;
+    Keys {
+        header: KeyPair { local: header(), remote: header() },
+        packet: KeyPair { local: packet(), remote: packet() },
     }
 }
 
@@ -86,7 +66,7 @@ impl ClientConfig for NullCrypto {
 
 impl ServerConfig for NullCrypto {
     fn initial_keys(&self, _version: u32, _cid: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
-        Ok(self.keys())
+        Ok(keys())
     }
 
     fn retry_tag(&self, _version: u32, cid: &ConnectionId, packet: &[u8]) -> [u8; 16] {
@@ -102,7 +82,6 @@ impl ServerConfig for NullCrypto {
 struct NullSession {
     side: Side,
     hello: Vec<u8>,
-    refused: Refused,
     read: Vec<u8>,
     peer: Option<TransportParameters>,
     step: Step,
@@ -125,10 +104,6 @@ enum Step {
 const FINISHED: u8 = 1;
 
 impl NullSession {
-    fn keys(&self) -> Keys {
-        NullCrypto { refused: self.refused.clone() }.keys()
-    }
-
     /// Reads the peer's hello once all of it is there; nothing may follow it before it has been answered.
     fn read_hello(&mut self) -> Result<(), TransportError> {
         let Some((length, rest)) = self.read.split_first_chunk::<2>() else { return Ok(()) };
@@ -152,7 +127,7 @@ fn violation(reason: &str) -> TransportError {
 // [RFC 9001 §4]
 impl Session for NullSession {
     fn initial_keys(&self, _cid: &ConnectionId, _side: Side) -> Keys {
-        self.keys()
+        keys()
     }
 
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
@@ -195,7 +170,7 @@ impl Session for NullSession {
 
     fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
         let knows_peer = self.peer.is_some();
-        let (step, bytes, keys): (_, &[u8], _) = match (self.side, self.step) {
+        let (step, bytes, has_keys): (_, &[u8], _) = match (self.side, self.step) {
             (Side::Client, Step::Nothing) => (Step::Hello, &self.hello, false),
             (Side::Client, Step::Hello) if knows_peer => (Step::Keys, &[], true),
             (Side::Client, Step::Keys) if self.finished => (Step::Finished, &[FINISHED], true),
@@ -205,11 +180,11 @@ impl Session for NullSession {
         };
         out.extend_from_slice(bytes);
         self.step = step;
-        keys.then(|| self.keys())
+        has_keys.then(keys)
     }
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-        Some(self.keys().packet)
+        Some(keys().packet)
     }
 
     fn is_valid_retry(&self, cid: &ConnectionId, header: &[u8], payload: &[u8]) -> bool {
@@ -228,7 +203,7 @@ impl Session for NullSession {
 }
 
 /// Packets in the clear with a tag.
-struct NullKey(Refused);
+struct NullKey;
 
 impl PacketKey for NullKey {
     fn encrypt(&self, packet: u64, buf: &mut [u8], header_len: usize) {
@@ -244,10 +219,7 @@ impl PacketKey for NullKey {
                 payload.truncate(payload.len() - TAG_BYTES);
                 Ok(())
             }
-            _ => {
-                self.0 .0.fetch_add(1, Ordering::Relaxed);
-                Err(CryptoError)
-            }
+            _ => Err(CryptoError),
         }
     }
 
@@ -343,7 +315,7 @@ mod tests {
 
     #[test]
     fn every_changed_bit_and_another_number_make_the_tag_wrong() {
-        let key = NullKey(Refused::default());
+        let key = NullKey;
         let mut packet = b"header: and a payload of some bytes".to_vec();
         packet.extend_from_slice(&[0; TAG_BYTES]);
         key.encrypt(7, &mut packet, 7);
@@ -356,14 +328,13 @@ mod tests {
             assert!(!opens(7, &packet), "bit {bit}");
             packet[bit / 8] ^= 1 << (bit % 8);
         }
-        assert_eq!(key.0.count(), 1 + packet.len() as u64 * 8);
     }
 
     // [RFC 9001 §4]
     #[test]
     fn a_handshake_that_is_none_is_refused() {
         let params = TransportParameters::read(Side::Server, &mut &[][..]).unwrap();
-        let session = |side| NullCrypto::default().session(side, &params);
+        let session = |side| NullCrypto.session(side, &params);
         let mut hello = Vec::new();
         assert!(session(Side::Client).write_handshake(&mut hello).is_none());
         let mut server = session(Side::Server);

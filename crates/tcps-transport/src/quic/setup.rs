@@ -1,7 +1,10 @@
 //! Parameters of a QUIC endpoint, and the configuration of quinn-proto that they make. Everything random is seeded, but on
 //! sockets with TLS: there all of it is the system's, connection numbers and reset tokens included.
 
-use super::null::{NullCrypto, Refused, SeedKey};
+use super::{
+    counted::{Counted, Counts},
+    null::{NullCrypto, SeedKey},
+};
 use crate::{
     channel::{ChannelContext, Side, TlsSecret},
     params::{Params, TransportError, ROOM},
@@ -45,8 +48,8 @@ pub(super) struct Setup {
     pub(super) endpoint: Endpoint,
     /// What side A asks with.
     pub(super) client: Option<ClientConfig>,
-    /// Packets whose tag was wrong (null cipher).
-    pub(super) refused: Refused,
+    /// What its sessions count.
+    pub(super) counts: Arc<Counts>,
     /// Where the randomness of TLS comes from.
     pub(super) chance: Option<Chance>,
 }
@@ -73,8 +76,7 @@ impl Setup {
         let failed = |e: &dyn fmt::Display| params.failed("security", "tls", e);
         let made = ctx.tls.map(|secret| Identity::new(secret, NAME, side, ctx)).transpose();
         let (identity, chance) = made.map_err(|e| failed(&e))?.unzip();
-        let null = Arc::new(NullCrypto::default());
-        let refused = null.refused.clone();
+        let counts = Arc::<Counts>::default();
         let mut random = Stream::new(ctx.seed, &format!("channels.{}.quic.{side:?}", ctx.name));
         let is_seeded = !matches!(ctx.tls, Some(TlsSecret::Shared(_)));
         let mut config = if is_seeded { seeded(&mut random) } else { EndpointConfig::default() };
@@ -82,13 +84,15 @@ impl Setup {
         let _ = config.grease_quic_bit(false).max_udp_payload_size(mtu_bytes);
         let (server, client) = match side {
             Side::A => {
-                let mut client = ClientConfig::new(match identity {
+                let crypto: Arc<dyn crypto::ClientConfig> = match identity {
                     Some(identity) => {
                         let config = identity.client().map_err(|e| failed(&e))?;
                         Arc::new(QuicClientConfig::try_from(config).map_err(|e| failed(&e))?)
                     }
-                    None => null,
-                });
+                    None => Arc::new(NullCrypto),
+                };
+                let mut client =
+                    ClientConfig::new(Arc::new(Counted { inner: crypto, counts: counts.clone() }));
                 if is_seeded {
                     let cids = Mutex::new(Cids(Stream::new(random.bits(), "initial")));
                     client.initial_dst_cid_provider(Arc::new(move || next(&cids)));
@@ -102,8 +106,9 @@ impl Setup {
                         let config = identity.server().map_err(|e| failed(&e))?;
                         Arc::new(QuicServerConfig::try_from(config).map_err(|e| failed(&e))?)
                     }
-                    None => null,
+                    None => Arc::new(NullCrypto),
                 };
+                let crypto = Arc::new(Counted { inner: crypto, counts: counts.clone() });
                 let mut server = match is_seeded {
                     true => ServerConfig::new(crypto, Arc::new(SeedKey(random.bits()))),
                     false => ServerConfig::with_crypto(crypto),
@@ -115,7 +120,7 @@ impl Setup {
             }
         };
         let endpoint = Endpoint::new(Arc::new(config), server, false, None);
-        Ok(Self { mode, queue_bytes, mtu_bytes, endpoint, client, refused, chance })
+        Ok(Self { mode, queue_bytes, mtu_bytes, endpoint, client, counts, chance })
     }
 }
 

@@ -32,7 +32,7 @@ mod waiting;
 
 use crate::{
     channel::{ChannelContext, Side},
-    params::{Mtu, Overhead, Params, Transport, TransportError},
+    params::{Mtu, Overhead, Params, Transport, TransportError, MEDIA},
     reassembly::PATIENCE_NS,
     udp::MAX_SAMPLE_BYTES,
 };
@@ -69,7 +69,10 @@ pub(crate) const ENTRY: Entry<Transport> = Entry {
         settings::CONGESTION,
     ]),
     draws: Draws::Yes,
-    make: Transport::of(|params, side, ctx| Ok(Box::new(Rtp::from_params(params, side, ctx)?))),
+    make: Transport {
+        security: MEDIA,
+        ..Transport::of(|params, side, ctx| Ok(Box::new(Rtp::from_params(params, side, ctx)?)))
+    },
 };
 
 /// An endpoint of the `rtp` transport.

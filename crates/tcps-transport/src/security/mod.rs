@@ -53,7 +53,10 @@ pub use association::{Association, Opened};
 pub use secret::{Random, Secret, KEY_BYTES};
 pub use srtp::{Profile, Srtp};
 
-use crate::channel::{ChannelContext, Side};
+use crate::{
+    channel::{ChannelContext, Side},
+    params::AROUND,
+};
 use association::Protection;
 use endpoint::Secured;
 use keys::Method;
@@ -101,27 +104,30 @@ impl Rekeying {
     }
 }
 
-type Make = fn(&Value) -> Result<Protection, Fault>;
-
-/// The method that is in the transport itself (`tls`).
-pub const TLS: &str = "tls";
+/// What a method protects.
+enum Protects {
+    /// Datagrams of any transport, by this.
+    Datagrams(fn(&Value) -> Result<Protection, Fault>),
+    /// A connection, inside the transport (`tls`).
+    Connection,
+}
 
 /// The methods.
-const METHODS: &[&Entry<Make>] = &[
+const METHODS: &[&Entry<Protects>] = &[
     &Entry {
         id: 1,
         name: "aead",
         doc: "datagrams are encrypted and authenticated",
         params: &[Encrypted::TABLE, KeyFile::TABLE, Rekeying::TABLE],
         draws: Draws::Yes,
-        make: |params| {
+        make: Protects::Datagrams(|params| {
             let method = Method::Aead(match Encrypted::read(params)?.cipher.as_str() {
                 "chacha20-poly1305" => &aead::CHACHA20_POLY1305,
                 "aes-256-gcm" => &aead::AES_256_GCM,
                 _ => &aead::AES_128_GCM,
             });
             Ok(Protection { method, limits: Rekeying::read(params)?.limits(), profile: None })
-        },
+        }),
     },
     &Entry {
         id: 2,
@@ -129,10 +135,10 @@ const METHODS: &[&Entry<Make>] = &[
         doc: "datagrams are authenticated (HMAC-SHA-256, cut to 128 bits) and can be read by all",
         params: &[KeyFile::TABLE, Rekeying::TABLE],
         draws: Draws::Yes,
-        make: |params| {
+        make: Protects::Datagrams(|params| {
             let limits = Rekeying::read(params)?.limits();
             Ok(Protection { method: Method::Hmac, limits, profile: None })
-        },
+        }),
     },
     &Entry {
         id: 3,
@@ -140,20 +146,20 @@ const METHODS: &[&Entry<Make>] = &[
         doc: "RTP goes as SRTP and RTCP as SRTCP, encrypted and authenticated (RFC 3711, RFC 7714); for the transport `rtp`",
         params: &[Media::TABLE, KeyFile::TABLE],
         draws: Draws::Yes,
-        make: |params| {
+        make: Protects::Datagrams(|params| {
             let Media { cipher } = Media::read(params)?;
             let profile = Profile::ALL.into_iter().find(|profile| profile.name() == cipher);
             let method = Method::Aead(&aead::AES_128_GCM);
             Ok(Protection { method, limits: Rekeying::standard().limits(), profile })
-        },
+        }),
     },
     &Entry {
         id: 4,
-        name: TLS,
+        name: "tls",
         doc: "TLS 1.3 in the connection of the transport, with keys of both sides; for the transports `tcp` and `quic`",
         params: &[KeyFile::TABLE],
         draws: Draws::Yes,
-        make: |_| Err(Fault::new("", format!("{TLS:?}, which seals no datagrams"), "\"aead\", \"hmac\" or \"srtp\"")),
+        make: Protects::Connection,
     },
 ];
 
@@ -167,10 +173,22 @@ pub fn checked(named: &Named) -> Result<Value, Fault> {
     named.of(METHODS).map(|(_, params)| params)
 }
 
+/// Whether a method is inside the transport, and nothing stands around it.
+pub fn is_inside(named: &Named) -> bool {
+    named.of(METHODS).is_ok_and(|(entry, _)| matches!(entry.make, Protects::Connection))
+}
+
 /// One side of an association, whose name both sides must agree on.
 pub fn association(named: &Named, name: &str, side: Side, secret: Secret) -> Result<Association, Fault> {
     let (entry, params) = named.of(METHODS)?;
-    let protection = (entry.make)(&params)?;
+    let Protects::Datagrams(make) = &entry.make else {
+        return Err(Fault::new(
+            "",
+            format!("{:?}, which seals no datagrams", entry.name),
+            AROUND.join(" or "),
+        ));
+    };
+    let protection = make(&params)?;
     let cipher = params.get("cipher").and_then(Value::as_str).unwrap_or_default();
     let prologue = format!("tcpsbed {VERSION} {} {cipher} {name}", entry.name).into_bytes();
     Ok(Association::new(side, protection, prologue, secret))

@@ -34,7 +34,8 @@ use crate::{
     channel::{ChannelContext, ChannelFlow, Side},
     framing::Reader,
     outbox::Outbox,
-    params::{Params, Transport, TransportError, MTU, ROOM},
+    params::{Params, Transport, TransportError, MTU, ROOM, WITHIN},
+    standing::{Standing, STALL_NS},
     tls::{Refused, TlsStream},
 };
 use tcps_core::{
@@ -66,6 +67,7 @@ pub struct Tcp {
     flow: FlowId,
     backlog: Backlog,
     reader: Reader,
+    standing: Standing,
     /// When to ask for a connection, or to wait for one.
     open_ns: Option<Time>,
     outbox: Outbox,
@@ -94,7 +96,7 @@ pub(crate) const ENTRY: Entry<Transport> = Entry {
     draws: Draws::Yes,
     make: Transport {
         encapsulation_bytes: 8 + 20,
-        has_tls: true,
+        security: WITHIN,
         ..Transport::of(|params, side, ctx| Ok(Box::new(Tcp::from_params(params, side, ctx)?)))
     },
 };
@@ -118,6 +120,7 @@ impl Tcp {
             flow: ctx.flows.iter().find(leaving).or(ctx.flows.first()).map_or(FlowId(0), |f| f.flow),
             backlog: Backlog::new(given.queue_bytes),
             reader: Reader::default(),
+            standing: Standing::default(),
             open_ns: Some(0),
             outbox: Outbox::default(),
             stats: EndpointStats::default(),
@@ -174,8 +177,7 @@ impl Tcp {
         self.stack.poll(now);
         if refused == Refused::Here {
             let (detail, size) = (DropReason::Unverified as u8, packet_bytes as u32 + LINK_BYTES);
-            let row = Record { detail, size, ..Record::new(now, Kind::Dropped) };
-            self.outbox.push(Output::Record(row), |_| {});
+            self.rows([Record { detail, size, ..Record::new(now, Kind::Dropped) }]);
         }
         self.lose(now);
     }
@@ -183,21 +185,27 @@ impl Tcp {
     /// Gives the stack what it has room for.
     fn fill(&mut self, now: Time) {
         let Some(tls) = &mut self.tls else {
-            while self.backlog.drain_frame(|bytes| self.stack.write(bytes)) {}
+            while let Some(sample) = self.backlog.oldest() {
+                if !self.backlog.drain_frame(|bytes| self.stack.write(bytes)) {
+                    return;
+                }
+                let [_, written] = self.stack.reached();
+                self.standing.sent(written as i64, sample);
+            }
             return;
         };
         tls.begin(now);
         let mut frame = Vec::new();
         while tls.flush(|bytes| self.stack.write(bytes)) && tls.is_ready() {
+            let Some(sample) = self.backlog.oldest() else { return };
             frame.clear();
-            let is_whole = self.backlog.drain_frame(|part| {
+            self.backlog.drain_frame(|part| {
                 frame.extend_from_slice(part);
                 part.len()
             });
-            if !is_whole {
-                return;
-            }
             tls.seal(&frame);
+            let [_, written] = self.stack.reached();
+            self.standing.sent(written as i64 + tls.waiting_bytes() as i64, sample);
         }
     }
 
@@ -218,17 +226,31 @@ impl Tcp {
             }
         }
         if self.stack.is_established() {
+            if self.tls.as_ref().is_none_or(TlsStream::is_ready) {
+                let row = self.standing.stands(now);
+                self.rows(row);
+            }
             self.fill(now);
+            let [acknowledged, _] = self.stack.reached();
+            let trip_ns = self.stack.sender.trips.smoothed_ns().unwrap_or(0);
+            let row = self.standing.progress(now, acknowledged as i64, STALL_NS.max(2 * trip_ns));
+            self.rows(row);
         }
         self.stack.poll(now);
         self.transmit();
+    }
+
+    fn rows(&mut self, rows: impl IntoIterator<Item = Record>) {
+        rows.into_iter().for_each(|row| self.outbox.push(Output::Record(row), |_| {}));
     }
 
     /// The connection is lost, and with it what was in flight: samples that were not yet whole.
     fn lose(&mut self, now: Time) {
         self.stats.incomplete += u64::from(self.reader.has_part());
         self.reader = Reader::default();
-        self.backlog.forget_part();
+        let part = self.backlog.forget_part();
+        let rows = self.standing.lose(now, part);
+        self.rows(rows);
         if let Some(tls) = &mut self.tls {
             tls.forget();
         }
@@ -287,6 +309,7 @@ impl Endpoint for Tcp {
 
     fn stats(&self) -> EndpointStats {
         let security = self.tls.as_ref().map(TlsStream::stats);
-        EndpointStats { retransmits: self.stack.retransmits(), security, ..self.stats }
+        let connections = Some(self.standing.stats());
+        EndpointStats { retransmits: self.stack.retransmits(), security, connections, ..self.stats }
     }
 }

@@ -342,6 +342,11 @@ impl Stack {
         }
     }
 
+    /// The positions in the stream up to which it is acknowledged, and up to which it is written.
+    pub(super) fn reached(&self) -> [u64; 2] {
+        [self.sender.acked, self.sender.buffer.end()]
+    }
+
     /// Hands out what has arrived in order.
     pub fn read(&mut self, take: impl FnMut(&[u8])) {
         if self.receiver.read(take) > 0 && self.state == State::Open {

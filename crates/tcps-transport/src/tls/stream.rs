@@ -65,8 +65,15 @@ impl TlsStream {
             Side::A => Config::A(Arc::new(identity.client()?)),
             Side::B => Config::B(Arc::new(identity.server()?)),
         };
-        let stats = SecurityStats { alerts: Some(0), ..SecurityStats::default() };
-        Ok(Self { config, chance, connection: None, begun_ns: 0, waiting: Vec::new(), gone: 0, stats })
+        Ok(Self {
+            config,
+            chance,
+            connection: None,
+            begun_ns: 0,
+            waiting: Vec::new(),
+            gone: 0,
+            stats: SecurityStats::default(),
+        })
     }
 
     /// Begins a handshake, unless one has begun: the stream stands.
@@ -104,7 +111,7 @@ impl TlsStream {
 
     /// Counts a handshake that was given up.
     pub(crate) fn give_up(&mut self) {
-        self.stats.unverified += 1;
+        self.stats.refused_connections += 1;
     }
 
     /// Takes bytes of the stream; what they open goes to `plain`.
@@ -120,7 +127,7 @@ impl TlsStream {
             let is_new = connection.is_handshaking();
             // Its buffers are emptied each time: without room there is a message that is longer than all that are allowed.
             if !connection.read_tls(&mut bytes).is_ok_and(|taken| taken > 0) {
-                self.stats.unverified += 1;
+                self.stats.refused_connections += 1;
                 return Err(Refused::Here);
             }
             let result = self.chance.lend(|| connection.process_new_packets());
@@ -145,10 +152,12 @@ impl TlsStream {
 
     fn count(&mut self, error: &Error, is_new: bool) -> Refused {
         if matches!(error, Error::AlertReceived(_)) {
-            *self.stats.alerts.get_or_insert(0) += 1;
+            // Only keys of both sides prove whose it is.
+            let count = if is_new { &mut self.stats.unproven_alerts } else { &mut self.stats.alerts };
+            *count += 1;
             return Refused::There;
         }
-        self.stats.unverified += 1;
+        self.stats.refused_connections += 1;
         match error {
             Error::InvalidMessage(_) if is_new => self.stats.unsealed += 1,
             _ if is_new => self.stats.refused_handshakes += 1,
@@ -179,6 +188,11 @@ impl TlsStream {
         self.waiting.clear();
         self.gone = 0;
         true
+    }
+
+    /// Bytes of records that wait for room.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.waiting.len() - self.gone
     }
 
     /// The stream is lost.

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use tcps_core::{
     endpoint::{Endpoint, Input},
     ids::NodeId,
+    record::{DropReason, Kind},
     sample::{Echo, Meta, PointId},
     seed::Stream,
     time::{Time, MS, SECOND},
@@ -209,6 +210,20 @@ fn a_connection_that_times_out_is_opened_again() {
     session.pair.run_until(session.pair.time + 5 * SECOND);
     let (there, back) = session.arrived();
     assert!(there > 9_000 && back > 9_000, "{there} {back} of {}", session.sent);
+    let pair = &session.pair;
+    for (from, to, flow) in [(&pair.client, &pair.server, 1), (&pair.server, &pair.client, 2)] {
+        let stats = from.endpoint.stats().connections.unwrap();
+        assert_eq!((stats.connections, stats.connections_lost, stats.down_since_ns), (2, 1, None));
+        assert!(stats.first_lost_ns.is_some_and(|t| (10 * SECOND..12 * SECOND).contains(&t)), "{stats:?}");
+        let reason = (Kind::Dropped, DropReason::Connection as u8, flow);
+        let rows = from.records.iter().filter(|r| (r.kind, r.detail, r.flow.0) == reason);
+        let dropped: BTreeSet<_> = rows.map(|r| r.index).collect();
+        let came: BTreeSet<_> = to.delivered.iter().map(|(d, _)| d.meta.index).collect();
+        let missing: BTreeSet<_> = (0..session.sent).filter(|n| !came.contains(n)).collect();
+        assert!(missing.is_subset(&dropped) && dropped.len() <= missing.len() + 40, "{}", dropped.len());
+        assert!(missing.len() > 9_000, "what was sent in ten seconds of silence is lost with it");
+        assert_eq!(stats.lost_in_flight, dropped.len() as u64);
+    }
     let last = |d: &[(tcps_core::endpoint::Delivery, Vec<u8>)]| d.last().map(|(d, _)| d.meta.index + 1);
     assert_eq!(last(&session.pair.server.delivered), Some(session.sent));
     assert_eq!(last(&session.pair.client.delivered), Some(session.sent));

@@ -6,17 +6,24 @@ use crate::{
 };
 use proptest::prelude::*;
 use serde_json::{json, Value};
+use std::collections::BTreeSet;
 use tcps_core::{
     endpoint::{Endpoint, Input},
     ids::NodeId,
+    record::{DropReason, Kind, Record},
     sample::{Echo, Meta, PointId},
     seed::Stream,
     time::{Time, MS, SECOND},
 };
-use tcps_transport::{endpoint, ChannelContext, Side};
+use tcps_transport::{endpoint, ChannelContext, Side, TlsSecret};
 
 fn make(params: &Value, side: Side) -> Boxed {
-    let context = ChannelContext::of(&[(1, Side::B, "kinematic"), (2, Side::A, "haptic")]);
+    with_tls(params, None, side)
+}
+
+fn with_tls(params: &Value, tls: Option<TlsSecret>, side: Side) -> Boxed {
+    let flows = ChannelContext::of(&[(1, Side::B, "kinematic"), (2, Side::A, "haptic")]);
+    let context = ChannelContext { tls, ..flows };
     Boxed(endpoint("tcp", params, side, &context).unwrap())
 }
 
@@ -157,31 +164,86 @@ fn strange_packets_are_counted_and_survived() {
     assert_eq!(counted(&pair.client.endpoint) + counted(&pair.server.endpoint), strange);
 }
 
-/// A reset that fits (an attacker who sees the packets can make one) costs the connection, and a new one follows.
+/// A reset or an end that fits (an attacker who sees the packets can make one) costs the connection, with TLS or without, and a
+/// new one follows.
 #[test]
-fn a_connection_that_is_reset_is_opened_again() {
-    for victim in [Side::A, Side::B] {
-        let mut session = Session::new(tcp_pair(7, Value::Null, way(2 * MS, 0.0)));
+fn a_connection_that_is_reset_or_ended_is_opened_again() {
+    let both = [(RST, None), (RST, Some(TlsSecret::Seeded)), (FIN, None), (FIN, Some(TlsSecret::Seeded))];
+    for (victim, (flag, tls)) in [Side::A, Side::B].into_iter().flat_map(|v| both.map(|b| (v, b))) {
+        let [a, b] = [Side::A, Side::B].map(|side| with_tls(&Value::Null, tls, side));
+        let both_ways = way(2 * MS, 0.0);
+        let mut session = Session::new(Pair::new(7, a, b, both_ways, both_ways));
         session.run(SECOND);
         let end = if victim == Side::A { &mut session.pair.client } else { &mut session.pair.server };
-        let reset = reset_for(end.last_received.as_deref().unwrap());
-        end.endpoint.handle_input(SECOND, Input::datagram(&reset, SECOND));
+        let forged = forged(end.last_received.as_deref().unwrap(), flag);
+        end.endpoint.handle_input(SECOND, Input::datagram(&forged, SECOND));
         session.run(10 * SECOND);
         session.pair.run_until(session.pair.time + 5 * SECOND);
         let (there, back) = session.arrived();
         assert!(there > 9_000 && back > 9_000, "{victim:?}: {there} {back} of {}", session.sent);
+        let pair = &session.pair;
+        for (from, to, flow) in [(&pair.client, &pair.server, 1), (&pair.server, &pair.client, 2)] {
+            let phases = from.records.iter().filter(|r| r.kind == Kind::Connection);
+            let phases: Vec<_> = phases.map(|r| (r.detail, r.time_ns)).collect();
+            let [(1, _), (0, lost_ns), (1, back_ns)] = phases[..] else { panic!("{victim:?}: {phases:?}") };
+            assert!((SECOND..SECOND + 10 * MS).contains(&lost_ns), "{victim:?}: {phases:?}");
+            assert!((SECOND..1_100 * MS).contains(&(back_ns - lost_ns)), "{victim:?}: {phases:?}");
+            let stats = from.endpoint.stats().connections.unwrap();
+            assert_eq!((stats.connections, stats.connections_lost), (2, 1));
+            assert_eq!((stats.first_lost_ns, stats.down_since_ns), (Some(lost_ns), None));
+            assert_eq!(stats.longest_down_ns, back_ns - lost_ns);
+            // Each sample that is missing has a row; some came, whose acknowledgement was in flight.
+            let dropped = lost_with_it(&from.records, flow);
+            let came: BTreeSet<_> = to.delivered.iter().map(|(d, _)| d.meta.index).collect();
+            let missing: BTreeSet<_> = (0..session.sent).filter(|n| !came.contains(n)).collect();
+            assert!(missing.is_subset(&dropped), "{victim:?}: {missing:?} {dropped:?}");
+            assert!(dropped.len() <= missing.len() + 8 && !dropped.is_empty(), "{missing:?} {dropped:?}");
+            assert_eq!(stats.lost_in_flight, dropped.len() as u64);
+        }
     }
 }
 
-/// The packet that was received, as a reset with the next number.
-fn reset_for(packet: &[u8]) -> Vec<u8> {
+/// Numbers of the samples of a flow that rows tell to have been lost with a connection.
+fn lost_with_it(rows: &[Record], flow: u16) -> BTreeSet<u32> {
+    let reason = (Kind::Dropped, DropReason::Connection as u8, flow);
+    rows.iter().filter(|r| (r.kind, r.detail, r.flow.0) == reason).map(|r| r.index).collect()
+}
+
+/// A connection on which nothing comes through stands, is silent, and says so when it speaks again.
+#[test]
+fn a_silent_connection_is_told_from_one_that_is_lost() {
+    let mut session = Session::new(tcp_pair(7, Value::Null, way(2 * MS, 0.0)));
+    session.run(SECOND);
+    let losses = |session: &mut Session, loss| {
+        (session.pair.client.sends.loss, session.pair.server.sends.loss) = (loss, loss);
+    };
+    losses(&mut session, 1.0);
+    session.run(2 * SECOND);
+    let silent = session.pair.client.endpoint.stats().connections.unwrap();
+    assert_eq!((silent.connections_lost, silent.stalls), (0, 1));
+    assert!((1_900 * MS..=2_100 * MS).contains(&silent.silent_at_end_ns), "{silent:?}");
+    losses(&mut session, 0.0);
+    session.run(5 * SECOND);
+    let after = session.pair.client.endpoint.stats().connections.unwrap();
+    assert_eq!((after.connections_lost, after.stalls, after.silent_at_end_ns), (0, 1, 0));
+    let of = session.pair.client.records.iter().filter(|r| r.kind == Kind::Connection);
+    let [(1, _), (2, silent_ns)] = of.map(|r| (r.detail, r.value)).collect::<Vec<_>>()[..] else { panic!() };
+    assert_eq!(silent_ns, after.longest_stall_ns);
+    assert!(silent_ns >= 2 * SECOND - 10 * MS);
+}
+
+const FIN: u8 = 1;
+const RST: u8 = 4;
+
+/// The packet that was received, as a reset or an end with the next number.
+fn forged(packet: &[u8], flag: u8) -> Vec<u8> {
     let mut reset = packet[..40].to_vec();
     let content = packet.len() as u32 - 20 - u32::from(packet[32] >> 4) * 4;
     let next = u32::from_be_bytes([packet[24], packet[25], packet[26], packet[27]]).wrapping_add(content);
     reset[24..28].copy_from_slice(&next.to_be_bytes());
     reset[2..4].copy_from_slice(&40u16.to_be_bytes());
     reset[10..12].copy_from_slice(&[0, 0]);
-    (reset[32], reset[33]) = (0x50, 0x14);
+    (reset[32], reset[33]) = (0x50, 0x10 | flag);
     reset[36..40].copy_from_slice(&[0; 4]);
     let ip = checksum(&[&reset[..20]]);
     reset[10..12].copy_from_slice(&ip);

@@ -119,19 +119,29 @@ ENDPOINT = (
     *(
         Metric(key, meaning, "count", label=label, rare=True)
         for key, meaning, label in (
-            ("unverified", "datagrams dropped because they did not verify; over `tcp` connections ended for it", ""),
-            ("unsealed", "those of them that were not sealed at all", ""),
+            ("unverified", "datagrams dropped because they did not verify", ""),
+            ("unsealed", "messages that were not sealed at all: datagrams, or the first of a connection", ""),
             ("refused_handshakes", "messages of handshakes that did not verify: another key, another channel, or changed",
                 "refused handshakes"),
-            ("alerts", "with `tls` over `tcp`: connections that the other side ended by an alert", ""),
+            ("refused_connections", "with `tls`: connections that this side ended because a part did not verify",
+                "refused connections"),
+            ("alerts", "with `tls`: connections that the other side ended, and proved it", ""),
+            ("unproven_alerts", "with `tls`: handshakes that ended with an alert, which anybody on the path can send",
+                "unproven alerts"),
             ("replayed", "datagrams dropped because one of their number had been received, or it was too late to know", ""),
             ("unkeyed", "datagrams dropped because no key could seal them, as before the handshake", ""),
         )
     ),
     Metric("security_bytes", "bytes that security added to what was sent, handshakes included", "B",
         label="added by security"),
-    Metric("connections", "of `kernel-tcp`: connections established", "count"),
+    Metric("connections", "of `tcp`, `quic` and `kernel-tcp`: connections established, with `tls` those whose handshake is"
+        " complete", "count"),
     Metric("connections_lost", "connections lost before the end of the run", "count", rare=True),
+    Metric("first_lost_ns", "when the first of them was lost; null if none was", "ns", rare=True),
+    Metric("down_since_ns", "when the last one was lost, if none followed; else null", "ns", rare=True),
+    Metric("longest_down_ns", "longest time from the loss of one to the next", "ns", rare=True),
+    Metric("lost_in_flight", "samples that lost connections had not acknowledged; some may have arrived. Always 0 of"
+        " `kernel-tcp` and of `quic` in datagrams", "count", rare=True),
     Metric("stalls", "times without an acknowledgement for 200 ms or more, including one that lasts"
         " to the end", "count", rare=True),
     Metric("longest_stall_ns", "the longest of these stalls", "ns", rare=True),

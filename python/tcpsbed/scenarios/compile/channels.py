@@ -18,14 +18,11 @@ _CONTROLLERS = {"telehaptic": "controller", "rtp": "congestion"}
 """Transports with a rate controller of the user's, and the parameter that names it."""
 
 
-_STREAMS = {"quic": '"tls"', "tcp": '"tls"', "kernel-tcp": "no security (kernel-tcp offers none)"}
-"""Transports of streams, and what they offer in place of what seals datagrams."""
-
-_TLS = "tls"
-"""The method of transports of streams."""
-
-_MEDIA = "srtp"
-"""The method that seals RTP and nothing else."""
+def _offered(transport: str) -> list[str]:
+    """The methods of security that a transport may have; one in Python those of `udp`."""
+    known = entries("transport")
+    found: list[str] = known.get(transport, known["udp"])["security"]
+    return found
 
 
 class Channels:
@@ -116,18 +113,13 @@ class Channels:
         if security is None:
             return {}
         key = ("channels", group, "security")
-        if security.kind == _TLS and transport not in ("tcp", "quic"):
-            found = f'found "{_TLS}" at the transport {transport}'
-            allowed = 'transport = "tcp" or "quic"'
-            raise scenario.error(key, found, allowed if transport in _STREAMS else f'{allowed}, or "aead"')
-        if transport in _STREAMS and security.kind != _TLS:
-            found = f'found "{security.kind}" around the transport {transport}, which carries streams'
-            raise scenario.error(
-                key, found, f"{_STREAMS[transport]}, or a transport of datagrams such as udp"
-            )
-        if security.kind == _MEDIA and transport != "rtp":
-            found = f'found "{_MEDIA}" around the transport {transport}'
-            raise scenario.error(key, found, 'transport = "rtp" at the channel, or "aead"')
+        if security.kind not in (offered := _offered(transport)):
+            found = f'found "{security.kind}" at the transport {transport}'
+            fits = [name for name in entries("transport") if security.kind in _offered(name)]
+            others = " or ".join(f'"{name}"' for name in fits[:2])
+            such = f"transport = {others}" if len(fits) < 3 else f'a transport such as "{fits[0]}"'
+            own = " or ".join(f'"{name}"' for name in offered) or f"no security ({transport} offers none)"
+            raise scenario.error(key, found, f"{such}; with {transport}: {own}")
         if "overhead_bytes" in params:
             found = "found security beside `overhead`: a secured packet counts with its true size"
             raise scenario.error(key, found, "no overhead at the transport, or no security")

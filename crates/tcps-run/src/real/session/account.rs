@@ -74,7 +74,6 @@ impl Account {
         }
         report.legs(plan, &std::mem::take(&mut world.legs).finish());
         report.node(plan, id, told);
-        world.streams.iter().for_each(|s| report.connections(plan, s.channel(), s.account()));
         true_clock_errors(plan, &mut report.clocks);
         if let Some(n) = report.nodes.last_mut() {
             n.busy_s = cpu_ns as f64 / 1e9;

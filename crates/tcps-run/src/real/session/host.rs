@@ -218,7 +218,7 @@ impl Host for RealHost {
                 self.send(s, peer, &Datagram { from: self.id, to, channel, dscp, ecn, bytes });
             }
             None => match self.streams.iter_mut().find(|s| s.channel() == channel) {
-                Some(stream) => stream.send(now, bytes, datagram.index, dscp),
+                Some(stream) => stream.send(now, bytes, (datagram.flow, datagram.index), dscp),
                 None => self.unsent += 1,
             },
         }

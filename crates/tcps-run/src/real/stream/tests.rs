@@ -7,7 +7,8 @@ use std::{
     thread::sleep,
     time::{Duration, Instant},
 };
-use tcps_core::ids::{ChannelId, FlowId};
+use tcps_core::{endpoint::ConnectionStats, ids::ChannelId};
+use tcps_transport::STALL_NS;
 use tcps_wire::header::Repr;
 
 const END_NS: Time = 100 * SECOND;
@@ -78,11 +79,11 @@ fn frames_come_whole_and_in_their_order_however_large() {
     let mut pair = pair(&json!({"queue_bytes": 50_000_000}));
     let sent: Vec<Vec<u8>> = (0..300).map(|i| frame(i, (i as usize * 7919) % 60_000)).collect();
     for (i, frame) in sent.iter().enumerate() {
-        pair.a.send(0, frame, i as u32, 46);
+        pair.a.send(0, frame, (FlowId(0), i as u32), 46);
     }
     pair.until(|p| p.came.len() == sent.len());
     assert!(pair.came == sent);
-    assert_eq!(pair.phases(), [Phase::Stands as u8; 2]);
+    assert_eq!(pair.phases(), [1; 2]);
     let mut stats = EndpointStats::default();
     pair.a.add_to(&mut stats);
     assert!(stats.refused == 0 && stats.rtt_ns.is_some());
@@ -91,7 +92,7 @@ fn frames_come_whole_and_in_their_order_however_large() {
 #[test]
 fn a_queue_without_a_connection_is_bounded() {
     let mut a = stream(Side::A, &json!({"queue_bytes": 1_000})).unwrap();
-    (0..20).for_each(|i| a.send(0, &frame(i, 76), i, 0));
+    (0..20).for_each(|i| a.send(0, &frame(i, 76), (FlowId(0), i), 0));
     let mut stats = EndpointStats::default();
     a.add_to(&mut stats);
     assert_eq!(stats.refused, 10, "ten frames of 100 bytes fill it");
@@ -101,15 +102,15 @@ fn a_queue_without_a_connection_is_bounded() {
 fn a_stream_that_cannot_be_read_is_lost_and_asked_for_again() {
     let mut pair = pair(&Value::Null);
     pair.until(|p| p.rows.len() == 2);
-    pair.a.send(0, b"GET / HTTP/1.1\r\nHost: nobody\r\n\r\n", 0, 0);
+    pair.a.send(0, b"GET / HTTP/1.1\r\nHost: nobody\r\n\r\n", (FlowId(0), 0), 0);
     pair.until(|p| p.rows.len() == 4);
     let mut stats = EndpointStats::default();
     pair.b.add_to(&mut stats);
-    assert_eq!((stats.malformed, pair.b.account().connections_lost), (1, 1));
-    assert_eq!(pair.a.account().connections_lost, 1, "the other side learns of it");
+    assert_eq!((stats.malformed, pair.b.standing.stats().connections_lost), (1, 1));
+    assert_eq!(pair.a.standing.stats().connections_lost, 1, "the other side learns of it");
     pair.now = RETRY_NS;
     pair.until(|p| p.rows.len() == 6);
-    pair.a.send(pair.now, &frame(7, 20), 7, 0);
+    pair.a.send(pair.now, &frame(7, 20), (FlowId(0), 7), 0);
     pair.until(|p| !p.came.is_empty());
     assert_eq!(pair.came, [frame(7, 20)]);
     assert_eq!(pair.phases(), [1, 1, 0, 0, 1, 1]);
@@ -119,13 +120,13 @@ fn a_stream_that_cannot_be_read_is_lost_and_asked_for_again() {
 fn only_the_peer_is_let_in_and_an_end_at_the_end_is_no_loss() {
     let mut pair = pair(&Value::Null);
     let stranger = TcpStream::connect(pair.b.address()).unwrap();
-    pair.until(|p| p.b.account().strangers == 1);
+    pair.until(|p| p.b.standing.stats().strangers == 1);
     drop(stranger);
     pair.until(|p| p.rows.len() == 2);
     pair.now = END_NS;
     pair.a.line = LineState::Down(0);
     pair.until(|p| matches!(p.b.line, LineState::Down(_)));
-    assert_eq!(pair.b.account().connections_lost, 0);
+    assert_eq!(pair.b.standing.stats().connections_lost, 0);
 }
 
 #[test]
@@ -143,18 +144,18 @@ fn a_silence_that_lasts_to_the_end_counts_as_a_stall() {
     let silent = |silent_ns| TcpInfo { retransmits: 0, rtt_ns: MS, unacknowledged: 1, silent_ns };
     pair.a.look(5 * SECOND, silent(0));
     pair.a.look(5 * SECOND + STALL_NS - 1, silent(STALL_NS));
-    assert_eq!((pair.a.account().stalls, pair.a.account().silent_at_end_ns), (0, 0));
+    assert_eq!((pair.a.standing.stats().stalls, pair.a.standing.stats().silent_at_end_ns), (0, 0));
     pair.a.look(8 * SECOND, silent(3 * SECOND));
-    let standing = Connections {
+    let standing = ConnectionStats {
         connections: 1,
         stalls: 1,
         longest_stall_ns: 3 * SECOND,
         silent_at_end_ns: 3 * SECOND,
-        ..Connections::default()
+        ..ConnectionStats::default()
     };
-    assert_eq!(pair.a.account(), standing);
+    assert_eq!(pair.a.standing.stats(), standing);
     pair.a.look(8 * SECOND, TcpInfo { unacknowledged: 0, ..silent(0) });
-    assert_eq!(pair.a.account(), Connections { silent_at_end_ns: 0, ..standing }, "counted once");
+    assert_eq!(pair.a.standing.stats(), ConnectionStats { silent_at_end_ns: 0, ..standing }, "counted once");
 }
 
 #[test]
@@ -163,7 +164,7 @@ fn a_connection_that_never_stood_is_told_from_one_that_did() {
     let nobody = stream(Side::B, &Value::Null).unwrap().address();
     pair.a.join(nobody);
     pair.until(|p| matches!(p.a.line, LineState::Down(again) if again > 0));
-    assert_eq!(pair.a.account(), Connections::default());
+    assert_eq!(pair.a.standing.stats(), ConnectionStats::default());
 }
 
 #[test]
@@ -172,15 +173,15 @@ fn what_came_before_a_reset_is_read_though_nothing_can_be_written() {
     pair.until(|p| p.rows.len() == 2);
     let sent: Vec<Vec<u8>> = (0..10).map(|i| frame(i, 4_000)).collect();
     for (i, frame) in sent.iter().enumerate() {
-        pair.a.send(0, frame, i as u32, 0);
+        pair.a.send(0, frame, (FlowId(0), i as u32), 0);
     }
     assert!(pair.a.backlog.is_empty(), "they are on their way");
     sleep(Duration::from_millis(50));
     // Closing resets.
     pair.a.line = LineState::Down(END_NS);
     sleep(Duration::from_millis(50));
-    pair.b.send(0, &frame(0, 10), 0, 0);
+    pair.b.send(0, &frame(0, 10), (FlowId(0), 0), 0);
     pair.until(|p| matches!(p.b.line, LineState::Down(_)));
     assert!(pair.came == sent, "{} of {}", pair.came.len(), sent.len());
-    assert_eq!(pair.b.account().connections_lost, 1);
+    assert_eq!(pair.b.standing.stats().connections_lost, 1);
 }

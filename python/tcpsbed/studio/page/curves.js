@@ -147,7 +147,7 @@ function chart(name, unit, lines, { fold, folded = "", note = "" } = {}) {
     bands: lines[0].soft ? [{ series: [1, 3], fill: () => faded(paint(lines[0].at), 0.17) }] : [],
     hooks: { setSelect: [select], setCursor: [() => read(made)], drawClear: [shade], draw: [mark] },
   }, [[], ...lines.map(() => [])], place);
-  figure.lastChild.append(saves(title, made.plot, lines.map((line) => line.label), "time (s)", (n) => 2 * (lines[n].period_s ?? 0) + 2 * bins.width_s));
+  figure.lastChild.append(saves(title, made.plot, lines.map((line) => line.label), "time (s)", (n) => 2 * (lines[n].period_s ?? 0) + 2 * bins.width_s, draw));
   figure.plot = made.plot; // for the browser's console, too
   made.plot.root.setAttribute("aria-hidden", "true");
   made.plot.over.addEventListener("dblclick", () => follow(null));

@@ -220,7 +220,10 @@ def test_the_age_says_what_it_is(played: Played, opened: Callable[..., Any]) -> 
     page = opened(played.studio.address)
     page.locator("#charts").scroll_into_view_if_needed()
     chart = page.locator("#charts figure", has_text="Age of the newest sample at its sink, max (ms)")
-    assert "its greatest value is age_ms.max of the summary" in chart.locator(".note").inner_text()
+    assert (
+        "its greatest value after the warm-up is age_ms.max of the summary"
+        in chart.locator(".note").inner_text()
+    )
 
 
 def test_the_page_says_when_the_run_ends_and_that_it_has(played: Played, opened: Callable[..., Any]) -> None:

@@ -21,6 +21,7 @@ from tcpsbed.analysis.records import KINDS
 from tcpsbed.runs import session
 from tcpsbed.studio import collector, feed, server
 from tcpsbed.studio.collector import ROW, Collector
+from tcpsbed.studio.ledger import Moments
 from tcpsbed.studio.listening import Listening
 from tcpsbed.worlds import Steering
 
@@ -75,6 +76,12 @@ def test_the_greatest_age_is_that_of_the_summary_though_a_loop_stalled(run: Any)
     curves = made.curves_from(0)["oldest_ms"]
     for curve, (name, flow) in zip(curves, run.summary["flows"].items(), strict=True):
         assert max(v for v in curve if v) == pytest.approx(flow["age_ms"]["max"], rel=0.02), name
+
+
+def test_the_warm_up_that_no_table_counts_is_marked(run: Any) -> None:
+    plan = json.loads((run.folder / "plan.json").read_text())
+    assert Collector(plan, Moments(1_500_000_000)).health()["unseen"] == [(0.0, 1.5)]
+    assert Collector(plan).health()["unseen"] == []
 
 
 def test_rows_that_are_missing_make_no_data_look_old(run: Any) -> None:

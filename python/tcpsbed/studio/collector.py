@@ -344,8 +344,13 @@ class Collector:
             "stalls": self.stalls,
             "ticks": self.ticks.told([flow["name"] for flow in self.plan["flows"]]),
             "drops": np.sum([counts for _, counts in self.drops], axis=0).tolist() if self.drops else [],
-            "unseen": self.unseen,
+            "unseen": [*self._warmup(), *self.unseen],
         }
+
+    def _warmup(self) -> list[tuple[float, float]]:
+        """The span that no table counts, if there is one."""
+        warmup_s = self.ledger.moments.warmup_ns / 1e9
+        return [(0.0, warmup_s)] if warmup_s else []
 
     def _losses(self) -> list[float | None]:
         """Share of each flow's samples of the last seconds that have not come in time; None where none was due.

@@ -84,6 +84,35 @@ def test_the_exit_status_is_passed_on(script, status):
     assert netns("--delay", "1 ms", "--quiet", "--", "sh", "-c", script).returncode == status
 
 
+SINK = (
+    "import socket; s = socket.create_server(('10.77.0.2', 7100)); p, _ = s.accept()\n"
+    "while p.recv(65536): pass\n"
+    "p.sendall(b'all')"
+)
+BULK = (
+    "import os, socket, time\n"
+    "for _ in range(200):\n"
+    " try:\n  s = socket.create_connection((os.environ['TCPSBED_FAR'], 7100), 5); break\n"
+    " except ConnectionRefusedError: time.sleep(0.05)\n"
+    "s.settimeout(60); s.sendall(bytes(1000000)); s.shutdown(socket.SHUT_WR); assert s.recv(10) == b'all'"
+)
+
+
+@pytest.mark.beside
+@ROOT
+@pytest.mark.parametrize(("loss", "again"), [("5 %", True), ("0 %", False)])
+def test_segments_that_were_sent_again_are_told_by_side(tmp_path, loss, again):
+    words = ("--delay", "2 ms", "--loss", loss, "--json", str(tmp_path / "told"), "--margin-ms", "1000")
+    done = netns(*words, "--far", f'{PYTHON} -c "{SINK}"', "--", PYTHON, "-c", BULK)
+    assert done.returncode == 0, done.stderr
+    end = json.loads((tmp_path / "told").read_text().splitlines()[-1])
+    near, far = end["tcp"]
+    assert (near["side"], far["side"]) == ("near", "far")
+    assert near["sent"] > 10 and (near["retransmitted"] > 0) == again, near
+    line = next(line for line in done.stderr.splitlines() if line.startswith("TCP retransmitted: "))
+    assert line.startswith(f"TCP retransmitted: near {near['retransmitted']} of "), line
+
+
 @pytest.mark.beside
 @ROOT
 def test_multicast_crosses_the_network():

@@ -15,16 +15,17 @@ START, WALL = 0.2, 0.54
 
 
 class Pushing(Hand):
-    """The pointer moves from `START` to `WALL` and stays there."""
+    """The pointer moves from `START` to `wall` and stays there."""
 
-    def __init__(self, **params: Any) -> None:
+    def __init__(self, wall: float = WALL, **params: Any) -> None:
         super().__init__(**params)
+        self.wall = wall
         self.console.newest = lambda: (self.right, 0.0, 0.0, 0.0, 0.0)  # type: ignore[method-assign]
 
     def __call__(self, t_ns: int, index: int, x: Any, other: Any, y: Any) -> int:
         """As of the hand."""
         done = min(max((t_ns / 1e9 - BEGIN_S) / (END_S - BEGIN_S), 0.0), 1.0)
-        self.right = START + (WALL - START) * 0.5 * (1 - math.cos(math.pi * done))
+        self.right = START + (self.wall - START) * 0.5 * (1 - math.cos(math.pi * done))
         return super().__call__(t_ns, index, x, other, y)
 
 

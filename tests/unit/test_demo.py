@@ -58,6 +58,16 @@ def test_the_wall_is_steady_without_delay_and_oscillates_with_it(
 
 
 @ROBOT
+@pytest.mark.parametrize("wall", [0.45, 0.8, 1.0])
+def test_the_force_swings_wherever_behind_the_face_the_pointer_is(
+    shipped_scenarios: Path, tmp_path: Path, wall: float
+) -> None:
+    held = (f"hooks.kinematics.params.wall={wall}", "links.line.delay='150 ms'")
+    late = felt(shipped_scenarios, tmp_path / "late", *held)
+    assert late.min() < 1.0 and np.ptp(late) > 4.0, (late.min(), late.max())
+
+
+@ROBOT
 def test_the_predictor_steadies_the_force(shipped_scenarios: Path, tmp_path: Path) -> None:
     late = ("links.line.delay='150 ms'", "events=[]")  # without the event that stops the switch's flow
     predicted = felt(shipped_scenarios, tmp_path / "predicted", *late)

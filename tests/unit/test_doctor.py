@@ -13,11 +13,20 @@ import pytest
 
 import tcpsbed
 from tcpsbed import doctor
-from tcpsbed.doctor import examination, hardware, kernel, timing
-from tcpsbed.doctor.finding import attempt, ran
+from tcpsbed.doctor import commands, examination, hardware, kernel, timing
+from tcpsbed.doctor.finding import Finding, attempt, ran
 from tcpsbed.worlds import containers, registry
 
-SECTIONS = ["clock", "kernel", "interfaces", "programs", "media and devices", "hardware", "worlds"]
+SECTIONS = [
+    "clock",
+    "kernel",
+    "interfaces",
+    "programs",
+    "media and devices",
+    "hardware",
+    "worlds",
+    "commands",
+]
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +53,27 @@ def test_every_world_is_ready_or_says_what_it_needs(answer):
     assert rows["virtual"]["there"] and rows["real"]["there"]
     for row in rows.values():
         assert row["there"] or row["remedy"]
+
+
+def test_the_commands_that_people_try_first_have_a_verdict(answer, monkeypatch):
+    rows = named(answer, "commands")
+    assert list(rows) == ["tcpsbed demo", "tcpsbed demo network", "tcpsbed proxy", "tcpsbed netns"]
+    assert rows["tcpsbed proxy"]["said"] == "ready, without root"
+    spaces = [row["there"] for name, row in named(answer, "kernel").items() if "network namespaces" in name]
+    assert rows["tcpsbed netns"]["there"] == (any(spaces) and named(answer, "kernel")["device tun"]["there"])
+
+    def judged(**found: bool) -> dict[str, Finding]:
+        told = [Finding(name.replace("_", " "), there) for name, there in found.items()]
+        return {one.name: one for one in commands.verdicts({"any": told})}
+
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    ready = judged(renderer_osmesa=True, network_namespaces_without_root=True, device_tun=True)
+    assert all(one.there and one.said.startswith("ready") for one in ready.values())
+    bare = judged(renderer_egl=False, network_namespaces_without_root=False, device_tun=True)
+    assert "renderer" in bare["tcpsbed demo"].said and "root" in bare["tcpsbed netns"].said
+    assert bare["tcpsbed netns"].remedy and bare["tcpsbed demo"].remedy
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "mujoco" else object())
+    assert judged(renderer_egl=True)["tcpsbed demo"].said == "needs mujoco"
 
 
 def test_what_was_never_tried_with_hardware_says_so_and_with_what_instead(answer):

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import tcpsbed
 from tcpsbed import proxy
+from tcpsbed.cli import emulated
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError, DataError, WorldError
 from tcpsbed.proxy import door, netns
@@ -28,6 +29,14 @@ def test_a_profile_may_have_users_over_quic(tmp_path):
     assert found.network["traffic"][0]["model"]["transport"] == "quic"
     with proxy.Proxy(found, [door.parse("0=127.0.0.1:9/udp")]) as running:
         assert running.ports[0] > 0
+
+
+@pytest.mark.parametrize("name", ["direct", "wifi", "transcontinental"])
+def test_jitter_of_the_command_line_takes_the_place_of_that_of_the_profile(name):
+    overrides = emulated.overrides_of(None, "9 ms", None, None, "4 ms")
+    found = proxy.load(name, overrides)
+    assert [one["jitter_ms"] for one in found.directions()] == [4.0, 4.0]
+    assert found.name.endswith("delay 9 ms, jitter 4 ms"), found.name
 
 
 @pytest.mark.parametrize("name", proxy.shipped())

@@ -30,6 +30,10 @@ PROXY = {
         ["--delay", "5", "0=127.0.0.1:9"],
         'tcpsbed: --delay: found "5", a number without',
     ),
+    "a jitter without a unit": (
+        ["--jitter", "5", "0=127.0.0.1:9"],
+        'tcpsbed: --jitter: mean: found "5", a number without',
+    ),
     "a rate that is none": (["--rate", "x", "0=127.0.0.1:9"], 'tcpsbed: --rate: found "x"; allowed'),
     "a delay of a profile whose links have other names": (
         ["--profile", "lte", "--delay", "5 ms", "0=127.0.0.1:9"],

@@ -21,6 +21,7 @@ from tcpsbed.analysis.records import KINDS
 from tcpsbed.runs import session
 from tcpsbed.studio import collector, feed, server
 from tcpsbed.studio.collector import ROW, Collector
+from tcpsbed.studio.ledger import Moments
 from tcpsbed.studio.listening import Listening
 from tcpsbed.worlds import Steering
 
@@ -54,6 +55,46 @@ def test_curves_are_those_of_the_summary(run: Any) -> None:
             flow["delay_ms"]["max"], rel=1e-3
         )
         assert sum(curves["sent"][number]) == pytest.approx(flow["sent"], abs=2), name
+
+
+def test_the_greatest_age_is_that_of_the_summary_though_a_loop_stalled(run: Any) -> None:
+    """A loop that stalls writes its rows late, with the times of the arrivals: meanwhile the others write theirs."""
+    rows = np.fromfile(run.folder / "records.bin", ROW)
+    made = Collector(json.loads((run.folder / "plan.json").read_text()))
+    arrives = rows["kind"] == 1 + KINDS.index("delivered")
+    for tick in range(1, 121):
+        end = tick * 50_000_000
+        stalled = 60 < tick < 66
+        since = np.where(arrives & (tick == 66), 300_000_000, 50_000_000)
+        new = rows[(rows["time"] < end) & (rows["time"] >= end - since) & ~(arrives & stalled)]
+        made.add(new.tobytes(), end / 1e9, 0)
+        if tick == 65:
+            shown = made.curves_from(0)["oldest_ms"]
+            assert all(max(v for v in curve if v) > 200 for curve in shown), (
+                "nothing has come, as far as is known"
+            )
+    curves = made.curves_from(0)["oldest_ms"]
+    for curve, (name, flow) in zip(curves, run.summary["flows"].items(), strict=True):
+        assert max(v for v in curve if v) == pytest.approx(flow["age_ms"]["max"], rel=0.02), name
+
+
+def test_the_warm_up_that_no_table_counts_is_marked(run: Any) -> None:
+    plan = json.loads((run.folder / "plan.json").read_text())
+    assert Collector(plan, Moments(1_500_000_000)).health()["unseen"] == [(0.0, 1.5)]
+    assert Collector(plan).health()["unseen"] == []
+
+
+def test_rows_that_are_missing_make_no_data_look_old(run: Any) -> None:
+    rows = np.fromfile(run.folder / "records.bin", ROW)
+    made = Collector(json.loads((run.folder / "plan.json").read_text()))
+    for tick in range(1, 121):
+        end, gone = tick * 50_000_000, 60 < tick < 66
+        new = rows[(rows["time"] < end) & (rows["time"] >= end - 50_000_000)]
+        made.add(b"" if gone else new.tobytes(), end / 1e9, 100 * max(min(tick - 60, 5), 0))
+    for curve, (name, flow) in zip(
+        made.curves_from(0)["oldest_ms"], run.summary["flows"].items(), strict=True
+    ):
+        assert max(v for v in curve if v) <= 1.001 * flow["age_ms"]["max"], name
 
 
 def test_the_last_seconds_say_where_the_time_went(run: Any) -> None:

@@ -214,6 +214,43 @@ def test_the_commands_end_with_the_page_that_steers_though_others_are_open(serve
     assert others
 
 
+def test_a_page_that_connects_again_keeps_control_though_its_old_connection_is_not_known_to_be_dead(
+    served: Served,
+) -> None:
+    old, hand = served.page("first")
+    served.page("second")
+    becomes(lambda: served.studio.viewers.here == {1, 2})
+    again = served.connect("/live", more="&viewer=first&page=of-first")
+    assert told(again, "viewers")["you"] == 1 == served.studio.viewers.steers
+    old.close()
+    becomes(lambda: len(served.studio.numbers) == 4)
+    hand.send(PUSH)
+    becomes(lambda: served.right() == 0.5)
+    assert served.studio.viewers.here == {1, 2}
+
+
+def test_a_reload_that_is_quicker_than_the_end_of_the_old_page_keeps_control(served: Served) -> None:
+    old, _ = served.page("first")
+    served.page("second")
+    becomes(lambda: served.studio.viewers.here == {1, 2})
+    new = served.connect("/live", more="&viewer=first&page=another")
+    assert told(new, "viewers")["you"] == 3
+    old.close()
+    becomes(lambda: served.studio.viewers.steers == 3)
+
+
+def test_the_step_of_the_tour_is_that_of_whoever_steers(served: Served) -> None:
+    words, _ = served.page("first")
+    other, _ = served.page("second")
+    other.send(json.dumps({"k": "step", "n": 4}))
+    words.send(json.dumps({"k": "step", "n": "two"}))
+    words.send(json.dumps({"k": "step", "n": 2}))
+    watching = served.connect("/live", served.studio.watch_token)
+    assert told(watching, "viewers", step=2)["you"] is None
+    assert told(other, "viewers", step=2)["steers"] == 1
+    assert served.studio.viewers.step == 2
+
+
 def test_a_silent_page_loses_control_to_the_next_who_asks(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,15 @@ Loss = Annotated[
     str | None,
     typer.Option("--loss", metavar="SHARE", help="Independent loss, in each direction.", show_default=False),
 ]
+Jitter = Annotated[
+    str | None,
+    typer.Option(
+        "--jitter",
+        metavar="TIME",
+        help="Mean extra delay of a packet, exponential and in order, in each direction.",
+        show_default=False,
+    ),
+]
 Rate = Annotated[
     str | None,
     typer.Option("--rate", metavar="RATE", help="Rate of the link, in each direction.", show_default=False),
@@ -137,12 +146,17 @@ def _outage(found: tuple[float, float] | None) -> str:
     return f"{found[0]:g} ms every {found[1] / 1e3:g} s" if found else "–"
 
 
-def overrides_of(sets: list[str] | None, delay: str | None, loss: str | None, rate: str | None) -> list[str]:
+def overrides_of(
+    sets: list[str] | None, delay: str | None, loss: str | None, rate: str | None, jitter: str | None
+) -> list[str]:
     """All overrides of the profile in the order of their weight."""
     from tcpsbed.scenarios.origin import option
 
     given = {"delay": delay, "loss": loss, "rate": rate}
-    named = (option(key, f"links.path.{key}", value) for key, value in given.items() if value is not None)
+    named = [option(key, f"links.path.{key}", value) for key, value in given.items() if value is not None]
+    if jitter is not None:
+        law = {"kind": "exponential", "mean": jitter}
+        named.append(option("jitter", "links.path.jitter", jitter, law))
     return [*(sets or ()), *named]
 
 
@@ -155,7 +169,7 @@ def profile_of(name: str | None, overrides: list[str]) -> Profile:
         raise ConfigError(
             "is missing",
             key="--profile",
-            allowed="a profile, such as --profile lte, or one of --delay, --loss, --rate, --set",
+            allowed="a profile, such as --profile lte, or one of --delay, --jitter, --loss, --rate, --set",
         )
     return load(STRAIGHT if name is None else name, overrides)
 

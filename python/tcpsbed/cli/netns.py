@@ -13,7 +13,7 @@ import typer
 
 from tcpsbed import results
 from tcpsbed.cli import emulated
-from tcpsbed.cli.emulated import Delay, LateMs, Loss, Out, Pcapng, ProfileName, Rate, Screen, Session
+from tcpsbed.cli.emulated import Delay, Jitter, LateMs, Loss, Out, Pcapng, ProfileName, Rate, Screen, Session
 from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Force, Quiet, Sets, Sinks
 from tcpsbed.cli.page import CertificateFile, KeyFile, Listen, NoBrowser, OnPage, Port
@@ -84,6 +84,7 @@ def netns(
     far: Far = None,
     reach: Reach = None,
     delay: Delay = None,
+    jitter: Jitter = None,
     loss: Loss = None,
     rate: Rate = None,
     sets: Sets = None,
@@ -108,7 +109,7 @@ def netns(
 
     for option, file in (("--json", json), ("--pcapng", pcapng)):
         emulated.may_write(file, option, force=force, profile=profile)
-    overrides = emulated.overrides_of(sets, delay, loss, rate)
+    overrides = emulated.overrides_of(sets, delay, loss, rate, jitter)
     chosen = emulated.profile_of(profile, overrides)
     reaching = [namespaces.reach(text) for text in reach or ()]
     beyond = [] if far is None else _words(far)

@@ -15,7 +15,7 @@ import typer
 
 from tcpsbed import interrupts, results
 from tcpsbed.cli import emulated
-from tcpsbed.cli.emulated import Delay, LateMs, Loss, Out, Pcapng, ProfileName, Rate, Screen, Session
+from tcpsbed.cli.emulated import Delay, Jitter, LateMs, Loss, Out, Pcapng, ProfileName, Rate, Screen, Session
 from tcpsbed.cli.failures import DISTURBED, FAILED, guarded
 from tcpsbed.cli.options import Force, Quiet, Sets, Sinks, span_s
 from tcpsbed.cli.page import CertificateFile, KeyFile, Listen, NoBrowser, OnPage, Port
@@ -61,6 +61,7 @@ def proxy(
     ] = None,
     profile: ProfileName = None,
     delay: Delay = None,
+    jitter: Jitter = None,
     loss: Loss = None,
     rate: Rate = None,
     sets: Sets = None,
@@ -92,7 +93,7 @@ def proxy(
 
     if emulated.listed(profile):
         return
-    overrides = emulated.overrides_of(sets, delay, loss, rate)
+    overrides = emulated.overrides_of(sets, delay, loss, rate, jitter)
     chosen = emulated.profile_of(profile, overrides)
     doors = [parse(text) for text in ports or ()]
     end_s = float("inf") if duration is None else span_s(duration, "--duration")

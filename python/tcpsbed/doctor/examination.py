@@ -8,7 +8,7 @@ from dataclasses import asdict
 from itertools import chain
 from typing import Any
 
-from tcpsbed.doctor import hardware, interfaces, kernel, programs, timing
+from tcpsbed.doctor import commands, hardware, interfaces, kernel, programs, timing
 from tcpsbed.doctor.finding import Finding
 from tcpsbed.processes import cores
 
@@ -29,6 +29,7 @@ def examine(progress: Callable[[str], None] | None = None) -> dict[str, Any]:
         `kernel`, `cores`, `sections` (name to list of `name`, `there`, `said`, `remedy`) and `timing`, the figures.
     """
     figures: dict[str, Any] = {}
+    sections: Sections = {}
 
     def clock() -> Iterator[Finding]:
         found, measured = timing.measured()
@@ -43,8 +44,8 @@ def examine(progress: Callable[[str], None] | None = None) -> dict[str, Any]:
         "media and devices": programs.media,
         "hardware": hardware.examine,
         "worlds": worlds,
+        "commands": lambda: commands.verdicts(sections),
     }
-    sections: Sections = {}
     for name, step in steps.items():
         if progress is not None:
             progress(name)

@@ -36,7 +36,9 @@ ANSWER_S = 5.0
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command behind an emulated network ended: its exit status, and what the emulator did."""
+    """How a command behind an emulated network ended: its exit status, and what the emulator did; `tcp` has the segments
+    that each side has `sent` and `retransmitted`, as its kernel counts them.
+    """
 
     status: int
     outcome: dict[str, Any]
@@ -178,7 +180,7 @@ class Behind:
         found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
         if "error" in found:
             raise of_run(**found["error"])
-        return Ended(status, found["outcome"])
+        return Ended(status, found["outcome"] | {"tcp": found["tcp"]})
 
     def __enter__(self) -> Behind:
         return self

@@ -181,8 +181,11 @@ def _is_nothing(document: dict[str, Any]) -> bool:
 
 def _named(name: str, overrides: Sequence[str], *, nothing: bool) -> str:
     """The name of a profile, unless it is `nothing`, with the settings that override it."""
-    pairs = (text.partition("=") for text in overrides)
-    said = [f"{key.removeprefix('links.path.').strip()} {value.strip(TOML)}" for key, _, value in pairs]
+    pairs = [(text.partition("="), text.given if isinstance(text, Option) else "") for text in overrides]
+    said = [
+        f"{key.removeprefix('links.path.').strip()} {given or value.strip(TOML)}"
+        for (key, _, value), given in pairs
+    ]
     return ", ".join(said if said and nothing else [name, *said])
 
 

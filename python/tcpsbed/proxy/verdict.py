@@ -119,4 +119,14 @@ def told(outcome: Mapping[str, Any], margin: Margin) -> str:
         if unread
         else ""
     )
-    return f"{table(outcome)}\n{verdict}{note}"
+    return f"{table(outcome)}\n{_again(outcome)}{verdict}{note}"
+
+
+def _again(outcome: Mapping[str, Any]) -> str:
+    """What TCP sent again in the namespaces of `netns`; the ports of a proxy have no connections from end to end."""
+    sides = [
+        f"{one['side']} {numbers.count(one['retransmitted'])} of {counted(one['sent'] + one['retransmitted'], 'segment')}"
+        for one in outcome.get("tcp", ())
+        if one["sent"]
+    ]
+    return f"TCP retransmitted: {', '.join(sides)}\n" if sides else ""

@@ -20,7 +20,7 @@ from typing import Any
 from tcpsbed import inputs, shipped
 from tcpsbed.errors import ConfigError, DataError, brief
 from tcpsbed.nearest import close_match, meant
-from tcpsbed.scenarios.origin import Key, Origin, Place, dotted, keys_of, lines_of, place_of
+from tcpsbed.scenarios.origin import Key, Option, Origin, Place, dotted, keys_of, lines_of, place_of
 
 # Tables that a plain value may stand for, and the key that it then means.
 _SHORTHANDS = {"components": "node", "hooks": "run"}
@@ -195,6 +195,16 @@ def merge(under: dict[str, Any], over: dict[str, Any], key: Key = ()) -> dict[st
     return out
 
 
+def _without(tree: Any, key: Key) -> Any:
+    """A tree of tables without what is under this key."""
+    name = key[0]
+    if not isinstance(tree, dict) or name not in tree:
+        return tree
+    if len(key) == 1:
+        return {one: value for one, value in tree.items() if one != name}
+    return tree | {name: _without(tree[name], key[1:])}
+
+
 def _shorthand(key: Key) -> str | None:
     if len(key) == 2 and key[0] in _SHORTHANDS:
         return _SHORTHANDS[str(key[0])]
@@ -217,7 +227,8 @@ def _override(origin: Origin, text: str) -> None:
         if key[0] == "components" and len(key) == 2:
             allowed += f'; a new one in the file: {key[1]} = {{ kind = "tactile-operator", node = "edge" }}'
         raise ConfigError(f'found "{key[1]}"', file=place_of(text), key=dotted(key), allowed=allowed)
-    origin.document = merge(origin.document, tables)
+    under = _without(origin.document, key) if isinstance(text, Option) else origin.document
+    origin.document = merge(under, tables)
     origin.places = {k: v for k, v in origin.places.items() if k[: len(key)] != key}
     origin.places[key] = (place_of(text), None)
 

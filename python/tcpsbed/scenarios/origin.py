@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,18 @@ class Option(str):
 
     typed = ""
     """The option, such as `--delay`."""
+    given = ""
+    """Its value, as it was written."""
 
 
-def option(name: str, key: str, value: object) -> Option:
-    """The override of `--NAME VALUE`."""
-    found = Option(f"{key}={json.dumps(value)}")
-    found.typed = f"--{name}"
+def option(name: str, key: str, value: object, table: Mapping[str, object] | None = None) -> Option:
+    """The override of `--NAME VALUE`; with a `table`, that takes the place of what is under the key."""
+    if table is None:
+        found = Option(f"{key}={json.dumps(value)}")
+    else:
+        inside = ", ".join(f"{name} = {json.dumps(one)}" for name, one in table.items())
+        found = Option(f"{key}={{ {inside} }}")
+    found.typed, found.given = f"--{name}", str(value)
     return found
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tcpsbed import _tcps
 from tcpsbed.analysis.records import FIELDS, KINDS
-from tcpsbed.studio.ledger import Arrivals, Ledger, Moments
+from tcpsbed.studio.ledger import Arrivals, Ledger, Moments, Numbers
 from tcpsbed.studio.motion import Motion
 
 SENT, DROPPED, QUEUE, EVENT, GAP, MERGING, STATE = (
@@ -82,6 +82,8 @@ class Collector:
         self.moved = np.full((MOST_BINS, len(self.motion.lines)), np.nan)
         self.newest_ns = np.full(self.flows, -1, np.int64)
         """When the newest sample was made that each sink has; -1 before the first."""
+        self.aged_ns = np.zeros(self.flows, np.int64)
+        """When it came, or a repetition of it: up to here the ages are known, whatever rows are still to come."""
         self.least_bytes: dict[int, int] = {}
         """The smallest sample of each flow that came."""
         self.merged = np.full(self.flows, -np.inf)
@@ -115,6 +117,7 @@ class Collector:
             self.unseen = _few([*self.unseen, (self.now_s, max(now_s, 0.0))], WINDOW_S)[0]
             self.ticks.forget()
             self.ledger.forget()
+            self.newest_ns[:] = -1  # an age over rows that are missing would be too high
         self.now_s, self.left_out, self.steps = max(now_s, 0.0), left_out, self.steps + 1
         rows = np.frombuffer(content, ROW)
         self.rows += len(rows)
@@ -198,22 +201,36 @@ class Collector:
         self.curves[MERGED][here] = np.maximum(self.curves[MERGED][here], self.merged)
 
     def _age(self, rows: np.ndarray[Any, Any]) -> None:
-        """How old what each sink has was at most, ms: just before a sample came, and now."""
+        """How old what each sink has was at most, ms: just before a sample came, and at the end of each bin until then.
+
+        A loop that stalls writes its rows late, but with the times of the arrivals: so nothing is counted up to now.
+        """
         rows = rows[np.argsort(rows["time"], kind="stable")]
         for flow in np.unique(rows["flow"]).tolist():
             of = rows[rows["flow"] == flow]
-            made = np.maximum.accumulate(of["time"] - of["value"])
-            before = np.concatenate([[self.newest_ns[flow]], made[:-1]])
-            known = before >= 0
-            ages = (of["time"] - np.maximum(before, self.newest_ns[flow]))[known] / 1e6
-            np.maximum.at(self.curves[OLDEST], (self._bins(of[known]), flow), ages)
-            self.newest_ns[flow] = max(self.newest_ns[flow], int(made[-1]))
-        last_ns = min(
-            self.ledger.last_ns, self.plan["duration_ns"]
-        )  # what came later than the newest row is not known yet
-        here = int(np.clip(last_ns / 1e9 / self.width_s, 0, MOST_BINS - 1))
-        age = np.where(self.newest_ns >= 0, (last_ns - self.newest_ns) / 1e6, -np.inf)
-        self.curves[OLDEST][here] = np.maximum(self.curves[OLDEST][here], age)
+            made_ns = np.maximum.accumulate([self.newest_ns[flow], *(of["time"] - of["value"])])
+            times_ns = np.maximum.accumulate([self.aged_ns[flow], *of["time"]])
+            bins = self._of_times(times_ns)
+            known = made_ns[:-1] >= 0
+            ages = (times_ns[1:] - made_ns[:-1])[known] / 1e6
+            np.maximum.at(self.curves[OLDEST], (bins[1:][known], flow), ages)
+            for n in np.flatnonzero(known & (bins[1:] > bins[:-1])).tolist():
+                self._grow(self.curves[OLDEST], flow, int(made_ns[n]), int(times_ns[n]), int(times_ns[n + 1]))
+            self.newest_ns[flow], self.aged_ns[flow] = made_ns[-1], times_ns[-1]
+
+    def _grow(self, ages: Numbers, flow: int, made_ns: int, from_ns: int, until_ns: int) -> None:
+        """The age of a sample between two moments, into bins."""
+        first, last = self._of_times(np.array([from_ns, until_ns]))
+        ends_ns = np.minimum((np.arange(first, last + 1) + 1) * (self.width_s * 1e9), until_ns)
+        ages[first : last + 1, flow] = np.maximum(ages[first : last + 1, flow], (ends_ns - made_ns) / 1e6)
+
+    def _oldest(self) -> Numbers:
+        """The greatest age in each bin, ms: since the last arrival as it is unless a later one is still to be told."""
+        found = self.curves[OLDEST].copy()
+        last_ns = min(self.ledger.last_ns, self.plan["duration_ns"])
+        for flow in np.flatnonzero((self.newest_ns >= 0) & (self.aged_ns < last_ns)).tolist():
+            self._grow(found, flow, int(self.newest_ns[flow]), int(self.aged_ns[flow]), last_ns)
+        return found
 
     def _look(self, rows: np.ndarray[Any, Any], bins: np.ndarray[Any, Any]) -> None:
         queues = (rows["kind"] == QUEUE) & (rows["point"] < self.links)
@@ -277,7 +294,7 @@ class Collector:
             "sent": _numbers(self.curves["sent"][here]),
             "delivered": _numbers(delivered),
             "dropped": _numbers(self.curves["dropped"][here]),
-            "oldest_ms": _numbers(self.curves[OLDEST][here]),
+            "oldest_ms": _numbers(self._oldest()[here]),
             "merged": _numbers(self.curves[MERGED][here]),
             "queued_bytes": _numbers(self.queued[here]),
             "moved": _numbers(self.moved[here]),
@@ -327,8 +344,13 @@ class Collector:
             "stalls": self.stalls,
             "ticks": self.ticks.told([flow["name"] for flow in self.plan["flows"]]),
             "drops": np.sum([counts for _, counts in self.drops], axis=0).tolist() if self.drops else [],
-            "unseen": self.unseen,
+            "unseen": [*self._warmup(), *self.unseen],
         }
+
+    def _warmup(self) -> list[tuple[float, float]]:
+        """The span that no table counts, if there is one."""
+        warmup_s = self.ledger.moments.warmup_ns / 1e9
+        return [(0.0, warmup_s)] if warmup_s else []
 
     def _losses(self) -> list[float | None]:
         """Share of each flow's samples of the last seconds that have not come in time; None where none was due.

@@ -7,7 +7,7 @@ browser ── GET /report?token=… ──► report.html of the run, when it i
         ── /ws, /pictures, /near ──► the operator of a run that has one (console.server)
         ── /live?token=… ──►  {"k": "shows" | "plan" | "steered" | "bins" | "events" | "now" | "asked" | "over", …}
            {"k": "event", "id": n, "event": {…}} ──► one line of JSON on standard output; answered by "asked"
-           {"k": "ask" | "give" | "keep"} ──► control, answered by "viewers" to all (viewers.py)
+           {"k": "ask" | "give" | "keep" | "step"} ──► control and the tour, answered by "viewers" to all (viewers.py)
                                 ◄── {"k": "refused", "counts": {what: number}}, once a second where it has changed
 ```
 When the run is over, "now" is about the whole run, from its summary.
@@ -191,14 +191,18 @@ class Studio(Live):
         return self.more
 
     def came(self, viewer: Any) -> None:
-        """It has the same number as before if it has only loaded the page again."""
+        """It has the same number as before if it has loaded the page again, or has connected again, perhaps before its old
+        connection is known to be dead.
+        """
         if viewer.watches:
             with self.lock:
                 self.viewers.watch(1)
             return
         viewer.page = asked(viewer, "page")
         with self.lock:
-            number = self.viewers.enter(asked(viewer, "viewer"), takes=self.console is not None)
+            number = self.numbers.get(viewer.page) if viewer.page else None
+            if number is None:
+                number = self.viewers.enter(asked(viewer, "viewer"), takes=self.console is not None)
             self.numbers |= {viewer: number} | ({viewer.page: number} if viewer.page else {})
         self._settled()
 
@@ -210,6 +214,11 @@ class Studio(Live):
             return
         with self.lock:
             number = self.numbers.pop(viewer)
+            if (
+                any(one.page == viewer.page for one in self.numbers if not isinstance(one, str))
+                and viewer.page
+            ):
+                return  # the same page has connected again
             if self.numbers.get(viewer.page) == number:
                 del self.numbers[viewer.page]
             self.viewers.leave(number)

@@ -7,6 +7,8 @@ from typing import Any
 
 MOST_KEYS = 1000
 """Viewers that are known again after they reload the page."""
+MOST_STEPS = 99
+"""Steps of a tour."""
 
 
 class Viewers:
@@ -20,12 +22,16 @@ class Viewers:
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
         """By the key that a browser's tab keeps when it reloads."""
+        self.keys: dict[int, str] = {}
+        """And the other way round."""
         self.here: set[int] = set()
         self.asking: list[int] = []
         self.last = 0
         self.holder: int | None = None
         self.watching = 0
         """Those who have the other address, and never steer."""
+        self.step = 0
+        """Which step of the tour whoever steers has open, from 0: the others' tours follow."""
         self.changes = 0
         """Counts changes, so that each viewer is told of them."""
 
@@ -45,7 +51,7 @@ class Viewers:
             self.last += 1
             number = self.last
             if key and len(self.numbers) < MOST_KEYS:
-                self.numbers[key] = number
+                self.numbers[key], self.keys[number] = number, key
         self.here.add(number)
         if takes and (away or (self.steers is None and self.here == {number})):
             self.holder = number
@@ -58,8 +64,11 @@ class Viewers:
         self.changes += 1
 
     def leave(self, number: int) -> None:
-        """The viewer's page is closed or reloads."""
+        """The viewer's page is closed or reloads; control stays with its tab, which may be here again by now."""
         self.here.discard(number)
+        again = [one for one in self.here if self.keys.get(one) == self.keys.get(number, one)]
+        if self.holder == number and again:
+            self.holder = again[0]
         self._answered(number)
 
     def may(self, number: int) -> bool:
@@ -70,13 +79,16 @@ class Viewers:
         return self.holder == number
 
     def hear(self, number: int, said: dict[str, Any]) -> None:
-        """A request for control, its transfer to another viewer, or its release."""
+        """A request for control, its transfer to another viewer, its release, or a step of the tour."""
         if said["k"] == "ask" and not self.may(number) and number not in self.asking:
             self.asking.append(number)
             self.changes += 1
         elif said["k"] == "give" and self.steers == number and said.get("to") in {None, *self.here}:
             self.holder = said.get("to")
             self._answered(self.holder)
+        elif said["k"] == "step" and self.steers == number:
+            self.step = min(max(int(said["n"]), 0), MOST_STEPS)
+            self.changes += 1
         elif said["k"] == "keep" and self.steers == number:
             self.asking.clear()
             self.changes += 1
@@ -96,6 +108,7 @@ class Viewers:
                 "steers": self.steers,
                 "asking": self.asking,
                 "watching": self.watching,
+                "step": self.step,
             }
         )
 

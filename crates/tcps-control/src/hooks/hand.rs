@@ -2,7 +2,8 @@
 //! can do.
 //!
 //! ```text
-//! F = gain F_in, at most `most_n`         m x'' + b x' + k x = F         out: F (N), x (m): 6 values
+//! F = gain F_in, at most `most_n`         m x'' + b x' + P = F         out: F (N), x (m): 6 values
+//! P = k x, at most `most_pull_n`: how hard the muscles pull the hand back to where it wants to be
 //! ```
 //! The defaults are in the range of the human arm holding a handle (Hogan 1989; Tsuji et al. 1995: 1 to 2 kg, 5 to
 //! 40 N s/m, 100 to 600 N/m at the hand).
@@ -30,6 +31,7 @@ params! {
         mass_kg: f64 = Number, "1", POSITIVE, "mass of the hand, in kg";
         damping_n_s_m: f64 = Number, "20", NOT_NEGATIVE, "damping, in N s/m";
         stiffness_n_m: f64 = Number, "300", NOT_NEGATIVE, "stiffness, in N/m";
+        most_pull_n: f64 = Number, "1000", POSITIVE, "highest force of that stiffness, in N";
     }
 }
 
@@ -61,7 +63,8 @@ impl Hand {
 
     fn push(&mut self, force: V3, dt: f64) {
         let p = &self.params;
-        let pull = add(scale(self.displaced, p.stiffness_n_m), scale(self.velocity, p.damping_n_s_m));
+        let spring = shorten(scale(self.displaced, p.stiffness_n_m), p.most_pull_n);
+        let pull = add(spring, scale(self.velocity, p.damping_n_s_m));
         self.velocity = add(self.velocity, scale(sub(force, pull), dt / p.mass_kg));
         self.displaced = add(self.displaced, scale(self.velocity, dt));
     }
@@ -85,5 +88,22 @@ impl Hook for Hand {
         }
         let ([fx, fy, fz], [x, y, z]) = (force, self.displaced);
         emit(output, &[fx, fy, fz, x, y, z])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_force_beyond_what_the_hand_pulls_with_pushes_it_on_and_on() {
+        let displaced = |pull: f64| {
+            let params = serde_json::json!({"most_n": 10, "most_pull_n": pull});
+            let mut hand = Hand::new(&params).unwrap();
+            (0..2000).for_each(|_| hand.push([8.0, 0.0, 0.0], STEP_S));
+            hand.displaced[0]
+        };
+        assert!((displaced(1000.0) - 8.0 / 300.0).abs() < 1e-4, "where stiffness and force are equal");
+        assert!(displaced(5.0) > 0.2, "3 N are left, against the damping alone");
     }
 }

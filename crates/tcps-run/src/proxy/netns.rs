@@ -18,9 +18,10 @@ use crate::{
     emu::{Lines, TcpDoor, UdpDoors},
     os::namespace,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::{
+    collections::HashMap,
     fs::{self, File},
     io,
     net::{IpAddr, Ipv4Addr, TcpListener},
@@ -69,6 +70,32 @@ pub struct Ended {
     pub status: i32,
     /// What the emulator did.
     pub outcome: Outcome,
+    /// What the kernel counted of TCP in the namespaces; without one that does not say.
+    pub tcp: Vec<Segments>,
+}
+
+/// Segments of TCP that a namespace has sent, as its kernel counts them (`Tcp` in /proc/net/snmp, RFC 4022).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Segments {
+    side: &'static str,
+    /// All but those that were sent again (`OutSegs`).
+    sent: u64,
+    /// Those that were sent again (`RetransSegs`).
+    retransmitted: u64,
+}
+
+impl Segments {
+    /// Reads the table of the namespace of the calling thread.
+    fn of_this_thread(side: &'static str) -> Option<Self> {
+        Self::read(side, &fs::read_to_string("/proc/thread-self/net/snmp").ok()?)
+    }
+
+    fn read(side: &'static str, table: &str) -> Option<Self> {
+        let mut rows = table.lines().filter_map(|line| line.strip_prefix("Tcp: ")).map(str::split_whitespace);
+        let found: HashMap<_, _> = rows.next()?.zip(rows.next()?).collect();
+        let count = |name| found.get(name)?.parse().ok();
+        Some(Self { side, sent: count("OutSegs")?, retransmitted: count("RetransSegs")? })
+    }
 }
 
 /// Moves this process, which must have one thread, into namespaces whose first process is its only child, and goes on
@@ -160,12 +187,13 @@ impl Inside {
         if let Some(server) = &mut server {
             notes.extend(end(server, &self.far[0]));
         }
+        let tcp = [near.place.count("near"), far.place.count("far")].into_iter().flatten().collect();
         reach.close();
         shared.stop.store(true, Ordering::Relaxed);
         let outcome = thread.join().map_err(|_| RunError::bug("the emulator's loop died"));
         let mut outcome = outcome?;
         outcome.errors.append(&mut notes);
-        Ok(Ended { status: code(status?), outcome })
+        Ok(Ended { status: code(status?), outcome, tcp })
     }
 }
 
@@ -197,8 +225,13 @@ struct Namespace {
 /// The way to the thread that lives in a namespace: what it starts lives there too.
 struct Place(Sender<Order>);
 
-/// A command that is to be started, and who wants to know how that went.
-type Order = (Command, Sender<io::Result<Child>>);
+/// What is asked of that thread, and who wants the answer.
+enum Order {
+    /// A command is to be started.
+    Start(Box<Command>, Sender<io::Result<Child>>),
+    /// What the kernel has counted of this side.
+    Count(&'static str, Sender<Option<Segments>>),
+}
 
 impl Namespace {
     /// A namespace with an address, and sockets in it that lead out.
@@ -211,8 +244,11 @@ impl Namespace {
             if to_caller.send(made).is_err() || failed {
                 return;
             }
-            for (mut command, answer) in orders {
-                let _ = answer.send(command.spawn());
+            for order in orders {
+                match order {
+                    Order::Start(mut command, answer) => drop(answer.send(command.spawn())),
+                    Order::Count(side, answer) => drop(answer.send(Segments::of_this_thread(side))),
+                }
             }
         });
         let made = from_place.recv().map_err(|_| RunError::bug("a namespace's thread died"))?;
@@ -244,8 +280,15 @@ impl Place {
             .env("TCPSBED_FAR", FAR_IP.to_string());
         let (to_caller, answer) = channel();
         let gone = || RunError::bug("a namespace's thread died");
-        self.0.send((command, to_caller)).map_err(|_| gone())?;
+        self.0.send(Order::Start(Box::new(command), to_caller)).map_err(|_| gone())?;
         answer.recv().map_err(|_| gone())?.map_err(|e| unstarted(name, &e))
+    }
+
+    /// What the kernel has counted of TCP in the namespace.
+    fn count(&self, side: &'static str) -> Option<Segments> {
+        let (to_caller, answer) = channel();
+        self.0.send(Order::Count(side, to_caller)).ok()?;
+        answer.recv().ok()?
     }
 }
 
@@ -308,6 +351,16 @@ mod tests {
     fn said(name: &str) -> String {
         let why = Command::new(name).spawn().unwrap_err();
         unstarted(name, &why).found
+    }
+
+    #[test]
+    fn segments_that_were_sent_again_are_found_by_the_name_of_their_column() {
+        let table =
+            "Ip: Forwarding\nIp: 1\nTcp: MaxConn OutSegs RetransSegs\nTcp: -1 120 7\nUdp: InErrors\nUdp: 3\n";
+        let found = Segments { side: "near", sent: 120, retransmitted: 7 };
+        assert_eq!(Segments::read("near", table), Some(found));
+        assert_eq!(Segments::read("near", "Tcp: OutSegs\nTcp: 120\n"), None);
+        assert!(Segments::of_this_thread("far").is_some(), "as this kernel writes it");
     }
 
     #[test]

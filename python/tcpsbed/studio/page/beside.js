@@ -1,21 +1,42 @@
 // @ts-check
-// What is shown above a run: the pane of its operator, and a guided tour. Both go when the run is over.
+// What is shown above a run: the pane of its operator, a guided tour, and when it ends. All go when the run is over, and it
+// says how to start it again.
 
-import { element } from "./dom.js";
+import { $, element } from "./dom.js";
 import { close, open } from "./pane.js";
 import { talks } from "./poll.js";
-import { on } from "./run.js";
-import { begin } from "./tour.js";
+import { on, run } from "./run.js";
+import { begin, COMMANDS } from "./tour.js";
 
 on("shows", ({ operator, tour }) => {
-  if (!talks) return;
+  if (!talks || $("beside") || run.over) return;
   const section = element("section", { id: "beside", "aria-label": tour ? "Demonstration" : "Operator" });
   document.querySelector("main")?.prepend(section);
   if (operator) open(section, operator);
   if (tour) begin(section, tour);
   section.classList.toggle("one", !operator || !tour);
+  const ends = element("p", { className: "ends soft" });
+  section.append(ends);
+  on("now", ({ t_s }) => {
+    const said = left(run.plan.duration_ns / 1e9 - t_s);
+    if (!run.over && ends.textContent !== said) ends.textContent = said;
+  });
   on("over", () => {
     if (operator) close();
-    section.remove();
+    section.replaceWith(ended(tour));
   });
 });
+
+/** When the run ends by itself; nothing of one that somebody has to end. @param {number} s */
+function left(s) {
+  if (s > 1e6) return "";
+  const when = s < 100 ? `${Math.max(Math.ceil(s), 0)} s` : `${Math.ceil(s / 60)} min`;
+  return `It ends by itself in ${when}, or with Ctrl-C in its terminal; --duration "2 h" makes it longer.`;
+}
+
+/** @param {string} tour */
+function ended(tour) {
+  const again = tour ? element("code", {}, COMMANDS[tour]) : "the same command";
+  const after = run.now ? ` after ${Math.min(run.now.t_s, run.plan.duration_ns / 1e9).toFixed(0)} s` : "";
+  return element("section", { id: "ended", className: "row-of-all", role: "status" }, element("b", {}, tour ? "The demonstration has ended" : "The run has ended"), `${after}, and nothing moves any more. Start it again with `, again, ` in a terminal, which prints a new address; add --duration "2 h" for a longer one. Below is the report.`);
+}

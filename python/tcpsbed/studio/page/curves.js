@@ -64,7 +64,7 @@ function build() {
   chart("Age of the newest data, mean", "ms", of("age_ms", plain), { fold: mean, folded: "mean" });
   const queues = run.plan.network.links.flatMap((/** @type {any} */ link, /** @type {number} */ at) => (link.queue ? [{ label: link.name, at, of: () => columns.queued_bytes?.[at]?.map((/** @type {any} */ v) => v && v / 1e3) }] : []));
   if (queues.length && run.plan.queues_probed) chart("Queue, longest", "kB", queues.map((/** @type {any} */ line, /** @type {number} */ n) => ({ ...line, at: n })), { fold: most, folded: "longest" });
-  chart("Age of the newest sample at its sink, max", "ms", of("oldest_ms", plain), { fold: most, folded: "oldest" });
+  chart("Age of the newest sample at its sink, max", "ms", of("oldest_ms", plain), { fold: most, folded: "oldest", note: "Grows until a newer sample arrives; its greatest value after the warm-up is age_ms.max of the summary. What a stalled loop reports late corrects the last bins." });
   for (const [kind, title, unit] of [["way", "Way of hand and robot from the start", "mm"], ["force", "Force", "N"]]) {
     const lines = (run.plan.motion ?? []).flatMap((/** @type {any} */ one, /** @type {number} */ number) => (one.kind === kind ? [{ label: one.name, number, of: () => columns.moved?.[number] }] : []));
     if (lines.length) chart(title, unit, lines.map((/** @type {any} */ line, /** @type {number} */ at) => ({ ...line, at })), { fold: most, folded: "most" });
@@ -118,14 +118,17 @@ function chip(flow, at) {
   return made;
 }
 
-/** @param {string} name @param {string} unit @param {Line[]} lines @param {{fold?: Fold, folded?: string}} [over] what stands for a window */
-function chart(name, unit, lines, { fold, folded = "" } = {}) {
+/**
+ * @param {string} name @param {string} unit @param {Line[]} lines
+ * @param {{fold?: Fold, folded?: string, note?: string}} [over] what stands for a window, and a line about what is drawn
+ */
+function chart(name, unit, lines, { fold, folded = "", note = "" } = {}) {
   const title = unit ? `${name} (${unit})` : name;
   for (const line of lines) line.fold ??= fold;
   const readout = element("span", { className: "readout" }), place = element("div", { className: "place" });
   const rows = element("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": `${title}: table` });
   const details = element("details", { open: !drawable, ontoggle: draw }, element("summary", {}, "Table"), rows);
-  const figure = element("figure", { tabIndex: drawable ? 0 : -1, role: "group", onkeydown: keys, "aria-label": `${title}. Arrow keys move the window, plus and minus zoom, End follows the run. The values are in the table below.` }, element("figcaption", {}, element("b", {}, title), readout), place, element("div", { className: "under" }, details));
+  const figure = element("figure", { tabIndex: drawable ? 0 : -1, role: "group", onkeydown: keys, "aria-label": `${title}. Arrow keys move the window, plus and minus zoom, End follows the run. The values are in the table below.` }, element("figcaption", {}, element("b", {}, title), readout), place, element("div", { className: "under" }, details, ...(note ? [element("p", { className: "note soft" }, note)] : [])));
   $("charts").append(figure);
   const made = { lines, title, folded, figure, readout, table: { details, rows }, plot: /** @type {any} */ (null) };
   charts.push(made);
@@ -144,7 +147,7 @@ function chart(name, unit, lines, { fold, folded = "" } = {}) {
     bands: lines[0].soft ? [{ series: [1, 3], fill: () => faded(paint(lines[0].at), 0.17) }] : [],
     hooks: { setSelect: [select], setCursor: [() => read(made)], drawClear: [shade], draw: [mark] },
   }, [[], ...lines.map(() => [])], place);
-  figure.lastChild.append(saves(title, made.plot, lines.map((line) => line.label), "time (s)", (n) => 2 * (lines[n].period_s ?? 0) + 2 * bins.width_s));
+  figure.lastChild.append(saves(title, made.plot, lines.map((line) => line.label), "time (s)", (n) => 2 * (lines[n].period_s ?? 0) + 2 * bins.width_s, draw));
   figure.plot = made.plot; // for the browser's console, too
   made.plot.root.setAttribute("aria-hidden", "true");
   made.plot.over.addEventListener("dblclick", () => follow(null));

@@ -12,6 +12,8 @@ export const shown = { width: 640, height: 480, top: 0 }; // size of the picture
     functions: `state(text, gone)`, `told(message)`, `felt(force)`, `pad(name)`, `wear(bitmap, eyes)`, `draw()` once a frame,
     `control(mine)` when the hand becomes that of this page, or of another one. */
 const page = { key: "", state() {}, told() {}, felt() {}, pad() {}, wear() {}, draw() {}, control() {} };
+/** A page that says nothing for so long has no hand until it says something again (presence.py). */
+const SILENT_MS = 3000, PING_MS = 250;
 const workers = [];
 let socket = null;
 let over = false;
@@ -22,7 +24,12 @@ export function operate({ picture, ...given }) {
   Object.assign(page, given);
   watch(picture, "pictures", onPicture);
   listen(page.stage);
-  setInterval(() => send({ k: "ping", t: performance.now() }), 250);
+  let pinged = performance.now();
+  setInterval(() => {
+    const now = performance.now();
+    if (mine && now - pinged > SILENT_MS) page.told({ k: "silent", ms: now - pinged });
+    send({ k: "ping", t: (pinged = now) });
+  }, PING_MS);
   connect();
   requestAnimationFrame(tick);
 }

@@ -4,7 +4,7 @@
 
 import { $ } from "./dom.js";
 import { besides, close as leave, hand, seen } from "./hand.js";
-import { on, PAGE, run } from "./run.js";
+import { on, PAGE, run, send } from "./run.js";
 import { alarm, made, stand, write } from "./stage.js";
 
 const STATES = { degraded: "commands come late or get lost: the robot follows slowly", hold: "no commands: the supervisor stops the robot", "safe stop": "no commands: the robot stays stopped", recovering: "commands are back: the robot goes to the hand, slowly" };
@@ -12,9 +12,10 @@ const CROP = 384 / 357; // of the robot's own side: the code takes 24 rows along
 const SPAN_S = 8; // of the curve of force
 const SHORT = 0.9; // share of the frame rate below which the page says so
 const LATE_MS = 250; // age of the picture from which it is red
+const SAID_MS = 8000; // how long the page says that the hand was lost
 
 /** @type {number|null} */ let begun = null;
-let timer = 0;
+let timer = 0, said = 0;
 
 const READINGS = `
 <div class="side">
@@ -61,10 +62,14 @@ export function close() {
   document.documentElement.classList.remove("operated");
 }
 
-/** Why this page does not move the hand, for when it does not. */
+/** Why this page does not move the hand, for when it does not, and the button that takes it back or asks for it. */
 function reads() {
-  const { you, steers } = run.viewers ?? { you: null, steers: null };
-  write("reads", `${steers === null ? "Nobody moves the hand." : `Viewer ${steers} moves the hand.`} ${you === null ? "You watch." : steers === null ? "Take control below, under Steer." : "Ask for control below, under Steer."}`);
+  const { you, steers, asking } = run.viewers ?? { you: null, steers: null, asking: [] };
+  const asked = asking.includes(you), who = steers === null ? "Nobody moves the hand." : `Viewer ${steers} moves the hand.`;
+  write("reads-text", `${who}${you === null ? " You watch." : asked ? " You have asked for it." : ""}`);
+  write("take", steers === null ? "Take the hand" : "Ask for the hand");
+  $("take").hidden = you === null || asked;
+  $("take").onclick = () => send({ k: "ask" });
 }
 
 /** Shows what the scenario has, and hides what it has not. */
@@ -79,6 +84,11 @@ function told(/** @type {any} */ message, /** @type {HTMLElement} */ pane) {
     $("curve").height = 150;
     $("near").style.height = `${100 * CROP}%`;
     besides($("near"));
+  }
+  if (message.k === "silent") {
+    alarm("hand", `This page stood still for ${(message.ms / 1000).toFixed(1)} s: the hand sent no commands meanwhile. This machine or the browser is overloaded.`);
+    clearTimeout(said);
+    said = setTimeout(() => alarm("hand", ""), SAID_MS);
   }
   if (message.k === "trip") {
     write("trip", `${message.ms.toFixed(1)} ms`);

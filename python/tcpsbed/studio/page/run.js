@@ -44,16 +44,32 @@ export const PAGE = crypto.randomUUID?.() ?? ""; // a saved page has no server
 /** @type {WebSocket | null} */
 let socket = null;
 
-/** Connects; answers to `closed` and `open` are messages as all others. */
-export function connect() {
+/** Pauses between attempts to connect again, and how many there are, one after the other. */
+const AGAIN_MS = 1000, ATTEMPTS = 60;
+
+/**
+ * Connects, and again where the connection breaks before the run is over: then the server tells everything anew. `open` and
+ * `closed` are messages as all others.
+ */
+export function connect(attempts = ATTEMPTS) {
   socket = new WebSocket(socketAt("live", `&viewer=${key()}&page=${PAGE}`));
-  socket.onopen = () => tell({ k: "open" });
-  socket.onclose = () => tell({ k: "closed" });
+  socket.onopen = () => {
+    attempts = ATTEMPTS;
+    tell({ k: "open" });
+  };
+  socket.onclose = () => {
+    const again = !run.over && attempts > 0;
+    tell({ k: "closed", again });
+    if (again) setTimeout(() => connect(attempts - 1), AGAIN_MS);
+  };
   socket.onmessage = (message) => tell(JSON.parse(message.data));
 }
 
 /** @param {any} message */
-export const send = (message) => socket?.send(JSON.stringify(message));
+export const send = (message) => socket?.readyState === 1 && socket.send(JSON.stringify(message)); // 1: it is open
+
+/** Whether this page may change the run: it steers, or nobody does, so that its first change takes control. */
+export const may = () => !run.over && run.viewers?.you != null && [null, run.viewers.you].includes(run.viewers.steers);
 
 /** Links without their direction, with the numbers of both in the plan. @returns {{name: string, at: number[], link: Link}[]} */
 export function bothWays() {

@@ -8,18 +8,23 @@ const HEAD = 24, FOOT = 24, FONT = "system-ui, sans-serif";
 /**
  * Buttons that save a chart.
  * @param {string} title @param {any} plot @param {string[]} labels @param {string} x @param {(line: number) => number} [bridge] gap that a line goes over
+ * @param {() => void} [draw] draws what is new: the file has the window and the values of the moment at which it is saved
  */
-export function saves(title, plot, labels, x, bridge = () => Infinity) {
+export function saves(title, plot, labels, x, bridge = () => Infinity, draw = () => {}) {
   const name = title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").toLowerCase();
-  const as = (/** @type {string} */ kind, /** @type {() => void} */ act) => button(kind, act, { className: "plain soft", "aria-label": `Save ${title} as ${kind}` });
+  const drawnNow = async () => {
+    draw();
+    await new Promise((done) => setTimeout(done)); // uPlot takes a new window after this turn
+  };
+  const as = (/** @type {string} */ kind, /** @type {() => void} */ act) => button(kind, () => drawnNow().then(act), { className: "plain soft", "aria-label": `Save ${title} as ${kind}` });
   return element("span", { className: "saves" },
     as("PNG", () => png(title, plot, labels).toBlob((/** @type {any} */ blob) => save(blob, `${name}.png`))),
     as("SVG", () => save(new Blob([svg(title, plot, labels, bridge)], { type: "image/svg+xml" }), `${name}.svg`)),
     as("CSV", () => save(new Blob([csv(plot, labels, x)], { type: "text/csv" }), `${name}.csv`)));
 }
 
-/** @param {Blob} blob @param {string} name */
-function save(blob, name) {
+/** Hands a file to the browser to keep. @param {Blob} blob @param {string} name */
+export function save(blob, name) {
   const address = URL.createObjectURL(blob);
   element("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10000);
@@ -92,9 +97,9 @@ function svg(title, plot, labels, bridge) {
   return new XMLSerializer().serializeToString(made);
 }
 
-/** @param {any} plot @param {string[]} labels @param {string} x */
+/** The lines and the window that are seen. @param {any} plot @param {string[]} labels @param {string} x */
 function csv(plot, labels, x) {
-  const [first, end] = within(plot), cell = (/** @type {any} */ v) => (v == null ? "" : /[",\n]/.test(`${v}`) ? `"${`${v}`.replaceAll('"', '""')}"` : `${v}`);
-  const row = (/** @type {number} */ k) => plot.data.map((/** @type {any[]} */ values) => cell(values[k])).join(",");
-  return [[x, ...labels].map(cell).join(","), ...Array.from({ length: Math.max(end - first, 0) }, (_, n) => row(first + n))].join("\n") + "\n";
+  const shown = lines(plot, labels), { min, max } = plot.scales.x, cell = (/** @type {any} */ v) => (v == null ? "" : /[",\n]/.test(`${v}`) ? `"${`${v}`.replaceAll('"', '""')}"` : `${v}`);
+  const rows = plot.data[0].flatMap((/** @type {number} */ at, /** @type {number} */ k) => (at < min || at > max ? [] : [[at, ...shown.map(({ n }) => plot.data[n][k])].map(cell).join(",")]));
+  return [[x, ...shown.map(({ label }) => label)].map(cell).join(","), ...rows].join("\n") + "\n";
 }

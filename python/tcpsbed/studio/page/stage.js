@@ -14,7 +14,7 @@ const STAGE = `
   <svg aria-hidden="true"><line id="spring"/><circle id="wish" r="5"/><circle id="held" r="9"/><path id="arrow"/></svg>
   <div id="mark" hidden></div>
   <p id="hint">Move the pointer over the picture: the robot follows it.</p>
-  <p id="reads" role="status" hidden>This page only shows: another one moves the hand. Close that one, then load this one again.</p>
+  <p id="reads" role="status" hidden><span id="reads-text">This page only shows: another one moves the hand. Close that one, then load this one again.</span><button id="take" type="button" hidden></button></p>
   <p id="alarm" role="status" hidden></p>
 </div>
 <figcaption id="caption"></figcaption>
@@ -37,7 +37,7 @@ export function write(id, text) {
 }
 
 /** What is wrong, by what it is about: the first is shown. @type {Record<string, string>} */
-const wrong = { line: "", headset: "", robot: "" };
+const wrong = { line: "", hand: "", headset: "", robot: "" };
 
 /** @param {string} about @param {string} text empty: nothing is wrong */
 export function alarm(about, text) {
@@ -59,6 +59,7 @@ export function stand(place, { marks, felt, draw, ...given }) {
   let loudness = (/** @type {number} */ _) => {};
   $("sound").onclick = () => { loudness = tone(); $("sound").disabled = true; };
   $("how-to-mark").hidden = !marks;
+  $("take").onpointerdown = (/** @type {Event} */ event) => event.stopPropagation(); // the stage would capture the pointer
   operate({
     stage: $("stage"), picture: $("picture"), mark: marks ? $("mark") : null, wear,
     state: (/** @type {string} */ text, /** @type {boolean} */ gone) => alarm("line", gone ? text : ""),

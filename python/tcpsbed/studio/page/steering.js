@@ -4,7 +4,8 @@
 import { $, button, counted, element, percent, rate, short } from "./dom.js";
 import { ask } from "./events.js";
 import { meanJitter, named, settings, switches } from "./links.js";
-import { bothWays, on, run, send } from "./run.js";
+import { bothWays, may, on, run, send } from "./run.js";
+import { save } from "./save.js";
 
 /**
  * `queue` is a limit as a scenario has it; `jitter` a distribution, absent: exponential with the mean `jitter_ms`.
@@ -55,11 +56,18 @@ on("steered", (told) => {
   steered = told.by;
   $("why").textContent = told.why;
   $("why").hidden = steered;
-  Object.assign($("save"), { href: `/${run.saves}.toml${location.search}`, download: run.saves === "profile" ? "profile.toml" : "steered.toml", textContent: `Save as ${run.saves}` });
+  Object.assign($("save"), { onclick: keep, textContent: `Save as ${run.saves}` });
   $("save").hidden = !steered;
   if (run.plan) build();
   control();
 });
+/** Hands what was done over as a file: by the page itself, as browsers load no file from where the certificate is self-made. */
+async function keep() {
+  const told = await fetch(`/${run.saves}.toml${location.search}`).catch(() => null);
+  if (told?.ok) save(await told.blob(), run.saves === "profile" ? "profile.toml" : "steered.toml");
+  $("save").textContent = told?.ok ? `Save as ${run.saves}` : "Not saved: the page's server did not answer. Try again";
+}
+
 on("viewers", control);
 on("set", values);
 on("over", () => {
@@ -75,9 +83,8 @@ on("chosen", ({ name }) => {
 /** Who steers, and the buttons to take or to hand over control. */
 function control() {
   const { you, steers, here, asking, watching } = run.viewers ?? { you: 1, steers: null, here: [1], asking: [], watching: 0 };
-  const may = steered && !run.over && you !== null && (steers === null || steers === you);
   const hand = document.querySelector("#pane") !== null, watched = watching ? ` ${counted(watching, "viewer")} at the other address only ${watching === 1 ? "watches" : "watch"}.` : "";
-  $("hand").disabled = !may;
+  $("hand").disabled = !(steered && may());
   const others = here.length > 1 ? ` of ${here.length}` : "";
   /** @type {(Node | string)[]} */ let told;
   if (run.over || !steered) told = [];

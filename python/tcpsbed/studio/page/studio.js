@@ -29,8 +29,8 @@ function state(text, live = false) {
 }
 
 on("open", () => state("waiting for the run"));
-on("closed", () => {
-  state(run.over ? "over; this page's server has ended" : "no connection: the run's process has ended");
+on("closed", ({ again }) => {
+  state(run.over ? "over; this page's server has ended" : again ? "connection lost; connecting again …" : "no connection: the run's process has ended");
   $("report").hidden = true;
 });
 on("plan", ({ plan }) => {

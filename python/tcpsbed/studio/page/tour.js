@@ -2,11 +2,15 @@
 // @ts-check
 
 import { ask } from "./events.js";
+import { hand, seen } from "./hand.js";
+import { may, on, run, send } from "./run.js";
 
-/** @typedef {{title: string, say: string, act: string, watch: string, change: () => [Record<string, any>, string][], sets?: Record<string, number>, up?: boolean, back?: string}} Step */
+/** With `touch` the hand has to be at the wall. @typedef {{title: string, say: string, act: string, watch: string, touch?: boolean, change: () => [Record<string, any>, string][], sets?: Record<string, number>, back?: string}} Step */
 
-const line = (/** @type {number} */ delay, /** @type {number} */ loss = 0, up = true) =>
-  /** @type {[Record<string, any>, string]} */ ([{ link: "line", delay: `${delay} ms`, loss: `${loss} %`, up }, up ? `line: ${delay} ms each way, ${loss} % lost` : "line cut"]);
+const line = (/** @type {number} */ delay, /** @type {number} */ loss = 0) =>
+  /** @type {[Record<string, any>, string]} */ ([{ link: "line", delay: `${delay} ms`, loss: `${loss} %`, up: true }, `line: ${delay} ms each way, ${loss} % lost`]);
+/** Cuts the line, or restores it with the delay and the loss that it had. */
+const joined = (/** @type {boolean} */ up) => /** @type {[Record<string, any>, string]} */ ([{ link: "line", up }, up ? "line restored" : "line cut"]);
 const predictor = (/** @type {boolean} */ running) =>
   /** @type {[Record<string, any>, string]} */ ([{ flow: "predictor", running }, `predictor ${running ? "on" : "off"}`]);
 const MOST = 9; // sources of cross traffic, 100 kbit/s each
@@ -19,15 +23,18 @@ const cross = (/** @type {number} */ count) => {
 const beside = (/** @type {number} */ count, /** @type {string} */ title, /** @type {string} */ say, /** @type {string} */ watch) =>
   ({ title, say, act: `Cross traffic ${count * 100} kbit/s`, watch, change: () => cross(count), sets: { "cross traffic": count } });
 
+/** What starts each of them. @type {Record<string, string>} */
+export const COMMANDS = { demo: "tcpsbed demo", "demo-network": "tcpsbed demo network" };
+
 /** @type {Record<string, Step[]>} */
 const TOURS = {
   demo: [
-    { title: "Feel the wall", say: "The line is clean: push the pointer to the right until the probe meets the grey wall.", act: "Clean line", watch: "The ring stays behind the pointer: the wall holds the hand. The force is steady, and both pictures agree.", change: () => [line(0), predictor(false)] },
-    { title: "50 ms each way", say: "Commands and force now travel 50 ms; the hand goes deeper before it feels the wall.", act: "Delay of 50 ms", watch: "The force comes late and swings a few times before it settles. The robot is ahead of your picture.", change: () => [line(50), predictor(false)] },
-    { title: "150 ms: it oscillates", say: "The answer is so late that it pushes the hand out when it should already be back.", act: "Delay of 150 ms", watch: "Hold the pointer still behind the wall's face: the force swings on and on, and the robot hammers on the wall.", change: () => [line(150), predictor(false)] },
+    { title: "Feel the wall", say: "The line is clean: push the pointer to the right until the probe meets the grey wall.", act: "Clean line", watch: "The ring stays behind the pointer: the wall holds the hand. The force is steady, and both pictures agree.", touch: true, change: () => [line(0), predictor(false)] },
+    { title: "50 ms each way", say: "Commands and force now travel 50 ms; the hand goes deeper before it feels the wall.", act: "Delay of 50 ms", watch: "The force comes late and swings a few times before it settles. The robot is ahead of your picture.", touch: true, change: () => [line(50), predictor(false)] },
+    { title: "150 ms: it oscillates", say: "The answer is so late that it pushes the hand out when it should already be back.", act: "Delay of 150 ms", watch: "Hold the pointer still, anywhere right of the wall's face: the force swings on and on, and the robot hammers on the wall.", touch: true, change: () => [line(150), predictor(false)] },
     { title: "10 % loss", say: "Little delay, but one packet in ten is lost in each direction.", act: "20 ms, 10 % lost", watch: "The force is nearly the same, as samples come every 2 ms. The picture is not: it needs all of its packets, so frames are missing.", change: () => [line(20, 10), predictor(false)] },
-    { title: "The predictor", say: "150 ms again, but the hand feels a model of the wall, learned from the force that came back.", act: "150 ms with predictor", watch: "Push again: the force answers at once and stays steady, though the pictures are as late as before.", change: () => [line(150), predictor(true)] },
-    { title: "Cut the line", say: "No command arrives any more.", act: "Cut the line", back: "Restore the line", watch: "After 100 ms the robot's own supervisor holds, after 500 ms it stops safely. The operator's picture freezes.", change: () => [line(20, 0, false), predictor(false)] },
+    { title: "The predictor", say: "150 ms again, but the hand feels a model of the wall, learned from the force that came back.", act: "150 ms with predictor", watch: "Push again: the force answers at once and stays steady, though the pictures are as late as before.", touch: true, change: () => [line(150), predictor(true)] },
+    { title: "Cut the line", say: "No command arrives any more.", act: "Cut the line", back: "Restore the line", watch: "After 100 ms the robot's own supervisor holds, after 500 ms it stops safely. The operator's picture freezes.", change: () => [joined(false)] },
   ],
   "demo-network": [
     beside(3, "Room for both", "Beside 300 kbit/s of cross traffic both sessions fit into their 1.5 Mbit/s.", "The force needs about 17 ms with either transport; nearly all of it is propagation."),
@@ -38,17 +45,51 @@ const TOURS = {
   ],
 };
 
-/** Fills the section with the steps of a tour. */
+/** The pointer has to be so far right, from the middle to the edge, for the hand to be at the wall's face. */
+const WALL = 0.42;
+/** Force from which the hand touches it, N, and how long ago that may have been while it swings, ms. */
+const TOUCH_N = 0.3, LATELY_MS = 2500;
+const LOOK_MS = 300;
+
+/** Fills the section with the steps of a tour. It follows whoever steers. */
 export function begin(/** @type {HTMLElement} */ section, /** @type {string} */ name) {
   const steps = TOURS[name] ?? [];
-  const list = document.createElement("ol");
+  const list = document.createElement("ol"), aside = document.createElement("aside"), box = document.createElement("fieldset");
+  const whose = Object.assign(text("p", ""), { className: "whose soft", hidden: true });
+  whose.setAttribute("role", "status");
   list.className = "tour";
   list.append(...steps.map((step, number) => item(step, number, list)));
-  const aside = document.createElement("aside");
-  aside.append(text("h2", "Guided tour"), list);
-  if (name === "demo-network") aside.prepend(text("h2", "Cross traffic"), slider());
+  box.append(...(name === "demo-network" ? [text("h2", "Cross traffic"), slider()] : []), text("h2", "Guided tour"), whose, list);
+  aside.append(box);
   section.append(aside);
   choose(list, 0);
+  /** The step that the server knows. @type {number | null} */ let known = null;
+  const follow = () => {
+    box.disabled = !may();
+    whose.hidden = may();
+    whose.textContent = run.viewers?.steers == null ? "Nobody steers: the tour waits." : `Viewer ${run.viewers.steers} steers. The tour shows their step.`;
+    if (run.viewers && run.viewers.step !== known) choose(list, (known = run.viewers.step));
+  };
+  on("viewers", follow);
+  on("asked", ({ event, refused }) => refused || moved(event ?? {}));
+  follow();
+  const timer = setInterval(() => list.isConnected ? touches() : clearInterval(timer), LOOK_MS);
+}
+
+/** Says whether the hand is where the open step needs it. */
+function touches() {
+  const place = document.querySelector(".tour [aria-current] .where");
+  if (!place) return;
+  const since = performance.now() - LATELY_MS, there = seen.forces.some((/** @type {any} */ force) => force.at > since && force.size > TOUCH_N);
+  const said = there ? "The hand is at the wall." : !may() ? "The hand is not at the wall." : hand.x < WALL ? "The hand is not at the wall: move the pointer right, behind the wall's face." : "The hand is on its way to the wall.";
+  if (place.textContent !== said) place.textContent = said;
+  place.classList.toggle("there", there);
+}
+
+/** Cross traffic that somebody else has set: the slider shows it. */
+function moved(/** @type {any} */ event) {
+  if (!Array.isArray(event.traffic) || !event.traffic[0]?.startsWith("cross")) return;
+  show("cross traffic", event.running ? event.traffic.length : MOST - event.traffic.length);
 }
 
 const text = (/** @type {string} */ name, /** @type {string} */ content) => Object.assign(document.createElement(name), { textContent: content });
@@ -56,19 +97,23 @@ const text = (/** @type {string} */ name, /** @type {string} */ content) => Obje
 function item(/** @type {Step} */ step, /** @type {number} */ number, /** @type {HTMLElement} */ list) {
   const head = text("button", step.title), act = text("button", step.act), more = document.createElement("div");
   head.className = "head";
-  head.onclick = () => choose(list, number);
+  const open = () => {
+    choose(list, number);
+    send({ k: "step", n: number });
+  };
+  head.onclick = open;
   act.className = "main";
-  act.onclick = () => { choose(list, number); make(step); };
+  act.onclick = () => { make(step); open(); };
   const acts = document.createElement("p");
   acts.append(act);
   if (step.back) {
     const back = text("button", step.back);
-    back.onclick = () => change(...line(20));
+    back.onclick = () => change(...joined(true));
     acts.append(" ", back);
   }
   const watch = text("p", step.watch);
   watch.className = "watch";
-  more.append(text("p", step.say), acts, watch);
+  more.append(text("p", step.say), acts, ...(step.touch ? [Object.assign(text("p", ""), { className: "where" })] : []), watch);
   const one = document.createElement("li");
   one.append(head, more);
   return one;

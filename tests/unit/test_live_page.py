@@ -1,0 +1,261 @@
+"""The page of an operator and those who watch it, in a browser, beside a run that the test plays."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("websockets", reason="needs the extra studio")
+
+import tcpsbed
+from tcpsbed.console.server import Console
+from tcpsbed.media.line import VARIABLE
+from tcpsbed.studio.certificate import own_addresses
+from tcpsbed.studio.collector import ROW
+from tcpsbed.studio.feed import OVER, PLAN, ROWS, SCENARIO, TEXT
+from tcpsbed.studio.listening import Listening, listening
+from tcpsbed.studio.server import Studio
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="needs chromium"),
+]
+OPEN = "[...document.querySelectorAll('.tour > li')].findIndex((one) => one.ariaCurrent || one.hasAttribute('aria-current'))"
+
+
+@pytest.fixture(scope="module")
+def run(shipped_scenarios: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    out = tmp_path_factory.mktemp("live") / "run"
+    return tcpsbed.run(shipped_scenarios / "quickstart.toml", out=out, set=['duration="6 s"', 'warmup="0 s"'])
+
+
+class Played:
+    """The page of a run that has come to its fourth second."""
+
+    def __init__(self, run: Any, folder: Path, where: Listening) -> None:
+        self.run, self.console = run, Console(folder)
+        self.studio = Studio(where, run.folder, (), self.console)
+        self.studio.start()
+        self.tell({"k": "shows", "operator": {"fps": 20, "supervisor": None, "marks": False}, "tour": "demo"})
+        self.studio._take(SCENARIO, (run.folder / "scenario.toml").read_bytes(), 0.0)
+        self.studio._take(PLAN, (run.folder / "plan.json").read_bytes(), 0.0)
+        self.tell({"k": "steered", "by": True, "why": "", "saves": "scenario"})
+        self.rows, self.sent_s = np.fromfile(run.folder / "records.bin", ROW), 0.0
+        self.play(4.0)
+
+    def tell(self, message: dict[str, Any]) -> None:
+        self.studio._take(TEXT, json.dumps(message).encode(), 0.0)
+
+    def play(self, until_s: float) -> None:
+        """Rows until then."""
+        here = (self.rows["time"] >= self.sent_s * 1e9) & (self.rows["time"] < until_s * 1e9)
+        self.studio._take(ROWS, bytes(8) + self.rows[here].tobytes(), until_s)
+        self.sent_s = until_s
+        assert self.studio.collector is not None
+        with self.studio.lock:
+            self.studio.now = json.dumps(self.studio.collector.lately())
+            self.studio.numbered += 1
+
+    def break_off(self) -> None:
+        """Every connection of words breaks, as where the network or a slow server gave up."""
+        for viewer in [one for one in self.studio.numbers if not isinstance(one, str)]:
+            viewer.socket.close()
+
+
+@pytest.fixture
+def played(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Played]:
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    made = Played(run, tmp_path, Listening())
+    yield made
+    made.studio.stop()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens a page in a context of its own; none may raise an exception."""
+    contexts, wrong = [], []
+
+    def open_page(address: str, **keys: Any) -> Any:
+        contexts.append(browser.new_context(viewport={"width": 1600, "height": 1000}, **keys))
+        page = contexts[-1].new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto(address)
+        becomes(page, "document.querySelectorAll('#fall .bar i').length > 4")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def becomes(page: Any, holds: str, seconds: float = 20) -> None:
+    """Waits until an expression is true; `wait_for_function` is what the page's own policy forbids."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(holds):
+        assert time.monotonic() < end, f"{holds}\n{page.inner_text('body')}"
+        time.sleep(0.05)
+
+
+def asked(capfd: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    """The events that pages have asked the run for."""
+    return [json.loads(line)["event"] for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
+
+
+def test_the_tour_of_those_who_watch_follows_and_their_controls_are_disabled(
+    played: Played, opened: Callable[..., Any]
+) -> None:
+    operator = opened(played.studio.address)
+    others = [opened(played.studio.address), opened(played.studio.watch)]
+    operator.get_by_role("button", name="150 ms: it oscillates").click()
+    for page in others:
+        becomes(page, f"{OPEN} === 2")
+        assert page.evaluate(
+            "document.querySelector('#beside fieldset').disabled && document.querySelector('#hand').disabled"
+        )
+        assert page.inner_text(".whose") == "Viewer 1 steers. The tour shows their step."
+    assert not operator.is_visible(".whose") and operator.is_enabled(".tour button.main >> nth=2")
+    operator.reload()
+    becomes(operator, f"{OPEN} === 2")
+    operator.get_by_role("button", name="Let go").click()
+    becomes(others[0], "!document.querySelector('#beside fieldset').disabled")
+    becomes(others[1], "/Nobody steers/.test(document.querySelector('.whose').textContent)")
+
+
+def test_a_page_whose_connection_breaks_has_its_hand_again(
+    played: Played, opened: Callable[..., Any]
+) -> None:
+    page = opened(played.studio.address)
+    becomes(page, "document.querySelector('#reads').hidden")
+    steers = played.studio.viewers.steers
+    played.break_off()
+    becomes(page, "/connecting again/.test(document.querySelector('#state-text').textContent)")
+    becomes(page, "document.querySelector('#state-text').textContent === 'live'")
+    becomes(page, "document.querySelector('#reads').hidden && !document.querySelector('#hand').disabled")
+    assert played.studio.viewers.steers == steers == 1 and page.locator("#beside").count() == 1
+
+
+def test_a_hand_that_nobody_moves_is_taken_at_the_picture(played: Played, opened: Callable[..., Any]) -> None:
+    first, second = opened(played.studio.address), opened(played.studio.address)
+    becomes(second, "/Viewer 1 moves the hand/.test(document.querySelector('#reads').textContent)")
+    first.get_by_role("button", name="Let go").click()
+    becomes(first, "/Nobody moves the hand/.test(document.querySelector('#reads').textContent)")
+    first.get_by_role("button", name="Take the hand").click()
+    becomes(first, "document.querySelector('#reads').hidden")
+    second.get_by_role("button", name="Ask for the hand").click()
+    becomes(first, "/Viewer 2 asks for control/.test(document.querySelector('#control').textContent)")
+    becomes(second, "/You have asked for it/.test(document.querySelector('#reads').textContent)")
+
+
+def test_a_page_that_stood_still_says_that_the_hand_was_lost(
+    played: Played, opened: Callable[..., Any]
+) -> None:
+    page = opened(played.studio.address)
+    becomes(page, "document.querySelector('#reads').hidden")
+    page.evaluate("() => { const end = performance.now() + 3500; while (performance.now() < end); }")
+    becomes(
+        page,
+        "/stood still for [34]\\.\\d s: the hand sent no commands/.test(document.querySelector('#alarm').textContent)",
+    )
+    becomes(page, "document.querySelector('#reads').hidden")
+    assert not played.console.presence.look()
+
+
+def test_the_tour_restores_the_line_as_it_was_and_sees_the_hand(
+    played: Played, opened: Callable[..., Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    page = opened(played.studio.address)
+    becomes(
+        page, "/not at the wall: move the pointer right/.test(document.querySelector('.where').textContent)"
+    )
+    page.evaluate("seen.forces = [{ size: 2, predicted: false, at: performance.now() + 1e5 }]")
+    becomes(page, "document.querySelector('.where').textContent === 'The hand is at the wall.'")
+    page.locator(".tour .head").nth(5).click()
+    page.get_by_role("button", name="Cut the line").last.click()
+    page.get_by_role("button", name="Restore the line").click()
+    becomes(page, "document.querySelectorAll('#events li').length >= 2")
+    cut, restored = asked(capfd)
+    assert cut == {"link": "line", "up": False, "name": "line cut"}
+    assert restored == {"link": "line", "up": True, "name": "line restored"}, (
+        "delay and loss stay what they were"
+    )
+
+
+def test_a_chart_is_saved_as_the_eye_sees_it(
+    played: Played, opened: Callable[..., Any], tmp_path: Path
+) -> None:
+    page = opened(played.studio.address)
+    page.locator("#charts").scroll_into_view_if_needed()
+    becomes(page, "document.querySelectorAll('#charts .readout b').length > 4")
+    with page.expect_download() as download:
+        page.evaluate(
+            "() => { const figure = document.querySelector('#charts figure');"
+            " figure.dispatchEvent(new KeyboardEvent('keydown', { key: '+' }));"
+            " [...figure.querySelectorAll('.saves button')].find((one) => one.textContent === 'CSV').click(); }"
+        )
+    file = tmp_path / "chart.csv"
+    download.value.save_as(file)
+    times = [float(line.split(",")[0]) for line in file.read_text().splitlines()[1:]]
+    assert 0.9 < times[0] < 1.2 and 2.8 < times[-1] < 3.1, times
+
+
+def test_the_age_says_what_it_is(played: Played, opened: Callable[..., Any]) -> None:
+    page = opened(played.studio.address)
+    page.locator("#charts").scroll_into_view_if_needed()
+    chart = page.locator("#charts figure", has_text="Age of the newest sample at its sink, max (ms)")
+    assert (
+        "its greatest value after the warm-up is age_ms.max of the summary"
+        in chart.locator(".note").inner_text()
+    )
+
+
+def test_the_page_says_when_the_run_ends_and_that_it_has(played: Played, opened: Callable[..., Any]) -> None:
+    page = opened(played.studio.address)
+    becomes(page, "/ends by itself in 2 s/.test(document.querySelector('.ends').textContent)")
+    played.play(6.0)
+    summary = json.loads((played.run.folder / "summary.json").read_text())
+    played.studio._take(OVER, json.dumps(summary).encode(), 6.0)
+    becomes(page, "/has ended after 6 s/.test(document.querySelector('#ended')?.textContent ?? '')")
+    assert page.inner_text("#ended code") == "tcpsbed demo" and page.locator("#beside").count() == 0
+
+
+@pytest.mark.skipif(not own_addresses(), reason="needs an address other than loopback")
+def test_the_scenario_is_saved_behind_a_self_made_certificate(
+    run: Any, browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("cryptography", reason="needs the extra studio")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    played = Played(run, tmp_path, listening("0.0.0.0", 0, None, None))
+    page = browser.new_context(viewport={"width": 1280, "height": 1000}).new_page()
+    try:
+        with pytest.raises(sync_api.Error, match="ERR_CERT_AUTHORITY_INVALID"):
+            page.goto(played.studio.address)
+        page.click("#details-button")
+        page.click("#proceed-link")
+        becomes(page, "document.querySelector('#state-text')?.textContent === 'live'")
+        with page.expect_download(timeout=15_000) as download:
+            page.get_by_role("button", name="Save as scenario").click()
+        assert download.value.failure() is None and download.value.suggested_filename == "steered.toml"
+        download.value.save_as(tmp_path / "kept.toml")
+        assert (tmp_path / "kept.toml").read_text() == (run.folder / "scenario.toml").read_text()
+    finally:
+        page.context.close()
+        played.studio.stop()

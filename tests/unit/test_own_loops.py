@@ -308,7 +308,10 @@ LOOPS = [
     LoopModel(0, 0, 1.0, 30.0, 1.0, tf([400.0], [1.0, 0.4, 400.0]), tf([1.0], [1.0, 0.0])),
     LoopModel(0, 0, 1.0, 30.0, 1.0, tf([1.0], [0.01, 1.0]), tf([3.0], [1.0])),
     LoopModel(0, 0, 1.0, 1.0, 1.0, tf([1.0], [1.0, 0.0, -4.0]), tf([1.0], [1.0])),
+    LoopModel(0, 0, 1.0, 796.0, 1.0, tf([40.0], [1.0, 6.0, 0.0]), tf([1.5, 3.0], [1.0, 12.0])),
 ]
+JUST_BEYOND = LOOPS[-1]
+"""Less than a thousandth beyond its limit, and between two angles that are looked at."""
 
 
 @pytest.mark.parametrize("loop", LOOPS, ids=range(len(LOOPS)))
@@ -318,6 +321,8 @@ def test_margins_are_where_eigenvalues_of_the_closed_loop_leave_the_circle(loop:
 
     found, largest = margins(loop), closed_roots(loop)
     assert found.stable == (largest < 1)
+    if loop is JUST_BEYOND:
+        assert 0.999 < found.gain < 1
     if loop is LOOPS[6]:  # two crossings of the negative axis are beyond -1
         assert 0 < found.gain < 1
     if math.isfinite(found.gain) and found.gain > 0:

@@ -17,7 +17,7 @@ from tcpsbed import executors, linear, palette, shipped
 from tcpsbed.api.run import Progress, told
 from tcpsbed.errors import ConfigError, Refused, one_line
 from tcpsbed.inputs import out_of
-from tcpsbed.lab.control import systems
+from tcpsbed.lab.control import systems, theory
 from tcpsbed.lab.control.loci import AxesMargins
 from tcpsbed.lab.control.loop import chosen, controllers
 from tcpsbed.lab.control.setting import gains_of, link_of, refuse_gains
@@ -123,12 +123,12 @@ class LoopMap:
 
         tables = {key: of.tolist() for key, of in (*self.map.mean.items(), ("good", self.map.good))}
         asked = {"grid": asdict(self.map.grid), "bench": asdict(self.map.bench)}
-        theory: dict[str, Any] = {"reliability": self.reliability, "margins": asdict(self.margins)}
+        margins: dict[str, Any] = {"reliability": self.reliability, "margins": asdict(self.margins)}
         if self.linearised is not None:
-            theory |= {"linearised": {"order": self.linearised.order, "off": self.linearised.off}}
+            margins |= {"linearised": {"order": self.linearised.order, "off": self.linearised.off}}
         if self.points:
-            theory |= {"verified": [point.figures for point in self.points]}
-        found: dict[str, Any] = table.plain(asked | {"sentences": self.sentences} | theory | tables)
+            margins |= {"verified": [point.figures for point in self.points]}
+        found: dict[str, Any] = table.plain(asked | {"sentences": self.sentences} | margins | tables)
         return found
 
     def draw(self, file: Path | str) -> Path:
@@ -163,13 +163,18 @@ class LoopMap:
     @property
     def remarks(self) -> list[str]:
         """Its margins, and what was computed in place of a plant that is code."""
-        rtt_ms, given = self.map.grid.rtt_ms[0], self.map.bench.step.left
-        theory = f"theory at an RTT of {rtt_ms:g} ms without loss{given}: {self.margins}"
+        grid, given = self.map.grid, self.map.bench.step.left
+        rtt_ms = grid.rtt_ms[0]
+        text = f"theory at an RTT of {rtt_ms:g} ms without loss{given}: {self.margins}"
         if self.margins.stable and math.isfinite(self.margins.delay_ms):
-            theory += f"; unstable from an RTT of about {rtt_ms + self.margins.delay_ms:.0f} ms on"
+            least_ms, worst = max(rtt_ms, grid.period_ms), max(grid.loss)  # a loop has a tick of delay at least
+            text += f"; unstable from an RTT of about {least_ms + self.margins.delay_ms:.0f} ms on"
+            if 0 < worst < 1 and grid.burst == 1:
+                late_ms = theory.delay_of_drops_ms(worst, grid.period_ms)
+                text += f", with {100 * worst:.3g} % loss each way about {late_ms:.1f} ms earlier"
         each = self.margins.one_at_a_time if isinstance(self.margins, AxesMargins) else ()
         alone = [f"  axis {n} alone: {one}" for n, one in enumerate(each, 1)]
-        return [theory, *alone, *([str(self.linearised)] if self.linearised is not None else [])]
+        return [text, *alone, *([str(self.linearised)] if self.linearised is not None else [])]
 
 
 def map(

@@ -162,9 +162,8 @@ def _sampled(loop: LoopModel) -> Margins:
     crossed = _Crossed(model.at, x)
     quick = margins(replace(loop, delay_ms=0.0)) if loop.ticks > 1 else None
     spare_ms = quick.delay_ms + (1 - loop.ticks) * loop.period_ms if quick and quick.stable else -math.inf
-    size, turns = crossed.size, crossed.turns
-    lower = (crossed.factor(place) for place in turns[size > 1][np.argsort(size[size > 1])])
-    calm = (one for one in lower if Open(replace(loop, c=loop.c / (0.999 * one))).stable(x))
+    lower = np.sort(crossed.factors[crossed.factors < 1])[::-1]
+    calm = (float(one) for one in lower if Open(replace(loop, c=loop.c / (0.999 * one))).stable(x))
     return Margins(next(calm, 0.0), spare_ms, crossed.hz(loop.period_ms))
 
 
@@ -173,10 +172,9 @@ def beside(at: Opened, x: NDArray[np.float64], period_ms: float) -> Margins:
     import numpy as np
 
     crossed = _Crossed(at, x)
-    size, turns = crossed.size, crossed.turns
     spare = (np.angle(at(np.exp(1j * crossed.at))) + np.pi) % (2 * np.pi)  # until -180 degrees
     return Margins(
-        crossed.factor(turns[size < 1][np.argmax(size[size < 1])]) if (size < 1).any() else math.inf,
+        float(crossed.factors[crossed.factors > 1].min(initial=math.inf)),
         delay_margin(spare, crossed.at, crossed.flat) * period_ms,
         crossed.hz(period_ms),
         math.degrees(float(spare.min())) if len(crossed.at) else math.nan,
@@ -198,35 +196,26 @@ def delay_margin(spare: NDArray[np.float64], at: NDArray[np.float64], flat: floa
 
 
 class _Crossed:
-    """Where the curve of a loop crosses the unit circle (`at`) and, with its size, the negative real axis (`turns`).
-
-    Up to the angle `flat` its gain is 1.
+    """Where the curve of a loop crosses the unit circle (`at`), and the factors of the gain with which its crossings of the
+    negative real axis are at -1. Up to the angle `flat` its gain is 1.
     """
 
     def __init__(self, of: Opened, x: NDArray[np.float64]) -> None:
         import numpy as np
 
-        self._of, self._x = of, x
         curve = of(np.exp(1j * x))
         curve[-1] = curve[-1].real  # at half the rate
         self.flat = flat(np.abs(curve), x)
         crosses = np.diff(np.abs(curve) >= 1).nonzero()[0]
         crosses = crosses[x[crosses] > self.flat]
         self.at = roots(lambda x: np.abs(of(np.exp(1j * x))) - 1, x[crosses], x[crosses + 1])
-        self.turns = ((curve.imag[1:] * curve.imag[:-1] <= 0) & (curve.real[1:] < 0)).nonzero()[0]
-        self.size = np.abs(curve[self.turns + 1])
+        turns = ((curve.imag[1:] * curve.imag[:-1] <= 0) & (curve.real[1:] < 0)).nonzero()[0]
+        turned = roots(lambda x: of(np.exp(1j * x)).imag, x[turns], x[turns + 1])
+        self.factors = 1 / np.abs(of(np.exp(1j * turned)))
 
     def hz(self, period_ms: float) -> float:
         """The highest frequency of a crossing of the circle."""
         return float(self.at[-1]) / (2 * math.pi * period_ms) * 1e3 if len(self.at) else math.nan
-
-    def factor(self, place: np.intp) -> float:
-        """The factor of the gain with which a crossing of the axis is at -1."""
-        import numpy as np
-
-        x, of = self._x, self._of
-        [x0] = roots(lambda x: of(np.exp(1j * x)).imag, x[[place]], x[[place + 1]])
-        return float(1 / np.abs(of(np.exp(1j * np.array([x0]))))[0])
 
 
 class Open:

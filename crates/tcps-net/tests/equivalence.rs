@@ -49,6 +49,27 @@ fn key(event: &NetEvent) -> Key {
     }
 }
 
+/// What a random network does is the same in both ways.
+fn agree(seed: u64) -> Result<(), TestCaseError> {
+    let mut s = Stream::new(seed, "equivalence");
+    let spec = random_network(&mut s, true);
+    let ops = random_ops(&mut s, &spec, 400);
+    let (ahead, served) = (outcome(&spec, &ops, false), outcome(&spec, &ops, true));
+    prop_assert_eq!(ahead.0, served.0);
+    for (a, b) in ahead.1.iter().zip(&served.1) {
+        prop_assert_eq!(a, b);
+    }
+    Ok(())
+}
+
+/// Seeds of networks in which the two ways have differed.
+#[test]
+fn ahead_and_served_agree_where_they_did_not() {
+    // Jitter without reordering: packets for several vertices reach the end of a link in the same nanosecond, and
+    // then paths are chosen again.
+    agree(13492843711015668815).expect("the same network");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
@@ -56,13 +77,6 @@ proptest! {
     /// their time went, drops and all counters agree to the nanosecond.
     #[test]
     fn ahead_and_served_agree(seed in any::<u64>()) {
-        let mut s = Stream::new(seed, "equivalence");
-        let spec = random_network(&mut s, true);
-        let ops = random_ops(&mut s, &spec, 400);
-        let (ahead, served) = (outcome(&spec, &ops, false), outcome(&spec, &ops, true));
-        prop_assert_eq!(ahead.0, served.0);
-        for (a, b) in ahead.1.iter().zip(&served.1) {
-            prop_assert_eq!(a, b);
-        }
+        agree(seed)?;
     }
 }

@@ -117,7 +117,7 @@ impl Network {
                     }
                     at += self.links[next].delay_ns;
                 }
-                let age = self.links[pipe.link].launched.wrapping_sub(in_flight.number);
+                let age = self.launched.wrapping_sub(in_flight.number);
                 flying.push(((at, l, pipe.link, Reverse(age)), InFlight { at, ..*in_flight }));
             }
         }

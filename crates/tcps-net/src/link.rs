@@ -29,8 +29,6 @@ pub(crate) struct Link {
     pub up: bool,
     pub busy_until: Time,
     pub busy_total: Time,
-    /// Packets that it has put into flight, modulo 2^32.
-    pub launched: u32,
     pub stats: LinkStats,
     pub hops: Hops,
     pub mode: Mode,
@@ -80,7 +78,6 @@ impl Link {
             up: true,
             busy_until: 0,
             busy_total: 0,
-            launched: 0,
             stats,
             hops: Hops::default(),
             mode,

@@ -60,7 +60,7 @@ pub struct InFlight {
     pub spent: Spent,
     /// When it entered the queue, or when it arrives at the end of its pipe.
     pub at: Time,
-    /// Its number among the packets that the link has put into flight, modulo 2^32.
+    /// Its number among the packets that links have put into flight, modulo 2^32.
     pub number: u32,
 }
 

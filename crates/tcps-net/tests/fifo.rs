@@ -10,7 +10,9 @@ use tcps_core::{
     time::{Time, MS, SECOND},
 };
 use tcps_net::{Network, Packet};
-use tcps_plan::net::{LinkSpec, QueueSpec, QueueState, TrafficModel, TrafficSpec, TRAFFIC_BASE};
+use tcps_plan::net::{
+    LinkSpec, QueueSpec, QueueState, TrafficModel, TrafficSpec, TrafficStats, TRAFFIC_BASE,
+};
 
 fn limited(limit_bytes: Option<u64>, limit_packets: Option<u64>) -> Network {
     let queue = QueueSpec { limit_bytes, limit_packets, ..QueueSpec::default() };
@@ -178,6 +180,13 @@ fn packets_of_a_driver_count_at_their_traffic_entry() {
     let mut net = Network::new(&spec, &[], 1).expect("a valid network");
     run(&mut net, (0..3).map(|n| Packet { class: TRAFFIC_BASE, ..packet(n, 1, 1000, 0) }), SECOND - 1);
     let counted = net.traffic_stats().remove(0);
-    let found = (counted.packets, counted.bytes, counted.delivered_packets, counted.dropped_packets);
-    assert_eq!(found, (3, 3000, 2, 1));
+    let expected = TrafficStats {
+        name: "users".into(),
+        packets: 3,
+        bytes: 3000,
+        delivered_packets: 2,
+        dropped_packets: 1,
+        ..TrafficStats::default()
+    };
+    assert_eq!(counted, expected);
 }

@@ -45,6 +45,18 @@ fn a_trace_of_opportunities_is_followed() {
     let events = run(&mut net, sizes_at.iter().zip(0..).map(|(&(b, at), n)| packet(n, 1, b, at)), SECOND);
     let expected = [(0, 3), (1, 3), (2, 6), (3, 6), (4, 11), (5, 13), (6, 16), (7, 101)];
     assert_eq!(times(&events), expected.map(|(n, ms)| (n, ms * MS)));
+    let spent: Vec<_> = events
+        .iter()
+        .filter_map(|e| match e {
+            NetEvent::Arrived { spent, .. } => Some((spent.queued_ns / MS, spent.serial_ns / MS)),
+            _ => None,
+        })
+        .collect();
+    let expected = [(2, 0), (2, 0), (2, 3), (5, 0), (10, 0), (1, 0), (3, 0), (1, 0)];
+    assert_eq!(
+        spent, expected,
+        "waits end with the first byte, and packets are on the line until their last one"
+    );
 }
 
 /// A saturated trace delivers 1500 bytes per moment, no more and no less.

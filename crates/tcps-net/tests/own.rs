@@ -179,3 +179,21 @@ fn failures_of_a_line_and_of_a_source_are_named() {
     run(&mut net, [packet(2, 1, 1000, SECOND)], 2 * SECOND);
     assert_eq!(net.failures(), told);
 }
+
+/// Code that cannot be made is named by its place, and keeps the kind of its error.
+#[test]
+fn code_that_cannot_be_made_is_refused() {
+    let own = named("./mine.py:Mine");
+    let plain = || link("l", 0, 1, Some(8e6), 0);
+    let jitter = JitterSpec { delay: DelaySpec::Code(own.clone()), reorder: true };
+    let queue = QueueSpec { discipline: own.clone(), ..QueueSpec::default() };
+    for (place, spec) in [
+        ("links.l.loss", LinkSpec { loss: Some(own.clone()), ..plain() }),
+        ("links.l.jitter", LinkSpec { jitter: Some(jitter), ..plain() }),
+        ("links.l.queue.discipline", LinkSpec { queue, ..plain() }),
+    ] {
+        let refused = Network::new(&network(vec![spec]), &[], 1).map(drop).expect_err(place);
+        assert!(refused.to_string().starts_with(place), "{refused}");
+        assert_eq!(RunError::from(refused).kind, RunError::hook("").kind, "{place}");
+    }
+}

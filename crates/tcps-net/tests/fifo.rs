@@ -186,7 +186,6 @@ fn packets_of_a_driver_count_at_their_traffic_entry() {
         bytes: 3000,
         delivered_packets: 2,
         dropped_packets: 1,
-        ..TrafficStats::default()
     };
     assert_eq!(counted, expected);
 }

@@ -22,6 +22,9 @@ use tcps_plan::{
 /// What a queue answers: what it throws out and what it sends, from the numbers that wait.
 type Answer = fn(&[u32], &mut Vec<u32>) -> Result<Option<u32>, String>;
 
+/// An answer, then packets that arrive and their ms, packets that are thrown out, and the failure.
+type Case = (Answer, &'static [(u32, Time)], &'static [u32], Option<&'static str>);
+
 struct Queue {
     waiting: Vec<u32>,
     answer: Answer,
@@ -89,7 +92,7 @@ fn named(kind: &str) -> Named {
 /// Three packets of 1 ms at once: who arrives when, who is dropped, and which failure is named.
 #[test]
 fn a_queue_decides_and_what_it_does_wrong_is_named() {
-    let table: [(Answer, &[(u32, Time)], &[u32], Option<&str>); 7] = [
+    let table: [Case; 7] = [
         (|waiting, _| Ok(waiting.last().copied()), &[(0, 1), (2, 2), (1, 3)], &[], None),
         (
             |waiting, dropped| {

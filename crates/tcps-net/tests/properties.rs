@@ -310,6 +310,26 @@ fn a_network_with_too_many_parts_is_refused() {
     }
 }
 
+/// A parameter that is refused is named by its whole key.
+#[test]
+fn a_refused_parameter_is_named() {
+    let mut s = Stream::new(1, "parameter");
+    let link = LinkSpec { name: "l".into(), ..random_network(&mut s, true).links[0].clone() };
+    let loss = Some(Named::new("random", json!({"p": 2})));
+    let queue =
+        QueueSpec { discipline: Named::new("codel", json!({"target_ns": -1})), ..QueueSpec::default() };
+    for (key, link) in [
+        ("links.l.loss.p: ", LinkSpec { loss, ..link.clone() }),
+        ("links.l.queue.target_ns: ", LinkSpec { queue, ..link.clone() }),
+        ("links.l.delay_ns: ", LinkSpec { delay_ns: -1, ..link }),
+    ] {
+        let spec =
+            NetworkSpec { links: vec![link], ..random_network(&mut Stream::new(1, "parameter"), true) };
+        let refused = Network::new(&spec, &flow_names(), 1).map(drop).expect_err(key).to_string();
+        assert!(refused.starts_with(key), "{refused}");
+    }
+}
+
 /// Users are refused outside the ranges that their keys have, and taken at both ends of them.
 #[test]
 fn users_have_ranges() {

@@ -135,4 +135,27 @@ mod tests {
         assert_eq!((pixel(&picture, 3, 0), pixel(&picture, 7, 0)), ([3, 0, 0], WHITE));
         assert_eq!(pixel(&picture, 4, 3), [4, 3, 0]);
     }
+
+    #[test]
+    fn letters_grow_with_their_scale() {
+        let (width, height) = (13, 8);
+        let written = |scale: usize| {
+            let mut picture = vec![0; DEPTH * width * height * scale * scale];
+            Canvas::new(&mut picture, width * scale, 0, width * scale).text(
+                (1, 1),
+                scale as i64,
+                "E4",
+                WHITE,
+            );
+            picture
+        };
+        let lit =
+            |picture: &[u8], scale: usize, x: usize, y: usize| picture[DEPTH * (width * scale * y + x)] > 0;
+        let (small, large) = (written(1), written(3));
+        let top: Vec<usize> = (0..width).filter(|&x| lit(&small, 1, x, 1)).collect();
+        assert_eq!(top, [1, 2, 3, 4, 5, 10], "the upper rows of an E and of a 4");
+        for (x, y) in (0..7 * 3).flat_map(|y| (0..12 * 3).map(move |x| (x, y))) {
+            assert_eq!(lit(&large, 3, 1 + x, 1 + y), lit(&small, 1, 1 + x / 3, 1 + y / 3), "{x} {y}");
+        }
+    }
 }

@@ -123,6 +123,11 @@ fn a_predicted_force_is_told_as_such() {
     assert_eq!(tick(hook.as_mut(), 10, Some(&came), &[3.0, 4.0, 0.0]).as_deref(), Some(&came[..]));
     let told = tick(hook.as_mut(), 20, Some(&came), &[3.0, 4.0, 1.0]).unwrap();
     assert!(lit(&told, HEIGHT - 12..HEIGHT - 3) > 150, "FORCE PREDICTED 5.00 N");
+    assert_eq!(
+        lit(&told, 0..HEIGHT - 10) + lit(&told, HEIGHT - 3..HEIGHT),
+        0,
+        "seven rows of letters, on their band"
+    );
     assert_eq!(pixel(&told, WIDTH, 0, 80), pixel(&came, WIDTH, 0, 80), "no frame: the picture is live");
     let both = tick(hook.as_mut(), 100, None, &[3.0, 4.0, 1.0]).unwrap();
     let (picture, force) = (lit(&both, HEIGHT - 22..HEIGHT - 13), lit(&both, HEIGHT - 12..HEIGHT - 3));

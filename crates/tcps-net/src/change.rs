@@ -14,6 +14,7 @@ use crate::{
     queue::Limit,
     topology::Routes,
 };
+use std::cmp::Reverse;
 use tcps_core::{ids::LinkId, time::Time};
 use tcps_plan::net::Hop;
 use tcps_plan::net::LinkChange;
@@ -86,14 +87,14 @@ impl Network {
         if let Some((l, served)) = changed {
             flying = self.requeue(l, served, now, flying);
         }
-        flying.sort_by_key(|(_, in_flight)| in_flight.at);
         for (l, in_flight) in flying {
             self.launch(l, in_flight);
         }
     }
 
-    /// All packets in flight, with the link that each is passing and the moment of its end. The counters of folded
-    /// links keep what has entered them.
+    /// All packets in flight, with the link that each is passing and the moment of its end, in the order of these moments.
+    /// Those that arrive together stay in the order in which a link took them. The counters of folded links keep what has
+    /// entered them.
     fn unfold(&mut self, now: Time) -> Vec<(usize, InFlight)> {
         let mut flying = Vec::new();
         let pipes = std::mem::take(&mut self.pipes);
@@ -116,10 +117,12 @@ impl Network {
                     }
                     at += self.links[next].delay_ns;
                 }
-                flying.push((l.index(), InFlight { at, ..*in_flight }));
+                let age = self.launched.wrapping_sub(in_flight.number);
+                flying.push(((at, l, pipe.link, Reverse(age)), InFlight { at, ..*in_flight }));
             }
         }
-        flying
+        flying.sort_by_key(|(order, _)| *order);
+        flying.into_iter().map(|((_, l, ..), in_flight)| (l.index(), in_flight)).collect()
     }
 
     /// Turns link `l` into a served one. Packets on it that have not started go into its queue; the rest is returned.

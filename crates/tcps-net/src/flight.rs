@@ -20,6 +20,8 @@ impl Network {
         let known = self.pipe_of.get(LinkId(l as u16), dst, background);
         let id = known.unwrap_or_else(|| self.open_pipe(LinkId(l as u16), dst, background));
         let pipe = &mut self.pipes[id];
+        in_flight.number = self.launched;
+        self.launched = self.launched.wrapping_add(1);
         in_flight.at = in_flight.at.saturating_add(pipe.extra);
         let (at, head) = (in_flight.at, pipe.push(in_flight));
         if pipe.quiet {

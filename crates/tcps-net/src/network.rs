@@ -46,6 +46,8 @@ pub struct Network {
     pub(crate) events: VecDeque<NetEvent>,
     pub(crate) refused: Vec<Refused>,
     pub(crate) now: Time,
+    /// Packets that links have put into flight, modulo 2^32.
+    pub(crate) launched: u32,
     /// The packets that links account for.
     pub(crate) followed: Choice,
     /// What became of single packets at links, if somebody wants to know.
@@ -89,6 +91,7 @@ impl Network {
             flows,
             seed,
             now: Time::MIN,
+            launched: 0,
             followed: Choice::default(),
             passages: None,
         };

@@ -60,12 +60,14 @@ pub struct InFlight {
     pub spent: Spent,
     /// When it entered the queue, or when it arrives at the end of its pipe.
     pub at: Time,
+    /// Its number among the packets that links have put into flight, modulo 2^32.
+    pub number: u32,
 }
 
 impl InFlight {
     /// A packet that sets out now.
     pub fn new(packet: Packet, at: Time) -> Self {
-        Self { packet, damaged_by: None, spent: Spent::default(), at }
+        Self { packet, damaged_by: None, spent: Spent::default(), at, number: 0 }
     }
 }
 

@@ -107,11 +107,9 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(pages.begin(), Transfer { request_bytes: 350, answer_bytes: 10_000 });
             assert_eq!(pages.parse_ns(), 130_000_000);
-            let embedded = Transfer { request_bytes: 350, answer_bytes: 500 };
-            assert_eq!(
-                [pages.embedded(), pages.embedded(), pages.embedded()],
-                [Some(embedded), Some(embedded), None]
-            );
+            let embedded = Some(Transfer { request_bytes: 350, answer_bytes: 500 });
+            let told = [(); 3].map(|()| (pages.has_more(), pages.embedded()));
+            assert_eq!(told, [(true, embedded), (true, embedded), (false, None)]);
             assert_eq!(pages.think_s(), 30.0);
         }
         assert_eq!(Pages::means(&spec, Stream::new(1, "survey")), (11_000.0, 30.0));

@@ -111,7 +111,7 @@ impl Network {
                 passages.push(Passage { queued_ns, serial_ns, ..Passage::new(in_flight.at, packet, l) });
             }
             let damaged_by = in_flight.damaged_by.or(corrupted.then_some(LinkId(l as u16)));
-            self.launch(l, InFlight { packet, damaged_by, spent, at });
+            self.launch(l, InFlight { damaged_by, spent, at, ..in_flight });
         }
     }
 }

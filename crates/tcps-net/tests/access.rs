@@ -4,12 +4,12 @@ mod common;
 
 use common::{arrivals, check, drops, link, network, packet, run, Estimate};
 use tcps_core::{
-    ids::{LinkId, VertexId},
+    ids::{FlowId, LinkId, VertexId},
     seed::Stream,
     time::{Time, MS, SECOND, US},
 };
-use tcps_net::Network;
-use tcps_plan::net::{AccessSpec, LinkSpec, NrSpec, RadioSpec};
+use tcps_net::{NetEvent, Network};
+use tcps_plan::net::{AccessSpec, Hop, LinkSpec, NrSpec, RadioSpec};
 
 const SLOT: Time = 500 * US;
 const REQUEST: AccessSpec = AccessSpec::Request { period_ns: 5 * MS, grant_ns: 2 * MS };
@@ -126,6 +126,25 @@ fn order_is_kept_behind_a_repeated_block() {
     let came = arrivals(&events);
     assert!(came.windows(2).all(|w| w[0].0.index < w[1].0.index && w[0].1 <= w[1].1));
     assert!(came.iter().all(|(p, at)| at - p.sent_ns >= SLOT + 300 * US));
+}
+
+/// What a link says of a flow is the sum of what its packets say, and together it is all of their time.
+#[test]
+fn a_link_sums_where_the_time_of_packets_went() {
+    let spec = spec(NrSpec { block_error: 0.4, ..nr(true) }, Some(20e6));
+    let mut net = Network::new(&network(vec![spec]), &[], 3).expect("a valid network");
+    let events = run(&mut net, (0..500).map(|n| packet(n, 1, 2000, Time::from(n) * MS)), 20 * SECOND);
+    let mut sum = Hop::default();
+    for event in &events {
+        let NetEvent::Arrived { at, packet, spent } = event else { continue };
+        sum.packets += 1;
+        sum.queued_ns += spent.queued_ns;
+        sum.serial_ns += spent.serial_ns;
+        sum.again_ns += spent.again_ns;
+        sum.propagated_ns += at - packet.sent_ns - spent.queued_ns - spent.serial_ns - spent.again_ns;
+    }
+    assert!(sum.again_ns > 0 && sum.queued_ns > 0 && sum.serial_ns > 0, "{sum:?}");
+    assert_eq!(net.hops()[0].of(FlowId(0)), Some(&sum));
 }
 
 #[test]

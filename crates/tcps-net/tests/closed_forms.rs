@@ -3,7 +3,7 @@
 mod common;
 
 use common::{arrivals, check, link, network, one_link, packet, run, Estimate};
-use serde_json::json;
+use serde_json::{json, Value};
 use tcps_core::{dist::Dist, model::LossModel, param::Named, seed::Stream, time::Time};
 use tcps_net::{
     loss,
@@ -125,14 +125,14 @@ fn keeping_the_order_raises_the_mean_as_predicted() {
     assert!(!check(simulated, MEAN_JITTER_MS), "the mean of the distribution must be refused");
 }
 
-/// Rate in kbit/s of a VBR source over many packets.
-fn vbr_rate_kbps(vary: &str) -> f64 {
-    let params = json!({"rate_bps": 400e3, "packet_bytes": 50, "vary": vary, "piecewise_ns": 10_000_000});
-    let (entry, params) = Named::new("vbr", params).of(SOURCES).unwrap();
-    let mut source = (entry.make)(&params, Stream::new(1, "vbr")).unwrap();
+/// Rate in kbit/s of a source over many packets, the mean rate that it states, and the mean size of its packets.
+fn rates_of(kind: &str, params: Value) -> (f64, f64, f64) {
+    let (entry, params) = Named::new(kind, params).of(SOURCES).unwrap();
+    let mut source = (entry.make)(&params, Stream::new(1, kind)).unwrap();
     let packets: Vec<(Time, u32)> = (0..400_001).filter_map(|_| source.next()).collect();
     let bytes: u64 = packets[..400_000].iter().map(|p| u64::from(p.1)).sum();
-    bytes as f64 * 8e6 / packets[400_000].0 as f64
+    let rate_kbps = bytes as f64 * 8e6 / packets[400_000].0 as f64;
+    (rate_kbps, source.mean_rate_bps() / 1e3, bytes as f64 / 400e3)
 }
 
 /// The VBR models of the dumbbell: the mean is 400 kbit/s, and for a rate drawn per packet the harmonic mean.
@@ -146,8 +146,22 @@ fn vbr_models_have_their_mean_rates() {
         ("piecewise", 400.0, 2e-3),
         ("size", 400.0, 1e-3),
     ] {
-        let rate = vbr_rate_kbps(vary);
+        let params = json!({"rate_bps": 400e3, "packet_bytes": 50, "vary": vary, "piecewise_ns": 10_000_000});
+        let (rate, stated, _) = rates_of("vbr", params);
         assert!(common::check_exact(rate, expected, tolerance), "{rate} for {expected}");
         assert!(!common::check_exact(rate, expected * 1.01, tolerance));
+        assert!(common::check_exact(stated, expected, 1e-9), "{stated} for {expected}");
+    }
+}
+
+/// Sizes are rounded, and none is below a byte: small packets have their mean, too.
+#[test]
+fn poisson_arrivals_have_their_mean_rate_and_size() {
+    for size in ["constant", "exponential"] {
+        let params = json!({"rate_bps": 400e3, "packet_bytes": 50, "size": size});
+        let (rate, stated, bytes) = rates_of("poisson", params);
+        assert!(common::check_exact(rate, 400.0, 1e-2) && stated == 400.0, "{size}: {rate}, {stated}");
+        assert!(common::check_exact(bytes, 50.0, 5e-3), "{size}: {bytes}");
+        assert!(!common::check_exact(bytes - 1.0, 50.0, 5e-3), "sizes rounded down must be refused");
     }
 }

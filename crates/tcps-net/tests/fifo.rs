@@ -9,8 +9,10 @@ use tcps_core::{
     record::DropReason,
     time::{Time, MS, SECOND},
 };
-use tcps_net::Network;
-use tcps_plan::net::{LinkSpec, QueueSpec, QueueState, TrafficModel, TrafficSpec};
+use tcps_net::{Network, Packet};
+use tcps_plan::net::{
+    LinkSpec, QueueSpec, QueueState, TrafficModel, TrafficSpec, TrafficStats, TRAFFIC_BASE,
+};
 
 fn limited(limit_bytes: Option<u64>, limit_packets: Option<u64>) -> Network {
     let queue = QueueSpec { limit_bytes, limit_packets, ..QueueSpec::default() };
@@ -159,4 +161,31 @@ fn background_traffic_is_counted_to_the_nanosecond() {
         assert_eq!(net.traffic_stats()[0].delivered_packets, delivered, "at {now}");
     }
     assert_eq!(net.poll_timeout(), None, "nothing to see");
+}
+
+/// Packets that a driver sends in the name of a traffic entry, as it does for users over TCP, count there.
+#[test]
+fn packets_of_a_driver_count_at_their_traffic_entry() {
+    let limits = QueueSpec { limit_packets: Some(1), ..QueueSpec::default() };
+    let mut spec = one_link(8e6, limits);
+    spec.traffic = vec![TrafficSpec {
+        name: "users".into(),
+        from: VertexId(0),
+        to: VertexId(1),
+        start_ns: SECOND,
+        stop_ns: None,
+        dscp: 0,
+        model: TrafficModel::source("cbr", json!({"rate_bps": 1e6, "packet_bytes": 100})),
+    }];
+    let mut net = Network::new(&spec, &[], 1).expect("a valid network");
+    run(&mut net, (0..3).map(|n| Packet { class: TRAFFIC_BASE, ..packet(n, 1, 1000, 0) }), SECOND - 1);
+    let counted = net.traffic_stats().remove(0);
+    let expected = TrafficStats {
+        name: "users".into(),
+        packets: 3,
+        bytes: 3000,
+        delivered_packets: 2,
+        dropped_packets: 1,
+    };
+    assert_eq!(counted, expected);
 }

@@ -13,7 +13,10 @@ use tcps_core::{
 };
 use tcps_net::{NetEvent, Network, Packet, Spent};
 use tcps_plan::net::LinkChange;
-use tcps_plan::net::{DelaySpec, JitterSpec, LinkSpec, NetworkSpec, QueueSpec, TrafficModel, TrafficSpec};
+use tcps_plan::net::{
+    AccessSpec, DelaySpec, JitterSpec, LinkSpec, NetworkSpec, NrSpec, QueueSpec, RadioSpec, TrafficModel,
+    TrafficSpec,
+};
 
 fn one(spec: LinkSpec) -> Network {
     Network::new(&network(vec![spec]), &[], 1).expect("a valid network")
@@ -42,6 +45,18 @@ fn a_trace_of_opportunities_is_followed() {
     let events = run(&mut net, sizes_at.iter().zip(0..).map(|(&(b, at), n)| packet(n, 1, b, at)), SECOND);
     let expected = [(0, 3), (1, 3), (2, 6), (3, 6), (4, 11), (5, 13), (6, 16), (7, 101)];
     assert_eq!(times(&events), expected.map(|(n, ms)| (n, ms * MS)));
+    let spent: Vec<_> = events
+        .iter()
+        .filter_map(|e| match e {
+            NetEvent::Arrived { spent, .. } => Some((spent.queued_ns / MS, spent.serial_ns / MS)),
+            _ => None,
+        })
+        .collect();
+    let expected = [(2, 0), (2, 0), (2, 3), (5, 0), (10, 0), (1, 0), (3, 0), (1, 0)];
+    assert_eq!(
+        spent, expected,
+        "waits end with the first byte, and packets are on the line until their last one"
+    );
 }
 
 /// A saturated trace delivers 1500 bytes per moment, no more and no less.
@@ -96,6 +111,31 @@ fn a_link_that_goes_down_loses_packets_until_it_is_up() {
         let first = 20 - [0, 5, 11][usize::from(down)]; // ms from the source to that link
         assert_eq!(lost, (first..first + 20).collect::<Vec<_>>(), "link {down}");
         assert!(arrivals(&events).iter().all(|(p, at)| *at == p.sent_ns + 16 * MS));
+    }
+}
+
+/// A full line that has turns in place of a rate is busy all the time: as long as it takes to send what it carried.
+#[test]
+fn a_full_line_with_turns_is_busy() {
+    let nr = NrSpec {
+        slot_ns: MS,
+        pattern: "DDDSU".into(), // of 500 bytes a slot
+        up: false,
+        access: AccessSpec::Configured { period_ns: MS },
+        processing_ns: 0,
+        block_error: 0.0,
+        again_ns: 0,
+        retransmissions: 0,
+    };
+    let radio = LinkSpec { radio: Some(RadioSpec::Nr(nr)), ..link("air", 0, 1, Some(4e6), 0) };
+    let cell =
+        LinkSpec { opportunities_ns: Some(vec![2 * MS, 2 * MS, 5 * MS]), ..link("cell", 0, 1, None, 0) };
+    for (spec, bytes) in [(radio, 500), (cell, 1500)] {
+        let mut net = one(spec); // three packets in 5 ms
+        run(&mut net, (0..300).map(|n| packet(n, 1, bytes, 0)), SECOND);
+        let stats = &net.link_stats()[0];
+        assert_eq!(stats.packets, 300);
+        assert!(check_exact(stats.busy_ns as f64, 0.5e9, 1e-6), "{}: {}", stats.name, stats.busy_ns);
     }
 }
 

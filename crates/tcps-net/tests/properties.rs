@@ -18,9 +18,9 @@ use tcps_net::{
     own,
     packet::InFlight,
     queue::{self, is_timed, Flows},
-    NetEvent, Network, Packet,
+    NetEvent, Network, Packet, MOST_USERS,
 };
-use tcps_plan::net::{LinkChange, LinkSpec, NetworkSpec, QueueSpec};
+use tcps_plan::net::{LinkChange, LinkSpec, NetworkSpec, QueueSpec, TRAFFIC_BASE};
 
 /// Long enough for everything that random operations have put into a network to leave it.
 const DRAINED: Time = 600 * SECOND;
@@ -286,6 +286,82 @@ fn spoil(spec: &mut NetworkSpec, what: u8, x: f64, t: Time, n: u32) {
                     TrafficModel::Played(Played::Replay { recording: n as u16 % 2, loop_ns: Some(t) })
                 }
             };
+        }
+    }
+}
+
+/// A network has at most 32767 vertices, links and traffic entries: their numbers share 16 bits with classes of packets.
+#[test]
+fn a_network_with_too_many_parts_is_refused() {
+    let most = usize::from(TRAFFIC_BASE);
+    let mut s = Stream::new(1, "parts");
+    let mut spec = random_network(&mut s, true);
+    while spec.traffic.is_empty() {
+        spec = random_network(&mut s, true);
+    }
+    let (vertex, link, entry) = (spec.vertices[0].clone(), spec.links[0].clone(), spec.traffic[0].clone());
+    for (key, wide) in [
+        ("vertices", NetworkSpec { vertices: vec![vertex; most], ..spec.clone() }),
+        ("links", NetworkSpec { links: vec![link; most], ..spec.clone() }),
+        ("traffic", NetworkSpec { traffic: vec![entry; most], ..spec.clone() }),
+    ] {
+        let refused = Network::new(&wide, &flow_names(), 1).map(drop).expect_err(key).to_string();
+        assert!(refused.contains(key) && refused.contains("fewer than 32768"), "{key}: {refused}");
+    }
+}
+
+/// A parameter that is refused is named by its whole key.
+#[test]
+fn a_refused_parameter_is_named() {
+    let mut s = Stream::new(1, "parameter");
+    let link = LinkSpec { name: "l".into(), ..random_network(&mut s, true).links[0].clone() };
+    let loss = Some(Named::new("random", json!({"p": 2})));
+    let queue =
+        QueueSpec { discipline: Named::new("codel", json!({"target_ns": -1})), ..QueueSpec::default() };
+    for (key, link) in [
+        ("links.l.loss.p: ", LinkSpec { loss, ..link.clone() }),
+        ("links.l.queue.target_ns: ", LinkSpec { queue, ..link.clone() }),
+        ("links.l.delay_ns: ", LinkSpec { delay_ns: -1, ..link }),
+    ] {
+        let spec =
+            NetworkSpec { links: vec![link], ..random_network(&mut Stream::new(1, "parameter"), true) };
+        let refused = Network::new(&spec, &flow_names(), 1).map(drop).expect_err(key).to_string();
+        assert!(refused.starts_with(key), "{refused}");
+    }
+}
+
+/// Users are refused outside the ranges that their keys have, and taken at both ends of them.
+#[test]
+fn users_have_ranges() {
+    let users = |key: &str, value: f64, transport: &str| {
+        let constant = |value: f64| json!({"kind": "constant", "value": value});
+        let pages = json!({
+            "request": constant(1.0), "main": constant(1.0), "embedded": constant(1.0),
+            "object": constant(1.0), "parse": constant(1.0), "think": constant(1.0),
+        });
+        let mut spec = json!({
+            "users": 1, "pages": pages, "drive": {"link": 0, "utilisation": 0.5}, "transport": transport,
+            "congestion": "reno", "mtu_bytes": 1500, "buffer_bytes": 4096,
+        });
+        match key {
+            "utilisation" => spec["drive"][key] = value.into(),
+            _ => spec[key] = (value as u32).into(),
+        }
+        tcps_net::check_users(&serde_json::from_value(spec).expect("users"))
+    };
+    for (key, transport, refused, taken) in [
+        ("users", "tcp", [0.0, f64::from(MOST_USERS) + 1.0], [1.0, f64::from(MOST_USERS)]),
+        ("mtu_bytes", "tcp", [299.0, 65_508.0], [300.0, 65_507.0]),
+        ("mtu_bytes", "quic", [1_227.0, 65_508.0], [1_228.0, 65_507.0]),
+        ("buffer_bytes", "tcp", [4_095.0, 100_000_001.0], [4_096.0, 100_000_000.0]),
+        ("utilisation", "tcp", [0.0, 1.001], [0.001, 1.0]),
+    ] {
+        for value in refused {
+            let fault = users(key, value, transport).expect_err(key);
+            assert_eq!(fault.key, key, "{value} {transport}");
+        }
+        for value in taken {
+            assert!(users(key, value, transport).is_ok(), "{key} {value} {transport}");
         }
     }
 }

@@ -300,4 +300,17 @@ mod tests {
             assert!(refused.is_empty(), "at {ms}");
         }
     }
+
+    /// The rate of a moment ago is that of the last dropping state less than 16 intervals ago, if it dropped more than
+    /// one packet. [RFC 8289 §5.5]
+    #[test]
+    fn only_the_rate_of_a_moment_ago_goes_on() {
+        let recent = 16 * 100 * MS;
+        for (dropped, since, count) in [(5, recent - 1, 5), (5, recent, 1), (2, 0, 2), (1, 0, 1)] {
+            let mut control = Control::new(5 * MS, 100 * MS);
+            (control.count, control.last_count, control.drop_next) = (3 + dropped, 3, MS);
+            control.start_dropping(MS + since);
+            assert_eq!((control.count, control.last_count), (count, count), "{dropped} {since}");
+        }
+    }
 }

@@ -155,3 +155,28 @@ impl QueueDiscipline for Gates {
         self.rate_bps = rate_bps;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_opens_every_gate_for_some_time() {
+        let (spans, classes) = ("spans above 0, all", "each of the classes 0 to 1");
+        for (list, refused) in [
+            (vec![(1, vec![0]), (1, vec![1])], None),
+            (vec![(1, vec![0, 1]), (1, vec![])], None),
+            (vec![(0, vec![0]), (1, vec![1])], Some(spans)),
+            (vec![(-1, vec![0]), (2, vec![1])], Some(spans)),
+            (vec![(Time::MAX, vec![0]), (1, vec![1])], Some(spans)),
+            (vec![(1, vec![]), (1, vec![])], Some("spans and the classes open")),
+            (vec![(1, vec![0])], Some(classes)),
+            (vec![(1, vec![0, 1, 2])], Some(classes)),
+        ] {
+            let allowed = check(2, &list).err().map(|fault| fault.allowed);
+            let agrees =
+                allowed.as_ref().map_or(refused.is_none(), |a| refused.is_some_and(|r| a.starts_with(r)));
+            assert!(agrees, "{list:?}: {allowed:?}");
+        }
+    }
+}

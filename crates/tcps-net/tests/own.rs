@@ -1,0 +1,202 @@
+//! Code of the user's in the network: it decides, and where it fails the packets go on and the failure is named.
+
+mod common;
+
+use common::{arrivals, drops, link, network, packet, run};
+use serde_json::json;
+use tcps_core::{
+    ids::{LinkId, VertexId},
+    param::Named,
+    record::DropReason,
+    time::{Time, MS, SECOND},
+};
+use tcps_net::{
+    own::{DelayCode, ForeignCode, LossCode, Offer, QueueCode, SourceCode},
+    Network,
+};
+use tcps_plan::{
+    net::{DelaySpec, JitterSpec, LinkChange, LinkSpec, QueueSpec, TrafficModel, TrafficSpec},
+    RunError,
+};
+
+/// What a queue answers: what it throws out and what it sends, from the numbers that wait.
+type Answer = fn(&[u32], &mut Vec<u32>) -> Result<Option<u32>, String>;
+
+/// An answer, then packets that arrive and their ms, packets that are thrown out, and the failure.
+type Case = (Answer, &'static [(u32, Time)], &'static [u32], Option<&'static str>);
+
+struct Queue {
+    waiting: Vec<u32>,
+    answer: Answer,
+}
+
+impl QueueCode for Queue {
+    fn enqueue(&mut self, _: Time, offer: &Offer, _: &mut Vec<u32>) -> Result<(), String> {
+        self.waiting.push(offer.number);
+        Ok(())
+    }
+
+    fn dequeue(&mut self, _: Time, dropped: &mut Vec<u32>) -> Result<Option<u32>, String> {
+        let answer = (self.answer)(&self.waiting, dropped);
+        let sent = answer.clone().ok().flatten();
+        self.waiting.retain(|n| Some(*n) != sent && !dropped.contains(n));
+        answer
+    }
+}
+
+/// Fails whatever it is asked.
+struct Broken;
+
+impl LossCode for Broken {
+    fn lose(&mut self, _: Time, _: &Offer) -> Result<bool, String> {
+        Err("no loss".into())
+    }
+}
+
+impl DelayCode for Broken {
+    fn delay(&mut self, _: Time, _: &Offer) -> Result<Time, String> {
+        Ok(-1)
+    }
+}
+
+impl SourceCode for Broken {
+    fn next(&mut self) -> Result<Option<(Time, u32)>, String> {
+        Err("no packet".into())
+    }
+}
+
+struct Code(Answer);
+
+impl ForeignCode for Code {
+    fn queue(&mut self, _: &Named, _: &str, _: u64) -> Result<Box<dyn QueueCode>, RunError> {
+        Ok(Box::new(Queue { waiting: Vec::new(), answer: self.0 }))
+    }
+
+    fn loss(&mut self, _: &Named, _: &str, _: u64) -> Result<Box<dyn LossCode>, RunError> {
+        Ok(Box::new(Broken))
+    }
+
+    fn delay(&mut self, _: &Named, _: &str, _: u64) -> Result<Box<dyn DelayCode>, RunError> {
+        Ok(Box::new(Broken))
+    }
+
+    fn source(&mut self, _: &Named, _: &str, _: u64) -> Result<Box<dyn SourceCode>, RunError> {
+        Ok(Box::new(Broken))
+    }
+}
+
+fn named(kind: &str) -> Named {
+    Named::new(kind, json!({}))
+}
+
+/// Three packets of 1 ms at once: who arrives when, who is dropped, and which failure is named.
+#[test]
+fn a_queue_decides_and_what_it_does_wrong_is_named() {
+    let table: [Case; 7] = [
+        (|waiting, _| Ok(waiting.last().copied()), &[(0, 1), (2, 2), (1, 3)], &[], None),
+        (
+            |waiting, dropped| {
+                dropped.extend(waiting);
+                Ok(None)
+            },
+            &[],
+            &[0, 1, 2],
+            None,
+        ),
+        (
+            |waiting, dropped| {
+                dropped.extend(waiting.iter().filter(|n| **n == 1));
+                Ok(waiting.iter().copied().find(|n| *n != 1))
+            },
+            &[(0, 1), (2, 2)],
+            &[1],
+            None,
+        ),
+        (|_, _| Ok(None), &[(0, 1), (1, 2), (2, 3)], &[], Some("sent nothing, and 1 packets wait, 3 times")),
+        (
+            |_, _| Ok(Some(9)),
+            &[(0, 1), (1, 2), (2, 3)],
+            &[],
+            Some("sent packet 9, which does not wait, 3 times"),
+        ),
+        (|_, _| Err("no queue".into()), &[(0, 1), (1, 2), (2, 3)], &[], Some("no queue, 3 times")),
+        (
+            |waiting, dropped| {
+                dropped.extend(waiting.iter().filter(|n| **n == 0).map(|_| 9));
+                Ok(waiting.first().copied())
+            },
+            &[(0, 1), (1, 2), (2, 3)],
+            &[],
+            Some("dropped packet 9, which does not wait, once"),
+        ),
+    ];
+    for (i, (answer, arrived, thrown, failure)) in table.into_iter().enumerate() {
+        let queue = QueueSpec { discipline: named("./mine.py:Queue"), ..QueueSpec::default() };
+        let spec = network(vec![LinkSpec { queue, ..link("l", 0, 1, Some(8e6), 0) }]);
+        let mut net = Network::with(&spec, &[], 1, &mut Code(answer)).expect("a valid network");
+        let events = run(&mut net, (0..3).map(|n| packet(n, 1, 1000, 0)), SECOND);
+        let arrivals: Vec<_> = arrivals(&events).iter().map(|(p, at)| (p.index, at / MS)).collect();
+        let drops: Vec<_> = drops(&events).iter().map(|(p, _, why)| (p.index, *why)).collect();
+        assert_eq!(arrivals, arrived, "case {i}");
+        assert_eq!(drops, thrown.iter().map(|n| (*n, DropReason::Managed)).collect::<Vec<_>>(), "case {i}");
+        let failures: Vec<_> =
+            failure.iter().map(|f| format!("queue ./mine.py:Queue of links.l: {f}")).collect();
+        assert_eq!(net.failures(), failures, "case {i}");
+    }
+}
+
+/// Where a loss model or a delay model fails, packets go on without loss or delay; a failure stays named when another
+/// model has taken its place.
+#[test]
+fn failures_of_a_line_and_of_a_source_are_named() {
+    let delay = DelaySpec::Code(named("./mine.py:Delay"));
+    let spec = LinkSpec {
+        loss: Some(named("./mine.py:Loss")),
+        jitter: Some(JitterSpec { delay, reorder: true }),
+        ..link("l", 0, 1, Some(8e6), 0)
+    };
+    let mut spec = network(vec![spec]);
+    spec.traffic = vec![TrafficSpec {
+        name: "t".into(),
+        from: VertexId(0),
+        to: VertexId(1),
+        start_ns: 0,
+        stop_ns: None,
+        dscp: 0,
+        model: TrafficModel::source("./mine.py:Source", json!({})),
+    }];
+    let mut net = Network::with(&spec, &[], 1, &mut Code(|_, _| Ok(None))).expect("a valid network");
+    let events = run(&mut net, (0..2).map(|n| packet(n, 1, 1000, 0)), SECOND);
+    assert_eq!(arrivals(&events).iter().map(|a| a.1).collect::<Vec<_>>(), [MS, 2 * MS]);
+    let told = [
+        "loss ./mine.py:Loss of links.l: no loss, 2 times",
+        "delay ./mine.py:Delay of links.l: delay() returned -1; allowed: nanoseconds from 0 to 3600000000000, an \
+         hour, 2 times",
+        "source ./mine.py:Source of traffic.t: no packet, once",
+    ];
+    assert_eq!(net.failures(), told);
+    let dist = tcps_core::dist::Dist::new("uniform", json!({"low_ns": 0, "high_ns": MS})).expect("a delay");
+    let jitter = Some(JitterSpec { delay: DelaySpec::Model(dist), reorder: true });
+    let change = LinkChange { jitter, loss: Some(0.0), ..LinkChange::default() };
+    net.change_link(SECOND, LinkId(0), &change).expect("a valid change");
+    run(&mut net, [packet(2, 1, 1000, SECOND)], 2 * SECOND);
+    assert_eq!(net.failures(), told);
+}
+
+/// Code that cannot be made is named by its place, and keeps the kind of its error.
+#[test]
+fn code_that_cannot_be_made_is_refused() {
+    let own = named("./mine.py:Mine");
+    let plain = || link("l", 0, 1, Some(8e6), 0);
+    let jitter = JitterSpec { delay: DelaySpec::Code(own.clone()), reorder: true };
+    let queue = QueueSpec { discipline: own.clone(), ..QueueSpec::default() };
+    for (place, spec) in [
+        ("links.l.loss", LinkSpec { loss: Some(own.clone()), ..plain() }),
+        ("links.l.jitter", LinkSpec { jitter: Some(jitter), ..plain() }),
+        ("links.l.queue.discipline", LinkSpec { queue, ..plain() }),
+    ] {
+        let refused = Network::new(&network(vec![spec]), &[], 1).map(drop).expect_err(place);
+        assert!(refused.to_string().starts_with(place), "{refused}");
+        assert_eq!(RunError::from(refused).kind, RunError::hook("").kind, "{place}");
+    }
+}

@@ -69,7 +69,7 @@ async function keep() {
 }
 
 on("viewers", control);
-on("set", values);
+on("set", () => values());
 on("over", () => {
   $("steer").hidden = true;
   document.querySelector("main")?.classList.add("over");
@@ -102,7 +102,7 @@ function build() {
   const link = $("link");
   link.replaceChildren(...bothWays().map(({ name }) => element("option", { value: name, selected: name === chosen }, name)));
   link.onchange = () => { chosen = link.value; build(); };
-  $("way").onchange = values;
+  $("way").onchange = () => values();
   $("sliders").replaceChildren(...(here() ? Object.entries(scales()).map(([key, scale]) => slider(key, scale)) : []));
   $("acts").replaceChildren(...(here() ? [cut(), button("Cut for 1 s", briefly)] : []));
   $("presets").replaceChildren(...(here() ? [original(), ...presets].map(choice) : []));
@@ -120,6 +120,7 @@ function slider(key, scale) {
     input.setAttribute("aria-valuetext", `${number.value} ${scale.unit}`);
   };
   input.onchange = () => set(value_at(scale, +input.value));
+  input.onblur = () => values();
   number.onchange = () => (number.value === "" || !number.checkValidity() ? values() : set(+number.value));
   return element("div", { className: "slide" }, element("span", { className: "soft" }, key), input, number, element("small", { className: "soft" }, scale.unit));
 }
@@ -130,7 +131,7 @@ async function change(keys, text) {
   if (!link) return;
   const name = named(link.name, link.at, $("way").value);
   const told = await ask({ link: name, ...keys }, `${name}: ${text}`);
-  if (told.refused) values();
+  if (told.refused) values(true);
   return told;
 }
 
@@ -219,13 +220,14 @@ function toggle(kind, name, at, key) {
   return made;
 }
 
-/** Puts all controls where the run is. */
-function values() {
+/** Puts all controls where the run is, but for a slider that is being moved: earlier positions of it may still take effect. */
+function values(all = false) {
   const link = here();
   if (link) {
     const set = settings[$("way").value === "backward" ? link.at.at(-1) ?? 0 : link.at[0]];
     for (const [key, scale] of Object.entries(scales())) {
       const [input, number, value] = [$(`slide-${key}`), $(`number-${key}`), scale.of(set)];
+      if (document.activeElement === input && !all) continue;
       if (document.activeElement !== number) number.value = value === null ? "" : +value.toPrecision(4);
       input.value = Math.round(position(scale, value));
       input.setAttribute("aria-valuetext", value === null ? "no limit" : `${number.value} ${scale.unit}`);

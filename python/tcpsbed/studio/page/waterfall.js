@@ -80,7 +80,7 @@ function listed(flow, places, why) {
   const tables = [table(`${flow.name} by place`, ["place", "ms", "share"], rows(places)), ...(why.length ? [table(`${flow.name} by cause`, ["cause", "ms", "share"], rows(why))] : [])];
   const told = ["p50", "p99", "max"].map((key) => `${key} ${ms(flow[`${key}_ms`])} ms`).join(" · "), all = flow.total;
   const since = all ? element("p", { className: "soft" }, `since the warm-up: ${all.delivered} of ${all.sent} delivered, ${all.lost} lost${all.loss ? ` (${percent(all.loss)})` : ""}, mean ${ms(all.mean_ms)} ms`) : "";
-  return element("div", { className: "parts" }, element("p", { className: "soft" }, told), since, ...tables);
+  return element("div", { className: "parts" }, element("p", { className: "soft" }, `${run.over ? "" : "last 2 s: "}${told}`), since, ...tables);
 }
 
 /** The sentence over the page and its large numbers. */
@@ -88,7 +88,7 @@ export function sentence() {
   if (run.paused) return;
   const flows = run.now.flows.filter((/** @type {any} */ f) => f.mean_ms !== undefined);
   if (!flows.length) return $("sentence").replaceChildren("Nothing arrived in the last 2 s.");
-  $("big").replaceChildren(...flows.slice(0, 4).map((/** @type {any} */ f) => tile(ms(f.p99_ms), "ms", `${f.name}, p99`)));
+  $("big").replaceChildren(...flows.slice(0, 4).map((/** @type {any} */ f) => tile(ms(f.p99_ms), "ms", `${f.name}, p99${run.over ? "" : " of the last 2 s"}`)));
   if (run.now.sentence) return $("sentence").replaceChildren(...run.now.sentence.map((/** @type {[string, string]} */ [className, text]) => (className ? element("b", { className }, text) : text)));
   const worst = flows.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.p99_ms > a.p99_ms ? b : a));
   const split = worst.causes.length ? causes(worst) : parts(worst);

@@ -244,6 +244,7 @@ def test_the_step_of_the_tour_is_that_of_whoever_steers(served: Served) -> None:
     other, _ = served.page("second")
     other.send(json.dumps({"k": "step", "n": 4}))
     words.send(json.dumps({"k": "step", "n": "two"}))
+    words.send('{"k": "step", "n": 1e999}')
     words.send(json.dumps({"k": "step", "n": 2}))
     watching = served.connect("/live", served.studio.watch_token)
     assert told(watching, "viewers", step=2)["you"] is None

@@ -168,10 +168,12 @@ class LoopMap:
         text = f"theory at an RTT of {rtt_ms:g} ms without loss{given}: {self.margins}"
         if self.margins.stable and math.isfinite(self.margins.delay_ms):
             least_ms, worst = max(rtt_ms, grid.period_ms), max(grid.loss)  # a loop has a tick of delay at least
-            text += f"; unstable from an RTT of about {least_ms + self.margins.delay_ms:.0f} ms on"
-            if 0 < worst < 1 and grid.burst == 1:
+            limit_ms = least_ms + self.margins.delay_ms
+            text += f"; unstable from an RTT of about {limit_ms:.0f} ms on"
+            if worst > 0 and grid.burst == 1:
                 late_ms = theory.delay_of_drops_ms(worst, grid.period_ms)
-                text += f", with {100 * worst:.3g} % loss each way about {late_ms:.1f} ms earlier"
+                when = f"about {late_ms:.1f} ms earlier" if late_ms < limit_ms else "at every RTT"
+                text += f", with {100 * worst:.3g} % loss each way {when}"
         each = self.margins.one_at_a_time if isinstance(self.margins, AxesMargins) else ()
         alone = [f"  axis {n} alone: {one}" for n, one in enumerate(each, 1)]
         return [text, *alone, *([str(self.linearised)] if self.linearised is not None else [])]

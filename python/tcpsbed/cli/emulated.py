@@ -57,7 +57,7 @@ Jitter = Annotated[
     typer.Option(
         "--jitter",
         metavar="TIME",
-        help="Mean extra delay of a packet, exponential and in order, in each direction.",
+        help="Mean of an exponential delay added to each packet, in each direction. Packets stay in order, so a late one delays those behind it.",
         show_default=False,
     ),
 ]

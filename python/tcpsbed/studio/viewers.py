@@ -87,7 +87,7 @@ class Viewers:
             self.holder = said.get("to")
             self._answered(self.holder)
         elif said["k"] == "step" and self.steers == number:
-            self.step = min(max(int(said["n"]), 0), MOST_STEPS)
+            self.step = int(min(max(said["n"], 0), MOST_STEPS))
             self.changes += 1
         elif said["k"] == "keep" and self.steers == number:
             self.asking.clear()

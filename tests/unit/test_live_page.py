@@ -188,10 +188,11 @@ def test_the_tour_restores_the_line_as_it_was_and_sees_the_hand(
     page.evaluate("seen.forces = [{ size: 2, predicted: false, at: performance.now() + 1e5 }]")
     becomes(page, "document.querySelector('.where').textContent === 'The hand is at the wall.'")
     page.locator(".tour .head").nth(5).click()
-    page.get_by_role("button", name="Cut the line").last.click()
+    page.get_by_role("button", name="Clean the line, then cut it").click()
     page.get_by_role("button", name="Restore the line").click()
-    becomes(page, "document.querySelectorAll('#events li').length >= 2")
-    cut, restored = asked(capfd)
+    becomes(page, "document.querySelectorAll('#events li').length >= 4")
+    predictor, clean, cut, restored = asked(capfd)
+    assert (predictor["running"], clean["delay"], clean["loss"]) == (False, "0 ms", "0 %")
     assert cut == {"link": "line", "up": False, "name": "line cut"}
     assert restored == {"link": "line", "up": True, "name": "line restored"}, (
         "delay and loss stay what they were"

@@ -19,6 +19,7 @@ import tcpsbed
 from tcpsbed import scenarios
 from tcpsbed.analysis.records import KINDS
 from tcpsbed.runs import session
+from tcpsbed.scenarios.dump import dump_document
 from tcpsbed.studio import collector, feed, server
 from tcpsbed.studio.collector import ROW, Collector
 from tcpsbed.studio.ledger import Moments
@@ -298,3 +299,10 @@ def test_any_name_of_an_event_is_saved_as_toml(name: str) -> None:
     event = {"link": "l1", "delay": "5 ms", "up": True, "name": name}
     text = server.saved("seed = 1\n", [{"k": "asked", "at_ns": 1_500_000_000, "event": event}])
     assert tomllib.loads(text) == {"seed": 1, "events": [{"at": "1.500000000 s"} | event]}
+
+
+def test_what_was_done_is_saved_behind_the_events_of_the_scenario() -> None:
+    own = {"at": "0 s", "flow": "video", "running": False}
+    done = {"link": "l1", "jitter": {"kind": "exponential", "mean": "4 ms"}}
+    text = server.saved(dump_document({"events": [own]}), [{"k": "asked", "at_ns": 0, "event": done}])
+    assert tomllib.loads(text) == {"events": [own, {"at": "0.000000000 s"} | done]}

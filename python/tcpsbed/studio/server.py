@@ -21,6 +21,7 @@ import signal
 import sys
 import threading
 import time
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -31,6 +32,7 @@ from tcpsbed.console.server import Console
 from tcpsbed.errors import TcpsbedError
 from tcpsbed.media.line import folder as console_folder
 from tcpsbed.proxy import saved as profiles
+from tcpsbed.scenarios.dump import dump_document, value_text
 from tcpsbed.studio import freeze
 from tcpsbed.studio.collector import Collector
 from tcpsbed.studio.facts import FACTS
@@ -304,15 +306,14 @@ class Studio(Live):
 
 def saved(scenario: str, told: list[dict[str, Any]]) -> str:
     """The text of a scenario with what was done by hand as events: in virtual time it gives the same again."""
+    document = tomllib.loads(scenario)
+    events = document.pop("events", [])
     done = [one for one in told if one["k"] == "asked" and "refused" not in one]
-    return scenario + "".join(_table({"at": f"{one['at_ns'] / 1e9:.9f} s"} | one["event"]) for one in done)
-
-
-def _table(event: dict[str, Any]) -> str:
-    """An event of a scenario as TOML; JSON writes its texts, numbers and truth values in the same way, but for DEL."""
-    values = {key: json.dumps(value, ensure_ascii=False) for key, value in event.items()}
-    lines = [f"{key} = {value}\n".replace("\x7f", "\\u007f") for key, value in values.items()]
-    return "".join(["\n[[events]]\n", *lines])
+    events += [{"at": f"{one['at_ns'] / 1e9:.9f} s"} | one["event"] for one in done]
+    return dump_document(document) + "".join(
+        "\n".join(["\n[[events]]", *(f"{key} = {value_text(value)}" for key, value in event.items()), ""])
+        for event in events
+    )
 
 
 def _read(length: int) -> bytes:

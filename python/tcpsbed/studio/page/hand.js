@@ -4,7 +4,7 @@ import { socketAt } from "./dom.js";
 
 export const hand = { x: 0, y: 0, z: 0, button: 0, wheel: 0 };
 export const seen = {
-  pictures: [], near: [], forces: [], glass: null, side: null, trip: null, offset: null, took: null, events: 0, force: 0,
+  pictures: [], near: [], forces: [], glass: null, came: null, side: null, trip: null, offset: null, took: null, events: 0, force: 0,
   vector: [0, 0, 0], made: null, predicted: null, held: null, gone: 0, marking: null, runOffset: null,
 };
 export const shown = { width: 640, height: 480, top: 0 }; // size of the picture, and how much of it is the code
@@ -105,6 +105,7 @@ function kept(times, at) {
 function onPicture(data, at) {
   Object.assign(shown, { width: data.width, height: data.height, top: Math.max(shown.top, data.top) });
   kept(seen.pictures, at);
+  seen.came = at;
   seen.runOffset = data.runOffsetMs;
   if (data.taken !== null && seen.offset !== null) {
     seen.glass = at + seen.offset - data.runOffsetMs - data.taken.ms;

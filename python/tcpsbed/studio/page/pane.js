@@ -12,6 +12,8 @@ const CROP = 384 / 357; // of the robot's own side: the code takes 24 rows along
 const SPAN_S = 8; // of the curve of force
 const SHORT = 0.9; // share of the frame rate below which the page says so
 const LATE_MS = 250; // age of the picture from which it is red
+/** Time without a picture from which on the last one is called frozen, ms. */
+const FROZEN_MS = 1000;
 const SAID_MS = 8000; // how long the page says that the hand was lost
 
 /** @type {number|null} */ let begun = null;
@@ -116,7 +118,13 @@ function paced(/** @type {number} */ nominal) {
 }
 
 function draw() {
-  if (seen.glass !== null) {
+  const still = seen.came === null ? 0 : performance.now() - seen.came;
+  if (still > FROZEN_MS) {
+    write("glass", "frozen");
+    $("glass").className = "bad";
+    write("made", `no picture for ${(still / 1000).toFixed(1)} s`);
+    $("made").className = "";
+  } else if (seen.glass !== null) {
     write("glass", `${seen.glass.toFixed(0)} ms`);
     $("glass").className = seen.glass > LATE_MS ? "bad" : "";
     write("made", seen.made === null ? "" : `predicted, ${seen.made.toFixed(0)} ms old`);

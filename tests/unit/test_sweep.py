@@ -321,7 +321,7 @@ def test_a_second_call_runs_only_what_is_missing(swept: tuple[Path, str], tmp_pa
     before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out/cells").iterdir()}
     assert len(before) == 8
     status, shown, _ = sweep(tmp_path, seeds=3)
-    assert "Cells: 8 taken as they were, 0 repeated, 4 run for the first time." in shown.splitlines()
+    assert "Cells: 8 reused, 0 repeated, 4 run for the first time." in shown.splitlines()
     after = {file: file.stat().st_mtime_ns for file in (tmp_path / "out/cells").iterdir()}
     assert status == 0 and len(after) == 12 and before.items() <= after.items()
 
@@ -353,10 +353,10 @@ def test_a_second_call_says_what_it_repeats_and_why(
     (tmp_path / "out/sweep.json").write_text(json.dumps(described))
     marker.Marker("sweep", marker.GROWING).write(tmp_path / "out")
     _, shown, said = sweep(tmp_path, *more)
-    line = f"Cells: 0 taken as they were, 8 repeated ({why}), 0 run for the first time."
+    line = f"Cells: 0 reused, 8 repeated ({why}), 0 run for the first time."
     assert line in shown.splitlines(), (shown, said)
     _, shown, _ = sweep(tmp_path, *more)
-    assert "Cells: 8 taken as they were, 0 repeated, 0 run for the first time." in shown.splitlines()
+    assert "Cells: 8 reused, 0 repeated, 0 run for the first time." in shown.splitlines()
     assert "Cells:" not in swept[1], "nothing was there before"
 
 

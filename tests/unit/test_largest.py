@@ -103,7 +103,11 @@ def test_a_way_that_others_account_for_is_left_as_it_is_told() -> None:
             (CHAIN, (f'flows.kinematic.transport="{transport}"', 'flows.kinematic.rate="50 Hz"'), LINE)
             for transport in ("tcp", "rtp")
         ),
-        (CHAIN.replace("links.line", 'links."my line"'), (), (LINE[0], "my line.forward", 'links."my line".delay', "4 ms")),
+        (
+            CHAIN.replace("links.line", 'links."my line"'),
+            (),
+            (LINE[0], "my line.forward", 'links."my line".delay', "4 ms"),
+        ),
         (CHAIN + EVENT, (), ("propagation", "out.forward", "links.out.delay", "")),
         (CHAIN + HOOKS, ('flows.kinematic.rate="50 Hz"',), ("working", "ss-com", "hooks.work.cost", "")),
         (CHAIN, ('flows.kinematic.playout={ kind = "fixed", delay = "40 ms" }',), None),
@@ -174,7 +178,11 @@ PART = {"cause": "propagation", "place": "l", "mean_ms": 4.0, "share": 0.5, "key
     ("flow", "part", "said"),
     [
         ({"delivered": 5, "delay_ms": {"p50": 0.0, "max": 0.0}}, None, "f: takes no time."),
-        ({"delivered": 5, "delay_ms": {"p50": -40.0, "max": -39.0}}, None, "f: delay −40.000 ms at the median."),
+        (
+            {"delivered": 5, "delay_ms": {"p50": -40.0, "max": -39.0}},
+            None,
+            "f: delay −40.000 ms at the median.",
+        ),
         (
             {"delivered": 0, "delay_ms": None},
             PART,
@@ -197,7 +205,9 @@ def test_a_part_that_may_be_clock_error_is_not_said(offset_ms: int, known: bool)
         "flows": [{"name": "f", "path": [{"component": 0}, {"component": 1}]}],
     }
     total_ns = 10e6 + min(offset_ms, 0) * 1e6
-    split = {"f": {"total_ns": total_ns, "parts_ns": {"unsplit": {"mean": 10e6}}, "components": [], "hops": []}}
+    split = {
+        "f": {"total_ns": total_ns, "parts_ns": {"unsplit": {"mean": 10e6}}, "components": [], "hops": []}
+    }
     source = {"rows": {"flows": [{"name": "f"}]}, "plan": plan}
     assert bool(largest.largest(source, split)) is known
 
@@ -208,8 +218,18 @@ def test_links_of_a_flow_are_those_of_its_ways_or_else_count_by_packets() -> Non
 
     parts = {"propagation": {"mean": 33e6}}
     split = {
-        "own": {"total_ns": 40e6, "parts_ns": parts, "components": [], "hops": [hop("one", 9, 3), hop("back", 9, 9)]},
-        "lists": {"total_ns": 40e6, "parts_ns": parts, "components": [], "hops": [hop("two", 7, 30), hop("one", 1, 50)]},
+        "own": {
+            "total_ns": 40e6,
+            "parts_ns": parts,
+            "components": [],
+            "hops": [hop("one", 9, 3), hop("back", 9, 9)],
+        },
+        "lists": {
+            "total_ns": 40e6,
+            "parts_ns": parts,
+            "components": [],
+            "hops": [hop("two", 7, 30), hop("one", 1, 50)],
+        },
     }
     rows = {"flows": [{"name": "own"}]}
     ways = {"own": [[{"name": "one"}], [{"name": "two"}]]}
@@ -225,7 +245,12 @@ def test_the_key_fits_world_and_link() -> None:
     components = [{"name": "c", "node": 0}]
     ends = {"from": 0, "to": 0, "rate_bps": None}
     links = [{"name": "l.forward", "opportunities_ns": [1], **ends}, {"name": "l.backward", **ends}]
-    plan = {"network": {"links": links, "vertices": ["a"]}, "components": components, "nodes": [{"name": "a"}], "flows": []}
+    plan = {
+        "network": {"links": links, "vertices": ["a"]},
+        "components": components,
+        "nodes": [{"name": "a"}],
+        "flows": [],
+    }
     scenario = SimpleNamespace(links={"l": None}, nodes={}, components={"c": None}, hooks={})
     source = {"plan": plan, "scenario": scenario, "world": "virtual"}
     assert largest._key("waiting", "c", 1.0, "f", source) == ("c", "nodes.a.cores", "1")

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from tcpsbed import shipped
 from tcpsbed.analysis import machine
 from tcpsbed.analysis.stats import Interval
-from tcpsbed.campaign import grid, page, results
+from tcpsbed.campaign import again, grid, page, results, survey
 from tcpsbed.campaign.design import axis as axis_of
 from tcpsbed.campaign.results import Group
 from tcpsbed.campaign.survey import Survey
@@ -358,6 +358,36 @@ def test_a_second_call_says_what_it_repeats_and_why(
     _, shown, _ = sweep(tmp_path, *more)
     assert "Cells: 8 reused, 0 repeated, 0 run for the first time." in shown.splitlines()
     assert "Cells:" not in swept[1], "nothing was there before"
+
+
+def test_why_cells_are_repeated_is_told_by_processor_and_files_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both files change, but each combination reads one of them."""
+    text = shipped.find("quickstart").read_text()
+    file = tmp_path / "base.toml"
+    file.write_text(
+        text + '[hooks.work]\nrun = "./a.py:Fast"\nkind = "predict"\nat = ["ss-com"]\nflow = ["kinematic"]\n'
+    )
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.py").write_text("class Fast:\n    pass\n")
+    axes = (grid.Axis("hooks.work.run", ("./a.py:Fast", "./b.py:Fast")),)
+    made = lambda: Survey(file, axes, (1,), (), "virtual", tmp_path / "out")  # noqa: E731
+    monkeypatch.setattr(survey, "processor", lambda: "one")
+    earlier = made()
+    found = again.Before(earlier, {}, earlier.inputs)
+    assert earlier.inputs["processor"] == "one"
+    monkeypatch.setattr(survey, "processor", lambda: "another")
+    values = next(iter(earlier.begun))
+    now = made()
+    assert again._why(found, earlier, now, values, now.inputs) == "code ran on another processor"
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.py").write_text("class Fast:\n    a = 1\n")
+    now = made()
+    assert (
+        again._why(found, earlier, now, values, now.inputs)
+        == "code ran on another processor and a.py changed"
+    )
 
 
 def test_a_cell_with_a_broken_file_is_computed_anew(swept: tuple[Path, str], tmp_path: Path) -> None:

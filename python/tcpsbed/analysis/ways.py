@@ -12,7 +12,7 @@ Link = Mapping[str, Any]
 
 
 def ways(plan: Mapping[str, Any]) -> dict[str, list[list[Link]]]:
-    """By flow: for each channel on its path the links from one node to the next, in order, each with whether events change it.
+    """By flow: for each channel on its path the links from one node to the next, in order; `changed`: by events.
 
     Nothing where the way of a packet depends on its code point (`dscp` of a link), or no link lies between nodes.
     """
@@ -52,7 +52,8 @@ def hops(told: Sequence[Mapping[str, Any]], ways: Sequence[Sequence[Link]]) -> l
     """What a flow's packets spent at each link of its ways, in order.
 
     The network tells nothing of links without a rate that packets pass without stopping behind another: these get their
-    delay from the plan, and so do the packets that passed before an event made the link slower. A way whose first link knows no packet of the flow is left as it was told: others carry its samples.
+    delay from the plan, and so do the packets that passed such a link before an event made them stop there. A way whose
+    first link knows no packet of the flow is left as it was told: others carry its samples.
     """
     there = {hop["link"]: dict(hop) for hop in told}
     found: dict[str, dict[str, Any]] = {}

@@ -253,7 +253,9 @@ def _least(margin: str | None) -> Least:
             if not part[:1].isdigit():
                 raise wrong from None
             delays_ms.append(values.positive_ns(part, "--margin", MOST_RTT_NS) / 1e6)
-    if (len(gains), len(delays_ms)) not in ((1, 0), (0, 1), (1, 1)) or not all(1 <= g < math.inf for g in gains):
+    if (len(gains), len(delays_ms)) not in ((1, 0), (0, 1), (1, 1)) or not all(
+        1 <= g < math.inf for g in gains
+    ):
         raise wrong
     return Least(*(gains or [1.0]), *(delays_ms or [0.0]))
 

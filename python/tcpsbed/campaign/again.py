@@ -68,9 +68,7 @@ def told(found: Before, survey: Survey, ran: Collection[str]) -> str:
         else _why(found, found.survey, survey, job.cell.values, now)
         for job in again
     )
-    reasons = "; ".join(
-        reason if len(why) == 1 else f"{count}: {reason}" for reason, count in why.items()
-    )
+    reasons = "; ".join(reason if len(why) == 1 else f"{count}: {reason}" for reason, count in why.items())
     repeated = f"{len(again)} repeated" + (f" ({reasons})" if reasons else "")
     return f"Cells: {taken} reused, {repeated}, {new} run for the first time."
 

@@ -193,8 +193,9 @@ SPLIT = Metric(
 )
 LARGEST = Metric(
     "largest",
-    "by flow that delivered: the largest single part of its delay, and what changes it. Times of a cause are shared among"
-    " its links or components in proportion to the means of `split`",
+    "by flow that delivered: the largest single part of its delay, and what changes it; none of a flow without delay, or"
+    " where on sockets half of the part may be the difference of the clocks. Times of a cause are shared among the links"
+    " or components of the flow's path in proportion to the means of `split`",
     of=lambda source: largest(source, source["split"]),
     parts=(
         Metric("cause", "name of the part, as in `split`; empty where only places are known"),

@@ -26,7 +26,7 @@ OF_CHANNELS = ("merging", "retransmission", "held")
 
 
 def largest(source: Found, split: Found) -> dict[str, dict[str, Any]]:
-    """By flow whose delay is known: `cause`, `place`, `mean_ns` of `total_ns`, `key` and its `value`; empty texts if unknown.
+    """By flow whose delay is known: `cause`, `place`, `mean_ns` of `total_ns`, `key`, `value`; empty texts if unknown.
 
     None of a flow whose delay is not above 0, or whose largest part may be clock error by half.
 
@@ -51,9 +51,9 @@ def largest(source: Found, split: Found) -> dict[str, dict[str, Any]]:
             )
         if every and total_ns and total_ns > 0:
             mean_ns, cause, place = max(every, key=lambda one: one[0])
-            if of is None or "clock_error_ns" not in of:
-                if 2 * _clock_error_ns(name, source.get("plan")) > mean_ns:
-                    continue
+            by_clocks = of is None or "clock_error_ns" not in of
+            if by_clocks and 2 * _clock_error_ns(name, source.get("plan")) > mean_ns:
+                continue
             place, key, value = _key(cause, place, mean_ns, name, source)
             told = {"cause": cause, "place": place, "mean_ns": mean_ns, "total_ns": total_ns}
             found[name] = told | {"key": key, "value": value}

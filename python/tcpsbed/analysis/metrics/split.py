@@ -57,7 +57,8 @@ def _told(source: Mapping[str, Any]) -> dict[str, Any]:
 
 def _last_component(flow: str, plan: Mapping[str, Any] | None) -> str:
     """The last component of a flow that passes others at its last node, else empty."""
-    path = next((one["path"] for one in (plan or {}).get("flows", ()) if one["name"] == flow), ())
+    flows = plan["flows"] if plan else ()
+    path: Sequence[Mapping[str, Any]] = next((one["path"] for one in flows if one["name"] == flow), [])
     if plan is None or len(path) < 2 or path[-2].get("channel") is not None:
         return ""
     return str(plan["components"][path[-1]["component"]]["name"])

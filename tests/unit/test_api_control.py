@@ -233,9 +233,10 @@ def test_tune_keeps_a_least_margin(loop: Path) -> None:
     assert shares == sorted(shares) and sum(0.36 < share < 0.5 for share in shares) > 20, (
         "also between the runs"
     )
-    for wrong in ("0.5", "nan", "3 apples"):
-        with pytest.raises(ConfigError, match=r"^--margin: found"):
+    for wrong in ("0.5", "nan", "3 apples", "3,1.2", "3,5", "5 ms,6 ms", "", "abc"):
+        with pytest.raises(ConfigError, match=r"^--margin: found") as said:
             tcpsbed.tune("2 ms", runs=2, margin=wrong)
+        assert wrong == "3 apples" or '"3,5 ms"' in str(said.value), wrong
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ CASES = {
     ),
     "unfit name": (
         '[components]\n"my srv" = { kind = "srv", node = "a" }\n[flows.kinematic]\n',
-        'bad.toml:2: components.my srv: found the name "my srv"; allowed: up to 100 letters, digits, "_" and "-", '
+        'bad.toml:2: components."my srv": found the name "my srv"; allowed: up to 100 letters, digits, "_" and "-", '
         'such as "edge-1"',
     ),
     "duplicate id": (

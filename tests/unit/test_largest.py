@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -47,6 +48,11 @@ delay = "2 ms"
 BUSY = '[traffic.cbr]\non = "line.forward"\nrate = "600 kbit/s"\n'
 
 
+EVENT = '[[events]]\nat = "1 s"\nlink = "out.forward"\ndelay = "40 ms"\n'
+HOOKS = '[hooks.work]\nat = ["ss-com"]\ncost = "9 ms"\n[hooks.sense]\nrun = "zoh"\ncost = "1 ms"\nflow = ["haptic"]\n'
+LINE = ("propagation", "line.forward", "links.line.delay", "4 ms")
+
+
 def run(folder: Path, text: str = CHAIN, *sets: str) -> tcpsbed.Run:
     (folder / "chain.toml").write_text(text)
     return tcpsbed.run(folder / "chain.toml", out=folder / "run", set=sets)
@@ -69,6 +75,12 @@ def test_links_without_a_rate_are_listed_with_the_delay_of_the_scenario(tmp_path
     }
 
 
+def test_a_link_that_events_slow_down_has_the_packets_from_before(tmp_path: Path) -> None:
+    split = run(tmp_path, CHAIN + EVENT).summary["split"]["kinematic"]
+    assert split["hops"][-1]["packets"] == 3000
+    assert split["hops"][-1]["propagation_ms"] == pytest.approx((2000 * 40 + 1000 * 2) / 3000)
+
+
 def test_a_way_that_others_account_for_is_left_as_it_is_told() -> None:
     way = [{"name": "in"}, {"name": "out", "delay_ns": 5}, {"name": "slow", "rate_bps": 1e6}]
     told = {"link": "in", "packets": 3, "propagation_ns": 7}
@@ -87,6 +99,17 @@ def test_a_way_that_others_account_for_is_left_as_it_is_told() -> None:
             ('components.ss-com={ node = "b", cost = "6 ms" }', 'flows.kinematic.rate="50 Hz"'),
             ("working", "ss-com", "components.ss-com.cost", ""),
         ),
+        *(
+            (CHAIN, (f'flows.kinematic.transport="{transport}"', 'flows.kinematic.rate="50 Hz"'), LINE)
+            for transport in ("tcp", "rtp")
+        ),
+        (
+            CHAIN.replace("links.line", 'links."my line"'),
+            (),
+            (LINE[0], "my line.forward", 'links."my line".delay', "4 ms"),
+        ),
+        (CHAIN + EVENT, (), ("propagation", "out.forward", "links.out.delay", "")),
+        (CHAIN + HOOKS, ('flows.kinematic.rate="50 Hz"',), ("working", "ss-com", "hooks.work.cost", "")),
         (CHAIN, ('flows.kinematic.playout={ kind = "fixed", delay = "40 ms" }',), None),
     ],
 )
@@ -148,7 +171,94 @@ def test_a_flow_of_which_nothing_arrived_is_said_to_have_no_delay(tmp_path: Path
     assert paths.largest({"flows": {"kinematic": {}}}) == {}, "an older summary does not know"
 
 
-def test_what_sockets_cannot_separate_names_the_place() -> None:
+PART = {"cause": "propagation", "place": "l", "mean_ms": 4.0, "share": 0.5, "key": "", "value": ""}
+
+
+@pytest.mark.parametrize(
+    ("flow", "part", "said"),
+    [
+        ({"delivered": 5, "delay_ms": {"p50": 0.0, "max": 0.0}}, None, "f: takes no time."),
+        (
+            {"delivered": 5, "delay_ms": {"p50": -40.0, "max": -39.0}},
+            None,
+            "f: delay −40.000 ms at the median.",
+        ),
+        (
+            {"delivered": 0, "delay_ms": None},
+            PART,
+            "f: 4.000 ms (50 %) of the mean time from source to sink is propagation over link l.",
+        ),
+    ],
+)
+def test_a_sentence_says_only_what_is_known(flow: dict[str, Any], part: Any, said: str) -> None:
+    assert paths.largest({"flows": {"f": flow}, "largest": {"f": part} if part else {}}) == {"f": said}
+
+
+@pytest.mark.parametrize(("offset_ms", "known"), [(0, True), (4, True), (6, False), (-60, False)])
+def test_a_part_that_may_be_clock_error_is_not_said(offset_ms: int, known: bool) -> None:
+    """Delays on sockets are by the clocks of nodes."""
+    nodes = [{"clock": {"offset_ns": ms * 1_000_000, "drift_ppb": 0}} for ms in (offset_ms, 0)]
+    plan = {
+        "duration_ns": 10**9,
+        "nodes": nodes,
+        "components": [{"name": name, "node": name} for name in (0, 1)],
+        "flows": [{"name": "f", "path": [{"component": 0}, {"component": 1}]}],
+    }
+    total_ns = 10e6 + min(offset_ms, 0) * 1e6
+    split = {
+        "f": {"total_ns": total_ns, "parts_ns": {"unsplit": {"mean": 10e6}}, "components": [], "hops": []}
+    }
+    source = {"rows": {"flows": [{"name": "f"}]}, "plan": plan}
+    assert bool(largest.largest(source, split)) is known
+
+
+def test_links_of_a_flow_are_those_of_its_ways_or_else_count_by_packets() -> None:
+    def hop(link: str, packets: int, ms: float) -> dict[str, Any]:
+        return {"link": link, "packets": packets, "propagation_ns": ms * 1e6}
+
+    parts = {"propagation": {"mean": 33e6}}
+    split = {
+        "own": {
+            "total_ns": 40e6,
+            "parts_ns": parts,
+            "components": [],
+            "hops": [hop("one", 9, 3), hop("back", 9, 9)],
+        },
+        "lists": {
+            "total_ns": 40e6,
+            "parts_ns": parts,
+            "components": [],
+            "hops": [hop("two", 7, 30), hop("one", 1, 50)],
+        },
+    }
+    rows = {"flows": [{"name": "own"}]}
+    ways = {"own": [[{"name": "one"}], [{"name": "two"}]]}
+    found = largest.largest({"rows": rows, "ways": ways}, split)["own"]
+    assert (found["place"], found["mean_ns"]) == ("two", pytest.approx(30e6))
+    split["own"]["hops"] = [hop("all", 10, 5), hop("a", 5, 5), hop("b", 5, 5)]
+    found = largest.largest({"rows": rows, "ways": {}}, split)["own"]
+    assert (found["place"], found["mean_ns"]) == ("all", pytest.approx(16.5e6))
+
+
+def test_the_key_fits_world_and_link() -> None:
+    """Cores exist in simulated time only; a trace of one direction is named with it."""
+    components = [{"name": "c", "node": 0}]
+    ends = {"from": 0, "to": 0, "rate_bps": None}
+    links = [{"name": "l.forward", "opportunities_ns": [1], **ends}, {"name": "l.backward", **ends}]
+    plan = {
+        "network": {"links": links, "vertices": ["a"]},
+        "components": components,
+        "nodes": [{"name": "a"}],
+        "flows": [],
+    }
+    scenario = SimpleNamespace(links={"l": None}, nodes={}, components={"c": None}, hooks={})
+    source = {"plan": plan, "scenario": scenario, "world": "virtual"}
+    assert largest._key("waiting", "c", 1.0, "f", source) == ("c", "nodes.a.cores", "1")
+    assert largest._key("waiting", "c", 1.0, "f", source | {"world": "real"}) == ("c", "", "")
+    assert largest._key("queueing", "l.forward", 1.0, "f", source)[1] == "links.l.forward.trace"
+
+
+def test_what_sockets_cannot_separate_has_no_place() -> None:
     split = {"f": {"total_ns": 10e6, "parts_ns": {"unsplit": {"mean": 9e6}}, "components": [], "hops": []}}
     segments: list[dict[str, Any]] = [
         {"name": "a -> b", "mean_ns": 8e6},
@@ -156,8 +266,8 @@ def test_what_sockets_cannot_separate_names_the_place() -> None:
     ]
     flows = [{"name": "f", "path": {"segments": segments, "delay_mean_ns": 10e6}}, {"name": "none"}]
     found = largest.largest({"rows": {"flows": flows}}, split)
-    assert list(found) == ["f"] and found["f"]["place"] == "a -> b" and found["f"]["cause"] == "unsplit"
-    assert paths.where(found["f"]) == "in parts that sockets cannot separate, most of it from a → b"
+    assert list(found) == ["f"] and found["f"]["place"] == "" and found["f"]["cause"] == "unsplit"
+    assert paths.where(found["f"]) == "in parts that sockets cannot separate"
     alone = largest.largest({"rows": {"flows": flows}}, {})["f"]
     assert (alone["cause"], alone["place"], alone["mean_ns"]) == ("", "a -> b", 8e6)
     assert json.dumps(found)

@@ -31,12 +31,22 @@ def test_a_profile_may_have_users_over_quic(tmp_path):
         assert running.ports[0] > 0
 
 
-@pytest.mark.parametrize("name", ["direct", "wifi", "transcontinental"])
+@pytest.mark.parametrize(
+    "name", ["direct", "wifi", "transcontinental", "5g", "5g-edge", "5g-handover", "geostationary"]
+)
 def test_jitter_of_the_command_line_takes_the_place_of_that_of_the_profile(name):
     overrides = emulated.overrides_of(None, "9 ms", None, None, "4 ms")
     found = proxy.load(name, overrides)
     assert [one["jitter_ms"] for one in found.directions()] == [4.0, 4.0]
+    assert [one["delay_ms"] for one in found.directions()] == [9.0, 9.0]
     assert found.name.endswith("delay 9 ms, jitter 4 ms"), found.name
+
+
+def test_settings_of_a_link_hold_in_both_directions_unless_a_later_one_names_one():
+    sets = ['links.air.delay="9 ms"', "links.air.jitter={ kind = 'exponential', mean = '4 ms' }"]
+    found = proxy.load("lte", [*sets, 'links.air.backward.delay="1 ms"']).directions()
+    assert [one["delay_ms"] for one in found] == [13.0, 1.0]
+    assert [one["jitter_ms"] for one in found] == [9.0, 4.0], "with those of the grant"
 
 
 @pytest.mark.parametrize("name", proxy.shipped())

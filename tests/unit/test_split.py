@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tcpsbed.analysis.metrics import section
+from tcpsbed.analysis.metrics import section, split
 from tcpsbed.cli.app import app
 
 DUMBBELL = Path(__file__).resolve().parents[2] / "scenarios" / "dumbbell-udp.toml"
@@ -53,16 +53,36 @@ def test_on_sockets_the_rest_is_one_part_that_is_named(emulated: bool) -> None:
             for n, queued in ((100, 2e6), (1000, 1e6))
         ]
     rows = {"flows": [{"name": "force", "delay_ns": {"mean": 20e6}}, {"name": "none", "delay_ns": None}]}
-    found = section("split").value({"told": {"legs": legs}, "rows": rows, "world": "real"})
-    assert list(found) == ["force"]
-    split = found["force"]
-    assert (split["samples"], split["total_ms"]) == (90, 20.5)
+    source = {"told": {"legs": legs}, "rows": rows, "world": "real"}
+    value = section("split").value({"split": split.by_flow(source)})
+    assert list(value) == ["force"]
+    found = value["force"]
+    assert (found["samples"], found["total_ms"]) == (90, 20.5)
     known = {"waiting": 1.0, "working": 0.4, "merging": 2.0, "system": 0.1}
     if emulated:
         known |= {"queueing": 3.0, "serialisation": 0.2, "propagation": 10.0}
-    parts = {part["part"]: part["mean_ms"] for part in split["parts"]}
+    parts = {part["part"]: part["mean_ms"] for part in found["parts"]}
     assert parts == pytest.approx(known | {"unsplit": 20.5 - sum(known.values())})
-    assert all("p99_ms" not in part for part in split["parts"]) and "clock_error_ms" not in split
-    said = [one["part"] for one in split["unsplit"]]
+    assert all("p99_ms" not in part for part in found["parts"]) and "clock_error_ms" not in found
+    said = [one["part"] for one in found["unsplit"]]
     assert ("emulation error" in said) is emulated
     assert ("queueing, serialisation, propagation" in said) is not emulated
+
+
+def test_on_sockets_the_last_component_alone_follows_the_delay_by_clocks() -> None:
+    """The delay ends at the entry of the last component, behind the first one of its node, which took 3 ms."""
+    here = leg(True, 100, 8.3e6, system=2e5, waiting=1e5, working=3e6, playout=5e6)
+    spans = {"first": (0.0, 3e6), "last": (1e5, 0.0)}
+    here["components"] = [
+        {"component": name, "waiting_ns": waiting, "working_ns": working}
+        for name, (waiting, working) in spans.items()
+    ]
+    path = [{"component": 0, "channel": 0}, {"component": 1, "channel": None}, {"component": 2}]
+    plan = {
+        "flows": [{"name": "force", "path": path}],
+        "components": [{"name": name} for name in ("source", "first", "last")],
+    }
+    rows = {"flows": [{"name": "force", "delay_ns": {"mean": 10e6}}]}
+    source = {"told": {"legs": [here]}, "rows": rows, "world": "real", "plan": plan}
+    assert split.by_flow(source)["force"]["total_ns"] == 15.1e6
+    assert split.by_flow(source | {"plan": None})["force"]["total_ns"] == 18.3e6, "one component at its node"

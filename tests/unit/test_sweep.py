@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from tcpsbed import shipped
 from tcpsbed.analysis import machine
 from tcpsbed.analysis.stats import Interval
-from tcpsbed.campaign import grid, page, results
+from tcpsbed.campaign import again, grid, page, results, survey
 from tcpsbed.campaign.design import axis as axis_of
 from tcpsbed.campaign.results import Group
 from tcpsbed.campaign.survey import Survey
@@ -321,7 +321,7 @@ def test_a_second_call_runs_only_what_is_missing(swept: tuple[Path, str], tmp_pa
     before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out/cells").iterdir()}
     assert len(before) == 8
     status, shown, _ = sweep(tmp_path, seeds=3)
-    assert "Cells: 8 taken as they were, 0 repeated, 4 run for the first time." in shown.splitlines()
+    assert "Cells: 8 reused, 0 repeated, 4 run for the first time." in shown.splitlines()
     after = {file: file.stat().st_mtime_ns for file in (tmp_path / "out/cells").iterdir()}
     assert status == 0 and len(after) == 12 and before.items() <= after.items()
 
@@ -353,11 +353,41 @@ def test_a_second_call_says_what_it_repeats_and_why(
     (tmp_path / "out/sweep.json").write_text(json.dumps(described))
     marker.Marker("sweep", marker.GROWING).write(tmp_path / "out")
     _, shown, said = sweep(tmp_path, *more)
-    line = f"Cells: 0 taken as they were, 8 repeated ({why}), 0 run for the first time."
+    line = f"Cells: 0 reused, 8 repeated ({why}), 0 run for the first time."
     assert line in shown.splitlines(), (shown, said)
     _, shown, _ = sweep(tmp_path, *more)
-    assert "Cells: 8 taken as they were, 0 repeated, 0 run for the first time." in shown.splitlines()
+    assert "Cells: 8 reused, 0 repeated, 0 run for the first time." in shown.splitlines()
     assert "Cells:" not in swept[1], "nothing was there before"
+
+
+def test_why_cells_are_repeated_is_told_by_processor_and_files_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both files change, but each combination reads one of them."""
+    text = shipped.find("quickstart").read_text()
+    file = tmp_path / "base.toml"
+    file.write_text(
+        text + '[hooks.work]\nrun = "./a.py:Fast"\nkind = "predict"\nat = ["ss-com"]\nflow = ["kinematic"]\n'
+    )
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.py").write_text("class Fast:\n    pass\n")
+    axes = (grid.Axis("hooks.work.run", ("./a.py:Fast", "./b.py:Fast")),)
+    made = lambda: Survey(file, axes, (1,), (), "virtual", tmp_path / "out")  # noqa: E731
+    monkeypatch.setattr(survey, "processor", lambda: "one")
+    earlier = made()
+    found = again.Before(earlier, {}, earlier.inputs)
+    assert earlier.inputs["processor"] == "one"
+    monkeypatch.setattr(survey, "processor", lambda: "another")
+    values = next(iter(earlier.begun))
+    now = made()
+    assert again._why(found, earlier, now, values, now.inputs) == "code ran on another processor"
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.py").write_text("class Fast:\n    a = 1\n")
+    now = made()
+    assert (
+        again._why(found, earlier, now, values, now.inputs)
+        == "code ran on another processor and a.py changed"
+    )
 
 
 def test_a_cell_with_a_broken_file_is_computed_anew(swept: tuple[Path, str], tmp_path: Path) -> None:

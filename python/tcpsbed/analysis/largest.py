@@ -1,7 +1,7 @@
 """The largest single part of each flow's delay: its cause, its place, and the key of the scenario that changes it.
 
 ```text
-queueing, serialisation, …     times the share of each link in that cause      ─┐
+queueing, serialisation, …     times the share of each link of the flow's way  ─┐
 waiting, working               times the share of each component                ├─► the largest
 merging, playout, …            of the flow's channel, or of the flow           ─┘
 ```
@@ -11,6 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from tcpsbed.analysis.ways import changes
+from tcpsbed.clocks import SIMULATED
+from tcpsbed.scenarios.origin import dotted
 
 Found = Mapping[str, Any]
 OF_NETWORK = ("queueing", "serialisation", "propagation", "radio")
@@ -22,73 +26,73 @@ OF_CHANNELS = ("merging", "retransmission", "held")
 
 
 def largest(source: Found, split: Found) -> dict[str, dict[str, Any]]:
-    """By flow that delivered: `cause`, `place`, `mean_ns` of `total_ns`, `key` and its `value`; empty texts if unknown.
+    """By flow whose delay is known: `cause`, `place`, `mean_ns` of `total_ns`, `key`, `value`; empty texts if unknown.
+
+    None of a flow whose delay is not above 0, or whose largest part may be clock error by half.
 
     Parameters
     ----------
     source
-        What a summary is made from: `rows`, and where they are known `plan` and `scenario`.
+        What a summary is made from: `rows`, and where they are known `plan`, `scenario` and `ways`.
     split
         By flow: `total_ns`, `parts_ns`, `components` and `hops`, in nanoseconds.
     """
-    found, carriers = {}, _carriers(split, source.get("plan"))
+    found: dict[str, dict[str, Any]] = {}
     for flow in source["rows"]["flows"]:
         name, way = flow["name"], flow.get("path") or {}
         segments = {one["name"]: one["mean_ns"] or 0.0 for one in way.get("segments") or ()}
         of = split.get(name)
         if of is not None:
-            every, total_ns = list(_candidates(of, carriers[name], segments)), of["total_ns"]
+            every, total_ns = list(_candidates(of, _links(name, split, source))), of["total_ns"]
         else:
             every, total_ns = (
                 [(mean, "", place) for place, mean in segments.items()],
                 way.get("delay_mean_ns"),
             )
-        if every and total_ns:
+        if every and total_ns and total_ns > 0:
             mean_ns, cause, place = max(every, key=lambda one: one[0])
+            by_clocks = of is None or "clock_error_ns" not in of
+            if by_clocks and 2 * _clock_error_ns(name, source.get("plan")) > mean_ns:
+                continue
             place, key, value = _key(cause, place, mean_ns, name, source)
             told = {"cause": cause, "place": place, "mean_ns": mean_ns, "total_ns": total_ns}
             found[name] = told | {"key": key, "value": value}
     return found
 
 
-def _carriers(split: Found, plan: Found | None) -> dict[str, list[Found]]:
-    """By flow the hops of the packets that carry it: its own; where flows share packets, those of the first flow of their
-    channels in its direction, which lists them.
+def _clock_error_ns(flow: str, plan: Found | None) -> float:
+    """By how much the clocks that a plan gives the ends of a flow differ at most."""
+    path = next((one["path"] for one in (plan or {}).get("flows", ()) if one["name"] == flow), ())
+    if plan is None or not path:
+        return 0.0
+    first, last = (plan["nodes"][plan["components"][path[end]["component"]]["node"]] for end in (0, -1))
+    offset, drift = (first["clock"][key] - last["clock"][key] for key in ("offset_ns", "drift_ppb"))
+    return float(abs(offset) + abs(drift) * plan["duration_ns"] / 1e9)
+
+
+def _links(flow: str, split: Found, source: Found) -> list[tuple[Found, float]]:
+    """What packets spend at each link, and how often a sample passes it.
+
+    Links of the flow's ways: by its own packets, or where it shares packets, by those of the flow that lists them. Without
+    ways all links of its packets, as often as packets pass them: some lie in parallel.
     """
-    found = {flow: list(of["hops"]) for flow, of in split.items()}
-    if plan is None:
-        return found
-    sends = {flow["name"]: list(_sends(flow, plan)) for flow in plan["flows"]}
-    first: dict[tuple[int, int], str] = {}
-    for flow, at in sends.items():
-        if found.get(flow):
-            first |= {one: flow for one in at if one not in first}
-    for flow in (flow for flow, own in found.items() if not own):
-        others = dict.fromkeys(first[one] for one in sends.get(flow, ()) if one in first)
-        found[flow] = [hop for other in others for hop in split[other]["hops"]]
-    return found
+    ways = (source.get("ways") or {}).get(flow)
+    if not ways:
+        return [(hop, hop["packets"] or 0.0) for hop in split[flow]["hops"]]
+    others = sorted((hop for of in split.values() for hop in of["hops"]), key=lambda hop: hop["packets"] or 0)
+    known = {hop["link"]: hop for hop in (*others, *split[flow]["hops"])}
+    return [(known[link["name"]], 1.0) for way in ways for link in way if link["name"] in known]
 
 
-def _sends(flow: Found, plan: Found) -> Iterator[tuple[int, int]]:
-    """Each channel of a flow with the node that sends it there."""
-    for visit in flow["path"]:
-        if visit.get("channel") is not None:
-            yield visit["channel"], plan["components"][visit["component"]]["node"]
-
-
-def _candidates(
-    of: Found, hops: list[Found], segments: Mapping[str, float]
-) -> Iterator[tuple[float, str, str]]:
+def _candidates(of: Found, links: list[tuple[Found, float]]) -> Iterator[tuple[float, str, str]]:
     """Mean time, cause and place of every part that can be told apart."""
     for part, span in of["parts_ns"].items():
-        mean = span["mean"]
+        mean, weights = span["mean"], dict[str, float]()
         if part in OF_NETWORK:
-            weights = {hop["link"]: hop[f"{part}_ns"] for hop in hops}
+            for hop, times in links:
+                weights[hop["link"]] = weights.get(hop["link"], 0.0) + hop[f"{part}_ns"] * times
         elif part in OF_COMPONENTS:
             weights = {one["component"]: one[f"{part}_ns"] for one in of["components"]}
-        else:
-            most = max(segments, key=lambda name: segments[name], default="") if part == "unsplit" else ""
-            weights = {most: 1.0}
         total = sum(weights.values())
         if total > 0:
             yield from ((mean * weight / total, part, place) for place, weight in weights.items())
@@ -105,9 +109,9 @@ def _key(cause: str, place: str, mean_ns: float, flow: str, source: Found) -> tu
     if cause in OF_NETWORK and place:
         return place, *_of_link(cause, place, mean_ns, plan, scenario)
     if cause in OF_COMPONENTS and place:
-        return place, *_of_component(cause, place, plan, scenario)
+        return place, *_of_component(cause, place, flow, source)
     if cause == "playout":
-        return mine, f"flows.{mine}.playout", ""
+        return mine, dotted(("flows", mine, "playout")), ""
     if cause in OF_CHANNELS:
         return _of_channel(flow, plan, scenario)
     return place, "", ""
@@ -131,44 +135,51 @@ def _of_link(cause: str, place: str, mean_ns: float, plan: Found, scenario: Any)
         key, value = "queue", ""
     one_way = [side for side in ("forward", "backward") if f"{base}.{side}" in links]
     both = [links[f"{base}.{side}"] for side in one_way]
-    plain = {"rate": "rate_bps", "delay": "delay_ns"}.get(key, key)
+    plain = {"rate": "rate_bps", "delay": "delay_ns", "trace": "opportunities_ns"}.get(key, key)
     alike = len({str(side.get(plain)) for side in both}) < 2
-    return f"{_table_of(base, link, plan, scenario)}{'' if alike else f'.{way}'}.{key}", value
+    number = plan["network"]["links"].index(link)
+    value = "" if plain in changes(plan).get(number, ()) else value
+    return dotted((*_table_of(base, link, plan, scenario), *(() if alike else (way,)), key)), value
 
 
-def _table_of(base: str, link: Found, plan: Found, scenario: Any) -> str:
+def _table_of(base: str, link: Found, plan: Found, scenario: Any) -> tuple[str, ...]:
     """The table of the scenario with the settings of a link: its own, or that of the node that it joins to a router."""
     if base not in scenario.links:
         names = plan["network"]["vertices"]
         for end in (link["from"], link["to"]):
             node = scenario.nodes.get(names[end])
             if node is not None and node.at is not None and base == f"{names[end]}-{node.at}":
-                return f"nodes.{names[end]}.link"
-    return f"links.{base}"
+                return "nodes", names[end], "link"
+    return "links", base
 
 
-def _of_component(cause: str, place: str, plan: Found, scenario: Any) -> tuple[str, str]:
+def _of_component(cause: str, place: str, flow: str, source: Found) -> tuple[str, str]:
     """Of work the cost of the component or of a hook there, of waiting the period of a hook, or the cores of the node."""
+    plan, scenario = source["plan"], source["scenario"]
     mine = place.rpartition("/")[2]
     model = scenario.components.get(mine)
+    visits = next((one["path"] for one in plan["flows"] if one["name"] == flow), ())
+    steps = [v["steps"] for v in visits if plan["components"][v["component"]]["name"] == place]
+    kinds = {step["kind"] for of in steps for step in of}
     here = [
         (name, hook)
         for name, hook in scenario.hooks.items()
-        if model is not None and (hook.at is None or not {mine, model.kind}.isdisjoint(hook.at))
+        if model is not None
+        and (hook.kind in kinds if hook.at is None else not {mine, model.kind}.isdisjoint(hook.at))
     ]
     if cause == "working":
         if model is not None and model.cost is not None:
-            return f"components.{mine}.cost", ""
+            return dotted(("components", mine, "cost")), ""
         costly = [name for name, hook in here if hook.cost is not None]
-        return (f"hooks.{costly[0]}.cost", "") if len(costly) == 1 else ("", "")
+        return (dotted(("hooks", costly[0], "cost")), "") if len(costly) == 1 else ("", "")
     periodic = [name for name, hook in here if hook.at is not None and hook.period_ns is not None]
     if periodic:
-        return f"hooks.{periodic[0]}.period", f"{scenario.hooks[periodic[0]].period_ns / 1e6:g} ms"
+        return dotted(("hooks", periodic[0], "period")), f"{scenario.hooks[periodic[0]].period_ns / 1e6:g} ms"
     number = next((c["node"] for c in plan["components"] if c["name"] == place), None)
-    if number is None:
+    if number is None or source.get("world") not in SIMULATED:
         return "", ""
     node = plan["nodes"][number]
-    return f"nodes.{node['name']}.cores", str(node.get("cores", 1))
+    return dotted(("nodes", node["name"], "cores")), str(node.get("cores", 1))
 
 
 def _of_channel(flow: str, plan: Found, scenario: Any) -> tuple[str, str, str]:
@@ -179,7 +190,7 @@ def _of_channel(flow: str, plan: Found, scenario: Any) -> tuple[str, str, str]:
         return "", "", ""
     one = next((channel for channel in every if channel["transport"] != "udp"), every[0])
     mine = one["name"].partition("@")[0].rpartition("/")[2]
-    key = f"channels.{mine}.transport" if mine in scenario.channels else ""
+    key = dotted(("channels", mine, "transport")) if mine in scenario.channels else ""
     return one["name"], key, one["transport"]
 
 

@@ -293,7 +293,8 @@ class SplitComponent(Part):
 
 
 class SplitHop(Part):
-    """Links in the order of the path; packets that flows share are listed at the first flow of their
+    """Links that the flow's packets pass: those of its path in order, then those of other packets, such
+    as acknowledgements and copies; packets that flows share are listed at the first flow of their
     channel.
     """
 
@@ -331,7 +332,7 @@ class Split(Part):
     """Delivered samples that were followed."""
     total_ms: float
     """Mean true time from source to sink, including playout and last stages: the sum of the parts; on
-    sockets the mean of `delay_ms` plus the time in the last node (ms).
+    sockets the mean of `delay_ms` plus the time from the entry of the last component (ms).
     """
     clock_error_ms: float
     """In virtual time: mean difference between age by the clocks of nodes and true age (ms)."""
@@ -340,7 +341,8 @@ class Split(Part):
     components: list[SplitComponent]
     """Components of the path, and the followed samples that left them."""
     hops: list[SplitHop]
-    """Links in the order of the path; packets that flows share are listed at the first flow of their
+    """Links that the flow's packets pass: those of its path in order, then those of other packets, such
+    as acknowledgements and copies; packets that flows share are listed at the first flow of their
     channel.
     """
     unsplit: list[SplitUnsplit]
@@ -348,8 +350,10 @@ class Split(Part):
 
 
 class Largest(Part):
-    """By flow that delivered: the largest single part of its delay, and what changes it. Times of a
-    cause are shared among its links or components in proportion to the means of `split`.
+    """By flow that delivered: the largest single part of its delay, and what changes it; none of a flow
+    without delay, or where on sockets half of the part may be the difference of the clocks. Times of a
+    cause are shared among the links or components of the flow's path in proportion to the means of
+    `split`.
     """
 
     cause: str
@@ -1102,8 +1106,10 @@ class Summary(Part):
     than 65,536 samples one in 2, 4, 8 … is followed; with `measure.records = "packets"` every one.
     """
     largest: dict[str, Largest]
-    """By flow that delivered: the largest single part of its delay, and what changes it. Times of a
-    cause are shared among its links or components in proportion to the means of `split`.
+    """By flow that delivered: the largest single part of its delay, and what changes it; none of a flow
+    without delay, or where on sockets half of the part may be the difference of the clocks. Times of a
+    cause are shared among the links or components of the flow's path in proportion to the means of
+    `split`.
     """
     echo: dict[str, Echo]
     """By flow: echo commands."""

@@ -12,7 +12,7 @@ Link = Mapping[str, Any]
 
 
 def ways(plan: Mapping[str, Any]) -> dict[str, list[list[Link]]]:
-    """By flow: for each channel on its path the links from one node to the next, in order.
+    """By flow: for each channel on its path the links from one node to the next, in order; `changed`: by events.
 
     Nothing where the way of a packet depends on its code point (`dscp` of a link), or no link lies between nodes.
     """
@@ -21,10 +21,22 @@ def ways(plan: Mapping[str, Any]) -> dict[str, list[list[Link]]]:
         return {}
     ends = {flow["name"]: list(_ends(plan, flow)) for flow in plan["flows"]}
     pairs = list(dict.fromkeys(pair for found in ends.values() for pair in found))
+    changed = changes(plan)
+    links = [link | {"changed": number in changed} for number, link in enumerate(links)]
     found = dict(zip(pairs, _tcps.ways(json.dumps(plan), pairs) if pairs else (), strict=True))
     return {
         flow: [[links[number] for number in found[pair] or ()] for pair in of] for flow, of in ends.items()
     }
+
+
+def changes(plan: Mapping[str, Any]) -> dict[int, set[str]]:
+    """By number of a link the keys of the plan that events set."""
+    found: dict[int, set[str]] = {}
+    for event in plan.get("events", ()):
+        if event["action"]["kind"] == "link":
+            for number in event["action"]["links"]:
+                found.setdefault(number, set()).update(event["action"].keys() - {"kind", "links"})
+    return found
 
 
 def _ends(plan: Mapping[str, Any], flow: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
@@ -40,20 +52,33 @@ def hops(told: Sequence[Mapping[str, Any]], ways: Sequence[Sequence[Link]]) -> l
     """What a flow's packets spent at each link of its ways, in order.
 
     The network tells nothing of links without a rate that packets pass without stopping behind another: these get their
-    delay from the plan. A way whose first link knows no packet of the flow is left as it was told: others carry its samples.
+    delay from the plan, and so do the packets that passed such a link before an event made them stop there. A way whose
+    first link knows no packet of the flow is left as it was told: others carry its samples.
     """
     there = {hop["link"]: dict(hop) for hop in told}
     found: dict[str, dict[str, Any]] = {}
     for way in ways:
         if not way or way[0]["name"] not in there:
             continue
+        packets = there[way[0]["name"]]["packets"]
         for link in way:
-            name = link["name"]
+            name, delay_ns = link["name"], link.get("delay_ns", 0)
             if name in there:
                 found[name] = there[name]
+                if link.get("changed") and link.get("rate_bps") is None and found[name]["packets"] < packets:
+                    found[name] = _with_passed(found[name], packets, delay_ns)
+                packets = found[name]["packets"]
             elif link.get("rate_bps") is None:
-                found[name] = _passed(name, link.get("delay_ns", 0))
+                found[name] = _passed(name, delay_ns)
     return [*found.values(), *(hop for name, hop in there.items() if name not in found)]
+
+
+def _with_passed(hop: Mapping[str, Any], packets: int, delay_ns: int) -> dict[str, Any]:
+    """A hop of some of these packets, once the others have spent this delay there."""
+    share = hop["packets"] / packets
+    spent = {key: mean * share for key, mean in hop.items() if key.endswith("_ns")}
+    spent["propagation_ns"] += (1 - share) * delay_ns
+    return {**hop, **spent, "packets": packets}
 
 
 def _passed(name: str, delay_ns: int) -> dict[str, Any]:

@@ -78,12 +78,12 @@ class Latency:
         return _verdict(self.run.summary, self.rule, self.reached, self.most_s)
 
     def __str__(self) -> str:
-        from tcpsbed.views import text
+        from tcpsbed.views import paths, text
         from tcpsbed.views.echoes import COST
 
         found = self.run.summary
-        shown = [text.headline(self.run), text.echo(found), text.largest(found)]
-        return "\n".join([*shown, self.verdict, COST])
+        largest = "".join(f"{line}\n" for line in paths.largest(found).values())
+        return "\n".join([text.headline(self.run), text.echo(found), largest, self.verdict, COST])
 
 
 @dataclass(frozen=True)

@@ -240,18 +240,24 @@ def _least(margin: str | None) -> Least:
     """The least margins that are asked for."""
     from tcpsbed.lab.control import values
 
-    gain, delay_ms = 1.0, 0.0
-    for part in values.several(margin, "--margin", "3,5 ms") if margin is not None else ():
+    if margin is None:
+        return Least(1.0, 0.0)
+    gains: list[float] = []
+    delays_ms: list[float] = []
+    allowed = 'a gain margin of at least 1, such as "3", a delay margin, such as "5 ms", or both: "3,5 ms"'
+    wrong = ConfigError(f'found "{margin}"', key="--margin", allowed=allowed)
+    for part in values.several(margin, "--margin", "3,5 ms"):
         try:
-            gain = values.number(part)
+            gains.append(values.number(part))
         except ValueError:
-            delay_ms = values.positive_ns(part, "--margin", MOST_RTT_NS) / 1e6
-    if not 1 <= gain < math.inf:
-        allowed = (
-            'a gain margin of at least 1, such as "3", a delay margin, such as "5 ms", or both: "3,5 ms"'
-        )
-        raise ConfigError(f'found "{margin}"', key="--margin", allowed=allowed)
-    return Least(gain, delay_ms)
+            if not part[:1].isdigit():
+                raise wrong from None
+            delays_ms.append(values.positive_ns(part, "--margin", MOST_RTT_NS) / 1e6)
+    if (len(gains), len(delays_ms)) not in ((1, 0), (0, 1), (1, 1)) or not all(
+        1 <= g < math.inf for g in gains
+    ):
+        raise wrong
+    return Least(*(gains or [1.0]), *(delays_ms or [0.0]))
 
 
 def _steps(c: str | float | Sequence[float]) -> list[float]:

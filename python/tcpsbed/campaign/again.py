@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = "the earlier tcpsbed did not keep from what they were computed"
 BUILD = "tcpsbed, Python or a package is another version or build"
+PROCESSOR = "code ran on another processor"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def before(survey: Survey) -> Before:
 
 
 def told(found: Before, survey: Survey, ran: Collection[str]) -> str:
-    """How many cells were taken as they were, and how many repeated and why; empty where no cell had a result.
+    """How many cells were reused, and how many repeated and why; empty where no cell had a result.
 
     Parameters
     ----------
@@ -67,11 +68,9 @@ def told(found: Before, survey: Survey, ran: Collection[str]) -> str:
         else _why(found, found.survey, survey, job.cell.values, now)
         for job in again
     )
-    reasons = "; ".join(
-        f"{reason}" if len(why) == 1 else f"{count}: {reason}" for reason, count in why.items()
-    )
+    reasons = "; ".join(reason if len(why) == 1 else f"{count}: {reason}" for reason, count in why.items())
     repeated = f"{len(again)} repeated" + (f" ({reasons})" if reasons else "")
-    return f"Cells: {taken} taken as they were, {repeated}, {new} run for the first time."
+    return f"Cells: {taken} reused, {repeated}, {new} run for the first time."
 
 
 def _why(
@@ -83,6 +82,9 @@ def _why(
     said = []
     if found.inputs["build"] != now["build"]:
         said.append(BUILD)
+    processors = {inputs.get("processor", "") for inputs in (found.inputs, now)}
+    if len(processors) == 2 and "" not in processors:
+        said.append(PROCESSOR)
     if earlier.world_of(values) != survey.world_of(values):
         said.append("another world")
     name = json.dumps(values)
@@ -91,7 +93,8 @@ def _why(
     elif found.inputs["scenario"].get(name) != now["scenario"][name]:
         said.append(f"{survey.file.name}, or a file that it includes, has changed")
     files = found.inputs["files"]
-    changed = [path for path, digest in now["files"].items() if files.get(path) != digest]
+    mine = (str(path) for path in survey.begun[values] if path != survey.file)
+    changed = [path for path in mine if files.get(path) != now["files"][path]]
     if changed:
         said.append(f"{', '.join(path.rpartition('/')[2] for path in changed)} changed")
     return " and ".join(said) or UNKNOWN

@@ -332,7 +332,7 @@ class _Reading:
             self.errors.append(design.placed(error, self.places))
             return None
         rules = [] if made.until is None else [(("until",), made.until.metric)]
-        for key, asked in [*rules, *(((("metrics", n), one) for n, one in enumerate(made.metrics)))]:
+        for key, asked in [*rules, *((("metrics", n), one) for n, one in enumerate(made.metrics))]:
             if amiss := design.unknown(first, asked):
                 self.refused(key, amiss)
         return first.seed

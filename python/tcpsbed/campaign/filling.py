@@ -29,7 +29,7 @@ SHAPE = {
     "seeds": [int],
     "campaign": bool,
     "ended": {"failed": int, "spared": int},
-    "inputs": {"build": str, "scenario": dict, "files": dict},
+    "inputs": {"build": str, "processor": str, "scenario": dict, "files": dict},
 }
 """The content of `sweep.json`; folders of before may lack what came later."""
 MOST_FAILURES = 20

@@ -49,7 +49,7 @@ class Outcome(Frame):
     state
         What is missing, as a sentence; empty if it is finished and whole.
     again
-        How many cells were taken as they were, and how many repeated and why; empty where none had a result before.
+        How many cells were reused, and how many repeated and why; empty where none had a result before.
     """
 
     survey: Survey

@@ -123,15 +123,20 @@ class Survey:
             return {self.file: str(error)}
         text = scenarios.dump(scenario)
         if forecast.touches(scenario.document):  # with code in it, records may be others on another processor
-            text += f"\n# {processor()}"
+            text += _on_processor()
         return dict(_digests(scenario.folder, scenario.document)) | {self.file: text}
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """What all cells are computed from, as hashes: the build, the scenario of each combination, files that it names."""
-        found: dict[str, Any] = {"build": _short(build()), "scenario": {}, "files": {}}
+        """What all cells are computed from: the build, the processor where code runs on it, the scenario of each combination
+        and files that it names; all but the processor as hashes.
+        """
+        found: dict[str, Any] = {"build": _short(build()), "processor": "", "scenario": {}, "files": {}}
+        on = _on_processor()
         for values, of in self.begun.items():
-            found["scenario"][json.dumps(values)] = _short(of[self.file])
+            found["scenario"][json.dumps(values)] = _short(of[self.file].removesuffix(on))
+            if of[self.file].endswith(on):
+                found["processor"] = processor()
             found["files"] |= {str(path): digest for path, digest in of.items() if path != self.file}
         return found
 
@@ -375,6 +380,11 @@ def processor() -> str:
     from tcpsbed.analysis import machine
 
     return str(machine.machine().get("cpu", ""))
+
+
+def _on_processor() -> str:
+    """What the text of a scenario with code ends with."""
+    return f"\n# {processor()}"
 
 
 def summary_in(file: Path) -> dict[str, Any] | None:

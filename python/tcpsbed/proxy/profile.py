@@ -27,7 +27,8 @@ from typing import Any
 from tcpsbed import scenarios
 from tcpsbed.errors import ConfigError, DataError
 from tcpsbed.nearest import close_match
-from tcpsbed.scenarios.origin import Option, Origin, place_of
+from tcpsbed.scenarios.load import override
+from tcpsbed.scenarios.origin import Option, Origin, keys_of, place_of
 
 NEAR, FAR = "near", "far"
 KEYS = ("name", "description", "base", "seed", "links", "topology", "traffic")
@@ -161,7 +162,10 @@ def load(name: str | Path, overrides: Sequence[str] = ()) -> Profile:
 def _read(path: Path, overrides: Sequence[str]) -> Profile:
     bare = scenarios.tables(path).document
     _refuse_new(bare, overrides)
-    origin = scenarios.tables(path, overrides)
+    origin = scenarios.tables(path)
+    for text in overrides:
+        _both_ways(origin.document, text)
+        override(origin, [text])
     for key in origin.document:
         if key not in KEYS:
             raise origin.error((key,), "found a key that does not describe a network", ", ".join(KEYS))
@@ -209,6 +213,17 @@ def _refuse_new(document: dict[str, Any], overrides: Sequence[str]) -> None:
             raise ConfigError(
                 f'found "{parts[1]}"', file=place_of(text), key="links", allowed=close_match(parts[1], names)
             )
+
+
+def _both_ways(document: dict[str, Any], text: str) -> None:
+    """An override of a link's key holds in both directions: what each has of its own under this key is dropped."""
+    links = document.get("links")
+    for _, key in keys_of(text):
+        link = links.get(key[1]) if isinstance(links, dict) and key[0] == "links" and len(key) == 3 else None
+        for way in ("forward", "backward"):
+            own = link.get(way) if isinstance(link, dict) else None
+            if isinstance(own, dict):
+                own.pop(str(key[2]), None)
 
 
 def _led(document: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from tcpsbed.errors import ConfigError, brief
 Key = tuple[str | int, ...]
 Place = tuple[str, int | None]
 
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _PART = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
 _PATH = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _HEADER = re.compile(rf"^\s*(\[\[?)\s*({_PATH})\s*\]\]?\s*(?:#.*)?$")
@@ -50,8 +51,8 @@ def place_of(override: str) -> str:
 
 
 def dotted(key: Key) -> str:
-    """A key as text: parts joined by points, quoted where a part holds one."""
-    return ".".join(f'"{part}"' if "." in str(part) else str(part) for part in key)
+    """A key as text: parts joined by points, quoted where TOML asks for it, as of a point or a space."""
+    return ".".join(str(part) if _BARE.fullmatch(str(part)) else f'"{part}"' for part in key)
 
 
 def _parts(text: str) -> list[str]:

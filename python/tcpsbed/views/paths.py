@@ -57,19 +57,24 @@ def largest(summary: Mapping[str, Any]) -> dict[str, str]:
     known = summary.get("largest")
     if known is None:
         return {}
-    return {
-        flow: _largest(flow, known.get(flow), of.get("delay_ms")) for flow, of in summary["flows"].items()
-    }
+    said = {flow: _largest(flow, known.get(flow), of) for flow, of in summary["flows"].items()}
+    return {flow: text for flow, text in said.items() if text}
 
 
-def _largest(flow: str, one: Mapping[str, Any] | None, delay: Any) -> str:
+def _largest(flow: str, one: Mapping[str, Any] | None, of: Mapping[str, Any]) -> str:
+    median = statistic(of.get("delay_ms"), "p50")
+    said = "" if median is None else f"delay {ms(median)} ms at the median"
     if one is None:
-        return f"{flow}: nothing arrived, so there is no delay to divide."
-    mean, share, median = ms(one["mean_ms"]), shared(one), ms(statistic(delay, "p50"))
+        if not of.get("delivered"):
+            return f"{flow}: nothing arrived, so there is no delay to divide."
+        if statistic(of.get("delay_ms"), "max") == 0:
+            return f"{flow}: takes no time."
+        return f"{flow}: {said}." if said else ""
+    mean, share = ms(one["mean_ms"]), shared(one)
     value = f" = {one['value']}" if one["value"] else ""
     key = f" ({one['key']}{value})" if one["key"] else ""
     time = f"{mean} ms ({share}) of the mean time from source to sink"
-    return f"{flow}: delay {median} ms at the median; {time} is {where(one)}{key}."
+    return f"{flow}: {'; '.join(filter(None, [said, time]))} is {where(one)}{key}."
 
 
 def shared(one: Mapping[str, Any]) -> str:
@@ -83,8 +88,7 @@ def where(one: Mapping[str, Any]) -> str:
     if cause in WHERE and at:
         return f"{WHERE[cause]} {at}"
     if cause == "unsplit":
-        cause = "in parts that sockets cannot separate"
-        return f"{cause}, most of it from {at}" if "→" in at else f"{cause}, most of it at {at}"
+        return "in parts that sockets cannot separate"
     return " at ".join(filter(None, [cause, at]))
 
 

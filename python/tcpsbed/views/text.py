@@ -127,12 +127,8 @@ def flows(summary: Mapping[str, Any], shown: str) -> str:
 def ways(summary: Mapping[str, Any]) -> str:
     """Where the time went: one table a flow, then a sentence a flow."""
     drawn = [_way(flow, path) for flow, path in summary.get("path", {}).items() if path]
-    return "\n".join(filter(None, [*drawn, largest(summary)]))
-
-
-def largest(summary: Mapping[str, Any]) -> str:
-    """Where most of each flow's delay is, a sentence a flow."""
-    return "".join(f"{line}\n" for line in paths.largest(summary).values())
+    said = "".join(f"{line}\n" for line in paths.largest(summary).values())
+    return "\n".join(filter(None, [*drawn, said]))
 
 
 def _way(flow: str, path: Sequence[Mapping[str, Any]]) -> str:

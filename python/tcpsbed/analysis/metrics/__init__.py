@@ -48,7 +48,7 @@ def summary(info: Mapping[str, Any], told: Mapping[str, Any], rows: Mapping[str,
         What its rows say (`_tcps.analyse`).
     """
     source = {**info, "told": told, "rows": rows, "ran_s": rows["end_ns"] / 1e9}
-    found: dict[str, Any] = made(SUMMARY, source)
+    found: dict[str, Any] = made(SUMMARY, {**source, "split": split.by_flow(source)})
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tcpsbed import _tcps
 from tcpsbed.analysis.largest import OF_NETWORK, largest
-from tcpsbed.analysis.metrics.metric import LIST, Metric
+from tcpsbed.analysis.metrics.metric import LIST, Metric, one_of
 from tcpsbed.analysis.ways import hops as complete
 from tcpsbed.clocks import BETWEEN
 
@@ -33,8 +33,8 @@ def _parts(split: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _by_flow(source: Mapping[str, Any]) -> dict[str, Any]:
-    """The split of each flow, with every link that its packets pass."""
+def by_flow(source: Mapping[str, Any]) -> dict[str, Any]:
+    """The split of each flow, with every link that its packets pass, in nanoseconds."""
     ways = source.get("ways") or {}
     return {
         flow: split | {"hops": complete(split["hops"], ways.get(flow, ()))}
@@ -49,16 +49,26 @@ def _told(source: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     for flow in source["rows"]["flows"]:
         legs = [leg for leg in told["legs"] if leg["flow"] == flow["name"]]
-        if split := _on_sockets(flow["delay_ns"], legs, ours=source["world"] not in BETWEEN):
+        last = _last_component(flow["name"], source.get("plan"))
+        if split := _on_sockets(flow["delay_ns"], legs, last, ours=source["world"] not in BETWEEN):
             found[flow["name"]] = split
     return found
 
 
+def _last_component(flow: str, plan: Mapping[str, Any] | None) -> str:
+    """The last component of a flow that passes others at its last node, else empty."""
+    flows = plan["flows"] if plan else ()
+    path: Sequence[Mapping[str, Any]] = next((one["path"] for one in flows if one["name"] == flow), [])
+    if plan is None or len(path) < 2 or path[-2].get("channel") is not None:
+        return ""
+    return str(plan["components"][path[-1]["component"]]["name"])
+
+
 def _on_sockets(
-    delay_ns: Mapping[str, Any] | None, legs: Sequence[Mapping[str, Any]], *, ours: bool
+    delay_ns: Mapping[str, Any] | None, legs: Sequence[Mapping[str, Any]], last_component: str, *, ours: bool
 ) -> dict[str, Any] | None:
-    """The delay by clocks and what the last node adds, split into what nodes and emulator know, and `unsplit`, the rest;
-    of programs that are not `ours` it is the emulation error.
+    """The delay by clocks, to the entry of the last component, and what that and playout add, split into what nodes and
+    emulator know, and `unsplit`, the rest; of programs that are not `ours` it is the emulation error.
     """
     last = [leg for leg in legs if leg["ends"]]
     if not last or not delay_ns or delay_ns.get("mean") is None:
@@ -72,7 +82,12 @@ def _on_sockets(
         for part, span in leg["parts_ns"].items():
             parts[part] += span["mean"]
     samples = sum(leg["samples"] for leg in last)
-    behind = sum(leg["total_ns"] * leg["samples"] for leg in last) / samples
+    components = [component for leg in legs for component in leg["components"]]
+    if last_component:
+        spans = [one for one in components if one["component"] == last_component]
+        behind = sum(one["waiting_ns"] + one["working_ns"] for one in spans) + parts["playout"]
+    else:
+        behind = sum(leg["total_ns"] * leg["samples"] for leg in last) / samples
     total = delay_ns["mean"] + behind
     parts["unsplit"] = total - sum(parts.values())
     hops = [hop for leg in legs for hop in leg["hops"]]
@@ -81,7 +96,7 @@ def _on_sockets(
         "samples": samples,
         "total_ns": total,
         "parts_ns": {part: {"mean": mean} for part, mean in parts.items() if mean},
-        "components": [component for leg in legs for component in leg["components"]],
+        "components": components,
         "hops": hops,
         "unsplit": [{"part": part, "why": reason} for part, reason in why],
     }
@@ -129,13 +144,13 @@ SPLIT = Metric(
     "by flow: true time of delivered samples by cause, also of those sent during the warm-up."
     " Of more than 65,536 samples one in 2, 4, 8 … is followed;"
     ' with `measure.records = "packets"` every one',
-    of=_by_flow,
+    of=one_of("split"),
     parts=(
         Metric("samples", "delivered samples that were followed", "count"),
         Metric(
             "total_ms",
             "mean true time from source to sink, including playout and last stages: the sum"
-            " of the parts; on sockets the mean of `delay_ms` plus the time in the last node",
+            " of the parts; on sockets the mean of `delay_ms` plus the time from the entry of the last component",
             "ms",
         ),
         Metric(
@@ -160,7 +175,8 @@ SPLIT = Metric(
         ),
         Metric(
             "hops",
-            "links in the order of the path; packets that flows share are listed at the first flow of their channel",
+            "links that the flow's packets pass: those of its path in order, then those of other packets, such as"
+            " acknowledgements and copies; packets that flows share are listed at the first flow of their channel",
             parts=HOP,
             each=LIST,
             label="True time by link",
@@ -178,9 +194,10 @@ SPLIT = Metric(
 )
 LARGEST = Metric(
     "largest",
-    "by flow that delivered: the largest single part of its delay, and what changes it. Times of a cause are shared among"
-    " its links or components in proportion to the means of `split`",
-    of=lambda source: largest(source, _by_flow(source)),
+    "by flow that delivered: the largest single part of its delay, and what changes it; none of a flow without delay, or"
+    " where on sockets half of the part may be the difference of the clocks. Times of a cause are shared among the links"
+    " or components of the flow's path in proportion to the means of `split`",
+    of=lambda source: largest(source, source["split"]),
     parts=(
         Metric("cause", "name of the part, as in `split`; empty where only places are known"),
         Metric("place", "link, component or channel; empty where it is of none"),

@@ -98,7 +98,9 @@ def test_the_c_function(tmp_path):
 
 
 def test_the_page_shows_the_files_as_they_are():
-    page = "".join((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("hooks", "own-parts"))
+    page = "".join(
+        (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("hooks", "own-parts")
+    )
     for name in ("hooks/zoh.py", "hooks/fast.py", "hooks/zoh.c", "own_component.py", "own_transport.py"):
         shown = re.search(rf"`examples/{re.escape(name)}`\n+```\w+\n(.*?)```", page, re.DOTALL)
         assert shown, name

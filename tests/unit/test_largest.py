@@ -271,3 +271,13 @@ def test_what_sockets_cannot_separate_has_no_place() -> None:
     alone = largest.largest({"rows": {"flows": flows}}, {})["f"]
     assert (alone["cause"], alone["place"], alone["mean_ns"]) == ("", "a -> b", 8e6)
     assert json.dumps(found)
+
+
+@pytest.mark.parametrize(("delay", "said"), [("3.5 ms", ["3.500 ms"]), ("2 ms", [])])
+def test_the_second_largest_part_is_told_where_it_is_nearly_as_large(
+    tmp_path: Path, delay: str, said: list[str]
+) -> None:
+    done = run(tmp_path, CHAIN, f'links.out.delay="{delay}"')
+    text = paths.largest(done.summary)["kinematic"]
+    assert [part.partition(" (")[0] for part in text.split("; ")[2:]] == said
+    assert len(done.summary["largest"]["kinematic"]["next"]) == len(said)

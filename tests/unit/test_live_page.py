@@ -172,7 +172,7 @@ def test_a_page_that_stood_still_says_that_the_hand_was_lost(
     page.evaluate("() => { const end = performance.now() + 3500; while (performance.now() < end); }")
     becomes(
         page,
-        "/stood still for [34]\\.\\d s: the hand sent no commands/.test(document.querySelector('#alarm').textContent)",
+        "/stalled for [34]\\.\\d s: the hand sent no commands/.test(document.querySelector('#alarm').textContent)",
     )
     becomes(page, "document.querySelector('#reads').hidden")
     assert not played.console.presence.look()

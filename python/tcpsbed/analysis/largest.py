@@ -23,10 +23,13 @@ OF_COMPONENTS = ("waiting", "working")
 """Causes that have a component."""
 OF_CHANNELS = ("merging", "retransmission", "held")
 """Causes that have a channel."""
+NEARLY = 0.75
+"""Share of the largest part from which on the second largest is told, too."""
 
 
 def largest(source: Found, split: Found) -> dict[str, dict[str, Any]]:
-    """By flow whose delay is known: `cause`, `place`, `mean_ns` of `total_ns`, `key`, `value`; empty texts if unknown.
+    """By flow whose delay is known: `cause`, `place`, `mean_ns` of `total_ns`, `key`, `value`; empty texts if unknown;
+    `next` has the second largest part in the same way, if it is nearly as large.
 
     None of a flow whose delay is not above 0, or whose largest part may be clock error by half.
 
@@ -50,13 +53,18 @@ def largest(source: Found, split: Found) -> dict[str, dict[str, Any]]:
                 way.get("delay_mean_ns"),
             )
         if every and total_ns and total_ns > 0:
-            mean_ns, cause, place = max(every, key=lambda one: one[0])
+            (mean_ns, cause, place), *others = sorted(every, key=lambda one: one[0], reverse=True)
             by_clocks = of is None or "clock_error_ns" not in of
             if by_clocks and 2 * _clock_error_ns(name, source.get("plan")) > mean_ns:
                 continue
             place, key, value = _key(cause, place, mean_ns, name, source)
             told = {"cause": cause, "place": place, "mean_ns": mean_ns, "total_ns": total_ns}
-            found[name] = told | {"key": key, "value": value}
+            found[name] = told | {"key": key, "value": value, "next": []}
+            if others and others[0][0] > NEARLY * mean_ns:
+                mean_ns, cause, place = others[0]
+                place, key, value = _key(cause, place, mean_ns, name, source)
+                one = {"cause": cause, "place": place, "mean_ns": mean_ns, "total_ns": total_ns}
+                found[name]["next"] = [one | {"key": key, "value": value}]
     return found
 
 

@@ -349,6 +349,25 @@ class Split(Part):
     """On sockets: contents of the part `unsplit`."""
 
 
+class LargestNext(Part):
+    """The second largest, if it takes at least three quarters of that time."""
+
+    cause: str
+    """Name of the part, as in `split`; empty where only places are known."""
+    place: str
+    """Link, component or channel; empty where it is of none."""
+    mean_ms: float
+    """Mean time spent on it (ms)."""
+    total_ms: float
+    """Mean time from source to sink, as in `split` (ms)."""
+    share: float
+    """Of `total_ms` (share)."""
+    key: str
+    """Key of the scenario that changes it; empty where there is none."""
+    value: str
+    """Value of this key; empty where it is no single number or name."""
+
+
 class Largest(Part):
     """By flow that delivered: the largest single part of its delay, and what changes it; none of a flow
     without delay, or where on sockets half of the part may be the difference of the clocks. Times of a
@@ -370,6 +389,8 @@ class Largest(Part):
     """Key of the scenario that changes it; empty where there is none."""
     value: str
     """Value of this key; empty where it is no single number or name."""
+    next: list[LargestNext]
+    """The second largest, if it takes at least three quarters of that time."""
 
 
 class EchoPoint(Part):

@@ -57,7 +57,8 @@ Jitter = Annotated[
     typer.Option(
         "--jitter",
         metavar="TIME",
-        help="Mean of an exponential delay added to each packet, in each direction. Packets stay in order, so a late one delays those behind it.",
+        help="Mean of an exponential delay added to each packet, in each direction. Packets stay in order, so a "
+        "late one delays those behind it.",
         show_default=False,
     ),
 ]

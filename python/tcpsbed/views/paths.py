@@ -70,11 +70,16 @@ def _largest(flow: str, one: Mapping[str, Any] | None, of: Mapping[str, Any]) ->
         if statistic(of.get("delay_ms"), "max") == 0:
             return f"{flow}: takes no time."
         return f"{flow}: {said}." if said else ""
-    mean, share = ms(one["mean_ms"]), shared(one)
+    time = f"{ms(one['mean_ms'])} ms ({shared(one)}) of the mean time from source to sink is {_with_key(one)}"
+    others = [
+        f"{ms(more['mean_ms'])} ms ({shared(more)}) is {_with_key(more)}" for more in one.get("next") or ()
+    ]
+    return f"{flow}: {'; '.join(filter(None, [said, time, *others]))}."
+
+
+def _with_key(one: Mapping[str, Any]) -> str:
     value = f" = {one['value']}" if one["value"] else ""
-    key = f" ({one['key']}{value})" if one["key"] else ""
-    time = f"{mean} ms ({share}) of the mean time from source to sink"
-    return f"{flow}: {'; '.join(filter(None, [said, time]))} is {where(one)}{key}."
+    return where(one) + (f" ({one['key']}{value})" if one["key"] else "")
 
 
 def shared(one: Mapping[str, Any]) -> str:

@@ -192,6 +192,15 @@ SPLIT = Metric(
     each="flow",
     label="True time",
 )
+PART = (
+    Metric("cause", "name of the part, as in `split`; empty where only places are known"),
+    Metric("place", "link, component or channel; empty where it is of none"),
+    Metric("mean_ms", "mean time spent on it", "ms"),
+    Metric("total_ms", "mean time from source to sink, as in `split`", "ms"),
+    Metric("share", "of `total_ms`", "share", lambda one: one["mean_ns"] / one["total_ns"]),
+    Metric("key", "key of the scenario that changes it; empty where there is none"),
+    Metric("value", "value of this key; empty where it is no single number or name"),
+)
 LARGEST = Metric(
     "largest",
     "by flow that delivered: the largest single part of its delay, and what changes it; none of a flow without delay, or"
@@ -199,13 +208,14 @@ LARGEST = Metric(
     " or components of the flow's path in proportion to the means of `split`",
     of=lambda source: largest(source, source["split"]),
     parts=(
-        Metric("cause", "name of the part, as in `split`; empty where only places are known"),
-        Metric("place", "link, component or channel; empty where it is of none"),
-        Metric("mean_ms", "mean time spent on it", "ms"),
-        Metric("total_ms", "mean time from source to sink, as in `split`", "ms"),
-        Metric("share", "of `total_ms`", "share", lambda one: one["mean_ns"] / one["total_ns"]),
-        Metric("key", "key of the scenario that changes it; empty where there is none"),
-        Metric("value", "value of this key; empty where it is no single number or name"),
+        *PART,
+        Metric(
+            "next",
+            "the second largest, if it takes at least three quarters of that time",
+            parts=PART,
+            each=LIST,
+            label="Nearly as large",
+        ),
     ),
     each="flow",
     label="Largest part of the delay",

@@ -88,7 +88,7 @@ function told(/** @type {any} */ message, /** @type {HTMLElement} */ pane) {
     besides($("near"));
   }
   if (message.k === "silent") {
-    alarm("hand", `This page stood still for ${(message.ms / 1000).toFixed(1)} s: the hand sent no commands meanwhile. This machine or the browser is overloaded.`);
+    alarm("hand", `This page stalled for ${(message.ms / 1000).toFixed(1)} s: the hand sent no commands meanwhile. This machine or the browser is overloaded.`);
     clearTimeout(said);
     said = setTimeout(() => alarm("hand", ""), SAID_MS);
   }

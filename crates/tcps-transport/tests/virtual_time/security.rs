@@ -45,7 +45,7 @@ fn transport(named: &Named) -> &'static str {
 fn secured(seed: u64, key: &str, named: &Named, side: Side) -> Boxed {
     let Boxed(inner) = bare(transport(named), side);
     let secret = Secret::seeded(seed, key, side);
-    Boxed(security::secured(inner, named, side, &context(), secret, 0).unwrap())
+    Boxed(security::secured(inner, named, side, &context(), secret).unwrap())
 }
 
 fn named(kind: &str, params: Value) -> Named {
@@ -138,7 +138,7 @@ fn a_transport_that_is_not_rtp_sends_nothing_by_srtp_and_counts_it() {
     let end = |side| {
         let Boxed(inner) = plain(side);
         let secret = Secret::seeded(1, "channel", side);
-        Boxed(security::secured(inner, &srtp, side, &context(), secret, 0).unwrap())
+        Boxed(security::secured(inner, &srtp, side, &context(), secret).unwrap())
     };
     let mut pair = Pair::new(1, end(Side::A), end(Side::B), LATE, LATE);
     (0..5).for_each(|index| pair.send(meta(1, index, 0), &[1; 64]));
@@ -222,7 +222,7 @@ fn another_key_or_no_security_at_the_other_side_is_counted_at_both_and_delivers_
     let srtp = named("srtp", Value::Null);
     let Boxed(inner) = bare("rtp", Side::B);
     let secret = Secret::seeded(1, "c", Side::B);
-    let sealed = Boxed(security::secured(inner, &srtp, Side::B, &context(), secret, 0).unwrap());
+    let sealed = Boxed(security::secured(inner, &srtp, Side::B, &context(), secret).unwrap());
     let SecurityStats { sessions, unsealed, .. } = stats(&with(bare("rtp", Side::A), sealed).server.endpoint);
     assert!(sessions == 0 && unsealed >= 40, "RTP in the clear: {unsealed}");
 }

@@ -244,7 +244,7 @@ fn a_side_that_begins_anew_is_understood_again() {
         let Boxed(inner) = bare(transport(method), side);
         let secret = Secret { key: Secret::seeded(1, "channel", side).key, ..Secret::seeded(99, "", side) };
         let start = pair.time;
-        let anew = Boxed(security::secured(inner, method, side, &context(), secret, start).unwrap());
+        let anew = Boxed(security::secured(inner, method, side, &ChannelContext { start_ns: start, ..context() }, secret).unwrap());
         match side {
             Side::A => pair.client.endpoint = anew,
             Side::B => pair.server.endpoint = anew,
@@ -561,4 +561,11 @@ fn records_of_the_former_session_do_not_hide_that_the_present_one_is_dead() {
         }
     }
     assert!(hello, "side a looks for a new session");
+}
+
+#[test]
+fn a_method_that_seals_no_datagrams_is_refused_with_all_that_do() {
+    let secret = Secret::seeded(1, "c", Side::A);
+    let refused = security::association(&named("tls", Value::Null), "c", Side::A, secret).err().unwrap();
+    assert_eq!(refused.allowed, r#""aead", "hmac", "srtp""#);
 }

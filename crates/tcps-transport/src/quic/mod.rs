@@ -241,7 +241,8 @@ impl Quic {
             self.fill();
             busy |= self.send(at);
         }
-        let counted = |(_, c): &(_, Box<Connection>)| (c.stats().frame_rx.acks as i64, c.rtt().as_nanos() as Time);
+        let counted =
+            |(_, c): &(_, Box<Connection>)| (c.stats().frame_rx.acks as i64, c.rtt().as_nanos() as Time);
         let (acks, trip_ns) = self.connection.as_ref().map_or((0, 0), counted);
         let row = self.standing.progress(now, acks, STALL_NS.max(2 * trip_ns));
         self.rows(row);

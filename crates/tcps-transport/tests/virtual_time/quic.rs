@@ -249,7 +249,11 @@ fn a_lost_connection_tells_each_sample_that_its_buffer_still_had() {
             let untold = missing.difference(&dropped).count();
             assert_eq!(untold, 0, "{mode}: of {} missing", missing.len());
             let arrived = dropped.difference(&missing).count();
-            assert!(arrived < 200, "{mode}: {arrived} arrived of {} whose acknowledgement was lost", dropped.len());
+            assert!(
+                arrived < 200,
+                "{mode}: {arrived} arrived of {} whose acknowledgement was lost",
+                dropped.len()
+            );
             assert_eq!(stats.lost_in_flight, dropped.len() as u64, "{mode}");
         }
     }
@@ -265,11 +269,6 @@ fn a_silence_is_counted_in_every_mode() {
         let silent = session.pair.client.endpoint.stats().connections.unwrap();
         assert_eq!((silent.connections_lost, silent.stalls, silent.lost_in_flight), (0, 1, 0), "{mode}");
         assert!((6_950..=7_000).contains(&(silent.silent_at_end_ns / MS)), "{mode}: {silent:?}");
-        (session.pair.client.sends.loss, session.pair.server.sends.loss) = (0.0, 0.0);
-        session.run(5 * SECOND);
-        let after = session.pair.client.endpoint.stats().connections.unwrap();
-        assert_eq!((after.connections_lost, after.stalls, after.silent_at_end_ns), (0, 1, 0), "{mode}");
-        assert!(after.longest_stall_ns >= 6_950 * MS, "{mode}: {after:?}");
     }
 }
 

@@ -244,7 +244,10 @@ fn a_side_that_begins_anew_is_understood_again() {
         let Boxed(inner) = bare(transport(method), side);
         let secret = Secret { key: Secret::seeded(1, "channel", side).key, ..Secret::seeded(99, "", side) };
         let start = pair.time;
-        let anew = Boxed(security::secured(inner, method, side, &ChannelContext { start_ns: start, ..context() }, secret).unwrap());
+        let anew = Boxed(
+            security::secured(inner, method, side, &ChannelContext { start_ns: start, ..context() }, secret)
+                .unwrap(),
+        );
         match side {
             Side::A => pair.client.endpoint = anew,
             Side::B => pair.server.endpoint = anew,

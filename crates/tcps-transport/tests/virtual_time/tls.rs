@@ -472,7 +472,11 @@ fn nothing_is_called_forged_when_one_direction_of_an_honest_network_is_down() {
     let before = session.pair.server.endpoint.stats();
     assert!(before.malformed > 0, "{before:?}");
     session.pair.server.endpoint.handle_input(session.pair.time, Input::datagram(&late, 0));
-    assert_eq!(session.pair.server.endpoint.stats().malformed, before.malformed + 1, "of the first connection");
+    assert_eq!(
+        session.pair.server.endpoint.stats().malformed,
+        before.malformed + 1,
+        "of the first connection"
+    );
     for end in [&session.pair.client, &session.pair.server] {
         let counted = stats(&end.endpoint);
         assert_eq!((counted.sessions, counted.unverified, counted.replayed), (2, 0, 0), "{counted:?}");

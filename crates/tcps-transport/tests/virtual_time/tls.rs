@@ -487,7 +487,7 @@ fn nothing_is_called_forged_when_one_direction_of_an_honest_network_is_down() {
 fn a_handshake_that_the_network_interrupts_is_given_up_and_nobody_is_accused() {
     for transport in TRANSPORTS {
         let mut pair = pair(transport, 1, way(5 * MS, 0.0));
-        pair.run_until(if transport == "tcp" { 12 * MS } else { 6 * MS });
+        pair.run_until(if transport == "tcp" { 12 * MS } else { MS });
         (pair.client.sends.loss, pair.server.sends.loss) = (1.0, 1.0);
         pair.run_until(30 * SECOND);
         (pair.client.sends.loss, pair.server.sends.loss) = (0.0, 0.0);

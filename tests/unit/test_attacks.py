@@ -87,7 +87,7 @@ def test_changed_commands_over_tcp_are_accepted_without_tls_and_end_the_connecti
     assert b["refused_connections"] >= 1 and a["alerts"] >= 1
     assert a["secure_sessions"] == b["secure_sessions"] == b["refused_connections"] + 1
     said = " ".join(secured["disturbances"])
-    assert "at b ended" in said and "at a lost" in said and "another one stood after 1.0" in said
+    assert "at b ended" in said and "at a lost" in said and "re-established after 1.0" in said
     commands = secured["flows"]["kinematic"]
     [gone] = [commands["drops"][key] for key in commands["drops"] if key.endswith(" connection")]
     assert gone == a["lost_in_flight"] > 0

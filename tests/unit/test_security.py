@@ -34,6 +34,7 @@ TROUBLE = (
     "unverified",
     "refused_handshakes",
     "refused_connections",
+    "expired_handshakes",
     "alerts",
     "unproven_alerts",
     "malformed",
@@ -340,6 +341,17 @@ def test_what_was_refused_is_said_at_each_side() -> None:
         {"channel": "i", "side": "a", **quiet, "secure_sessions": 0, "connections": 0, "unproven_alerts": 3},
         {"channel": "i", "side": "b", **quiet, "secure_sessions": 0, "unsealed": 1, "refused_connections": 1},
         {"channel": "j", "side": "a", **quiet, "secure_sessions": 1, "unproven_alerts": 1},
+        {"channel": "k", "side": "a", **quiet, "secure_sessions": 1, "expired_handshakes": 2},
+        {
+            "channel": "k",
+            "side": "b",
+            **quiet,
+            "secure_sessions": 1,
+            "malformed": 7,
+            "connections": 1,
+            "connections_lost": 0,
+        },
+        {"channel": "l", "side": "b", **quiet, "secure_sessions": 1, "malformed": 7},
         {"channel": "g", "side": "b"},
     ]
     analysis: dict[str, Any] = {key: [] for key in ("nodes", "clocks", "echo", "flows")}
@@ -348,18 +360,31 @@ def test_what_was_refused_is_said_at_each_side() -> None:
     none = "agreed on no keys with its other side:"
     assert disturbances(info, {"endpoints": ends}, analysis) == [
         f"channel c at a {none} the other side has another key, or no security, or did not answer",
-        f"channel c at b {none} it refused 9 handshake messages, which another key made",
+        f"channel c at b {none} it refused 9 handshake messages that did not verify",
         f"channel d at b {none} it got 2 messages without security",
         "channel e at b refused 1 datagram that did not verify: forged, or damaged",
         "channel e at b refused 5 datagrams whose number it had received before",
         "channel e at b dropped 3 datagrams that no key could seal",
-        "channel h at a lost 1 connection that its other side ended, since a part did not verify there",
+        "channel h at a lost 1 connection, ended by its other side",
         "channel h at b ended 1 connection of which a part did not verify: forged, or damaged",
         f"channel i at a {none} 3 handshakes ended with an alert, as a side with another key sends it, and anybody on the "
         "path can",
         f"channel i at b {none} it got 1 message without security",
         "channel j at a saw 1 handshake end with an alert, which anybody on the path can send",
+        "channel k at a gave up 2 handshakes that took too long",
+        "channel k at b refused 7 packets that did not fit its connection: late, of another one, damaged, or forged",
     ]
+
+
+@pytest.mark.parametrize("transport", ["tcp", "quic"])
+@pytest.mark.parametrize("offset", ["-20 s", "20 s"])
+def test_a_connection_is_opened_when_the_run_begins_whatever_the_clock_of_its_node_shows(
+    tmp_path: Path, transport: str, offset: str
+) -> None:
+    scenario = f'{TWO_NODES}transport = "{transport}"\nsecurity = "tls"\n[nodes.a]\nclock = {{ offset = "{offset}" }}\n'
+    _, summary = ran(tmp_path, scenario)
+    assert all(end["connections"] == 1 for end in summary["endpoints"])
+    assert summary["flows"]["kinematic"]["delivered"] > 900
 
 
 def test_a_lost_connection_says_when_with_how_many_samples_and_whether_another_stood() -> None:
@@ -379,9 +404,9 @@ def test_a_lost_connection_says_when_with_how_many_samples_and_whether_another_s
         {"channel": "d", "side": "b", "connections": 1, "connections_lost": 0},
     ]
     assert list(_connections({"endpoints": ends})) == [
-        "channel c at a lost 1 connection, at 2.000 s, with 3 samples that had not been acknowledged; another one stood "
-        "after 1.012 s",
-        "channel c at b lost 1 connection, at 2.000 s; since 2.000 s it has none",
+        "channel c at a lost 1 connection, at 2.000 s, with 3 samples that had not been acknowledged; "
+        "re-established after 1.012 s",
+        "channel c at b lost 1 connection, at 2.000 s; down since 2.000 s",
         "channel d at a lost 2 connections, the first at 2.000 s, with 1 sample that had not been acknowledged; the longest "
         "gap was 5.000 s",
     ]

@@ -197,6 +197,8 @@ pub struct SecurityStats {
     pub added_bytes: u64,
     /// Connections that this side ended, since a part of them did not verify.
     pub refused_connections: u64,
+    /// Handshakes that this side gave up, since they took too long.
+    pub expired_handshakes: u64,
     /// Connections that the other side ended, and proved that it was the one.
     pub alerts: u64,
     /// Handshakes that were ended by an alert: nothing proves who sent it.

@@ -88,13 +88,13 @@ impl Ports {
             }
             let is_inside = c.security.as_ref().is_some_and(security::is_inside);
             let tls = is_inside.then(|| secrets.tls(id, &c.name)).transpose()?;
-            let context = ChannelContext { name: c.name.clone(), seed: plan.seed, flows, tls };
+            let start_ns = plan.nodes[node].clock.read(0);
+            let context = ChannelContext { name: c.name.clone(), seed: plan.seed, start_ns, flows, tls };
             let endpoint = assets::endpoint(&c.transport, &c.params, side, &context, assets)
                 .and_then(|endpoint| match &c.security {
                     Some(named) if !is_inside => {
                         let secret = secrets.secret(Some(id), &c.name, side)?;
-                        let start_ns = plan.nodes[node].clock.read(0);
-                        security::secured(endpoint, named, side, &context, secret, start_ns)
+                        security::secured(endpoint, named, side, &context, secret)
                             .map_err(|fault| RunError::of(&fault, Some(fault.clone())))
                     }
                     _ => Ok(endpoint),

@@ -381,10 +381,11 @@ impl Forger {
             )));
         }
         let flows = channel_flows(plan, passing.channel);
-        let context = ChannelContext { name: "attacker".into(), seed: plan.seed, flows, tls: None };
+        let clock = plan.nodes[passing.from].clock;
+        let (name, seed, start_ns) = ("attacker".into(), plan.seed, clock.read(0));
+        let context = ChannelContext { name, seed, start_ns, flows, tls: None };
         let endpoint = tcps_transport::endpoint(&channel.transport, &channel.params, side, &context);
         let endpoint = endpoint.map_err(|e| RunError::of(&e, e.fault()))?;
-        let clock = plan.nodes[passing.from].clock;
         Ok(Self {
             endpoint,
             clock,

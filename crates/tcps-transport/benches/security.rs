@@ -83,7 +83,7 @@ fn channel(transport: &str, params: &Value, method: Option<&Named>) -> [Box<dyn 
         match method {
             Some(named) if tls.is_none() => {
                 let secret = Secret::seeded(1, "bench", side);
-                security::secured(inner, named, side, &context, secret, 0).expect("a method")
+                security::secured(inner, named, side, &context, secret).expect("a method")
             }
             _ => inner,
         }

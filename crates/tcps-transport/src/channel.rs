@@ -45,6 +45,8 @@ pub struct ChannelContext {
     pub name: String,
     /// Seed of the run.
     pub seed: u64,
+    /// What the clock of its node shows when the run begins.
+    pub start_ns: Time,
     /// The flows on it, both directions.
     pub flows: Vec<ChannelFlow>,
     /// What TLS in its transport follows from; absent: no TLS.
@@ -78,7 +80,8 @@ impl ChannelContext {
             name: name.into(),
             period_ns: MS,
         };
-        Self { name: "channel".into(), seed: 1, flows: flows.iter().map(flow).collect(), tls: None }
+        let flows = flows.iter().map(flow).collect();
+        Self { name: "channel".into(), seed: 1, start_ns: 0, flows, tls: None }
     }
 
     /// The flows whose samples arrive at `side`.

@@ -72,6 +72,7 @@ pub(crate) const ENTRY: Entry<Transport> = Entry {
     draws: Draws::No,
     make: Transport {
         security: &[],
+        sends_datagrams: false,
         ..Transport::plain(|params, side, ctx| Ok(Box::new(KernelTcp::from_params(params, side, ctx)?)))
     },
 };

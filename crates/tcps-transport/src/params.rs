@@ -30,6 +30,8 @@ pub(crate) struct Transport {
     pub(crate) has_plain_header: bool,
     /// Bytes of headers that are there on sockets only because the transport's own IP packets ride in UDP (design: streams).
     pub(crate) encapsulation_bytes: u32,
+    /// Whether its datagrams mean something each by itself, and not only within a connection.
+    pub(crate) sends_datagrams: bool,
     /// The methods of security that its channel may have.
     pub(crate) security: &'static [&'static str],
 }
@@ -37,7 +39,8 @@ pub(crate) struct Transport {
 impl Transport {
     /// One with a header of its own.
     pub(crate) const fn of(make: Make) -> Self {
-        Self { make, has_plain_header: false, encapsulation_bytes: 0, security: AROUND }
+        let security = AROUND;
+        Self { make, has_plain_header: false, encapsulation_bytes: 0, sends_datagrams: true, security }
     }
 
     /// One with the plain header.

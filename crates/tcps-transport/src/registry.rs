@@ -75,7 +75,7 @@ pub fn methods(name: &str) -> &'static [&'static str] {
 
 /// Whether its datagrams mean something each by itself, and not only within a connection.
 pub fn sends_datagrams(name: &str) -> bool {
-    methods(name).starts_with(AROUND)
+    known(name).is_none_or(|t| t.sends_datagrams)
 }
 
 /// Names of the transports.

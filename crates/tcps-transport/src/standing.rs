@@ -4,6 +4,7 @@
 //! none ── stands ──► sent … progress (what is acknowledged, silence) ── lose ──► none again
 //! ```
 
+use bytes::Bytes;
 use std::collections::VecDeque;
 use tcps_core::{
     endpoint::ConnectionStats,
@@ -27,12 +28,32 @@ fn row(now: Time, phase: Phase, value: Time) -> Record {
     Record { detail: phase as u8, value, ..Record::new(now, Kind::Connection) }
 }
 
+/// What shows that a sample has been acknowledged.
+#[derive(Debug)]
+pub(crate) enum Mark {
+    /// The acknowledged bytes reach so far.
+    Reached(i64),
+    /// The connection has released its last byte, so that nobody else holds it.
+    Released(Bytes),
+}
+
+impl Mark {
+    fn is_acknowledged(&self, acknowledged: i64) -> bool {
+        match self {
+            Self::Reached(end) => *end <= acknowledged,
+            Self::Released(bytes) => bytes.is_unique(),
+        }
+    }
+}
+
 /// The connections of one side of a channel.
 #[derive(Debug, Default)]
 pub struct Standing {
     since_ns: Option<Time>,
-    /// Samples in the connection that are not acknowledged, each with what an acknowledgement must reach.
-    flight: VecDeque<(i64, FlowId, u32)>,
+    /// Samples in the connection, of which the oldest is not acknowledged.
+    flight: VecDeque<(Mark, FlowId, u32)>,
+    /// Whether samples without a mark have gone since the last acknowledgement.
+    is_unanswered: bool,
     acknowledged: i64,
     /// Since when samples wait and nothing has been acknowledged.
     waits_ns: Option<Time>,
@@ -55,19 +76,26 @@ impl Standing {
         Some(row(now, Phase::Stands, 0))
     }
 
-    /// A sample has gone into the connection; it is there once `acknowledged` reaches `mark`.
-    pub(crate) fn sent(&mut self, mark: i64, (flow, index): (FlowId, u32)) {
+    /// A sample has gone into the connection.
+    pub(crate) fn sent(&mut self, mark: Mark, (flow, index): (FlowId, u32)) {
         self.flight.push_back((mark, flow, index));
     }
 
-    /// So much is acknowledged by now. Nothing new for `patience_ns` or longer, while samples wait for it, is a silence.
+    /// A sample has gone that is not lost with the connection.
+    pub(crate) fn sent_unmarked(&mut self) {
+        self.is_unanswered = true;
+    }
+
+    /// So much is acknowledged by now: bytes, or any number that each acknowledgement changes. Nothing new for `patience_ns`
+    /// or longer, while samples wait for it, is a silence.
     pub(crate) fn progress(&mut self, now: Time, acknowledged: i64, patience_ns: Time) -> Option<Record> {
         let moved = std::mem::replace(&mut self.acknowledged, acknowledged) != acknowledged;
-        while self.flight.front().is_some_and(|(mark, ..)| *mark <= acknowledged) {
+        while self.flight.front().is_some_and(|(mark, ..)| mark.is_acknowledged(acknowledged)) {
             self.flight.pop_front();
         }
+        self.is_unanswered &= !moved;
         let since_ns = self.waits_ns.filter(|_| !moved).unwrap_or(now);
-        self.waits_ns = (!self.flight.is_empty()).then_some(since_ns);
+        self.waits_ns = (self.is_unanswered || !self.flight.is_empty()).then_some(since_ns);
         let silence_ns = self.waits_ns.map_or(0, |since| now - since);
         self.silent(now, if silence_ns < patience_ns { 0 } else { silence_ns })
     }
@@ -88,7 +116,10 @@ impl Standing {
         let Some(since_ns) = self.since_ns.take() else { return Vec::new() };
         let mut rows: Vec<_> = self.silent(now, 0).into_iter().collect();
         rows.push(row(now, Phase::Lost, now - since_ns));
-        let flight = self.flight.drain(..).map(|(_, flow, index)| (flow, index)).chain(parts);
+        self.is_unanswered = false;
+        let lost = |(mark, ..): &(Mark, _, _)| !mark.is_acknowledged(self.acknowledged);
+        let flight = std::mem::take(&mut self.flight).into_iter().filter(lost);
+        let flight = flight.map(|(_, flow, index)| (flow, index)).chain(parts);
         let detail = DropReason::Connection as u8;
         let dropped = |(flow, index)| Record { flow, index, detail, ..Record::new(now, Kind::Dropped) };
         let before = rows.len();

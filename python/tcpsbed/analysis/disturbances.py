@@ -141,8 +141,8 @@ def _in_flight(end: Found) -> str:
 def _back(end: Found) -> str:
     """Whether a lost connection was followed by another."""
     if end["down_since_ns"] is not None:
-        return f"since {end['down_since_ns'] / 1e9:.3f} s it has none"
-    another = "the longest gap was" if end["connections_lost"] > 1 else "another one stood after"
+        return f"down since {end['down_since_ns'] / 1e9:.3f} s"
+    another = "the longest gap was" if end["connections_lost"] > 1 else "re-established after"
     return f"{another} {end['longest_down_ns'] / 1e9:.3f} s"
 
 
@@ -153,7 +153,7 @@ def _security(result: Found) -> Iterator[str]:
         if end.get("secure_sessions") == 0:
             why = "the other side has another key, or no security, or did not answer"
             if end["refused_handshakes"]:
-                why = f"it refused {counted(end['refused_handshakes'], 'handshake message')}, which another key made"
+                why = f"it refused {counted(end['refused_handshakes'], 'handshake message')} that did not verify"
             elif end["unsealed"]:
                 why = f"it got {counted(end['unsealed'], 'message')} without security"
             elif end["unproven_alerts"]:
@@ -164,12 +164,17 @@ def _security(result: Found) -> Iterator[str]:
             if end["refused_connections"]:
                 ended = counted(end["refused_connections"], "connection")
                 yield f"{place} ended {ended} of which a part did not verify: forged, or damaged"
+            if end["expired_handshakes"]:
+                yield f"{place} gave up {counted(end['expired_handshakes'], 'handshake')} that took too long"
             if end["alerts"]:
                 ended = counted(end["alerts"], "connection")
-                yield f"{place} lost {ended} that its other side ended, since a part did not verify there"
+                yield f"{place} lost {ended}, ended by its other side"
             if end["unproven_alerts"]:
                 ended = counted(end["unproven_alerts"], "handshake")
                 yield f"{place} saw {ended} end with an alert, which anybody on the path can send"
+            if end["malformed"] and "connections" in end:
+                packets = counted(end["malformed"], "packet")
+                yield f"{place} refused {packets} that did not fit its connection: late, of another one, damaged, or forged"
             if end["unverified"]:
                 yield f"{place} refused {counted(end['unverified'], 'datagram')} that did not verify: forged, or damaged"
         if end.get("replayed"):

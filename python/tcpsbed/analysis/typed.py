@@ -819,6 +819,10 @@ class Endpoint(Part):
     """Messages of handshakes that did not verify: another key, another channel, or changed."""
     refused_connections: int
     """With `tls`: connections that this side ended because a part did not verify."""
+    expired_handshakes: int
+    """With `tls`: handshakes that this side gave up because they took too long (20 s in `tcp`, 10 s
+    without a packet in `quic`).
+    """
     alerts: int
     """With `tls`: connections that the other side ended, and proved it."""
     unproven_alerts: int

@@ -63,6 +63,7 @@ struct Security {
     unkeyed: u64,
     security_bytes: u64,
     refused_connections: u64,
+    expired_handshakes: u64,
     alerts: u64,
     unproven_alerts: u64,
 }
@@ -80,6 +81,7 @@ impl From<SecurityStats> for Security {
             unkeyed: s.unkeyed,
             security_bytes: s.added_bytes,
             refused_connections: s.refused_connections,
+            expired_handshakes: s.expired_handshakes,
             alerts: s.alerts,
             unproven_alerts: s.unproven_alerts,
         }

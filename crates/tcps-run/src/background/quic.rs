@@ -78,6 +78,7 @@ impl Quic {
         let context = ChannelContext {
             name: format!("{}.{}", self.name, self.opened),
             seed: self.seed,
+            start_ns: now,
             flows: vec![flow(REQUESTS, Side::B, "requests"), flow(ANSWERS, Side::A, "answers")],
             tls: None,
         };

@@ -80,7 +80,7 @@ mod tests {
         let context = ChannelContext { seed, ..ChannelContext::of(&[(1, Side::B, "kinematic")]) };
         let inner = endpoint("udp", &Value::Null, Side::A, &context).unwrap();
         let named = Named::new("aead", Value::Null);
-        let mut secured = security::secured(inner, &named, Side::A, &context, secret, 0).unwrap();
+        let mut secured = security::secured(inner, &named, Side::A, &context, secret).unwrap();
         let mut buf = Vec::new();
         secured.handle_input(0, Input::Timeout);
         assert!(secured.poll_output(&mut buf).is_some());

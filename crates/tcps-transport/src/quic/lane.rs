@@ -1,6 +1,7 @@
 //! The way of a flow's samples into streams: a queue, and the stream that its oldest sample goes into.
 
 use crate::backlog::Backlog;
+use bytes::Bytes;
 use quinn_proto::{Connection, Dir, StreamId};
 use tcps_core::ids::FlowId;
 
@@ -17,22 +18,33 @@ impl Lane {
         Self { flow, backlog: Backlog::new(queue_bytes), stream: None }
     }
 
-    /// Writes what the connection takes, and tells of each sample; with `one_each` every one has a stream of its own.
+    /// Writes what the connection takes, and tells of each sample and its last byte, which the connection holds until it is
+    /// acknowledged; with `one_each` every sample has a stream of its own.
     pub(super) fn fill(
         &mut self,
         connection: &mut Connection,
         one_each: bool,
-        mut wrote: impl FnMut((FlowId, u32)),
+        mut wrote: impl FnMut((FlowId, u32), Bytes),
     ) {
         while let Some(sample) = self.backlog.oldest() {
             let Some(id) = self.stream.or_else(|| connection.streams().open(Dir::Uni)) else { return };
             self.stream = Some(id);
-            // A stream that the peer has stopped takes nothing any more.
-            let write = |bytes: &[u8]| connection.send_stream(id).write(bytes).unwrap_or(0);
+            let mut last = Bytes::new();
+            let write = |bytes: &[u8]| {
+                let Some((end, before)) = bytes.split_last() else { return 0 };
+                let mut stream = connection.send_stream(id);
+                // A stream that the peer has stopped takes nothing any more.
+                let written = if before.is_empty() { 0 } else { stream.write(before).unwrap_or(0) };
+                if written < before.len() {
+                    return written;
+                }
+                last = Bytes::copy_from_slice(&[*end]);
+                written + stream.write_chunks(&mut [last.clone()]).map_or(0, |end| end.bytes)
+            };
             if !self.backlog.drain_frame(write) {
                 return;
             }
-            wrote(sample);
+            wrote(sample, last);
             if one_each {
                 // It is open, so that it can be finished.
                 let _ = connection.send_stream(id).finish();

@@ -4,7 +4,7 @@
 //! sample ──► lane (queue) ──► stream per flow, or per sample ─┐
 //!        └─► udp endpoint ──► datagram frames (RFC 9221) ─────┴─► connection ──► QUIC packets in UDP
 //! ```
-//! Side A asks for the connection at time 0; samples wait until it stands. The cipher is a null cipher with a tag, or
+//! Side A asks for the connection when the run begins; samples wait until it stands. The cipher is a null cipher with a tag, or
 //! that of TLS where the channel has it (`tls`). BBR is left out: quinn-proto takes its randoms from the machine, not from a seed.
 
 mod clock;
@@ -18,7 +18,7 @@ use crate::{
     framing::Reader,
     outbox::Outbox,
     params::{Params, Transport, TransportError, WITHIN},
-    standing::{Standing, STALL_NS},
+    standing::{Mark, Standing, STALL_NS},
     tls::Chance,
     udp::{Udp, STACK_BYTES},
 };
@@ -43,14 +43,11 @@ use tcps_core::{
     param::{Draws, Entry, Params as _},
     record::{DropReason, Kind, Record},
     sample::Meta,
-    time::{Time, MS, SECOND},
+    time::{Time, SECOND},
 };
 
 /// How long side A waits before it asks again for a connection that it has lost.
 const RETRY_NS: Time = SECOND;
-/// How long the peer may wait before it acknowledges.
-// RFC 9000 §18.2, max_ack_delay
-const MOST_ACK_DELAY_NS: Time = 25 * MS;
 /// The most that QUIC adds to a datagram frame: headers of packet and frame, and the tag.
 const DATAGRAM_OVERHEAD_BYTES: usize = 1 + 8 + 4 + 16 + 9;
 
@@ -63,6 +60,7 @@ pub(crate) const ENTRY: Entry<Transport> = Entry {
     draws: Draws::Yes,
     make: Transport {
         security: WITHIN,
+        sends_datagrams: false,
         ..Transport::of(|params, side, ctx| Ok(Box::new(Quic::from_params(params, side, ctx)?)))
     },
 };
@@ -92,8 +90,6 @@ pub struct Quic {
     security: Option<SecurityStats>,
     begun_ns: Time,
     standing: Standing,
-    /// Samples that were given to the connection before are acknowledged.
-    acknowledged_ns: Time,
     open_ns: Option<Time>,
     wake_ns: Option<Time>,
     outbox: Outbox,
@@ -134,8 +130,7 @@ impl Quic {
             chance,
             begun_ns: 0,
             standing: Standing::default(),
-            acknowledged_ns: 0,
-            open_ns: Some(0),
+            open_ns: Some(ctx.start_ns),
             wake_ns: None,
             outbox: Outbox::default(),
             stats: EndpointStats::default(),
@@ -162,10 +157,6 @@ impl Quic {
                     let [opened, refused] = [&self.counts.opened, &self.counts.refused].map(Count::get);
                     connection.handle_event(event);
                     let after = connection.stats().frame_rx;
-                    if after.acks > before.acks {
-                        let trip_ns = connection.rtt().as_nanos() as Time + MOST_ACK_DELAY_NS;
-                        self.acknowledged_ns = self.acknowledged_ns.max(now - trip_ns);
-                    }
                     let says_nothing = frames(&after) == frames(&before);
                     let is_damaged = self.counts.refused.get() > refused;
                     match &mut self.security {
@@ -198,16 +189,17 @@ impl Quic {
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 self.endpoint.ignore(incoming);
-                self.refuse(now, bytes);
+                // The peer may have lost the connection, and ask for another one before this side knows.
+                self.stats.malformed += 1;
             }
             // Strangers get no answer: both sides speak the same version, and a lost connection times out.
             Some(DatagramEvent::Response(_)) | None => self.refuse(now, bytes),
         }
     }
 
-    /// Counts a datagram that is none of the connection's. Without one it may be late, and nobody's fault.
+    /// Counts a datagram that is none of the connection's. If this is not the first one, it may be late, and nobody's fault.
     fn refuse(&mut self, now: Time, bytes: &[u8]) {
-        match self.security.as_mut().filter(|_| self.established) {
+        match self.security.as_mut().filter(|security| self.established && security.sessions == 1) {
             Some(security) => {
                 security.unverified += 1;
                 self.drop_row(now, DropReason::Unverified, bytes);
@@ -246,11 +238,13 @@ impl Quic {
         let mut busy = true;
         while busy {
             busy = self.events(now, received_ns);
-            self.fill(now);
+            self.fill();
             busy |= self.send(at);
         }
-        let trip_ns = self.connection.as_ref().map_or(0, |(_, c)| c.rtt().as_nanos() as Time);
-        let row = self.standing.progress(now, self.acknowledged_ns, STALL_NS.max(2 * trip_ns));
+        let counted =
+            |(_, c): &(_, Box<Connection>)| (c.stats().frame_rx.acks as i64, c.rtt().as_nanos() as Time);
+        let (acks, trip_ns) = self.connection.as_ref().map_or((0, 0), counted);
+        let row = self.standing.progress(now, acks, STALL_NS.max(2 * trip_ns));
         self.rows(row);
         self.wake_ns = self.connection.as_mut().and_then(|(_, c)| c.poll_timeout()).map(|t| {
             // What was due has been done.
@@ -333,7 +327,7 @@ impl Quic {
     }
 
     /// Gives samples to the connection, as many as it takes.
-    fn fill(&mut self, now: Time) {
+    fn fill(&mut self) {
         let Some((_, connection)) = self.connection.as_mut().filter(|_| self.established) else { return };
         for lane in &mut self.lanes {
             match self.mode {
@@ -345,10 +339,11 @@ impl Quic {
                     }) {}
                     while let Ok(Some((meta, bytes))) = reader.next() {
                         self.datagrams.handle_input(Time::MIN, Input::Sample { meta, bytes });
+                        self.standing.sent_unmarked();
                     }
                 }
-                mode => lane.fill(connection, mode == Mode::StreamPerSample, |sample| {
-                    self.standing.sent(now, sample);
+                mode => lane.fill(connection, mode == Mode::StreamPerSample, |sample, last| {
+                    self.standing.sent(Mark::Released(last), sample);
                 }),
             }
             self.newest = if lane.flow == self.flow { lane.backlog.newest() } else { self.newest };
@@ -419,6 +414,9 @@ impl Quic {
                 *count += 1;
             }
             (ConnectionError::TransportError(_), Some(security)) => security.refused_connections += 1,
+            (ConnectionError::TimedOut, Some(security)) if !self.established => {
+                security.expired_handshakes += 1;
+            }
             _ => {}
         }
         // The other side is told why, where there is something to tell.
@@ -449,16 +447,17 @@ impl Quic {
     /// The connection is lost, and with it samples that were not yet whole.
     fn lose(&mut self, now: Time) {
         self.established = false;
+        self.stats.incomplete += self.readers.values().filter(|r| r.has_part()).count() as u64;
+        self.readers.clear();
+        let parts: Vec<_> = self.lanes.iter_mut().filter_map(Lane::forget).collect();
+        // While the connection still holds what is not acknowledged.
+        let rows = self.standing.lose(now, parts);
+        self.rows(rows);
         if let Some((handle, connection)) = self.connection.take() {
             self.lost_before += connection.stats().path.lost_packets;
             self.repeated = 0;
             self.endpoint.handle_event(handle, EndpointEvent::drained());
         }
-        self.stats.incomplete += self.readers.values().filter(|r| r.has_part()).count() as u64;
-        self.readers.clear();
-        let parts: Vec<_> = self.lanes.iter_mut().filter_map(Lane::forget).collect();
-        let rows = self.standing.lose(now, parts);
-        self.rows(rows);
         self.open_ns = Some(now.saturating_add(RETRY_NS));
     }
 }
@@ -482,24 +481,29 @@ fn read_all(connection: &mut Connection, id: StreamId, reader: &mut Reader) -> b
 /// Frames received so far.
 fn frames(rx: &FrameStats) -> u64 {
     rx.acks
+        + rx.ack_frequency
         + rx.crypto
-        + rx.datagram
-        + rx.stream
-        + rx.ping
         + rx.connection_close
+        + rx.data_blocked
+        + rx.datagram
         + u64::from(rx.handshake_done)
-        + rx.new_connection_id
-        + rx.retire_connection_id
+        + rx.immediate_ack
         + rx.max_data
         + rx.max_stream_data
+        + rx.max_streams_bidi
         + rx.max_streams_uni
-        + rx.data_blocked
-        + rx.stream_data_blocked
-        + rx.streams_blocked_uni
-        + rx.reset_stream
-        + rx.stop_sending
+        + rx.new_connection_id
+        + rx.new_token
         + rx.path_challenge
         + rx.path_response
+        + rx.ping
+        + rx.reset_stream
+        + rx.retire_connection_id
+        + rx.stream_data_blocked
+        + rx.streams_blocked_bidi
+        + rx.streams_blocked_uni
+        + rx.stop_sending
+        + rx.stream
 }
 
 fn address(side: Side) -> SocketAddr {

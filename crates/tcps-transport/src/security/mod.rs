@@ -53,10 +53,7 @@ pub use association::{Association, Opened};
 pub use secret::{Random, Secret, KEY_BYTES};
 pub use srtp::{Profile, Srtp};
 
-use crate::{
-    channel::{ChannelContext, Side},
-    params::AROUND,
-};
+use crate::channel::{ChannelContext, Side};
 use association::Protection;
 use endpoint::Secured;
 use keys::Method;
@@ -182,11 +179,13 @@ pub fn is_inside(named: &Named) -> bool {
 pub fn association(named: &Named, name: &str, side: Side, secret: Secret) -> Result<Association, Fault> {
     let (entry, params) = named.of(METHODS)?;
     let Protects::Datagrams(make) = &entry.make else {
-        return Err(Fault::new(
-            "",
-            format!("{:?}, which seals no datagrams", entry.name),
-            AROUND.join(" or "),
-        ));
+        let allowed: Vec<_> = METHODS
+            .iter()
+            .filter(|method| matches!(method.make, Protects::Datagrams(_)))
+            .map(|method| format!("{:?}", method.name))
+            .collect();
+        let found = format!("{:?}, which seals no datagrams", entry.name);
+        return Err(Fault::new("", found, allowed.join(", ")));
     };
     let protection = make(&params)?;
     let cipher = params.get("cipher").and_then(Value::as_str).unwrap_or_default();
@@ -194,18 +193,17 @@ pub fn association(named: &Named, name: &str, side: Side, secret: Secret) -> Res
     Ok(Association::new(side, protection, prologue, secret))
 }
 
-/// The endpoint of a channel with security around it, whose clock shows `start_ns` when the run begins.
+/// The endpoint of a channel with security around it.
 pub fn secured(
     inner: Box<dyn Endpoint>,
     named: &Named,
     side: Side,
     channel: &ChannelContext,
     secret: Secret,
-    start_ns: Time,
 ) -> Result<Box<dyn Endpoint>, Fault> {
     let mut association = association(named, &channel.name, side, secret)?;
     if side == Side::A {
-        association.want_keys(start_ns);
+        association.want_keys(channel.start_ns);
     }
     let leaves = channel.flows.iter().find(|f| f.to != side);
     let flow = leaves.or(channel.flows.first()).map_or(FlowId::NONE, |f| f.flow);

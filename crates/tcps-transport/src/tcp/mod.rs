@@ -4,7 +4,7 @@
 //! sample ──► frame ──► queue (bounded) ──► [TLS] ──► stack ──► IP packets
 //! IP packet ──► stack ──► bytes in order ──► [TLS] ──► frames ──► samples
 //! ```
-//! Side A asks for the connection at time 0; samples wait until it stands. A lost segment holds up everything
+//! Side A asks for the connection when the run begins; samples wait until it stands. A lost segment holds up everything
 //! behind it, in all flows of the channel. The stack behaves as that of Linux; docs/streams.md says how far.
 
 mod ack;
@@ -35,7 +35,7 @@ use crate::{
     framing::Reader,
     outbox::Outbox,
     params::{Params, Transport, TransportError, MTU, ROOM, WITHIN},
-    standing::{Standing, STALL_NS},
+    standing::{Mark, Standing, STALL_NS},
     tls::{Refused, TlsStream},
 };
 use tcps_core::{
@@ -97,6 +97,7 @@ pub(crate) const ENTRY: Entry<Transport> = Entry {
     make: Transport {
         encapsulation_bytes: 8 + 20,
         security: WITHIN,
+        sends_datagrams: false,
         ..Transport::of(|params, side, ctx| Ok(Box::new(Tcp::from_params(params, side, ctx)?)))
     },
 };
@@ -121,7 +122,7 @@ impl Tcp {
             backlog: Backlog::new(given.queue_bytes),
             reader: Reader::default(),
             standing: Standing::default(),
-            open_ns: Some(0),
+            open_ns: Some(ctx.start_ns),
             outbox: Outbox::default(),
             stats: EndpointStats::default(),
         })
@@ -190,7 +191,7 @@ impl Tcp {
                     return;
                 }
                 let [_, written] = self.stack.reached();
-                self.standing.sent(written as i64, sample);
+                self.standing.sent(Mark::Reached(written as i64), sample);
             }
             return;
         };
@@ -205,7 +206,8 @@ impl Tcp {
             });
             tls.seal(&frame);
             let [_, written] = self.stack.reached();
-            self.standing.sent(written as i64 + tls.waiting_bytes() as i64, sample);
+            let end = written as i64 + tls.waiting_bytes() as i64;
+            self.standing.sent(Mark::Reached(end), sample);
         }
     }
 

@@ -111,7 +111,7 @@ impl TlsStream {
 
     /// Counts a handshake that was given up.
     pub(crate) fn give_up(&mut self) {
-        self.stats.refused_connections += 1;
+        self.stats.expired_handshakes += 1;
     }
 
     /// Takes bytes of the stream; what they open goes to `plain`.

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use tcps_core::{
     endpoint::{Endpoint, Input},
     ids::NodeId,
-    record::{DropReason, Kind},
+    record::{DropReason, Kind, Record},
     sample::{Echo, Meta, PointId},
     seed::Stream,
     time::{Time, MS, SECOND},
@@ -215,9 +215,7 @@ fn a_connection_that_times_out_is_opened_again() {
         let stats = from.endpoint.stats().connections.unwrap();
         assert_eq!((stats.connections, stats.connections_lost, stats.down_since_ns), (2, 1, None));
         assert!(stats.first_lost_ns.is_some_and(|t| (10 * SECOND..12 * SECOND).contains(&t)), "{stats:?}");
-        let reason = (Kind::Dropped, DropReason::Connection as u8, flow);
-        let rows = from.records.iter().filter(|r| (r.kind, r.detail, r.flow.0) == reason);
-        let dropped: BTreeSet<_> = rows.map(|r| r.index).collect();
+        let dropped = lost_with_it(&from.records, flow);
         let came: BTreeSet<_> = to.delivered.iter().map(|(d, _)| d.meta.index).collect();
         let missing: BTreeSet<_> = (0..session.sent).filter(|n| !came.contains(n)).collect();
         assert!(missing.is_subset(&dropped) && dropped.len() <= missing.len() + 40, "{}", dropped.len());
@@ -227,6 +225,57 @@ fn a_connection_that_times_out_is_opened_again() {
     let last = |d: &[(tcps_core::endpoint::Delivery, Vec<u8>)]| d.last().map(|(d, _)| d.meta.index + 1);
     assert_eq!(last(&session.pair.server.delivered), Some(session.sent));
     assert_eq!(last(&session.pair.client.delivered), Some(session.sent));
+}
+
+/// With a full window, most samples that the connection took were never sent.
+#[test]
+fn a_lost_connection_tells_each_sample_that_its_buffer_still_had() {
+    for mode in ["stream-per-flow", "stream-per-sample"] {
+        let params = json!({"mode": mode, "queue_bytes": 10_000_000});
+        let mut session = Session::new(quic_pair(7, params, way(100 * MS, 0.1)));
+        session.run(5 * SECOND);
+        (session.pair.client.sends.loss, session.pair.server.sends.loss) = (1.0, 1.0);
+        session.run(15 * SECOND);
+        (session.pair.client.sends.loss, session.pair.server.sends.loss) = (0.0, 0.0);
+        session.pair.run_until(session.pair.time + 60 * SECOND);
+        let pair = &session.pair;
+        for (from, to, flow) in [(&pair.client, &pair.server, 1), (&pair.server, &pair.client, 2)] {
+            let stats = from.endpoint.stats().connections.unwrap();
+            assert_eq!((stats.connections, stats.connections_lost), (2, 1), "{mode}");
+            let dropped = lost_with_it(&from.records, flow);
+            let came: BTreeSet<_> = to.delivered.iter().map(|(d, _)| d.meta.index).collect();
+            let missing: BTreeSet<_> = (0..session.sent).filter(|n| !came.contains(n)).collect();
+            assert!(missing.len() > 1_000, "{mode}: {} missing", missing.len());
+            let untold = missing.difference(&dropped).count();
+            assert_eq!(untold, 0, "{mode}: of {} missing", missing.len());
+            let arrived = dropped.difference(&missing).count();
+            assert!(
+                arrived < 200,
+                "{mode}: {arrived} arrived of {} whose acknowledgement was lost",
+                dropped.len()
+            );
+            assert_eq!(stats.lost_in_flight, dropped.len() as u64, "{mode}");
+        }
+    }
+}
+
+#[test]
+fn a_silence_is_counted_in_every_mode() {
+    for mode in MODES {
+        let mut session = Session::new(quic_pair(7, json!({"mode": mode}), way(2 * MS, 0.0)));
+        session.run(SECOND);
+        (session.pair.client.sends.loss, session.pair.server.sends.loss) = (1.0, 1.0);
+        session.run(7 * SECOND);
+        let silent = session.pair.client.endpoint.stats().connections.unwrap();
+        assert_eq!((silent.connections_lost, silent.stalls, silent.lost_in_flight), (0, 1, 0), "{mode}");
+        assert!((6_950..=7_000).contains(&(silent.silent_at_end_ns / MS)), "{mode}: {silent:?}");
+    }
+}
+
+/// Numbers of the samples of a flow that rows tell to have been lost with a connection.
+fn lost_with_it(rows: &[Record], flow: u16) -> BTreeSet<u32> {
+    let reason = (Kind::Dropped, DropReason::Connection as u8, flow);
+    rows.iter().filter(|r| (r.kind, r.detail, r.flow.0) == reason).map(|r| r.index).collect()
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn transport(named: &Named) -> &'static str {
 fn secured(seed: u64, key: &str, named: &Named, side: Side) -> Boxed {
     let Boxed(inner) = bare(transport(named), side);
     let secret = Secret::seeded(seed, key, side);
-    Boxed(security::secured(inner, named, side, &context(), secret, 0).unwrap())
+    Boxed(security::secured(inner, named, side, &context(), secret).unwrap())
 }
 
 fn named(kind: &str, params: Value) -> Named {
@@ -138,7 +138,7 @@ fn a_transport_that_is_not_rtp_sends_nothing_by_srtp_and_counts_it() {
     let end = |side| {
         let Boxed(inner) = plain(side);
         let secret = Secret::seeded(1, "channel", side);
-        Boxed(security::secured(inner, &srtp, side, &context(), secret, 0).unwrap())
+        Boxed(security::secured(inner, &srtp, side, &context(), secret).unwrap())
     };
     let mut pair = Pair::new(1, end(Side::A), end(Side::B), LATE, LATE);
     (0..5).for_each(|index| pair.send(meta(1, index, 0), &[1; 64]));
@@ -222,7 +222,7 @@ fn another_key_or_no_security_at_the_other_side_is_counted_at_both_and_delivers_
     let srtp = named("srtp", Value::Null);
     let Boxed(inner) = bare("rtp", Side::B);
     let secret = Secret::seeded(1, "c", Side::B);
-    let sealed = Boxed(security::secured(inner, &srtp, Side::B, &context(), secret, 0).unwrap());
+    let sealed = Boxed(security::secured(inner, &srtp, Side::B, &context(), secret).unwrap());
     let SecurityStats { sessions, unsealed, .. } = stats(&with(bare("rtp", Side::A), sealed).server.endpoint);
     assert!(sessions == 0 && unsealed >= 40, "RTP in the clear: {unsealed}");
 }
@@ -244,7 +244,10 @@ fn a_side_that_begins_anew_is_understood_again() {
         let Boxed(inner) = bare(transport(method), side);
         let secret = Secret { key: Secret::seeded(1, "channel", side).key, ..Secret::seeded(99, "", side) };
         let start = pair.time;
-        let anew = Boxed(security::secured(inner, method, side, &context(), secret, start).unwrap());
+        let anew = Boxed(
+            security::secured(inner, method, side, &ChannelContext { start_ns: start, ..context() }, secret)
+                .unwrap(),
+        );
         match side {
             Side::A => pair.client.endpoint = anew,
             Side::B => pair.server.endpoint = anew,
@@ -561,4 +564,11 @@ fn records_of_the_former_session_do_not_hide_that_the_present_one_is_dead() {
         }
     }
     assert!(hello, "side a looks for a new session");
+}
+
+#[test]
+fn a_method_that_seals_no_datagrams_is_refused_with_all_that_do() {
+    let secret = Secret::seeded(1, "c", Side::A);
+    let refused = security::association(&named("tls", Value::Null), "c", Side::A, secret).err().unwrap();
+    assert_eq!(refused.allowed, r#""aead", "hmac", "srtp""#);
 }

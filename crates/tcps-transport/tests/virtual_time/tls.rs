@@ -316,7 +316,7 @@ fn a_changed_handshake_is_refused_and_the_next_one_succeeds() {
                 wire.wait(SECOND);
             }
             all = [0, 1].map(|end| stats(&wire.ends[end]));
-            assert!(all.iter().any(|s| s.refused_connections == 1), "{all:?}");
+            assert!(all.iter().any(|s| s.expired_handshakes == 1), "{all:?}");
         }
         refused += 1;
         assert!(all.iter().all(|s| s.refused_connections + s.unproven_alerts <= 1), "{all:?}");
@@ -457,6 +457,62 @@ fn a_changed_and_a_repeated_packet_of_quic_are_counted_as_what_they_are() {
         server.records.iter().filter(of).count() as u64
     };
     assert_eq!((rows(DropReason::Unverified), rows(DropReason::Replayed)), (changed, repeated));
+}
+
+/// A side that has lost its connection asks the other one, which does not know yet: nobody forges anything.
+#[test]
+fn nothing_is_called_forged_when_one_direction_of_an_honest_network_is_down() {
+    let mut session = Session::new(pair("quic", 6, way(2 * MS, 0.0)));
+    session.run(5 * SECOND);
+    let late = session.pair.server.last_received.clone().unwrap();
+    session.pair.server.sends.loss = 1.0;
+    session.run(11_500 * MS);
+    session.pair.server.sends.loss = 0.0;
+    session.run(20 * SECOND);
+    let before = session.pair.server.endpoint.stats();
+    assert!(before.malformed > 0, "{before:?}");
+    session.pair.server.endpoint.handle_input(session.pair.time, Input::datagram(&late, 0));
+    assert_eq!(
+        session.pair.server.endpoint.stats().malformed,
+        before.malformed + 1,
+        "of the first connection"
+    );
+    for end in [&session.pair.client, &session.pair.server] {
+        let counted = stats(&end.endpoint);
+        assert_eq!((counted.sessions, counted.unverified, counted.replayed), (2, 0, 0), "{counted:?}");
+    }
+}
+
+#[test]
+fn a_handshake_that_the_network_interrupts_is_given_up_and_nobody_is_accused() {
+    for transport in TRANSPORTS {
+        let mut pair = pair(transport, 1, way(5 * MS, 0.0));
+        pair.run_until(if transport == "tcp" { 12 * MS } else { MS });
+        (pair.client.sends.loss, pair.server.sends.loss) = (1.0, 1.0);
+        pair.run_until(30 * SECOND);
+        (pair.client.sends.loss, pair.server.sends.loss) = (0.0, 0.0);
+        pair.run_until(90 * SECOND);
+        for end in [&pair.client, &pair.server] {
+            let counted = stats(&end.endpoint);
+            assert_eq!((counted.sessions, counted.refused_connections), (1, 0), "{transport}: {counted:?}");
+            assert!(counted.expired_handshakes >= 1, "{transport}: {counted:?}");
+        }
+    }
+}
+
+#[test]
+fn a_connection_is_opened_when_the_run_begins_whatever_the_clock_shows() {
+    for (transport, offset_ns) in TRANSPORTS.into_iter().flat_map(|t| [(t, -20 * SECOND), (t, 20 * SECOND)]) {
+        let flows = ChannelContext::of(&[(1, Side::B, "kinematic"), (2, Side::A, "haptic")]);
+        let context = ChannelContext { start_ns: offset_ns, tls: SEEDED, ..flows };
+        let a = Boxed(endpoint(transport, &Value::Null, Side::A, &context).unwrap());
+        let b = make(transport, SEEDED, 1, Side::B);
+        let mut pair = Pair::new(1, a, b, way(5 * MS, 0.0), way(5 * MS, 0.0));
+        pair.client.clock.offset_ns = offset_ns;
+        pair.send(meta(1, 0, 0), b"command");
+        pair.run_until(100 * MS);
+        assert_eq!(pair.server.delivered.len(), 1, "{transport}, {offset_ns}");
+    }
 }
 
 #[test]

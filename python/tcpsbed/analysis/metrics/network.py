@@ -125,6 +125,8 @@ ENDPOINT = (
                 "refused handshakes"),
             ("refused_connections", "with `tls`: connections that this side ended because a part did not verify",
                 "refused connections"),
+            ("expired_handshakes", "with `tls`: handshakes that this side gave up because they took too long (20 s in `tcp`,"
+                " 10 s without a packet in `quic`)", "expired handshakes"),
             ("alerts", "with `tls`: connections that the other side ended, and proved it", ""),
             ("unproven_alerts", "with `tls`: handshakes that ended with an alert, which anybody on the path can send",
                 "unproven alerts"),

@@ -98,7 +98,18 @@ __all__ = [
 _HOMES = {
     **{
         name: f"tcpsbed.api.{name}"
-        for name in ("compare", "latency", "load", "map", "reproduce", "run", "search", "step", "sweep", "tune")
+        for name in (
+            "compare",
+            "latency",
+            "load",
+            "map",
+            "reproduce",
+            "run",
+            "search",
+            "step",
+            "sweep",
+            "tune",
+        )
     },
     "plot": "tcpsbed.figures.plot",
     "Run": "tcpsbed.runs.run",

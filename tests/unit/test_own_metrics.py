@@ -166,7 +166,9 @@ def test_it_is_a_column_of_a_campaign_of_compare_and_of_a_figure(
     assert done.exit_code == 0, done.output
     haptic, others = done.output.split("\nmetrics\n")
     assert re.search(r"seeds +loss +± +forces samples", haptic), haptic
-    assert re.search(r"\n500 Hz +2 +0.00 % +0.00 % +(1.000|999) ", haptic) and "loss samples" not in others, haptic
+    assert re.search(r"\n500 Hz +2 +0.00 % +0.00 % +(1.000|999) ", haptic) and "loss samples" not in others, (
+        haptic
+    )
     assert re.search(r"Samples samples", others) and re.search(r"\n500 Hz +2 +3.?00[0-9] ", others), others
     found = tcpsbed.compare("out", metrics=["metrics.Sent.haptic.value"])
     assert [round(one.found.difference.mean, -1) for one in found.differences] == [1000]
@@ -183,7 +185,7 @@ def test_a_campaign_refuses_one_that_the_scenario_does_not_have(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(file.parent)
-    wrong = CAMPAIGN.replace('"metrics.Samples', '"metrics.Sampels').replace(", \"./mine.py:Samples\"", "")
+    wrong = CAMPAIGN.replace('"metrics.Samples', '"metrics.Sampels').replace(', "./mine.py:Samples"', "")
     (file.parent / "two.toml").write_text(wrong)
     refused = CliRunner().invoke(app, ["campaign", "two.toml", "--out", "out"])
     said = 'two.toml:4: metrics.2: found "Sampels", which is not a metric of the scenario; allowed: Sent'

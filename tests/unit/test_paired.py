@@ -296,7 +296,10 @@ def test_python_takes_the_folder_of_a_campaign_as_the_command_line_does(tmp_path
     (one,) = found.differences
     exact = theirs.ttest_rel(DELAYS["dpm"], DELAYS["udp"]).pvalue
     assert one.t is not None and one.t.p == pytest.approx(exact) and one.t.p_holm == one.t.p
-    assert str(found) in CliRunner().invoke(app, ["compare", str(folder), "--metric", "haptic.delay_ms.mean"]).output
+    assert (
+        str(found)
+        in CliRunner().invoke(app, ["compare", str(folder), "--metric", "haptic.delay_ms.mean"]).output
+    )
     (row,) = found.to_arrow().to_pylist()
     assert (row["metric"], row["condition"]) == ("haptic.delay_ms.mean", "channels.all.transport=dpm")
     assert row["p"] == one.t.p and row["before"] == pytest.approx(11.5)
@@ -314,9 +317,18 @@ def test_verdicts_name_what_differs_and_end_with_all_rows() -> None:
             base = 11.5
             by_seed = {n: summary(n, base + factor * (delay - base)) for n, delay in enumerate(delays)}
             made.append(
-                Condition(f"rate={rate}, transport={name}", by_seed, len(made) // 2 * 2, {"rate": rate, "transport": name})
+                Condition(
+                    f"rate={rate}, transport={name}",
+                    by_seed,
+                    len(made) // 2 * 2,
+                    {"rate": rate, "transport": name},
+                )
             )
     found = Comparison(made, [metric("haptic.delay_ms.mean")]).verdicts
-    assert found[0].startswith("haptic, delay mean at rate=1: transport=dpm is higher than udp: mean difference 1.333 ms")
-    assert found[2].startswith("haptic, delay mean at rate=3: transport=dpm is lower than udp: mean difference")
+    assert found[0].startswith(
+        "haptic, delay mean at rate=1: transport=dpm is higher than udp: mean difference 1.333 ms"
+    )
+    assert found[2].startswith(
+        "haptic, delay mean at rate=3: transport=dpm is lower than udp: mean difference"
+    )
     assert found[3:] == ["haptic, delay mean: transport=dpm against udp: lower in 1 of 3, higher in 2 of 3."]

@@ -273,7 +273,9 @@ def unknown(scenario: Scenario, one: Metric) -> Refusal | None:
         names = [name for name, _ in metrics(scenario)]
         if (name := one.column.metric.key) in names:
             return None
-        allowed = close_match(name, names) if names else f'[measure] metrics = "./mine.py:{name}" in the scenario'
+        allowed = (
+            close_match(name, names) if names else f'[measure] metrics = "./mine.py:{name}" in the scenario'
+        )
         return refuse(f'found "{name}", which is not a metric of the scenario', allowed)
     known, what = list(scenario.flows), "flow"
     name = one.flow.rpartition("/")[2]

@@ -264,7 +264,9 @@ def _wide(survey: Survey, rows: Sequence[dict[str, Any]]) -> list[str]:
         return []
     place = f"{counted(len(wide), 'combination')} of {len(found)}"
     metric, _, width = rule.text.partition(" within ")
-    said = f"{place}: {survey.shown.called(metric)} is not known within {width} after {len(survey.seeds)} seeds."
+    said = (
+        f"{place}: {survey.shown.called(metric)} is not known within {width} after {len(survey.seeds)} seeds."
+    )
     means = [mean for group in wide if (mean := group.mean(rule.metric.column)) is not None]
     if not rule.width and any(abs(mean.mean) <= (mean.half or 0.0) for mean in means):
         unit = rule.metric.column.metric.unit

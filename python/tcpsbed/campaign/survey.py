@@ -104,7 +104,11 @@ class Survey:
     @property
     def _first(self) -> Mapping[str, Any]:
         """The summary of some finished cell, which has the units of the user's metrics; empty where none is wanted."""
-        files = (self.out / "cells").glob("*.json") if any(one.listed == OWN for one in self.design.metrics) else ()
+        files = (
+            (self.out / "cells").glob("*.json")
+            if any(one.listed == OWN for one in self.design.metrics)
+            else ()
+        )
         return next(filter(None, map(summary_in, files)), {})
 
     def world_of(self, values: tuple[str, ...]) -> str:
@@ -357,7 +361,12 @@ class Survey:
             if one.listed:
                 wanted.setdefault(one.flow, {})[one.key] = one.number(summary)
         return [
-            place | {"flow": name} | numbers(flow) | pictured(media.get(name) or {}) | wanted.get(name, {}) | about
+            place
+            | {"flow": name}
+            | numbers(flow)
+            | pictured(media.get(name) or {})
+            | wanted.get(name, {})
+            | about
             for name, flow in flows.items()
         ] + [
             place | {"flow": name} | of | about

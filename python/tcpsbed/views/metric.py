@@ -90,7 +90,8 @@ class Metric:
         if row is None:
             return found
         return replace(
-            found, column=replace(self.column, metric=replace(self.column.metric, unit=str(row.get("unit") or "")))
+            found,
+            column=replace(self.column, metric=replace(self.column.metric, unit=str(row.get("unit") or ""))),
         )
 
     def _row(self, summary: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -247,7 +247,9 @@ class Comparison(Frame):
         import pyarrow
 
         word, number = pyarrow.string(), pyarrow.float64()
-        kinds = dict.fromkeys(("flow", "metric", "unit", "condition", "baseline"), word) | {"seeds": pyarrow.int64()}
+        kinds = dict.fromkeys(("flow", "metric", "unit", "condition", "baseline"), word) | {
+            "seeds": pyarrow.int64()
+        }
         kinds |= dict.fromkeys(("before", "difference", "half", "g", "p", "p_holm"), number)
         lines = [
             (

@@ -10,6 +10,7 @@ from config_tools import ROOT
 from typer.testing import CliRunner
 
 import tcpsbed
+from tcpsbed.campaign.outcome import Outcome
 from tcpsbed.cli.app import app
 from tcpsbed.errors import TcpsbedError
 
@@ -177,7 +178,9 @@ def test_it_is_a_column_of_a_campaign_of_compare_and_of_a_figure(
     ]
     drawn = tcpsbed.plot("out", x="rate", y="metrics.Samples.value")
     assert drawn.panels[0].y == "Samples (samples)", drawn.panels[0]
-    column = tcpsbed.load("out").to_arrow().schema.field("metrics_Sent")
+    loaded = tcpsbed.load("out")
+    assert isinstance(loaded, Outcome)
+    column = loaded.to_arrow().schema.field("metrics_Sent")
     assert column.metadata == {b"unit": b"samples"}
 
 

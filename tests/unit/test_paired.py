@@ -311,7 +311,7 @@ def test_python_takes_the_folder_of_a_campaign_as_the_command_line_does(tmp_path
 
 def test_verdicts_name_what_differs_and_end_with_all_rows() -> None:
     """A row is what both conditions share."""
-    made = []
+    made: list[Condition] = []
     for rate, factor in (("1", 1.0), ("2", 1.0), ("3", -1.0)):
         for name, delays in DELAYS.items():
             base = 11.5

@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from tcpsbed.api.compare import compare
     from tcpsbed.api.latency import latency
     from tcpsbed.api.load import load
     from tcpsbed.api.map import map
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from tcpsbed.scenarios.model.link import Link, Queue, Topology
     from tcpsbed.scenarios.model.measure import Event, Measure
     from tcpsbed.scenarios.model.place import Node
-    from tcpsbed.views.compare import compare
 
 __version__ = "0.1.0"
 
@@ -98,10 +98,20 @@ __all__ = [
 _HOMES = {
     **{
         name: f"tcpsbed.api.{name}"
-        for name in ("latency", "load", "map", "reproduce", "run", "search", "step", "sweep", "tune")
+        for name in (
+            "compare",
+            "latency",
+            "load",
+            "map",
+            "reproduce",
+            "run",
+            "search",
+            "step",
+            "sweep",
+            "tune",
+        )
     },
     "plot": "tcpsbed.figures.plot",
-    "compare": "tcpsbed.views.compare",
     "Run": "tcpsbed.runs.run",
     "Scenario": "tcpsbed.scenarios",
     **dict.fromkeys(("Channel", "Hook"), "tcpsbed.scenarios.model.code"),

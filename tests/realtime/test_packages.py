@@ -24,7 +24,7 @@ BRINGS = {
     ("delay", "steps"): "own_delay:Steps",
     ("hook", "scaled"): "hooks/own_hook:Scaled",
     ("loss", "fading"): "own_loss:Fading",
-    ("metric", "late"): "own_metric:Late",
+    ("metric", "slowest"): "own_metric:Slowest",
     ("plant", "shaft"): "own_plant:Shaft",
     ("queue", "shortest"): "own_queue:Shortest",
     ("robot", "drawer"): "own_robot:Drawer",
@@ -130,7 +130,7 @@ def test_what_it_brings_runs(site: Path, tmp_path: Path, world: str) -> None:
     plan = json.loads((tmp_path / "out" / "plan.json").read_text())
     ran = {(kind, f"{code['name']}:{code['symbol']}") for kind, code in codes(plan) if "symbol" in code}
     brought = {(kind, f"brought.{place.rpartition('/')[2]}") for (kind, _), place in BRINGS.items()}
-    assert ran == brought - {("metric", "brought.own_metric:Late")}
+    assert ran == brought - {("metric", "brought.own_metric:Slowest")}
     found = summary(tmp_path / "out")
     assert found["errors"] == [] and {flow["delivered"] > 0 for flow in found["flows"].values()} == {True}
     called = {(stage["component"], stage["kind"]): stage for stage in found["stages"]}
@@ -138,7 +138,7 @@ def test_what_it_brings_runs(site: Path, tmp_path: Path, world: str) -> None:
     assert called["smoother", "work"]["calls"] > 1000 < called["tactile-operator", "kinematics"]["calls"]
     assert [at["name"] for at in found["echo"]["kinematic"]["components"]] == ["smoother"]
     assert {(row["name"], row["of"]) for row in found["metrics"]} == {
-        ("late", flow) for flow in found["flows"]
+        ("slowest", flow) for flow in found["flows"]
     }
     (others,) = found["traffic"]
     assert others["packets"] > 300

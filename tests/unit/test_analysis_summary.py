@@ -48,6 +48,8 @@ def test_counts_and_delays_of_the_flow(summary: dict[str, Any]) -> None:
     assert flow["jitter_ms"]["step"] == {"mean": 0.0, "max": 0.0}
     assert flow["interarrival_ms"]["max"] == 2.0
     assert flow["rate_bps"] == pytest.approx(3960 * 24 * 8 / 4.99)
+    assert flow["packets_per_s"] == pytest.approx(1000 / flow["interarrival_ms"]["mean"])
+    assert flow["samples_per_packet"] == 1.0, "each sample came in a packet of its own"
 
 
 # [Polachan 2022: echoes]

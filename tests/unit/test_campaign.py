@@ -41,6 +41,7 @@ delay_ms = [1, 4]
 label = ["a", "b"]
 [labels]
 a = "first of two"
+haptic.delay_ms.p99 = "late force"
 """
 
 
@@ -292,6 +293,12 @@ def test_a_campaign_leaves_a_table_and_a_page(done: tuple[Path, str]) -> None:
     assert len(rows) == 2 * 2 * 3 * 4 and "simulate_s" not in rows[0]
     assert "first of two" in page and "short campaign" in page
     assert "first of two" in done[1] and "kinematic" not in done[1], "flows without a metric are left out"
+    assert (
+        "late force ms" in done[1]
+        and "late force against baseline ms" in done[1]
+        and "delay p99" not in done[1]
+    )
+    assert "late force" in page and "The late force of haptic goes" in page and "label = first of two" in page
     line = next(line for line in done[1].splitlines() if line.startswith("4") and " b " in line)
     assert line.split()[2] == "3" and "0.000" in line, (
         "the label changes nothing: paired differences are none"

@@ -10,6 +10,7 @@ from config_tools import ROOT
 from typer.testing import CliRunner
 
 import tcpsbed
+from tcpsbed.campaign.outcome import Outcome
 from tcpsbed.cli.app import app
 from tcpsbed.errors import TcpsbedError
 
@@ -136,3 +137,63 @@ def test_what_is_no_value_is_told_with_its_class_and_an_example(file: Path) -> N
 def test_the_page_shows_the_example_as_it_is() -> None:
     page = (ROOT / "docs" / "summary.md").read_text(encoding="utf-8")
     assert (ROOT / "examples" / "own_metric.py").read_text(encoding="utf-8") in page
+
+
+CAMPAIGN = """scenario = "s.toml"
+set = ['measure.metrics=["./mine.py:Sent", "./mine.py:Samples"]', 'phases="random"', 'duration="2 s"']
+seeds = 2
+metrics = ["haptic.loss", "metrics.Sent.haptic.value", "metrics.Samples.value"]
+[grid]
+flows.haptic.rate = ["500 Hz", "1 kHz"]
+[labels]
+metrics.Sent.haptic.value = "forces"
+"""
+SAMPLES = """
+class Samples(tcpsbed.Metric):
+    unit = "samples"
+    def of(self, run):
+        return sum(flow["sent"] for flow in run.flows.values()) + run.summary["seed"]
+"""
+
+
+def test_it_is_a_column_of_a_campaign_of_compare_and_of_a_figure(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside the numbers of its flow; one that is of no flow in a table of its own."""
+    monkeypatch.chdir(file.parent)
+    (file.parent / "mine.py").write_text(CODE + SAMPLES)
+    (file.parent / "two.toml").write_text(CAMPAIGN)
+    done = CliRunner().invoke(app, ["campaign", "two.toml", "--out", "out"])
+    assert done.exit_code == 0, done.output
+    haptic, others = done.output.split("\nmetrics\n")
+    assert re.search(r"seeds +loss +± +forces samples", haptic), haptic
+    assert re.search(r"\n500 Hz +2 +0.00 % +0.00 % +(1.000|999) ", haptic) and "loss samples" not in others, (
+        haptic
+    )
+    assert re.search(r"Samples samples", others) and re.search(r"\n500 Hz +2 +3.?00[0-9] ", others), others
+    found = tcpsbed.compare("out", metrics=["metrics.Sent.haptic.value"])
+    assert [round(one.found.difference.mean, -1) for one in found.differences] == [1000]
+    assert found.verdicts == [
+        "haptic, forces: no difference shown between flows.haptic.rate=1 kHz and 500 Hz: 2 pairs are too few."
+    ]
+    drawn = tcpsbed.plot("out", x="rate", y="metrics.Samples.value")
+    assert drawn.panels[0].y == "Samples (samples)", drawn.panels[0]
+    loaded = tcpsbed.load("out")
+    assert isinstance(loaded, Outcome)
+    column = loaded.to_arrow().schema.field("metrics_Sent")
+    assert column.metadata == {b"unit": b"samples"}
+
+
+def test_a_campaign_refuses_one_that_the_scenario_does_not_have(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(file.parent)
+    wrong = CAMPAIGN.replace('"metrics.Samples', '"metrics.Sampels').replace(', "./mine.py:Samples"', "")
+    (file.parent / "two.toml").write_text(wrong)
+    refused = CliRunner().invoke(app, ["campaign", "two.toml", "--out", "out"])
+    said = 'two.toml:4: metrics.2: found "Sampels", which is not a metric of the scenario; allowed: Sent'
+    assert refused.exit_code == 2 and said in refused.stderr, refused.stderr
+    (file.parent / "two.toml").write_text(re.sub("(?m)^set = .*", "", wrong))
+    refused = CliRunner().invoke(app, ["campaign", "two.toml", "--out", "out"])
+    assert '[measure] metrics = "./mine.py:Sent" in the scenario' in refused.stderr, refused.stderr
+    assert not (file.parent / "out").exists()

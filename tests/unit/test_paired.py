@@ -287,3 +287,48 @@ def test_runs_with_seeds_are_paired_too(tmp_path: Path, shipped_scenarios: Path)
     assert found.verdicts[0].startswith("haptic, delay p99: B is higher than A: mean difference 3.107 ms")
     with pytest.raises(ConfigError, match=r'--metric: found "haptic"'):
         tcpsbed.compare(tmp_path / "a", tmp_path / "b", metrics=["haptic"])
+
+
+def test_python_takes_the_folder_of_a_campaign_as_the_command_line_does(tmp_path: Path) -> None:
+    """With the p-values themselves, which tables round."""
+    folder = sweep(tmp_path / "out", DELAYS, "udp")
+    found = tcpsbed.compare(folder, metrics=["haptic.delay_ms.mean"])
+    (one,) = found.differences
+    exact = theirs.ttest_rel(DELAYS["dpm"], DELAYS["udp"]).pvalue
+    assert one.t is not None and one.t.p == pytest.approx(exact) and one.t.p_holm == one.t.p
+    assert (
+        str(found)
+        in CliRunner().invoke(app, ["compare", str(folder), "--metric", "haptic.delay_ms.mean"]).output
+    )
+    (row,) = found.to_arrow().to_pylist()
+    assert (row["metric"], row["condition"]) == ("haptic.delay_ms.mean", "channels.all.transport=dpm")
+    assert row["p"] == one.t.p and row["before"] == pytest.approx(11.5)
+    with pytest.raises(DataError, match="found a sweep among 2 folders"):
+        tcpsbed.compare(folder, tmp_path)
+    with pytest.raises(DataError, match='--metric: found "haptik", which is not a flow'):
+        tcpsbed.compare(folder, metrics=["haptik.loss"])
+
+
+def test_verdicts_name_what_differs_and_end_with_all_rows() -> None:
+    """A row is what both conditions share."""
+    made: list[Condition] = []
+    for rate, factor in (("1", 1.0), ("2", 1.0), ("3", -1.0)):
+        for name, delays in DELAYS.items():
+            base = 11.5
+            by_seed = {n: summary(n, base + factor * (delay - base)) for n, delay in enumerate(delays)}
+            made.append(
+                Condition(
+                    f"rate={rate}, transport={name}",
+                    by_seed,
+                    len(made) // 2 * 2,
+                    {"rate": rate, "transport": name},
+                )
+            )
+    found = Comparison(made, [metric("haptic.delay_ms.mean")]).verdicts
+    assert found[0].startswith(
+        "haptic, delay mean at rate=1: transport=dpm is higher than udp: mean difference 1.333 ms"
+    )
+    assert found[2].startswith(
+        "haptic, delay mean at rate=3: transport=dpm is lower than udp: mean difference"
+    )
+    assert found[3:] == ["haptic, delay mean: transport=dpm against udp: lower in 1 of 3, higher in 2 of 3."]

@@ -222,6 +222,12 @@ class Flow(Part):
     """
     interarrival_ms: Distribution
     """Distribution of the time between packets (ms)."""
+    packets_per_s: float
+    """Packets that brought samples, 1 over the mean of `interarrival_ms`; a frame in fragments counts
+    once (1/s).
+    """
+    samples_per_packet: float
+    """Mean number of delivered samples in such a packet (k where a transport merges) (ratio)."""
     interarrival_fits: dict[str, FlowInterarrivalFit]
     """`gaussian` and `gumbel` laws with the same mean and deviation."""
     age_ms: Distribution

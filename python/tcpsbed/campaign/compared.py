@@ -8,6 +8,7 @@ from typing import Any
 
 from tcpsbed.campaign.filling import filling
 from tcpsbed.errors import DataError
+from tcpsbed.views import paired
 from tcpsbed.views.folder import cells_in
 from tcpsbed.views.metric import Metric
 from tcpsbed.views.paired import Comparison, Condition, kept
@@ -30,26 +31,24 @@ def compared(folder: Path, metrics: Sequence[Metric] = ()) -> Comparison:
     """
     sweep = filling(folder)
     shown = sweep.survey.shown
-    metrics = metrics or sweep.survey.design.metrics
+    asked = metrics or sweep.survey.design.metrics
     found: dict[tuple[str, ...], dict[int, Mapping[str, Any]]] = {}
     for one in cells_in(folder):
         cell = sweep.keys[one.name]
-        found.setdefault(cell.values, {})[cell.seed] = one.part(*kept(metrics))
+        found.setdefault(cell.values, {})[cell.seed] = one.part(*kept(asked))
     if len(found) < 2:
         raise DataError("has nothing to compare", file=folder, allowed="a sweep of two combinations or more")
     places = {values: place for place, values in enumerate(found)}
     first = next(iter(places))
     varied = [len({values[place] for values in found}) > 1 for place in range(len(shown.axes))]
-    conditions = [
-        Condition(
-            ", ".join(
-                f"{shown.called(axis.key)}={shown.called(value)}"
-                for axis, value, several in zip(shown.axes, values, varied, strict=True)
-                if several
-            ),
-            by_seed,
-            places.get(shown.base_of(values, first)),
-        )
-        for values, by_seed in found.items()
-    ]
-    return Comparison(conditions, metrics)
+    conditions = []
+    for values, by_seed in found.items():
+        factors = {
+            shown.called(axis.key): shown.called(value)
+            for axis, value, several in zip(shown.axes, values, varied, strict=True)
+            if several
+        }
+        base = places.get(shown.base_of(values, first))
+        conditions.append(Condition(paired.pairs(factors), by_seed, base, factors))
+    summary = next(iter(found[first].values()))
+    return Comparison(conditions, [one.dressed(shown.labels, summary) for one in asked])

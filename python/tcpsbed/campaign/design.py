@@ -32,7 +32,7 @@ from tcpsbed.scenarios.dump import value_text
 from tcpsbed.scenarios.fields import Refusal
 from tcpsbed.scenarios.origin import OVERRIDE
 from tcpsbed.scenarios.units import refuse, shown
-from tcpsbed.views.metric import Metric, metric
+from tcpsbed.views.metric import OWN, Metric, metric
 
 if TYPE_CHECKING:
     from tcpsbed.scenarios.model.scenario import Scenario
@@ -266,7 +266,17 @@ def multiplied(groups: Sequence[Group]) -> tuple[tuple[Axis, ...], tuple[tuple[s
 
 
 def unknown(scenario: Scenario, one: Metric) -> Refusal | None:
-    """What is wrong with a metric of a flow or link that a scenario does not have."""
+    """What is wrong with a metric that a scenario does not have, or of a flow or link that it does not have."""
+    if one.listed == OWN:
+        from tcpsbed.scenarios.compile.metrics import metrics
+
+        names = [name for name, _ in metrics(scenario)]
+        if (name := one.column.metric.key) in names:
+            return None
+        allowed = (
+            close_match(name, names) if names else f'[measure] metrics = "./mine.py:{name}" in the scenario'
+        )
+        return refuse(f'found "{name}", which is not a metric of the scenario', allowed)
     known, what = list(scenario.flows), "flow"
     name = one.flow.rpartition("/")[2]
     if one.listed:

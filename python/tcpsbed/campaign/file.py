@@ -29,7 +29,7 @@ from tcpsbed.scenarios.load import check_text, tables
 from tcpsbed.scenarios.model.table import AnyNames, Name, Names, Table, plain
 from tcpsbed.scenarios.origin import Key, Origin, dotted
 from tcpsbed.scenarios.units import refuse, shown
-from tcpsbed.views.metric import Metric, metric
+from tcpsbed.views.metric import OWN, Metric, metric
 
 MOST_CELLS = 1_000_000
 """Most combinations times seeds."""
@@ -119,7 +119,7 @@ def load(file: Path | Mapping[str, Any], out: Path | None = None) -> Survey:
             f"{design.LEAST_SEEDS} or more with until, such as seeds = 40: fewer have no interval to stop at"
         )
         reading.refused(("seeds",), refuse(f"found {read.seeds}", allowed))
-    first = reading.scenario(scenario, read, made)
+    first = reading.scenario(scenario, read, made, [axis.key for axis in axes])
     if len(points) * read.seeds > MOST_CELLS:
         reading.refused(
             ("seeds",),
@@ -312,7 +312,7 @@ class _Reading:
             self.refused(("labels", *found.places[key]), error)
         return {key: str(value) for key, value in found.items()}
 
-    def scenario(self, file: Path, read: Campaign, made: Design) -> int | None:
+    def scenario(self, file: Path, read: Campaign, made: Design, factors: Sequence[str]) -> int | None:
         """The first seed; notes what the scenario itself, its flows and the worlds say."""
         from tcpsbed import scenarios, worlds
 
@@ -333,6 +333,8 @@ class _Reading:
             return None
         rules = [] if made.until is None else [(("until",), made.until.metric)]
         for key, asked in [*rules, *((("metrics", n), one) for n, one in enumerate(made.metrics))]:
+            if asked.listed == OWN and any(key.startswith("measure.metrics") for key in factors):
+                continue  # each combination has its own
             if amiss := design.unknown(first, asked):
                 self.refused(key, amiss)
         return first.seed

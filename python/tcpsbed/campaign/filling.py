@@ -90,7 +90,7 @@ class Filling:
                 {"values": values} | {name: len(keys & mine) for name, keys in states.items()}
                 for values, mine in self._combinations().items()
             ],
-            "metrics": [{"title": one.title, "unit": one.unit} for one in shown.columns],
+            "metrics": [{"title": shown.title(one), "unit": one.unit} for one in shown.columns],
             "head": [{"title": one.title, "unit": one.unit} for one in shown.headings()],
             "flows": {flow: _table(found, shown) for flow, found in shown.groups(rows).items()},
             "remark": " ".join(results.remarks(rows, shown)),

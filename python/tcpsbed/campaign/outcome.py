@@ -80,6 +80,7 @@ class Outcome(Frame):
 
         table = table_of(self.rows)
         units = {one.name: one.metric.unit for one in fields(metrics.section("flows").parts)}
+        units |= {one.key: one.column.metric.unit for one in self.survey.shown.metrics}
         named = [field(one.name, one.type, units.get(one.name, "")) for one in table.schema]
         return table.cast(pyarrow.schema(named))
 
@@ -91,7 +92,7 @@ class Outcome(Frame):
     def _repr_html_(self) -> str:
         shown = self.survey.shown
         tables = (
-            f"<p><b>{markup.escaped(flow)}</b></p>{markup.table(shown.headings(), lines)}"
+            f"<p><b>{markup.escaped(flow)}</b></p>{markup.table(shown.headings(flow), lines)}"
             for flow, lines in shown.cells(self.rows).items()
         )
         return "".join([*tables, *map(markup.note, self.remarks)])
@@ -263,7 +264,9 @@ def _wide(survey: Survey, rows: Sequence[dict[str, Any]]) -> list[str]:
         return []
     place = f"{counted(len(wide), 'combination')} of {len(found)}"
     metric, _, width = rule.text.partition(" within ")
-    said = f"{place}: {metric} is not known within {width} after {len(survey.seeds)} seeds."
+    said = (
+        f"{place}: {survey.shown.called(metric)} is not known within {width} after {len(survey.seeds)} seeds."
+    )
     means = [mean for group in wide if (mean := group.mean(rule.metric.column)) is not None]
     if not rule.width and any(abs(mean.mean) <= (mean.half or 0.0) for mean in means):
         unit = rule.metric.column.metric.unit

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tcpsbed import results
 from tcpsbed.analysis import metrics
-from tcpsbed.campaign.grid import Axis
 from tcpsbed.campaign.results import COLUMNS, Group, Row, Shown, remarks
 from tcpsbed.campaign.survey import Survey
 from tcpsbed.errors import counted
@@ -68,11 +67,11 @@ def render(survey: Survey, rows: Sequence[Row], failures: int) -> str:
         *map(markup.note, remarks(rows, shown)),
     ]
     return freeze.page(
-        f"{survey.file.stem} {survey.kind}", _sentence(found, survey.axes), facts, [*above, *drawn], sheet
+        f"{survey.file.stem} {survey.kind}", _sentence(found, shown), facts, [*above, *drawn], sheet
     )
 
 
-def _sentence(found: Mapping[str, Sequence[Group]], axes: Sequence[Axis]) -> Said:
+def _sentence(found: Mapping[str, Sequence[Group]], shown: Shown) -> Said:
     """Between which combinations the 99th percentile of a flow's delay differs most, if it does at all."""
     late = COLUMNS[1]
     spread = []
@@ -84,27 +83,31 @@ def _sentence(found: Mapping[str, Sequence[Group]], axes: Sequence[Axis]) -> Sai
     if not spread:
         return [("", f"{counted(sum(map(len, found.values())), 'combination')} of values.")]
     _, flow, (low, first), (high, last) = max(spread, key=lambda one: one[0])
-    change = last.against(first, late)
-    if change is None or numbers.nothing(change.mean, change.half) or high == low:
-        return [("", f"The {late.title} of {flow} is not different between these values.")]
+    apart = last.against(first, late)
+    if apart is None or numbers.nothing(apart.mean, apart.half) or high == low:
+        return [("", f"The {shown.title(late, flow)} of {flow} is not different between these values.")]
     where = [
-        ", ".join(f"{a.key} = {v}" for a, v in zip(axes, group.values, strict=True))
+        ", ".join(
+            f"{shown.called(a.key)} = {shown.called(v)}"
+            for a, v in zip(shown.axes, group.values, strict=True)
+        )
         for group in (first, last)
     ]
+    change = f"from {late.shown(low)} to {late.shown(high)} {late.unit}"
     return [
-        ("much", f"The {late.title} of {flow} goes from {late.shown(low)} to {late.shown(high)} {late.unit}"),
+        ("much", f"The {shown.title(late, flow)} of {flow} goes {change}"),
         ("", f", from {where[0]} to {where[1]}."),
     ]
 
 
 def _flow(flow: str, found: Sequence[Group], shown: Shown, sheet: Sheet) -> Html:
-    drawn = [_figure(found, shown, column) for column in shown.columns] + _quality(found)
+    drawn = [_figure(flow, found, shown, column) for column in shown.columns] + _quality(found)
     figures = Html(
         sheet.place(drawn)
         + (markup.note(f"{VARIANT}.") if any(c.title.startswith("SSIM") for c in drawn) else "")
     )
     lines = [[*shown.named(g), *line] for g, line in zip(found, shown.lines(found), strict=True)]
-    table = markup.table(shown.headings(), lines)
+    table = markup.table(shown.headings(flow), lines)
     return markup.section(f"flow-{flow}", flow, figures, markup.block(table))
 
 
@@ -127,9 +130,10 @@ def _quality(found: Sequence[Group]) -> list[Chart]:
     return charts_
 
 
-def _figure(found: Sequence[Group], told: Shown, column: Field) -> Chart:
+def _figure(flow: str, found: Sequence[Group], told: Shown, column: Field) -> Chart:
     first, others = told.axes[0], told.axes[1:]
-    title = column.title[:1].upper() + column.title[1:]
+    title = told.title(column, flow)
+    title = title[:1].upper() + title[1:]
     label, factor = (f"{title} (%)", 100.0) if column.metric.unit == "share" else (column.metric.axis, 1.0)
     along = first.numbers()
     x = dict(zip(first.values, along[0] if along else range(len(first.values)), strict=True))

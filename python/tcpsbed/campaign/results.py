@@ -13,6 +13,7 @@ from tcpsbed.analysis.stats import Interval, interval
 from tcpsbed.campaign.grid import Axis
 from tcpsbed.views import text
 from tcpsbed.views.markup import Column, words
+from tcpsbed.views.metric import Metric
 from tcpsbed.views.numbers import NONE, half_shown
 from tcpsbed.views.spread import REMEDY, UNCHANGED
 from tcpsbed.views.tables import Field, field
@@ -106,6 +107,8 @@ class Shown:
         Values that everything is compared with, by key; empty: the first combination.
     labels
         What values and keys are called, by themselves.
+    metrics
+        The columns by flow, with the labels of some; empty: all columns of all flows.
     """
 
     axes: tuple[Axis, ...]
@@ -114,6 +117,7 @@ class Shown:
     flows: tuple[str, ...] = ()
     baseline: Mapping[str, str] = dataclass_field(default_factory=dict)
     labels: Mapping[str, str] = dataclass_field(default_factory=dict)
+    metrics: tuple[Metric, ...] = ()
 
     def groups(self, rows: Sequence[Row]) -> dict[str, list[Group]]:
         """The groups of the flows that are shown."""
@@ -123,6 +127,11 @@ class Shown:
     def called(self, text: str) -> str:
         """A value or a key as people read it."""
         return self.labels.get(text, self.labels.get(text.strip("\"'"), text))
+
+    def title(self, column: Field, flow: str = "") -> str:
+        """What a column is called in the table of a flow, or where all flows call it the same."""
+        found = {one.title for one in self.metrics if one.key == column.name and flow in ("", one.flow)}
+        return found.pop() if len(found) == 1 else column.title
 
     def base_of(self, values: tuple[str, ...], first: tuple[str, ...]) -> tuple[str, ...]:
         """The combination that another is compared with: with the values of the baseline, or else the first."""
@@ -151,14 +160,14 @@ class Shown:
             shown += [NONE, NONE] if base is None else _pair(group.against(base, column), column.difference)
         return shown
 
-    def headings(self) -> list[Column]:
-        """Columns of a table: one for each axis, then those of `lines`."""
+    def headings(self, flow: str = "") -> list[Column]:
+        """Columns of the table of a flow, or of all: one for each axis, then those of `lines`."""
         columns = [words(self.called(a.key)) for a in self.axes] + [Column("seeds"), Column("disturbed")]
         for column in self.columns:
-            columns += [Column(column.title, column.unit), Column("±", column.unit)]
+            columns += [Column(self.title(column, flow), column.unit), Column("±", column.unit)]
         against = "baseline" if self.baseline else "first"
         for column in self.compared:
-            title = "p99" if self.compared == COLUMNS[1:2] else column.title
+            title = "p99" if self.compared == COLUMNS[1:2] else self.title(column, flow)
             columns += [Column(f"{title} against {against}", column.unit), Column("±", column.unit)]
         return columns
 
@@ -172,7 +181,7 @@ class Shown:
     def tables(self, rows: Sequence[Row]) -> str:
         """A plain table a flow for the terminal."""
         found = self.cells(rows)
-        return "\n".join(f"{flow}\n{text.table(self.headings(), lines)}" for flow, lines in found.items())
+        return "\n".join(f"{flow}\n{text.table(self.headings(flow), lines)}" for flow, lines in found.items())
 
 
 def _pair(found: Interval | None, shown: Callable[[Any], str]) -> list[str]:
@@ -190,11 +199,11 @@ def remarks(rows: Sequence[Row], shown: Shown) -> list[str]:
     binned, equal = Counter[str](), Counter[str]()
     for group in (group for of in shown.groups(rows).values() for group in of):
         for column in shown.columns:
-            mean = group.mean(column)
+            mean, title = group.mean(column), shown.title(column, group.flow)
             if mean is None or mean.half is None:
                 continue
-            binned[column.title] += mean.half == column.bin(mean.mean) / 2 > 0
-            equal[column.title] += mean.half == 0.0
+            binned[title] += mean.half == column.bin(mean.mean) / 2 > 0
+            equal[title] += mean.half == 0.0
     if titles := [title for title, number in binned.items() if number]:
         said.append(f"{', '.join(titles)}: seeds differ by less than a bin of the histogram; {BINNED}.")
     if titles := [title for title, number in equal.items() if number]:

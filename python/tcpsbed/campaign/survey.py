@@ -28,7 +28,7 @@ from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError, TcpsbedError
 from tcpsbed.executors.build import build
 from tcpsbed.runs import forecast
-from tcpsbed.views.metric import QUALITY
+from tcpsbed.views.metric import OWN, QUALITY
 from tcpsbed.views.numbers import statistic
 from tcpsbed.views.tables import field, fields
 
@@ -96,9 +96,20 @@ class Survey:
         design = self.design
         if not design.metrics:
             return Shown(self.axes, baseline=design.baseline, labels=design.labels)
-        columns = tuple({one.key: one.column for one in design.metrics}.values())
-        flows = tuple(dict.fromkeys(one.flow for one in design.metrics))
-        return Shown(self.axes, columns, columns, flows, design.baseline, design.labels)
+        wanted = tuple(one.dressed(design.labels, self._first) for one in design.metrics)
+        columns = tuple({one.key: one.column for one in wanted}.values())
+        flows = tuple(dict.fromkeys(one.flow for one in wanted))
+        return Shown(self.axes, columns, columns, flows, design.baseline, design.labels, wanted)
+
+    @property
+    def _first(self) -> Mapping[str, Any]:
+        """The summary of some finished cell, which has the units of the user's metrics; empty where none is wanted."""
+        files = (
+            (self.out / "cells").glob("*.json")
+            if any(one.listed == OWN for one in self.design.metrics)
+            else ()
+        )
+        return next(filter(None, map(summary_in, files)), {})
 
     def world_of(self, values: tuple[str, ...]) -> str:
         """Where the cells of a combination run."""
@@ -342,28 +353,31 @@ class Survey:
                 yield job, summary
 
     def rows_of(self, cell: Cell, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """One row for every flow in the summary of a cell."""
+        """One row for every flow in the summary of a cell, and for whatever else has a metric in the design."""
         place = dict(zip((a.key for a in self.axes), cell.values, strict=True)) | {"seed": cell.seed}
         about = {
             "records_sha256": str(summary.get("records_sha256", "")),
             "disturbed": bool(summary.get("disturbances")),
         }
-        media = summary.get("media") or {}
-        return [
-            place | {"flow": name} | numbers(flow) | pictured(media.get(name) or {}) | about
-            for name, flow in summary.get("flows", {}).items()
-        ] + [place | row | about for row in self._links(summary)]
-
-    def _links(self, summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """A row for every link and queue that has a metric in the design."""
+        media, flows = summary.get("media") or {}, summary.get("flows", {})
+        wanted: dict[str, dict[str, float | None]] = {}
         rule = self.design.until
-        wanted = [one for one in (*self.design.metrics, *([rule.metric] if rule else ())) if one.listed]
-        for flow in dict.fromkeys(one.flow for one in wanted):
-            mine = [one for one in wanted if one.flow == flow]
-            key = metrics.section(mine[0].listed).parts[0].key
-            for entry in summary.get(mine[0].listed) or ():
-                if f"{mine[0].listed}.{entry.get(key)}" == flow:
-                    yield {"flow": flow} | {one.key: one.column.number(entry) for one in mine}
+        for one in (*self.design.metrics, *([rule.metric] if rule else ())):
+            if one.listed:
+                wanted.setdefault(one.flow, {})[one.key] = one.number(summary)
+        return [
+            place
+            | {"flow": name}
+            | numbers(flow)
+            | pictured(media.get(name) or {})
+            | wanted.get(name, {})
+            | about
+            for name, flow in flows.items()
+        ] + [
+            place | {"flow": name} | of | about
+            for name, of in wanted.items()
+            if name not in flows and any(value is not None for value in of.values())
+        ]
 
 
 def _short(text: str) -> str:

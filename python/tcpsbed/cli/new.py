@@ -34,7 +34,7 @@ KINDS = {
     "hook": ("own_hook", "Scaled"),
     "hosting": ("own_hosting", "Pinned"),
     "loss": ("own_loss", "Fading"),
-    "metric": ("own_metric", "Late"),
+    "metric": ("own_metric", "Slowest"),
     "network": ("own_network", "Alone"),
     "plant": ("own_plant", "Shaft"),
     "predictor": ("own_predictor", "Straight"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -155,41 +154,25 @@ def compare(
     force: Force = False,
 ) -> None:
     """Prints runs side by side."""
-    from tcpsbed.views import compare as sides
+    from tcpsbed.api.compare import compare as compared
+    from tcpsbed.views.paired import Comparison
 
     if page is not None:
         results.may_write(page, force=force, reads=folders)
     with documents.trusted(" or ".join(map(str, folders))):
-        if any((folder / "sweep.json").is_file() for folder in folders):
-            combinations = _combinations(folders, metric or ())
+        found: Compared | Comparison = compared(*folders, metrics=metric or ())
+        told = str(found)
+        if isinstance(found, Comparison):
             state = state_of(folders[0])
-            told = f"{state}\n\n{combinations}" if state else str(combinations)
-            drawn = None if page is None else _page_of(folders[0], combinations)
+            told = f"{state}\n\n{told}" if state else told
+            drawn = None if page is None else _page_of(folders[0], found)
         else:
-            found = sides.compare(*folders, metrics=metric or ())
-            told = str(found)
             drawn = None if page is None else _beside(found)
     if page is not None and drawn is not None:
         results.write_whole(page, drawn)
     print(tables(told), end="")
     if page is not None:
         print(f"page: {page}")
-
-
-def _combinations(folders: Sequence[Path], metrics: Sequence[str]) -> Comparison:
-    """Those of the sweep that is compared."""
-    from tcpsbed.campaign.compared import compared
-    from tcpsbed.views.metric import named
-
-    if len(folders) > 1:
-        found = f"found a sweep among {len(folders)} folders"
-        raise DataError(found, key="compare", allowed="one sweep, whose combinations are compared, or runs")
-    combinations = compared(folders[0], [named(path, "--metric") for path in metrics])
-    combinations.refuse_unknown("--metric")
-    if not combinations.differences and not any(one.unchanged for one in combinations.conditions):
-        found = "has no two seeds that combinations have in common"
-        raise DataError(found, file=folders[0], allowed="a sweep with --seeds 2 or more, such as --seeds 10")
-    return combinations
 
 
 def _beside(found: Compared) -> str:

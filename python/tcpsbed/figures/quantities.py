@@ -165,7 +165,7 @@ def scale(unit: str, values: Sequence[float | None]) -> tuple[float, str]:
         largest = max((abs(value) for value in values if value is not None), default=0.0)
         factor, prefix = next((one for one in PREFIXES if largest >= one[0]), (1.0, ""))
         return 1 / factor, f"{prefix}{unit}"
-    return 1.0, "" if unit == "count" else unit
+    return 1.0, "" if unit in ("count", "ratio") else unit
 
 
 def axis(title: str, unit: str) -> str:

@@ -155,21 +155,7 @@ class Compared(Frame):
 
 
 def compare(*runs: RunFolder | Path | str, metrics: Sequence[str] = ()) -> Compared:
-    """Puts runs side by side: every metric of the flows that all of them have.
-
-    Parameters
-    ----------
-    *runs : Run, Path or str
-        Two runs or more, or their folders; differences are to the first.
-    metrics : sequence of str
-        What is tested seed by seed, such as `["haptic.delay_ms.p99"]`; absent: mean and p99 of the delay, and the loss, of
-        every flow.
-
-    Returns
-    -------
-    Compared
-        Numbers (`rows`, `.to_pandas()`) and tables of the first seeds; `print` shows them and, where runs have further
-        seeds in common, the differences seed by seed with their intervals.
+    """Puts runs side by side, with the parameters of `tcpsbed.compare`.
 
     Raises
     ------
@@ -177,11 +163,6 @@ def compare(*runs: RunFolder | Path | str, metrics: Sequence[str] = ()) -> Compa
         If there are fewer than two, if versions of tcpsbed differ, or if no flow is in all runs.
     ConfigError
         If a metric is none.
-
-    Examples
-    --------
-    >>> import tcpsbed
-    >>> print(tcpsbed.compare("runs/udp", "runs/dpm"))  # doctest: +SKIP
     """
     opened = tuple(run if isinstance(run, RunFolder) else open_folder(run) for run in runs)
     if len(runs) < 2:
@@ -200,7 +181,7 @@ def compare(*runs: RunFolder | Path | str, metrics: Sequence[str] = ()) -> Compa
             f"no flow is in all runs ({known})", key="compare", allowed="runs with a flow of the same name"
         )
     rows = tuple(row for name in names for row in _rows(name, opened))
-    asked = tuple(named(path, "--metric") for path in metrics)
+    asked = tuple(named(path, "--metric").dressed({}, opened[0].summary) for path in metrics)
     found = Compared(opened, _legend(opened), rows, tuple(_left_out(opened, names)), asked)
     found.by_seed.refuse_unknown("--metric")
     return found

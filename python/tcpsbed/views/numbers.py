@@ -110,7 +110,7 @@ def general(value: Any) -> str:
     number = finite(value)
     if number is None:
         return NONE if value is None else str(value)
-    return count(number) if number == int(number) else f"{number:.4g}"
+    return count(number) if number == int(number) else f"{number:.4g}".replace("-", "\u2212")
 
 
 def grouped(number: float, decimals: int) -> str:

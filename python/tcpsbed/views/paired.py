@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as field_
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tcpsbed.analysis import metrics, stats
+from tcpsbed.analysis.frame import Frame
+from tcpsbed.analysis.frame import field as column_
 from tcpsbed.analysis.stats import Paired, Test
 from tcpsbed.errors import DataError, counted
 from tcpsbed.nearest import close_match
@@ -23,6 +26,9 @@ from tcpsbed.views.metric import Metric
 from tcpsbed.views.numbers import NONE, grouped, half_shown
 from tcpsbed.views.spread import UNCHANGED
 from tcpsbed.views.tables import Field, Table, field
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SEEDS = "seeds"
 """Folder of further seeds in a run's folder."""
@@ -56,11 +62,14 @@ class Condition:
         Summaries of its runs.
     base : int or None
         Place of its baseline in the list of conditions; its own place: it is one; None: its baseline has no results.
+    factors : mapping
+        Its values of the factors that vary; empty where it has only a name.
     """
 
     name: str
     by_seed: Mapping[int, Mapping[str, Any]]
     base: int | None = 0
+    factors: Mapping[str, str] = field_(default_factory=dict)
 
     @property
     def unchanged(self) -> bool:
@@ -74,6 +83,14 @@ class Condition:
         return list(dict.fromkeys(name for of in self.by_seed.values() for name in of.get("flows") or ()))
 
 
+class Sides(NamedTuple):
+    """Two conditions in words: what they share, and each by what it does not."""
+
+    place: str
+    this: str
+    that: str
+
+
 @dataclass(frozen=True)
 class Difference:
     """A number in a condition, less that in its baseline."""
@@ -84,35 +101,47 @@ class Difference:
     before: float
     found: Paired
     t: Test | None
+    sides: Sides
+
+    @property
+    def sign(self) -> int:
+        """1 where it is shown to be higher than in the baseline, -1 where lower, 0 where no difference is shown."""
+        mean = self.found.difference
+        if mean.half is None or mean.half >= abs(mean.mean) or mean.n < stats.FEWEST_TESTED:
+            return 0
+        if self.t is not None and self.t.p_holm is not None and self.t.p_holm > LEVEL:
+            return 0
+        return 1 if mean.mean > 0 else -1
+
+    @property
+    def what(self) -> str:
+        """Flow and number."""
+        return f"{self.metric.flow}, {self.metric.title}"
 
     @property
     def verdict(self) -> str:
         """A sentence: which is lower and by how much, or that no difference is shown."""
-        mean, shown = self.found.difference, self.metric.column.difference
+        mean, shown, (place, this, that) = self.found.difference, self.metric.column.difference, self.sides
         unit = f" {self.metric.column.unit}" if self.metric.column.unit else ""
-        what, pairs = f"{self.metric.flow}, {self.metric.column.title}", f"{mean.n} pairs"
+        what, pairs = f"{self.what} at {place}" if place else self.what, f"{mean.n} pairs"
+        said = f"{this} is {'higher' if self.sign > 0 else 'lower'} than {that}"
+        said = said if self.sign else f"no difference shown between {this} and {that}"
         if mean.half is None or self.t is None:
             if mean.n < stats.FEWEST_TESTED:
-                return f"{what}: no difference shown between {self.condition} and {self.base}: {pairs} are too few."
+                return f"{what}: {said}: {pairs} are too few."
             if mean.mean == 0:
-                return f"{what}: no difference between {self.condition} and {self.base} in any of {pairs}."
-            if mean.half is None or mean.half >= abs(mean.mean):
-                return f"{what}: no difference shown between {self.condition} and {self.base}: {pairs}."
-            higher = "higher" if mean.mean > 0 else "lower"
-            by = f"by {shown(abs(mean.mean))}{unit} in each of {pairs}"
-            return f"{what}: {self.condition} is {higher} than {self.base} {by}."
+                return f"{what}: no difference between {this} and {that} in any of {pairs}."
+            if not self.sign:
+                return f"{what}: {said}: {pairs}."
+            return f"{what}: {said} by {shown(abs(mean.mean))}{unit} in each of {pairs}."
         ends = f"{shown(mean.mean - mean.half)} to {shown(mean.mean + mean.half)}"
         p = "" if self.t.p_holm is None else f"p {_equal(_p(self.t.p_holm))}, "
-        told = f"mean difference {shown(mean.mean)}{unit} (95 % interval {ends}, {p}{pairs})"
-        if abs(mean.mean) <= mean.half or (self.t.p_holm is not None and self.t.p_holm > LEVEL):
-            return f"{what}: no difference shown between {self.condition} and {self.base}: {told}."
-        higher = "higher" if mean.mean > 0 else "lower"
-        return f"{what}: {self.condition} is {higher} than {self.base}: {told}."
+        return f"{what}: {said}: mean difference {shown(mean.mean)}{unit} (95 % interval {ends}, {p}{pairs})."
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Conditions and the numbers in which they are compared.
+@dataclass(frozen=True, repr=False)
+class Comparison(Frame):
+    """Conditions and the numbers in which they are compared; `.to_pandas()` has a line for each number and condition.
 
     Attributes
     ----------
@@ -145,10 +174,10 @@ class Comparison:
     def differences(self) -> list[Difference]:
         """Every number of each condition less its baseline, where they have two seeds in common."""
         found = [
-            _difference(pairs, first, other, one)
+            _difference(both, first, other, one)
             for one in self.asked
             for first, other in self._compared
-            if len(pairs := _pairs(first, other, one)) > 1
+            if len(both := _pairs(first, other, one)) > 1
         ]
         tests = stats.corrected([one.t for one in found])
         return [replace(one, t=test) for one, test in zip(found, tests, strict=True)]
@@ -193,14 +222,54 @@ class Comparison:
 
     @property
     def verdicts(self) -> list[str]:
-        """A sentence for each number and condition."""
-        return [one.verdict for one in self.differences]
+        """A sentence for each number and condition; at the end one for each over the values of the other factors."""
+        return [*(one.verdict for one in self.differences), *self._overall]
+
+    @property
+    def _overall(self) -> list[str]:
+        """Of conditions that differ alike from their baselines in several rows: in how many they are lower or higher."""
+        found: dict[tuple[str, str, str], list[int]] = {}
+        for one in self.differences:
+            found.setdefault((one.what, one.sides.this, one.sides.that), []).append(one.sign)
+        said = {-1: "lower in", 1: "higher in", 0: "no difference shown in"}
+        return [
+            f"{what}: {this} against {that}: "
+            + ", ".join(f"{word} {signs.count(n)} of {len(signs)}" for n, word in said.items() if n in signs)
+            + "."
+            for (what, this, that), signs in found.items()
+            if len(signs) > 1
+        ]
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table: `flow`, `metric` (its path), `unit`, `condition`, `baseline`, `seeds`, `before` (mean of the
+        baseline), `difference`, `half` (of its 95 % interval), `g`, `p` and `p_holm`; values are in the unit of their line.
+        """
+        import pyarrow
+
+        word, number = pyarrow.string(), pyarrow.float64()
+        kinds = dict.fromkeys(("flow", "metric", "unit", "condition", "baseline"), word) | {
+            "seeds": pyarrow.int64()
+        }
+        kinds |= dict.fromkeys(("before", "difference", "half", "g", "p", "p_holm"), number)
+        lines = [
+            (
+                *(one.metric.flow, one.metric.path, one.metric.column.metric.unit, one.condition, one.base),
+                *(mean.n, one.before, mean.mean, mean.half),
+                *((one.t.effect, one.t.p, one.t.p_holm) if one.t else (None,) * 3),
+            )
+            for one in self.differences
+            for mean in (one.found.difference,)
+        ]
+        schema = pyarrow.schema([column_(name, kind) for name, kind in kinds.items()])
+        return pyarrow.Table.from_pylist([dict(zip(kinds, line, strict=True)) for line in lines], schema)
 
     def __str__(self) -> str:
         """The tables, notes and verdicts for the terminal; empty if there are none and no reason why."""
         shown = [f"{one.title}, {TITLE}\n{text.table(one.columns, one.rows)}" for one in self.tables]
         said = "".join(f"{line}\n" for line in self.verdicts)
         return "\n".join([*shown, *(f"{line}\n" for line in self.notes), *([said] if said else [])])
+
+    __repr__ = __str__
 
     def refuse_unknown(self, key: str) -> None:
         """Raises DataError if one of the numbers is of a flow that no condition has."""
@@ -227,12 +296,26 @@ def of_runs(
 
 
 def _difference(
-    pairs: Sequence[tuple[float, float]], first: Condition, other: Condition, one: Metric
+    both: Sequence[tuple[float, float]], first: Condition, other: Condition, one: Metric
 ) -> Difference:
-    width = one.column.bin(*(max(map(abs, values)) for values in zip(*pairs, strict=True)))
-    found = stats.paired([value - before for before, value in pairs], width)
-    mean = sum(before for before, _ in pairs) / len(pairs)
-    return Difference(one, other.name, first.name, mean, found, found.t)
+    width = one.column.bin(*(max(map(abs, values)) for values in zip(*both, strict=True)))
+    found = stats.paired([value - before for before, value in both], width)
+    mean = sum(before for before, _ in both) / len(both)
+    return Difference(one, other.name, first.name, mean, found, found.t, _sides(first, other))
+
+
+def _sides(first: Condition, other: Condition) -> Sides:
+    apart = [key for key, value in other.factors.items() if first.factors.get(key) != value]
+    if not apart:
+        return Sides("", other.name, first.name)
+    this, that = ({key: one.factors[key] for key in apart} for one in (other, first))
+    place = {key: value for key, value in other.factors.items() if key not in apart}
+    return Sides(pairs(place), pairs(this), that[apart[0]] if len(apart) == 1 else pairs(that))
+
+
+def pairs(factors: Mapping[str, str]) -> str:
+    """Factors with their values in words."""
+    return ", ".join(f"{key}={value}" for key, value in factors.items())
 
 
 def _pairs(first: Condition, other: Condition, wanted: Metric) -> list[tuple[float, float]]:
@@ -250,7 +333,7 @@ def _line(one: Difference) -> tuple[str, ...]:
     column, mean, drawn = one.metric.column, one.found.difference, one.found.bootstrap
     shown = column.difference
     return (
-        column.title,
+        one.metric.title,
         column.unit,
         one.condition,
         str(mean.n),

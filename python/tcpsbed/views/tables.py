@@ -25,6 +25,8 @@ SHOWN: dict[str, tuple[Shown, str]] = {
     "B": (numbers.size, ""),
     "dB": (numbers.general, "dB"),
     "ppm": (numbers.general, "ppm"),
+    "1/s": (numbers.general, "1/s"),
+    "ratio": (numbers.general, ""),
     "": (numbers.general, ""),
 }
 """By the unit of a metric: how a number is shown, and the unit that its column names."""
@@ -56,7 +58,7 @@ class Field:
     @property
     def unit(self) -> str:
         """What its column names."""
-        return "" if self.statistic == "n" else SHOWN[self.metric.unit][1]
+        return "" if self.statistic == "n" else SHOWN.get(self.metric.unit, ("", self.metric.unit))[1]
 
     @property
     def name(self) -> str:
@@ -93,7 +95,8 @@ class Field:
             return ", ".join(f"{key} {self.shown(one)}" for key, one in value.items())
         if isinstance(value, list | tuple):
             return ", ".join(map(self.shown, value))
-        return (count if self.statistic == "n" else SHOWN[self.metric.unit][0])(value)
+        known = SHOWN.get(self.metric.unit, SHOWN[""])  # a user's metric has any unit
+        return (count if self.statistic == "n" else known[0])(value)
 
     def difference(self, value: Any) -> str:
         """A difference of two values as people read it: that of shares is in percentage points."""

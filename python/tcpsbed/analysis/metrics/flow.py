@@ -43,12 +43,20 @@ PLAYOUT = (
     ),
     Metric("starved", "ticks without a new sample", "count", label="starved"),
     spread("age_ms", "distribution of the age of a sample when it is shown", shown=TAIL),
-    spread("interval_ms", "distribution of the time between samples shown", shown=("p99",)),
+    spread("interval_ms", "distribution of the time between samples shown", shown=("mean", "p99")),
 )
 
 
 def _drops(flow: Any) -> dict[str, int]:
     return {f"{drop['at']} {drop['reason']}": drop["packets"] for drop in flow["drops"]}
+
+
+def _packets(flow: Any) -> tuple[float, float] | tuple[None, None]:
+    """Packets a second, and samples in each; samples that arrive at one instant came in one packet."""
+    gaps = flow["interarrival_ns"]
+    if not gaps or not gaps["mean"]:
+        return None, None
+    return 1e9 / gaps["mean"], (flow["delivered"] + flow["repeated"]) / (gaps["n"] + 1)
 
 
 FLOW = (
@@ -107,9 +115,13 @@ FLOW = (
         of=lambda flow: {**flow["jitter"], "pdv_ns": flow["pdv_ns"]} if flow["delay_ns"] else None,
         parts=JITTERS, table=JITTER),
     spread("ipdv_ms", "distribution of the delay of a sample minus that of the one sent before it, both"
-        " delivered (RFC 3393)", label="IPDV", shown=("p50", "p99"), brief=(), table=JITTER),
+        " delivered (RFC 3393)", label="IPDV", shown=("mean", "p50", "p99"), brief=(), table=JITTER),
     spread("interarrival_ms", "distribution of the time between packets", label="time between arrivals",
-        shown=("p50", "p99", "max"), brief=(), table=JITTER),
+        shown=("mean", "p50", "p99", "max"), brief=(), table=JITTER),
+    Metric("packets_per_s", "packets that brought samples, 1 over the mean of `interarrival_ms`; a frame in fragments"
+        " counts once", "1/s", lambda flow: _packets(flow)[0], label="packets", brief=(), table=JITTER),
+    Metric("samples_per_packet", "mean number of delivered samples in such a packet (k where a transport merges)",
+        "ratio", lambda flow: _packets(flow)[1], brief=(), table=JITTER),
     Metric("interarrival_fits", "`gaussian` and `gumbel` laws with the same mean and deviation", parts=LAW,
         each="law", label="Time between arrivals: fitted laws"),
     spread("age_ms", "age of the newest sample at the receiver: `mean` over time, and `max`",

@@ -29,7 +29,8 @@ class Metric:
     meaning
         The sentence of `docs/summary.md`.
     unit
-        `count`, `share`, `load` (a share of the time), `ms`, `ns`, `s`, `bit/s`, `B`, `dB`, `ppm`; empty for words.
+        `count`, `ratio`, `share`, `load` (a share of the time), `ms`, `ns`, `s`, `1/s`, `bit/s`, `B`, `dB`, `ppm`; empty
+        for words.
     of
         Computes it from the source of its part; absent: the source has it under this key, or in nanoseconds under the
         same with `_ns` where the unit is `ms`.

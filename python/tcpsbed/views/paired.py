@@ -135,7 +135,7 @@ class Difference:
                 return f"{what}: {said}: {pairs}."
             return f"{what}: {said} by {shown(abs(mean.mean))}{unit} in each of {pairs}."
         ends = f"{shown(mean.mean - mean.half)} to {shown(mean.mean + mean.half)}"
-        p = "" if self.t.p_holm is None else f"p {_equal(_p(self.t.p_holm))}, "
+        p = "not corrected, " if self.t.p_holm is None else f"p {_equal(_p(self.t.p_holm))}, "
         return f"{what}: {said}: mean difference {shown(mean.mean)}{unit} (95 % interval {ends}, {p}{pairs})."
 
 
@@ -211,8 +211,9 @@ class Comparison(Frame):
         if same := [one.name for one in self.conditions if one.unchanged]:
             said.append(f"{UNCHANGED}, and there is no interval: {'; '.join(same)}")
         known = {one.metric.path for one in self.differences}
-        if self.differences and (absent := [one.path for one in self.metrics if one.path not in known]):
-            said.append(f"No two conditions have values of one seed: {', '.join(absent)}.")
+        if absent := [one.path for one in self.metrics if one.path not in known]:
+            missing = "no two conditions have its values of two seeds in common (--seeds 10 runs ten)"
+            said.append(f"Not compared: {', '.join(absent)}: {missing}.")
         several = any(len(one.by_seed) > 1 for one in self.conditions)
         return [*said, *([stats.REMEDY] if several and not stats.available() else [])]
 

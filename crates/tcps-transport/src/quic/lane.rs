@@ -18,8 +18,8 @@ impl Lane {
         Self { flow, backlog: Backlog::new(queue_bytes), stream: None }
     }
 
-    /// Writes what the connection takes, and tells of each sample and its last byte, which the connection holds until it is
-    /// acknowledged; with `one_each` every sample has a stream of its own.
+    /// Writes what the connection takes, and tells of each sample and its last bytes, which the connection holds until they
+    /// are acknowledged; with `one_each` every sample has a stream of its own.
     pub(super) fn fill(
         &mut self,
         connection: &mut Connection,
@@ -31,15 +31,9 @@ impl Lane {
             self.stream = Some(id);
             let mut last = Bytes::new();
             let write = |bytes: &[u8]| {
-                let Some((end, before)) = bytes.split_last() else { return 0 };
-                let mut stream = connection.send_stream(id);
+                last = Bytes::copy_from_slice(bytes);
                 // A stream that the peer has stopped takes nothing any more.
-                let written = if before.is_empty() { 0 } else { stream.write(before).unwrap_or(0) };
-                if written < before.len() {
-                    return written;
-                }
-                last = Bytes::copy_from_slice(&[*end]);
-                written + stream.write_chunks(&mut [last.clone()]).map_or(0, |end| end.bytes)
+                connection.send_stream(id).write_chunks(&mut [last.clone()]).map_or(0, |taken| taken.bytes)
             };
             if !self.backlog.drain_frame(write) {
                 return;

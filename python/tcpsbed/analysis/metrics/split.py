@@ -192,7 +192,7 @@ SPLIT = Metric(
     each="flow",
     label="True time",
 )
-PART = (
+LARGE = (
     Metric("cause", "name of the part, as in `split`; empty where only places are known"),
     Metric("place", "link, component or channel; empty where it is of none"),
     Metric("mean_ms", "mean time spent on it", "ms"),
@@ -208,7 +208,7 @@ LARGEST = Metric(
     " or components of the flow's path in proportion to the means of `split`",
     of=lambda source: largest(source, source["split"]),
     parts=(
-        *PART,
+        *LARGE,
         Metric(
             "next",
             "the second largest, if it takes at least three quarters of that time",

@@ -212,7 +212,7 @@ LARGEST = Metric(
         Metric(
             "next",
             "the second largest, if it takes at least three quarters of that time",
-            parts=PART,
+            parts=LARGE,
             each=LIST,
             label="Nearly as large",
         ),

@@ -359,7 +359,8 @@ def test_what_was_refused_is_said_at_each_side() -> None:
     info = {"world": "virtual", "clocks": {}, "flows": {}}
     none = "agreed on no keys with its other side:"
     assert disturbances(info, {"endpoints": ends}, analysis) == [
-        f"channel c at a {none} the other side has another key, or no security, or did not answer",
+        f"channel c at a {none} the other side has another key, or no security, or did not answer, or somebody between them"
+        " interfered",
         f"channel c at b {none} it refused 9 handshake messages that did not verify",
         f"channel d at b {none} it got 2 messages without security",
         "channel e at b refused 1 datagram that did not verify: forged, or damaged",

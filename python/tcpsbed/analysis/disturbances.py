@@ -151,7 +151,7 @@ def _security(result: Found) -> Iterator[str]:
     for end in result.get("endpoints", ()):
         place = f"channel {end['channel']} at {end['side']}"
         if end.get("secure_sessions") == 0:
-            why = "the other side has another key, or no security, or did not answer"
+            why = "the other side has another key, or no security, or did not answer, or somebody between them interfered"
             if end["refused_handshakes"]:
                 why = f"it refused {counted(end['refused_handshakes'], 'handshake message')} that did not verify"
             elif end["unsealed"]:

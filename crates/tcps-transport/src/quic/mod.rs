@@ -148,6 +148,11 @@ impl Quic {
     }
 
     fn receive(&mut self, now: Time, at: Instant, bytes: &[u8]) {
+        // [RFC 9000 §17.2.1] Both sides speak the same version: who offers others is not the peer, and nothing proves it.
+        if bytes.len() > 4 && bytes[0] & 0x80 != 0 && bytes[1..5] == [0; 4] {
+            self.stats.malformed += 1;
+            return;
+        }
         let mut answer = Vec::new();
         let data = BytesMut::from(bytes);
         match self.endpoint.handle(at, address(self.side.other()), None, None, data, &mut answer) {

@@ -426,6 +426,25 @@ fn a_changed_time_stamp_freezes_a_connection_and_the_sender_says_so() {
     assert!(stats.silent_at_end_ns >= 2 * SECOND, "{stats:?}");
 }
 
+// [RFC 9000 §17.2.1]
+#[test]
+fn an_offer_of_other_versions_ends_no_handshake_of_quic() {
+    let mut ends = [Side::A, Side::B].map(|side| make("quic", SEEDED, 1, side));
+    ends.iter_mut().for_each(|end| end.handle_input(0, Input::Timeout));
+    let (mut hello, mut forged) = (Vec::new(), vec![0xca, 0, 0, 0, 0]);
+    assert!(matches!(ends[0].poll_output(&mut hello), Some(Output::Transmit(_))));
+    let to = 6 + usize::from(hello[5]);
+    let from = to + 1 + usize::from(hello[to]);
+    forged.extend_from_slice(&hello[to..from]);
+    forged.extend_from_slice(&hello[5..to]);
+    forged.extend_from_slice(&[0x6b, 0x33, 0x43, 0xcf]);
+    ends[0].handle_input(0, Input::datagram(&forged, 0));
+    let mut wire = Wire { ends, now: 0, delivered: [vec![], vec![]], unverified_rows: [0; 2] };
+    wire.input(1, Input::datagram(&hello, 0), |_, _| {});
+    wire.sample(0, |_, _| {});
+    assert_eq!((wire.delivered[1].len(), wire.ends[0].stats().malformed), (1, 1));
+}
+
 // [RFC 9001 §5.5] [RFC 9000 §13.2.1]
 #[test]
 fn a_changed_and_a_repeated_packet_of_quic_are_counted_as_what_they_are() {

@@ -23,10 +23,17 @@ def ways(plan: Mapping[str, Any]) -> dict[str, list[list[Link]]]:
     pairs = list(dict.fromkeys(pair for found in ends.values() for pair in found))
     changed = changes(plan)
     links = [link | {"changed": number in changed} for number, link in enumerate(links)]
-    found = dict(zip(pairs, _tcps.ways(json.dumps(plan), pairs) if pairs else (), strict=True))
+    network = plan["network"] | {"links": [_bare(link) for link in links], "traffic": []}
+    bare = json.dumps(plan | {"network": network})
+    found = dict(zip(pairs, _tcps.ways(bare, pairs) if pairs else (), strict=True))
     return {
         flow: [[links[number] for number in found[pair] or ()] for pair in of] for flow, of in ends.items()
     }
+
+
+def _bare(link: Link) -> dict[str, Any]:
+    """A link without what may be code, which routes do not ask for."""
+    return {key: value for key, value in link.items() if key not in ("changed", "jitter", "loss", "queue")}
 
 
 def changes(plan: Mapping[str, Any]) -> dict[int, set[str]]:

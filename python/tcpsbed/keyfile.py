@@ -35,12 +35,12 @@ def read(file: Path) -> str:
     mode = stat.S_IMODE(told.st_mode)
     if told.st_uid not in (0, os.geteuid()):
         raise DataError("belongs to another user", file=file, allowed="a file of your own: tcpsbed key FILE")
-    if mode & 0o077:
-        remedy = f"mode 0600: chmod 600 {shlex.quote(file.name)}"
-        raise DataError(f"is open to other users (mode {mode:04o})", file=file, allowed=remedy)
     text = inputs.text(file, _ALLOWED).strip()
     if not _KEY.fullmatch(text):
         raise DataError(f"holds no key ({counted(len(text), 'character')})", file=file, allowed=_ALLOWED)
+    if mode & 0o077:
+        remedy = f"mode 0600: chmod 600 {shlex.quote(file.name)}"
+        raise DataError(f"is open to other users (mode {mode:04o})", file=file, allowed=remedy)
     if len(set(bytes.fromhex(text))) == 1:
         found = f"holds a key of one repeated byte ({text[:2].lower()}), which everybody guesses"
         raise DataError(found, file=file, allowed=_ALLOWED)

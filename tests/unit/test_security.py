@@ -240,7 +240,7 @@ def test_a_mistake_has_one_message(tmp_path: Path, case: str) -> None:
     line, message = REFUSED[case]
     for name, mode, text in (
         ("open.key", 0o644, "ab" * 32),
-        ("short.key", 0o600, "ab" * 16),
+        ("short.key", 0o644, "ab" * 16),  # a file of somebody else: no remedy makes it a key
         ("zero.key", 0o600, "0" * 64),
     ):
         (tmp_path / name).write_text(text)

@@ -23,7 +23,7 @@ SAMPLES = [f"sample {n} {10 + 100 * n} true" for n in range(10)]
 BYTES = sum(24 + 10 + 100 * n for n in range(10))
 """Of our ten samples with their headers."""
 
-pytestmark = [pytest.mark.beside]
+pytestmark = [pytest.mark.beside, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

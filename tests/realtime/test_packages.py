@@ -74,7 +74,7 @@ kind = "bursts"
 on = "l1.forward"
 params = { pause = "30 ms", packets = 12 }
 [measure]
-metrics = "late"
+metrics = "slowest"
 echo = { points = ["smoother.entry", "smoother.exit"], period = "20 ms" }
 """
 

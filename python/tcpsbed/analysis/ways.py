@@ -24,7 +24,7 @@ def ways(plan: Mapping[str, Any]) -> dict[str, list[list[Link]]]:
     changed = changes(plan)
     links = [link | {"changed": number in changed} for number, link in enumerate(links)]
     network = plan["network"] | {"links": [_bare(link) for link in links], "traffic": []}
-    bare = json.dumps(plan | {"network": network})
+    bare = json.dumps({**plan, "network": network})
     found = dict(zip(pairs, _tcps.ways(bare, pairs) if pairs else (), strict=True))
     return {
         flow: [[links[number] for number in found[pair] or ()] for pair in of] for flow, of in ends.items()

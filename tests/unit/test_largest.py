@@ -253,6 +253,7 @@ def test_the_key_fits_world_and_link() -> None:
     }
     scenario = SimpleNamespace(links={"l": None}, nodes={}, components={"c": None}, hooks={})
     source = {"plan": plan, "scenario": scenario, "world": "virtual"}
+    source |= largest._indexed(source, {})
     assert largest._key("waiting", "c", 1.0, "f", source) == ("c", "nodes.a.cores", "1")
     assert largest._key("waiting", "c", 1.0, "f", source | {"world": "real"}) == ("c", "", "")
     assert largest._key("queueing", "l.forward", 1.0, "f", source)[1] == "links.l.forward.trace"

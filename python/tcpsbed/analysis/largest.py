@@ -41,6 +41,7 @@ def largest(source: Found, split: Found) -> dict[str, dict[str, Any]]:
         By flow: `total_ns`, `parts_ns`, `components` and `hops`, in nanoseconds.
     """
     found: dict[str, dict[str, Any]] = {}
+    source = {**source, **_indexed(source, split)}
     for flow in source["rows"]["flows"]:
         name, way = flow["name"], flow.get("path") or {}
         segments = {one["name"]: one["mean_ns"] or 0.0 for one in way.get("segments") or ()}
@@ -55,7 +56,7 @@ def largest(source: Found, split: Found) -> dict[str, dict[str, Any]]:
         if every and total_ns and total_ns > 0:
             (mean_ns, cause, place), *others = sorted(every, key=lambda one: one[0], reverse=True)
             by_clocks = of is None or "clock_error_ns" not in of
-            if by_clocks and 2 * _clock_error_ns(name, source.get("plan")) > mean_ns:
+            if by_clocks and 2 * _clock_error_ns(name, source) > mean_ns:
                 continue
             place, key, value = _key(cause, place, mean_ns, name, source)
             told = {"cause": cause, "place": place, "mean_ns": mean_ns, "total_ns": total_ns}
@@ -68,9 +69,22 @@ def largest(source: Found, split: Found) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _clock_error_ns(flow: str, plan: Found | None) -> float:
+def _indexed(source: Found, split: Found) -> dict[str, Any]:
+    """What is looked up for each flow, once: paths by flow, numbered links by name, what events change, hops by link."""
+    plan = source.get("plan") or {}
+    links = (plan.get("network") or {}).get("links") or ()
+    hops = sorted((hop for of in split.values() for hop in of["hops"]), key=lambda hop: hop["packets"] or 0)
+    return {
+        "path_of": {one["name"]: one["path"] for one in plan.get("flows", ())},
+        "link_of": {link["name"]: (number, link) for number, link in enumerate(links)},
+        "changed": changes(plan),
+        "hop_of": {hop["link"]: hop for hop in hops},
+    }
+
+
+def _clock_error_ns(flow: str, source: Found) -> float:
     """By how much the clocks that a plan gives the ends of a flow differ at most."""
-    path = next((one["path"] for one in (plan or {}).get("flows", ()) if one["name"] == flow), ())
+    plan, path = source.get("plan"), source["path_of"].get(flow)
     if plan is None or not path:
         return 0.0
     first, last = (plan["nodes"][plan["components"][path[end]["component"]]["node"]] for end in (0, -1))
@@ -87,9 +101,9 @@ def _links(flow: str, split: Found, source: Found) -> list[tuple[Found, float]]:
     ways = (source.get("ways") or {}).get(flow)
     if not ways:
         return [(hop, hop["packets"] or 0.0) for hop in split[flow]["hops"]]
-    others = sorted((hop for of in split.values() for hop in of["hops"]), key=lambda hop: hop["packets"] or 0)
-    known = {hop["link"]: hop for hop in (*others, *split[flow]["hops"])}
-    return [(known[link["name"]], 1.0) for way in ways for link in way if link["name"] in known]
+    own = {hop["link"]: hop for hop in split[flow]["hops"]}
+    hops = (own.get(link["name"], source["hop_of"].get(link["name"])) for way in ways for link in way)
+    return [(hop, 1.0) for hop in hops if hop is not None]
 
 
 def _candidates(of: Found, links: list[tuple[Found, float]]) -> Iterator[tuple[float, str, str]]:
@@ -115,20 +129,20 @@ def _key(cause: str, place: str, mean_ns: float, flow: str, source: Found) -> tu
         return place, "", ""
     mine = flow.rpartition("/")[2]
     if cause in OF_NETWORK and place:
-        return place, *_of_link(cause, place, mean_ns, plan, scenario)
+        return place, *_of_link(cause, place, mean_ns, source)
     if cause in OF_COMPONENTS and place:
         return place, *_of_component(cause, place, flow, source)
     if cause == "playout":
         return mine, dotted(("flows", mine, "playout")), ""
     if cause in OF_CHANNELS:
-        return _of_channel(flow, plan, scenario)
+        return _of_channel(flow, source)
     return place, "", ""
 
 
-def _of_link(cause: str, place: str, mean_ns: float, plan: Found, scenario: Any) -> tuple[str, str]:
+def _of_link(cause: str, place: str, mean_ns: float, source: Found) -> tuple[str, str]:
     """The key of a link, with its value where that is a number."""
-    links = {link["name"]: link for link in plan["network"]["links"]}
-    link, (base, _, way) = links[place], place.rpartition(".")
+    links = source["link_of"]
+    (number, link), (base, _, way) = links[place], place.rpartition(".")
     base = base if way in ("forward", "backward") else place
     key, value = "rate", _rate(link.get("rate_bps"))
     if "radio" in link:
@@ -142,12 +156,13 @@ def _of_link(cause: str, place: str, mean_ns: float, plan: Found, scenario: Any)
     elif link.get("rate_bps") is None:
         key, value = "queue", ""
     one_way = [side for side in ("forward", "backward") if f"{base}.{side}" in links]
-    both = [links[f"{base}.{side}"] for side in one_way]
+    both = [links[f"{base}.{side}"][1] for side in one_way]
     plain = {"rate": "rate_bps", "delay": "delay_ns", "trace": "opportunities_ns"}.get(key, key)
     alike = len({str(side.get(plain)) for side in both}) < 2
-    number = plan["network"]["links"].index(link)
-    value = "" if plain in changes(plan).get(number, ()) else value
-    return dotted((*_table_of(base, link, plan, scenario), *(() if alike else (way,)), key)), value
+    value = "" if plain in source["changed"].get(number, ()) else value
+    return dotted(
+        (*_table_of(base, link, source["plan"], source["scenario"]), *(() if alike else (way,)), key)
+    ), value
 
 
 def _table_of(base: str, link: Found, plan: Found, scenario: Any) -> tuple[str, ...]:
@@ -166,7 +181,7 @@ def _of_component(cause: str, place: str, flow: str, source: Found) -> tuple[str
     plan, scenario = source["plan"], source["scenario"]
     mine = place.rpartition("/")[2]
     model = scenario.components.get(mine)
-    visits = next((one["path"] for one in plan["flows"] if one["name"] == flow), ())
+    visits = source["path_of"].get(flow, ())
     steps = [v["steps"] for v in visits if plan["components"][v["component"]]["name"] == place]
     kinds = {step["kind"] for of in steps for step in of}
     here = [
@@ -190,15 +205,15 @@ def _of_component(cause: str, place: str, flow: str, source: Found) -> tuple[str
     return dotted(("nodes", node["name"], "cores")), str(node.get("cores", 1))
 
 
-def _of_channel(flow: str, plan: Found, scenario: Any) -> tuple[str, str, str]:
+def _of_channel(flow: str, source: Found) -> tuple[str, str, str]:
     """The channel of a flow, its transport and which that is; of several the first that is not UDP."""
-    visits = next((one["path"] for one in plan["flows"] if one["name"] == flow), ())
+    plan, visits = source["plan"], source["path_of"].get(flow, ())
     every = [plan["channels"][visit["channel"]] for visit in visits if visit.get("channel") is not None]
     if not every:
         return "", "", ""
     one = next((channel for channel in every if channel["transport"] != "udp"), every[0])
     mine = one["name"].partition("@")[0].rpartition("/")[2]
-    key = dotted(("channels", mine, "transport")) if mine in scenario.channels else ""
+    key = dotted(("channels", mine, "transport")) if mine in source["scenario"].channels else ""
     return one["name"], key, one["transport"]
 
 

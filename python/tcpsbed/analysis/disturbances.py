@@ -126,15 +126,20 @@ def _connections(result: Found) -> Iterator[str]:
         if end.get("silent_at_end_ns"):
             yield f"{place} had nothing acknowledged in the last {end['silent_at_end_ns'] / 1e9:.2f} s of its connection"
         if lost := end.get("connections_lost"):
-            first = f"{'the first ' if lost > 1 else ''}at {end['first_lost_ns'] / 1e9:.3f} s"
-            yield f"{place} lost {counted(lost, 'connection')}, {first}{_in_flight(end)}; {_back(end)}"
+            yield f"{place} lost {counted(lost, 'connection')}{_when(end) if 'first_lost_ns' in end else ''}"
         if end.get("strangers"):
             yield f"{place} refused {counted(end['strangers'], 'connection')} from strangers"
 
 
+def _when(end: Found) -> str:
+    """When the first was lost, with what, and what followed; results of earlier builds do not know."""
+    first = f"{'the first ' if end['connections_lost'] > 1 else ''}at {end['first_lost_ns'] / 1e9:.3f} s"
+    return f", {first}{_in_flight(end)}; {_back(end)}"
+
+
 def _in_flight(end: Found) -> str:
     """The samples that went down with lost connections."""
-    count = end["lost_in_flight"]
+    count = end.get("lost_in_flight")
     return f", with {counted(count, 'sample')} that had not been acknowledged" if count else ""
 
 
@@ -156,26 +161,26 @@ def _security(result: Found) -> Iterator[str]:
                 why = f"it refused {counted(end['refused_handshakes'], 'handshake message')} that did not verify"
             elif end["unsealed"]:
                 why = f"it got {counted(end['unsealed'], 'message')} without security"
-            elif end["unproven_alerts"]:
+            elif end.get("unproven_alerts"):
                 alerts = f"{counted(end['unproven_alerts'], 'handshake')} ended with an alert"
                 why = f"{alerts}, as a side with another key sends it, and anybody on the path can"
             yield f"{place} agreed on no keys with its other side: {why}"
         elif "secure_sessions" in end:
-            if end["refused_connections"]:
+            if end.get("refused_connections"):
                 ended = counted(end["refused_connections"], "connection")
                 yield f"{place} ended {ended} of which a part did not verify: forged, or damaged"
-            if end["expired_handshakes"]:
+            if end.get("expired_handshakes"):
                 yield f"{place} gave up {counted(end['expired_handshakes'], 'handshake')} that took too long"
-            if end["alerts"]:
+            if end.get("alerts"):
                 ended = counted(end["alerts"], "connection")
                 yield f"{place} lost {ended}, ended by its other side"
-            if end["unproven_alerts"]:
+            if end.get("unproven_alerts"):
                 ended = counted(end["unproven_alerts"], "handshake")
                 yield f"{place} saw {ended} end with an alert, which anybody on the path can send"
-            if end["malformed"] and "connections" in end:
+            if end.get("malformed") and "connections" in end:
                 packets = counted(end["malformed"], "packet")
                 yield f"{place} refused {packets} that did not fit its connection: late, of another one, damaged, or forged"
-            if end["unverified"]:
+            if end.get("unverified"):
                 yield f"{place} refused {counted(end['unverified'], 'datagram')} that did not verify: forged, or damaged"
         if end.get("replayed"):
             yield f"{place} refused {counted(end['replayed'], 'datagram')} whose number it had received before"

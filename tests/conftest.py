@@ -17,7 +17,7 @@ from hypothesis import settings
 
 from tcpsbed.worlds import memory
 
-pytest_plugins = ["again"]
+pytest_plugins = ["again", "browsing"]
 ROOT = Path(__file__).resolve().parent.parent
 BUDGET_S = {"unit": 240, "paper": 300, "realtime": 330, "interop": 150}
 SPENT_S: dict[str, float] = defaultdict(float)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import statistics
 import subprocess
@@ -16,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import becomes
 from test_studio_live import Watched, until
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 SECONDS = 300
 IN_FORCE_MS = 50
@@ -27,7 +26,6 @@ CHANGES = 15
 pytestmark = [
     pytest.mark.realtime,
     pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="needs chromium"),
 ]
 
 
@@ -49,14 +47,6 @@ def watched(tmp_path_factory: pytest.TempPathFactory, shipped_scenarios: Path) -
     )
     yield made
     ended(made)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield made
-        made.close()
 
 
 class Wrong(list[str]):
@@ -92,16 +82,6 @@ def opened(browser: Any) -> Iterator[Callable[..., Any]]:
     for context in contexts:
         context.close()
     assert wrong == []
-
-
-def becomes(page: Any, holds: str, seconds: float = 20) -> None:
-    """Waits until an expression is true; `wait_for_function` is what the page's own policy forbids."""
-    end = time.monotonic() + seconds
-    while not page.evaluate(holds):
-        if time.monotonic() > end:
-            print(page.inner_text("body"))  # not in the message: the same words each time are no load
-            raise AssertionError(holds)
-        time.sleep(0.05)
 
 
 def ready(page: Any) -> None:

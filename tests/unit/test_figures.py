@@ -6,12 +6,12 @@ import importlib.util
 import math
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import becomes
 from typer.testing import CliRunner
 
 import tcpsbed
@@ -106,14 +106,6 @@ needs_browser = pytest.mark.skipif(
     BROWSER is None or importlib.util.find_spec("playwright") is None,
     reason="needs Chromium and the package playwright",
 )
-
-
-def becomes(page: Any, holds: str, seconds: float = 20) -> None:
-    """Waits until an expression is true; `wait_for_function` is what the page's own policy forbids."""
-    end = time.monotonic() + seconds
-    while not page.evaluate(holds):
-        assert time.monotonic() < end, holds
-        time.sleep(0.05)
 
 
 @pytest.fixture

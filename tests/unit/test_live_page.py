@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from browsing import becomes
 
 pytest.importorskip("websockets", reason="needs the extra studio")
 
@@ -23,11 +22,9 @@ from tcpsbed.studio.feed import OVER, PLAN, ROWS, SCENARIO, TEXT
 from tcpsbed.studio.listening import Listening, listening
 from tcpsbed.studio.server import Studio
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="needs chromium"),
 ]
 OPEN = "[...document.querySelectorAll('.tour > li')].findIndex((one) => one.ariaCurrent || one.hasAttribute('aria-current'))"
 
@@ -79,39 +76,16 @@ def played(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     made.studio.stop()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield made
-        made.close()
-
-
 @pytest.fixture
-def opened(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Opens a page in a context of its own; none may raise an exception."""
-    contexts, wrong = [], []
+def opened(opened: Callable[..., Any]) -> Callable[..., Any]:
+    """Opens a page that shows where the time goes."""
 
     def open_page(address: str, **keys: Any) -> Any:
-        contexts.append(browser.new_context(viewport={"width": 1600, "height": 1000}, **keys))
-        page = contexts[-1].new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.goto(address)
+        page = opened(address, **keys)
         becomes(page, "document.querySelectorAll('#fall .bar i').length > 4")
         return page
 
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert wrong == []
-
-
-def becomes(page: Any, holds: str, seconds: float = 20) -> None:
-    """Waits until an expression is true; `wait_for_function` is what the page's own policy forbids."""
-    end = time.monotonic() + seconds
-    while not page.evaluate(holds):
-        assert time.monotonic() < end, f"{holds}\n{page.inner_text('body')}"
-        time.sleep(0.05)
+    return open_page
 
 
 def asked(capfd: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import time
@@ -12,48 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import becomes
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="needs chromium"),
 ]
 TOML = 'duration="2 s"', 'warmup="0 s"'
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield made
-        made.close()
-
-
-@pytest.fixture
-def opened(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Opens a page in a context of its own; none may raise an exception."""
-    contexts, wrong = [], []
-
-    def open_page(address: str, **keys: Any) -> Any:
-        contexts.append(browser.new_context(viewport={"width": 1600, "height": 1000}, **keys))
-        page = contexts[-1].new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.goto(address)
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert wrong == []
-
-
-def becomes(page: Any, holds: str, seconds: float = 20) -> None:
-    """Waits until an expression is true; `wait_for_function` is what the page's own policy forbids."""
-    end = time.monotonic() + seconds
-    while not page.evaluate(holds):
-        assert time.monotonic() < end, f"{holds}\n{page.inner_text('body')}"
-        time.sleep(0.1)
 
 
 @contextmanager

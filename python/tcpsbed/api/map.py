@@ -167,10 +167,8 @@ class LoopMap:
         rtt_ms = grid.rtt_ms[0]
         text = f"theory at an RTT of {rtt_ms:g} ms without loss{given}: {self.margins}"
         if self.margins.stable and math.isfinite(self.margins.delay_ms):
-            least_ms, worst = (
-                max(rtt_ms, grid.period_ms),
-                max(grid.loss),
-            )  # a loop has a tick of delay at least
+            least_ms = max(rtt_ms, grid.period_ms)  # a loop has a tick of delay at least
+            worst = max(grid.loss)
             limit_ms = least_ms + self.margins.delay_ms
             text += f"; unstable from an RTT of about {limit_ms:.0f} ms on"
             if worst > 0 and grid.burst == 1:

@@ -92,6 +92,18 @@ def test_the_model_learns_a_spring_and_gives_it_while_the_switch_is_on() -> None
     assert y[:3].tolist() == [0.0, 0.0, 0.0], "what no longer comes is not felt"
 
 
+def test_friction_is_no_surface() -> None:
+    model, y = Model(stale_ms=100.0, most_n=15.0), np.zeros(8)
+    for ms in range(4000):  # into a surface at 0.015, while it slides to and fro on it
+        into, slid = 0.02 + 0.01 * np.sin(ms / 100), 0.02 * np.sin(ms / 700)
+        force = -300.0 * max(into - 0.015, 0.0)
+        friction = (0.9 if ms % 1000 < 500 else 0.3) * force * np.sign(np.cos(ms / 700))
+        model(ms * 1_000_000, ms, np.array([0, force, friction, 0, into, slid]), np.zeros(4), y)
+    for slid in (-0.05, -0.01, 0.0, 0.01, 0.05):
+        model(4_000_000_000, 4000, None, np.array([0.0, 0.025, slid, 3.95]), y)
+        assert y[:3] == pytest.approx([0.0, -3.0, 0.0], abs=0.05)
+
+
 def test_a_force_goes_back_with_the_position_that_it_answers() -> None:
     y = np.zeros(8)
     assert Answered()(0, 0, np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0, 1.0, 0.0]), y) == 6

@@ -5,6 +5,7 @@ robot    Answered   force F, and the commanded position c that it answers       
 operator Model      F_i = -k_i (c_i - p_i) beyond the surface, 0 before it        k, p: weighted least squares over contact
                     at the hand's own position now: no delay in the loop, which therefore stays stable
 ```
+A force that is not mostly along one axis teaches nothing: the friction of a surface is no surface of its own.
 After model-mediated teleoperation (Xu et al. 2014: the model is rendered locally and updated from afar).
 """
 
@@ -19,6 +20,8 @@ Floats = NDArray[np.float64]
 
 TOUCH_N = 0.1
 """Least force that counts as contact."""
+ALONG = 2.0
+"""A force is along an axis if it is this many times that on the others: friction is at most once the force into a surface."""
 FORGET = 0.995
 """Weight of a sample when the next one has come."""
 SPREAD_M = 5e-4
@@ -109,8 +112,10 @@ class Model:
         """Three forces. `x`: force and position, of `Answered`; `other`: the hand (x, y, z first), the switch last."""
         if x is not None and len(x) >= 6:
             self.force, self.came_ns = x[:3].copy(), t_ns
-            for axis, at_m, force_n in zip(self.axes, x[3:6].tolist(), x[:3].tolist(), strict=True):
-                axis.learn(at_m, force_n)
+            sizes = np.abs(self.force)
+            along = int(np.argmax(sizes))
+            if sizes[along] >= ALONG * np.delete(sizes, along).max():
+                self.axes[along].learn(float(x[3 + along]), float(x[along]))
         if len(other) > 3 and t_ns / 1e9 - other[-1] < ALIVE_S:
             modelled = [axis.force(at_m) for axis, at_m in zip(self.axes, other[:3].tolist(), strict=True)]
             y[:3] = np.clip(modelled, -self.most_n, self.most_n)

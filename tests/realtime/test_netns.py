@@ -84,6 +84,42 @@ def test_the_exit_status_is_passed_on(script, status):
     assert netns("--delay", "1 ms", "--quiet", "--", "sh", "-c", script).returncode == status
 
 
+ANSWERS = (
+    "import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('10.77.0.2', int(sys.argv[1])))\n"
+    "while True: s.sendto(*s.recvfrom(9000))"
+)
+ASKS = (
+    "import os, socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(0.2)\n"
+    "left = int(sys.argv[2])\n"
+    "for _ in range(500):\n"
+    " s.sendto(bytes(int(sys.argv[3])), (os.environ['TCPSBED_FAR'], int(sys.argv[1])))\n"
+    " try: s.recv(9000)\n"
+    " except OSError: continue\n"
+    " left -= 1\n"
+    " if not left: break"
+)
+
+
+@pytest.mark.beside
+@ROOT
+def test_programs_in_one_namespace_have_rows_of_their_own_by_port_and_name(tmp_path):
+    (tmp_path / "answers.py").write_text(ANSWERS)
+    (tmp_path / "asks.py").write_text(ASKS)
+    at = [f"{PYTHON} {tmp_path}/answers.py {port}" for port in (5004, 5006)]
+    ask = [f"{PYTHON} {tmp_path}/asks.py {words}" for words in ("5004 20 3000", "5006 40 100")]
+    far, near = f"sh -c '{at[0]} & {at[1]}'", f"{ask[0]} & {ask[1]}; wait"
+    done = netns("--delay", "2 ms", "--json", str(tmp_path / "told"), "--far", far, "--", "sh", "-c", near)
+    assert done.returncode == 0, done.stderr
+    end = json.loads((tmp_path / "told").read_text().splitlines()[-1])
+    rows = {(row["door"], row["way"]): row for row in end["services"]}
+    there, back = rows["udp :5004 answers.py", "near -> far"], rows["udp :5004 answers.py", "far -> near"]
+    assert back["packets"] == 60, "20 datagrams of three fragments each"
+    assert there["packets"] >= 60 and rows["udp :5006 answers.py", "far -> near"]["packets"] == 40
+    for door in end["doors"]:
+        assert door["packets"] == sum(row["packets"] for (_, way), row in rows.items() if way == door["way"])
+    assert there["set_delay_ns"]["p50"] >= 2_000_000 and "udp :5006 answers.py" in done.stderr
+
+
 SINK = (
     "import socket; s = socket.create_server(('10.77.0.2', 7100)); p, _ = s.accept()\n"
     "while p.recv(65536): pass\n"

@@ -22,6 +22,8 @@ const UDP_BYTES: usize = 8;
 const TCP_BYTES: usize = 20;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const ICMP: u8 = 1;
+const ICMP_V6: u8 = 58;
 const ESP: u8 = 50;
 const AUTHENTICATION: u8 = 51;
 /// Hop-by-hop and destination options, routing, fragment, mobility, host identity, shim6.
@@ -32,6 +34,15 @@ const EXTENSIONS: [u8; 7] = [0, 60, 43, 44, 135, 139, 140];
 pub struct Packet<'a> {
     bytes: &'a [u8],
     header_bytes: usize,
+}
+
+/// A protocol with ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Transport {
+    /// Datagrams.
+    Udp,
+    /// Streams.
+    Tcp,
 }
 
 /// Where a UDP datagram's parts are in an IP packet.
@@ -122,6 +133,26 @@ impl<'a> Packet<'a> {
     /// Destination port of the TCP segment in it, if its beginning is there. [RFC 9293 §3.1]
     pub fn tcp_port(&self) -> Option<u16> {
         self.begins(TCP, TCP_BYTES).then(|| u16_at(self.bytes, self.header_bytes + 2))
+    }
+
+    /// Source and destination port, if its beginning is there.
+    pub fn ports(&self) -> Option<(Transport, [u16; 2])> {
+        let of = |protocol, header_bytes, transport| {
+            self.begins(protocol, header_bytes)
+                .then(|| (transport, [0, 2].map(|at| u16_at(self.bytes, self.header_bytes + at))))
+        };
+        of(UDP, UDP_BYTES, Transport::Udp).or_else(|| of(TCP, TCP_BYTES, Transport::Tcp))
+    }
+
+    /// Whether it is a message of ICMP.
+    pub fn is_icmp(&self) -> bool {
+        self.begins(if self.is_v4() { ICMP } else { ICMP_V6 }, 0)
+    }
+
+    /// Identification of the datagram that it is a fragment of, and whether it is the first; of IPv4 only.
+    pub fn fragment(&self) -> Option<(u16, bool)> {
+        let (offset, more) = (u16_at(self.bytes, 6) & 0x1fff, u16_at(self.bytes, 6) & 0x2000 != 0);
+        (self.is_v4() && (offset != 0 || more)).then(|| (u16_at(self.bytes, 4), offset == 0))
     }
 
     /// The UDP datagram in it, if its beginning is there.

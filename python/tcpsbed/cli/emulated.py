@@ -436,9 +436,10 @@ def line(snapshot: dict[str, Any]) -> str:
 
 
 def table(title: str, snapshot: dict[str, Any]) -> Any:
-    """Rates, delays and losses of the last second, a row a port and direction."""
+    """Rates, delays and losses of the last second, a row a port (or service) and direction."""
     from rich.table import Table
 
+    from tcpsbed.proxy.verdict import rows
     from tcpsbed.views import numbers
 
     found = Table(title=title)
@@ -446,7 +447,7 @@ def table(title: str, snapshot: dict[str, Any]) -> Any:
         found.add_column(heading)
     for heading in ("packets/s", "rate", "delay p50 ms", "p99 ms", "lost/s", "in", "out", "inside", "lost"):
         found.add_column(heading, justify="right")
-    for row in snapshot["doors"]:
+    for row in rows(snapshot):
         recent, quiet = row["recent_delay_ns"], row["rate_pps"] == 0
         spans = [numbers.NONE] * 2 if quiet else [f"{recent[key] / 1e6:.3f}" for key in ("p50", "p99")]
         counts = [

@@ -115,11 +115,11 @@ class Behind:
             self._stack = stack.pop_all()
 
     def snapshot(self) -> dict[str, Any]:
-        """Counts so far, rates and delays of the last second: `t_s` and `doors` (one row per direction); no rows before
-        the start and after the end of the network.
+        """Counts so far, rates and delays of the last second: `t_s`, `doors` (one row per direction) and
+        `services` (the same per port at which a program listens); no rows before the start and after the end of the network.
         """
         answer = self._ask(op="snapshot") or {}
-        found: dict[str, Any] = answer.get("snapshot", {"t_s": 0.0, "doors": [], "clients": 0})
+        found: dict[str, Any] = answer.get("snapshot", {"t_s": 0.0, "doors": [], "services": [], "clients": 0})
         return found
 
     def start_ns(self) -> int | None:

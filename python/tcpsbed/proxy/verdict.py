@@ -12,6 +12,7 @@ from tcpsbed.views import numbers, text
 from tcpsbed.views.markup import Column, words
 
 NOTHING = "no packet arrived, so this run proves nothing"
+GOOD = "good: the network delivered as set; time that packets wait in your programs is not covered"
 
 
 def judged(outcome: Mapping[str, Any], margin: Margin) -> tuple[bool | None, list[str]]:
@@ -51,6 +52,11 @@ def shown(outcome: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in outcome.items() if key != "report"}
 
 
+def rows(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Rows of doors, and behind them those of the services that their packets are of, in directions that had any."""
+    return [*told["doors"], *(row for row in told.get("services", ()) if row["packets"])]
+
+
 def table(outcome: Mapping[str, Any]) -> str:
     """Every door and direction: packets in, out, inside, set and delivered."""
     columns = [
@@ -70,7 +76,7 @@ def table(outcome: Mapping[str, Any]) -> str:
         Column("delivered", "Mbit/s"),
         words("lost by"),
     ]
-    return text.table(columns, [_cells(row) for row in outcome["doors"]])
+    return text.table(columns, [_cells(row) for row in rows(outcome)])
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
@@ -112,7 +118,7 @@ def told(outcome: Mapping[str, Any], margin: Margin) -> str:
     """The table and the verdict, for the terminal."""
     good, found = judged(outcome, margin)
     bad = "\n  ".join(["NOT GOOD:", *found])
-    verdict = {True: "good: delivered as set", False: bad, None: NOTHING}[good]
+    verdict = {True: GOOD, False: bad, None: NOTHING}[good]
     unread = outcome.get("own", {}).get("unread", 0)
     note = (
         f"\nnot read: the port of {counted(unread, 'packet')}: IPv6 extension headers, later fragments or encryption"

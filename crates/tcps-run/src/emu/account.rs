@@ -1,6 +1,6 @@
 //! Set against delivered, for packets that go one path: what the network said, and what was done.
 
-use super::rates::Rates;
+use super::{rates::Rates, Datagram};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use tcps_core::{
@@ -167,8 +167,15 @@ impl Live {
     }
 }
 
-/// A path of packets: its door, and the vertices that it leads from and to.
-pub type Path = (u16, VertexId, VertexId);
+/// A path of packets: its door, the vertices that it leads from and to, and a service; 0: all packets.
+pub type Path = (u16, VertexId, VertexId, u16);
+
+/// The accounts of a packet: that of its door, and that of its service where those are told apart.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counted {
+    all: u32,
+    service: Option<u32>,
+}
 
 /// The accounts of all paths.
 pub struct Accounts {
@@ -178,25 +185,34 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Of paths that there are from the start, so that nothing is made while packets wait; those of a `live` table have a
-    /// window of the last second.
-    pub fn new(paths: impl IntoIterator<Item = Path>, live: bool) -> Self {
+    /// Of doors, in a direction, that there are from the start, so that nothing is made while packets wait; those of a `live`
+    /// table have a window of the last second.
+    pub fn new(doors: impl IntoIterator<Item = (u16, VertexId, VertexId)>, live: bool) -> Self {
         let mut accounts = Self { numbers: BTreeMap::new(), all: Vec::new(), live };
-        paths.into_iter().for_each(|path| _ = accounts.number(path));
+        doors.into_iter().for_each(|(door, from, to)| _ = accounts.number((door, from, to, 0)));
         accounts
     }
 
     /// The number of a path's account, which is made if there is none.
-    pub fn number(&mut self, path: Path) -> u32 {
+    fn number(&mut self, path: Path) -> u32 {
         *self.numbers.entry(path).or_insert_with(|| {
             self.all.push(Account::new(self.live));
             self.all.len() as u32 - 1
         })
     }
 
-    /// An account by its number.
-    pub fn at(&mut self, number: u32) -> &mut Account {
-        &mut self.all[number as usize]
+    /// The accounts of a datagram.
+    pub fn of(&mut self, d: &Datagram) -> Counted {
+        let service = (d.service > 0).then(|| self.number((d.door, d.from, d.to, d.service)));
+        Counted { all: self.number((d.door, d.from, d.to, 0)), service }
+    }
+
+    /// Notes something in all accounts of a packet.
+    pub fn note(&mut self, counted: Counted, change: impl Fn(&mut Account)) {
+        [Some(counted.all), counted.service]
+            .into_iter()
+            .flatten()
+            .for_each(|n| change(&mut self.all[n as usize]));
     }
 
     /// Begins other windows when it is time to.
@@ -211,7 +227,7 @@ impl Accounts {
 
     /// Packets that the kernel would not take.
     pub fn unsent(&self) -> u64 {
-        self.all.iter().map(|a| a.counted.unsent).sum()
+        self.iter().filter(|((.., service), _)| *service == 0).map(|(_, a)| a.counted.unsent).sum()
     }
 }
 
@@ -274,9 +290,14 @@ mod tests {
     fn paths_are_counted_apart() {
         let [a, b] = [0, 1].map(VertexId);
         let mut accounts = Accounts::new([(0, a, b), (0, b, a)], false);
-        let number = accounts.number((1, b, a));
-        accounts.at(number).came(7);
+        for (door, service) in [(1, 0), (0, 2)] {
+            let counted = accounts.of(&Datagram { door, from: b, to: a, service, ..Datagram::default() });
+            accounts.note(counted, |account| account.came(7));
+            let refused = Delivery { sent: None, ..packet(0, MS, 0) };
+            accounts.note(counted, |account| account.left(refused));
+        }
         let told: Vec<_> = accounts.iter().map(|(path, a)| (path, a.told(false).packets)).collect();
-        assert_eq!(told, [((0, a, b), 0), ((0, b, a), 0), ((1, b, a), 1)]);
+        let apart = [((0, a, b, 0), 0), ((0, b, a, 0), 1), ((0, b, a, 2), 1), ((1, b, a, 0), 1)];
+        assert_eq!((told, accounts.unsent()), (apart.to_vec(), 2), "a service is part of its door");
     }
 }

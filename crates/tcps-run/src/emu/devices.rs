@@ -4,7 +4,9 @@
 //! at the moment right after it was read, so the time in which the engine wakes up adds to its delay and is not part of
 //! set against delivered.
 
-use super::{flow, opposite, Carries, Datagram, Flows, Ports, Taken, Tape, Troubles};
+use super::{
+    flow, opposite, services::Services, Carries, Datagram, Flows, Ports, Service, Taken, Tape, Troubles,
+};
 use crate::{addresses, os::clock::RunClock};
 use std::{
     fs::File,
@@ -24,6 +26,10 @@ pub trait Sort: Send {
     fn look(&mut self, device: usize, bytes: &[u8]) -> Option<Datagram>;
     /// Packets whose port could not be read.
     fn unread(&self) -> u64;
+    /// The services that it tells apart.
+    fn services(&self) -> &[Service] {
+        &[]
+    }
     /// Bytes before the IP packet.
     fn before_ip(&self) -> usize {
         0
@@ -78,6 +84,10 @@ impl<S: Sort> Ports for Devices<S> {
         "after the read"
     }
 
+    fn services(&self) -> &[Service] {
+        self.sort.services()
+    }
+
     fn troubles(&self) -> Troubles {
         Troubles { strangers: self.strangers, unread: self.sort.unread(), ..Troubles::default() }
     }
@@ -116,6 +126,7 @@ impl Sort for Nodes<'_> {
 #[derive(Default)]
 pub struct Across {
     unread: u64,
+    services: Services,
     /// Packets that came from each side.
     came: [u32; 2],
 }
@@ -132,6 +143,7 @@ impl Sort for Across {
         Some(Datagram {
             from,
             to,
+            service: self.services.number(from, &packet),
             exit: to.0.into(),
             class: flow.0,
             index,
@@ -142,6 +154,10 @@ impl Sort for Across {
             rated_bytes,
             ..Datagram::default()
         })
+    }
+
+    fn services(&self) -> &[Service] {
+        self.services.all()
     }
 
     fn unread(&self) -> u64 {

@@ -1,6 +1,9 @@
 //! The loop: from ports into the network, and out again when the network says so.
 
-use super::{Accounts, Datagram, Delivery, Layers, Ports, Taken, Tape};
+use super::{
+    account::{Account, Counted},
+    Accounts, Datagram, Delivery, Layers, Ports, Service, Taken, Tape,
+};
 use crate::os::{
     clock::{thread_cpu_ns, RunClock},
     socket::MAX_DATAGRAM,
@@ -72,6 +75,8 @@ pub struct Between<'a> {
     pub network: &'a mut Layers,
     /// Set against delivered.
     pub accounts: &'a mut Accounts,
+    /// The services that its ports tell apart.
+    pub services: &'a [Service],
     /// Clients that are known.
     pub clients: usize,
 }
@@ -119,6 +124,8 @@ pub struct Ended<H> {
     pub cpu_ns: Time,
     /// What went wrong with a capture, in words.
     pub untaped: Option<String>,
+    /// The services that its ports told apart.
+    pub services: Vec<Service>,
     /// Datagrams of each UDP door that came back, because nobody listens at its target.
     pub refused: Vec<u64>,
 }
@@ -210,8 +217,9 @@ impl<'a, H: EngineHost> Engine<'a, H> {
 
     fn host_acts(&mut self, now: Time) -> bool {
         let Self { host, network, desk, latest, .. } = self;
-        let clients = desk.ports.clients();
-        host.act(Between { now, latest: *latest, network, accounts: &mut desk.accounts, clients })
+        let Desk { ports, accounts, .. } = desk;
+        let (services, clients) = (ports.services(), ports.clients());
+        host.act(Between { now, latest: *latest, network, accounts, services, clients })
     }
 
     fn receive(&mut self, port: usize) {
@@ -285,6 +293,7 @@ impl<'a, H: EngineHost> Engine<'a, H> {
             privileges,
             ..RealSelf::default()
         };
+        let services = ports.services().to_vec();
         let (stamps, untaped) = (ports.stamps(), tape.and_then(Tape::finish));
         Ended {
             host: self.host,
@@ -294,6 +303,7 @@ impl<'a, H: EngineHost> Engine<'a, H> {
             own,
             cpu_ns,
             untaped,
+            services,
             refused: troubles.refused,
         }
     }
@@ -312,12 +322,12 @@ struct Desk<'a> {
 impl Desk<'_> {
     /// Keeps a packet that came in.
     fn post(&mut self, datagram: Datagram, bytes: &[u8]) -> u32 {
-        let account = self.accounts.number((datagram.door, datagram.from, datagram.to));
-        self.accounts.at(account).came(bytes.len());
+        let counted = self.accounts.of(&datagram);
+        self.accounts.note(counted, |account| account.came(bytes.len()));
         if let Some(tape) = &mut self.tape {
             self.ports.tape(tape, self.start + datagram.arrived, &datagram, bytes, Seen::Coming);
         }
-        self.pool.keep(datagram, account, bytes)
+        self.pool.keep(datagram, counted, bytes)
     }
 
     /// Does what the network says.
@@ -326,11 +336,12 @@ impl Desk<'_> {
             NetEvent::Duplicated { packet, .. } => {
                 let in_flight = &mut self.pool.all[packet.payload as usize];
                 in_flight.copies += 1;
-                self.accounts.at(in_flight.account).copied();
+                self.accounts.note(in_flight.counted, Account::copied);
                 return;
             }
             NetEvent::Dropped { at, packet, link, reason } => {
-                self.accounts.at(self.pool.all[packet.payload as usize].account).lost(reason);
+                self.accounts
+                    .note(self.pool.all[packet.payload as usize].counted, |account| account.lost(reason));
                 host.dropped(at, &packet, link, reason);
                 packet
             }
@@ -353,14 +364,15 @@ impl Desk<'_> {
         }
         let e = &in_flight.datagram;
         let sent = self.ports.deliver(e, &in_flight.bytes).then(|| self.clock.now());
-        self.accounts.at(in_flight.account).left(Delivery {
+        let delivery = Delivery {
             arrived: e.arrived,
             entered: in_flight.at,
             set: at,
             sent,
             bytes: in_flight.bytes.len(),
             rated_bytes: e.rated_bytes,
-        });
+        };
+        self.accounts.note(in_flight.counted, |account| account.left(delivery));
         if let (Some(sent), Some(tape)) = (sent, &mut self.tape) {
             self.ports.tape(tape, self.start + sent, e, &in_flight.bytes, Seen::Leaving);
         }
@@ -381,20 +393,20 @@ struct InFlight {
     datagram: Datagram,
     /// When it entered the network, which never goes back in time: at its arrival or later.
     at: Time,
-    account: u32,
+    counted: Counted,
     bytes: Vec<u8>,
     /// Copies that the network has made of it and that are in flight.
     copies: u16,
 }
 
 impl Pool {
-    fn keep(&mut self, datagram: Datagram, account: u32, bytes: &[u8]) -> u32 {
+    fn keep(&mut self, datagram: Datagram, counted: Counted, bytes: &[u8]) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {
             self.all.push(InFlight::default());
             self.all.len() as u32 - 1
         });
         let in_flight = &mut self.all[id as usize];
-        (in_flight.datagram, in_flight.account, in_flight.copies) = (datagram, account, 0);
+        (in_flight.datagram, in_flight.counted, in_flight.copies) = (datagram, counted, 0);
         in_flight.bytes.clear();
         in_flight.bytes.extend_from_slice(bytes);
         id
@@ -453,8 +465,9 @@ mod tests {
         let layers = Layers::new(Carrier::Built(Box::new(network)));
         let (accounts, start) = (Accounts::new([(0, NEAR, FAR)], true), monotonic_ns() + 400 * MS);
         let pace = Pace { waiting: Waiting::Timer, spin_ns: 0, realtime: false };
-        let mut ended = Engine::new(Short, Box::new(doors), layers, accounts, start, pace).run();
+        let ended = Engine::new(Short, Box::new(doors), layers, accounts, start, pace).run();
         assert!(ended.cpu_ns < 100 * MS, "{} ns", ended.cpu_ns);
-        assert_eq!(ended.accounts.at(0).told(true).delivered, 1);
+        let delivered = ended.accounts.iter().map(|(_, account)| account.told(true).delivered);
+        assert_eq!(delivered.collect::<Vec<_>>(), [1]);
     }
 }

@@ -19,18 +19,20 @@ mod gates;
 mod layers;
 mod pipe;
 mod rates;
+mod services;
 mod tape;
 mod tcp;
 mod udp;
 mod wires;
 
-pub use account::{Account, Accounts, Delivery};
+pub use account::{Account, Accounts, Delivery, Path};
 pub use devices::{Across, Devices, Nodes};
 pub use doors::{flow, opposite, unheard, DoorKind, DoorPlan, Row, FAR, NEAR};
 pub use engine::{Between, Ended, Engine, EngineHost, Pace, Transit};
 pub use flows::Flows;
 pub use gates::{GateAddress, Gates, Listeners};
 pub use layers::Layers;
+pub use services::Service;
 pub use tape::Tape;
 pub use tcp::{Lines, Note, Segment, TcpDoor};
 pub use udp::UdpDoors;
@@ -68,6 +70,10 @@ pub trait Ports: Send {
     fn stamps(&self) -> &'static str;
     /// What went wrong so far.
     fn troubles(&self) -> Troubles;
+    /// The services that packets are of, where they are told apart; the first has the number 1.
+    fn services(&self) -> &[Service] {
+        &[]
+    }
     /// Clients that are known.
     fn clients(&self) -> usize {
         1
@@ -101,6 +107,8 @@ pub enum Carries {
 pub struct Datagram {
     /// Door of a proxy, of several between the same ends.
     pub door: u16,
+    /// Number of the service that it is of, where those are told apart; 0: none.
+    pub service: u16,
     /// Vertex that it comes from.
     pub from: VertexId,
     /// Vertex that it goes to.

@@ -175,6 +175,7 @@ impl Ports for UdpDoors {
         let index = std::mem::replace(came, came.wrapping_add(1));
         Taken::Packet(Datagram {
             door,
+            service: 0,
             channel: None,
             from,
             to,

@@ -8,6 +8,8 @@ pub mod merge;
 #[cfg(target_os = "linux")]
 pub(crate) mod namespace;
 #[cfg(target_os = "linux")]
+pub(crate) mod owner;
+#[cfg(target_os = "linux")]
 pub mod ring;
 #[cfg(target_os = "linux")]
 pub mod socket;

@@ -15,13 +15,13 @@ use super::{
     between, control, network, passage::passage, shared::Shared, DoorKind, DoorPlan, Outcome, Settings,
 };
 use crate::{
-    emu::{Lines, TcpDoor, UdpDoors},
-    os::namespace,
+    emu::{lock, Lines, Service, TcpDoor, UdpDoors},
+    os::{namespace, owner::owner},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fs::{self, File},
     io,
     net::{IpAddr, Ipv4Addr, TcpListener},
@@ -38,6 +38,7 @@ use std::{
 };
 use tcps_plan::net::NetworkSpec;
 use tcps_plan::{RunError, Waiting};
+use tcps_wire::ip::Transport;
 
 /// Address of the near side.
 pub const NEAR_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
@@ -45,6 +46,10 @@ pub const NEAR_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
 pub const FAR_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
 /// How long the far command may take to end once the near one has.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// Time between two looks for the programs of new services, and the most looks for each.
+const LOOK: Duration = Duration::from_millis(50);
+const LOOKS: u32 = 20;
 
 /// What is run in namespaces.
 #[derive(Debug, Clone, Deserialize)]
@@ -174,6 +179,7 @@ impl Inside {
         if let Some(path) = &self.control {
             control::serve(path, self.proxy.seed, &shared)?;
         }
+        let naming = name_programs(&shared, [near.place.clone(), far.place.clone()]);
         let reach = Reach::open(far.udp, far.tcp, &self.reach)?;
         let mut server = match self.far.is_empty() {
             true => None,
@@ -190,6 +196,7 @@ impl Inside {
         let tcp = [near.place.count("near"), far.place.count("far")].into_iter().flatten().collect();
         reach.close();
         shared.stop.store(true, Ordering::Relaxed);
+        let _ = naming.join();
         let outcome = thread.join().map_err(|_| RunError::bug("the emulator's loop died"));
         let mut outcome = outcome?;
         outcome.errors.append(&mut notes);
@@ -223,6 +230,7 @@ struct Namespace {
 }
 
 /// The way to the thread that lives in a namespace: what it starts lives there too.
+#[derive(Clone)]
 struct Place(Sender<Order>);
 
 /// What is asked of that thread, and who wants the answer.
@@ -231,6 +239,8 @@ enum Order {
     Start(Box<Command>, Sender<io::Result<Child>>),
     /// What the kernel has counted of this side.
     Count(&'static str, Sender<Option<Segments>>),
+    /// The program that listens at a port, by TCP or not.
+    Owner(bool, u16, Sender<Option<String>>),
 }
 
 impl Namespace {
@@ -248,6 +258,7 @@ impl Namespace {
                 match order {
                     Order::Start(mut command, answer) => drop(answer.send(command.spawn())),
                     Order::Count(side, answer) => drop(answer.send(Segments::of_this_thread(side))),
+                    Order::Owner(tcp, port, answer) => drop(answer.send(owner(tcp, port))),
                 }
             }
         });
@@ -284,12 +295,48 @@ impl Place {
         answer.recv().map_err(|_| gone())?.map_err(|e| unstarted(name, &e))
     }
 
+    /// The program that listens at a port in the namespace.
+    fn owner(&self, tcp: bool, port: u16) -> Option<String> {
+        let (to_caller, answer) = channel();
+        self.0.send(Order::Owner(tcp, port, to_caller)).ok()?;
+        answer.recv().ok()?
+    }
+
     /// What the kernel has counted of TCP in the namespace.
     fn count(&self, side: &'static str) -> Option<Segments> {
         let (to_caller, answer) = channel();
         self.0.send(Order::Count(side, to_caller)).ok()?;
         answer.recv().ok()?
     }
+}
+
+/// Looks who listens at the ports of new services until the network stops, in a thread of its own: packets do not wait.
+fn name_programs(shared: &Arc<Shared>, places: [Place; 2]) -> JoinHandle<()> {
+    let shared = shared.clone();
+    std::thread::spawn(move || {
+        let mut looked = BTreeMap::<Service, u32>::new();
+        while !shared.stopped() {
+            let unnamed: Vec<Service> =
+                lock(&shared.programs).iter().filter(|(_, name)| name.is_none()).map(|(s, _)| *s).collect();
+            for service in unnamed {
+                let Service::Port(transport, port) = service else { continue };
+                let looks = looked.entry(service).or_default();
+                *looks += 1;
+                if *looks > LOOKS {
+                    continue;
+                }
+                let mut found: Vec<String> = places
+                    .iter()
+                    .filter_map(|place| place.owner(transport == Transport::Tcp, port))
+                    .collect();
+                found.dedup();
+                if !found.is_empty() {
+                    lock(&shared.programs).insert(service, Some(found.join(", ")));
+                }
+            }
+            std::thread::sleep(LOOK);
+        }
+    })
 }
 
 /// Why a command did not start, and which one can.

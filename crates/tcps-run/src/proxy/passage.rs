@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{
     emu::{
-        flow, lock, Accounts, Between, Datagram, Ended, Engine, EngineHost, Layers, Pace, Ports, Row, Tape,
-        Transit, FAR, NEAR,
+        flow, lock, Account, Accounts, Between, Datagram, Ended, Engine, EngineHost, Layers, Pace, Path,
+        Ports, Row, Service, Tape, Transit, FAR, NEAR,
     },
     os::clock::monotonic_ns,
     recording::{ring, Foreign, Recording},
@@ -67,20 +67,38 @@ pub(super) fn passage(
     let pace = Pace { waiting, spin_ns, realtime };
     let (shared, start) = (shared.clone(), shared.start);
     let passage = Passage { shared, orders, changing, names, shown: 0, errors: Vec::new(), recording };
-    passage.show(0, &accounts, 0);
+    passage.show(0, &accounts, &[], 0);
     let engine = Engine::new(passage, ports, layers, accounts, start, pace).taped(tape);
     Ok(move || engine.run().into_outcome(start))
 }
 
 impl Passage {
-    fn rows(&self, accounts: &Accounts, whole: bool) -> Vec<Row> {
-        let row = |((door, from, _), account)| Row::of(&self.names[usize::from(door)], from, account, whole);
-        accounts.iter().map(row).collect()
+    /// Of doors, and of services by their names.
+    fn rows(&self, accounts: &Accounts, services: &[Service], whole: bool) -> [Vec<Row>; 2] {
+        let named = self.named(services);
+        let row = |((door, from, _, service), account): (Path, &Account)| match usize::from(service) {
+            0 => (0, Row::of(&self.names[usize::from(door)], from, account, whole)),
+            number => (number, Row::of(&named[number - 1], from, account, whole)),
+        };
+        let (doors, mut apart): (Vec<_>, Vec<_>) =
+            accounts.iter().map(row).partition(|(service, _)| *service == 0);
+        apart.sort_by_key(|(service, _)| *service);
+        [doors, apart].map(|rows| rows.into_iter().map(|(_, row)| row).collect())
     }
 
-    fn show(&self, now: Time, accounts: &Accounts, clients: usize) {
-        let doors = self.rows(accounts, false);
-        *lock(&self.shared.snapshot) = Snapshot { t_s: now as f64 / 1e9, doors, clients };
+    /// Names of services, with the programs that are known.
+    fn named(&self, services: &[Service]) -> Vec<String> {
+        let mut programs = lock(&self.shared.programs);
+        let name = |service: &Service| match programs.entry(*service).or_default() {
+            Some(program) => format!("{service} {program}"),
+            None => service.to_string(),
+        };
+        services.iter().map(name).collect()
+    }
+
+    fn show(&self, now: Time, accounts: &Accounts, services: &[Service], clients: usize) {
+        let [doors, services] = self.rows(accounts, services, false);
+        *lock(&self.shared.snapshot) = Snapshot { t_s: now as f64 / 1e9, doors, services, clients };
     }
 
     fn obey(&mut self, order: Order, b: &mut Between<'_>) {
@@ -137,7 +155,7 @@ impl EngineHost for Passage {
         if b.now - self.shown >= SHOW_NS {
             self.shown = b.now;
             b.accounts.turn(b.now);
-            self.show(b.now, b.accounts, b.clients);
+            self.show(b.now, b.accounts, b.services, b.clients);
         }
         changes
     }
@@ -170,8 +188,9 @@ impl Ended<Passage> {
     fn into_outcome(mut self, start: Time) -> Outcome {
         let mut errors = std::mem::take(&mut self.host.errors);
         errors.extend(self.untaped);
-        let mut doors = self.host.rows(&self.accounts, true);
-        for (((door, from, _), _), row) in self.accounts.iter().zip(&mut doors) {
+        let [mut doors, services] = self.host.rows(&self.accounts, &self.services, true);
+        let of_doors = self.accounts.iter().filter(|((.., service), _)| *service == 0);
+        for (((door, from, ..), _), row) in of_doors.zip(&mut doors) {
             let refused = self.refused.get(usize::from(door)).filter(|_| from == NEAR);
             row.unreached = refused.copied().unwrap_or(0);
         }
@@ -184,6 +203,7 @@ impl Ended<Passage> {
         });
         Outcome {
             doors,
+            services,
             links: self.network.accounts().0.into_iter().map(Link::from).collect(),
             own: self.own,
             errors,

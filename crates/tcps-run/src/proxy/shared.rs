@@ -1,12 +1,13 @@
 //! What a proxy is told, what it tells, and what its loop shares with whoever looks at it.
 
 use crate::{
-    emu::{DoorPlan, Row},
+    emu::{DoorPlan, Row, Service},
     os::clock::monotonic_ns,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
+    collections::BTreeMap,
     path::PathBuf,
     sync::{
         atomic::{AtomicBool, Ordering},
@@ -64,6 +65,8 @@ pub struct Record {
 pub struct Outcome {
     /// Counts and delays of all doors since the start, set against delivered.
     pub doors: Vec<Row>,
+    /// The same of the services that the doors' packets are of, where they are told apart.
+    pub services: Vec<Row>,
     /// Links of the network, also of those before it.
     pub links: Vec<Link>,
     /// What the loop tells about itself.
@@ -84,6 +87,8 @@ pub struct Snapshot {
     pub t_s: f64,
     /// Doors, both directions.
     pub doors: Vec<Row>,
+    /// Services, both directions, where they are told apart.
+    pub services: Vec<Row>,
     /// Clients that are known.
     pub clients: usize,
 }
@@ -103,6 +108,8 @@ pub(super) struct Shared {
     pub(super) stop: AtomicBool,
     orders: Sender<Order>,
     pub(super) snapshot: Mutex<Snapshot>,
+    /// The program of each service that was seen, once it is known.
+    pub(super) programs: Mutex<BTreeMap<Service, Option<String>>>,
 }
 
 impl Shared {
@@ -110,7 +117,8 @@ impl Shared {
     pub(super) fn begin() -> (Self, Receiver<Order>) {
         let (orders, heard) = channel();
         let (start, stop) = (monotonic_ns(), AtomicBool::new(false));
-        (Self { start, stop, orders, snapshot: Mutex::default() }, heard)
+        let (snapshot, programs) = (Mutex::default(), Mutex::default());
+        (Self { start, stop, orders, snapshot, programs }, heard)
     }
 
     /// Whether the loop is to end.

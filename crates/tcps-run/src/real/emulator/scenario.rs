@@ -110,7 +110,7 @@ pub(super) fn report(
     report.interrupted = network.failure().is_some();
     report.nodes.extend(network.itself().map(|f| f.node()));
     let name = |vertex: VertexId| names.get(vertex.index()).map_or("", String::as_str);
-    for ((_, from, to), account) in accounts.iter().filter(|(_, a)| a.decided() > 0) {
+    for ((_, from, to, _), account) in accounts.iter().filter(|(_, a)| a.decided() > 0) {
         let path = format!("{} -> {}", name(from), name(to));
         report.emulator.push(EmulatedPath { path, stamps, told: account.told(true) });
     }
@@ -144,7 +144,7 @@ mod tests {
         let mut network = Layers::new(Carrier::new(&plan, None, true, &mut Disk).unwrap());
         let mut accounts = Accounts::new([], false);
         let (network, accounts) = (&mut network, &mut accounts);
-        host.act(Between { now: 0, latest: 0, network, accounts, clients: 0 });
+        host.act(Between { now: 0, latest: 0, network, accounts, services: &[], clients: 0 });
         let mut bytes = Vec::new();
         Consumer::open(&place).unwrap().drain(&mut bytes);
         std::fs::remove_file(&place).unwrap();

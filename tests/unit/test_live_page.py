@@ -16,6 +16,7 @@ pytest.importorskip("websockets", reason="needs the extra studio")
 import tcpsbed
 from tcpsbed.console.server import Console
 from tcpsbed.media.line import VARIABLE
+from tcpsbed.studio import collector
 from tcpsbed.studio.certificate import own_addresses
 from tcpsbed.studio.collector import ROW
 from tcpsbed.studio.feed import OVER, PLAN, ROWS, SCENARIO, TEXT
@@ -189,6 +190,24 @@ def test_a_chart_is_saved_as_the_eye_sees_it(
     download.value.save_as(file)
     times = [float(line.split(",")[0]) for line in file.read_text().splitlines()[1:]]
     assert 0.9 < times[0] < 1.2 and 2.8 < times[-1] < 3.1, times
+
+
+def test_what_the_supervisor_did_is_in_the_list_of_events_once_and_in_plain_words(
+    played: Played, opened: Callable[..., Any]
+) -> None:
+    page = opened(played.studio.address)
+    rows = played.rows[:2].copy()
+    rows["kind"], rows["point"], rows["detail"] = collector.STATE, 0, (2, 4)
+    rows["time"], rows["value"] = (4_100_000_000, 4_900_000_000), (104_000_000, 2_000_000)
+    played.rows = np.concatenate([played.rows, rows])
+    played.play(5.0)
+    becomes(page, "document.querySelectorAll('#events li').length === 2")
+    played.play(5.5)
+    name = json.loads((played.run.folder / "plan.json").read_text())["components"][0]["name"]
+    assert page.locator("#events li").all_inner_texts() == [
+        f"4.90 s\n{name}: recovering commands are back: the robot goes to the hand, slowly; newest good command 2 ms old",
+        f"4.10 s\n{name}: hold no commands: the supervisor stops the robot; newest good command 104 ms old",
+    ]
 
 
 def test_the_age_says_what_it_is(played: Played, opened: Callable[..., Any]) -> None:

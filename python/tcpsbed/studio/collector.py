@@ -45,8 +45,8 @@ SUMS, LEAST, MOST, OLDEST, MERGED = (
     "oldest",
     "k",
 )
-MOST_EVENTS, LATEST_EVENTS = 10_000, 100
-"""Events that a page is told of in all, and again with the numbers of the last seconds."""
+MOST_EVENTS, MOST_CHANGES, LATEST_EVENTS = 10_000, 1_000, 100
+"""Events and changes of supervisors that a page is told of in all, and both again with the numbers of the last seconds."""
 MOST_SPANS = 400
 """Spans of stalls, and of rows that were not sent; beyond, near ones are joined."""
 SPAN_S = 0.001
@@ -97,6 +97,9 @@ class Collector:
         self.splits: deque[tuple[float, dict[str, Any]]] = deque([(0.0, {})])
         """Where the time of samples went until some moments of the last seconds, by flow."""
         self.events: list[dict[str, Any]] = []
+        """Those that took place by their `number`, and the states that supervisors entered."""
+        self.changes = 0
+        """How many of them are states."""
         self.gaps: list[tuple[float, str, float]] = []
         """The last stalls: when each ended, s, of which loop, and how long it was, ms."""
         self.disturbed: list[tuple[float, float]] = []
@@ -238,10 +241,10 @@ class Collector:
         np.fmax.at(self.queued, at, rows["size"][queues])
         for line, times_ns, found in self.motion.read(rows):
             np.fmax.at(self.moved[:, line], self._of_times(times_ns), found)
-        for row in rows[rows["kind"] == EVENT][: max(MOST_EVENTS - len(self.events), 0)]:
+        for row in rows[rows["kind"] == EVENT][: max(MOST_EVENTS + self.changes - len(self.events), 0)]:
             self.events.append({"t_s": float(row["time"]) / 1e9, "number": int(row["index"])})
         for row in rows[(rows["kind"] == STATE) & (rows["detail"] < len(STATES))]:
-            self.states[self.plan["components"][row["point"]]["name"]] = STATES[row["detail"]]
+            self._change(float(row["time"]) / 1e9, row)
         gaps = rows[rows["kind"] == GAP]
         for row in gaps:
             stalled, t_s, long_ms = self._node(row["node"]), row["time"] / 1e9, round(row["value"] / 1e6, 3)
@@ -251,6 +254,15 @@ class Collector:
             self.stalls[stalled] = [count + 1, max(longest, long_ms)]
         if len(gaps):
             self.disturbed, self.apart_s = _few(self.disturbed, self.apart_s)
+
+    def _change(self, t_s: float, row: np.void) -> None:
+        """A supervisor is in another state."""
+        component, state = self.plan["components"][row["point"]]["name"], STATES[row["detail"]]
+        self.states[component] = state
+        if self.changes < MOST_CHANGES:
+            self.changes += 1
+            age_ms = float(row["value"]) / 1e6
+            self.events.append({"t_s": t_s, "component": component, "state": state, "age_ms": age_ms})
 
     def _node(self, number: int) -> str:
         """Who has this number in a row: the emulator comes after the nodes."""

@@ -1,14 +1,16 @@
 // @ts-check
-// Events: the scenario's and those by hand, with their time and by whom; what was refused, with the reason.
+// Events: the scenario's and those by hand, with their time and by whom; what was refused, with the reason. And what
+// supervisors did.
 
 import { $, button, element } from "./dom.js";
 import { apply } from "./links.js";
 import { on, run, send, tell } from "./run.js";
+import { WORDS } from "./states.js";
 import { look } from "./view.js";
 
 /**
  * @typedef {{id: string, name: string, by: number | null, numbers: number[], asked_s: number | null, t: number | null,
- *   refused: string, told: any}} Entry
+ *   refused: string, told: any, said?: string}} Entry
  */
 /** @type {Entry[]} */ let entries = [];
 /** Answers that are awaited. @type {Map<string, (told: any) => void>} */ const waiting = new Map();
@@ -55,10 +57,14 @@ on("now", (told) => {
   happen(told.events);
 });
 
-/** Events that took place. @param {{t_s: number, number: number}[]} told */
+/** Events that took place, and new states of supervisors. @param {any[]} told */
 function happen(told) {
   let more = false;
-  for (const { t_s, number } of told) {
+  for (const { t_s, number, ...change } of told) {
+    if (change.state) {
+      more = changed(t_s, change) || more;
+      continue;
+    }
     const entry = entries.find((one) => one.numbers.includes(number));
     if (!entry || entry.t !== null) continue;
     entry.t = t_s;
@@ -66,6 +72,15 @@ function happen(told) {
     if (entry.told?.action) apply(entry.told.action);
   }
   if (more) show();
+}
+
+/** A supervisor is in another state; whether the list did not have it yet. @param {number} t @param {any} change */
+function changed(t, { component, state, age_ms }) {
+  const id = `${component} ${t}`;
+  if (entries.some((one) => one.id === id)) return false;
+  const age = age_ms >= 0 ? `; newest good command ${Math.round(age_ms)} ms old` : "";
+  entries.push({ id, name: `${component}: ${state}`, by: null, numbers: [], asked_s: null, t, refused: "", told: null, said: `${WORDS[state] ?? ""}${age}` });
+  return true;
 }
 
 on("over", (told) => {
@@ -82,7 +97,7 @@ export const unseen = () => gone;
 /** Events that took place, in order, numbered as in the list. @returns {{t: number, number: number, by: number | null}[]} */
 export const marks = () => happened().map((entry, n) => ({ t: /** @type {number} */ (entry.t), number: n + 1, by: entry.by }));
 
-const happened = () => entries.filter((entry) => entry.t !== null).sort((a, b) => /** @type {number} */ (a.t) - /** @type {number} */ (b.t));
+const happened = () => entries.filter((entry) => entry.t !== null && entry.numbers.length).sort((a, b) => /** @type {number} */ (a.t) - /** @type {number} */ (b.t));
 
 function show() {
   const done = happened(), number = new Map(done.map((entry, n) => [entry, n + 1]));
@@ -97,9 +112,9 @@ function show() {
 function item(entry, moment, number) {
   const late_ms = entry.t !== null && entry.by !== null && entry.asked_s !== null ? Math.round(1000 * (entry.t - entry.asked_s)) : null;
   const planned = entry.told?.actions ? ["asked for", "from the file"] : ["planned", "scenario"];
-  const state = entry.refused.trim() ? `refused: ${entry.refused}` : entry.refused ? "" : number === undefined ? (entry.by === null ? planned[0] : "asked for") : late_ms === null ? planned[1] : late_ms >= 0 ? `in force after ${late_ms} ms` : "by hand";
+  const state = entry.said ? entry.said : entry.refused.trim() ? `refused: ${entry.refused}` : entry.refused ? "" : number === undefined ? (entry.by === null ? planned[0] : "asked for") : late_ms === null ? planned[1] : late_ms >= 0 ? `in force after ${late_ms} ms` : "by hand";
   const time = `${moment.toFixed(2)} s`;
-  return element("li", { className: entry.refused ? "bad" : number === undefined ? "soft" : "" },
+  return element("li", { className: entry.refused ? "bad" : number === undefined && !entry.said ? "soft" : "" },
     element("span", { className: "flag" }, number === undefined ? "" : `${number}`),
     button(element("time", {}, time), () => look(moment - 2, moment + 3), { className: "plain", "aria-label": `${time}: show in the charts` }),
     element("span", {}, entry.name, " ", element("small", { className: "soft" }, state)));

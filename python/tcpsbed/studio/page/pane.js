@@ -6,8 +6,8 @@ import { $ } from "./dom.js";
 import { besides, close as leave, hand, seen } from "./hand.js";
 import { on, PAGE, run, send } from "./run.js";
 import { alarm, made, stand, write } from "./stage.js";
+import { WORDS } from "./states.js";
 
-const STATES = { degraded: "commands come late or get lost: the robot follows slowly", hold: "no commands: the supervisor stops the robot", "safe stop": "no commands: the robot stays stopped", recovering: "commands are back: the robot goes to the hand, slowly" };
 const CROP = 384 / 357; // of the robot's own side: the code takes 24 rows along the upper edge, and blurs some more
 const SPAN_S = 8; // of the curve of force
 const SHORT = 0.9; // share of the frame rate below which the page says so
@@ -101,8 +101,7 @@ function told(/** @type {any} */ message, /** @type {HTMLElement} */ pane) {
 function supervised(/** @type {string} */ name) {
   write("robot", name);
   $("robot").className = name === "normal" ? "" : "bad";
-  const why = /** @type {Record<string, string>} */ (STATES)[name];
-  alarm("robot", why ? `${name}: ${why}` : "");
+  alarm("robot", name !== "normal" && WORDS[name] ? `${name}: ${WORDS[name]}` : "");
 }
 
 /** The frame rate; of the robot's own side, which no network drops, it says when the machine cannot keep it. */

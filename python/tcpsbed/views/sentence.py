@@ -1,10 +1,14 @@
-"""The one sentence about a run that opens its page: the largest part of the longest delay, and what was lost where."""
+"""The one sentence about a run that opens its page: the largest part of the longest delay, and what was lost where.
+
+Where the machine itself was too slow, it begins with that.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from tcpsbed.clocks import SIMULATED
 from tcpsbed.views import paths
 from tcpsbed.views.numbers import finite, grouped, ms, statistic
 
@@ -14,6 +18,18 @@ LEAST_LOSS = 0.0005
 """A smaller share is told as nothing."""
 MOST_NAMED = 4
 """Flows whose losses are told one by one."""
+IN_NETWORK = ("full", "managed", "loss", "outage", "no route", "corrupt")
+"""Reasons for a drop by a link."""
+IN_COMPONENTS = {
+    "overload": "could not keep up",
+    "hook": "failed on them",
+    "dead": "was dead",
+    "malformed": "found damaged bytes",
+    "line": "has a serial line that lost them",
+}
+"""What a component did whose reason for a drop this is."""
+STAGES = {"capture": "camera", "code": "encoder", "decode": "decoder", "show": "display"}
+"""Stages of media, as readers know them."""
 
 
 def sentence(summary: Mapping[str, Any]) -> Said:
@@ -23,7 +39,10 @@ def sentence(summary: Mapping[str, Any]) -> Said:
     if not known:
         return [("bad", "Nothing arrived"), ("", " in this run.")]
     worst = max(known, key=lambda name: statistic(known[name], "p99") or statistic(known[name]) or 0.0)
-    return [*_delay(worst, known[worst], summary), ("", "; "), *_loss(summary), ("", ".")]
+    said, lost = _delay(worst, known[worst], summary), _loss(summary)
+    late = _late(summary)
+    first, second = (lost, said) if late else (said, lost)
+    return [*late, *first, ("", "; "), *second, ("", ".")]
 
 
 def _delay(flow: str, delay: Mapping[str, Any], summary: Mapping[str, Any]) -> Said:
@@ -33,9 +52,14 @@ def _delay(flow: str, delay: Mapping[str, Any], summary: Mapping[str, Any]) -> S
     return [("much", f"{paths.shared(one)} of the delay of {flow}"), ("", f" is {paths.where(one)}")]
 
 
-def _loss(summary: Mapping[str, Any]) -> Said:
+def _lost(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Share that each flow lost, of those that lost any to speak of."""
     losses = {name: finite(flow.get("loss")) or 0.0 for name, flow in summary["flows"].items()}
-    lost = {name: share for name, share in losses.items() if share >= LEAST_LOSS}
+    return {name: share for name, share in losses.items() if share >= LEAST_LOSS}
+
+
+def _loss(summary: Mapping[str, Any]) -> Said:
+    lost = _lost(summary)
     if not lost:
         return [("", "nothing is lost")]
     worst = max(lost, key=lambda name: lost[name])
@@ -45,7 +69,45 @@ def _loss(summary: Mapping[str, Any]) -> Said:
     if len(shares) > MOST_NAMED:
         shares = [shares[list(lost).index(worst)], f"less of {len(lost) - 1} other flows"]
     told = " and ".join(filter(None, (", ".join(shares[:-1]), shares[-1])))
-    drops = summary["flows"][worst].get("drops") or {}
-    most = max(drops, key=lambda name: drops[name], default="")
-    at = f", most at {most.partition(' ')[0].rsplit('.', 1)[0]}" if most else ""
-    return [("bad", f"{told} {'is' if len(shares) == 1 else 'are'} lost"), ("", at)]
+    return [("bad", f"{told} {'is' if len(shares) == 1 else 'are'} lost"), ("", _where(worst, summary))]
+
+
+def _where(flow: str, summary: Mapping[str, Any]) -> str:
+    """Where most of what a flow lost was dropped, and why unless a link did it."""
+    place, reason = _most(flow, summary)
+    if not reason:
+        drops = sum(node.get("socket_drops") or 0 for node in summary.get("nodes") or ())
+        return ", most in receive buffers of this machine's kernel" if drops else ""
+    if reason in IN_NETWORK:
+        return f", most at {place.rsplit('.', 1)[0]}"
+    if reason not in IN_COMPONENTS:
+        return f", most at {place} ({reason})"
+    links = any(_parted(drop)[1] in IN_NETWORK for drop in summary["flows"][flow]["drops"])
+    kinds = [one["kind"] for one in summary.get("stages") or () if (one["component"], one["flow"]) == (place, flow)]
+    media = " and ".join(STAGES[kind] for kind in kinds if kind in STAGES)
+    of = f"the {media} of {place}" if media and reason == "overload" else place
+    none = "" if links else "; none in the network"
+    return f", most at {of}, which {IN_COMPONENTS[reason]}{none}"
+
+
+def _late(summary: Mapping[str, Any]) -> Said:
+    """Says that the machine was too slow, where that lost most of what was lost."""
+    lost = _lost(summary)
+    if not lost or summary.get("world") in SIMULATED:
+        return []
+    worst = max(lost, key=lambda name: lost[name])
+    reason = _most(worst, summary)[1]
+    drops = sum(node.get("socket_drops") or 0 for node in summary.get("nodes") or ())
+    slow = reason == "overload" or (not reason and drops)
+    return [("bad", "This machine was too slow"), ("", ": ")] if slow else []
+
+
+def _most(flow: str, summary: Mapping[str, Any]) -> tuple[str, str]:
+    """Place and reason of most drops of a flow; empty where none is known."""
+    drops = summary["flows"][flow].get("drops") or {}
+    return _parted(max(drops, key=lambda name: drops[name], default=""))
+
+
+def _parted(drop: str) -> tuple[str, str]:
+    place, _, reason = drop.partition(" ")
+    return place, reason

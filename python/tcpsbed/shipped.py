@@ -14,6 +14,12 @@ DATA = Path(__file__).resolve().parent / "data"
 SCENARIOS, EXAMPLES, DOCS = DATA / "scenarios", DATA / "examples", DATA / "docs"
 """In the source tree links to its folders of these names; in an installed package folders."""
 PLACES = (SCENARIOS, EXAMPLES, EXAMPLES / "hooks")
+BASES = {
+    "shipped:scenarios": SCENARIOS,
+    "shipped:examples": EXAMPLES,
+    "shipped:examples/hooks": EXAMPLES / "hooks",
+}
+"""Folders that a scenario's `base` may name wherever tcpsbed is installed."""
 
 STARTS = {".py": "python", ".ipynb": "jupyter lab"}
 """What starts a file that is no scenario, by its ending."""
@@ -58,6 +64,11 @@ def _of(name: str, files: dict[str, Path], key: str) -> Path:
         allowed = f"a name from tcpsbed init --list, such as quickstart{like}"
         raise ConfigError(f'found "{one_line(str(name)[:WIDTH])}"', key=key, allowed=allowed)
     return files[name].resolve()
+
+
+def base_of(folder: Path) -> str | None:
+    """The name in `BASES` of a folder; none if it does not come with the package."""
+    return next((name for name, one in BASES.items() if one.resolve() == folder.resolve()), None)
 
 
 def remedy(file: Path) -> str:

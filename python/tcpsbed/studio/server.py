@@ -29,7 +29,7 @@ from typing import Any
 
 from tcpsbed import documents
 from tcpsbed.console.server import Console
-from tcpsbed.errors import TcpsbedError
+from tcpsbed.errors import TcpsbedError, one_line
 from tcpsbed.media.line import folder as console_folder
 from tcpsbed.proxy import saved as profiles
 from tcpsbed.scenarios.dump import dump_document, value_text
@@ -307,12 +307,37 @@ class Studio(Live):
 def saved(scenario: str, told: list[dict[str, Any]]) -> str:
     """The text of a scenario with what was done by hand as events: in virtual time it gives the same again."""
     document = tomllib.loads(scenario)
+    head = _portable(document)
     events = document.pop("events", [])
     done = [one for one in told if one["k"] == "asked" and "refused" not in one]
     events += [{"at": f"{one['at_ns'] / 1e9:.9f} s"} | one["event"] for one in done]
-    return dump_document(document) + "".join(
-        "\n".join(["\n[[events]]", *(f"{key} = {value_text(value)}" for key, value in event.items()), ""])
-        for event in events
+    return (
+        head
+        + dump_document(document)
+        + "".join(
+            "\n".join(["\n[[events]]", *(f"{key} = {value_text(value)}" for key, value in event.items()), ""])
+            for event in events
+        )
+    )
+
+
+def _portable(document: dict[str, Any]) -> str:
+    """Takes the folder of this computer out of a scenario: it goes where no file is named in it, and has a name of its own
+    where it comes with tcpsbed. Otherwise a comment in front says which files belong to the scenario.
+    """
+    from tcpsbed import shipped
+    from tcpsbed.scenarios.model.scenario import named_in
+
+    base = document.pop("base", None)
+    if base is None or not (names := sorted(named_in(document, Path(base)))):
+        return ""
+    document["base"] = shipped.base_of(Path(base)) or base
+    if document["base"] != base or all(Path(name).is_absolute() for name in names):
+        return ""
+    beside = ", ".join(one_line(name) for name in names)
+    return (
+        "# base is a folder of this computer. To give this file to somebody else, remove base\n"
+        f"# and put the files that it names beside it: {beside}\n"
     )
 
 

@@ -110,8 +110,9 @@ class Scenario(Table):
     warmup_ns: Duration = Field(0, alias="warmup")
     """Time at the start of the run that statistics leave out."""
     base: Annotated[str, Called("folder")] | None = None
-    """Folder from which relative paths start. The value itself is relative to the folder of the file; absent:
-    the folder of the file.
+    """Folder from which relative paths start. The value itself is relative to the folder of the file, or one of
+    the folders that come with tcpsbed: `"shipped:scenarios"`, `"shipped:examples"`, `"shipped:examples/hooks"`.
+    Absent: the folder of the file.
     """
     calibration: Annotated[str, Called("file")] | None = None
     """Costs that `tcpsbed calibrate` measured. They apply to nodes, and to stages without a `cost` in the
@@ -266,7 +267,7 @@ class Scenario(Table):
     @property
     def folder(self) -> Path:
         """The folder that relative paths start from."""
-        return (self._origin.folder / (self.base or "")).resolve()
+        return (shipped.BASES.get(self.base or "") or self._origin.folder / (self.base or "")).resolve()
 
     @property
     def shortened(self) -> bool:
@@ -292,8 +293,7 @@ class Scenario(Table):
     def _named(self) -> set[Path]:
         """The existing files that it names."""
         folder = self.folder  # asks the disk
-        names = set().union(*map(_names, {*texts(self.document)}))
-        return {folder / name for name in names - self.key_files if _is_file(folder / name)}
+        return {folder / name for name in named_in(self.document, folder) - self.key_files}
 
     @property
     def key_files(self) -> set[str]:
@@ -304,6 +304,12 @@ class Scenario(Table):
     def error(self, key: Key, found: str, allowed: str) -> ConfigError:
         """The error of a key of this scenario."""
         return self._origin.error(key, found, allowed)
+
+
+def named_in(document: dict[str, Any], folder: Path) -> set[str]:
+    """The existing files below a folder that the texts of a scenario's tables name, as they name them."""
+    names = set().union(*map(_names, {*texts(document)}))
+    return {name for name in names if _is_file(folder / name)}
 
 
 def texts(value: Any) -> Iterator[str]:

@@ -206,6 +206,7 @@ def map(
     out: Path | str | None = None,
     set: Overrides = (),
     seed: int | None = None,
+    duration: str | None = None,
     jobs: int | None = None,
     cluster: str | None = None,
     progress: Progress = False,
@@ -222,7 +223,8 @@ def map(
     disturbance : str, optional
         `gain`: after the step the loop has a c-th of its gain. `output`: it has all of it.
     rtt, loss, cells : str
-        Round trips and losses each way, from and to, and the number of cells of the grid.
+        Round trips and losses each way, from and to, and the number of cells of the grid. One loss, such as `10%`, gives
+        a row.
     runs : int
         Runs in each cell.
     bursts : float
@@ -252,7 +254,7 @@ def map(
         Cores to use; absent: all.
     cluster : str, optional
         A scheduler of Dask, such as `tcp://host:8786`, or `local:4`; needs the extra `cluster`.
-    set, seed, progress
+    set, seed, duration, progress
         As of `tcpsbed.run`.
 
     Returns
@@ -279,7 +281,9 @@ def map(
     ):
         refuse_number(key, number)
     with (
-        given(shipped.find("step") if scenario is None else scenario, set=set, seed=seed) as asked,
+        given(
+            shipped.find("step") if scenario is None else scenario, set=set, seed=seed, duration=duration
+        ) as asked,
         executors.opened(jobs, cluster) as executor,
         told(progress, f"{asked.scenario.name}, {runs} runs per cell") as share,
     ):
@@ -423,7 +427,7 @@ def _grid(
     from tcpsbed.lab.control import stability, values
 
     (rtt, loss, cells), (gain, period, jitter) = spans, other
-    columns, rows = _size(cells)
+    columns, rows = _size(cells, one=isinstance(loss, str) and ".." not in loss)
     reader = partial(values.duration_ns, most_ns=most_ns)
     if gain or loop.law is None:
         refuse_gains(loop.axes)
@@ -499,15 +503,16 @@ def _known_gains(loop: Loop) -> tuple[float, float]:
     return loop.kp, loop.ki_per_ms
 
 
-def _size(text: str) -> tuple[int, int]:
+def _size(text: str, *, one: bool) -> tuple[int, int]:
+    """Round trips and losses of a grid; of `one` loss there is a single row, whatever the number of losses."""
     from tcpsbed.lab.control import values
 
     columns, _, rows = values.given(text, "--cells", '"50x50", round trips x losses').partition("x")
     sizes = [int(part) for part in (columns, rows) if part.isascii() and part.isdigit()]
-    if len(sizes) < 2 or not all(2 <= size <= 1000 for size in sizes):
-        raise ConfigError(
-            f'found "{text}"', key="--cells", allowed='2 to 1000 in each dimension, such as "50x50"'
-        )
+    sizes = [sizes[0], 1] if one and sizes else sizes
+    if len(sizes) < 2 or not 2 <= sizes[0] <= 1000 or not (one or 2 <= sizes[1] <= 1000):
+        allowed = '2 to 1000 in each dimension, such as "50x50"; for one loss give one, such as --loss 10%'
+        raise ConfigError(f'found "{text}"', key="--cells", allowed=allowed)
     return sizes[0], sizes[1]
 
 

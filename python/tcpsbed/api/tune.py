@@ -34,8 +34,9 @@ class Gains:
     Attributes
     ----------
     best
-        The gains: `kp`, `ki_per_ms`, with the mean rise time `rise_ms` and the `overshoot` (% of the step) measured with
-        them, the rise-time `index`, and the `error` that is left in the end (%), with whether it is `lasting`.
+        The gains: `kp`, `ki_per_ms`, with the mean rise time `rise_ms`, settling time `settling_ms` and `overshoot` (% of
+        the step) measured with them, the rise-time `index`, and the `error` that is left in the end (%), with whether it is
+        `lasting`.
     steps
         The best gains for each step that was tried.
     loop, margins
@@ -102,7 +103,7 @@ class Gains:
             f"gains        params = {{ kp = {found.kp:.4g}, ki_per_ms = {found.ki_per_ms:.4g} }}"
             if found.factor is None
             else f"controller   multiply it by {found.factor:.4g}",
-            f"measured     rise time {found.rise_ms:.1f} ms, overshoot {found.overshoot:.1f} %, "
+            f"measured     rise time {found.rise_ms:.1f} ms, {_settling(found)}, overshoot {found.overshoot:.1f} %, "
             f"plus {found.per_ms:.2f} points for each ms of RTT",
             f"theory       {spare} without loss; these losses act as {self.delay_of_drops_ms:.2f} ms of delay",
             f"index        rise-time index {found.index:.2f}: log10(1 ms / rise time)",
@@ -114,6 +115,11 @@ class Gains:
             )
         lines += [str(self.linearised)] if self.linearised is not None else []
         return "\n".join(lines)
+
+
+def _settling(found: Tuned) -> str:
+    """The settling time in words."""
+    return "not settled" if math.isnan(found.settling_ms) else f"settling time {found.settling_ms:.1f} ms"
 
 
 def tune(

@@ -14,6 +14,7 @@ from tcpsbed.cli.options import (
     MOST_RUNS,
     Cluster,
     Disturbed,
+    Duration,
     File,
     Force,
     Jobs,
@@ -46,7 +47,9 @@ computed from its difference equations, without packets: 10^9 ticks take seconds
 
 
 Trips = Annotated[str, typer.Option("--rtt", metavar="LOW..HIGH", help="Round trips.")]
-Losses = Annotated[str, typer.Option("--loss", metavar="LOW..HIGH", help="Losses each way.")]
+Losses = Annotated[
+    str, typer.Option("--loss", metavar="LOW..HIGH", help="Losses each way, or one, such as 10%.")
+]
 Cells = Annotated[
     str, typer.Option("--cells", metavar="NxM", help="Cells of the grid: round trips x losses.")
 ]
@@ -161,6 +164,7 @@ def stability_map(
     force: Force = False,
     sets: Sets = None,
     seed: Seed = None,
+    duration: Duration = None,
     jobs: Jobs = None,
     cluster: Cluster = None,
     as_json: AsJson = False,
@@ -173,7 +177,7 @@ def stability_map(
     from tcpsbed.runs.given import given
 
     may_draw(figure, force=force, reads=[file])
-    with given(file, set=sets or (), seed=seed) as asked:
+    with given(file, set=sets or (), seed=seed, duration=duration) as asked:
         own = systems.read(plant, "plant"), systems.read(controller, "controller"), disturbance
         label = f"{asked.scenario.name}, {runs} runs per cell"
         with (

@@ -27,8 +27,13 @@ LINK = (
     Metric("dropped_packets", "packets dropped", "count", label="dropped"),
     Metric("dropped_bytes", "bytes dropped", "B", brief=(), rare=True),
     Metric("drops", "dropped packets by reason", "count", each="reason", label="What links dropped"),
-    Metric("max_queue_bytes", "longest queue", "B", label="longest queue"),
-    Metric("max_queue_packets", "most packets in the queue", "count", label="queued packets"),
+    Metric("max_queue_bytes", "longest queue: exact, at every packet", "B", label="longest queue (exact)"),
+    Metric(
+        "max_queue_packets",
+        "most packets in the queue: exact, at every packet",
+        "count",
+        label="queued packets (exact)",
+    ),
     Metric("duplicated", "packets that left twice", "count", rare=True),
     Metric("corrupted", "packets carried, and dropped by their receivers", "count", rare=True),
     Metric("marked", "packets marked instead of dropped (`ecn = true`)", "count", rare=True),
@@ -37,8 +42,9 @@ LINK = (
 )
 QUEUE = (
     Metric("link", "link of the queue"),
-    spread("bytes", "distribution of the queue length", "B", label="queued", shown=("mean", "max")),
-    spread("packets", "distribution of the queue length", "count", shown=("mean", "max")),
+    spread("bytes", "distribution of the queue length at the moments of sampling; between them it may be longer,"
+        " see `network.max_queue_bytes`", "B", label="queued", shown=("mean", "max")),
+    spread("packets", "distribution of the queue length, as of `bytes`", "count", shown=("mean", "max")),
     spread("delay_ms", "distribution of the queueing delay of a packet that arrives at that time (for"
         " `slots` and gates, without the time until they open)", label="delay", shown=("mean", "p99")),
 )  # fmt: skip
@@ -168,7 +174,7 @@ SECTIONS = (
     Metric("network", "list of links",
         of=lambda source: [link | {"ran_s": source["ran_s"]} for link in source["told"].get("links", ())],
         parts=LINK, each=LIST, label="Network"),
-    _list("queues", "rows", "list of sampled queues (`measure.queues`)", QUEUE, "Queues"),
+    _list("queues", "rows", "list of sampled queues (`measure.queues`)", QUEUE, "Queues, sampled"),
     _list("traffic", "told", "list of background traffic", TRAFFIC, "Background traffic"),
     _list("channels", "rows", 'list, with `measure.records = "packets"`', CHANNEL, "Channels"),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,9 +108,11 @@ LEVELS = (5.0, 10.0, 20.0, 50.0, 100.0)
 @styled()
 def stability(found: StabilityMap, points: Sequence[Point], caption: str, file: Path) -> Path:
     """Draws a stability map: colour and contours for the mean overshoot, the limit as a thick line; and the cells that were
-    compared with packets, those that contradict the map as crosses.
+    compared with packets, those that contradict the map as crosses. Of one loss: the mean overshoot over the round trip.
     """
     figure, axes = plot(caption)
+    if len(found.grid.loss) == 1:
+        return _row(figure, axes, found, points, file)
     x, y = list(found.grid.rtt_ms), [100 * loss for loss in found.grid.loss]
     table = found.mean["overshoot"]
     drawn = axes.pcolormesh(x, y, table.clip(0, 2 * LEVELS[-1]), cmap="viridis", shading="nearest")
@@ -119,8 +121,33 @@ def stability(found: StabilityMap, points: Sequence[Point], caption: str, file: 
     axes.clabel(lines, fmt="%g", fontsize=8)
     limit = found.bench.limits.overshoot
     axes.contour(x, y, table, levels=[limit], colors=PALETTE[1], linewidths=2)
+    _compared(axes, points, lambda point: 100 * point.loss)
+    # cells are drawn about their values, and would reach beyond what can be
+    axes.set_xlim(x[0], x[-1])
+    axes.set_ylim(y[0], y[-1])
+    axes.set_xlabel("RTT, ms")
+    axes.set_ylabel("loss each way, %")
+    return saved(figure, file)
+
+
+def _row(figure: Any, axes: Any, found: StabilityMap, points: Sequence[Point], file: Path) -> Path:
+    """The mean overshoot at the only loss, up to twice the highest level that maps have."""
+    most = 2 * LEVELS[-1]
+    axes.plot(found.grid.rtt_ms, found.mean["overshoot"][0].clip(0, most), color=PALETTE[0])
+    axes.axhline(found.bench.limits.overshoot, color=PALETTE[1], linewidth=2)
+    _compared(
+        axes, points, lambda point: most if point.tested.overshoot is None else point.tested.overshoot.mean
+    )
+    axes.set_xlim(found.grid.rtt_ms[0], found.grid.rtt_ms[-1])
+    axes.set_xlabel("RTT, ms")
+    axes.set_ylabel(f"mean overshoot at {100 * found.grid.loss[0]:.3g} % loss, % of the step")
+    return saved(figure, file)
+
+
+def _compared(axes: Any, points: Sequence[Point], height: Callable[[Point], float]) -> None:
+    """Marks the cells that were compared with packets."""
     for agrees, marker, label in ((True, "o", "packets agree"), (False, "X", "packets contradict the map")):
-        seen = [(point.rtt_ms, 100 * point.loss) for point in points if point.agrees is agrees]
+        seen = [(point.rtt_ms, height(point)) for point in points if point.agrees is agrees]
         if seen:
             axes.scatter(
                 *zip(*seen, strict=True), marker=marker, s=70, color="white", edgecolor="black", zorder=3,
@@ -128,12 +155,6 @@ def stability(found: StabilityMap, points: Sequence[Point], caption: str, file: 
             )  # fmt: skip
     if points:
         axes.legend(fontsize=8, loc="lower left", framealpha=0.9)
-    # cells are drawn about their values, and would reach beyond what can be
-    axes.set_xlim(x[0], x[-1])
-    axes.set_ylim(y[0], y[-1])
-    axes.set_xlabel("RTT, ms")
-    axes.set_ylabel("loss each way, %")
-    return saved(figure, file)
 
 
 @styled()

@@ -142,8 +142,8 @@ ANY = Least()
 
 @dataclass(frozen=True)
 class Tuned:
-    """The best gains found, the mean rise time with them, the change of the overshoot with the round trip, the step, and the
-    mean error in the end, in percent of the step.
+    """The best gains found, the mean rise time with them, the change of the overshoot with the round trip, the step, the
+    mean error in the end, in percent of the step, and the mean settling time, not a number where no run settles.
 
     Of a linear controller only a factor was found; `kp` and `ki_per_ms` are then not numbers.
     """
@@ -156,6 +156,7 @@ class Tuned:
     c: float = 2.0
     factor: float | None = None
     error: float = 0.0
+    settling_ms: float = math.nan
 
     @property
     def lasting(self) -> bool:
@@ -308,6 +309,7 @@ def _best(
             c,
             None if network.controller is None else kp,
             near["error"]["mean"],
+            math.nan if near["settling_ms"]["mean"] is None else near["settling_ms"]["mean"],
         )
         for (kp, ki), near, far in zip(gains, here, there, strict=True)
         if near["good"] >= SHARE * bench.runs

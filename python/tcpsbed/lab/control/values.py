@@ -159,7 +159,7 @@ def _read(reader: Callable[[object], T], value: object, key: str) -> T:
 
 
 def span(text: str, count: int, reader: Callable[[str, str], float], key: str) -> list[float]:
-    """Values at equal distances from `LOW..HIGH`.
+    """Values at equal distances from `LOW..HIGH`; of a count of 1 one value.
 
     Examples
     --------
@@ -170,6 +170,8 @@ def span(text: str, count: int, reader: Callable[[str, str], float], key: str) -
     """
     example = "0..60%" if key == "--loss" else "0 ms..50 ms"
     low, dots, high = given(text, key, f'two ends, "{example}"').partition("..")
+    if not dots and count == 1:
+        return [reader(low.strip(), key)]
     if not dots:
         raise ConfigError(f'found "{text}"', key=key, allowed='two ends, such as "0 ms..50 ms" or "0..60%"')
     if _PLAIN.fullmatch(low.strip()):  # the unit stands behind the second

@@ -188,7 +188,7 @@ def texts(given: object, key: str, example: str) -> list[str]:
 
 
 def path(given: object, key: str) -> Path:
-    """A path as Python gives it.
+    """A path as Python gives it; `~` in front is the home folder.
 
     Raises
     ------
@@ -202,7 +202,12 @@ def path(given: object, key: str) -> Path:
         raise ConfigError(
             "found no name" if not str(given) else "found a zero byte", key=key, allowed=allowed
         )
-    return Path(given)
+    return Path(at_home(str(given)))
+
+
+def at_home(name: str) -> str:
+    """A name with its `~` in front expanded, as a shell does where it stands without quotes; else as it is."""
+    return os.path.expanduser(name) if name.startswith("~") else name  # noqa: PTH111 (of texts)
 
 
 def out_of(out: object) -> Path | None:

@@ -63,7 +63,7 @@ PROXY = {
     "an address of another computer": (["--delay", "1 ms", "192.0.2.1:0=127.0.0.1:9"], "192.0.2.1:0"),
     "a capture nowhere": (
         ["--delay", "1 ms", "0=127.0.0.1:9", "--pcapng", "/no/such/folder/a.pcapng"],
-        "--pcapng: found /no/such/folder/a.pcapng, whose folder does not exist; allowed: a file in an existing folder",
+        "/a.pcapng is in /no/such/folder, a folder that does not exist; allowed: a file in an existing folder",
     ),
     "a margin without an end": (
         ["--delay", "1 ms", "0=127.0.0.1:9", "--margin-ms", "inf"],

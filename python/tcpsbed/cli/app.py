@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 import typer
 
+from tcpsbed import inputs
 from tcpsbed.cli import ends
 from tcpsbed.cli.group import Commands
 
@@ -98,7 +100,25 @@ def __getattr__(name: str) -> Any:
     return globals().setdefault("app", commands())
 
 
+def at_home(words: Sequence[str]) -> list[str]:
+    """The words of a command line with `~` expanded in front of a word and of an option's value (`--out=~/x`), which a shell
+    leaves as it is in quotes; behind `--` are commands of the user.
+
+    Examples
+    --------
+    >>> at_home(["run", "--out=~/a", "--", "~/b"])[2:]
+    ['--', '~/b']
+    """
+    own = words.index("--") if "--" in words else len(words)
+    return [*map(_at_home, words[:own]), *words[own:]]
+
+
+def _at_home(word: str) -> str:
+    option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    return f"{option}{equals}{inputs.at_home(value)}"
+
+
 def main() -> None:
     """Runs the command line."""
     # Help and refusals are written outside of commands.
-    ends.run(lambda: commands(*sys.argv[1:2])(prog_name="tcpsbed"))
+    ends.run(lambda: commands(*sys.argv[1:2])(args=at_home(sys.argv[1:]), prog_name="tcpsbed"))

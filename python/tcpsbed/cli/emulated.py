@@ -95,16 +95,11 @@ def margin_of(p99_ms: float) -> Margin:
     return Margin(p99_ms=p99_ms)
 
 
-def may_write(file: Path | None, key: str, *, force: bool, profile: str | None) -> None:
+def may_write(file: Path | None, *, force: bool, profile: str | None) -> None:
     """Raises `ConfigError` if what is written while the network runs has no place."""
     if file is None:
         return
     results.may_write(file, force=force, reads=[profile] if profile else [])
-    if not file.parent.is_dir():
-        found = f"found {file}, whose folder does not exist"
-        raise ConfigError(
-            found, key=key, allowed=f"a file in an existing folder; mkdir -p {file.parent} creates this one"
-        )
 
 
 def listed(profile: str | None) -> bool:

@@ -107,8 +107,8 @@ def netns(
     from tcpsbed.proxy import netns as namespaces
     from tcpsbed.proxy import verdict
 
-    for option, file in (("--json", json), ("--pcapng", pcapng)):
-        emulated.may_write(file, option, force=force, profile=profile)
+    for file in (json, pcapng):
+        emulated.may_write(file, force=force, profile=profile)
     overrides = emulated.overrides_of(sets, delay, loss, rate, jitter)
     chosen = emulated.profile_of(profile, overrides)
     reaching = [namespaces.reach(text) for text in reach or ()]

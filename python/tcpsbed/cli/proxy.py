@@ -98,7 +98,7 @@ def proxy(
     doors = [parse(text) for text in ports or ()]
     end_s = float("inf") if duration is None else span_s(duration, "--duration")
     margin = emulated.margin_of(margin_ms)
-    emulated.may_write(pcapng, "--pcapng", force=force, profile=profile)
+    emulated.may_write(pcapng, force=force, profile=profile)
     page = emulated.page_of(studio, port, listen, certificate, key, no_browser, sinks)
     check(doors)
     told, talks = sys.stdout if as_json else None, not quiet and not as_json

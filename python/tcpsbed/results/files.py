@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -52,6 +53,12 @@ def may_write(
     _refuse_unread(file)
     _refuse_read(file, reads)
     may_replace(file, force=force, remedy=remedy)
+    if not file.parent.is_dir():
+        found = f"is in {file.parent}, a folder that does not exist"
+        allowed = f"a file in an existing folder; mkdir -p {shlex.quote(str(file.parent))} creates this one"
+        raise ConfigError(found, file=file, allowed=allowed)
+    if not file.exists() and not os.access(file.parent, os.W_OK | os.X_OK):
+        raise ConfigError("cannot be written", file=file, allowed="a file in a folder of your own")
 
 
 def refuse_dash(
@@ -141,6 +148,12 @@ def whole(file: Path) -> Iterator[Path]:
     part = at.with_name(f".{at.name}.{os.getpid()}.part{at.suffix}")
     home = next((folder for folder in at.parents if folder in _HELD), None)
     try:
+        try:
+            part.touch()
+        except OSError as error:
+            found = f"cannot be written ({os.strerror(error.errno or 0)})"
+            allowed = REMEDIES.get(error.errno or 0, "a file in a folder of your own")
+            raise ConfigError(found, file=file, allowed=allowed) from None
         with named(file):
             yield part
         mark(part)

@@ -135,7 +135,8 @@ def growing(out: Path | str, kind: str, *, inputs: Iterable[Path] = ()) -> Itera
         with lock.held(lock_of(target), target):
             _refuse(target, kind)
             theirs = target.is_dir() and marker.read(target) is None
-            target.mkdir(exist_ok=True)
+            with _makes(target):
+                target.mkdir(exist_ok=True)
             if marker.kind_of(target) != kind:  # not ours yet, or named for another kind and empty
                 Marker(kind, GROWING).write(target)
             marker.sweep_parts(target)
@@ -231,8 +232,22 @@ def _parents(target: Path) -> list[Path]:
     above = target.parents[len(missing)]
     if not target.exists() and not os.access(above, os.W_OK | os.X_OK):
         raise ConfigError("cannot be written", file=above, key="--out", allowed="a folder of your own")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    with _makes(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
     return missing
+
+
+@contextmanager
+def _makes(target: Path) -> Iterator[None]:
+    """Names the target and a remedy where no folder can be made, as in /proc."""
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except OSError as error:
+        allowed = files.REMEDIES.get(error.errno or 0, "a folder of your own, such as runs/a")
+        found = f"cannot be made ({os.strerror(error.errno or 0)})"
+        raise ConfigError(found, file=target, key="--out", allowed=allowed) from None
 
 
 def _stays(target: Path) -> bool:
@@ -263,7 +278,8 @@ def _staging(target: Path) -> Path:
     for number in range(1000):
         folder = stem.with_name(f"{stem.name}{os.getpid()}{f'-{number}' if number else ''}")
         try:
-            folder.mkdir()
+            with _makes(target):
+                folder.mkdir()
         except FileExistsError:
             continue
         if target.is_dir():

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tcpsbed import inputs
 from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def given(
     settings = scenarios.overrides(set, duration=duration)
     every = scenarios.overrides(settings, seed=seed)
     if isinstance(scenario, Path) or (isinstance(scenario, str) and "\n" not in scenario):
-        yield Given(Path(scenario), tuple(settings), scenarios.load(scenario, every))
+        yield Given(inputs.path(scenario, "scenario"), tuple(settings), scenarios.load(scenario, every))
         return
     if not isinstance(scenario, str) and not hasattr(scenario, "document"):
         allowed = 'the path of a file, such as "quickstart.toml", the text of one, or a tcpsbed.Scenario'

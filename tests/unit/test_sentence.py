@@ -19,7 +19,7 @@ def told(*given: Any, **more: Any) -> str:
     return "".join(words for _, words in sentence(summary(*given, **more)))
 
 
-DELAY = "video takes 30.00 ms"
+DELAY = "video takes 30.000 ms"
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,8 @@ DELAY = "video takes 30.00 ms"
         (
             "real",
             {"ss overload": 50},
-            "This machine was too slow: 62.5 % of video is lost, most at the camera and encoder of ss, which could not keep up; "
-            f"none in the network; {DELAY}.",
+            "This machine was too slow: 62.5 % of video is lost, most at the camera and encoder of ss, which could not keep "
+            f"up; none in the network; {DELAY}.",
         ),
         (
             "virtual",

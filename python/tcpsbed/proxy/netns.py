@@ -119,7 +119,9 @@ class Behind:
         `services` (the same per port at which a program listens); no rows before the start and after the end of the network.
         """
         answer = self._ask(op="snapshot") or {}
-        found: dict[str, Any] = answer.get("snapshot", {"t_s": 0.0, "doors": [], "services": [], "clients": 0})
+        found: dict[str, Any] = answer.get(
+            "snapshot", {"t_s": 0.0, "doors": [], "services": [], "clients": 0}
+        )
         return found
 
     def start_ns(self) -> int | None:

@@ -83,7 +83,9 @@ def _where(flow: str, summary: Mapping[str, Any]) -> str:
     if reason not in IN_COMPONENTS:
         return f", most at {place} ({reason})"
     links = any(_parted(drop)[1] in IN_NETWORK for drop in summary["flows"][flow]["drops"])
-    kinds = [one["kind"] for one in summary.get("stages") or () if (one["component"], one["flow"]) == (place, flow)]
+    kinds = [
+        one["kind"] for one in summary.get("stages") or () if (one["component"], one["flow"]) == (place, flow)
+    ]
     media = " and ".join(STAGES[kind] for kind in kinds if kind in STAGES)
     of = f"the {media} of {place}" if media and reason == "overload" else place
     none = "" if links else "; none in the network"

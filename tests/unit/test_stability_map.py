@@ -1,5 +1,6 @@
 """The stability map: what a grid is, where limits are crossed, and the engine against the scenario that it stands for."""
 
+import json
 import math
 import re
 from dataclasses import replace
@@ -12,7 +13,7 @@ import tcpsbed
 from tcpsbed import scenarios
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError, DataError
-from tcpsbed.lab.control import experiment, stability
+from tcpsbed.lab.control import experiment, figure, stability
 from tcpsbed.lab.control.batch import Bench, Cell, bursty
 from tcpsbed.lab.control.response import Step
 from tcpsbed.lab.control.verdict import Limits
@@ -186,3 +187,41 @@ def test_a_coarse_grid_names_the_round_trips_between_which_the_limit_is():
     )
     assert low < limit < high == low + 25
     assert abs(coarse.longest_rtt_ms(0) - limit) > 2, "the number between would be far off"
+
+
+def test_one_loss_is_a_row_and_a_longer_duration_an_option(shipped_scenarios, tmp_path) -> None:
+    file = tmp_path / "row.png"
+    command = [
+        "map",
+        str(shipped_scenarios / "step.toml"),
+        "--cells",
+        "6x5",
+        "--runs",
+        "5",
+        "--figure",
+        str(file),
+    ]
+    told = CliRunner().invoke(app, [*command, "--loss", "10%", "--duration", "2 s", "--json"])
+    found = json.loads(told.stdout)
+    assert found["grid"]["loss"] == [0.1] and len(found["grid"]["rtt_ms"]) == 6
+    assert found["bench"]["duration_ms"] == 2000 and len(found["sentences"]) == 1
+    assert file.stat().st_size > 1000
+    assert tcpsbed.map(cells="6x1", loss="10%", runs=5).map.grid.loss == [0.1]
+    with pytest.raises(ConfigError, match="for one loss give one, such as --loss 10%"):
+        tcpsbed.map(cells="6x1", runs=5)
+
+
+def test_labels_of_contours_stay_inside_the_figure(monkeypatch) -> None:
+    from matplotlib.figure import Figure
+
+    drawn: list[Figure] = []
+    monkeypatch.setattr(figure, "saved", lambda made, file: drawn.append(made) or file)
+    tcpsbed.map(cells="10x10", runs=20).draw("map.png")
+    [made] = drawn
+    made.draw_without_rendering()
+    axes = made.axes[0]
+    area = axes.get_window_extent()
+    labels = [text.get_window_extent() for text in axes.texts]
+    assert len(labels) == 5
+    for label in labels:
+        assert area.x0 <= label.x0 < label.x1 <= area.x1 and area.y0 <= label.y0 < label.y1 <= area.y1

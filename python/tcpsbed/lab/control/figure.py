@@ -118,10 +118,12 @@ def stability(found: StabilityMap, points: Sequence[Point], caption: str, file: 
     drawn = axes.pcolormesh(x, y, table.clip(0, 2 * LEVELS[-1]), cmap="viridis", shading="nearest")
     figure.colorbar(drawn, ax=axes, label="mean overshoot, % of the step")
     lines = axes.contour(x, y, table, levels=LEVELS, colors="white", linewidths=0.8)
-    axes.clabel(lines, fmt="%g", fontsize=8)
+    # in the middle of its line no label is cut off by the edge
+    middles = [max(level, key=len) for level in lines.allsegs if level]
+    axes.clabel(lines, fmt="%g", fontsize=8, manual=[tuple(one[len(one) // 2]) for one in middles])
     limit = found.bench.limits.overshoot
     axes.contour(x, y, table, levels=[limit], colors=PALETTE[1], linewidths=2)
-    _compared(axes, points, lambda point: 100 * point.loss)
+    _compared(axes, points, lambda point: 100 * point.loss, "lower left")
     # cells are drawn about their values, and would reach beyond what can be
     axes.set_xlim(x[0], x[-1])
     axes.set_ylim(y[0], y[-1])
@@ -135,16 +137,18 @@ def _row(figure: Any, axes: Any, found: StabilityMap, points: Sequence[Point], f
     most = 2 * LEVELS[-1]
     axes.plot(found.grid.rtt_ms, found.mean["overshoot"][0].clip(0, most), color=PALETTE[0])
     axes.axhline(found.bench.limits.overshoot, color=PALETTE[1], linewidth=2)
-    _compared(
-        axes, points, lambda point: most if point.tested.overshoot is None else point.tested.overshoot.mean
-    )
+
+    def tested(point: Point) -> float:
+        return most if point.tested.overshoot is None else min(point.tested.overshoot.mean, most)
+
+    _compared(axes, points, tested, "upper left")
     axes.set_xlim(found.grid.rtt_ms[0], found.grid.rtt_ms[-1])
     axes.set_xlabel("RTT, ms")
     axes.set_ylabel(f"mean overshoot at {100 * found.grid.loss[0]:.3g} % loss, % of the step")
     return saved(figure, file)
 
 
-def _compared(axes: Any, points: Sequence[Point], height: Callable[[Point], float]) -> None:
+def _compared(axes: Any, points: Sequence[Point], height: Callable[[Point], float], loc: str) -> None:
     """Marks the cells that were compared with packets."""
     for agrees, marker, label in ((True, "o", "packets agree"), (False, "X", "packets contradict the map")):
         seen = [(point.rtt_ms, height(point)) for point in points if point.agrees is agrees]
@@ -154,7 +158,7 @@ def _compared(axes: Any, points: Sequence[Point], height: Callable[[Point], floa
                 label=label, clip_on=False,
             )  # fmt: skip
     if points:
-        axes.legend(fontsize=8, loc="lower left", framealpha=0.9)
+        axes.legend(fontsize=8, loc=loc, framealpha=0.9)
 
 
 @styled()

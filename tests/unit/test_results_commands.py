@@ -15,7 +15,8 @@ import pytest
 from command import scenario, start, tcpsbed
 from result_files import grown, listed, names, refused, written
 
-from tcpsbed import results
+from tcpsbed import inputs, results
+from tcpsbed.cli.app import at_home
 from tcpsbed.errors import ConfigError
 from tcpsbed.results import folder, lock, marker
 
@@ -166,7 +167,8 @@ def test_what_a_command_reads_is_not_written_whatever_force_says(tmp_path: Path)
 WRITER = """
 import sys, time
 from pathlib import Path
-from tcpsbed import results
+from tcpsbed import inputs, results
+from tcpsbed.cli.app import at_home
 number = 0
 while True:
     number += 1
@@ -377,3 +379,32 @@ def test_commands_that_read_a_run_name_the_interrupted_one_beside_it(
     assert results.interrupted(Path("runs/x")) == [said]
     with lock.held(folder.lock_of(tmp_path / "runs/x"), tmp_path / "runs/x"):
         assert results.interrupted(Path("runs/x")) == [], "it is being written"
+
+
+def test_a_file_goes_into_a_folder_that_exists(tmp_path: Path) -> None:
+    with refused(
+        tmp_path, r"is in .*/a b, a folder that does not exist; .*mkdir -p '.*/a b' creates this one"
+    ):
+        results.may_write(tmp_path / "a b" / "page.html")
+    assert not (tmp_path / "a b").exists()
+
+
+def test_a_place_that_takes_nothing_has_a_remedy() -> None:
+    with pytest.raises(ConfigError, match=r"/proc/x cannot be written \(.*\); allowed: a folder of your own"):
+        written(Path("/proc/x"), "one")
+    with pytest.raises(
+        ConfigError, match=r"/proc/x.html cannot be written \(.*\); allowed: a file in a folder of"
+    ):
+        results.write_whole(Path("/proc/x.html"), "one")
+
+
+def test_a_tilde_in_quotes_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    words = ["run", "~/a.toml", "--out=~/b", "--out", "~/c", "--set", "k=~/d", "--", "~/e"]
+    home = str(tmp_path)
+    wanted = ["run", f"{home}/a.toml", f"--out={home}/b", "--out", f"{home}/c", "--set", "k=~/d", "--", "~/e"]
+    assert at_home(words) == wanted
+    assert inputs.path("~/x", "out") == tmp_path / "x"
+    done = tcpsbed(tmp_path, "init", "~/mine.toml")
+    assert done.returncode == 0 and (tmp_path / "mine.toml").is_file() and not (tmp_path / "~").exists()

@@ -306,3 +306,31 @@ def test_what_was_done_is_saved_behind_the_events_of_the_scenario() -> None:
     done = {"link": "l1", "jitter": {"kind": "exponential", "mean": "4 ms"}}
     text = server.saved(dump_document({"events": [own]}), [{"k": "asked", "at_ns": 0, "event": done}])
     assert tomllib.loads(text) == {"events": [own, {"at": "0.000000000 s"} | done]}
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    [("quickstart", None), ("conveyor", "shipped:scenarios"), ("own", "folder")],
+)
+def test_a_saved_scenario_can_be_given_to_somebody_else(
+    shipped_scenarios: Path, tmp_path: Path, name: str, base: str | None
+) -> None:
+    """Without files it has no `base`, with shipped ones that of the package; of others a comment says what to take along."""
+    file = shipped_scenarios / f"{name}.toml"
+    if name == "own":
+        (tmp_path / "hand.csv").write_text("t,x\n0,1\n1,2\n")
+        quick = scenarios.load(shipped_scenarios / "quickstart.toml").document
+        flow = quick["flows"]["kinematic"] | {"source": {"recording": "hand.csv"}}
+        file = tmp_path / "own.toml"
+        file.write_text(dump_document(quick | {"flows": quick["flows"] | {"kinematic": flow}}))
+    text = server.saved(scenarios.dump(scenarios.load(file)), [])
+    found = tomllib.loads(text)
+    assert found.get("base") == (str(tmp_path) if base == "folder" else base)
+    assert ("put the files that it names beside it: hand.csv" in text) == (name == "own")
+    if name != "own":
+        assert str(shipped_scenarios.parent) not in text
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "saved.toml").write_text(text)
+    again = scenarios.load(tmp_path / "elsewhere" / "saved.toml")
+    before = scenarios.compile_plan(scenarios.load(file), tmp_path / "inputs")
+    assert scenarios.compile_plan(again, tmp_path / "inputs") == before | {"name": again.name}

@@ -546,9 +546,9 @@ class Network(Part):
     drops: dict[str, int]
     """Dropped packets by reason."""
     max_queue_bytes: float
-    """Longest queue (B)."""
+    """Longest queue: exact, at every packet (B)."""
     max_queue_packets: int
-    """Most packets in the queue."""
+    """Most packets in the queue: exact, at every packet."""
     duplicated: int
     """Packets that left twice."""
     corrupted: int
@@ -567,9 +567,11 @@ class Queue(Part):
     link: str
     """Link of the queue."""
     bytes: Distribution
-    """Distribution of the queue length (B)."""
+    """Distribution of the queue length at the moments of sampling; between them it may be longer, see
+    `network.max_queue_bytes` (B).
+    """
     packets: Distribution
-    """Distribution of the queue length."""
+    """Distribution of the queue length, as of `bytes`."""
     delay_ms: Distribution
     """Distribution of the queueing delay of a packet that arrives at that time (for `slots` and gates,
     without the time until they open) (ms).

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tcpsbed.errors import ConfigError
 
-_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
 _OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """No link is followed, and no pipe waited for."""
 

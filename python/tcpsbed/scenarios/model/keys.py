@@ -350,8 +350,9 @@ class ScenarioKeys(TypedDict, total=False):
     warmup: Any
     """Time at the start of the run that statistics leave out."""
     base: Any
-    """Folder from which relative paths start. The value itself is relative to the folder of the file;
-    absent: the folder of the file.
+    """Folder from which relative paths start. The value itself is relative to the folder of the file,
+    or one of the folders that come with tcpsbed: `"shipped:scenarios"`, `"shipped:examples"`,
+    `"shipped:examples/hooks"`; absent: the folder of the file.
     """
     calibration: Any
     """Costs that `tcpsbed calibrate` measured. They apply to nodes, and to stages without a `cost` in

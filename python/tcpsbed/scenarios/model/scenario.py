@@ -111,8 +111,8 @@ class Scenario(Table):
     """Time at the start of the run that statistics leave out."""
     base: Annotated[str, Called("folder")] | None = None
     """Folder from which relative paths start. The value itself is relative to the folder of the file, or one of
-    the folders that come with tcpsbed: `"shipped:scenarios"`, `"shipped:examples"`, `"shipped:examples/hooks"`.
-    Absent: the folder of the file.
+    the folders that come with tcpsbed: `"shipped:scenarios"`, `"shipped:examples"`, `"shipped:examples/hooks"`;
+    absent: the folder of the file.
     """
     calibration: Annotated[str, Called("file")] | None = None
     """Costs that `tcpsbed calibrate` measured. They apply to nodes, and to stages without a `cost` in the

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import REMEDIES, ConfigError
 from tcpsbed.inputs import refuse_unseen
 from tcpsbed.results import exchange, files, lock, marker, names
 from tcpsbed.results.files import may_replace, refuse_dash
@@ -245,7 +245,7 @@ def _makes(target: Path) -> Iterator[None]:
     except FileExistsError:
         raise
     except OSError as error:
-        allowed = files.REMEDIES.get(error.errno or 0, "a folder of your own, such as runs/a")
+        allowed = REMEDIES.get(error.errno or 0, "a folder of your own, such as runs/a")
         found = f"cannot be made ({os.strerror(error.errno or 0)})"
         raise ConfigError(found, file=target, key="--out", allowed=allowed) from None
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tcpsbed import scenarios
+from tcpsbed.analysis.records import KINDS
+from tcpsbed.scenarios.compile import compile_plan
+from tcpsbed.studio.collector import ROW, Collector
 from tcpsbed.views.sentence import sentence
 
 
@@ -35,7 +41,7 @@ DELAY = "video takes 30.000 ms"
         (
             "virtual",
             {"ms overload": 50, "l1.forward full": 2},
-            f"{DELAY}; 62.5 % of video is lost, most at ms, which could not keep up.",
+            f"{DELAY}; 62.5 % of video is lost, most at ms, which had no room in its queue.",
         ),
         ("real", {"ms unkeyed": 5}, f"{DELAY}; 62.5 % of video is lost, most at ms (unkeyed)."),
     ],
@@ -50,3 +56,27 @@ def test_datagrams_that_the_kernel_dropped_are_the_machines() -> None:
     said = told("real", 0.1, {}, nodes=[{"name": "a", "socket_drops": 7}, {"name": "b"}])
     assert said.startswith("This machine was too slow: 10.0 % of video is lost, most in receive buffers")
     assert told("real", 0.1, {}) == f"{DELAY}; 10.0 % of video is lost."
+
+
+def test_the_live_page_says_where_samples_are_lost_and_whether_the_machine_is_too_slow(
+    shipped_scenarios: Path, tmp_path: Path
+) -> None:
+    plan = compile_plan(scenarios.load(shipped_scenarios / "quickstart.toml"), tmp_path)
+    made = Collector(plan)
+    number = next(n for n, flow in enumerate(plan["flows"]) if flow["name"] == "video")
+    first = plan["flows"][number]["path"][0]
+    first["steps"] = [{"kind": "code"}]
+    name = plan["components"][first["component"]]["name"]
+    rows = np.zeros(5, ROW)
+    rows["kind"], rows["flow"], rows["time"] = 1 + KINDS.index("dropped"), number, 1_000_000_000
+    rows["point"], rows["detail"] = [first["component"]] * 4 + [0], [9] * 4 + [3]
+    made.add(rows.tobytes(), 1.0, 0)
+    told = made.lately()["flows"][number]
+    said = f", most at the encoder of {name}, which could not keep up"
+    assert (told["dropped"], told["slow"]) == (said, False), "a simulated clock has no stalls"
+    stall = np.zeros(1, ROW)
+    stall["kind"], stall["time"], stall["value"] = 1 + KINDS.index("gap"), 1_100_000_000, 5_000_000
+    made.add(stall.tobytes(), 1.2, 0)
+    assert made.lately()["flows"][number]["slow"]
+    made.add(b"", 20.0, 0)
+    assert made.lately()["flows"][number]["dropped"] == "", "long ago"

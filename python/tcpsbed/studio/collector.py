@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections import deque
+from collections import Counter, deque
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,13 @@ from tcpsbed import _tcps
 from tcpsbed.analysis.records import FIELDS, KINDS
 from tcpsbed.studio.ledger import Arrivals, Ledger, Moments, Numbers
 from tcpsbed.studio.motion import Motion
+from tcpsbed.views.sentence import dropped as where_dropped
 
 SENT, DROPPED, QUEUE, EVENT, GAP, MERGING, STATE = (
     1 + KINDS.index(kind) for kind in ("sent", "dropped", "queue", "event", "gap", "merging", "state")
 )
+REASONS = {number: (name, place) for number, name, place in _tcps.record_names()[1]}
+"""Reasons for a drop by their number, with what their place numbers."""
 LINK_REASONS = [number for number, _, place in _tcps.record_names()[1] if place == "links"]
 """Reasons for a drop whose place is a link."""
 ROW = np.dtype(FIELDS)
@@ -94,6 +97,8 @@ class Collector:
         """Samples of each flow that came in the last seconds, the sums of their delays, ms, and the longest of all, s."""
         self.drops: deque[tuple[float, np.ndarray[Any, Any]]] = deque()
         """Packets that each link dropped in the last seconds."""
+        self.lost: deque[tuple[float, Counter[tuple[int, str]]]] = deque()
+        """Packets that were dropped in the span over which losses are counted, by flow, and place with reason."""
         self.splits: deque[tuple[float, dict[str, Any]]] = deque([(0.0, {})])
         """Where the time of samples went until some moments of the last seconds, by flow."""
         self.events: list[dict[str, Any]] = []
@@ -138,10 +143,18 @@ class Collector:
         dropped = rows["point"][(rows["kind"] == DROPPED) & np.isin(rows["detail"], LINK_REASONS)]
         drops = np.bincount(dropped[dropped < self.links], minlength=self.links)
         self.came.append((self.now_s, came))
+        gone = rows[(rows["kind"] == DROPPED) & (rows["flow"] < self.flows)][["flow", "point", "detail"]]
+        lost = Counter(
+            {
+                self._drop(row): int(count)
+                for row, count in zip(*np.unique(gone, return_counts=True), strict=True)
+            }
+        )
         for queue, new, kept_s in (
             (self.recent, rows, self.now_s - self._since_s() + 2 * self._reach_s()),
             (self.came, None, WINDOW_S + LONGEST_S),
             (self.drops, drops, LOSS_S),
+            (self.lost, lost, LOSS_S + LATE_S),
         ):
             if new is not None:
                 queue.append((self.now_s, new))
@@ -332,6 +345,7 @@ class Collector:
                 "least_bytes": self.least_bytes.get(number),
                 "loss": losses[number],
                 "causes": self._causes(flow["name"]),
+                **self._where(number),
                 "total": totals[number].told(),
             }
             for number, flow in enumerate(found["flows"])
@@ -363,6 +377,25 @@ class Collector:
         """The span that no table counts, if there is one."""
         warmup_s = self.ledger.moments.warmup_ns / 1e9
         return [(0.0, warmup_s)] if warmup_s else []
+
+    def _where(self, flow: int) -> dict[str, Any]:
+        """Where most of what a flow lost lately was dropped, in words, and whether this machine is too slow for it."""
+        drops: Counter[str] = Counter()
+        for _, counts in self.lost:
+            drops.update({drop: count for (of, drop), count in counts.items() if of == flow})
+        stages = {
+            self.plan["components"][step["component"]]["name"]: [one["kind"] for one in step.get("steps", ())]
+            for step in self.plan["flows"][flow]["path"]
+        }
+        said, late = where_dropped(drops, lambda place: stages.get(place, []))
+        return {"dropped": said, "slow": late and bool(self.stalls)}
+
+    def _drop(self, row: np.void) -> tuple[int, str]:
+        """The flow of a dropped packet, and its place with the reason."""
+        reason, where = REASONS.get(int(row["detail"]), ("unknown", ""))
+        places = self.plan["network"]["links"] if where == "links" else self.plan.get(where) or ()
+        place = places[row["point"]]["name"] if row["point"] < len(places) else "sender"
+        return int(row["flow"]), f"{place} {reason}"
 
     def _losses(self) -> list[float | None]:
         """Share of each flow's samples of the last seconds that have not come in time; None where none was due.

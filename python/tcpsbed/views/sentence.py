@@ -5,7 +5,7 @@ Where the machine itself was too slow, it begins with that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tcpsbed.clocks import SIMULATED
@@ -73,23 +73,7 @@ def _loss(summary: Mapping[str, Any]) -> Said:
 
 
 def _where(flow: str, summary: Mapping[str, Any]) -> str:
-    """Where most of what a flow lost was dropped, and why unless a link did it."""
-    place, reason = _most(flow, summary)
-    if not reason:
-        drops = sum(node.get("socket_drops") or 0 for node in summary.get("nodes") or ())
-        return ", most in receive buffers of this machine's kernel" if drops else ""
-    if reason in IN_NETWORK:
-        return f", most at {place.rsplit('.', 1)[0]}"
-    if reason not in IN_COMPONENTS:
-        return f", most at {place} ({reason})"
-    links = any(_parted(drop)[1] in IN_NETWORK for drop in summary["flows"][flow]["drops"])
-    kinds = [
-        one["kind"] for one in summary.get("stages") or () if (one["component"], one["flow"]) == (place, flow)
-    ]
-    media = " and ".join(STAGES[kind] for kind in kinds if kind in STAGES)
-    of = f"the {media} of {place}" if media and reason == "overload" else place
-    none = "" if links else "; none in the network"
-    return f", most at {of}, which {IN_COMPONENTS[reason]}{none}"
+    return dropped(*_drops(flow, summary))[0]
 
 
 def _late(summary: Mapping[str, Any]) -> Said:
@@ -98,16 +82,50 @@ def _late(summary: Mapping[str, Any]) -> Said:
     if not lost or summary.get("world") in SIMULATED:
         return []
     worst = max(lost, key=lambda name: lost[name])
-    reason = _most(worst, summary)[1]
-    drops = sum(node.get("socket_drops") or 0 for node in summary.get("nodes") or ())
-    slow = reason == "overload" or (not reason and drops)
+    slow = dropped(*_drops(worst, summary))[1]
     return [("bad", "This machine was too slow"), ("", ": ")] if slow else []
 
 
-def _most(flow: str, summary: Mapping[str, Any]) -> tuple[str, str]:
-    """Place and reason of most drops of a flow; empty where none is known."""
-    drops = summary["flows"][flow].get("drops") or {}
-    return _parted(max(drops, key=lambda name: drops[name], default=""))
+def _drops(
+    flow: str, summary: Mapping[str, Any]
+) -> tuple[Mapping[str, int], Callable[[str], list[str]], int]:
+    """As `dropped` takes them."""
+    stages = summary.get("stages") or ()
+    unread = sum(node.get("socket_drops") or 0 for node in summary.get("nodes") or ())
+    return (
+        summary["flows"][flow].get("drops") or {},
+        lambda place: [one["kind"] for one in stages if (one["component"], one["flow"]) == (place, flow)],
+        unread,
+    )
+
+
+def dropped(drops: Mapping[str, int], kinds: Callable[[str], list[str]], unread: int = 0) -> tuple[str, bool]:
+    """Where most of what a flow lost was dropped, and why unless a link did it, as the end of a sentence; and whether
+    that was a machine that is too slow, if the clock is its own.
+
+    Parameters
+    ----------
+    drops
+        Dropped packets by place and reason (`"l1.forward full"`).
+    kinds
+        The stages that the flow has at a component.
+    unread
+        Datagrams that the kernel dropped before they were read, of all flows.
+    """
+    place, reason = _parted(max(drops, key=lambda name: drops[name], default=""))
+    if not reason:
+        return (", most in receive buffers of this machine's kernel", True) if unread else ("", False)
+    if reason in IN_NETWORK:
+        return f", most at {place.rsplit('.', 1)[0]}", False
+    if reason not in IN_COMPONENTS:
+        return f", most at {place} ({reason})", False
+    stages = kinds(place)
+    media = " and ".join(STAGES[kind] for kind in stages if kind in STAGES)
+    late = reason == "overload" and bool(stages)
+    at = f"the {media} of {place}" if media and late else place
+    did = IN_COMPONENTS[reason] if late or reason != "overload" else "had no room in its queue"
+    none = "" if any(_parted(drop)[1] in IN_NETWORK for drop in drops) else "; none in the network"
+    return f", most at {at}, which {did}{none}", late
 
 
 def _parted(drop: str) -> tuple[str, str]:

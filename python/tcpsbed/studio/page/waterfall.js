@@ -96,8 +96,10 @@ export function sentence() {
   const lost = run.now.flows.filter((/** @type {any} */ f) => f.loss > 0.0005);
   const about = part ? [element("b", {}, `${((100 * part.ms) / worst.mean_ms).toFixed(0)} % of the delay of ${worst.name}`), " is ", term(arrow(part.name))] : [element("b", {}, `${worst.name} takes ${ms(worst.mean_ms)} ms`)];
   const most = lost.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.loss > (a?.loss ?? 0) ? b : a), null);
-  const others = lost.length > 1 ? `, less of ${lost.length === 2 ? "another flow" : `${lost.length - 1} others`}` : "";
-  $("sentence").replaceChildren(...about, "; ", most ? element("b", { className: "bad" }, `${percent(most.loss)} of ${most.name} is lost`) : "nothing is lost", `${others}.`);
+  const others = lost.length > 1 ? `; less of ${lost.length === 2 ? "another flow" : `${lost.length - 1} others`}` : "";
+  const lostOf = most ? [element("b", { className: "bad" }, `${percent(most.loss)} of ${most.name} is lost`), `${most.dropped ?? ""}${others}`] : ["nothing is lost"];
+  const said = most?.slow ? [element("b", { className: "bad" }, "This machine is too slow"), ": ", ...lostOf, "; ", ...about] : [...about, "; ", ...lostOf];
+  $("sentence").replaceChildren(...said, ".");
 }
 
 /** @param {string} value @param {string} unit @param {string} what */

@@ -119,7 +119,7 @@ def stability(found: StabilityMap, points: Sequence[Point], caption: str, file: 
     figure.colorbar(drawn, ax=axes, label="mean overshoot, % of the step")
     lines = axes.contour(x, y, table, levels=LEVELS, colors="white", linewidths=0.8)
     # in the middle of its line no label is cut off by the edge
-    middles = [max(level, key=len) for level in lines.allsegs if level]
+    middles = [max(level, key=len) for level in lines.allsegs if any(map(len, level))]
     axes.clabel(lines, fmt="%g", fontsize=8, manual=[tuple(one[len(one) // 2]) for one in middles])
     limit = found.bench.limits.overshoot
     axes.contour(x, y, table, levels=[limit], colors=PALETTE[1], linewidths=2)

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 TOUCH_N = 0.1
 """Least force that counts as contact."""
 ALONG = 2.0
-"""A force is along an axis if it is this many times that on the others: friction is at most once the force into a surface."""
+"""A force is along an axis if it is this many times that on the others: friction is at most the force into a surface."""
 FORGET = 0.995
 """Weight of a sample when the next one has come."""
 SPREAD_M = 5e-4

@@ -143,19 +143,13 @@ class Collector:
         dropped = rows["point"][(rows["kind"] == DROPPED) & np.isin(rows["detail"], LINK_REASONS)]
         drops = np.bincount(dropped[dropped < self.links], minlength=self.links)
         self.came.append((self.now_s, came))
-        gone = rows[(rows["kind"] == DROPPED) & (rows["flow"] < self.flows)][["flow", "point", "detail"]]
-        lost = Counter(
-            {
-                self._drop(row): int(count)
-                for row, count in zip(*np.unique(gone, return_counts=True), strict=True)
-            }
-        )
-        for queue, new, kept_s in (
+        queues: tuple[tuple[deque[Any], Any, float], ...] = (
             (self.recent, rows, self.now_s - self._since_s() + 2 * self._reach_s()),
             (self.came, None, WINDOW_S + LONGEST_S),
             (self.drops, drops, LOSS_S),
-            (self.lost, lost, LOSS_S + LATE_S),
-        ):
+            (self.lost, self._drops(rows), LOSS_S + LATE_S),
+        )
+        for queue, new, kept_s in queues:
             if new is not None:
                 queue.append((self.now_s, new))
             while queue[0][0] < self.now_s - kept_s:
@@ -389,6 +383,14 @@ class Collector:
         }
         said, late = where_dropped(drops, lambda place: stages.get(place, []))
         return {"dropped": said, "slow": late and bool(self.stalls)}
+
+    def _drops(self, rows: np.ndarray[Any, Any]) -> Counter[tuple[int, str]]:
+        """Dropped packets by flow, and place with reason."""
+        gone = rows[(rows["kind"] == DROPPED) & (rows["flow"] < self.flows)][["flow", "point", "detail"]]
+        found: Counter[tuple[int, str]] = Counter()
+        for row, count in zip(*np.unique(gone, return_counts=True), strict=True):
+            found[self._drop(row)] += int(count)
+        return found
 
     def _drop(self, row: np.void) -> tuple[int, str]:
         """The flow of a dropped packet, and its place with the reason."""

@@ -31,6 +31,8 @@ const MOST: usize = 64;
 /// Datagrams of attackers whose fate is open, at most.
 const MOST_OPEN: usize = 1 << 17;
 
+/// `detail` of the row of a connection that is lost.
+const LOST: u8 = 0;
 /// Numbers that are remembered of what entered a component.
 const NEWEST: usize = 1 << 16;
 
@@ -90,8 +92,9 @@ struct Effect {
     accepted: u64,
     /// Some of what was sent does not say of which sample it is.
     unknown: bool,
-    /// Where its samples would enter, and those that entered there again.
+    /// Where its samples would enter, or the channel whose connection it ends, to which node, and what entered there again.
     point: PointId,
+    node: NodeId,
     again: u64,
     states: [Option<Time>; 2],
     during: BTreeMap<FlowId, Tally>,
@@ -136,6 +139,7 @@ impl Effects {
                 accepted: 0,
                 unknown: false,
                 point: PointId::NONE,
+                node: NodeId::NONE,
                 again: 0,
                 states: [None; 2],
                 during: BTreeMap::new(),
@@ -201,6 +205,12 @@ impl Effects {
                 let lies = self.all.iter_mut().filter(|e| e.kind == "clock-lie" && e.unknown);
                 lies.filter(within).for_each(|e| e.accepted += 1);
             }
+            Kind::Connection if row.detail == LOST => {
+                let resets = self.all.iter_mut().filter(|e| e.kind == "reset" && e.sent > 0);
+                let is_one = |e: &&mut Effect| e.point.0 == row.point && e.node == row.node;
+                let during = |e: &&mut Effect| (e.from..e.next).contains(&row.time_ns);
+                resets.filter(is_one).filter(during).for_each(|e| e.accepted += 1);
+            }
             Kind::State => {
                 let state = match State::from_u8(row.detail) {
                     Some(State::Hold) => 0,
@@ -229,9 +239,9 @@ impl Effects {
             return;
         }
         effect.sent += 1;
-        effect.point = PointId(row.point);
+        (effect.point, effect.node) = (PointId(row.point), row.node);
         match effect.kind {
-            "flood" => {}
+            "flood" | "reset" => {}
             _ if row.detail == FOLLOWED => {}
             _ if row.index == u32::MAX => effect.unknown = true,
             "clock-lie" => _ = self.lied.insert((row.node, row.index), at),

@@ -95,7 +95,11 @@ def test_changed_commands_over_tcp_are_accepted_without_tls_and_end_the_connecti
     assert commands["lost"] <= gone + b["refused_connections"] + a["refused"]
 
 
-SEGMENTS = (("forge", 'rate = "10 Hz"'), ("reset", 'rate = "10 Hz"'), ("reset", 'segment = "fin", rate = "10 Hz"'))
+SEGMENTS = (
+    ("forge", 'rate = "10 Hz"'),
+    ("reset", 'rate = "10 Hz"'),
+    ("reset", 'segment = "fin", rate = "10 Hz"'),
+)
 """Attacks on a connection: forged commands, RST, FIN."""
 
 

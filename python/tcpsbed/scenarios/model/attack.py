@@ -22,7 +22,8 @@ class _OnFlow(_Attack):
 
 class Forge(_OnFlow):
     """Datagrams of the flow's own transport, with samples that its source never made; of `tcp` segments that continue the
-    connection."""
+    connection.
+    """
 
     kind: Literal["forge"]
     rate_hz: Frequency = Field(100.0, alias="rate")
@@ -77,5 +78,7 @@ class ClockLie(_Attack):
     """What is added to them, such as `"10 ms"`."""
 
 
-Attack = Annotated[Forge | ReplayAttack | Tamper | Flood | Reset | ClockLie, Discriminator("kind"), Called("attack")]
+Attack = Annotated[
+    Forge | ReplayAttack | Tamper | Flood | Reset | ClockLie, Discriminator("kind"), Called("attack")
+]
 """An attack by kind."""

@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use tcps_core::{
     hook::State,
-    ids::{FlowId, NodeId},
+    ids::{ChannelId, FlowId, NodeId},
     record::{Kind, Record},
     sample::PointId,
     time::Time,
@@ -92,10 +92,12 @@ struct Effect {
     accepted: u64,
     /// Some of what was sent does not say of which sample it is.
     unknown: bool,
-    /// Where its samples would enter, or the channel whose connection it ends, to which node, and what entered there again.
+    /// Where its samples would enter, and those that entered there again.
     point: PointId,
-    node: NodeId,
     again: u64,
+    /// Channels on its flow's path with the node behind each, and the node that it sends to.
+    channels: Vec<(ChannelId, NodeId)>,
+    node: NodeId,
     states: [Option<Time>; 2],
     during: BTreeMap<FlowId, Tally>,
 }
@@ -139,8 +141,9 @@ impl Effects {
                 accepted: 0,
                 unknown: false,
                 point: PointId::NONE,
-                node: NodeId::NONE,
                 again: 0,
+                channels: flow.map_or_else(Vec::new, |flow| channels(plan, flow)),
+                node: NodeId::NONE,
                 states: [None; 2],
                 during: BTreeMap::new(),
             });
@@ -207,7 +210,8 @@ impl Effects {
             }
             Kind::Connection if row.detail == LOST => {
                 let resets = self.all.iter_mut().filter(|e| e.kind == "reset" && e.sent > 0);
-                let is_one = |e: &&mut Effect| e.point.0 == row.point && e.node == row.node;
+                let end = (ChannelId(row.point), row.node);
+                let is_one = |e: &&mut Effect| e.node == row.node && e.channels.contains(&end);
                 let during = |e: &&mut Effect| (e.from..e.next).contains(&row.time_ns);
                 resets.filter(is_one).filter(during).for_each(|e| e.accepted += 1);
             }
@@ -299,6 +303,13 @@ fn restores(plan: &Plan, change: &LinkChange) -> bool {
             && change.duplicate.is_none_or(|p| p == link.duplicate)
             && change.loss.is_none_or(loss)
     })
+}
+
+/// The channels on a flow's path, each with the node behind it.
+fn channels(plan: &Plan, flow: FlowId) -> Vec<(ChannelId, NodeId)> {
+    let Some(flow) = plan.flows.get(flow.index()) else { return Vec::new() };
+    let passes = flow.path.windows(2).filter_map(|w| Some((w[0].channel?, w[1].component)));
+    passes.map(|(channel, to)| (channel, plan.components[to].node)).collect()
 }
 
 /// When a later event changes one of the same links.

@@ -331,8 +331,7 @@ impl Running {
                 if let Some(bytes) = self.in_a_segment(flags, &[]) {
                     let wire_bytes = bytes.len() as u32 + LINK_BYTES;
                     let passing = Passing { index: UNKNOWN, wire_bytes, ..passing };
-                    // Rows of connections have their channel there.
-                    let row = self.row(now, &passing, PointId(passing.channel.0));
+                    let row = self.row(now, &passing, PointId::NONE);
                     shots.push_back(Shot { at: self.at, passing, bytes, row });
                 }
                 period_ns

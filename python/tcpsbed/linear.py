@@ -32,6 +32,8 @@ MOST_KEPT = 16
 """Systems that are kept as they are over a span of time: on the machine's clock each span is another."""
 MOST_AXES = 16
 """Most inputs or outputs of a system."""
+MOST_STATES = 256
+"""Most states of a system of several axes, and most coefficients of a polynomial."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ def refuse_shapes(system: Mapping[str, Any]) -> None:
         outputs, inputs = sizes[0]
     else:
         n = len(system["a"]) if isinstance(system.get("a"), list) else 0
+        if n > MOST_STATES:
+            raise _refused("a", f"{n} rows", f"at most {MOST_STATES}, one for each state, such as [[-50.0]]")
         outputs, inputs = _size(system, "d", _matrix)
         for key, wanted in (("b", (n, inputs)), ("c", (outputs, n))) if n else ():
             _refuse_other(_size(system, key, _matrix), wanted, key, "as A and D have rows and columns")

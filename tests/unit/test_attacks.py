@@ -95,6 +95,50 @@ def test_changed_commands_over_tcp_are_accepted_without_tls_and_end_the_connecti
     assert commands["lost"] <= gone + b["refused_connections"] + a["refused"]
 
 
+SEGMENTS = (
+    ("forge", 'rate = "10 Hz"'),
+    ("reset", 'rate = "10 Hz"'),
+    ("reset", 'segment = "fin", rate = "10 Hz"'),
+)
+"""Attacks on a connection: forged commands, RST, FIN."""
+
+
+def _on_connection(folder: Path, method: str) -> Any:
+    """A run with an attack of a second each 3 s."""
+    sealed = "" if method == "none" else f'security = "{method}"\n'
+    events = "".join(
+        f'[[events]]\nat = "{1 + 3 * number} s"\nattack = {{ kind = "{kind}", link = "wan.forward", flow = "kinematic",'
+        f' duration = "1 s", {more} }}\n'
+        for number, (kind, more) in enumerate(SEGMENTS)
+    )
+    return ran(folder, QUEUED.replace('"3 s"', '"10 s"') + f'transport = "tcp"\n{sealed}' + events)
+
+
+@pytest.mark.parametrize("method", ["none", "tls"])
+def test_forged_segments_do_what_the_documentation_says(tmp_path: Path, method: str) -> None:
+    summary = _on_connection(tmp_path, method).summary
+    forged, reset, fin = summary["effects"]
+    ends = {str(end["side"]): end for end in summary["endpoints"]}
+    flow = summary["flows"]["kinematic"]
+    assert bool(forged["accepted"]) == (method == "none")
+    assert 0 < reset["accepted"] <= reset["sent"] and 0 < fin["accepted"] <= fin["sent"]
+    assert ends["b"]["connections_lost"] >= reset["accepted"] + fin["accepted"]
+    said = [f"{one['accepted']} of {one['sent']}" for one in (forged, reset, fin)]
+    row = f"| {' | '.join(said)} | {ends['b']['connections_lost']} | {flow['lost']} of {flow['sent']} |"
+    name = "`tcp`" if method == "none" else f"`tcp`, `{method}`"
+    assert f"| {name} {row}\n" in (ROOT / "docs" / "security.md").read_text()
+
+
+def test_old_segments_of_tcp_are_counted(tmp_path: Path) -> None:
+    """Those that carry something; a copy of an acknowledgement is one more acknowledgement."""
+    for method in ("none", "tls"):
+        summary = ran(tmp_path, text("replay", 'after = "100 ms"', transport="tcp", security=method)).summary
+        [found] = summary["effects"]
+        b = next(end for end in summary["endpoints"] if end["side"] == "b")
+        assert found["accepted"] == 0
+        assert b["duplicates"] + b["malformed"] == found["sent"] > 0, method
+
+
 @pytest.mark.parametrize(
     ("kind", "more", "counter", "what"),
     [
@@ -259,9 +303,11 @@ def test_places_where_nobody_can_attack_are_refused(tmp_path: Path) -> None:
     assert 'found "wan.backward", which the flow kinematic does not pass; allowed: wan.forward' in wrong
     assert 'found "wam"' in refusal(tmp_path, good.replace('"wan.forward"', '"wam"'))
     assert "kinematics" in refusal(tmp_path, good.replace('flow = "kinematic", ', 'flow = "kinematics", '))
-    stream = refusal(tmp_path, text("forge", transport="tcp"))
-    assert 'found "forge" on the transport tcp' in stream
+    stream = refusal(tmp_path, text("forge", transport="quic"))
+    assert 'found "forge" on the transport quic' in stream
     assert "transport of datagrams" in stream
+    reset = refusal(tmp_path, text("reset"))
+    assert 'found "reset" on the transport udp; allowed: tcp' in reset
 
 
 def test_networks_that_do_not_know_attacks_refuse_them_by_the_table() -> None:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import tcpsbed
 from tcpsbed import linear, scenarios, shipped
 from tcpsbed.cli.app import app
-from tcpsbed.errors import ConfigError, HookError, TcpsbedError
+from tcpsbed.errors import ConfigError, HookError, Refused, TcpsbedError
 from tcpsbed.lab.control import loci, systems, theory
 from tcpsbed.lab.control.batch import Bench, Cell, bursty
 from tcpsbed.lab.control.loci import AxesMargins
@@ -700,3 +700,17 @@ def test_margins_of_axes_whose_gain_tends_to_1_are_not_defined() -> None:
         isinstance(found, AxesMargins) and found.stable and "phase and delay margin not defined" in str(found)
     )
     assert all(math.isnan(one.delay_ms) for one in (found, *found.one_at_a_time))
+
+
+def test_more_states_than_can_be_computed_are_refused_at_once() -> None:
+    states = linear.MOST_STATES + 1
+    huge = {
+        "kind": "state-space",
+        "a": [[0.0] * states] * states,
+        "b": [[0.0, 0.0]] * states,
+        "c": [[0.0] * states] * 2,
+        "d": [[0.0, 0.0]] * 2,
+    }
+    with pytest.raises(Refused, match="257 rows") as refused:
+        linear.refuse_shapes(huge)
+    assert "at most 256" in refused.value.allowed

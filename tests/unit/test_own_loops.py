@@ -543,6 +543,14 @@ WRONG: list[tuple[Any, str]] = [
         ([[-1.0, 0.0]], [1.0], [1.0]),
         r"--plant: a: found rows of \[2\] values; allowed: as many values in each row",
     ),
+    (
+        ([[0.0] * 300] * 300, [1.0] * 300, [1.0] * 300),
+        r"plant: A: found 300 × 300 numbers; allowed: at most 256 states",
+    ),
+    (
+        ([[0.0] * 20] * 20, [1.0] * 20, [1.0] * 20),
+        r"--plant: a: found 20 rows; allowed: as many values in each",
+    ),
     (([[-1.0]], [1.0, 2.0], [1.0]), r"plant: B: found 2 numbers; allowed: 1 numbers, as A has rows"),
     (([[-1.0]], [1.0], [1.0], [1.0, 2.0]), r"plant: D: found 2 numbers; allowed: one number"),
     (([1.0], [1.0, -1e9]), r"--plant: found a system without finite matrices from tick to tick \(1 ms\)"),

@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use tcps_core::{
     hook::State,
-    ids::{FlowId, NodeId},
+    ids::{ChannelId, FlowId, NodeId},
     record::{Kind, Record},
     sample::PointId,
     time::Time,
@@ -31,6 +31,8 @@ const MOST: usize = 64;
 /// Datagrams of attackers whose fate is open, at most.
 const MOST_OPEN: usize = 1 << 17;
 
+/// `detail` of the row of a connection that is lost.
+const LOST: u8 = 0;
 /// Numbers that are remembered of what entered a component.
 const NEWEST: usize = 1 << 16;
 
@@ -93,6 +95,9 @@ struct Effect {
     /// Where its samples would enter, and those that entered there again.
     point: PointId,
     again: u64,
+    /// Channels on its flow's path with the node behind each, and the node that it sends to.
+    channels: Vec<(ChannelId, NodeId)>,
+    node: NodeId,
     states: [Option<Time>; 2],
     during: BTreeMap<FlowId, Tally>,
 }
@@ -137,6 +142,8 @@ impl Effects {
                 unknown: false,
                 point: PointId::NONE,
                 again: 0,
+                channels: flow.map_or_else(Vec::new, |flow| channels(plan, flow)),
+                node: NodeId::NONE,
                 states: [None; 2],
                 during: BTreeMap::new(),
             });
@@ -201,6 +208,13 @@ impl Effects {
                 let lies = self.all.iter_mut().filter(|e| e.kind == "clock-lie" && e.unknown);
                 lies.filter(within).for_each(|e| e.accepted += 1);
             }
+            Kind::Connection if row.detail == LOST => {
+                let resets = self.all.iter_mut().filter(|e| e.kind == "reset" && e.sent > 0);
+                let end = (ChannelId(row.point), row.node);
+                let is_one = |e: &&mut Effect| e.node == row.node && e.channels.contains(&end);
+                let during = |e: &&mut Effect| (e.from..e.next).contains(&row.time_ns);
+                resets.filter(is_one).filter(during).for_each(|e| e.accepted += 1);
+            }
             Kind::State => {
                 let state = match State::from_u8(row.detail) {
                     Some(State::Hold) => 0,
@@ -229,9 +243,9 @@ impl Effects {
             return;
         }
         effect.sent += 1;
-        effect.point = PointId(row.point);
+        (effect.point, effect.node) = (PointId(row.point), row.node);
         match effect.kind {
-            "flood" => {}
+            "flood" | "reset" => {}
             _ if row.detail == FOLLOWED => {}
             _ if row.index == u32::MAX => effect.unknown = true,
             "clock-lie" => _ = self.lied.insert((row.node, row.index), at),
@@ -289,6 +303,13 @@ fn restores(plan: &Plan, change: &LinkChange) -> bool {
             && change.duplicate.is_none_or(|p| p == link.duplicate)
             && change.loss.is_none_or(loss)
     })
+}
+
+/// The channels on a flow's path, each with the node behind it.
+fn channels(plan: &Plan, flow: FlowId) -> Vec<(ChannelId, NodeId)> {
+    let Some(flow) = plan.flows.get(flow.index()) else { return Vec::new() };
+    let passes = flow.path.windows(2).filter_map(|w| Some((w[0].channel?, w[1].component)));
+    passes.map(|(channel, to)| (channel, plan.components[to].node)).collect()
 }
 
 /// When a later event changes one of the same links.

@@ -72,6 +72,15 @@ pub enum Attack {
         /// Bytes of a datagram, without headers.
         bytes: u32,
     },
+    /// Segments that end the connection of the flow's channel, as if the sender of its samples had sent them.
+    Reset {
+        /// Number of the flow.
+        flow: FlowId,
+        /// Time between them.
+        period_ns: Time,
+        /// With FIN in place of RST.
+        fin: bool,
+    },
     /// The reference's stamps in answers of clock exchanges are changed.
     ClockLie {
         /// What is added to them.
@@ -87,6 +96,7 @@ impl Attack {
             Self::Replay { .. } => "replay",
             Self::Tamper { .. } => "tamper",
             Self::Flood { .. } => "flood",
+            Self::Reset { .. } => "reset",
             Self::ClockLie { .. } => "clock-lie",
         }
     }
@@ -97,7 +107,8 @@ impl Attack {
             Self::Forge { flow, .. }
             | Self::Replay { flow, .. }
             | Self::Tamper { flow, .. }
-            | Self::Flood { flow, .. } => Some(*flow),
+            | Self::Flood { flow, .. }
+            | Self::Reset { flow, .. } => Some(*flow),
             Self::ClockLie { .. } => None,
         }
     }

@@ -8,6 +8,7 @@
 //! it sends says that it comes from the node that the flow's samples come from. A forged sample has a number that no source
 //! reaches, so that rows tell what became of it.
 
+use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
@@ -15,6 +16,7 @@ use tcps_core::{
     record::{Kind, Record},
     sample::{Meta, PointId},
     seed::Stream,
+    size::LINK_BYTES,
     time::{NodeClock, Time, NEVER, SECOND},
 };
 use tcps_node::{channel_flows, sample_codec};
@@ -26,6 +28,7 @@ use tcps_transport::{sends_datagrams, ChannelContext, Side};
 use tcps_wire::{
     clock::{self, CLOCK_BYTES},
     secure::{self, MESSAGE_BYTES, RECORD_BYTES, TAG_BYTES},
+    tcp::{Ends, Flags, Options, Repr},
 };
 
 /// Sample number of a datagram that does not say it.
@@ -36,6 +39,10 @@ const MOST_HEARD: usize = 1 << 16;
 const MOST_LATE: Time = 10_000_000;
 /// The transport whose datagrams are IP packets.
 const TCP: &str = "tcp";
+/// The one whose datagrams are what the stream of that carries.
+const FRAMES: &str = "kernel-tcp";
+/// How the header of a record of TLS with data begins.
+const TLS_DATA: [u8; 3] = [23, 3, 3];
 /// Where the checksum of its segments is.
 const CHECKSUM: usize = 20 + 16;
 
@@ -94,6 +101,8 @@ struct Running {
     heard: VecDeque<(Time, Passing, Vec<u8>)>,
     /// The newest record of the channel, of which everybody can read the header.
     record: Option<secure::Record>,
+    /// The segment that would follow the newest one of the connection, and its ends.
+    segment: Option<(Ends, Repr)>,
 }
 
 /// What it is about.
@@ -112,8 +121,16 @@ enum Disguise {
     Record,
     /// An SRTP packet, whose header is in the clear.
     Media,
-    /// A TCP segment, whose checksum fits.
-    Segment,
+    /// A TCP segment, whose checksum fits; with TLS, of a record.
+    Segment {
+        sealed: bool,
+    },
+}
+
+impl Disguise {
+    fn is_segment(self) -> bool {
+        matches!(self, Self::Segment { .. })
+    }
 }
 
 /// What makes datagrams of a transport: one of its own endpoints.
@@ -154,6 +171,14 @@ impl Attacker {
             }
             _ => None,
         };
+        if let (Attack::Reset { .. }, Target::Flow { passing, disguise, .. }) = (&attack.what, &target) {
+            if !disguise.is_segment() {
+                let transport = &plan.channels[passing.channel].transport;
+                return Err(RunError::config(format!(
+                    "attack.kind: found \"reset\" on the transport {transport}; allowed: tcp"
+                )));
+            }
+        }
         self.attacks.push(Running {
             number,
             plan: attack.clone(),
@@ -166,6 +191,7 @@ impl Attacker {
             forger,
             heard: VecDeque::new(),
             record: None,
+            segment: None,
         });
         Ok(())
     }
@@ -184,7 +210,7 @@ impl Attacker {
         }
         for a in self.attacks.iter_mut().filter(|a| a.number == number) {
             (a.from, a.until) = (now, now.saturating_add(a.plan.duration_ns));
-            if matches!(a.plan.what, Attack::Forge { .. } | Attack::Flood { .. }) {
+            if matches!(a.plan.what, Attack::Forge { .. } | Attack::Flood { .. } | Attack::Reset { .. }) {
                 a.next = now;
             }
         }
@@ -219,8 +245,13 @@ impl Attacker {
                 }
                 Target::Flow { passing: target, point, disguise } => {
                     let between = (passing.channel, passing.from) == (target.channel, target.from);
-                    if !between || (passing.flow != target.flow && passing.flow != FlowId::NONE) {
+                    // A segment has samples of any flow.
+                    let is_other = passing.flow != target.flow && passing.flow != FlowId::NONE;
+                    if !between || (is_other && !disguise.is_segment()) {
                         continue;
+                    }
+                    if disguise.is_segment() {
+                        a.segment = following_segment(bytes).or(a.segment);
                     }
                     let passing = Passing { flow: target.flow, ..*passing };
                     if let Ok(secure::Repr::Record(record)) = secure::Repr::parse(bytes) {
@@ -235,11 +266,10 @@ impl Attacker {
                         }
                         Attack::Tamper { share, .. } if begun && a.stream.chance(share) => {
                             // Behind headers, before trailers.
-                            let headers =
-                                if *disguise == Disguise::Segment { segment_headers(bytes) } else { 0 };
+                            let headers = if disguise.is_segment() { segment_headers(bytes) } else { 0 };
                             let within = headers + (bytes.len() - headers) * 2 / 3;
                             if within < bytes.len() {
-                                flip(bytes, within, 1 << a.stream.below(8), *disguise == Disguise::Segment);
+                                flip(bytes, within, 1 << a.stream.below(8), disguise.is_segment());
                                 self.rows.push_back(a.row(now, &passing, *point));
                             }
                         }
@@ -296,6 +326,16 @@ impl Running {
                 shots.push_back(Shot { at: self.at, passing, bytes, row });
                 (f64::from(wire_bytes) * 8.0 * SECOND as f64 / rate_bps) as Time
             }
+            Attack::Reset { period_ns, fin, .. } => {
+                let flags = if fin { Flags::FIN } else { Flags::RST };
+                if let Some(bytes) = self.in_a_segment(flags, &[]) {
+                    let wire_bytes = bytes.len() as u32 + LINK_BYTES;
+                    let passing = Passing { index: UNKNOWN, wire_bytes, ..passing };
+                    let row = self.row(now, &passing, PointId::NONE);
+                    shots.push_back(Shot { at: self.at, passing, bytes, row });
+                }
+                period_ns
+            }
             _ => {
                 if let Some((_, passing, bytes)) = self.heard.pop_front() {
                     let row = self.row(now, &passing, point);
@@ -336,12 +376,22 @@ impl Running {
         }
         for (mut wire_bytes, mut bytes) in datagrams {
             match disguise {
-                Disguise::None | Disguise::Segment => {}
+                Disguise::None => {}
                 Disguise::Record => bytes = self.in_a_record(&bytes),
                 Disguise::Media => self.guess_tag(&mut bytes),
+                Disguise::Segment { sealed } => {
+                    if sealed {
+                        self.guess_tag(&mut bytes);
+                        let length = (bytes.len() as u16).to_be_bytes();
+                        bytes.splice(0..0, [&TLS_DATA[..], &length].concat());
+                    }
+                    let Some(segment) = self.in_a_segment(Flags::PSH, &bytes) else { continue };
+                    bytes = segment;
+                }
             }
             if disguise != Disguise::None {
-                wire_bytes = bytes.len() as u32 + OVERHEAD_BYTES;
+                let around = if disguise.is_segment() { LINK_BYTES } else { OVERHEAD_BYTES };
+                wire_bytes = bytes.len() as u32 + around;
             }
             let passing = Passing { wire_bytes, ..passing };
             let row = self.row(now, &passing, point);
@@ -351,6 +401,15 @@ impl Running {
 
     fn guess_tag(&mut self, bytes: &mut Vec<u8>) {
         bytes.extend((0..TAG_BYTES).map(|_| self.stream.bits() as u8));
+    }
+
+    /// The segment that follows the newest one of the connection; none before one was heard.
+    fn in_a_segment(&mut self, flags: Flags, content: &[u8]) -> Option<Vec<u8>> {
+        let (ends, segment) = self.segment.as_mut()?;
+        let mut bytes = Vec::new();
+        Repr { flags: flags.with(Flags::ACK, true), ..*segment }.emit(ends, [content, &[]], &mut bytes);
+        segment.sequence = segment.sequence.wrapping_add(content.len() as u32);
+        Some(bytes)
     }
 
     /// A record that follows the newest one, with a tag that is guessed.
@@ -374,9 +433,11 @@ impl Forger {
     fn new(plan: &Plan, passing: &Passing, values: &[f64]) -> Result<Self, RunError> {
         let (flow, channel) = (&plan.flows[passing.flow], &plan.channels[passing.channel]);
         let side = if channel.a == passing.from { Side::A } else { Side::B };
-        if !sends_datagrams(&channel.transport) || channel.transport.contains(':') {
+        let is_tcp = channel.transport == TCP;
+        if !(is_tcp || sends_datagrams(&channel.transport)) || channel.transport.contains(':') {
             return Err(RunError::config(format!(
-                "attack.kind: found \"forge\" on the transport {}; allowed: a built-in transport of datagrams, such as udp",
+                "attack.kind: found \"forge\" on the transport {}; allowed: tcp, or a built-in transport of datagrams, \
+                 such as udp",
                 channel.transport
             )));
         }
@@ -384,7 +445,9 @@ impl Forger {
         let clock = plan.nodes[passing.from].clock;
         let (name, seed, start_ns) = ("attacker".into(), plan.seed, clock.read(0));
         let context = ChannelContext { name, seed, start_ns, flows, tls: None };
-        let endpoint = tcps_transport::endpoint(&channel.transport, &channel.params, side, &context);
+        let (name, params) =
+            if is_tcp { (FRAMES, &Value::Null) } else { (channel.transport.as_str(), &channel.params) };
+        let endpoint = tcps_transport::endpoint(name, params, side, &context);
         let endpoint = endpoint.map_err(|e| RunError::of(&e, e.fault()))?;
         Ok(Self {
             endpoint,
@@ -394,6 +457,17 @@ impl Forger {
             bytes: vec![0; sample_bytes(flow)],
         })
     }
+}
+
+/// What the sender of a segment would send next, and between which ends; none of a segment that opens or ends a connection.
+fn following_segment(packet: &[u8]) -> Option<(Ends, Repr)> {
+    let address = |at: usize| packet.get(at..at + 4)?.try_into().ok();
+    let port = |at: usize| packet.get(at..at + 2)?.try_into().map(u16::from_be_bytes).ok();
+    let ends = Ends { from: (address(12)?, port(20)?), to: (address(16)?, port(22)?) };
+    let (segment, content) = Repr::parse(packet, &ends).ok()?;
+    let options = Options { stamps: segment.options.stamps, ..Options::default() };
+    let sequence = segment.sequence.wrapping_add(content.len() as u32);
+    (segment.flags.0 & !Flags::PSH.0 == Flags::ACK.0).then_some((ends, Repr { sequence, options, ..segment }))
 }
 
 /// Bytes of the headers of IP and TCP; all of them, if there is nothing else.
@@ -455,7 +529,7 @@ fn aim(
             };
             let point = PointId::entry(w[1].component);
             let disguise = match c.security.as_ref().map(|method| method.kind.as_str()) {
-                _ if c.transport == TCP => Disguise::Segment,
+                kind if c.transport == TCP => Disguise::Segment { sealed: kind.is_some() },
                 None => Disguise::None,
                 Some("srtp") => Disguise::Media,
                 Some(_) => Disguise::Record,

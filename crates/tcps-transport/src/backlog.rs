@@ -69,7 +69,7 @@ impl Backlog {
     }
 
     /// Flow and number of the oldest sample in it.
-    pub(crate) fn oldest(&self) -> Option<(FlowId, u32)> {
+    pub fn oldest(&self) -> Option<(FlowId, u32)> {
         self.frames.front().map(|&(_, flow, index)| (flow, index))
     }
 

@@ -81,6 +81,11 @@ impl Standing {
         self.flight.push_back((mark, flow, index));
     }
 
+    /// A sample has gone, with which the bytes of the connection reach so far.
+    pub fn sent_to(&mut self, end: i64, sample: (FlowId, u32)) {
+        self.sent(Mark::Reached(end), sample);
+    }
+
     /// A sample has gone that is not lost with the connection.
     pub(crate) fn sent_unmarked(&mut self) {
         self.is_unanswered = true;
@@ -89,15 +94,20 @@ impl Standing {
     /// So much is acknowledged by now: bytes, or any number that each acknowledgement changes. Nothing new for `patience_ns`
     /// or longer, while samples wait for it, is a silence.
     pub(crate) fn progress(&mut self, now: Time, acknowledged: i64, patience_ns: Time) -> Option<Record> {
-        let moved = std::mem::replace(&mut self.acknowledged, acknowledged) != acknowledged;
-        while self.flight.front().is_some_and(|(mark, ..)| mark.is_acknowledged(acknowledged)) {
-            self.flight.pop_front();
-        }
+        let moved = self.acknowledged(acknowledged);
         self.is_unanswered &= !moved;
         let since_ns = self.waits_ns.filter(|_| !moved).unwrap_or(now);
         self.waits_ns = (self.is_unanswered || !self.flight.is_empty()).then_some(since_ns);
         let silence_ns = self.waits_ns.map_or(0, |since| now - since);
         self.silent(now, if silence_ns < patience_ns { 0 } else { silence_ns })
+    }
+
+    /// So much is acknowledged by now; whether that is news.
+    pub fn acknowledged(&mut self, acknowledged: i64) -> bool {
+        while self.flight.front().is_some_and(|(mark, ..)| mark.is_acknowledged(acknowledged)) {
+            self.flight.pop_front();
+        }
+        std::mem::replace(&mut self.acknowledged, acknowledged) != acknowledged
     }
 
     /// Nothing has been acknowledged for so long; a row says so of a stall that has ended.

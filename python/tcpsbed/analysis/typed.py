@@ -1074,7 +1074,8 @@ class Effect(Part):
     """Datagrams that the attacker sent or changed."""
     accepted: int
     """Those whose sample entered the component that it is for; of `clock-lie` answers that the estimate
-    of the clock took; null of `link`, and on sockets if the numbers of samples cannot be read.
+    of the clock took; of `reset` connections that the receiver lost before the next effect began; null
+    of `link`, and on sockets if the numbers of samples cannot be read.
     """
     hold_ms: float
     """From the beginning until a supervisor entered `hold`; null if none did before the next effect

@@ -123,7 +123,8 @@ pub const PLANTS: &[&Entry<MakePlant>] = &[
                 let allowed = format!(
                     "as many values in each row as there are rows, at most {MOST_ORDER}, such as [[-50.0]]"
                 );
-                return fault("a", format!("rows of {rows:?} values"), allowed);
+                let found = if n > MOST_ORDER { format!("{n} rows") } else { format!("rows of {rows:?} values") };
+                return fault("a", found, allowed);
             }
             for (key, values) in [("b", &b), ("c", &c)] {
                 if values.len() != n {

@@ -7,9 +7,10 @@
 //! Sockets of a channel are behind one descriptor (epoll), so that a loop waits for them as for any other. A stream of
 //! bytes has no kernel stamps: a frame has come when it was read. [design: kernel's TCP]
 
-use super::tcp_socket::{asked, bound, set_dscp, told, TcpInfo};
+use super::tcp_socket::{asked, bound, held_bytes, set_dscp, told, TcpInfo};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use std::{
+    cell::Cell,
     io::{self, ErrorKind, Read, Write},
     net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream},
     os::fd::{AsRawFd, OwnedFd, RawFd},
@@ -45,6 +46,8 @@ pub(super) struct Stream {
     waits: bool,
     dscp: u8,
     backlog: Backlog,
+    /// Bytes that the connection has taken.
+    written: i64,
     frames: Frames,
     chunk: Vec<u8>,
     /// From here on a connection that ends is no loss: the other side may have come to its end.
@@ -101,6 +104,7 @@ impl Stream {
             line: LineState::Down(0),
             waits: false,
             dscp: 0,
+            written: 0,
             frames: Frames::default(),
             chunk: vec![0; CHUNK],
             end_ns,
@@ -178,6 +182,7 @@ impl Stream {
             LineState::Up(line) if self.look_ns <= now => {
                 let told = told(line);
                 self.look_ns = now + LOOK_NS;
+                self.standing.acknowledged(acknowledged(line, self.written));
                 told.into_iter().for_each(|t| self.look(now, t));
             }
             _ => {}
@@ -234,6 +239,7 @@ impl Stream {
     fn stand(&mut self, now: Time, line: TcpStream) {
         self.line = LineState::Up(line);
         (self.waits, self.dscp, self.look_ns, self.unacknowledged_ns) = (false, 0, now, None);
+        self.written = 0;
         let row = self.standing.stands(now);
         self.rows(row);
         self.flush(now);
@@ -243,15 +249,24 @@ impl Stream {
     /// read.
     fn flush(&mut self, now: Time) {
         let LineState::Up(line) = &mut self.line else { return };
-        let mut broken = false;
+        let (mut broken, written) = (false, Cell::new(self.written));
         let mut write = |bytes: &[u8]| match line.write(bytes) {
-            Ok(n) => n,
+            Ok(n) => {
+                written.set(written.get() + n as i64);
+                n
+            }
             Err(e) => {
                 broken |= !passes(&e);
                 0
             }
         };
-        while self.backlog.drain_frame(&mut write) {}
+        while let Some(sample) = self.backlog.oldest() {
+            if !self.backlog.drain_frame(&mut write) {
+                break;
+            }
+            self.standing.sent_to(written.get(), sample);
+        }
+        self.written = written.get();
         if broken {
             // One that was reset is closed already; in either case reading comes to an end.
             let _ = line.shutdown(Shutdown::Both);
@@ -308,10 +323,10 @@ impl Stream {
         self.stats.retransmits += told(&line).map_or(0, |t| t.retransmits);
         self.stats.incomplete += u64::from(self.frames.has_part());
         self.frames = Frames::default();
-        self.backlog.forget_part();
-        // What the kernel still had is not known.
+        self.standing.acknowledged(acknowledged(&line, self.written));
+        let part = self.backlog.forget_part();
         let rows = if now < self.end_ns {
-            self.standing.lose(now, None)
+            self.standing.lose(now, part)
         } else {
             self.standing.silent(now, 0).into_iter().collect()
         };
@@ -322,6 +337,11 @@ impl Stream {
         let point = self.channel.0;
         self.rows.extend(rows.into_iter().map(|row| Record { point, ..row }));
     }
+}
+
+/// How many of the bytes that a connection has taken are acknowledged.
+fn acknowledged(line: &TcpStream, written: i64) -> i64 {
+    held_bytes(line).map_or(0, |held| written - i64::from(held))
 }
 
 /// Whether a connection goes on after this.

@@ -110,3 +110,11 @@ pub(super) fn told(connection: &TcpStream) -> Option<TcpInfo> {
         silent_ns: Time::from(info.tcpi_last_ack_recv) * MS,
     })
 }
+
+/// Bytes that the kernel has taken and that the other side's has not acknowledged, also of a connection that is lost.
+pub(super) fn held_bytes(connection: &TcpStream) -> Option<u32> {
+    let mut held: libc::c_int = 0;
+    // SAFETY: the kernel writes one number there, and the descriptor is open.
+    let done = unsafe { libc::ioctl(connection.as_raw_fd(), libc::TIOCOUTQ, &raw mut held) == 0 };
+    u32::try_from(held).ok().filter(|_| done)
+}

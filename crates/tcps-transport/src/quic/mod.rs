@@ -11,6 +11,7 @@ mod clock;
 mod counted;
 mod lane;
 mod null;
+mod seen;
 mod setup;
 
 use crate::{
@@ -19,7 +20,7 @@ use crate::{
     outbox::Outbox,
     params::{Params, Transport, TransportError, WITHIN},
     standing::{Mark, Standing, STALL_NS},
-    tls::Chance,
+    tls::{patience_ns, Chance},
     udp::{Udp, STACK_BYTES},
 };
 use bytes::{Bytes, BytesMut};
@@ -30,7 +31,8 @@ use quinn_proto::{
     ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir,
     Endpoint as QuicEndpoint, EndpointEvent, Event, FrameStats, ReadError, StreamEvent, StreamId,
 };
-use setup::{Given, Mode, Setup, NAME};
+use seen::Seen;
+use setup::{Given, Mode, Setup, IDLE_NS, NAME};
 use std::{
     collections::BTreeMap,
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -88,6 +90,8 @@ pub struct Quic {
     chance: Option<Chance>,
     /// What its security has counted, where it has TLS.
     security: Option<SecurityStats>,
+    /// What it has let through.
+    seen: Seen,
     begun_ns: Time,
     standing: Standing,
     open_ns: Option<Time>,
@@ -128,6 +132,7 @@ impl Quic {
             counts,
             security: chance.as_ref().map(|_| SecurityStats::default()),
             chance,
+            seen: Seen::default(),
             begun_ns: 0,
             standing: Standing::default(),
             open_ns: Some(ctx.start_ns),
@@ -164,18 +169,15 @@ impl Quic {
                     let after = connection.stats().frame_rx;
                     let says_nothing = frames(&after) == frames(&before);
                     let is_damaged = self.counts.refused.get() > refused;
-                    match &mut self.security {
-                        Some(security) if is_damaged => {
-                            security.unverified += 1;
-                            self.drop_row(now, DropReason::Unverified, bytes);
-                        }
+                    let has_opened = self.counts.opened.get() > opened;
+                    match &self.security {
+                        Some(_) if says_nothing && self.seen.has(bytes) => self.replayed(now, bytes),
+                        Some(_) if is_damaged => self.unverified(now, bytes),
                         // Before the handshake is done, what comes too early is not read either.
-                        Some(security)
-                            if says_nothing && self.established && self.counts.opened.get() > opened =>
-                        {
-                            security.replayed += 1;
-                            self.drop_row(now, DropReason::Replayed, bytes);
+                        Some(_) if says_nothing && self.established && has_opened => {
+                            self.replayed(now, bytes)
                         }
+                        Some(_) if has_opened => self.seen.note(bytes),
                         // It said nothing: damaged, or had before.
                         None if says_nothing && is_damaged => self.stats.malformed += 1,
                         _ => self.stats.duplicates += u64::from(says_nothing),
@@ -204,13 +206,21 @@ impl Quic {
 
     /// Counts a datagram that is none of the connection's. If this is not the first one, it may be late, and nobody's fault.
     fn refuse(&mut self, now: Time, bytes: &[u8]) {
-        match self.security.as_mut().filter(|security| self.established && security.sessions == 1) {
-            Some(security) => {
-                security.unverified += 1;
-                self.drop_row(now, DropReason::Unverified, bytes);
-            }
-            None => self.stats.malformed += 1,
+        match &self.security {
+            Some(_) if self.seen.has(bytes) => self.replayed(now, bytes),
+            Some(security) if self.established && security.sessions == 1 => self.unverified(now, bytes),
+            _ => self.stats.malformed += 1,
         }
+    }
+
+    fn unverified(&mut self, now: Time, datagram: &[u8]) {
+        self.security.iter_mut().for_each(|security| security.unverified += 1);
+        self.drop_row(now, DropReason::Unverified, datagram);
+    }
+
+    fn replayed(&mut self, now: Time, datagram: &[u8]) {
+        self.security.iter_mut().for_each(|security| security.replayed += 1);
+        self.drop_row(now, DropReason::Replayed, datagram);
     }
 
     fn handle(&mut self, now: Time, input: Input<'_>) {
@@ -235,6 +245,10 @@ impl Quic {
     /// Asks for a connection when it is time, and does everything that the connection wants done.
     fn run(&mut self, now: Time, received_ns: Time) {
         let at = self.clock.instant(now);
+        if self.gives_up_ns().is_some_and(|t| t <= now) {
+            self.security.iter_mut().for_each(|security| security.expired_handshakes += 1);
+            self.lose(now);
+        }
         if self.open_ns.is_some_and(|t| t <= now || self.side == Side::B) {
             self.open_ns = None;
             self.begun_ns = now;
@@ -255,6 +269,13 @@ impl Quic {
             // What was due has been done.
             self.clock.time_ns(t).max(now.saturating_add(1))
         });
+    }
+
+    /// When a handshake is given up: not before silence ends it, but who can read its first packets can make more of them.
+    fn gives_up_ns(&self) -> Option<Time> {
+        let (_, connection) = self.connection.as_ref().filter(|_| !self.established)?;
+        let trip_ns = Time::try_from(connection.rtt().as_nanos()).unwrap_or(Time::MAX);
+        Some(self.begun_ns.saturating_add(patience_ns(trip_ns).max(IDLE_NS)))
     }
 
     fn open(&mut self, at: Instant) {
@@ -532,7 +553,10 @@ impl Endpoint for Quic {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        [self.open_ns, self.wake_ns, self.datagrams.poll_timeout()].into_iter().flatten().min()
+        [self.open_ns, self.wake_ns, self.datagrams.poll_timeout(), self.gives_up_ns()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn stats(&self) -> EndpointStats {

@@ -24,10 +24,16 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
-use tcps_core::{params, seed::Stream};
+use tcps_core::{
+    params,
+    seed::Stream,
+    time::{Time, MS, SECOND},
+};
 
 /// Name of the transport.
 pub(super) const NAME: &str = "quic";
+/// Silence that ends a connection.
+pub(super) const IDLE_NS: Time = 10 * SECOND;
 
 /// How samples become frames of QUIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,7 +149,7 @@ fn transport(newreno: bool, mtu_bytes: u16, queue_bytes: usize) -> TransportConf
         .max_concurrent_uni_streams(VarInt::from_u32(4_096))
         .datagram_receive_buffer_size(Some(1 << 20))
         .datagram_send_buffer_size(queue_bytes)
-        .max_idle_timeout(Some(VarInt::from_u32(10_000).into()))
+        .max_idle_timeout(Some(VarInt::from_u32((IDLE_NS / MS) as u32).into()))
         .keep_alive_interval(Some(Duration::from_secs(3)));
     // [RFC 9002 §7.2]
     let datagram = u64::from(mtu_bytes);

@@ -153,9 +153,12 @@ impl Stack {
         let is_empty = content.is_empty() && !flags.has(Flags::FIN);
         // RFC 7323 §5.3
         if stamp.is_some_and(|s| self.stamps.is_old(now, s.0)) && !flags.has(Flags::RST) {
+            self.old += 1;
             // Data overtook an acknowledgement: nobody has to be told, as in Linux.
-            return is_empty && start < self.receiver.expected()
-                || self.answer_old(now, start, content, is_empty);
+            if !is_empty || start >= self.receiver.expected() {
+                self.answer_old(now, start, content, is_empty);
+            }
+            return true;
         }
         if flags.has(Flags::RST) {
             return self.reset(now, start);
@@ -163,8 +166,11 @@ impl Stack {
         if flags.has(Flags::SYN) {
             return self.receive_syn_again(now, segment, start);
         }
-        if end < self.told || start > self.receiver.offered_to() {
-            return self.answer_old(now, start, content, is_empty);
+        let is_old = end < self.told;
+        if is_old || start > self.receiver.offered_to() {
+            self.old += u64::from(is_old);
+            self.answer_old(now, start, content, is_empty);
+            return is_old;
         }
         if let Some(stamp) = stamp.filter(|_| start <= self.told) {
             self.stamps.take(now, stamp.0);
@@ -177,7 +183,7 @@ impl Stack {
             Err(is_good) => return is_good,
         }
         if self.state != State::Over {
-            self.receive_content(now, segment, start, content);
+            return self.receive_content(now, segment, start, content);
         } else if !content.is_empty() || flags.has(Flags::FIN) {
             self.acks.demand();
         }
@@ -187,17 +193,16 @@ impl Stack {
     /// What was received before, or a question if the window is open: the peer needs to know where we are.
     /// What is empty answers nothing of ours, and two ends that answered each other's would never stop.
     // [RFC 5961 §7]
-    fn answer_old(&mut self, now: Time, start: u64, content: &[u8], is_empty: bool) -> bool {
+    fn answer_old(&mut self, now: Time, start: u64, content: &[u8], is_empty: bool) {
         if is_empty {
             self.challenge(now, false);
-            return true;
+            return;
         }
         if !content.is_empty() && start < self.receiver.expected() {
             self.acks.quicken();
             self.receiver.take(start, content, false);
         }
         self.acks.demand();
-        true
     }
 
     // [RFC 5961 §3.2]
@@ -245,7 +250,10 @@ impl Stack {
         let position = self.ours.position(segment.acknowledgement, acked);
         match position.filter(|p| (1..=sent_to).contains(p)) {
             // [RFC 5961 §5.2]
-            Some(position) if position.saturating_add(largest) < acked => Err(!self.challenge(now, false)),
+            Some(position) if position.saturating_add(largest) < acked => {
+                self.old += 1;
+                Err(!self.challenge(now, false))
+            }
             Some(position) => Ok(position),
             // [RFC 9293 §3.10.7.4]
             None if self.state == State::SynReceived => Err(!self.refuse(segment, content)),
@@ -287,13 +295,18 @@ impl Stack {
         self.sender.acknowledge(now, &ack);
     }
 
-    fn receive_content(&mut self, now: Time, segment: &Repr, start: u64, content: &[u8]) {
+    /// False if there is no room for it: a peer keeps to the window.
+    fn receive_content(&mut self, now: Time, segment: &Repr, start: u64, content: &[u8]) -> bool {
         let is_last = segment.flags.has(Flags::FIN);
         if content.is_empty() && !is_last {
-            return;
+            return true;
         }
         self.receive_mark(segment, content);
         let taken = self.receiver.take(start, content, is_last);
+        let is_useless = taken == Content::Useless;
+        let had_come =
+            start + content.len() as u64 <= self.receiver.expected() || self.receiver.has_duplicate();
+        self.old += u64::from(is_useless && had_come);
         let (rtt_ns, stamps) = (self.sender.trips.smoothed_ns(), self.agreed.stamps);
         self.acks.received(
             now,
@@ -302,7 +315,7 @@ impl Stack {
                 bytes: (content.len() + segment.options.sack.bytes(stamps)) as u64,
                 closes_gaps: taken == Content::InOrder { closes_gaps: true },
                 has_gaps: self.receiver.has_gaps(),
-                is_useless: taken == Content::Useless || self.receiver.has_duplicate(),
+                is_useless: is_useless || self.receiver.has_duplicate(),
                 is_pushed: segment.flags.has(Flags::PSH),
                 is_last: self.receiver.has_ended(),
                 expected: self.receiver.expected(),
@@ -311,6 +324,7 @@ impl Stack {
                 timeout_ns: self.sender.trips.timeout_ns(),
             },
         );
+        !is_useless || had_come
     }
 
     /// The peer is told of a mark of congestion until it says that it knows.

@@ -169,7 +169,8 @@ impl Tcp {
         }
     }
 
-    /// Ends a connection whose bytes do not verify: an alert says so to the other side, ahead of RST.
+    /// Ends a connection whose bytes do not verify, the last of them in a packet of so many, or in one that did not come: an alert
+    /// says so to the other side, ahead of RST.
     // [RFC 8446 §6.2]
     fn refuse(&mut self, now: Time, packet_bytes: usize, refused: Refused) {
         if let Some(tls) = &mut self.tls {
@@ -213,9 +214,11 @@ impl Tcp {
 
     /// Opens the connection when it is time, fills it, and sends what it wants sent.
     fn run(&mut self, now: Time) {
-        if let Some(tls) = self.tls.as_mut().filter(|tls| tls.gives_up_ns().is_some_and(|t| t <= now)) {
-            tls.give_up();
-            self.lose(now);
+        if self.gives_up_ns().is_some_and(|t| t <= now) {
+            match self.tls.as_mut().and_then(TlsStream::give_up) {
+                Some(refused) => self.refuse(now, 0, refused),
+                None => self.lose(now),
+            }
         }
         if self.open_ns.is_none() && (self.stack.is_closed() || self.stack.is_over()) {
             self.lose(now);
@@ -240,6 +243,11 @@ impl Tcp {
         }
         self.stack.poll(now);
         self.transmit();
+    }
+
+    /// When TLS gives up what has begun.
+    fn gives_up_ns(&self) -> Option<Time> {
+        self.tls.as_ref()?.gives_up_ns(self.stack.sender.trips.base_ns())
     }
 
     fn rows(&mut self, rows: impl IntoIterator<Item = Record>) {
@@ -305,13 +313,13 @@ impl Endpoint for Tcp {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        let handshake = self.tls.as_ref().and_then(TlsStream::gives_up_ns);
-        [self.open_ns, self.stack.wake_ns(), handshake].into_iter().flatten().min()
+        [self.open_ns, self.stack.wake_ns(), self.gives_up_ns()].into_iter().flatten().min()
     }
 
     fn stats(&self) -> EndpointStats {
         let security = self.tls.as_ref().map(TlsStream::stats);
         let connections = Some(self.standing.stats());
-        EndpointStats { retransmits: self.stack.retransmits(), security, connections, ..self.stats }
+        let (retransmits, duplicates) = (self.stack.retransmits(), self.stack.duplicates());
+        EndpointStats { retransmits, duplicates, security, connections, ..self.stats }
     }
 }

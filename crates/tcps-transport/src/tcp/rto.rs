@@ -91,9 +91,13 @@ impl RoundTrips {
 
     /// How long an acknowledgement is waited for.
     pub(super) fn timeout_ns(&self) -> Time {
+        self.base_ns().saturating_mul(1 << self.backoff.min(16)).min(LONGEST_NS)
+    }
+
+    /// The same without doublings.
+    pub(super) fn base_ns(&self) -> Time {
         let first_ns = if self.is_careful { CAREFUL_NS } else { FIRST_NS };
-        let base = self.smoothed_ns.map_or(first_ns, |s| s + self.variance_ns);
-        base.saturating_mul(1 << self.backoff.min(16)).min(LONGEST_NS)
+        self.smoothed_ns.map_or(first_ns, |s| s + self.variance_ns)
     }
 
     /// SYN was sent again: the round trip may be longer than the time-out was.

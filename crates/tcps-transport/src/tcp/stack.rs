@@ -92,6 +92,8 @@ pub struct Stack {
     pub(super) challenged_ns: Option<Time>,
     pub(super) leaving: Leaving,
     repeats: u64,
+    /// Segments dropped since they are old: what they say or carry had come, or was overtaken.
+    pub(super) old: u64,
 }
 
 impl Stack {
@@ -117,6 +119,7 @@ impl Stack {
             challenged_ns: None,
             leaving: Leaving::default(),
             repeats: 0,
+            old: 0,
         }
     }
 
@@ -371,6 +374,11 @@ impl Stack {
     /// Whether there is no connection, and none in the making.
     pub fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed | State::Over)
+    }
+
+    /// Segments that brought only what had come before, or came too late to say anything.
+    pub fn duplicates(&self) -> u64 {
+        self.old
     }
 
     /// Segments sent that repeat what was sent before.

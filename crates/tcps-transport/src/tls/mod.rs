@@ -22,4 +22,4 @@ mod stream;
 
 pub(crate) use identity::Identity;
 pub(crate) use seeded::Chance;
-pub(crate) use stream::{Refused, TlsStream};
+pub(crate) use stream::{patience_ns, Refused, TlsStream};

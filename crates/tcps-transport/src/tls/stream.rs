@@ -4,7 +4,9 @@
 //!  seal ──► records that wait ──► flush ──► stream
 //!  receive ◄────────────────────────────── stream
 //! ```
-//! What does not verify ends the connection: an alert that says why waits to be sent, and nothing behind it is read.
+//! What does not verify ends the connection: an alert that says why waits to be sent, and nothing behind it is read. The header of
+//! a record is in the clear, so anybody can forge one: what promises more than a record may hold is refused at once, and what stays
+//! incomplete is given up.
 
 use super::{identity::Identity, seeded::Chance};
 use crate::channel::{ChannelContext, Side, TlsSecret};
@@ -22,8 +24,27 @@ use tcps_core::{
 
 /// The name that side A asks for; no key is chosen by it.
 const NAME: &str = "tcpsbed";
-/// After this time a handshake is given up: who changes a length makes both sides wait for the rest of a message.
-const PATIENCE_NS: Time = 20 * SECOND;
+/// Most bytes of samples in a record, so that a segment of TCP holds it: what is behind a forged header waits for no more.
+const RECORD_BYTES: usize = 1024;
+/// Bytes before the content of a record, and those that sealing adds behind it: the type, and a tag.
+// [RFC 8446 §5.2]
+const HEADER_BYTES: usize = 5;
+const SEAL_BYTES: usize = 1 + 16;
+/// Most bytes of a record before the handshake is complete: other implementations say more in their hello, such as shares of keys
+/// against quantum computers.
+const HELLO_BYTES: usize = 4096;
+/// Times that an acknowledgement is waited for, without doublings: in a handshake five repeats of one message fit into them, and what
+/// is before and behind it; in a record, six repeats of its rest, and twice as long an outage.
+const HANDSHAKE_TIMEOUTS: Time = 48;
+const RECORD_TIMEOUTS: Time = 128;
+/// Bounds of the patience with a handshake.
+const PATIENCE_NS: [Time; 2] = [5 * SECOND, 20 * SECOND];
+
+/// How long a handshake may take where an acknowledgement is waited for so long: who changes a length, or falls silent, makes this
+/// side wait for the rest of a message.
+pub(crate) fn patience_ns(timeout_ns: Time) -> Time {
+    timeout_ns.saturating_mul(HANDSHAKE_TIMEOUTS).clamp(PATIENCE_NS[0], PATIENCE_NS[1])
+}
 
 /// What connections are made of.
 enum Config {
@@ -40,12 +61,56 @@ pub(crate) enum Refused {
     There,
 }
 
+/// Where a stream is within its records.
+// [RFC 8446 §5.1]
+#[derive(Debug, Default)]
+struct Place {
+    header: [u8; HEADER_BYTES],
+    /// Bytes of the header that have come, and of the content that have not.
+    come: usize,
+    rest: usize,
+    since_ns: Time,
+}
+
+impl Place {
+    /// Goes on to the end of the record, or of the bytes: how many of them. Of a record whose content is longer than `most`, to the
+    /// end of its header.
+    fn advance(&mut self, now: Time, bytes: &[u8], most: usize) -> usize {
+        let mut took = 0;
+        if self.rest == 0 {
+            if self.come == 0 {
+                self.since_ns = now;
+            }
+            took = bytes.len().min(HEADER_BYTES - self.come);
+            self.header[self.come..self.come + took].copy_from_slice(&bytes[..took]);
+            self.come += took;
+            if self.come < HEADER_BYTES {
+                return took;
+            }
+            self.come = 0;
+            self.rest = usize::from(u16::from_be_bytes([self.header[3], self.header[4]]));
+            if self.rest > most {
+                return took;
+            }
+        }
+        let content = self.rest.min(bytes.len() - took);
+        self.rest -= content;
+        took + content
+    }
+
+    /// Since when a record is incomplete.
+    fn open_ns(&self) -> Option<Time> {
+        (self.come > 0 || self.rest > 0).then_some(self.since_ns)
+    }
+}
+
 /// TLS of one side.
 pub(crate) struct TlsStream {
     config: Config,
     chance: Chance,
     connection: Option<Connection>,
     begun_ns: Time,
+    place: Place,
     /// Records that wait for room in the stream, and how much of them has gone.
     waiting: Vec<u8>,
     gone: usize,
@@ -62,14 +127,23 @@ impl TlsStream {
     ) -> Result<Self, Error> {
         let (identity, chance) = Identity::new(secret, transport, side, ctx)?;
         let config = match side {
-            Side::A => Config::A(Arc::new(identity.client()?)),
-            Side::B => Config::B(Arc::new(identity.server()?)),
+            Side::A => {
+                let mut config = identity.client()?;
+                config.max_fragment_size = Some(HEADER_BYTES + RECORD_BYTES);
+                Config::A(Arc::new(config))
+            }
+            Side::B => {
+                let mut config = identity.server()?;
+                config.max_fragment_size = Some(HEADER_BYTES + RECORD_BYTES);
+                Config::B(Arc::new(config))
+            }
         };
         Ok(Self {
             config,
             chance,
             connection: None,
             begun_ns: 0,
+            place: Place::default(),
             waiting: Vec::new(),
             gone: 0,
             stats: SecurityStats::default(),
@@ -103,15 +177,23 @@ impl TlsStream {
         self.connection.as_ref().is_some_and(|c| !c.is_handshaking())
     }
 
-    /// When the handshake is given up; none: there is none, or it is complete.
-    pub(crate) fn gives_up_ns(&self) -> Option<Time> {
-        let waits = self.connection.as_ref().is_some_and(|c| c.is_handshaking());
-        waits.then(|| self.begun_ns.saturating_add(PATIENCE_NS))
+    /// When what has begun is given up: the handshake, or a record that is not complete. An acknowledgement of TCP is waited for
+    /// `timeout_ns`, without doublings.
+    pub(crate) fn gives_up_ns(&self, timeout_ns: Time) -> Option<Time> {
+        if self.connection.as_ref()?.is_handshaking() {
+            return Some(self.begun_ns.saturating_add(patience_ns(timeout_ns)));
+        }
+        let record_ns = timeout_ns.saturating_mul(RECORD_TIMEOUTS);
+        self.place.open_ns().map(|since| since.saturating_add(record_ns))
     }
 
-    /// Counts a handshake that was given up.
-    pub(crate) fn give_up(&mut self) {
+    /// Gives it up: a handshake is counted, a record does not verify.
+    pub(crate) fn give_up(&mut self) -> Option<Refused> {
+        if self.is_ready() {
+            return Some(self.break_off());
+        }
         self.stats.expired_handshakes += 1;
+        None
     }
 
     /// Takes bytes of the stream; what they open goes to `plain`.
@@ -122,6 +204,21 @@ impl TlsStream {
         mut plain: impl FnMut(&[u8]),
     ) -> Result<(), Refused> {
         self.begin(now);
+        while !bytes.is_empty() {
+            let most = if self.is_ready() { RECORD_BYTES + SEAL_BYTES } else { HELLO_BYTES };
+            let (part, behind) = bytes.split_at(self.place.advance(now, bytes, most));
+            self.read(now, part, &mut plain)?;
+            // [RFC 8446 §5.2]
+            if self.place.rest > most {
+                return Err(self.break_off());
+            }
+            bytes = behind;
+        }
+        Ok(())
+    }
+
+    /// Takes bytes of one record.
+    fn read(&mut self, now: Time, mut bytes: &[u8], mut plain: impl FnMut(&[u8])) -> Result<(), Refused> {
         while !bytes.is_empty() {
             let Some(connection) = &mut self.connection else { return Err(Refused::Here) };
             let is_new = connection.is_handshaking();
@@ -150,6 +247,16 @@ impl TlsStream {
         Ok(())
     }
 
+    /// Ends the connection at a record whose rest is not waited for: what stands in its place does not verify, so that the other side
+    /// is told as after any change.
+    fn break_off(&mut self) -> Refused {
+        let rest = vec![0; self.place.rest.max(1)];
+        self.read(self.begun_ns, &rest, |_| {}).err().unwrap_or_else(|| {
+            self.stats.refused_connections += 1;
+            Refused::Here
+        })
+    }
+
     fn count(&mut self, error: &Error, is_new: bool) -> Refused {
         if matches!(error, Error::AlertReceived(_)) {
             // Only keys of both sides prove whose it is.
@@ -166,7 +273,7 @@ impl TlsStream {
         Refused::Here
     }
 
-    /// Seals bytes: one record for each 16 KiB that there are.
+    /// Seals bytes: one record for each KiB that there is.
     // [RFC 8446 §5.1]
     pub(crate) fn seal(&mut self, bytes: &[u8]) {
         let Some(connection) = &mut self.connection else { return };
@@ -197,7 +304,7 @@ impl TlsStream {
 
     /// The stream is lost.
     pub(crate) fn forget(&mut self) {
-        (self.connection, self.gone) = (None, 0);
+        (self.connection, self.gone, self.place) = (None, 0, Place::default());
         self.waiting.clear();
     }
 

@@ -104,8 +104,8 @@ EFFECT = (
     Metric("until_s", "when the attack ended; of `link` the next event of the same links", "s", label="until"),
     Metric("sent", "datagrams that the attacker sent or changed", "count"),
     Metric("accepted", "those whose sample entered the component that it is for; of `clock-lie` answers that the"
-        " estimate of the clock took; null of `link`, and on sockets if the numbers of samples cannot be read",
-        "count"),
+        " estimate of the clock took; of `reset` connections that the receiver lost before the next effect began; null"
+        " of `link`, and on sockets if the numbers of samples cannot be read", "count"),
     Metric("hold_ms", "from the beginning until a supervisor entered `hold`; null if none did before the next effect"
         " began", "ms", label="hold after"),
     Metric("safe_stop_ms", "the same of `safe stop`", "ms", label="safe stop after"),

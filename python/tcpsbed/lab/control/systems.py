@@ -222,6 +222,10 @@ def _numbers(part: Any, key: str, axes: int) -> Any:
         raise ConfigError(f"found {part!r:.80}", key=key, allowed=allowed)
     if found.ndim > axes or (axes == 1 and found.ndim != 1):
         raise ConfigError(f"found an array of {found.ndim} dimensions", key=key, allowed=example)
+    if max(found.shape, default=0) > linear.MOST_STATES:
+        size = " × ".join(map(str, found.shape))
+        allowed = f"at most {linear.MOST_STATES} states or coefficients: {example}"
+        raise ConfigError(f"found {size} numbers", key=key, allowed=allowed)
     if not np.isfinite(found).all():
         raise ConfigError(f"found {float(found[~np.isfinite(found)][0]):g}", key=key, allowed=example)
     return found.tolist()

@@ -6,7 +6,7 @@ from typing import Any
 
 from tcpsbed.scenarios.compile.book import Book
 from tcpsbed.scenarios.compile.network import Network
-from tcpsbed.scenarios.model.attack import Attack, ClockLie, Flood, Forge, ReplayAttack
+from tcpsbed.scenarios.model.attack import Attack, ClockLie, Flood, Forge, ReplayAttack, Reset
 from tcpsbed.scenarios.model.measure import Event
 from tcpsbed.scenarios.model.scenario import Scenario
 from tcpsbed.scenarios.origin import Key
@@ -140,6 +140,8 @@ def _attack(book: Book, network: Network, attack: Attack, key: Key) -> list[dict
     elif isinstance(attack, Flood):
         _check_flood(book, attack, key)
         what = {"rate_bps": attack.rate_bps, "bytes": attack.size_bytes}
+    elif isinstance(attack, Reset):
+        what = {"period_ns": round(1e9 / attack.rate_hz), "fin": attack.segment == "fin"}
     else:
         what = {"share": attack.share}
     ways = book.flows([attack.flow], (*key, "flow"))

@@ -21,7 +21,9 @@ class _OnFlow(_Attack):
 
 
 class Forge(_OnFlow):
-    """Datagrams of the flow's own transport, with samples that its source never made."""
+    """Datagrams of the flow's own transport, with samples that its source never made; of `tcp` segments that continue the
+    connection.
+    """
 
     kind: Literal["forge"]
     rate_hz: Frequency = Field(100.0, alias="rate")
@@ -58,6 +60,16 @@ class Flood(_OnFlow):
     """Bytes of a datagram without headers, at most 65507 B."""
 
 
+class Reset(_OnFlow):
+    """Segments that end the connection of `tcp`, as if the node before the link had sent them."""
+
+    kind: Literal["reset"]
+    segment: Literal["rst", "fin"] = "rst"
+    """What ends it: RST, or FIN."""
+    rate_hz: Frequency = Field(10.0, alias="rate")
+    """Segments per second."""
+
+
 class ClockLie(_Attack):
     """The stamps of the reference in answers of [clock exchanges](#clocks) are changed."""
 
@@ -66,5 +78,7 @@ class ClockLie(_Attack):
     """What is added to them, such as `"10 ms"`."""
 
 
-Attack = Annotated[Forge | ReplayAttack | Tamper | Flood | ClockLie, Discriminator("kind"), Called("attack")]
+Attack = Annotated[
+    Forge | ReplayAttack | Tamper | Flood | Reset | ClockLie, Discriminator("kind"), Called("attack")
+]
 """An attack by kind."""

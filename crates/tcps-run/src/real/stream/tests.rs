@@ -7,7 +7,7 @@ use std::{
     thread::sleep,
     time::{Duration, Instant},
 };
-use tcps_core::{endpoint::ConnectionStats, ids::ChannelId};
+use tcps_core::{endpoint::ConnectionStats, ids::ChannelId, record::Kind};
 use tcps_transport::STALL_NS;
 use tcps_wire::header::Repr;
 
@@ -184,4 +184,31 @@ fn what_came_before_a_reset_is_read_though_nothing_can_be_written() {
     pair.until(|p| matches!(p.b.line, LineState::Down(_)));
     assert!(pair.came == sent, "{} of {}", pair.came.len(), sent.len());
     assert_eq!(pair.b.standing.stats().connections_lost, 1);
+}
+
+/// The receiver reads nothing, so that most of the samples stay in the sender's kernel; then it closes.
+#[test]
+fn the_samples_that_a_lost_connection_held_are_those_that_the_kernel_had_not_got_acknowledged() {
+    let mut pair = pair(&json!({"receive_buffer_bytes": 4096, "queue_bytes": 1_000_000}));
+    pair.until(|p| p.rows.len() == 2);
+    for index in 0..2_000 {
+        pair.a.send(0, &frame(index, 476), (FlowId(0), index), 0);
+    }
+    sleep(Duration::from_millis(100));
+    let LineState::Up(line) = &pair.a.line else { panic!("it stands") };
+    let held = held_bytes(line).unwrap();
+    let acknowledged = (pair.a.written as u32 - held) / 500;
+    let waiting = pair.a.backlog.oldest().map_or(2_000, |(_, index)| index);
+    assert!(acknowledged > 2 && waiting > acknowledged + 2, "{acknowledged} {waiting}");
+    pair.rows.clear();
+    // Closing resets.
+    pair.b.line = LineState::Down(END_NS);
+    pair.until(|p| matches!(p.a.line, LineState::Down(_)));
+    let rows: Vec<_> = pair.a.tend(0).collect();
+    let lost: Vec<_> = rows.iter().filter(|row| row.kind == Kind::Dropped).map(|row| row.index).collect();
+    let in_part = u32::from(pair.a.written % 500 > 0);
+    assert_eq!(lost, (acknowledged..waiting + in_part).collect::<Vec<_>>());
+    assert!(
+        rows.iter().all(|row| row.point == 3) && pair.a.standing.stats().lost_in_flight == lost.len() as u64
+    );
 }

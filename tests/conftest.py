@@ -98,7 +98,7 @@ def folder(nodeid: str) -> str:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give the tests of a folder the mark of its name, and unit tests in the world `real` theirs; what is `beside` is one of
-    those that would run alone.
+    those that would run alone, of which tests/unit has none.
     """
     for item in items:
         if (name := folder(item.nodeid)) in ("paper", "interop", "realtime"):
@@ -111,6 +111,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(
                 f"{item.nodeid}: only tests of the clock and of other programs are `beside`"
             )
+        if name == "unit" and "beside" not in marks and marks & {"interop", "realtime"}:
+            raise pytest.UsageError(f"{item.nodeid}: what runs alone is not in tests/unit")
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

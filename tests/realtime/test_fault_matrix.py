@@ -153,7 +153,9 @@ up = true
 }
 
 
-@pytest.mark.parametrize("world", [pytest.param("virtual", marks=[pytest.mark.slow, pytest.mark.beside]), "real"])
+@pytest.mark.parametrize(
+    "world", [pytest.param("virtual", marks=[pytest.mark.slow, pytest.mark.beside]), "real"]
+)
 @pytest.mark.parametrize("fault", FAULTY)
 def test_a_network(tmp_path: Path, fault: str, world: str) -> None:
     more = FAULTY[fault]

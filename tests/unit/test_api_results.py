@@ -158,9 +158,7 @@ def test_a_program_is_clean_for_a_checker_of_types(tmp_path: Path, root: Path) -
         "text: str = scenario.to_toml()\n"
         "rows: int = len(run.latency)\n"
     )
-    wrong.write_text(
-        f"{right.read_text()}run.flows['haptic'].delay_m\ntcpsbed.Link(rat='1 Mbit/s')\n"
-    )
+    wrong.write_text(f"{right.read_text()}run.flows['haptic'].delay_m\ntcpsbed.Link(rat='1 Mbit/s')\n")
     command = [
         sys.executable,
         "-m",

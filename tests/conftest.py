@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.testing
 from hypothesis import settings
 
 from tcpsbed.worlds import memory
@@ -30,6 +31,9 @@ if not os.environ.get("TCPSBED_DATA"):
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+# A runner would make the options of all commands anew for each command that a test types, in a tenth of a second.
+typer.testing._get_command = cache(typer.testing._get_command)
 
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("fixed")

@@ -21,7 +21,7 @@ import tcpsbed
 
 client = pytest.importorskip("websockets.sync.client", reason="needs the package websockets")
 SECONDS = 12
-"""Longest run: what it proves has happened in half of that."""
+"""Length of a run; a change by hand shows within half of it."""
 pytestmark = [pytest.mark.realtime, pytest.mark.slow]
 
 

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.testing
 from hypothesis import settings
 
 from tcpsbed.worlds import memory
@@ -30,6 +31,9 @@ if not os.environ.get("TCPSBED_DATA"):
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+# A runner would make the options of all commands anew for each command that a test types, in a tenth of a second.
+typer.testing._get_command = cache(typer.testing._get_command)
 
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("fixed")
@@ -98,7 +102,7 @@ def folder(nodeid: str) -> str:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give the tests of a folder the mark of its name, and unit tests in the world `real` theirs; what is `beside` is one of
-    those that would run alone.
+    those that would run alone, of which tests/unit has none.
     """
     for item in items:
         if (name := folder(item.nodeid)) in ("paper", "interop", "realtime"):
@@ -111,6 +115,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(
                 f"{item.nodeid}: only tests of the clock and of other programs are `beside`"
             )
+        if name == "unit" and "beside" not in marks and marks & {"interop", "realtime"}:
+            raise pytest.UsageError(f"{item.nodeid}: what runs alone is not in tests/unit")
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

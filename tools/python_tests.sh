@@ -45,6 +45,6 @@ long)
   "${pytest[@]}" tests -m "slow and not ($clock)"
   await $?
   ;;
-alone) "${pytest[@]}" tests -m "($clock) and not beside" ;;
+alone) "${pytest[@]}" tests/{interop,paper,realtime} -m "($clock) and not beside" ;;
 *) "${pytest[@]}" "$@" ;;
 esac

@@ -56,6 +56,8 @@ LIMITS = {
 """Of memory what a run finds too little of; between this and what it needs, a library of numpy ends it (docs/faults.md)."""
 
 
+@pytest.mark.slow
+@pytest.mark.beside
 @pytest.mark.parametrize(("fault", "world"), LIMITS)
 def test_a_limit_of_the_machine(tmp_path: Path, fault: str, world: str) -> None:
     (tmp_path / "scenario.toml").write_text(LASTING)
@@ -70,6 +72,8 @@ def test_a_limit_of_the_machine(tmp_path: Path, fault: str, world: str) -> None:
     )
 
 
+@pytest.mark.slow
+@pytest.mark.beside
 @pytest.mark.needs("root")
 @pytest.mark.parametrize("world", ["virtual", "real"])
 @pytest.mark.parametrize("options", ["size=6M", "size=6M,ro"])
@@ -83,6 +87,8 @@ def test_a_disk(tmp_path: Path, options: str, world: str) -> None:
     row("machine", f"{fault}, {world}", str(done.returncode), told(done.stderr) or "nothing", left)
 
 
+@pytest.mark.slow
+@pytest.mark.beside
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
     import socket
 
@@ -93,17 +99,19 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     row("machine", "port taken, studio", str(done.returncode), told(done.stderr), left_in(tmp_path))
 
 
-@pytest.mark.parametrize(("name", "value"), [("TZ", "Pacific/Kiritimati"), ("LC_ALL", "tr_TR.UTF-8")])
-def test_surroundings_change_no_record(tmp_path: Path, name: str, value: str) -> None:
+@pytest.mark.slow
+@pytest.mark.beside
+def test_surroundings_change_no_record(tmp_path: Path) -> None:
     (tmp_path / "scenario.toml").write_text(SHORT)
     hashes = set()
-    for out, more in (("one", {}), ("two", {name: value})):
-        words = ("run", "scenario.toml", "--world", "virtual", "--out", out, "-q")
-        done = tcpsbed(tmp_path, *words, env=os.environ | more)
+    for name, value in ((None, ""), ("TZ", "Pacific/Kiritimati"), ("LC_ALL", "tr_TR.UTF-8")):
+        words = ("run", "scenario.toml", "--world", "virtual", "--out", f"out-{name}", "-q")
+        done = tcpsbed(tmp_path, *words, env=os.environ | ({name: value} if name else {}))
         assert (done.returncode, done.stderr) == (0, "")
-        hashes.add(json.loads((tmp_path / out / "result.json").read_text())["records_sha256"])
-    assert len(hashes) == 1
-    row("machine", f"{name}={value}, virtual", "0", "nothing; the same records", "nothing")
+        hashes.add(json.loads((tmp_path / f"out-{name}" / "result.json").read_text())["records_sha256"])
+        assert len(hashes) == 1, name
+        if name:
+            row("machine", f"{name}={value}, virtual", "0", "nothing; the same records", "nothing")
 
 
 @pytest.mark.parametrize("step_s", [3, -3])
@@ -145,7 +153,9 @@ up = true
 }
 
 
-@pytest.mark.parametrize("world", ["virtual", "real"])
+@pytest.mark.parametrize(
+    "world", [pytest.param("virtual", marks=[pytest.mark.slow, pytest.mark.beside]), "real"]
+)
 @pytest.mark.parametrize("fault", FAULTY)
 def test_a_network(tmp_path: Path, fault: str, world: str) -> None:
     more = FAULTY[fault]

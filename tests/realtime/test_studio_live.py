@@ -20,7 +20,8 @@ import pytest
 import tcpsbed
 
 client = pytest.importorskip("websockets.sync.client", reason="needs the package websockets")
-SECONDS = 20
+SECONDS = 12
+"""Length of a run; a change by hand shows within half of it."""
 pytestmark = [pytest.mark.realtime, pytest.mark.slow]
 
 

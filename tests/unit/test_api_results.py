@@ -147,8 +147,8 @@ def test_what_is_no_result_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_program_is_clean_for_a_checker_of_types(tmp_path: Path, root: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(
+    right, wrong = tmp_path / "right.py", tmp_path / "wrong.py"
+    right.write_text(
         "import tcpsbed\n"
         "run = tcpsbed.run('a.toml', set={'links.wan.rate': '2 Mbit/s'}, seeds=2, progress=True)\n"
         "late: float = run.flows['haptic'].delay_ms.p99\n"
@@ -158,6 +158,7 @@ def test_a_program_is_clean_for_a_checker_of_types(tmp_path: Path, root: Path) -
         "text: str = scenario.to_toml()\n"
         "rows: int = len(run.latency)\n"
     )
+    wrong.write_text(f"{right.read_text()}run.flows['haptic'].delay_m\ntcpsbed.Link(rat='1 Mbit/s')\n")
     command = [
         sys.executable,
         "-m",
@@ -165,14 +166,15 @@ def test_a_program_is_clean_for_a_checker_of_types(tmp_path: Path, root: Path) -
         "--strict",
         "--no-incremental",
         "--follow-imports=silent",
-        program,
+        right,
+        wrong,
     ]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-    program.write_text(program.read_text() + "run.flows['haptic'].delay_m\ntcpsbed.Link(rat='1 Mbit/s')\n")
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if "right.py" in line] == [], done.stdout
     assert 'error: "Flow" has no attribute "delay_m"' in done.stdout
     assert 'Unexpected keyword argument "rat" for "Link"' in done.stdout
+    assert "checked 2 source files" in lines[-1], done.stdout + done.stderr
 
 
 def test_runs_are_compared_by_numbers(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from command import scenario, start, tcpsbed
+from typer.testing import CliRunner
 
 import tcpsbed as package
 from tcpsbed import campaign
@@ -25,6 +26,7 @@ from tcpsbed.campaign.grid import Axis
 from tcpsbed.campaign.outcome import Outcome
 from tcpsbed.campaign.warm import Warm
 from tcpsbed.cli import sweep
+from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError
 from tcpsbed.processes import OURS
 from tcpsbed.runs import progress
@@ -236,8 +238,8 @@ def test_all_that_is_wrong_with_a_file_is_one_message(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_is_wrong_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    done = tcpsbed(tmp_path, "campaign", str(planned(tmp_path, text)), "--out", "out")
-    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr, done.stderr
+    done = CliRunner().invoke(app, ["campaign", str(planned(tmp_path, text)), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2 and said in done.stderr and "Traceback" not in done.stderr, done.stderr
     assert not (tmp_path / "out").exists()
 
 

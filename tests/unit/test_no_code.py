@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -62,25 +63,29 @@ def test_everything_that_would_run_is_listed_and_nothing_runs(tmp_path: Path) ->
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "file"),
-    [
-        ("tcpsbed.py:Mine", "tcpsbed.py"),
-        ("tcpsbed.evil:Mine", "tcpsbed/evil.py"),
-        ("tcpsbed.so:f", ""),
-        ("memory:Mine", "memory.py"),
-        ("builtin:Mine", "builtin.py"),
-        ("sub/evil:Mine", "sub/evil.py"),
-        ("./a:b.py:Mine", "a:b.py"),
-        ("evil:Überall", "evil.py"),
-    ],
-)
-def test_nothing_that_the_loader_takes_for_code_is_hidden(tmp_path: Path, text: str, file: str) -> None:
-    if file:
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        (tmp_path / file).write_text(EVIL)
-    done = read(tmp_path, SCENARIO.replace('run = "evil:Mine"', f'run = "{text}"'), "--no-code")
-    assert f"hooks.one.run                          {text}  (" in done.stdout, done
+CODE = {
+    "tcpsbed.py:Mine": "tcpsbed.py",
+    "tcpsbed.evil:Mine": "tcpsbed/evil.py",
+    "tcpsbed.so:f": "",
+    "memory:Mine": "memory.py",
+    "builtin:Mine": "builtin.py",
+    "sub/evil:Mine": "sub/evil.py",
+    "./a:b.py:Mine": "a:b.py",
+    "evil:Überall": "evil.py",
+}
+"""What a hook runs, and its file."""
+
+
+def test_nothing_that_the_loader_takes_for_code_is_hidden(tmp_path: Path) -> None:
+    text = SCENARIO
+    for number, (run, file) in enumerate(CODE.items()):
+        text += f'[hooks.n{number}]\nkind = "kinematics"\nrun = "{run}"\nat = "tactile-operator"\n'
+        if file:
+            (tmp_path / file).parent.mkdir(exist_ok=True)
+            (tmp_path / file).write_text(EVIL)
+    done = read(tmp_path, text, "--no-code")
+    listed = dict(re.findall(r"^  hooks\.n(\d)\.run +(\S+)  \(", done.stdout, re.M))
+    assert listed == {str(number): run for number, run in enumerate(CODE)}, done
     assert not list(tmp_path.rglob("ran"))
 
 

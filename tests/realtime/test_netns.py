@@ -120,6 +120,22 @@ def test_programs_in_one_namespace_have_rows_of_their_own_by_port_and_name(tmp_p
     assert there["set_delay_ns"]["p50"] >= 2_000_000 and "udp :5006 answers.py" in done.stderr
 
 
+@pytest.mark.beside
+@ROOT
+def test_a_program_learns_when_the_network_began_and_how_late_this_machine_wakes_it(tmp_path):
+    client = (
+        "import os, time\n"
+        "print((time.monotonic_ns() - int(os.environ['TCPSBED_START_NS'])) / 1e9)\n"
+        "time.sleep(0.3)"
+    )
+    done = netns("--json", str(tmp_path / "told"), "--", PYTHON, "-c", client)
+    assert done.returncode == 0, done.stderr
+    assert 0 < float(done.stdout) < 60
+    late = json.loads((tmp_path / "told").read_text().splitlines()[-1])["late_ns"]
+    assert 0 < late["p50"] <= late["p99"] <= late["max"]
+    assert f"{late['max'] / 1e6:.3g} ms at most; your programs wait like that, too" in done.stderr
+
+
 SINK = (
     "import socket; s = socket.create_server(('10.77.0.2', 7100)); p, _ = s.accept()\n"
     "while p.recv(65536): pass\n"

@@ -67,7 +67,7 @@ impl Proxy {
 }
 
 /// Runs commands behind an emulated network, in namespaces that end with them; how it went is written to `report` as
-/// JSON (`error`, or `outcome` and `tcp`). Returns the exit status of the near command; 2 where it could not begin.
+/// JSON (`error`, or `outcome`, `tcp` and `late_ns`). Returns the exit status of the near command; 2 where it could not begin.
 #[pyfunction]
 pub fn run_isolated(settings: PathBuf, report: PathBuf) -> PyResult<i32> {
     let inside: netns::Inside = read("proxy", &std::fs::read_to_string(settings)?)?;
@@ -76,7 +76,7 @@ pub fn run_isolated(settings: PathBuf, report: PathBuf) -> PyResult<i32> {
         Err(_) => 2,
     };
     let run = || match inside.run() {
-        Ok(ended) => tell(json!({"outcome": ended.outcome, "tcp": ended.tcp}), ended.status),
+        Ok(ended) => tell(json!({"outcome": ended.outcome, "tcp": ended.tcp, "late_ns": ended.late}), ended.status),
         Err(e) => tell(json!({"error": e.report()}), 2),
     };
     Ok(netns::isolated(run).unwrap_or_else(|e| tell(json!({"error": e.report()}), 2)))

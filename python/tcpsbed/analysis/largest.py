@@ -150,7 +150,8 @@ def _of_link(cause: str, place: str, mean_ns: float, source: Found) -> tuple[str
     elif cause == "propagation":
         delay_ns = link.get("delay_ns", 0)
         jitters = link.get("jitter") is not None and mean_ns > 2 * delay_ns
-        key, value = ("jitter", "") if jitters else ("delay", f"{delay_ns / 1e6:g} ms")
+        more = "" if link.get("jitter") is None else "; jitter adds to it"
+        key, value = ("jitter", "") if jitters else ("delay", f"{delay_ns / 1e6:g} ms{more}")
     elif link.get("slots") or link.get("opportunities_ns"):
         key, value = "slots" if link.get("slots") else "trace", ""
     elif link.get("rate_bps") is None:

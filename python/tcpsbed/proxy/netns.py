@@ -37,7 +37,8 @@ ANSWER_S = 5.0
 @dataclass(frozen=True)
 class Ended:
     """How a command behind an emulated network ended: its exit status, and what the emulator did; `tcp` has the segments
-    that each side has `sent` and `retransmitted`, as its kernel counts them.
+    that each side has `sent` and `retransmitted`, as its kernel counts them; `late_ns` says how late this machine woke an
+    ordinary program (`p50`, `p99`, `max`; `None` if it ended at once).
     """
 
     status: int
@@ -182,7 +183,7 @@ class Behind:
         found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
         if "error" in found:
             raise of_run(**found["error"])
-        return Ended(status, found["outcome"] | {"tcp": found["tcp"]})
+        return Ended(status, found["outcome"] | {"tcp": found["tcp"], "late_ns": found["late_ns"]})
 
     def __enter__(self) -> Behind:
         return self

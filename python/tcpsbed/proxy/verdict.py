@@ -72,7 +72,7 @@ def table(outcome: Mapping[str, Any]) -> str:
         Column("p99", "ms"),
         Column("error p50", "µs"),
         Column("p99", "µs"),
-        Column("set", "Mbit/s"),
+        Column("released", "Mbit/s"),
         Column("delivered", "Mbit/s"),
         words("lost by"),
     ]
@@ -125,7 +125,17 @@ def told(outcome: Mapping[str, Any], margin: Margin) -> str:
         if unread
         else ""
     )
-    return f"{table(outcome)}\n{_again(outcome)}{verdict}{note}"
+    return f"{table(outcome)}\n{_again(outcome)}{_late(outcome)}{verdict}{note}"
+
+
+def _late(outcome: Mapping[str, Any]) -> str:
+    """How late programs beside the network were woken: what they measure has this, too."""
+    late = outcome.get("late_ns")
+    if not late:
+        return ""
+    p50, p99, most = (f"{late[key] / NS_PER_MS:.3g} ms" for key in ("p50", "p99", "max"))
+    said = f"woke {p50} late at p50, {p99} at p99, {most} at most"
+    return f"this machine: a program that sleeps 2 ms at a time {said}; your programs wait like that, too\n"
 
 
 def _again(outcome: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@
 //! a TCP port, whose connections end here and therefore get delay and rate only (`tcp`, design: kernel's TCP). All doors share
 //! one network, which can be exchanged while it runs; how far set and delivered delay differ is measured for every packet.
 
+mod beside;
 mod change;
 mod control;
 pub mod netns;

@@ -12,6 +12,7 @@
 #![expect(unsafe_code, reason = "namespaces and processes are calls of the kernel")]
 
 use super::{
+    beside::{Beside, Lateness},
     between, control, network, passage::passage, shared::Shared, DoorKind, DoorPlan, Outcome, Settings,
 };
 use crate::{
@@ -36,6 +37,7 @@ use std::{
     thread::JoinHandle,
     time::{Duration, Instant},
 };
+use tcps_core::time::Time;
 use tcps_plan::net::NetworkSpec;
 use tcps_plan::{RunError, Waiting};
 use tcps_wire::ip::Transport;
@@ -77,6 +79,8 @@ pub struct Ended {
     pub outcome: Outcome,
     /// What the kernel counted of TCP in the namespaces; without one that does not say.
     pub tcp: Vec<Segments>,
+    /// How late this machine woke a program meanwhile.
+    pub late: Option<Lateness>,
 }
 
 /// Segments of TCP that a namespace has sent, as its kernel counts them (`Tcp` in /proc/net/snmp, RFC 4022).
@@ -181,18 +185,20 @@ impl Inside {
         }
         let naming = name_programs(&shared, [near.place.clone(), far.place.clone()]);
         let reach = Reach::open(far.udp, far.tcp, &self.reach)?;
+        let beside = Beside::begin();
         let mut server = match self.far.is_empty() {
             true => None,
-            false => Some(far.place.spawn(&self.far)?),
+            false => Some(far.place.spawn(&self.far, shared.start)?),
         };
         let status = near
             .place
-            .spawn(&self.near)
+            .spawn(&self.near, shared.start)
             .and_then(|mut child| child.wait().map_err(|e| RunError::system(&self.near[0], e)));
         let mut notes = Vec::new();
         if let Some(server) = &mut server {
             notes.extend(end(server, &self.far[0]));
         }
+        let late = beside.seen();
         let tcp = [near.place.count("near"), far.place.count("far")].into_iter().flatten().collect();
         reach.close();
         shared.stop.store(true, Ordering::Relaxed);
@@ -200,7 +206,7 @@ impl Inside {
         let outcome = thread.join().map_err(|_| RunError::bug("the emulator's loop died"));
         let mut outcome = outcome?;
         outcome.errors.append(&mut notes);
-        Ok(Ended { status: code(status?), outcome, tcp })
+        Ok(Ended { status: code(status?), outcome, tcp, late })
     }
 }
 
@@ -281,14 +287,15 @@ fn make(ip: IpAddr, reach: &[DoorPlan]) -> Result<Made, RunError> {
 }
 
 impl Place {
-    /// Starts a command in the namespace.
-    fn spawn(&self, words: &[String]) -> Result<Child, RunError> {
+    /// Starts a command in the namespace, which finds the network's start in its environment.
+    fn spawn(&self, words: &[String], start: Time) -> Result<Child, RunError> {
         let (name, arguments) = words.split_first().ok_or_else(|| RunError::config("no command"))?;
         let mut command = Command::new(name);
         command
             .args(arguments)
             .env("TCPSBED_NEAR", NEAR_IP.to_string())
-            .env("TCPSBED_FAR", FAR_IP.to_string());
+            .env("TCPSBED_FAR", FAR_IP.to_string())
+            .env("TCPSBED_START_NS", start.to_string());
         let (to_caller, answer) = channel();
         let gone = || RunError::bug("a namespace's thread died");
         self.0.send(Order::Start(Box::new(command), to_caller)).map_err(|_| gone())?;

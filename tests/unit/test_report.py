@@ -152,6 +152,7 @@ def test_segments_of_a_path_add_up_to_its_delay(tmp_path: Path) -> None:
     run = open_folder(sample_run.write(tmp_path / "run"))
     places = freeze.render(run).split('<section id="places">')[1].split("</section>")[0]
     for table in places.split("<table")[1:]:
+        assert ">end to end<" in table
         lanes = [(float(x), float(width)) for x, width in re.findall(r'x="([\d.]+)" width="([\d.]+)"', table)]
         assert sum(width for _, width in lanes) == pytest.approx(100, abs=0.02)
         assert all(b[0] == pytest.approx(a[0] + a[1], abs=0.01) for a, b in pairwise(lanes))
@@ -473,6 +474,17 @@ def test_bars_of_text_lie_end_to_end() -> None:
         (numbers.rate(310e3), "310.0 kbit/s"),
         (numbers.size(15000), "15.0 kB"),
         (numbers.size(12), "12 B"),
+        (numbers.ms(1234.5), "1\u202f234.5"),
+        (numbers.us(None), "–"),
+        (numbers.us(100_000), "100.0"),
+        (numbers.percent(0.0999), "9.99 %"),
+        (numbers.percent(0.005), "0.500 %"),
+        (numbers.half_shown(None, numbers.ms), "–"),
+        (numbers.half_shown(0.5, numbers.ms), "0.500"),
+        (numbers.half_shown(0.0001, numbers.ms), "<0.001"),
+        (numbers.half_shown(0.0, numbers.ms), "0.000"),
+        (numbers.rate(2e9), "2.000 Gbit/s"),
+        (numbers.general(-1.23456), "−1.235"),
     ],
 )
 def test_numbers_as_people_read_them(shown: str, wanted: str) -> None:

@@ -1,0 +1,95 @@
+"""What is said of a run and of the folder of a sweep, case by case."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sample_run
+
+from tcpsbed.views import sections, spread, tables, text
+from tcpsbed.views.folder import open_folder, state_of
+from tcpsbed.views.sentence import sentence
+
+
+@pytest.mark.parametrize(
+    ("losses", "said"),
+    [
+        ({"a": 0.0, "b": 0.0004}, "nothing is lost"),
+        ({"a": None}, "nothing is lost"),
+        ({"a": 0.25}, "25.0 % of a is lost, most at l2"),
+        ({"a": 0.0005, "b": 0.25}, "0.05 % of a and 25.0 % of b are lost, most at l2"),
+        ({"a": 0.03, "b": 0.02, "c": 0.01}, "3.0 % of a, 2.0 % of b and 1.0 % of c are lost, most at l2"),
+        (
+            {"a": 0.01, "b": 0.05, "c": 0.02, "d": 0.03, "e": 0.04},
+            "5.0 % of b and less of 4 other flows are lost, most at l2",
+        ),
+    ],
+)
+def test_losses_are_told_by_flow_and_by_place(losses: dict[str, float | None], said: str) -> None:
+    drops = {"l1.forward full": 3, "l2.backward full": 9, "l3.forward full": 1}
+    flows = {name: {"delay_ms": {"mean": 2.0}, "loss": loss, "drops": drops} for name, loss in losses.items()}
+    assert "".join(words for _, words in sentence({"flows": flows})) == f"a takes 2.000 ms; {said}."
+
+
+def test_the_flow_with_the_longest_delays_is_told() -> None:
+    delays: dict[str, Any] = {"a": {"mean": 5.0, "p99": 6.0}, "b": {"mean": 1.0, "p99": 9.0}, "c": None}
+    flows = {name: {"delay_ms": delay} for name, delay in delays.items()}
+    assert "".join(words for _, words in sentence({"flows": flows})) == "b takes 1.000 ms; nothing is lost."
+    assert "".join(words for _, words in sentence({"flows": {"c": {}}})) == "Nothing arrived in this run."
+
+
+@pytest.mark.parametrize(
+    ("across", "shown"),
+    [
+        ({"seeds": [1]}, False),
+        ({"seeds": [1, 2], "unchanged": True}, False),
+        ({"seeds": [1, 2], "unchanged": False}, True),
+    ],
+)
+def test_means_over_seeds_are_shown_where_seeds_change_something(across: dict[str, Any], shown: bool) -> None:
+    flows = {"haptic": {"delay_ms": {"mean": {"n": 2, "mean": 3.0, "ci95": 0.5}}}}
+    assert (spread.table({"across_seeds": across | {"flows": flows}}) is not None) == shown
+
+
+@pytest.mark.parametrize(
+    ("done", "more", "said"),
+    [
+        ("abc", {}, ""),
+        ("a", {}, "UNFINISHED: 1 of 3 cells of this sweep have a result; "),
+        ("ab", {"campaign": "c"}, "UNFINISHED: 2 of 3 cells of this campaign have a result; "),
+        ("a", {"ended": {"failed": 2}}, "INCOMPLETE: 2 cells of 3 failed (see the folder failed); "),
+        ("a", {"ended": {"spared": 2}}, ""),
+        (
+            "a",
+            {"ended": {"failed": 1, "spared": 0}},
+            "INCOMPLETE: 1 cell of 3 failed (see the folder failed) and 1 result of 3 removed since it ended; ",
+        ),
+    ],
+)
+def test_the_state_of_a_sweep_is_a_sentence(
+    tmp_path: Path, done: str, more: dict[str, Any], said: str
+) -> None:
+    (tmp_path / "cells").mkdir()
+    for key in done:
+        (tmp_path / "cells" / f"{key}.json").write_text("{}")
+    (tmp_path / "sweep.json").write_text(json.dumps({"cells": ["a", "b", "c"]} | more))
+    assert state_of(tmp_path) == said + "the same command continues" * bool(said)
+
+
+def test_a_column_names_the_unit_in_which_its_numbers_are_shown() -> None:
+    for unit, (_, named) in tables.SHOWN.items():
+        assert named in ("", "µs" if unit == "ns" else unit)
+
+
+def test_all_tables_of_a_run_follow_its_headline(tmp_path: Path) -> None:
+    run = open_folder(sample_run.write(tmp_path / "run"))
+    shown = text.everything(run)
+    assert shown.startswith(text.headline(run)) and "kinematic" in shown and "\n\n\n" not in shown
+
+
+def test_reproducibility_is_told_once(tmp_path: Path) -> None:
+    run = open_folder(sample_run.write(tmp_path / "run"))
+    assert sections.conditions(run).count(run.summary["promise"]) == 1

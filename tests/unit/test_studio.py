@@ -202,6 +202,48 @@ def test_a_feed_whose_reader_hangs_leaves_rows_out_and_does_not_wait(
         assert not made.waiting
 
 
+def test_a_page_that_is_too_slow_does_not_fall_behind(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    deaf = [sys.executable, "-c", 'import time; print(\'{"address": ""}\', flush=True); time.sleep(60)']
+    start, now = subprocess.Popen, [100.0]
+    monkeypatch.setattr(subprocess, "Popen", lambda _, **keys: start(deaf, **keys))
+    with feed.Feed(run.folder, run.folder) as made:
+        monkeypatch.setattr(feed.time, "monotonic", lambda: now[0])
+        while not made.waiting:
+            made(b"\0" * 32 * 2000, 0.0, "{}")
+        assert made.left_out == 0
+        now[0] += 0.9
+        made(b"\0" * 32 * 2000, 1.0, "{}")
+        assert made.left_out == 0
+        now[0] += 0.2
+        waiting = len(made.waiting)
+        made(b"\0" * 32 * 2000, 1.1, "{}")
+        assert (made.left_out, len(made.waiting) - waiting) == (2000, feed.HEADER.size + 8), "no rows, no split"
+
+
+def test_after_a_gap_the_last_seconds_do_not_reach_behind_it(run: Any) -> None:
+    rows = np.fromfile(run.folder / "records.bin", ROW)
+    made = Collector(json.loads((run.folder / "plan.json").read_text()))
+    name = made.plan["flows"][0]["name"]
+
+    def split(samples: int, sum_ns: float, t_s: float) -> None:
+        made.split([{"flow": name, "samples": samples, "parts_ns": {"queueing": {"sum": sum_ns}}}], t_s)
+
+    made.add(rows[rows["time"] < 1e9].tobytes(), 1.0, 0)
+    split(100, 1e9, 1.0)
+    assert [cause["ms"] for cause in made.lately()["flows"][0]["causes"]] == [10.0]
+    made.add(rows[(rows["time"] >= 4e9) & (rows["time"] < 5e9)].tobytes(), 5.0, 1000)
+    now = made.lately()
+    assert (now["span_s"], now["partial"], now["flows"][0]["causes"]) == (2.0, True, [])
+    split(1000, 10e9, 5.0)
+    assert made.lately()["flows"][0]["causes"] == [], "of the samples of the gap nothing is shown"
+    for t_s in (6.0, 7.0, 8.0):
+        made.add(rows[(rows["time"] >= (t_s - 1) * 1e9) & (rows["time"] < t_s * 1e9)].tobytes(), t_s, 1000)
+        split(int(200 * t_s), 4e9 * t_s, t_s)
+    now = made.lately()
+    assert [cause["ms"] for cause in now["flows"][0]["causes"]] == [20.0]
+    assert (now["span_s"], now["partial"]) == (2.0, False)
+
+
 def test_what_was_done_by_hand_in_virtual_time_is_done_again_by_the_saved_scenario(
     shipped_scenarios: Path, tmp_path: Path
 ) -> None:

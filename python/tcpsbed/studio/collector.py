@@ -125,6 +125,7 @@ class Collector:
             self.unseen = _few([*self.unseen, (self.now_s, max(now_s, 0.0))], WINDOW_S)[0]
             self.ticks.forget()
             self.ledger.forget()
+            self.splits.clear()  # what went before the gap is no part of the last seconds
             self.newest_ns[:] = -1  # an age over rows that are missing would be too high
         self.now_s, self.left_out, self.steps = max(now_s, 0.0), left_out, self.steps + 1
         rows = np.frombuffer(content, ROW)
@@ -183,6 +184,8 @@ class Collector:
 
     def _causes(self, name: str) -> list[dict[str, Any]]:
         """Means by cause over the samples of a flow that came in the last seconds, ms."""
+        if len(self.splits) < 2:
+            return []
         before, now = (
             at.get(name, {"samples": 0, "parts_ns": {}}) for at in (self.splits[0][1], self.splits[-1][1])
         )
@@ -347,6 +350,8 @@ class Collector:
         return {
             "k": "now",
             "t_s": round(self.now_s, 3),
+            "span_s": round(span_s, 3),
+            "partial": bool(self.unseen) and self.unseen[-1][1] > self._since_s(),
             "flows": flows,
             "rows": self.rows,
             "left_out": self.left_out,

@@ -37,6 +37,8 @@ PLAN, SCENARIO, ROWS, SPLIT, TEXT, OVER = range(6)
 samples went so far; a message for pages; the summary of the run, which is over."""
 MOST_WAITING = 4 << 20
 """Bytes that wait for the page's process; rows beyond are counted and not shown."""
+MOST_BEHIND_S = 1.0
+"""Nor are rows shown while bytes have been waiting for so long: a page that is too slow would fall behind the run."""
 PIPE_BYTES = 1 << 20
 BLOCK_ROWS = 1 << 15
 """Rows that are read at a time of a run that is over."""
@@ -95,6 +97,8 @@ class Feed:
         self.asked: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
         """Answers for events that the run has yet to take."""
         self.waiting = bytearray()
+        self.behind_since: float | None = None
+        """Since when bytes have been waiting, on the monotonic clock."""
         self.left_out = 0
         """Rows that were not sent."""
         self.now_s = 0.0
@@ -152,11 +156,11 @@ class Feed:
         self.now_s = max(now_s, 0.0)
         self._tell_taken()
         with self.lock:
-            if len(self.waiting) + len(rows) > MOST_WAITING:
+            if len(self.waiting) + len(rows) > MOST_WAITING or self._is_behind():
                 self.left_out += len(rows) // ROW_BYTES
-                rows = b""
+                rows, split = b"", ""
             self._append(ROWS, now_s, struct.pack("<Q", self.left_out) + rows)
-            if split and len(self.waiting) < PIPE_BYTES:
+            if split:
                 self._append(SPLIT, now_s, split.encode())
             self._write()
 
@@ -225,6 +229,9 @@ class Feed:
             self._append(kind, now_s, body)
             self._write()
 
+    def _is_behind(self) -> bool:
+        return self.behind_since is not None and time.monotonic() - self.behind_since > MOST_BEHIND_S
+
     def _append(self, kind: int, now_s: float, body: bytes) -> None:
         self.waiting += HEADER.pack(kind, len(body), now_s)
         self.waiting += body
@@ -239,6 +246,10 @@ class Feed:
             self.waiting.clear()
             if place := console_folder():
                 leave(place)
+        if not self.waiting:
+            self.behind_since = None
+        elif self.behind_since is None:
+            self.behind_since = time.monotonic()
 
     def _listen(self) -> None:
         """Takes events that a page asks for."""

@@ -164,7 +164,7 @@ SPLIT = Metric(
             of=_parts,
             parts=PART,
             each=LIST,
-            label="True time by cause",
+            label="True time by cause, of a sample",
         ),
         Metric(
             "components",
@@ -179,7 +179,7 @@ SPLIT = Metric(
             " acknowledgements and copies; packets that flows share are listed at the first flow of their channel",
             parts=HOP,
             each=LIST,
-            label="True time by link",
+            label="True time by link, of a packet",
         ),
         Metric(
             "unsplit",

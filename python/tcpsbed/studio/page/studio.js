@@ -5,7 +5,7 @@ import { $, element } from "./dom.js";
 import "./bins.js";
 import "./links.js";
 import "./path.js";
-import "./waterfall.js";
+import { span } from "./waterfall.js";
 import "./events.js";
 import "./curves.js";
 import "./overview.js";
@@ -39,8 +39,8 @@ on("plan", ({ plan }) => {
   $("facts").textContent = [`seed ${plan.seed}`, length(plan)].filter(Boolean).join(" · ");
   state("live", true);
 });
-on("now", ({ t_s, whole }) => {
-  $("span").textContent = whole ? "the whole run" : "the last 2 s";
+on("now", ({ t_s, partial }) => {
+  $("span").textContent = `${span()}${partial ? ", incomplete: this page is too slow to show all of it" : ""}`;
   $("clock").textContent = [`${t_s.toFixed(1)} s`, length(run.plan)].filter(Boolean).join(" of ");
   $("progress").style.width = `${Math.min((100 * t_s * 1e9) / run.plan.duration_ns, 100)}%`;
 });

@@ -1,5 +1,5 @@
 // @ts-check
-// Where the time goes: for each flow one bar that splits its mean delay of the last 2 s; its parts add up.
+// Where the time goes: for each flow one bar that splits its mean delay of the last seconds; its parts add up.
 
 import { $, arrow, button, element, ms, percent, table } from "./dom.js";
 import { propagation } from "./links.js";
@@ -16,9 +16,12 @@ const UNKNOWN = 0.01;
 
 on("now", show);
 
+/** What the numbers are of. */
+export const span = () => (run.now.whole ? "the whole run" : `the last ${Math.max(Math.round(run.now.span_s), 2)} s`);
+
 function show() {
   if (run.paused || !run.now) return;
-  const longest = Math.max(...run.now.flows.map((/** @type {any} */ f) => f.mean_ms ?? 0), 1e-6);
+  const longest = Math.max(...run.now.flows.flatMap((/** @type {any} */ f) => [f.mean_ms ?? 0, f.causes.length ? (f.arrived_ms ?? 0) : 0]), 1e-6);
   const held = /** @type {any} */ (document.activeElement)?.dataset?.flow;
   $("fall").replaceChildren(...run.now.flows.map((/** @type {any} */ flow, /** @type {number} */ at) => row(flow, at, longest)));
   if (held) /** @type {any} */ ([...document.querySelectorAll("#fall [data-flow]")].find((/** @type {any} */ one) => one.dataset.flow === held))?.focus();
@@ -76,25 +79,25 @@ function bar(split, whole_ms, longest, kind = "") {
 
 /** The same as a table. @param {any} flow @param {any[]} places @param {any[]} why */
 function listed(flow, places, why) {
-  const rows = (/** @type {any[]} */ split) => split.map((p) => [arrow(p.name), ms(p.ms), percent(p.ms / flow.mean_ms)]);
-  const tables = [table(`${flow.name} by place`, ["place", "ms", "share"], rows(places)), ...(why.length ? [table(`${flow.name} by cause`, ["cause", "ms", "share"], rows(why))] : [])];
+  const rows = (/** @type {any[]} */ split, /** @type {number} */ whole_ms) => split.map((p) => [arrow(p.name), ms(p.ms), percent(p.ms / whole_ms)]);
+  const tables = [table(`${flow.name} by place`, ["place", "ms", "share"], rows(places, flow.mean_ms)), ...(why.length ? [table(`${flow.name} by cause`, ["cause", "ms", "share"], rows(why, flow.arrived_ms ?? flow.mean_ms))] : [])];
   const told = ["p50", "p99", "max"].map((key) => `${key} ${ms(flow[`${key}_ms`])} ms`).join(" · "), all = flow.total;
   const since = all ? element("p", { className: "soft" }, `since the warm-up: ${all.delivered} of ${all.sent} delivered, ${all.lost} lost${all.loss ? ` (${percent(all.loss)})` : ""}, mean ${ms(all.mean_ms)} ms`) : "";
-  return element("div", { className: "parts" }, element("p", { className: "soft" }, `${run.over ? "" : "last 2 s: "}${told}`), since, ...tables);
+  return element("div", { className: "parts" }, element("p", { className: "soft" }, `${run.now.whole ? "" : `${span()}: `}${told}`), since, ...tables);
 }
 
 /** The sentence over the page and its large numbers. */
 export function sentence() {
   if (run.paused) return;
   const flows = run.now.flows.filter((/** @type {any} */ f) => f.mean_ms !== undefined);
-  if (!flows.length) return $("sentence").replaceChildren("Nothing arrived in the last 2 s.");
-  $("big").replaceChildren(...flows.slice(0, 4).map((/** @type {any} */ f) => tile(ms(f.p99_ms), "ms", `${f.name}, p99${run.over ? "" : " of the last 2 s"}`)));
+  if (!flows.length) return $("sentence").replaceChildren(`Nothing arrived in ${span()}.`);
+  $("big").replaceChildren(...flows.slice(0, 4).map((/** @type {any} */ f) => tile(ms(f.p99_ms), "ms", `${f.name}, p99${run.now.whole ? "" : ` of ${span()}`}`)));
   if (run.now.sentence) return $("sentence").replaceChildren(...run.now.sentence.map((/** @type {[string, string]} */ [className, text]) => (className ? element("b", { className }, text) : text)));
   const worst = flows.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.p99_ms > a.p99_ms ? b : a));
   const split = worst.causes.length ? causes(worst) : parts(worst);
   const part = split.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.ms > (a?.ms ?? 0) ? b : a), null);
   const lost = run.now.flows.filter((/** @type {any} */ f) => f.loss > 0.0005);
-  const about = part ? [element("b", {}, `${((100 * part.ms) / worst.mean_ms).toFixed(0)} % of the delay of ${worst.name}`), " is ", term(arrow(part.name))] : [element("b", {}, `${worst.name} takes ${ms(worst.mean_ms)} ms`)];
+  const about = part ? [element("b", {}, `${((100 * part.ms) / ((worst.causes.length && worst.arrived_ms) || worst.mean_ms)).toFixed(0)} % of the delay of ${worst.name}`), " is ", term(arrow(part.name))] : [element("b", {}, `${worst.name} takes ${ms(worst.mean_ms)} ms`)];
   const most = lost.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.loss > (a?.loss ?? 0) ? b : a), null);
   const others = lost.length > 1 ? `; less of ${lost.length === 2 ? "another flow" : `${lost.length - 1} others`}` : "";
   const lostOf = most ? [element("b", { className: "bad" }, `${percent(most.loss)} of ${most.name} is lost`), `${most.dropped ?? ""}${others}`] : ["nothing is lost"];

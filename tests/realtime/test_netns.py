@@ -128,7 +128,7 @@ def test_a_program_learns_when_the_network_began_and_how_late_this_machine_wakes
         "print((time.monotonic_ns() - int(os.environ['TCPSBED_START_NS'])) / 1e9)\n"
         "time.sleep(0.3)"
     )
-    done = netns("--json", str(tmp_path / "told"), "--", PYTHON, "-c", client)
+    done = netns("--delay", "1 ms", "--json", str(tmp_path / "told"), "--", PYTHON, "-c", client)
     assert done.returncode == 0, done.stderr
     assert 0 < float(done.stdout) < 60
     late = json.loads((tmp_path / "told").read_text().splitlines()[-1])["late_ns"]

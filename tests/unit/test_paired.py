@@ -231,7 +231,7 @@ def test_a_number_of_a_link_can_be_asked_for() -> None:
         (
             DELAYS["udp"],
             DELAYS["dpm"],
-            "b is higher than a: mean difference 1.333 ms (95 % interval 1.016 to 1.651, p ",
+            "b is higher than a: mean difference 1.333 ms (95 % interval 1.016 to 1.651, corrected p ",
         ),
         (
             DELAYS["dpm"],

@@ -299,6 +299,22 @@ def test_factors_that_were_zipped_are_one_axis(here: Path) -> None:
         assert sum("changes with" in note for note in drawn.notes) == 1
 
 
+def test_of_factors_that_were_zipped_with_each_other_only_what_was_run_is_drawn(here: Path) -> None:
+    content = json.loads(Path("s/sweep.json").read_text())
+    follows = {one: f"{50 + 10 * number} B" for number, one in enumerate(TRANSPORTS)}
+    content["axes"].append({"key": "traffic.cbr.packet", "values": list(follows.values())})
+    content["points"] = [(rate, one, follows[one]) for rate in RATES for one in TRANSPORTS]
+    Path("s/sweep.json").write_text(json.dumps(content))
+    for by in ((), ("transport",), ("cbr.packet",)):
+        drawn = tcpsbed.plot("s", x="links.l1.rate", y="haptic.delay_ms.p99", by=by)
+        [panel] = drawn.panels
+        called = follows.values() if by == ("cbr.packet",) else [one.strip("\"") for one in TRANSPORTS]
+        assert set(panel.head[1:]) == set(called), "nothing that was not run"
+        [note] = [note for note in drawn.notes if "changes with" in note]
+        pair = ("transport", "packet") if by == ("cbr.packet",) else ("packet", "transport")
+        assert note.split(" changes with ")[0].endswith(pair[0]) and note.endswith(pair[1]), note
+
+
 @pytest.mark.parametrize(
     "old, new", [("transport", "Transport"), ("channels.session.transport", "Transport")]
 )

@@ -76,7 +76,9 @@ pub fn run_isolated(settings: PathBuf, report: PathBuf) -> PyResult<i32> {
         Err(_) => 2,
     };
     let run = || match inside.run() {
-        Ok(ended) => tell(json!({"outcome": ended.outcome, "tcp": ended.tcp, "late_ns": ended.late}), ended.status),
+        Ok(ended) => {
+            tell(json!({"outcome": ended.outcome, "tcp": ended.tcp, "late_ns": ended.late}), ended.status)
+        }
         Err(e) => tell(json!({"error": e.report()}), 2),
     };
     Ok(netns::isolated(run).unwrap_or_else(|e| tell(json!({"error": e.report()}), 2)))

@@ -37,12 +37,13 @@ def lines(material: Material, y: Sequence[Quantity], x: str | None, by: Sequence
     found: dict[str, list[Interval | None]] = {}
     notes: list[str] = []
     called = names_of(material, y)
-    left_out = [one for one in material.factors if one not in (over, *others) and len(one.values) > 1]
-    notes += [f"{one.key} changes with {over.key}" for one in left_out]
+    notes += _left_out(material, over, others)
     for one in y:
         means, said = _means(material, (over, *others), one)
         notes += said
         for values in itertools.product(*(factor.values for factor in others)):
+            if not any((value, *values) in means for value in order):
+                continue  # of zipped factors not every combination was run
             words = [called[one.path]] * (len(y) > 1)
             words += [
                 material.called(value) for value, several in zip(values, varied, strict=True) if several
@@ -207,26 +208,37 @@ def _axes(material: Material, x: str | None, by: Sequence[str]) -> tuple[Axis, l
     over = material.factor(x, "--x") if x else next(iter(varied or free or named))
     if over in named:
         raise DataError(f'found "{over.key}" twice', key="--by", allowed="another factor than that of --x")
-    bound = _bound(material, [over, *named], free)
-    if named and (left := [one.key for one in varied if one is not over and one not in bound]):
-        allowed = f"--by {left[0]}, too, or one value of it: --where {left[0]}=VALUE"
-        raise DataError(f"found several values of {left[0]}", key="--by", allowed=allowed)
-    rest = [one for one in free if one is not over and one not in bound]
-    return over, [*named, *rest]
+    chosen = [over, *named]
+    for one in free:
+        if one is over or (len(one.values) > 1 and _follows(material, one, chosen)):
+            continue
+        if named and len(one.values) > 1:
+            allowed = f"--by {one.key}, too, or one value of it: --where {one.key}=VALUE"
+            raise DataError(f"found several values of {one.key}", key="--by", allowed=allowed)
+        chosen.append(one)
+    return over, chosen[1:]
 
 
-def _bound(material: Material, chosen: Sequence[Axis], free: Sequence[Axis]) -> list[Axis]:
-    """Factors of which each combination of the chosen ones has one value: those that were zipped with them."""
+def _follows(material: Material, other: Axis, chosen: Sequence[Axis]) -> bool:
+    """Whether each combination of values of the chosen factors has one value of another: it was zipped with them."""
+    place, met = material.factors.index(other), dict[Key, str]()
     chosen_at = [material.factors.index(one) for one in chosen]
+    return all(
+        met.setdefault(tuple(one.values[at] for at in chosen_at), one.values[place]) == one.values[place]
+        for one in material.runs
+    )
 
-    def follows(other: Axis) -> bool:
-        place, met = material.factors.index(other), dict[Key, str]()
-        return all(
-            met.setdefault(tuple(one.values[at] for at in chosen_at), one.values[place]) == one.values[place]
-            for one in material.runs
-        )
 
-    return [one for one in free if len(one.values) > 1 and one not in chosen and follows(one)]
+def _left_out(material: Material, over: Axis, others: Sequence[Axis]) -> list[str]:
+    """Of each factor that varies and is not drawn by itself: which of those that are it was zipped with."""
+    shown = [one for one in (*others, over) if len(one.values) > 1]
+    notes = []
+    for one in material.factors:
+        if one in (over, *others) or _follows(material, one, []):
+            continue
+        alone = [with_it.key for with_it in shown if _follows(material, one, [with_it])]
+        notes.append(f"{one.key} changes with {' and '.join(alone[:1] or [each.key for each in shown])}")
+    return notes
 
 
 def _others(material: Material, over: Axis) -> str:

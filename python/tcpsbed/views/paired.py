@@ -135,7 +135,7 @@ class Difference:
                 return f"{what}: {said}: {pairs}."
             return f"{what}: {said} by {shown(abs(mean.mean))}{unit} in each of {pairs}."
         ends = f"{shown(mean.mean - mean.half)} to {shown(mean.mean + mean.half)}"
-        p = "not corrected, " if self.t.p_holm is None else f"p {_equal(_p(self.t.p_holm))}, "
+        p = "not corrected, " if self.t.p_holm is None else f"corrected p {_equal(_p(self.t.p_holm))}, "
         return f"{what}: {said}: mean difference {shown(mean.mean)}{unit} (95 % interval {ends}, {p}{pairs})."
 
 

@@ -13,7 +13,10 @@
 
 use super::{
     beside::{Beside, Lateness},
-    between, control, network, passage::passage, shared::Shared, DoorKind, DoorPlan, Outcome, Settings,
+    between, control, network,
+    passage::passage,
+    shared::Shared,
+    DoorKind, DoorPlan, Outcome, Settings,
 };
 use crate::{
     emu::{lock, Lines, Service, TcpDoor, UdpDoors},

@@ -308,7 +308,7 @@ def test_of_factors_that_were_zipped_with_each_other_only_what_was_run_is_drawn(
     for by in ((), ("transport",), ("cbr.packet",)):
         drawn = tcpsbed.plot("s", x="links.l1.rate", y="haptic.delay_ms.p99", by=by)
         [panel] = drawn.panels
-        called = follows.values() if by == ("cbr.packet",) else [one.strip("\"") for one in TRANSPORTS]
+        called = follows.values() if by == ("cbr.packet",) else [one.strip('"') for one in TRANSPORTS]
         assert set(panel.head[1:]) == set(called), "nothing that was not run"
         [note] = [note for note in drawn.notes if "changes with" in note]
         pair = ("transport", "packet") if by == ("cbr.packet",) else ("packet", "transport")

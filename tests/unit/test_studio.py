@@ -217,7 +217,9 @@ def test_a_page_that_is_too_slow_does_not_fall_behind(run: Any, monkeypatch: pyt
         now[0] += 0.2
         waiting = len(made.waiting)
         made(b"\0" * 32 * 2000, 1.1, "{}")
-        assert (made.left_out, len(made.waiting) - waiting) == (2000, feed.HEADER.size + 8), "no rows, no split"
+        assert (made.left_out, len(made.waiting) - waiting) == (2000, feed.HEADER.size + 8), (
+            "no rows, no split"
+        )
 
 
 def test_after_a_gap_the_last_seconds_do_not_reach_behind_it(run: Any) -> None:

@@ -65,7 +65,9 @@ Far = Annotated[
 ]
 For = Annotated[Goal, typer.Option("--for", help="What to tune for.")]
 Overshoot = Annotated[float, typer.Option("--overshoot", help="Largest acceptable overshoot, %.")]
-Undershoot = Annotated[float, typer.Option("--undershoot", help="Largest acceptable undershoot after the target was crossed, %.")]
+Undershoot = Annotated[
+    float, typer.Option("--undershoot", help="Largest acceptable undershoot after the target was crossed, %.")
+]
 Margin = Annotated[
     str | None,
     typer.Option(

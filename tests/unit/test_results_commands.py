@@ -167,8 +167,7 @@ def test_what_a_command_reads_is_not_written_whatever_force_says(tmp_path: Path)
 WRITER = """
 import sys, time
 from pathlib import Path
-from tcpsbed import inputs, results
-from tcpsbed.cli.app import at_home
+from tcpsbed import results
 number = 0
 while True:
     number += 1
@@ -379,14 +378,6 @@ def test_commands_that_read_a_run_name_the_interrupted_one_beside_it(
     assert results.interrupted(Path("runs/x")) == [said]
     with lock.held(folder.lock_of(tmp_path / "runs/x"), tmp_path / "runs/x"):
         assert results.interrupted(Path("runs/x")) == [], "it is being written"
-
-
-def test_a_file_goes_into_a_folder_that_exists(tmp_path: Path) -> None:
-    with refused(
-        tmp_path, r"is in .*/a b, a folder that does not exist; .*mkdir -p '.*/a b' creates this one"
-    ):
-        results.may_write(tmp_path / "a b" / "page.html")
-    assert not (tmp_path / "a b").exists()
 
 
 def test_a_place_that_takes_nothing_has_a_remedy() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -100,6 +101,10 @@ def may_write(file: Path | None, *, force: bool, profile: str | None) -> None:
     if file is None:
         return
     results.may_write(file, force=force, reads=[profile] if profile else [])
+    if not file.parent.is_dir():
+        found = f"is in {file.parent}, a folder that does not exist"
+        allowed = f"a file in an existing folder; mkdir -p {shlex.quote(str(file.parent))} creates this one"
+        raise ConfigError(found, file=file, allowed=allowed)
 
 
 def listed(profile: str | None) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -53,11 +52,8 @@ def may_write(
     _refuse_unread(file)
     _refuse_read(file, reads)
     may_replace(file, force=force, remedy=remedy)
-    if not file.parent.is_dir():
-        found = f"is in {file.parent}, a folder that does not exist"
-        allowed = f"a file in an existing folder; mkdir -p {shlex.quote(str(file.parent))} creates this one"
-        raise ConfigError(found, file=file, allowed=allowed)
-    if not file.exists() and not os.access(file.parent, os.W_OK | os.X_OK):
+    above = next(folder for folder in file.absolute().parents if folder.is_dir())
+    if not file.exists() and not os.access(above, os.W_OK | os.X_OK):
         raise ConfigError("cannot be written", file=file, allowed="a file in a folder of your own")
 
 
@@ -150,6 +146,7 @@ def whole(file: Path) -> Iterator[Path]:
     try:
         try:
             part.touch()
+            part.unlink()  # some writers take new files only
         except OSError as error:
             found = f"cannot be written ({os.strerror(error.errno or 0)})"
             allowed = REMEDIES.get(error.errno or 0, "a file in a folder of your own")

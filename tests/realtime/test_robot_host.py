@@ -10,7 +10,7 @@ import pytest
 import tcpsbed
 from tcpsbed.errors import HookError
 from tcpsbed.robots.camera import CameraSource
-from tcpsbed.robots.cell import Cell
+from tcpsbed.robots.cell import SLOTS, Cell
 from tcpsbed.robots.host import Hosted
 
 pytestmark = pytest.mark.needs("python:mujoco")
@@ -90,6 +90,13 @@ def test_pictures_come_at_their_rate_beside_the_physics(tmp_path):
     assert told["ticks"] > 100, "of some 1000 beside the pictures"
 
 
+def test_a_state_is_read_while_its_writer_passes_from_one_slot_to_the_next(tmp_path, monkeypatch):
+    Cell.create(tmp_path / "state", 3).write(5, np.ones(3))
+    seen = iter([SLOTS - 2, SLOTS - 1])
+    monkeypatch.setattr(Cell, "_whole", lambda _: next(seen))
+    assert Cell.open(tmp_path / "state").read()[1] == 5
+
+
 @pytest.mark.beside
 def test_a_camera_whose_robot_is_gone_ends_without_a_traceback(tmp_path, capfd):
     state = tmp_path / "state"
@@ -97,6 +104,8 @@ def test_a_camera_whose_robot_is_gone_ends_without_a_traceback(tmp_path, capfd):
     camera = CameraSource("mujoco-arm", {}, str(state), width=64, height=48, rate_hz=50)
     state.unlink()
     camera._child.wait(10)
+    with pytest.raises(StopIteration, match="state cannot be read"):
+        next(camera)
     camera.close()
     assert "Traceback" not in capfd.readouterr().err
 

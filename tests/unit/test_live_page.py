@@ -21,7 +21,7 @@ from tcpsbed.studio.certificate import own_addresses
 from tcpsbed.studio.collector import ROW
 from tcpsbed.studio.feed import OVER, PLAN, ROWS, SCENARIO, TEXT
 from tcpsbed.studio.listening import Listening, listening
-from tcpsbed.studio.server import Studio
+from tcpsbed.studio.server import Studio, saved
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 pytestmark = [
@@ -174,6 +174,54 @@ def test_the_tour_restores_the_line_as_it_was_and_sees_the_hand(
     )
 
 
+def test_the_button_whose_settings_are_in_force_is_pressed(
+    played: Played, opened: Callable[..., Any]
+) -> None:
+    page = opened(played.studio.address)
+    pressed = (
+        "[...document.querySelectorAll('.tour .main')].map((one) => +(one.ariaPressed === 'true')).join('')"
+    )
+    assert page.evaluate(pressed) == "000000"
+    told = iter(range(9))
+
+    def ask(**event: Any) -> None:
+        answer = {"id": f"{next(told)}", "by": 1, "asked_s": 4.0, "at_ns": 4_000_000_000, "actions": []}
+        played.tell({"k": "asked", "event": event | {"name": "x", "by": "viewer 1"}, **answer})
+
+    ask(link="line", delay="150 ms", loss="0 %", up=True)
+    ask(flow="predictor", running=False)
+    becomes(page, f"{pressed} === '001000'")
+    ask(flow="predictor", running=True)
+    becomes(page, f"{pressed} === '000010'")
+    ask(link="line.forward", delay="20 ms")
+    becomes(page, f"{pressed} === '000000'")
+    page.reload()
+    ask(link="line", delay="0 ms", loss="0 %", up=True)
+    ask(flow="predictor", running=False)
+    becomes(page, f"{pressed} === '100000'")
+    ask(link="line", up=False)
+    becomes(page, f"{pressed} === '000001'")
+
+
+def test_no_step_of_the_tour_says_that_its_change_has_happened(
+    played: Played, opened: Callable[..., Any]
+) -> None:
+    page = opened(played.studio.address)
+    second, last = (page.locator(".tour li").nth(n).text_content() for n in (1, 5))
+    assert "pull the hand out of the wall and push again" in second
+    for said in (second, last):
+        assert "The button " in said and " now " not in said and "again and" not in said
+
+
+def test_the_latency_of_the_hand_has_no_number_before_there_is_one(
+    played: Played, opened: Callable[..., Any]
+) -> None:
+    page = opened(played.studio.address)
+    played.play(4.5)
+    becomes(page, "document.querySelector('#clock').textContent.startsWith('4.5 s')")
+    assert page.inner_text("#pane #took") == "–"
+
+
 def test_a_chart_is_saved_as_the_eye_sees_it(
     played: Played, opened: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -195,18 +243,26 @@ def test_a_chart_is_saved_as_the_eye_sees_it(
 def test_what_the_supervisor_did_is_in_the_list_of_events_once_and_in_plain_words(
     played: Played, opened: Callable[..., Any]
 ) -> None:
+    name = json.loads((played.run.folder / "plan.json").read_text())["components"][0]["name"]
+    plan = next(one for one in map(json.loads, played.studio.messages) if one["k"] == "plan")
+    limits = {"hold_ms": 100, "stop_ms": 500, "recover_ms": 50, "engage": "near", "oldest_ms": 950}
+    played.tell(plan | {"plan": plan["plan"] | {"supervisors": {name: limits}}})
     page = opened(played.studio.address)
-    rows = played.rows[:2].copy()
-    rows["kind"], rows["point"], rows["detail"] = collector.STATE, 0, (2, 4)
-    rows["time"], rows["value"] = (4_100_000_000, 4_900_000_000), (104_000_000, 2_000_000)
+    rows = played.rows[:3].copy()
+    rows["kind"], rows["point"], rows["detail"] = collector.STATE, 0, (2, 3, 4)
+    rows["time"] = 4_100_000_000, 4_500_000_000, 4_900_000_000
+    rows["value"] = 104_000_000, 504_000_000, 2_000_000
     played.rows = np.concatenate([played.rows, rows])
     played.play(5.0)
-    becomes(page, "document.querySelectorAll('#events li').length === 2")
+    becomes(page, "document.querySelectorAll('#events li').length === 3")
     played.play(5.5)
-    name = json.loads((played.run.folder / "plan.json").read_text())["components"][0]["name"]
+    refused = "commands older than 950 ms are refused (end_to_end_ms − clock_ms)"
     assert page.locator("#events li").all_inner_texts() == [
         f"4.90 s\n{name}: recovering commands are back: the robot goes to the hand, slowly; newest good command 2 ms old",
-        f"4.10 s\n{name}: hold no commands: the supervisor stops the robot; newest good command 104 ms old",
+        f"4.50 s\n{name}: safe stop no command accepted for 500 ms: the robot stays stopped until commands are good for "
+        f"50 ms and the hand is near the robot; {refused}; newest good command 504 ms old",
+        f"4.10 s\n{name}: hold no command accepted for 100 ms: the supervisor stops the robot; {refused}; "
+        "newest good command 104 ms old",
     ]
 
 
@@ -249,7 +305,8 @@ def test_the_scenario_is_saved_behind_a_self_made_certificate(
             page.get_by_role("button", name="Save as scenario").click()
         assert download.value.failure() is None and download.value.suggested_filename == "steered.toml"
         download.value.save_as(tmp_path / "kept.toml")
-        assert (tmp_path / "kept.toml").read_text() == (run.folder / "scenario.toml").read_text()
+        kept = saved((run.folder / "scenario.toml").read_text(), [])
+        assert (tmp_path / "kept.toml").read_text() == kept
     finally:
         page.context.close()
         played.studio.stop()

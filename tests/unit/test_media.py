@@ -138,6 +138,10 @@ class Rendered:
 class Listed:
     def __init__(self, width, height, stereo): self.shape = (height, width, 3)
     def __iter__(self): return iter([(5, np.full(self.shape, 8, np.uint8))])
+class Killed:
+    def __init__(self, width, height, stereo): pass
+    def __iter__(self): return self
+    def __next__(self): raise StopIteration("the drawing process ended by signal 9")
 class Small(Framed):
     def frame(self, t_ns, index): return np.zeros((2, 2, 3), np.uint8)
 class Nothing:
@@ -160,8 +164,10 @@ def test_cameras_of_the_user(cameras):
     assert (eyes[0, 0, 0], eyes[0, -1, 0], eyes.shape) == (1, 2, (16, 64, 3))
     listed = cameras("Listed")
     assert listed.frame(0, 0)[0, 0, 0] == 8
-    with pytest.raises(HookError, match="no more pictures"):
+    with pytest.raises(HookError, match="no more pictures;"):
         listed.frame(0, 1)
+    with pytest.raises(HookError, match="no more pictures: the drawing process ended by signal 9;"):
+        cameras("Killed").frame(0, 0)
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,9 @@ import tcpsbed
 from tcpsbed import scenarios
 from tcpsbed.analysis.records import KINDS
 from tcpsbed.runs import session
+from tcpsbed.scenarios.compile import compile_plan
 from tcpsbed.scenarios.dump import dump_document
-from tcpsbed.studio import collector, feed, server
+from tcpsbed.studio import collector, feed, server, whole
 from tcpsbed.studio.collector import ROW, Collector
 from tcpsbed.studio.ledger import Moments
 from tcpsbed.studio.listening import Listening
@@ -350,6 +351,28 @@ def test_what_was_done_is_saved_behind_the_events_of_the_scenario() -> None:
     done = {"link": "l1", "jitter": {"kind": "exponential", "mean": "4 ms"}}
     text = server.saved(dump_document({"events": [own]}), [{"k": "asked", "at_ns": 0, "event": done}])
     assert tomllib.loads(text) == {"events": [own, {"at": "0.000000000 s"} | done]}
+
+
+@pytest.mark.parametrize(
+    ("name", "command"), [("quickstart", "run"), ("console", "console"), ("demo", "console")]
+)
+def test_a_saved_scenario_names_the_command_that_starts_it(
+    shipped_scenarios: Path, name: str, command: str
+) -> None:
+    text = server.saved(scenarios.dump(scenarios.load(shipped_scenarios / f"{name}.toml")), [])
+    assert text.startswith(f"# Start it with: tcpsbed {command} FILE"), text[:100]
+
+
+def test_the_page_knows_the_limits_of_each_supervisor(shipped_scenarios: Path, tmp_path: Path) -> None:
+    def found(name: str, *more: str) -> dict[str, Any]:
+        plan = compile_plan(scenarios.load(shipped_scenarios / f"{name}.toml", list(more)), tmp_path)
+        return dict(whole.shown(plan)["supervisors"])
+
+    limits = {"hold_ms": 100, "stop_ms": 500, "recover_ms": 50, "engage": "auto", "oldest_ms": 950}
+    assert found("demo") == {"ss-embsys": limits}, "those that it does not name are the defaults"
+    given = ("hooks.safety.params.end_to_end_ms=3000", 'hooks.safety.params.engage="near"')
+    assert found("demo", *given) == {"ss-embsys": limits | {"oldest_ms": 2950, "engage": "near"}}
+    assert found("quickstart") == {}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tcpsbed.doctor.finding import Finding
 from tcpsbed.doctor.programs import LIBRARIES, RENDERERS
 
-EXTRAS = "pip install 'tcpsbed[robot,console,studio]'"
+EXTRAS = "pip install 'tcpsbed[robot,console]'"
 NAMESPACES = (
     "sudo, or sysctl -w kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
 )

@@ -278,9 +278,10 @@ class UserCamera:
             try:
                 self.taken_ns, picture = next(self.pictures)
                 return picture
-            except StopIteration:
+            except StopIteration as end:
+                why = "" if end.value is None else f": {end.value}"
                 raise HookError(
-                    f"camera {self.name} has no more pictures",
+                    f"camera {self.name} has no more pictures{why}",
                     allowed="an iterable that does not end in the run",
                 ) from None
         if hasattr(self.object, "frame"):

@@ -151,11 +151,12 @@ class CameraSource:
         said = self._hear(None)
         while not self._asks and self._more():
             newer = self._hear(None)
-            if "t_ns" not in newer:  # it ended: the next call says so
+            if "t_ns" not in newer:  # it ended: the next call says why
+                self._unread = json.dumps(newer).encode() + b"\n" + self._unread
                 break
             said = newer
         if "t_ns" not in said:
-            raise StopIteration
+            raise StopIteration(said["error"])  # why, for whoever reports it
         start = said["picture"] % RING * self._bytes
         flat = np.frombuffer(self._memory, np.uint8, self._bytes, start).copy()
         return said["t_ns"], flat.reshape(self.height, self.width, 3)
@@ -233,8 +234,8 @@ class RobotCamera:
         """The newest state, drawn."""
         try:
             return next(self.source)[1]
-        except StopIteration:
-            raise ProcessDied("the drawing process ended") from None
+        except StopIteration as end:
+            raise ProcessDied(f"no more pictures: {end.value}") from None
 
 
 def draw(robot: Any, cameras: list[str], width: int, height: int) -> Picture:

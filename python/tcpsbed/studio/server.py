@@ -46,6 +46,8 @@ from tcpsbed.studio.whole import shown, whole
 from tcpsbed.views.folder import open_folder
 from tcpsbed.views.glance import glance
 
+HAND = "tcpsbed.console.hooks:Hand"
+"""The hook of a scenario that a hand in the browser steers."""
 NOW_EVERY_S = 0.25
 """Time between two analyses of the last seconds."""
 REFUSED_S = 1.0
@@ -307,7 +309,7 @@ class Studio(Live):
 def saved(scenario: str, told: list[dict[str, Any]]) -> str:
     """The text of a scenario with what was done by hand as events: in virtual time it gives the same again."""
     document = tomllib.loads(scenario)
-    head = _portable(document)
+    head = _started(document) + _portable(document)
     events = document.pop("events", [])
     done = [one for one in told if one["k"] == "asked" and "refused" not in one]
     events += [{"at": f"{one['at_ns'] / 1e9:.9f} s"} | one["event"] for one in done]
@@ -319,6 +321,14 @@ def saved(scenario: str, told: list[dict[str, Any]]) -> str:
             for event in events
         )
     )
+
+
+def _started(document: dict[str, Any]) -> str:
+    """A comment with the command that starts a scenario: `console` where a hand in the browser steers it."""
+    hooks = [one.get("run") if isinstance(one, dict) else one for one in document.get("hooks", {}).values()]
+    if HAND in hooks:
+        return "# Start it with: tcpsbed console FILE (a hand in the browser steers it; with tcpsbed run it rests)\n"
+    return "# Start it with: tcpsbed run FILE\n"
 
 
 def _portable(document: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tcpsbed.scenarios.model.entries import defaults
 from tcpsbed.views.charts import plotted
 from tcpsbed.views.numbers import finite, statistic
 from tcpsbed.views.sections import marks
@@ -37,8 +38,22 @@ def shown(plan: Mapping[str, Any]) -> dict[str, Any]:
     return (
         {key: plan[key] for key in ("name", "seed", "duration_ns", "events")}
         | _drawn(plan)
-        | {"flows": flows, "queues_probed": bool(plan["queue_probe_ns"])}
+        | {"flows": flows, "queues_probed": bool(plan["queue_probe_ns"]), "supervisors": supervisors(plan)}
     )
+
+
+def supervisors(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """By component, the limits that each supervisor of a plan goes by: times in ms, and what takes control up again."""
+    found = {}
+    for stop in (stop for flow in plan["flows"] for stop in flow["path"]):
+        for step in stop.get("steps", ()):
+            code = step.get("run", {})
+            if (code.get("kind"), code.get("name")) == ("builtin", "supervisor"):
+                params = defaults("hook", "supervisor") | code.get("params", {})
+                limits = {key: params[key] for key in ("hold_ms", "stop_ms", "recover_ms", "engage")}
+                oldest_ms = params["end_to_end_ms"] - params["clock_ms"]
+                found[plan["components"][stop["component"]]["name"]] = limits | {"oldest_ms": oldest_ms}
+    return found
 
 
 def _drawn(plan: Mapping[str, Any]) -> dict[str, Any]:

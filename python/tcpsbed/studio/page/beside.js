@@ -20,8 +20,8 @@ on("shows", ({ operator, tour }) => {
   on("now", ({ t_s }) => {
     const said = left(run.plan.duration_ns / 1e9 - t_s);
     if (!run.over && ends.textContent !== said) ends.textContent = said;
-    const took = document.querySelector("#took"); // the numbers of the whole run come behind the word that it is over
-    if (took) took.textContent = after();
+    const lasted = document.querySelector("#lasted"); // the numbers of the whole run come behind the word that it is over
+    if (lasted) lasted.textContent = after();
   });
   on("over", () => {
     if (operator) close();
@@ -42,5 +42,5 @@ const after = () => (run.now ? ` after ${Math.min(run.now.t_s, run.plan.duration
 /** @param {string} tour */
 function ended(tour) {
   const again = tour ? element("code", {}, COMMANDS[tour]) : "the same command";
-  return element("section", { id: "ended", className: "row-of-all", role: "status" }, element("b", {}, tour ? "The demonstration has ended" : "The run has ended"), element("span", { id: "took" }, after()), `, and nothing moves any more. Start it again with `, again, ` in a terminal, which prints a new address; add --duration "2 h" for a longer one. Below is the report.`);
+  return element("section", { id: "ended", className: "row-of-all", role: "status" }, element("b", {}, tour ? "The demonstration has ended" : "The run has ended"), element("span", { id: "lasted" }, after()), `, and nothing moves any more. Start it again with `, again, ` in a terminal, which prints a new address; add --duration "2 h" for a longer one. Below is the report.`);
 }

@@ -5,7 +5,7 @@
 import { $, button, element } from "./dom.js";
 import { apply } from "./links.js";
 import { on, run, send, tell } from "./run.js";
-import { WORDS } from "./states.js";
+import { words } from "./states.js";
 import { look } from "./view.js";
 
 /**
@@ -79,7 +79,7 @@ function changed(t, { component, state, age_ms }) {
   const id = `${component} ${t}`;
   if (entries.some((one) => one.id === id)) return false;
   const age = age_ms >= 0 ? `; newest good command ${Math.round(age_ms)} ms old` : "";
-  entries.push({ id, name: `${component}: ${state}`, by: null, numbers: [], asked_s: null, t, refused: "", told: null, said: `${WORDS[state] ?? ""}${age}` });
+  entries.push({ id, name: `${component}: ${state}`, by: null, numbers: [], asked_s: null, t, refused: "", told: null, said: `${words(component, state)}${age}` });
   return true;
 }
 

@@ -6,7 +6,7 @@ import { $ } from "./dom.js";
 import { besides, close as leave, hand, seen } from "./hand.js";
 import { on, PAGE, run, send } from "./run.js";
 import { alarm, made, stand, write } from "./stage.js";
-import { WORDS } from "./states.js";
+import { words } from "./states.js";
 
 const CROP = 384 / 357; // of the robot's own side: the code takes 24 rows along the upper edge, and blurs some more
 const SPAN_S = 8; // of the curve of force
@@ -52,7 +52,7 @@ export function open(section, { fps, supervisor, marks }) {
   $("caption").append(made("<b>What the operator sees</b> after the network. Ring: the hand. Dot: the pointer."));
   on("viewers", reads);
   reads();
-  on("now", ({ states }) => { if (supervisor !== null && states?.[supervisor]) supervised(states[supervisor]); });
+  on("now", ({ states }) => { if (supervisor !== null && states?.[supervisor]) supervised(supervisor, states[supervisor]); });
   timer = setInterval(() => paced(fps ?? 0), 1000);
   Object.assign(window, { seen, hand }); // for whoever looks at the page from outside
 }
@@ -98,10 +98,11 @@ function told(/** @type {any} */ message, /** @type {HTMLElement} */ pane) {
   }
 }
 
-function supervised(/** @type {string} */ name) {
+function supervised(/** @type {string} */ component, /** @type {string} */ name) {
   write("robot", name);
   $("robot").className = name === "normal" ? "" : "bad";
-  alarm("robot", name !== "normal" && WORDS[name] ? `${name}: ${WORDS[name]}` : "");
+  const said = words(component, name);
+  alarm("robot", name !== "normal" && said ? `${name}: ${said}` : "");
 }
 
 /** The frame rate; of the robot's own side, which no network drops, it says when the machine cannot keep it. */

@@ -30,11 +30,11 @@ export const COMMANDS = { demo: "tcpsbed demo", "demo-network": "tcpsbed demo ne
 const TOURS = {
   demo: [
     { title: "Feel the wall", say: "The line is clean: push the pointer to the right until the probe meets the grey wall.", act: "Clean line", watch: "The ring stays behind the pointer: the wall holds the hand. The force is steady, and both pictures agree.", touch: true, change: () => [line(0), predictor(false)] },
-    { title: "50 ms each way", say: "Commands and force now travel 50 ms; the hand goes deeper before it feels the wall.", act: "Delay of 50 ms", watch: "The force comes late and swings a few times before it settles. The robot is ahead of your picture.", touch: true, change: () => [line(50), predictor(false)] },
+    { title: "50 ms each way", say: "The button makes commands and force travel 50 ms. Then pull the hand out of the wall and push again: a hand that rests there shows nothing.", act: "Delay of 50 ms", watch: "The hand goes deeper before it feels the wall. The force comes late and swings a few times before it settles. The robot is ahead of your picture.", touch: true, change: () => [line(50), predictor(false)] },
     { title: "150 ms: it oscillates", say: "The answer is so late that it pushes the hand out when it should already be back.", act: "Delay of 150 ms", watch: "Hold the pointer still, anywhere right of the wall's face: the force swings on and on, and the robot hammers on the wall.", touch: true, change: () => [line(150), predictor(false)] },
     { title: "10 % loss", say: "Little delay, but one packet in ten is lost in each direction.", act: "20 ms, 10 % lost", watch: "The force is nearly the same, as samples come every 2 ms. The picture is not: it needs all of its packets, so frames are missing.", change: () => [line(20, 10), predictor(false)] },
     { title: "The predictor", say: "150 ms again, but the hand feels a model of the wall, learned from the force that came back.", act: "150 ms with predictor", watch: "Push again: the force answers at once and stays steady, though the pictures are as late as before.", touch: true, change: () => [line(150), predictor(true)] },
-    { title: "Cut the line", say: "The line is clean again and the predictor off. Then no command and no force arrive any more.", act: "Clean the line, then cut it", back: "Restore the line", watch: "After 100 ms the robot's own supervisor holds, after 500 ms it stops safely. The operator's picture freezes.", change: () => [predictor(false), line(0), joined(false)] },
+    { title: "Cut the line", say: "The button cleans the line, switches the predictor off and cuts the line: no command and no force arrive any more.", act: "Clean the line, then cut it", back: "Restore the line", watch: "After 100 ms the robot's own supervisor holds, after 500 ms it stops safely. The operator's picture freezes.", change: () => [predictor(false), line(0), joined(false)] },
   ],
   "demo-network": [
     beside(3, "Room for both", "Beside 300 kbit/s of cross traffic both sessions fit into their 1.5 Mbit/s.", "The force needs about 17 ms with either transport; nearly all of it is propagation."),
@@ -71,7 +71,16 @@ export function begin(/** @type {HTMLElement} */ section, /** @type {string} */ 
     if (run.viewers && run.viewers.step !== known) choose(list, (known = run.viewers.step));
   };
   on("viewers", follow);
-  on("asked", ({ event, refused }) => refused || moved(event ?? {}));
+  /** What events by hand have set. @type {Map<string, string>} */ const holds = new Map();
+  on("asked", ({ event, refused }) => {
+    if (refused) return;
+    moved(event ?? {});
+    for (const [key, value] of settings(event ?? {})) holds.set(key, value);
+    steps.forEach((step, number) => {
+      const wanted = new Map(step.change().flatMap(([one]) => settings(one)));
+      press(list, number, [...wanted].every(([key, value]) => holds.get(key) === value));
+    });
+  });
   follow();
   const timer = setInterval(() => list.isConnected ? touches() : clearInterval(timer), LOOK_MS);
 }
@@ -84,6 +93,19 @@ function touches() {
   const said = there ? "The hand is at the wall." : !may() ? "The hand is not at the wall." : hand.x < WALL ? "The hand is not at the wall: move the pointer right, behind the wall's face." : "The hand is on its way to the wall.";
   if (place.textContent !== said) place.textContent = said;
   place.classList.toggle("there", there);
+}
+
+/** What an event sets, by what it is of; of one direction of a link alone, nothing that a step sets. @returns {[string, string][]} */
+function settings(/** @type {Record<string, any>} */ { link, flow, traffic, name, by, ...values }) {
+  return [link ?? flow ?? traffic ?? []].flat().flatMap((/** @type {string} */ one) => {
+    const whole = one.replace(/\.(forward|backward)$/, "");
+    return Object.entries(values).map(([key, value]) => /** @type {[string, string]} */ ([`${whole} ${key}`, whole === one ? `${value}` : ""]));
+  });
+}
+
+/** Says of a step's button whether what it sets is in force. */
+function press(/** @type {HTMLElement} */ list, /** @type {number} */ number, /** @type {boolean} */ pressed) {
+  list.children[number].querySelector(".main")?.setAttribute("aria-pressed", `${pressed}`);
 }
 
 /** Cross traffic that somebody else has set: the slider shows it. */
@@ -103,6 +125,7 @@ function item(/** @type {Step} */ step, /** @type {number} */ number, /** @type 
   };
   head.onclick = open;
   act.className = "main";
+  act.setAttribute("aria-pressed", "false");
   act.onclick = () => { make(step); open(); };
   const acts = document.createElement("p");
   acts.append(act);

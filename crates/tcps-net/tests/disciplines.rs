@@ -5,6 +5,7 @@ mod common;
 use common::{arrivals, check_exact, drops, one_link, packet, run};
 use serde_json::json;
 use tcps_core::{
+    endpoint::Ecn,
     ids::VertexId,
     param::Named,
     record::DropReason,
@@ -161,4 +162,23 @@ fn codel_on_a_line_controls_the_delay() {
     let lost = drops(&events).iter().filter(|d| d.0.sent_ns > 15 * SECOND).count() as f64;
     let share = lost / (lost + late.len() as f64);
     assert!(check_exact(share, 0.02 / 1.02, 0.1), "what does not fit must go: {share}");
+}
+
+/// Disciplines with `ecn` mark what is capable of it, and drop it without. [RFC 3168 §5]
+#[test]
+fn ecn_of_a_discipline_marks_what_it_would_drop() {
+    let red = json!({"min_bytes": 5_000, "max_bytes": 5_000_000, "weight": 1.0});
+    for (name, params) in [("codel", json!({})), ("fq-codel", json!({})), ("red", red)] {
+        for ecn in [true, false] {
+            let mut params = params.clone();
+            params["ecn"] = json!(ecn);
+            let mut net = Network::new(&queue(Named::new(name, params), None), &names(&["a"]), 1).unwrap();
+            // Twice what the line takes.
+            let packets = (0..4_000)
+                .map(|n| Packet { ecn: Ecn::Capable, ..packet(n, 1, 1000, Time::from(n) * MS / 2) });
+            let events = run(&mut net, packets, 2 * SECOND);
+            let marked = arrivals(&events).iter().filter(|(p, _)| p.ecn == Ecn::Met).count();
+            assert_eq!((marked > 0, drops(&events).is_empty()), (ecn, ecn), "{name}: {marked} marked");
+        }
+    }
 }

@@ -195,3 +195,14 @@ def test_gains_without_an_integral_are_said_not_to_settle():
     assert f"NOT settled  an error of {left:.1f} % of the step stays" in str(found)
     integral = tcpsbed.tune("6 ms", plant=slow, controller=([1.0, 5.0], [1.0, 0.0]), runs=4)
     assert integral is not None and not integral.best.lasting and "NOT settled" not in str(integral)
+
+
+def test_what_stops_faster_gains_is_named() -> None:
+    loop = {
+        "plant": {"kind": "transfer-function", "num": [40.0], "den": [1.0, 6.0, 0.0]},
+        "controller": {"kind": "transfer-function", "num": [1.5, 3.0], "den": [1.0, 12.0]},
+    }
+    for limits, stopped in (({}, "undershoot"), ({"undershoot": 1000.0}, "overshoot")):
+        found = tcpsbed.tune("150 ms", **loop, disturbance="output", runs=1, **limits)  # type: ignore[arg-type]
+        assert found.best.stopped_by == (stopped,)
+        assert f"stopped by   the limit of {stopped}: faster gains exceed it" in str(found)

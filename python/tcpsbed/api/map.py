@@ -165,7 +165,8 @@ class LoopMap:
         """Its margins, and what was computed in place of a plant that is code."""
         grid, given = self.map.grid, self.map.bench.step.left
         rtt_ms = grid.rtt_ms[0]
-        text = f"theory at an RTT of {rtt_ms:g} ms without loss{given}: {self.margins}"
+        tick = f" (a tick of {grid.period_ms:g} ms)" if rtt_ms < grid.period_ms else ""
+        text = f"theory at an RTT of {rtt_ms:g} ms{tick} without loss{given}: {self.margins}"
         if self.margins.stable and math.isfinite(self.margins.delay_ms):
             least_ms = max(rtt_ms, grid.period_ms)  # a loop has a tick of delay at least
             worst = max(grid.loss)

@@ -34,9 +34,9 @@ class Gains:
     Attributes
     ----------
     best
-        The gains: `kp`, `ki_per_ms`, with the mean rise time `rise_ms`, settling time `settling_ms` and `overshoot` (% of
-        the step) measured with them, the rise-time `index`, and the `error` that is left in the end (%), with whether it is
-        `lasting`.
+        The gains: `kp`, `ki_per_ms`, with the mean rise time `rise_ms`, settling time `settling_ms`, `overshoot` and
+        `undershoot` (% of the step) measured with them, the limits that faster gains exceed (`stopped_by`), the rise-time
+        `index`, and the `error` that is left in the end (%), with whether it is `lasting`.
     steps
         The best gains for each step that was tried.
     loop, margins
@@ -104,10 +104,14 @@ class Gains:
             if found.factor is None
             else f"controller   multiply it by {found.factor:.4g}",
             f"measured     rise time {found.rise_ms:.1f} ms, {_settling(found)}, overshoot {found.overshoot:.1f} %, "
-            f"plus {found.per_ms:.2f} points for each ms of RTT",
+            f"undershoot {found.undershoot:.1f} %; overshoot plus {found.per_ms:.2f} points for each ms of RTT",
             f"theory       {spare} without loss; these losses act as {self.delay_of_drops_ms:.2f} ms of delay",
             f"index        rise-time index {found.index:.2f}: log10(1 ms / rise time)",
         ]
+        if found.stopped_by:
+            lines.append(
+                f"stopped by   the limit of {' and '.join(found.stopped_by)}: faster gains exceed it"
+            )
         if found.lasting:
             lines.append(
                 f"NOT settled  an error of {abs(found.error):.1f} % of the step stays, as with all gains that keep the "

@@ -12,7 +12,7 @@ relative to c. What h itself changes by grows with the step, 1 - 1/c: the most s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -157,6 +157,9 @@ class Tuned:
     factor: float | None = None
     error: float = 0.0
     settling_ms: float = math.nan
+    undershoot: float = 0.0
+    stopped_by: tuple[str, ...] = ()
+    """Limits that the mean response of the next faster gains exceeds."""
 
     @property
     def lasting(self) -> bool:
@@ -237,7 +240,7 @@ def tune(
     if found is None:
         return None
     if found.factor is not None:
-        closer = [(found.factor * 1.015**i, 0.0) for i in range(-7, 8)]
+        closer = [(found.factor * 1.015**i, 0.0) for i in range(-7, 9)]  # to beyond the next of the coarse ones
         return best_of(closer, lambda share: tell(0.5 + share / 2))
     most = network.most_kp
     kps = [max(0.0, min(most, found.kp / by + most / 32 * i)) for i in range(-3, 4)]
@@ -310,6 +313,7 @@ def _best(
             None if network.controller is None else kp,
             near["error"]["mean"],
             math.nan if near["settling_ms"]["mean"] is None else near["settling_ms"]["mean"],
+            near["undershoot"]["mean"],
         )
         for (kp, ki), near, far in zip(gains, here, there, strict=True)
         if near["good"] >= SHARE * bench.runs
@@ -318,5 +322,18 @@ def _best(
     for done, one in enumerate(ranked(candidates, goal)):
         progress(runs + (1 - runs) * done / len(candidates))
         if least.kept(network, one, bench.step.divisor):
-            return one
+            return replace(one, stopped_by=_stopped_by(one, here, bench.limits))
     return None
+
+
+def _stopped_by(one: Tuned, here: Sequence[Mapping[str, Any]], limits: Limits) -> tuple[str, ...]:
+    """The limits that the next faster gains exceed: where their rise time is the longest below that of the best."""
+    faster = [
+        found
+        for found in here
+        if found["rise_ms"]["mean"] is not None and found["rise_ms"]["mean"] < one.rise_ms
+    ]
+    if not faster:
+        return ()
+    near = max(faster, key=lambda found: found["rise_ms"]["mean"])
+    return tuple(key for key in ("overshoot", "undershoot") if near[key]["mean"] > getattr(limits, key))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sample_run
 
-from tcpsbed.views import sections, spread, tables, text
+from tcpsbed.views import paths, sections, spread, tables, text
 from tcpsbed.views.folder import open_folder, state_of
 from tcpsbed.views.sentence import sentence
 
@@ -93,3 +93,25 @@ def test_all_tables_of_a_run_follow_its_headline(tmp_path: Path) -> None:
 def test_reproducibility_is_told_once(tmp_path: Path) -> None:
     run = open_folder(sample_run.write(tmp_path / "run"))
     assert sections.conditions(run).count(run.summary["promise"]) == 1
+
+
+def test_what_sockets_cannot_separate_stands_beside_the_largest_part() -> None:
+    part = {
+        "cause": "queueing",
+        "place": "l1",
+        "mean_ms": 7.0,
+        "total_ms": 20.0,
+        "share": 0.35,
+        "key": "",
+        "value": "",
+    }
+    for rest_ms, said in (
+        (4.0, "; 4.000 ms are in parts that sockets cannot separate."),
+        (0.5, "the queue of link l1."),
+    ):
+        summary = {
+            "flows": {"video": {"delivered": 9, "delay_ms": {"p50": 20.0}}},
+            "largest": {"video": part},
+            "split": {"video": {"parts": [{"part": "unsplit", "mean_ms": rest_ms}]}},
+        }
+        assert paths.largest(summary)["video"].endswith(said)

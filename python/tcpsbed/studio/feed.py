@@ -184,11 +184,11 @@ class Feed:
         """
         summary = open_folder(run).summary
         self._tell_taken()
-        for answer, _ in self.asked:
-            self._tell(answer | {"refused": "the run is over"})
-        self.asked.clear()
         if self.left_out or not self.begun:
             self._replay(run)
+        for answer, _ in self.asked:  # behind the plan, with which a page begins anew
+            self._tell(answer | {"refused": "the run is over"})
+        self.asked.clear()
         self._put(OVER, summary.get("ran_s", summary["duration_s"]), documents.strict(summary).encode())
         self._drained()
 

@@ -57,11 +57,20 @@ def largest(summary: Mapping[str, Any]) -> dict[str, str]:
     known = summary.get("largest")
     if known is None:
         return {}
-    said = {flow: _largest(flow, known.get(flow), of) for flow, of in summary["flows"].items()}
+    split = summary.get("split") or {}
+    said = {
+        flow: _largest(flow, known.get(flow), of, split.get(flow)) for flow, of in summary["flows"].items()
+    }
     return {flow: text for flow, text in said.items() if text}
 
 
-def _largest(flow: str, one: Mapping[str, Any] | None, of: Mapping[str, Any]) -> str:
+UNSPLIT = 0.05
+"""Share of the delay from which it is said that it could not be split."""
+
+
+def _largest(
+    flow: str, one: Mapping[str, Any] | None, of: Mapping[str, Any], split: Mapping[str, Any] | None
+) -> str:
     median = statistic(of.get("delay_ms"), "p50")
     said = "" if median is None else f"delay {ms(median)} ms at the median"
     if one is None:
@@ -74,6 +83,11 @@ def _largest(flow: str, one: Mapping[str, Any] | None, of: Mapping[str, Any]) ->
     others = [
         f"{ms(more['mean_ms'])} ms ({shared(more)}) is {_with_key(more)}" for more in one.get("next") or ()
     ]
+    rest = next(
+        (part["mean_ms"] for part in (split or {}).get("parts") or () if part["part"] == "unsplit"), 0.0
+    )
+    if one["cause"] != "unsplit" and (rest or 0.0) > UNSPLIT * one["total_ms"]:
+        others.append(f"{ms(rest)} ms are in parts that sockets cannot separate")
     return f"{flow}: {'; '.join(filter(None, [said, time, *others]))}."
 
 

@@ -240,7 +240,9 @@ def tune(
     if found is None:
         return None
     if found.factor is not None:
-        closer = [(found.factor * 1.015**i, 0.0) for i in range(-7, 9)]  # to beyond the next of the coarse ones
+        closer = [
+            (found.factor * 1.015**i, 0.0) for i in range(-7, 9)
+        ]  # to beyond the next of the coarse ones
         return best_of(closer, lambda share: tell(0.5 + share / 2))
     most = network.most_kp
     kps = [max(0.0, min(most, found.kp / by + most / 32 * i)) for i in range(-3, 4)]

@@ -10,7 +10,7 @@ const ENGAGE = { near: " and the hand is near the robot", clutch: " and the clut
 export function words(component, state) {
   const limits = run.plan?.supervisors?.[component];
   const none = (/** @type {string} */ key) => (limits ? `no command accepted for ${limits[key]} ms` : "no command accepted");
-  const refused = limits ? `; commands older than ${limits.oldest_ms} ms are refused (end_to_end_ms − clock_ms)` : "";
+  const refused = limits ? `; commands older than ${limits.oldest_ms} ms are refused` : "";
   const again = limits ? ` until commands are good for ${limits.recover_ms} ms${ENGAGE[limits.engage] ?? ""}` : "";
   /** @type {Record<string, string>} */
   const known = {

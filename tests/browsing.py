@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+LOCAL = ("http://127.0.0.1", "https://127.0.0.1", "file:", "blob:", "data:")
+"""How addresses begin that stay on this machine."""
 
 
 @pytest.fixture(scope="module")
@@ -24,15 +26,27 @@ def browser() -> Iterator[Any]:
         made.close()
 
 
+class Wrong(list[str]):
+    """What went wrong in pages: exceptions, requests that leave the machine, words on the console."""
+
+    def watch(self, page: Any) -> None:
+        page.on("pageerror", lambda error: self.append(str(error)))
+        page.on(
+            "request",
+            lambda asked: None if asked.url.startswith(LOCAL) else self.append(asked.url),
+        )
+        page.on("console", lambda said: self.append(said.text) if said.type == "error" else None)
+
+
 @pytest.fixture
 def opened(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Opens a page in a context of its own; none may raise an exception."""
-    contexts, wrong = [], []
+    """Opens a page of a viewer of its own; nothing may go wrong in it."""
+    contexts, wrong = [], Wrong()
 
-    def open_page(address: str, **keys: Any) -> Any:
-        contexts.append(browser.new_context(viewport={"width": 1600, "height": 1000}, **keys))
+    def open_page(address: str, width: int = 1600, **keys: Any) -> Any:
+        contexts.append(browser.new_context(viewport={"width": width, "height": 1000}, **keys))
         page = contexts[-1].new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
+        wrong.watch(page)
         page.goto(address)
         return page
 

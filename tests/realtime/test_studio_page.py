@@ -49,41 +49,6 @@ def watched(tmp_path_factory: pytest.TempPathFactory, shipped_scenarios: Path) -
     ended(made)
 
 
-class Wrong(list[str]):
-    """What went wrong in pages: exceptions, requests that leave the machine, words on the console."""
-
-    def watch(self, page: Any) -> None:
-        page.on("pageerror", lambda error: self.append(str(error)))
-        page.on(
-            "request",
-            lambda asked: (
-                None
-                if asked.url.startswith(("http://127.0.0.1", "blob:", "data:"))
-                else self.append(asked.url)
-            ),
-        )
-        page.on("console", lambda said: self.append(said.text) if said.type == "error" else None)
-
-
-@pytest.fixture
-def opened(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Opens a page of a viewer of its own."""
-    contexts, wrong = [], Wrong()
-
-    def open_page(address: str, width: int = 1600, **keys: Any) -> Any:
-        context = browser.new_context(viewport={"width": width, "height": 1000}, **keys)
-        contexts.append(context)
-        page = context.new_page()
-        wrong.watch(page)
-        page.goto(address)
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert wrong == []
-
-
 def ready(page: Any) -> None:
     becomes(page, "document.querySelectorAll('#fall .bar i').length > 4")
     becomes(page, "document.querySelectorAll('#presets button').length > 10")

@@ -70,7 +70,6 @@ mod tests {
     #[test]
     fn sleeps_are_noted_and_their_quantiles_are_in_order() {
         let beside = Beside::begin();
-        assert!(beside.seen().is_none_or(|late| late.max >= 0));
         let begun = Instant::now();
         while beside.seen().is_none() && begun.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(PERIOD);

@@ -150,13 +150,16 @@ def _is_our_handler(number: int) -> bool:
 
 
 def safely(call: Callable[..., T], *given: Any, **named: Any) -> T:
-    """Calls user code and restores the interpreter's state afterwards.
+    """Calls user code and restores the interpreter's state afterwards. Code that ends the program fails instead.
 
     No context manager: those of Python itself need builtins that may be gone.
     """
     put_back = _noted()
     try:
         return call(*given, **named)
+    except SystemExit as end:
+        said = f"it ends the program: SystemExit({end.code!r})"
+        raise RuntimeError(said).with_traceback(end.__traceback__) from None
     finally:
         put_back()
 

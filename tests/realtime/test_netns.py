@@ -248,12 +248,27 @@ def sleepers(mark: str) -> list[int]:
             "--reach: found a port twice",
         ),
         (["--", "true"], "--profile"),
+        (
+            ["--delay", "1 ms", "--json", "a", "--pcapng", "./a", "--", "true"],
+            "--pcapng: found a at --json, too",
+        ),
     ],
 )
 def test_bad_input_ends_with_2_and_one_message(arguments, words):
     done = netns(*arguments)
     assert done.returncode == 2
     assert words in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+@pytest.mark.beside
+@ROOT
+def test_a_command_that_cannot_start_leaves_no_file_and_the_next_one_can(tmp_path):
+    files = ("--json", str(tmp_path / "told"), "--pcapng", str(tmp_path / "seen.pcapng"))
+    assert netns("--delay", "1 ms", *files, "--", "no-such-program").returncode == 2
+    assert not [*tmp_path.iterdir()]
+    for _ in range(2):
+        assert netns("--delay", "1 ms", *files, "--", "true").returncode == 0
+        assert netns("--delay", "1 ms", *files, "--", "no-such-program").returncode == 2
 
 
 @pytest.mark.beside

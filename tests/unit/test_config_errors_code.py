@@ -85,6 +85,10 @@ CASES = {
         'bad.toml:1: base: found "nowhere", but there is no such folder; '
         "allowed: a folder, looked for at {folder}/nowhere",
     ),
+    "base of the package that is not there": (
+        'base = "shipped:.."\n' + FLOW,
+        'bad.toml:1: base: found "shipped:.."; allowed: shipped:scenarios, shipped:examples, shipped:examples/hooks',
+    ),
     "calibration that falls": (
         'calibration = "falling.json"\n' + FLOW,
         "bad.toml:1: calibration: found negative or falling quantiles of srv.work in falling.json; "

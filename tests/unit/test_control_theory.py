@@ -197,6 +197,12 @@ def test_gains_without_an_integral_are_said_not_to_settle():
     assert integral is not None and not integral.best.lasting and "NOT settled" not in str(integral)
 
 
+def test_nothing_stops_faster_gains_where_they_are_not_wanted_and_a_margin_may() -> None:
+    assert tcpsbed.tune("20 ms", goal="sensitivity", runs=5).best.stopped_by == ()
+    found = tcpsbed.tune("20 ms", margin="6", runs=5)
+    assert found.best.stopped_by == ("margin",) and "the limit of margin" in str(found)
+
+
 def test_what_stops_faster_gains_is_named() -> None:
     loop = {
         "plant": {"kind": "transfer-function", "num": [40.0], "den": [1.0, 6.0, 0.0]},

@@ -623,6 +623,25 @@ def test_code_that_cannot_be_a_plant_is_found_before_the_run(name: str, message:
         scenarios.check(systems.applied(scenario, f"{here}/mine.py:{name}"))
 
 
+@pytest.mark.parametrize(
+    ("does", "said"), [("raise SystemExit(0)", "it ends the program"), ("1 / 0", "ZeroDivision")]
+)
+def test_matrices_that_fail_or_end_the_program_are_one_message(does: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "exits.py"
+    file.write_text(
+        f"import tcpsbed\nclass Own(tcpsbed.Plant):\n    params = {{}}\n    def matrices(self):\n        {does}\n"
+    )
+    plant = f"{file}:Own"
+    asked: list[Callable[[], Any]] = [
+        lambda: scenarios.check(systems.applied(scenarios.load(_shipped()), plant)),
+        lambda: tcpsbed.map(plant=plant, cells="2x2", runs=1),
+        lambda: tcpsbed.tune("5 ms", plant=plant, runs=1),
+    ]
+    for ask in asked:
+        with pytest.raises(ConfigError, match=rf"whose matrices\(\) fails .*{said}.*exits.py:5"):
+            ask()
+
+
 def test_a_plant_that_is_not_at_rest_is_refused_by_every_command(here: Path, tmp_path: Path) -> None:
     asked: list[Callable[[Any], Any]] = [
         lambda plant: scenarios.check(systems.applied(scenarios.load(_shipped()), plant)),

@@ -299,6 +299,21 @@ def test_factors_that_were_zipped_are_one_axis(here: Path) -> None:
         assert sum("changes with" in note for note in drawn.notes) == 1
 
 
+def test_values_that_no_run_has_together_are_refused(here: Path) -> None:
+    content = json.loads(Path("s/sweep.json").read_text())
+    content["axes"].append(
+        {"key": "traffic.cbr.packet", "values": [f"{50 + n} B" for n in range(len(TRANSPORTS))]}
+    )
+    follows = dict(zip(TRANSPORTS, content["axes"][-1]["values"], strict=True))
+    content["points"] = [(rate, one, follows[one]) for rate in RATES for one in TRANSPORTS]
+    Path("s/sweep.json").write_text(json.dumps(content))
+    where = ["cbr.packet=50 B", f"transport={TRANSPORTS[-1]}"]
+    with pytest.raises(
+        DataError, match=r"which no run has beside the values before it; allowed: .*transport="
+    ):
+        tcpsbed.plot("s", y="haptic.delay_ms.p99", where=where)
+
+
 def test_of_factors_that_were_zipped_with_each_other_only_what_was_run_is_drawn(here: Path) -> None:
     content = json.loads(Path("s/sweep.json").read_text())
     follows = {one: f"{50 + 10 * number} B" for number, one in enumerate(TRANSPORTS)}

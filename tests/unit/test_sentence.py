@@ -36,7 +36,7 @@ DELAY = "video takes 30.000 ms"
             "real",
             {"ss overload": 50},
             "This machine was too slow: 62.5 % of video is lost, most at the camera and encoder of ss, which could not keep "
-            f"up; none in the network; {DELAY}.",
+            f"up; {DELAY}.",
         ),
         (
             "virtual",
@@ -53,8 +53,13 @@ def test_it_says_where_samples_were_lost_and_first_that_the_machine_was_late(
 
 
 def test_datagrams_that_the_kernel_dropped_are_the_machines() -> None:
-    said = told("real", 0.1, {}, nodes=[{"name": "a", "socket_drops": 7}, {"name": "b"}])
-    assert said.startswith("This machine was too slow: 10.0 % of video is lost, most in receive buffers")
+    nodes = [{"name": "a", "socket_drops": 7}, {"name": "b"}]
+    for lost, is_most in ((14, True), (15, False), (5000, False)):
+        given = summary("real", 0.1, {}, nodes=nodes)
+        given["flows"]["video"]["lost"] = lost
+        said = "".join(words for _, words in sentence(given))
+        slow = f"This machine was too slow: 10.0 % of video is lost, most in receive buffers of the kernel at a; {DELAY}."
+        assert said == (slow if is_most else f"{DELAY}; 10.0 % of video is lost.")
     assert told("real", 0.1, {}) == f"{DELAY}; 10.0 % of video is lost."
 
 

@@ -19,6 +19,12 @@ from tcpsbed.lab.control.response import Step
 from tcpsbed.lab.control.verdict import Limits
 
 
+@pytest.mark.parametrize("cells", ["x50", "abcx50", "50xabc", "50x0", "1", "50x1001"])
+def test_cells_that_are_none_are_refused_with_one_loss_too(cells: str) -> None:
+    with pytest.raises(ConfigError, match="--cells"):
+        tcpsbed.map(cells=cells, loss="10%", runs=1)
+
+
 def test_the_engine_is_the_scenario_without_packets(shipped_scenarios):
     """[Polachan 2022: steps] Without loss all five figures of the engine are those of the run, for several delays."""
     for there, back, ki in ((1, 1, 0.3), (5, 5, 0.0909), (7, 12, 0.08), (30, 30, 0.03)):

@@ -375,6 +375,24 @@ def test_the_page_knows_the_limits_of_each_supervisor(shipped_scenarios: Path, t
     assert found("quickstart") == {}
 
 
+def test_a_saved_scenario_keeps_its_folder_for_a_recording_and_tells_nobody_to_give_keys_away(
+    tmp_path: Path,
+) -> None:
+    base = f'base = "{tmp_path}"\n'
+    (tmp_path / "take").mkdir()
+    (tmp_path / "k.pem").touch()
+    recording = base + '[flows.a.source]\nrecording = "take"\n'
+    secured = '[channels.c.security]\nmethod = "aead"\nkey_file = "k.pem"\n'
+    for text, beside in (
+        (recording, "beside it: take\n"),
+        (base + secured, "with the keys"),
+        (recording + secured, "it: take\n"),
+    ):
+        said = server.saved(text, [])
+        assert tomllib.loads(said)["base"] == str(tmp_path) and beside in said
+    assert "base" not in tomllib.loads(server.saved(base + f'calibration = "{tmp_path / "k.pem"}"\n', []))
+
+
 @pytest.mark.parametrize(
     ("name", "base"),
     [("quickstart", None), ("conveyor", "shipped:scenarios"), ("own", "folder")],

@@ -106,7 +106,7 @@ def test_what_sockets_cannot_separate_stands_beside_the_largest_part() -> None:
         "value": "",
     }
     for rest_ms, said in (
-        (4.0, "; 4.000 ms are in parts that sockets cannot separate."),
+        (4.0, "; 4.000 ms are not split."),
         (0.5, "the queue of link l1."),
     ):
         summary = {

@@ -508,13 +508,14 @@ def _size(text: str, *, one: bool) -> tuple[int, int]:
     """Round trips and losses of a grid; of `one` loss there is a single row, whatever the number of losses."""
     from tcpsbed.lab.control import values
 
-    columns, _, rows = values.given(text, "--cells", '"50x50", round trips x losses').partition("x")
-    sizes = [int(part) for part in (columns, rows) if part.isascii() and part.isdigit()]
-    sizes = [sizes[0], 1] if one and sizes else sizes
-    if len(sizes) < 2 or not 2 <= sizes[0] <= 1000 or not (one or 2 <= sizes[1] <= 1000):
-        allowed = '2 to 1000 in each dimension, such as "50x50"; for one loss give one, such as --loss 10%'
+    given = values.given(text, "--cells", '"50x50", round trips x losses')
+    columns, _, rows = given.partition("x") if "x" in given or not one else (given, "", "2")
+    sizes = [int(part) if part.isascii() and part.isdigit() else 0 for part in (columns, rows)]
+    if not 2 <= sizes[0] <= 1000 or not (1 if one else 2) <= sizes[1] <= 1000:
+        hint = "; for one loss give one, such as --loss 10%" if sizes[1] == 1 else ""
+        allowed = f'2 to 1000 in each dimension, such as "50x50"{hint}'
         raise ConfigError(f'found "{text}"', key="--cells", allowed=allowed)
-    return sizes[0], sizes[1]
+    return sizes[0], 1 if one else sizes[1]
 
 
 def _page(done: LoopMap) -> str:

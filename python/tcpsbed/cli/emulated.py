@@ -7,7 +7,7 @@ import math
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
@@ -94,6 +94,14 @@ def margin_of(p99_ms: float) -> Margin:
             f"found {p99_ms:g}", key="--margin-ms", allowed="a finite number of ms, such as 0.3"
         )
     return Margin(p99_ms=p99_ms)
+
+
+def refuse_same(files: Mapping[str, Path | None]) -> None:
+    """Raises `ConfigError` if two options name one file."""
+    met: dict[Path, str] = {}
+    for option, file in files.items():
+        if file is not None and (other := met.setdefault(file.resolve(), option)) != option:
+            raise ConfigError(f"found {file} at {other}, too", key=option, allowed="a file of its own")
 
 
 def may_write(file: Path | None, *, force: bool, profile: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
@@ -18,7 +18,7 @@ from tcpsbed.cli.failures import guarded
 from tcpsbed.cli.options import Force, Quiet, Sets, Sinks
 from tcpsbed.cli.page import CertificateFile, KeyFile, Listen, NoBrowser, OnPage, Port
 from tcpsbed.clocks import NETNS
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import ConfigError, TcpsbedError
 
 if TYPE_CHECKING:
     from tcpsbed.proxy.netns import Behind, Ended
@@ -107,7 +107,9 @@ def netns(
     from tcpsbed.proxy import netns as namespaces
     from tcpsbed.proxy import verdict
 
-    for file in (json, pcapng):
+    emulated.refuse_same({"--json": json, "--pcapng": pcapng, "--out": out})
+    written = [file for file in (json, pcapng) if file is not None]
+    for file in written:
         emulated.may_write(file, force=force, profile=profile)
     overrides = emulated.overrides_of(sets, delay, loss, rate, jitter)
     chosen = emulated.profile_of(profile, overrides)
@@ -117,7 +119,10 @@ def netns(
         raise ConfigError('found "", an empty command', key="COMMAND", allowed=COMMANDS)
     margin = emulated.margin_of(margin_ms)
     page = emulated.page_of(studio, port, listen, certificate, key, no_browser, sinks)
-    with emulated.kept(out, page, chosen, [("ip", "ip")], NETNS, aside=True) as record:
+    with (
+        _gone_if_refused(written),
+        emulated.kept(out, page, chosen, [("ip", "ip")], NETNS, aside=True) as record,
+    ):
         with ExitStack() as stack:
             told = None if json is None else stack.enter_context(_written(json))
             screen = stack.enter_context(Screen(live and sys.stderr.isatty(), lambda _: ""))
@@ -137,14 +142,28 @@ def netns(
             ended = _watched(session, behind, screen)
             good, broken = verdict.judged(ended.outcome, margin)
             session.tell("end", good=good, broken=broken, **verdict.shown(ended.outcome))
-        for file in (json, pcapng):
-            if file is not None:
-                results.mark(file)
+        for file in written:
+            results.mark(file)
         report = record.finish(ended.outcome, broken)
         session.say(verdict.told(ended.outcome, margin))
         if report is not None:
             session.say(f"report: {report}")
     raise typer.Exit(ended.status)
+
+
+@contextmanager
+def _gone_if_refused(files: Sequence[Path]) -> Iterator[None]:
+    """What a command that could not start has left of new files goes; what it left of files of ours stays ours."""
+    new = [file for file in files if not file.exists()]
+    try:
+        yield
+    except TcpsbedError:
+        for file in files:
+            if file in new:
+                file.unlink(missing_ok=True)
+            else:
+                results.mark(file)
+        raise
 
 
 @contextmanager

@@ -98,6 +98,7 @@ def proxy(
     doors = [parse(text) for text in ports or ()]
     end_s = float("inf") if duration is None else span_s(duration, "--duration")
     margin = emulated.margin_of(margin_ms)
+    emulated.refuse_same({"--pcapng": pcapng, "--out": out})
     emulated.may_write(pcapng, force=force, profile=profile)
     page = emulated.page_of(studio, port, listen, certificate, key, no_browser, sinks)
     check(doors)

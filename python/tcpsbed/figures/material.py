@@ -136,6 +136,10 @@ class Material:
             place = found.factors.index(factor)
             factors = tuple(replace(one, values=kept) if one is factor else one for one in found.factors)
             runs = tuple(one for one in found.runs if one.values[place] in kept)
+            if not runs:
+                left = ",".join(dict.fromkeys(one.values[place] for one in found.runs))
+                said = f'found "{text}", which no run has beside the values before it'
+                raise DataError(said, key="--where", allowed=f"{factor.key}={left}")
             found = replace(found, factors=factors, runs=runs)
         return found
 

@@ -339,12 +339,23 @@ def _portable(document: dict[str, Any]) -> str:
     from tcpsbed.scenarios.model.scenario import named_in
 
     base = document.pop("base", None)
-    if base is None or not (names := sorted(named_in(document, Path(base)))):
+    if base is None:
+        return ""
+    names = {name for name in named_in(document, Path(base), folders=True) if not Path(name).is_absolute()}
+    if not names:
         return ""
     document["base"] = shipped.base_of(Path(base)) or base
-    if document["base"] != base or all(Path(name).is_absolute() for name in names):
+    if document["base"] != base:
         return ""
-    beside = ", ".join(one_line(name) for name in names)
+    tables = [
+        one["security"]
+        for one in document.get("channels", {}).values()
+        if isinstance(one.get("security"), dict)
+    ]
+    names -= {key for one in tables if isinstance(key := one.get("key_file"), str)}
+    if not names:
+        return "# base is a folder of this computer, with the keys of this scenario.\n"
+    beside = ", ".join(map(one_line, sorted(names)))
     return (
         "# base is a folder of this computer. To give this file to somebody else, remove base\n"
         f"# and put the files that it names beside it: {beside}\n"

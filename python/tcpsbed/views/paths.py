@@ -86,8 +86,9 @@ def _largest(
     rest = next(
         (part["mean_ms"] for part in (split or {}).get("parts") or () if part["part"] == "unsplit"), 0.0
     )
-    if one["cause"] != "unsplit" and (rest or 0.0) > UNSPLIT * one["total_ms"]:
-        others.append(f"{ms(rest)} ms are in parts that sockets cannot separate")
+    known = {part["cause"] for part in (one, *(one.get("next") or ()))}
+    if "unsplit" not in known and (rest or 0.0) > UNSPLIT * one["total_ms"]:
+        others.append(f"{ms(rest)} ms are not split")
     return f"{flow}: {'; '.join(filter(None, [said, time, *others]))}."
 
 
@@ -107,7 +108,7 @@ def where(one: Mapping[str, Any]) -> str:
     if cause in WHERE and at:
         return f"{WHERE[cause]} {at}"
     if cause == "unsplit":
-        return "in parts that sockets cannot separate"
+        return "not split"
     return " at ".join(filter(None, [cause, at]))
 
 

@@ -18,6 +18,8 @@ LEAST_LOSS = 0.0005
 """A smaller share is told as nothing."""
 MOST_NAMED = 4
 """Flows whose losses are told one by one."""
+MOSTLY = 0.5
+"""Share of what a flow lost from which receive buffers are named for it."""
 IN_NETWORK = ("full", "managed", "loss", "outage", "no route", "corrupt")
 """Reasons for a drop by a link."""
 IN_COMPONENTS = {
@@ -88,18 +90,24 @@ def _late(summary: Mapping[str, Any]) -> Said:
 
 def _drops(
     flow: str, summary: Mapping[str, Any]
-) -> tuple[Mapping[str, int], Callable[[str], list[str]], int]:
+) -> tuple[Mapping[str, int], Callable[[str], list[str]], str]:
     """As `dropped` takes them."""
     stages = summary.get("stages") or ()
-    unread = sum(node.get("socket_drops") or 0 for node in summary.get("nodes") or ())
+    of, full = (
+        summary["flows"][flow],
+        {n["name"]: n.get("socket_drops") or 0 for n in summary.get("nodes") or ()},
+    )
+    most = max(full, key=lambda name: full[name], default="")
     return (
-        summary["flows"][flow].get("drops") or {},
+        of.get("drops") or {},
         lambda place: [one["kind"] for one in stages if (one["component"], one["flow"]) == (place, flow)],
-        unread,
+        most if full and full[most] >= max(MOSTLY * (of.get("lost") or 0), 1) else "",
     )
 
 
-def dropped(drops: Mapping[str, int], kinds: Callable[[str], list[str]], unread: int = 0) -> tuple[str, bool]:
+def dropped(
+    drops: Mapping[str, int], kinds: Callable[[str], list[str]], unread: str = ""
+) -> tuple[str, bool]:
     """Where most of what a flow lost was dropped, and why unless a link did it, as the end of a sentence; and whether
     that was a machine that is too slow, if the clock is its own.
 
@@ -110,11 +118,11 @@ def dropped(drops: Mapping[str, int], kinds: Callable[[str], list[str]], unread:
     kinds
         The stages that the flow has at a component.
     unread
-        Datagrams that the kernel dropped before they were read, of all flows.
+        The node whose kernel dropped at least half as many datagrams before they were read as the flow lost.
     """
     place, reason = _parted(max(drops, key=lambda name: drops[name], default=""))
     if not reason:
-        return (", most in receive buffers of this machine's kernel", True) if unread else ("", False)
+        return (f", most in receive buffers of the kernel at {unread}", True) if unread else ("", False)
     if reason in IN_NETWORK:
         return f", most at {place.rsplit('.', 1)[0]}", False
     if reason not in IN_COMPONENTS:
@@ -124,8 +132,7 @@ def dropped(drops: Mapping[str, int], kinds: Callable[[str], list[str]], unread:
     late = reason == "overload" and bool(stages)
     at = f"the {media} of {place}" if media and late else place
     did = IN_COMPONENTS[reason] if late or reason != "overload" else "had no room in its queue"
-    none = "" if any(_parted(drop)[1] in IN_NETWORK for drop in drops) else "; none in the network"
-    return f", most at {at}, which {did}{none}", late
+    return f", most at {at}, which {did}", late
 
 
 def _parted(drop: str) -> tuple[str, str]:

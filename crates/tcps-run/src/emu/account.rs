@@ -185,8 +185,8 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Of doors, in a direction, that there are from the start, so that nothing is made while packets wait; those of a `live`
-    /// table have a window of the last second.
+    /// Of doors, in a direction, that there are from the start, so that nothing is made while packets wait; that of a service is
+    /// made with its first packet. Those of a `live` table have a window of the last second.
     pub fn new(doors: impl IntoIterator<Item = (u16, VertexId, VertexId)>, live: bool) -> Self {
         let mut accounts = Self { numbers: BTreeMap::new(), all: Vec::new(), live };
         doors.into_iter().for_each(|(door, from, to)| _ = accounts.number((door, from, to, 0)));

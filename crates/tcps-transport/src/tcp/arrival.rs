@@ -153,7 +153,7 @@ impl Stack {
         let is_empty = content.is_empty() && !flags.has(Flags::FIN);
         // RFC 7323 §5.3
         if stamp.is_some_and(|s| self.stamps.is_old(now, s.0)) && !flags.has(Flags::RST) {
-            self.old += 1;
+            self.old += u64::from(!is_empty);
             // Data overtook an acknowledgement: nobody has to be told, as in Linux.
             if !is_empty || start >= self.receiver.expected() {
                 self.answer_old(now, start, content, is_empty);
@@ -168,7 +168,7 @@ impl Stack {
         }
         let is_old = end < self.told;
         if is_old || start > self.receiver.offered_to() {
-            self.old += u64::from(is_old);
+            self.old += u64::from(is_old && !is_empty);
             self.answer_old(now, start, content, is_empty);
             return is_old;
         }

@@ -250,7 +250,8 @@ impl TlsStream {
     /// Ends the connection at a record whose rest is not waited for: what stands in its place does not verify, so that the other side
     /// is told as after any change.
     fn break_off(&mut self) -> Refused {
-        let rest = vec![0; self.place.rest.max(1)];
+        let Place { come, rest, .. } = self.place;
+        let rest = vec![0; if rest > 0 { rest } else { HEADER_BYTES - come }];
         self.read(self.begun_ns, &rest, |_| {}).err().unwrap_or_else(|| {
             self.stats.refused_connections += 1;
             Refused::Here

@@ -317,6 +317,37 @@ fn a_record_that_stays_incomplete_ends_the_connection_and_an_outage_of_ten_secon
     assert_eq!(stats(&wire.ends[1]).sessions, 1);
 }
 
+/// Of a header that is cut, no rest comes: the other side is told, as where a record is.
+#[test]
+fn a_header_of_a_record_that_stays_incomplete_ends_the_connection_too() {
+    for cut in 1..5 {
+        let mut wire = Wire::begun();
+        let mut done = false;
+        let mut change = |to: usize, bytes: &mut Vec<u8>| {
+            if to == 1 && std::mem::replace(&mut done, true) {
+                bytes[36] ^= 1;
+            } else if to == 1 {
+                bytes.truncate(HEADERS + cut);
+                let length = (bytes.len() as u16).to_be_bytes();
+                bytes[2..4].copy_from_slice(&length);
+                bytes[10..12].fill(0);
+                let mut sum: u32 =
+                    bytes[..20].chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum();
+                sum = (sum & 0xffff) + (sum >> 16);
+                bytes[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+                mend(bytes);
+            }
+        };
+        wire.sample(1, &mut change);
+        for _ in 0..280 {
+            wire.now += 100 * MS;
+            (0..2).for_each(|end| wire.input(end, Input::Timeout, &mut change));
+        }
+        let [a, b] = [0, 1].map(|end| stats(&wire.ends[end]));
+        assert_eq!((b.refused_connections, a.alerts), (1, 1), "{cut} B of a header");
+    }
+}
+
 /// Changes a packet so that the checksum of TCP does not notice: adds to one word what it takes from another.
 fn forge(bytes: &mut [u8], at: usize) -> bool {
     let (one, two) = (HEADERS + at, HEADERS + at + 2);

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed import Plant, linear, scenarios
-from tcpsbed.errors import ConfigError, TcpsbedError, one_line
-from tcpsbed.hooks import find, make
+from tcpsbed.errors import ConfigError, one_line
+from tcpsbed.hooks import find, make, safely
 from tcpsbed.lab.control.loop import COMPENSATOR, CONTROLLER, ROBOT
 from tcpsbed.nearest import close_match
 from tcpsbed.scenarios.fields import Refusal
@@ -264,7 +264,7 @@ def _timed(sample_s: float | None) -> dict[str, str]:
 def _matrices(plant: Plant, key: str) -> dict[str, Any]:
     """What an object of a class returns: A, B and C, and D unless it is 0."""
     try:
-        parts = list(plant.matrices())
+        parts = list(safely(plant.matrices))
     except Exception as error:
         raise ConfigError(
             f"found {type(plant).__name__}, whose matrices() failed: {one_line(str(error))}", key=key
@@ -375,10 +375,10 @@ def axes(said: str | Mapping[str, Any]) -> tuple[int, int] | None:
     place, _, symbol = kind.rpartition(":")
     if not place.endswith(".py") or not Path(place).is_file():
         return None
-    with suppress(TcpsbedError, TypeError, ValueError):  # the scenario says what is wrong with it
+    with suppress(Exception):  # the user's code may fail in any way; the scenario says how
         code = find(place, symbol)
         if inspect.isclass(code) and issubclass(code, Plant):
-            made = make(place, symbol, parameters(dict(told.get("params", {})))).matrices()
+            made = safely(make(place, symbol, parameters(dict(told.get("params", {})))).matrices)
             parts = _state_space([*made, 0.0][:4], None, "plant")
             return linear.shape(parts) if linear.several(parts) else None
         number = int(getattr(code, "axes", 1))

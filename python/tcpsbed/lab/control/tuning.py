@@ -159,7 +159,9 @@ class Tuned:
     settling_ms: float = math.nan
     undershoot: float = 0.0
     stopped_by: tuple[str, ...] = ()
-    """Limits that the mean response of the next faster gains exceeds."""
+    """Limits that faster gains exceed: of the mean response with the next faster ones, or `margin`; only where the shortest
+    rise time is wanted.
+    """
 
     @property
     def lasting(self) -> bool:
@@ -324,18 +326,23 @@ def _best(
     for done, one in enumerate(ranked(candidates, goal)):
         progress(runs + (1 - runs) * done / len(candidates))
         if least.kept(network, one, bench.step.divisor):
-            return replace(one, stopped_by=_stopped_by(one, here, bench.limits))
+            stopped = _stopped_by(one, here, bench) if not done else ("margin",)
+            return replace(one, stopped_by=stopped if goal == "rise" else ())
     return None
 
 
-def _stopped_by(one: Tuned, here: Sequence[Mapping[str, Any]], limits: Limits) -> tuple[str, ...]:
-    """The limits that the next faster gains exceed: where their rise time is the longest below that of the best."""
+def _stopped_by(one: Tuned, here: Sequence[Mapping[str, Any]], bench: Bench) -> tuple[str, ...]:
+    """The limits that the mean response with the next faster gains exceeds: those of the longest rise time below that of
+    the best.
+    """
     faster = [
         found
         for found in here
-        if found["rise_ms"]["mean"] is not None and found["rise_ms"]["mean"] < one.rise_ms
+        if found["rise_ms"]["mean"] is not None
+        and found["rise_ms"]["mean"] < one.rise_ms
+        and found["good"] < SHARE * bench.runs
     ]
     if not faster:
         return ()
     near = max(faster, key=lambda found: found["rise_ms"]["mean"])
-    return tuple(key for key in ("overshoot", "undershoot") if near[key]["mean"] > getattr(limits, key))
+    return tuple(key for key in ("overshoot", "undershoot") if near[key]["mean"] > getattr(bench.limits, key))

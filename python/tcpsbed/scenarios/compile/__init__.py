@@ -7,7 +7,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from tcpsbed import shipped
 from tcpsbed._tcps import HELD
+from tcpsbed.nearest import close_match
 from tcpsbed.scenarios.compile import builtins, limits, media, metrics, moments
 from tcpsbed.scenarios.compile.boards import board
 from tcpsbed.scenarios.compile.book import Book, Instance
@@ -44,6 +46,8 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool 
     ConfigError
         If something in it does not exist or does not fit together.
     """
+    if (base := scenario.base or "").lower().startswith("shipped:") and base not in shipped.BASES:
+        raise scenario.error(("base",), f'found "{base}"', close_match(base, list(shipped.BASES)))
     if not scenario.folder.is_dir():
         found = f'found "{scenario.base}", but there is no such folder'
         raise scenario.error(("base",), found, f"a folder, looked for at {scenario.folder}")

@@ -287,7 +287,7 @@ class Scenario(Table):
     def files(self) -> list[Path]:
         """The files of the scenario, and the existing files that it names: recordings, code, models; no keys."""
         read = {self._origin.file, *(Path(file) for file, _ in self._origin.places.values())}
-        return sorted({file for file in read if _is_file(file)} | self._named)
+        return sorted({file for file in read if _is_there(file, folders=False)} | self._named)
 
     @property
     def _named(self) -> set[Path]:
@@ -306,10 +306,12 @@ class Scenario(Table):
         return self._origin.error(key, found, allowed)
 
 
-def named_in(document: dict[str, Any], folder: Path) -> set[str]:
-    """The existing files below a folder that the texts of a scenario's tables name, as they name them."""
+def named_in(document: dict[str, Any], folder: Path, *, folders: bool = False) -> set[str]:
+    """The existing files below a folder that the texts of a scenario's tables name, as they name them; with `folders` those,
+    too, since a recording may be one.
+    """
     names = set().union(*map(_names, {*texts(document)}))
-    return {name for name in names if _is_file(folder / name)}
+    return {name for name in names if _is_there(folder / name, folders=folders)}
 
 
 def texts(value: Any) -> Iterator[str]:
@@ -328,8 +330,8 @@ def _names(text: str) -> set[str]:
     return {text, first, last, rest, f"{last.replace('.', '/')}.py"} - {"", ".py"}
 
 
-def _is_file(file: Path) -> bool:
+def _is_there(file: Path, *, folders: bool) -> bool:
     try:
-        return file.is_file()
+        return file.is_file() or (folders and file.is_dir())
     except (OSError, ValueError):  # a text too long for a name, or with a zero in it
         return False

@@ -56,7 +56,7 @@ def reach(text: str) -> Door:
 
 
 class Behind:
-    """A command behind an emulated network, at work until it ends. Nothing is left behind, however it ends.
+    """A command behind an emulated network, at work until it ends. No process or device is left behind, however it ends.
 
     Parameters
     ----------

@@ -34,8 +34,8 @@ Examples:
 The command is at 10.77.0.1 (TCPSBED_NEAR), the far side at 10.77.0.2 (TCPSBED_FAR): there another command runs (--far), or
 ports forward to this computer (--reach). Every IP packet crosses the network, multicast too. Without root it happens in a
 user namespace, where the kernel allows them. A profile file is read again when it changes. No process or device is left
-behind, even by kill -9, and no file but what --out, --studio, --json and --pcapng ask for (after kill -9 a folder in /tmp, too): --out the folder of a run, as tcpsbed run leaves one, and
---studio also a page with sliders in the browser.
+behind, even by kill -9, and no file but what --out, --studio, --json and --pcapng ask for (kill -9 leaves a folder in /tmp):
+--out the folder of a run, as tcpsbed run leaves one, and --studio also a page with sliders in the browser.
 """
 
 

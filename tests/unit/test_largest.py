@@ -171,7 +171,7 @@ def test_a_flow_of_which_nothing_arrived_is_said_to_have_no_delay(tmp_path: Path
     assert paths.largest({"flows": {"kinematic": {}}}) == {}, "an older summary does not know"
 
 
-PART = {"cause": "propagation", "place": "l", "mean_ms": 4.0, "share": 0.5, "key": "", "value": ""}
+PART = {"cause": "propagation", "place": "l", "mean_ms": 4.0, "share": 0.5, "total_ms": 8.0, "key": "", "value": ""}
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_what_sockets_cannot_separate_has_no_place() -> None:
     flows = [{"name": "f", "path": {"segments": segments, "delay_mean_ns": 10e6}}, {"name": "none"}]
     found = largest.largest({"rows": {"flows": flows}}, split)
     assert list(found) == ["f"] and found["f"]["place"] == "" and found["f"]["cause"] == "unsplit"
-    assert paths.where(found["f"]) == "in parts that sockets cannot separate"
+    assert paths.where(found["f"]) == "not split"
     alone = largest.largest({"rows": {"flows": flows}}, {})["f"]
     assert (alone["cause"], alone["place"], alone["mean_ns"]) == ("", "a -> b", 8e6)
     assert json.dumps(found)

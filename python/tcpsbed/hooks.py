@@ -225,6 +225,7 @@ def load_hook(
     return {
         "call": hook.__call__,
         "allowance": getattr(hook, "on_allowance", None) if getattr(hook, "takes_allowance", True) else None,
+        "sample": hook.on_sample if getattr(hook, "takes_sample", False) else None,
         **_array("x", most_bytes if bytes_in else 0),
         **_array("other"),
         **_array("y", most_bytes if bytes_out else 0),

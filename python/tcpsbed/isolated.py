@@ -31,6 +31,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from tcpsbed.errors import HookError, TcpsbedError, needs_linux, one_line
+from tcpsbed.inputs import LIBRARY
+from tcpsbed.library import LibraryHook
 from tcpsbed.processes import PYTHON, cores, end_with_parent, heirs_end
 
 if TYPE_CHECKING:
@@ -45,9 +47,10 @@ _CPU_S = 2
 """Time beyond the limit of a call after which the system ends the process where all cores were busy with it, whatever became
 of its node.
 """
-_CALL = struct.Struct("<qqdqqqqq")
+_CALL = struct.Struct("<qqdqqqqqqHHH")
 """Time in ns, index, allowed bit/s (negative: not said), entries of x (-1: none), bytes of an entry of x, entries of
-`other`, room in y, bytes of an entry of y."""
+`other`, room in y, bytes of an entry of y; for hooks in C when the sample was made in ns, its flow, whether an echo command
+rides on it, and the samples that are merged."""
 _ANSWER = struct.Struct("<qq")
 """What the hook returned, or `_FAILED`; bytes that follow: what it wrote, or why it failed."""
 _FAILED = -1
@@ -61,7 +64,7 @@ class Isolated:
     Parameters
     ----------
     module, name, params, interval_ns
-        The hook's class and its parameters, as `hooks.make_hook` takes them.
+        The hook's class and its parameters, as `hooks.make_hook` takes them, or a library and a function in it.
     time_ns
         Longest time of a call, on the machine's clock.
     memory_bytes
@@ -86,6 +89,7 @@ class Isolated:
         needs_linux("isolate")
         self._limit_s, self._memory_bytes = time_ns / 1e9, memory_bytes
         self._ended, self._allowed_bps, self._deadline = "", -1.0, 0.0
+        self._sample = (0, 0, 0, 1)
         self._line, theirs = socket.socketpair()
         with theirs:
             self._child = subprocess.Popen(
@@ -114,18 +118,24 @@ class Isolated:
             self._close()
             found, _, allowed = why.decode().partition("; allowed: ")
             raise HookError(found, allowed=allowed)
-        self.takes_allowance = bool(takes)
+        self.takes_allowance, self.takes_sample = bool(takes & 1), bool(takes & 2)
 
     def on_allowance(self, bps: float | None) -> None:
         """Keeps the allowance for the next call."""
         self._allowed_bps = -1.0 if bps is None else bps
+
+    def on_sample(self, origin_ns: int, flow: int, tagged: int, merging: int) -> None:
+        """Keeps what a hook in C is told of the sample of the next call."""
+        self._sample = (origin_ns, flow, tagged, merging)
 
     def __call__(self, t_ns: int, index: int, x: Array | None, other: Array, y: Array) -> int:
         """One call of the hook, as `docs/hooks.md` has it."""
         if self._ended:
             raise HookError(self._ended)
         n, each = (-1, 0) if x is None else (len(x), x.itemsize)
-        head = _CALL.pack(t_ns, index, self._allowed_bps, n, each, len(other), len(y), y.itemsize)
+        head = _CALL.pack(
+            t_ns, index, self._allowed_bps, n, each, len(other), len(y), y.itemsize, *self._sample
+        )
         self._deadline = time.monotonic() + self._limit_s
         try:
             self._send(head, b"" if x is None else x, other)
@@ -252,7 +262,7 @@ def _serve(line: socket.socket, hook: Any, time_ns: int, memory_bytes: int) -> N
 
     y: Array = np.zeros(0)
     while True:
-        t_ns, index, bps, n, each, n_other, room, size = _CALL.unpack(_taken(line, _CALL.size))
+        t_ns, index, bps, n, each, n_other, room, size, *sample = _CALL.unpack(_taken(line, _CALL.size))
         x = None if n < 0 else np.frombuffer(_taken(line, n * each), np.float64 if each > 1 else np.uint8)
         other = np.frombuffer(_taken(line, 8 * n_other))
         if len(y) != room:
@@ -261,6 +271,8 @@ def _serve(line: socket.socket, hook: Any, time_ns: int, memory_bytes: int) -> N
             with shielded("an isolated hook"), _capped_processor_time(time_ns):
                 if hasattr(hook, "on_allowance"):
                     hook.on_allowance(bps if bps >= 0 else None)
+                if isinstance(hook, LibraryHook):
+                    hook.on_sample(*sample)
                 said = hook(t_ns, index, x, other, y)
             written = _written(said, room)
         except MemoryError as error:
@@ -284,10 +296,16 @@ def _written(said: Any, room: int) -> int:
     return written
 
 
-def main() -> None:
-    """The process of a hook: its node by the first argument, the line to it by the second."""
+def _made(module: str, name: str, params: dict[str, Any], interval_ns: int | None) -> Any:
     from tcpsbed import hooks
 
+    if LIBRARY.fullmatch(module):
+        return LibraryHook(module, name, params, interval_ns)
+    return hooks.make_hook(module, name, json.dumps(params), interval_ns)
+
+
+def main() -> None:
+    """The process of a hook: its node by the first argument, the line to it by the second."""
     atexit.register(_end_all)
     end_with_parent(int(sys.argv[1]))
     heirs_end()
@@ -296,13 +314,11 @@ def main() -> None:
     asked = json.loads(_taken(line, size))
     _cap_memory(asked["memory_bytes"])
     try:
-        hook = hooks.make_hook(
-            asked["module"], asked["name"], json.dumps(asked["params"]), asked["interval_ns"]
-        )
+        hook = _made(**{key: asked[key] for key in ("module", "name", "params", "interval_ns")})
     except TcpsbedError as error:
         _say(line, _FAILED, one_line(str(error)).encode())
         return
-    _say(line, int(hasattr(hook, "on_allowance")), b"")
+    _say(line, hasattr(hook, "on_allowance") + 2 * isinstance(hook, LibraryHook), b"")
     gc.collect()
     gc.freeze()
     _serve(line, hook, asked["time_ns"], asked["memory_bytes"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import json
 import shutil
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from virtual_run import CAPTURE, captured, simulated
 
+from tcpsbed import library
 from tcpsbed.errors import ConfigError, HookError, TcpsbedError, WorldError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -366,3 +368,74 @@ def test_the_cost_of_a_predictor_takes_time(place: Path) -> None:
     free = simulated(place, text).delays_ms("kinematic")
     costly = simulated(place, text, 'hooks.predict.cost="250 us"').delays_ms("kinematic")
     assert costly[10:] == pytest.approx(free[10 : len(costly)] + 0.25)
+
+
+TOLD = """
+#include "tcps_hook.h"
+#include <stdlib.h>
+#include <string.h>
+void *told_init(const char *params) { return strstr(params, "refuse") ? NULL : calloc(1, sizeof(double)); }
+void told_free(void *state) { free(state); }
+int told(void *state, const tcps_in *in, tcps_out *out) {
+    double given[] = {in->now_ns, in->origin_ns, in->index, in->flow, in->present, in->n, in->n_other,
+                      in->tagged, in->merging, in->allowed_bps, in->n ? in->x[0] : 0, in->n_other ? in->other[0] : 0};
+    double *sum = state;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) *sum = *sum * 0.9 + (double)(i + 1) * given[i];
+    if (in->index % 10 == 7) return TCPS_NOTHING;
+    if (in->index % 10 == 8 && in->present) return TCPS_EMIT;
+    for (out->n = 0; out->n < in->n; out->n++) out->y[out->n] = *sum * 1e-12 + out->n;
+    return out->n ? TCPS_EMIT : TCPS_NOTHING;
+}
+int faults(void *state, const tcps_in *in, tcps_out *out) {
+    if (in->index == 100) *(volatile int *)(size_t)8 = 1;
+    return told(state, in, out);
+}
+void *faults_init(const char *params) { return told_init(params); }
+"""
+
+
+def own_process(code: str, more: str = "") -> str:
+    """A C hook, and whether it is isolated."""
+    return f'[hooks.kinematics]\nrun = "./libtold.so:{code}"\n{more}\n'
+
+
+@pytest.mark.needs("cc")
+@pytest.mark.parametrize("stage", ["kinematics", "predict"])
+def test_a_c_hook_gives_the_same_records_in_a_process_of_its_own(place: Path, stage: str) -> None:
+    """It is told what it is told in the node (but for the coded bytes of values): what it gives depends on every field."""
+    compiled(place, TOLD, "told")
+    hook = f'[hooks.{stage}]\nrun = "./libtold.so:told"\n' + ('period = "2 ms"\n' * (stage == "predict"))
+    runs = []
+    for more in ("", "isolate = true\n"):
+        run = simulated(place, scenario(place, hook + more), out=f"out{len(runs)}")
+        assert run.summary["errors"] == []
+        runs.append((captured(place / "seen.bin"), run.summary["records_sha256"]))
+    assert runs[0] == runs[1] and len(set(runs[0][0])) > 100
+
+
+@pytest.mark.needs("cc")
+def test_a_c_hook_that_crashes_in_a_process_of_its_own_is_named_and_the_run_goes_on(place: Path) -> None:
+    compiled(place, TOLD, "told")
+    found = simulated(place, scenario(place, own_process("faults", "isolate = true"))).summary
+    [error] = found["errors"]
+    assert "libtold.so:faults at srv (kinematic): SIGSEGV ended its process at " in error
+    stage = next(stage for stage in found["stages"] if stage["kind"] == "kinematics")
+    assert stage["calls"] > 290 and stage["calls"] - stage["failures"] == 100
+
+
+@pytest.mark.needs("cc")
+def test_a_c_hook_in_a_process_of_its_own_may_refuse_its_parameters(place: Path) -> None:
+    compiled(place, TOLD, "told")
+    with pytest.raises(ConfigError, match="told_init refused its parameters"):
+        simulated(place, scenario(place, own_process("told", "isolate = true\nparams = { mode = 'refuse' }")))
+
+
+def test_the_structures_of_a_c_hook_are_those_of_the_header() -> None:
+    header = (ROOT / "python" / "tcpsbed" / "data" / "tcps_hook.h").read_text()
+    for name, structure in (("tcps_in", library.In), ("tcps_out", library.Out)):
+        before = header[: header.index(f"}} {name};")]
+        lines = before[before.rindex("typedef struct {") :].splitlines()[1:]
+        fields = [line.partition(";")[0].replace("*", " ").split()[-1] for line in lines if ";" in line]
+        assert fields == [field[0] for field in structure._fields_]
+    assert f"sizeof(tcps_in) == {ctypes.sizeof(library.In)}" in header
+    assert f"sizeof(tcps_out) == {ctypes.sizeof(library.Out)}" in header

@@ -14,6 +14,8 @@ use tcps_transport::{ChannelContext, Side};
 
 /// The hook whose parameters may name further code.
 const SUPERVISOR: &str = "supervisor";
+/// The parameter of a hook that has a process of its own, which Python makes: its limits.
+const ISOLATED: &str = "tcpsbed:isolate";
 /// The robot whose plant may be further code.
 const STEP: &str = "step";
 /// The kind of a plant that is code.
@@ -85,8 +87,8 @@ pub trait Assets {
 pub fn hook(code: &CodePlan, shape: Shape, assets: &mut dyn Assets) -> Result<Box<dyn Hook>, RunError> {
     match code.kind {
         CodeKind::Builtin => builtin(code, assets),
-        CodeKind::Library => assets.library(code),
-        CodeKind::Python => assets.hook(code, shape),
+        CodeKind::Library if code.params.get(ISOLATED).is_none() => assets.library(code),
+        CodeKind::Library | CodeKind::Python => assets.hook(code, shape),
     }
 }
 

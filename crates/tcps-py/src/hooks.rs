@@ -39,6 +39,7 @@ pub fn load_hook(py: Python<'_>, code: &CodePlan, shape: Shape) -> PyResult<Box<
         name: label("hook", code),
         call: item(&d, "call")?,
         allowance: item(&d, "allowance")?,
+        sample: item(&d, "sample")?,
         x: Array::new(&d, "x", bytes_in)?,
         other: Array::new(&d, "other", false)?,
         y: Array::new(&d, "y", bytes_out)?,
@@ -124,6 +125,8 @@ struct PythonHook {
     call: Py<PyAny>,
     /// Is told before each call what the transport allows.
     allowance: Option<Py<PyAny>>,
+    /// Is told before each call what only hooks in C are told of a sample.
+    sample: Option<Py<PyAny>>,
     x: Array,
     other: Array,
     y: Array,
@@ -134,6 +137,9 @@ impl PythonHook {
     fn try_call(&mut self, py: Python<'_>, i: &HookIn, o: &mut HookOut) -> PyResult<Verdict> {
         if let Some(allowance) = &self.allowance {
             allowance.call1(py, ((i.allowed_bps >= 0.0).then_some(i.allowed_bps),))?;
+        }
+        if let Some(sample) = &self.sample {
+            sample.call1(py, (i.origin_ns, i.flow.0, i.tagged, i.merging))?;
         }
         let other = self.other.load(py, i.other(), &[])?.bind(py).clone();
         let written = if i.present == 1 {

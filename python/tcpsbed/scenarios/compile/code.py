@@ -63,7 +63,7 @@ SUPERVISOR = "supervisor"
 """The hook whose parameters may name further code: its emergency agent."""
 _IN_PYTHON = {"robot": ROBOTS, "hook": DEVICES}
 """Built-in code in Python, by its kind."""
-_ISOLATED = 'a Python class, such as run = "./mine.py:Mine"; a class that loads a C library with ctypes is isolated, too'
+_ISOLATED = 'a class of yours in Python, such as run = "./mine.py:Mine", or a function in C, such as "./lib.so:function"'
 _LEARNED = "tcpsbed.lab.control.learned:Learned"
 """The hook that runs a learned model."""
 
@@ -114,8 +114,8 @@ def code(
         plan = _python(scenario, key, place, symbol)
     at = (*key[:-1], "params") if params else key
     if isolate is not None:
-        if not colon or plan["kind"] != "python":
-            raise not_isolated(scenario, key[:-1], f'{"C" if colon else "built-in"} hook "{text}"')
+        if not colon:
+            raise not_isolated(scenario, key[:-1], f'built-in hook "{text}"')
         limits = {"time_ns": isolate.time_ns, "memory_bytes": isolate.memory_bytes}
         params = params | {ISOLATE: limits}
     elif book.rehearsal and plan["kind"] == "python":

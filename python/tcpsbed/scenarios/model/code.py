@@ -110,8 +110,8 @@ class Hook(Table):
         BeforeValidator(_isolated, json_schema_input_type=bool | Isolate),
         Called("true or a table"),
     ] = None
-    """Whether a Python class runs in [a process of its own](hooks.md#a-process-of-its-own), with limits on time and
-    memory; absent: it runs in the process of its node.
+    """Whether a Python class, or a function in C, runs in [a process of its own](hooks.md#a-process-of-its-own), with
+    limits on time and memory; absent: it runs in the process of its node.
     """
     params: Parameters = Field({})
     """Parameters of the code."""

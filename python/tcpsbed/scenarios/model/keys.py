@@ -176,8 +176,8 @@ class HookKeys(TypedDict, total=False):
     this order, once each flow has one; absent: the newest value of any flow of the other direction.
     """
     isolate: Any
-    """Whether a Python class runs in a process of its own, with limits on time and memory; absent: it
-    runs in the process of its node.
+    """Whether a Python class, or a function in C, runs in a process of its own, with limits on time and
+    memory; absent: it runs in the process of its node.
     """
     params: Any
     """Parameters of the code."""

@@ -34,6 +34,7 @@ def commands() -> list[list[str]]:
     ]
 
 
+@pytest.mark.slow
 def test_commands_work_as_pasted_and_print_what_is_shown(tmp_path: Path) -> None:
     told = ""
     for words in commands():

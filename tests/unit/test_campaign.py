@@ -385,6 +385,7 @@ def test_the_order_is_random_and_changes_nothing_in_the_table(done: tuple[Path, 
     )
 
 
+@pytest.mark.slow
 def test_seeds_stop_where_the_interval_is_narrow(tmp_path: Path) -> None:
     """The noise of the stand-in is the same everywhere, so it weighs less where the delay is longer."""
     text = PLAN.replace("seeds = 3", 'seeds = 20\nuntil = "haptic.delay_ms.p99 within 0.5 %"').replace(

@@ -314,7 +314,10 @@ JUST_BEYOND = LOOPS[-1]
 """Less than a thousandth beyond its limit, and between two angles that are looked at."""
 
 
-@pytest.mark.parametrize("loop", LOOPS, ids=range(len(LOOPS)))
+@pytest.mark.parametrize(
+    "loop",
+    [pytest.param(loop, id=str(n), marks=pytest.mark.slow if n == 8 else ()) for n, loop in enumerate(LOOPS)],
+)
 def test_margins_are_where_eigenvalues_of_the_closed_loop_leave_the_circle(loop: LoopModel) -> None:
     """[Nyquist 1932]"""
     from dataclasses import replace

@@ -262,6 +262,7 @@ def printed(folder: Path, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_search_on_a_shipped_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     over, shares = "links.l1.delay=0..48 ms step 8", list[float]()

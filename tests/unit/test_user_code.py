@@ -79,7 +79,7 @@ def _is_pending(pid: int, sign: signal.Signals) -> bool:
     ("world", "kind", "needed"),
     [
         ("virtual", "catches everything", 3),
-        ("real", "spins", 2),
+        pytest.param("real", "spins", 2, marks=pytest.mark.slow),
         pytest.param("virtual", "spins", 2, marks=pytest.mark.slow),
         pytest.param("real", "catches everything", 3, marks=pytest.mark.slow),
     ],

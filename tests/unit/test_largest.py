@@ -171,7 +171,15 @@ def test_a_flow_of_which_nothing_arrived_is_said_to_have_no_delay(tmp_path: Path
     assert paths.largest({"flows": {"kinematic": {}}}) == {}, "an older summary does not know"
 
 
-PART = {"cause": "propagation", "place": "l", "mean_ms": 4.0, "share": 0.5, "total_ms": 8.0, "key": "", "value": ""}
+PART = {
+    "cause": "propagation",
+    "place": "l",
+    "mean_ms": 4.0,
+    "share": 0.5,
+    "total_ms": 8.0,
+    "key": "",
+    "value": "",
+}
 
 
 @pytest.mark.parametrize(

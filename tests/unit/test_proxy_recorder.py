@@ -12,9 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from tcpsbed import proxy, results, scenarios
+from tcpsbed.analysis import metrics
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError
-from tcpsbed.proxy import saved
+from tcpsbed.proxy import saved, verdict
 from tcpsbed.proxy.recorded import Recorder, recording
 
 MINE = """
@@ -140,6 +141,75 @@ def test_a_profile_with_other_links_is_not_taken_while_it_is_recorded(
 def test_the_users_own_programs_are_not_stopped(tmp_path: Path, event: dict[str, Any]) -> None:
     with recorder(tmp_path) as found, pytest.raises(ConfigError, match="your own programs are at the ends"):
         found.steering.event(**event)
+
+
+def row(door: str, way: str, packets: int, delivered: int, **more: Any) -> dict[str, Any]:
+    """What the native module tells of a door or a service in a direction."""
+    delay = {"mean": 5e6, "p50": 5_000_000, "p99": 7_000_000, "p999": 7_000_000, "max": 7_000_000}
+    told = dict.fromkeys(("copies", "unsent", "refused", "unreached", "bytes"), 0) | {
+        "door": door,
+        "way": way,
+        "packets": packets,
+        "delivered": delivered,
+        "lost": packets - delivered,
+        "inside": 0,
+        "drops": {"loss": packets - delivered} if packets > delivered else {},
+        "set_loss": 1 - delivered / max(packets, 1),
+        "delivered_loss": 1 - delivered / max(packets, 1),
+        "set_delay_ns": delay,
+        "delivered_delay_ns": delay,
+        "error_ns": {key: 0 for key in delay},
+        "set_rate_bps": None,
+        "delivered_rate_bps": None,
+    }
+    return told | more
+
+
+def outcome(doors: list[dict[str, Any]], services: list[dict[str, Any]]) -> dict[str, Any]:
+    """How an emulated network went."""
+    return {"doors": doors, "services": services, "links": [], "own": {}, "errors": [], "duration_s": 2.0}
+
+
+def test_a_summary_has_the_rows_by_port_and_program_of_the_terminal(tmp_path: Path) -> None:
+    ways = ("near -> far", "far -> near")
+    ended = outcome(
+        [row("ip", ways[0], 30, 27), row("ip", ways[1], 20, 20)],
+        [
+            row("udp :5004 camera", ways[0], 10, 9),
+            row("udp :5004 camera", ways[1], 0, 0),
+            row("tcp :8080 server", ways[0], 20, 18, unsent=2, copies=1),
+            row("tcp :8080 server", ways[1], 20, 20),
+        ],
+    )
+    with recorder(tmp_path, doors=("ip/ip",)) as found:
+        found.world, found.doors = "netns", [("ip", "ip")]
+        part = metrics.section("emulator")
+        summed = part.value({"told": found._result(ended, [])})
+    assert [(path["path"], path.get("part_of"), path["packets"], path["delivered"]) for path in summed] == [
+        ("ip to far", None, 30, 27),
+        ("ip to near", None, 20, 20),
+        ("udp :5004 camera to far", "ip to far", 10, 9),
+        ("tcp :8080 server to far", "ip to far", 20, 18),
+        ("tcp :8080 server to near", "ip to near", 20, 20),
+    ]
+    assert summed[3]["lost_by"] == {"loss": 2, "not taken by the kernel": 2}
+    assert {path["stamps"] for path in summed} == {"after the read"}
+    lines = verdict.table(ended).splitlines()
+    assert lines[0].split()[:4] == ["path", "in", "copies", "out"] and len(lines) == 2 + len(summed)
+    for line, path in zip(lines[2:], summed, strict=True):
+        assert line.startswith(path["path"]) and f" {path['delivered']} " in line
+    assert "loss 2, not taken by the kernel 2" in lines[5]
+
+
+def test_doors_of_one_name_are_told_apart_and_one_without_packets_has_no_delay() -> None:
+    ways = ("near -> far", "far -> near")
+    doors = [row("0/udp", way, packets, packets) for packets in (3, 0) for way in ways]
+    doors[0]["unreached"], doors[0]["refused"] = 3, 1
+    part = metrics.section("emulator")
+    first, _, _, last = part.value({"told": {"emulator": verdict.paths(outcome(doors, []))}})
+    assert (first["path"], last["path"]) == ("0/udp (1) to far", "0/udp (2) to near")
+    assert first["lost_by"] == {"refused connections": 1, "sent back": 3}
+    assert last["set_p50_ms"] is last["delivered_delay_ms"] is last["error_ms"] is None
 
 
 def invoked(*words: str) -> Any:

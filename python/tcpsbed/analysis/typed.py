@@ -716,17 +716,33 @@ class Emulator(Part):
     """List, on the machine's clock."""
 
     path: str
-    """Sending and receiving node."""
+    """Sending and receiving node; of `proxy` and `netns` the flow, and of `netns` also each port at
+    which a program listens, with the program if it is known.
+    """
+    part_of: str
+    """Of such a port: the path that has its packets, too; absent otherwise."""
     packets: int
     """Packets that entered."""
+    copies: int
+    """Copies that the network made of them."""
+    delivered: int
+    """Packets that left, copies included."""
     inside: int
     """Packets in flight at the end."""
+    set_loss: float
+    """Share of packets that the network dropped (share)."""
+    delivered_loss: float
+    """Share of packets that did not leave (share)."""
     set_delay_ms: float
-    """Mean delay that the network chose (ms)."""
+    """Mean delay that the network chose; null if no packet left (ms)."""
+    set_p50_ms: float
+    """Median of the delay that the network chose (ms)."""
+    set_p99_ms: float
+    """Its 99th percentile (ms)."""
     delivered_delay_ms: Distribution
-    """From the timestamp of entry to the end of the send call (ms)."""
+    """From the timestamp of entry to the end of the send call; null if no packet left (ms)."""
     error_ms: Distribution
-    """Emulation error: delivered delay minus set delay (ms)."""
+    """Emulation error: delivered delay minus set delay; null if no packet left (ms)."""
     set_rate_bps: float
     """Bytes of all packets but the first, divided by the time from the first packet to the last, as the
     network released them; null below 1 s (bit/s).
@@ -735,10 +751,10 @@ class Emulator(Part):
     """The rate passed to the kernel: `set_rate_bps` times the share of packets that the kernel
     accepted, lower if the lateness grew (bit/s).
     """
-    set_loss: float
-    """Share of packets that the network dropped (share)."""
-    delivered_loss: float
-    """Share of packets that did not leave (share)."""
+    lost_by: dict[str, int]
+    """Causes of loss, each with its number of packets; connections and datagrams that the target of a
+    `proxy` refused are named here, too.
+    """
     stamps: str
     """Source of the time of entry: `kernel`, or `after the read` in network namespaces."""
 

@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 from tcpsbed import _tcps, scenarios
 from tcpsbed.errors import ConfigError, TcpsbedError
+from tcpsbed.proxy import door, verdict
 from tcpsbed.proxy.profile import FAR, NEAR, Profile
 from tcpsbed.results import Place, marker
 from tcpsbed.scenarios.compile import compile_plan
@@ -128,12 +129,7 @@ class Recorder:
 
     def names(self) -> list[str]:
         """Names of the flows, by door and side that they lead to."""
-        doors = [name for name, _ in self.doors]
-        numbered = [
-            f"{name} ({doors[:at].count(name) + 1})" if doors.count(name) > 1 else name
-            for at, name in enumerate(doors)
-        ]
-        return [f"{name} to {there}" for name in numbered for _, there in _WAYS]
+        return door.flows([name for name, _ in self.doors])
 
     def _scenario(self, profile: Profile) -> scenarios.Scenario:
         """The profile with two flows a door: in a scenario each has the mean rate and size of its packets."""
@@ -243,12 +239,9 @@ class Recorder:
         """What a run on sockets tells about itself."""
         report, doors = outcome.get("report") or {}, outcome["doors"]
         names = self.names()
-        paths = [
-            row | {"path": name, "stamps": _stamps(self.world, kind)}
-            for name, kind, row in zip(
-                names, (kind for _, kind in self.doors for _ in _WAYS), doors, strict=True
-            )
-        ]
+        stamps = dict(
+            zip(names, (_stamps(self.world, kind) for _, kind in self.doors for _ in _WAYS), strict=True)
+        )
         ends = [
             {"flow": name, "ends": True, "samples": row["delivered"], "total_ns": 0.0}
             | {"parts_ns": {}, "components": [], "hops": []}
@@ -262,7 +255,10 @@ class Recorder:
             "interrupted": False,
             "links": outcome["links"],
             "legs": [*report.get("split", []), *ends],
-            "emulator": [path for path in paths if path["packets"]],
+            "emulator": [
+                path | {"stamps": stamps[path.get("part_of", path["path"])]}
+                for path in verdict.paths(outcome)
+            ],
             "events": sum(node.get("ticks", 0) for node in report.get("nodes", ())),
             "asked_by": self.steering.by,
             "broken": list(broken),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tcpsbed.analysis import metrics
 from tcpsbed.analysis.delivered import Margin, beyond
 from tcpsbed.analysis.units import NS_PER_MS
 from tcpsbed.errors import counted
-from tcpsbed.views import numbers, text
-from tcpsbed.views.markup import Column, words
+from tcpsbed.proxy import door
+from tcpsbed.views import numbers, tables, text
 
 NOTHING = "no packet arrived, so this run proves nothing"
 GOOD = "good: the network delivered as set; time that packets wait in your programs is not covered"
@@ -25,7 +26,8 @@ def judged(outcome: Mapping[str, Any], margin: Margin) -> tuple[bool | None, lis
 
 def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
     """What is beyond the margin, and what failed, in sentences; nothing if the run was good."""
-    found = [sentence for row in outcome["doors"] for sentence in _row(row, margin)]
+    doors = (path for path in paths(outcome) if "part_of" not in path)
+    found = [sentence for row in doors for sentence in _row(row, margin)]
     drops = outcome["own"].get("socket_drops", 0)
     if drops:
         found.append(f"the kernel dropped {drops} datagrams before they were read: this machine was too slow")
@@ -33,7 +35,7 @@ def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
 
 
 def _row(row: Mapping[str, Any], margin: Margin) -> Iterator[str]:
-    name = f"{row['door']} {row['way']}"
+    name = row["path"]
     yield from beyond(name, row, margin)
     if not row["delivered"] and row["inside"]:
         none = f"none was delivered: {row['inside']} were still in flight at the end"
@@ -52,66 +54,41 @@ def shown(outcome: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in outcome.items() if key != "report"}
 
 
+FLOWS_END = {"near -> far": "to far", "far -> near": "to near"}
+"""How the names of flows end, by the direction of a row."""
+
+
 def rows(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Rows of doors, and behind them those of the services that their packets are of, in directions that had any."""
     return [*told["doors"], *(row for row in told.get("services", ()) if row["packets"])]
 
 
-def table(outcome: Mapping[str, Any]) -> str:
-    """Every door and direction: packets in, out, inside, set and delivered."""
-    columns = [
-        words("port"),
-        words("direction"),
-        Column("in"),
-        Column("out"),
-        Column("inside"),
-        Column("lost"),
-        Column("set p50", "ms"),
-        Column("p99", "ms"),
-        Column("delivered p50", "ms"),
-        Column("p99", "ms"),
-        Column("error p50", "µs"),
-        Column("p99", "µs"),
-        Column("released", "Mbit/s"),
-        Column("delivered", "Mbit/s"),
-        words("lost by"),
-    ]
-    return text.table(columns, [_cells(row) for row in rows(outcome)])
+def paths(outcome: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a proxy as `emulator` of a summary has them: each direction of a door by its flow, and behind them those
+    of services that had packets.
+    """
+    doors = outcome["doors"]
+    flows = door.flows([row["door"] for row in doors[::2]])
+    found = [row | {"path": flow, "closed": _closed(row)} for flow, row in zip(flows, doors, strict=True)]
+    for row in outcome.get("services", ()):
+        if row["packets"]:
+            toward = FLOWS_END[row["way"]]
+            whole = next(flow for flow in flows if flow.endswith(toward))
+            found.append(row | {"path": f"{row['door']} {toward}", "part_of": whole})
+    return found
 
 
-def _cells(row: Mapping[str, Any]) -> list[str]:
-    pair = [row["door"], row["way"].replace("->", "→")]
-    counts = [
-        numbers.count(row["packets"]) + (f" + {row['copies']} copies" if row["copies"] else ""),
-        numbers.count(row["delivered"]),
-        numbers.count(row["inside"]),
-        numbers.percent(row["set_loss"]),
-    ]
-    if not row["delivered"]:
-        return [*pair, *counts, *[numbers.NONE] * 8, _reasons(row)]
-    spans = [
-        f"{row[name][key] / NS_PER_MS:.3f}"
-        for name in ("set_delay_ns", "delivered_delay_ns")
-        for key in ("p50", "p99")
-    ]
-    late = [f"{row['error_ns'][key] / 1e3:.0f}" for key in ("p50", "p99")]
-    rates = [
-        numbers.NONE if row[name] is None else f"{row[name] / 1e6:.3f}"
-        for name in ("set_rate_bps", "delivered_rate_bps")
-    ]
-    return [*pair, *counts, *spans, *late, *rates, _reasons(row)]
-
-
-def _reasons(row: Mapping[str, Any]) -> str:
-    """What packets were lost by, and connections that a port would not have."""
+def _closed(row: Mapping[str, Any]) -> dict[str, int]:
+    """Connections that a port would not have, and datagrams and connections that its target refused."""
     unreached = "sent back" if row["door"].endswith("/udp") else "unreached connections"
-    closed = {
-        "not taken by the kernel": row["unsent"],
-        "refused connections": row["refused"],
-        unreached: row["unreached"],
-    }
-    every = row["drops"] | {reason: number for reason, number in closed.items() if number}
-    return ", ".join(f"{reason} {number}" for reason, number in every.items())
+    return {"refused connections": row["refused"], unreached: row["unreached"]}
+
+
+def table(outcome: Mapping[str, Any]) -> str:
+    """Set against delivered, a row a path: the table of `emulator` of a summary."""
+    part = metrics.section("emulator")
+    shown = tables.tables(part, part.value({"told": {part.key: paths(outcome)}}), brief=True)
+    return "\n".join(text.table(one.columns, one.rows) for one in shown)
 
 
 def told(outcome: Mapping[str, Any], margin: Margin) -> str:

@@ -144,7 +144,8 @@ def health(summary: dict[str, Any]) -> Iterator[tuple[bool, str]]:
         if summary.get(key)
     ]
     yield (False, f"{' and '.join(amiss)}: see above.") if amiss else (True, "Nothing disturbed this run.")
-    errors = {path["path"]: path.get("error_ms") or {} for path in summary.get("emulator") or ()}
+    whole = (path for path in summary.get("emulator") or () if not path.get("part_of"))
+    errors = {path["path"]: path.get("error_ms") or {} for path in whole}
     known = [name for name, error in errors.items() if finite(error.get("p99")) is not None]
     if known:
         worst = max(known, key=lambda name: errors[name]["p99"])

@@ -94,6 +94,16 @@ def asked(capfd: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line)["event"] for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
 
 
+def test_an_outage_of_a_link_is_an_event_of_the_page(played: Played, opened: Callable[..., Any]) -> None:
+    page = opened(played.studio.address)
+    closed = [{"name": "l1.forward", "outages": [[4_500_000_000, 9_000_000_000]]}]
+    played.tell({"k": "profile", "text": "", "closing": closed, "at_ns": 4_000_000_000})
+    played.play(4.8)
+    shown = "document.querySelector('#events').innerText"
+    becomes(page, f"/4.50 s.*outage of l1.forward begins.*of the link/s.test({shown})")
+    assert page.evaluate(f"{shown}.includes('ends')") is False
+
+
 def test_the_tour_of_those_who_watch_follows_and_their_controls_are_disabled(
     played: Played, opened: Callable[..., Any]
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tcpsbed import proxy, results, scenarios
-from tcpsbed.analysis import metrics
+from tcpsbed.analysis import metrics, outages
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError
 from tcpsbed.proxy import saved, verdict
@@ -117,9 +117,54 @@ def test_a_profile_that_is_saved_after_its_file_changed_is_the_new_one(tmp_path:
         assert stand.asked[0][0] == 1, "the number of the event"
         told += [{"k": "profile", "text": scenarios.dump(found.scenario)}, {"k": "asked"} | happened]
         names = {event["name"] for event in found.plan["events"][1:]}
-        assert names == {"profile mine read again"} and found.network["links"][0]["delay_ns"] == 7_000_000
+        said = "path.forward rate 3.000 Mbit/s, delay 7 ms; path.backward delay 7 ms"
+        assert (
+            names == {f"profile mine read again: {said}"}
+            and found.network["links"][0]["delay_ns"] == 7_000_000
+        )
         table = tomllib.loads(saved.profile(begun, told, found.plan["network"]))["links"]["path"]
     assert table["delay"] == "7 ms" or table["forward"]["delay"] == "7 ms"
+
+
+CLOSED = """
+[links.path]
+delay = "15 ms"
+outages = [["1 s", "2 s"], ["5 s", "6 s"]]
+
+[links.path.backward]
+slots = { cycle = "4 s", open = [["0 s", "3.5 s"]] }
+"""
+
+
+def test_outages_are_events_of_a_kept_run_also_after_another_profile(tmp_path: Path) -> None:
+    with recorder(tmp_path, CLOSED) as found:
+
+        def told(end_s: float) -> list[tuple[float, str]]:
+            source = {
+                "plan": found.plan,
+                "told": {},
+                "rows": {"events": []},
+                "duration_s": end_s,
+                "ran_s": end_s,
+            }
+            return [(event["t_s"], event["name"]) for event in metrics.section("events").value(source)]
+
+        assert told(5.5) == [
+            (1, "outage of path begins"),
+            (2, "outage of path ends"),
+            (3.5, "slots of path.backward close"),
+            (4, "slots of path.backward open"),
+            (5, "outage of path begins"),
+        ]
+        (tmp_path / "mine.toml").write_text(CLOSED.replace('["5 s", "6 s"]', '["7 s", "8 s"]'))
+        found.now_ns = lambda: 1_500_000_000
+        happened = found.change(Stand(), proxy.load(tmp_path / "mine.toml"))
+        assert happened["event"]["name"] == "profile mine read again: path outages"
+        assert [name for _, name in told(100)].count("outage of path begins") == 2
+        assert {at for at, name in told(100) if name.startswith("outage")} == {1, 2, 7, 8}
+        seen = outages.Passing(happened["closing"], happened["at_ns"])
+        assert [event["t_s"] for event in seen.due(7.1)] == [2, 3.5, 4, 7]
+        assert not list(seen.due(7.2))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +203,7 @@ def row(door: str, way: str, packets: int, delivered: int, **more: Any) -> dict[
         "delivered_loss": 1 - delivered / max(packets, 1),
         "set_delay_ns": delay,
         "delivered_delay_ns": delay,
-        "error_ns": {key: 0 for key in delay},
+        "error_ns": dict.fromkeys(delay, 0),
         "set_rate_bps": None,
         "delivered_rate_bps": None,
     }

@@ -994,7 +994,9 @@ class Metric(Part):
 
 
 class Event(Part):
-    """List of scenario events that occurred."""
+    """List of events that occurred: of the scenario, those asked for, and the first 10 000 moments at
+    which links closed and opened by `outages`, or by `slots` whose cycle is 1 s or more.
+    """
 
     t_s: float
     """Time of the event (s)."""
@@ -1196,7 +1198,9 @@ class Summary(Part):
     metrics: list[Metric]
     """List of values of your own metrics (`measure.metrics`); absent without these."""
     events: list[Event]
-    """List of scenario events that occurred."""
+    """List of events that occurred: of the scenario, those asked for, and the first 10 000 moments at
+    which links closed and opened by `outages`, or by `slots` whose cycle is 1 s or more.
+    """
     states: list[State]
     """List of supervisors and predictive displays, even if their state never changed, and of boards
     whose watchdog acted (safety, boards). States are `normal`, `degraded`, `hold`, `safe stop`,

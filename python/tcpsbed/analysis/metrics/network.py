@@ -80,7 +80,8 @@ def _delivered_ms(key: str, meaning: str, **more: Any) -> Metric:
 
 def _lost_by(path: Any) -> dict[str, int]:
     closed = {NOT_TAKEN: path.get("unsent", 0)} | path.get("closed", {})
-    return path.get("drops", {}) | {reason: number for reason, number in closed.items() if number}
+    drops: dict[str, int] = path.get("drops", {})
+    return drops | {reason: number for reason, number in closed.items() if number}
 
 
 NOT_TAKEN = "not taken by the kernel"

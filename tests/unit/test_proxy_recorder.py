@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from tcpsbed import proxy, results, scenarios
 from tcpsbed.analysis import metrics, outages
+from tcpsbed.analysis.delivered import Margin
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError
 from tcpsbed.proxy import saved, verdict
@@ -244,6 +245,35 @@ def test_a_summary_has_the_rows_by_port_and_program_of_the_terminal(tmp_path: Pa
     for line, path in zip(lines[2:], summed, strict=True):
         assert line.startswith(path["path"]) and f" {path['delivered']} " in line
     assert "loss 2, not taken by the kernel 2" in lines[5]
+
+
+def test_the_drawn_jitter_stands_beside_what_was_set_and_the_rate_with_headers_beside_the_payload() -> None:
+    drawn = {
+        "n": 900,
+        "sd": 5.1e6,
+        "mean": 5.05e6,
+        "p50": 3_500_000,
+        "p99": 23_000_000,
+        "p999": 1,
+        "max": 30_000_000,
+    }
+    link = {"packets": 900, "dropped_packets": 0, "busy_s": 0.0}
+    links = [link | {"name": "path.forward", "jitter_ns": drawn}, link | {"name": "path.backward"}]
+    rates = {"set_rate_bps": 9_500_000.0, "delivered_rate_bps": 9_500_000.0, "wire_rate_bps": 10_000_000.0}
+    ended = outcome([row("ip", way, 900, 900, **rates) for way in ("near -> far", "far -> near")], [])
+    network = proxy.load("direct", ['links.path.jitter={kind="exponential", mean="5 ms"}']).network
+    source = {"plan": {"network": network}, "told": ended | {"links": links}, "ran_s": 2.0}
+    there, back = metrics.section("network").value(source)
+    assert there["jitter"] == "exponential, mean 5 ms" and there["jitter_ms"]["sd"] == pytest.approx(5.1)
+    assert there["jitter_ms"]["n"] == 900 and "jitter" not in back and "jitter_ms" not in back
+    lines = verdict.told(ended | {"links": links}, Margin(), network).splitlines()
+    at = next(n for n, line in enumerate(lines) if "drawn mean ms" in line)
+    assert " ".join(lines[at].split()) == "link set drawn mean ms sd ms p50 ms p99 ms max ms n", lines[at]
+    assert lines[at + 2].split() == ["path.forward", "exponential,", "mean", "5", "ms", *DRAWN], lines[at + 2]
+    assert "with headers" in lines[0] and " 9.500 Mbit/s   10.0 Mbit/s " in lines[2]
+
+
+DRAWN = ["5.050", "5.100", "3.500", "23.000", "30.000", "900"]
 
 
 def test_doors_of_one_name_are_told_apart_and_one_without_packets_has_no_delay() -> None:

@@ -144,6 +144,16 @@ impl<'a> Packet<'a> {
         of(UDP, UDP_BYTES, Transport::Udp).or_else(|| of(TCP, TCP_BYTES, Transport::Tcp))
     }
 
+    /// Bytes behind the headers of UDP or TCP, and of others behind that of IP. [RFC 9293 §3.1]
+    pub fn payload_bytes(&self) -> usize {
+        let header_bytes = match self.ports() {
+            Some((Transport::Udp, _)) => UDP_BYTES,
+            Some((Transport::Tcp, _)) => usize::from(u8_at(self.bytes, self.header_bytes + 12) >> 4) * 4,
+            None => 0,
+        };
+        self.bytes.len().saturating_sub(self.header_bytes + header_bytes)
+    }
+
     /// Whether it is a message of ICMP.
     pub fn is_icmp(&self) -> bool {
         self.begins(if self.is_v4() { ICMP } else { ICMP_V6 }, 0)
@@ -265,6 +275,24 @@ mod tests {
         let mut short = packet(false, 0, &[0; 11]);
         short[9] = TCP;
         assert_eq!(Packet::new_checked(&short).unwrap().tcp_port(), None);
+    }
+
+    /// [RFC 9293 §3.1]
+    #[test]
+    fn a_payload_is_what_lies_behind_all_headers() {
+        let of = |bytes: &[u8]| Packet::new_checked(bytes).unwrap().payload_bytes();
+        for v6 in [false, true] {
+            let at = if v6 { IPV6_BYTES } else { IPV4_BYTES };
+            let mut bytes = packet(v6, 0, &[0; 32]);
+            assert_eq!(of(&bytes), 32);
+            bytes[if v6 { 6 } else { 9 }] = TCP;
+            bytes[at + 12] = 8 << 4; // a header of 32 bytes, with time stamps
+            assert_eq!(of(&bytes), 8);
+            bytes[at + 12] = 15 << 4;
+            assert_eq!(of(&bytes), 0, "a header that is longer than the packet");
+            bytes[if v6 { 6 } else { 9 }] = if v6 { ICMP_V6 } else { ICMP };
+            assert_eq!(of(&bytes), 40);
+        }
     }
 
     /// [RFC 8200 §4]

@@ -557,6 +557,13 @@ class Network(Part):
     """Packets marked instead of dropped (`ecn = true`)."""
     loss: float
     """Dropped over all that arrived (share)."""
+    jitter: str
+    """The extra delay that was set at the start; absent where the link drew none, as the next."""
+    jitter_ms: Distribution
+    """Distribution of the extra delays that the link drew for its packets, those of background traffic
+    and copies, too: `n`, `sd` and as usual. It has neither queueing nor the lateness of this machine,
+    nor what a packet waits for one before it so that they stay in order (ms).
+    """
     utilisation: float
     """Share of the run in which the line was busy (share of the time)."""
 
@@ -746,6 +753,10 @@ class Emulator(Part):
     set_rate_bps: float
     """Bytes of all packets but the first, divided by the time from the first packet to the last, as the
     network released them; null below 1 s (bit/s).
+    """
+    wire_rate_bps: float
+    """`set_rate_bps` with all headers, as the `rate` of a link counts packets; absent where that has
+    them, and below 1 s (bit/s).
     """
     delivered_rate_bps: float
     """The rate passed to the kernel: `set_rate_bps` times the share of packets that the kernel

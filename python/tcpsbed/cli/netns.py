@@ -145,7 +145,7 @@ def netns(
         for file in written:
             results.mark(file)
         report = record.finish(ended.outcome, broken)
-        session.say(verdict.told(ended.outcome, margin))
+        session.say(verdict.told(ended.outcome, margin, chosen.network))
         if report is not None:
             session.say(f"report: {report}")
     raise typer.Exit(ended.status)

@@ -13,6 +13,7 @@ from tcpsbed.proxy import door
 from tcpsbed.views import numbers, tables, text
 
 NOTHING = "no packet arrived, so this run proves nothing"
+JITTER = metrics.section("network").part("jitter").table
 GOOD = "good: the network delivered as set; time that packets wait in your programs is not covered"
 
 
@@ -91,8 +92,16 @@ def table(outcome: Mapping[str, Any]) -> str:
     return "\n".join(text.table(one.columns, one.rows) for one in shown)
 
 
-def told(outcome: Mapping[str, Any], margin: Margin) -> str:
-    """The table and the verdict, for the terminal."""
+def jitters(outcome: Mapping[str, Any], network: Mapping[str, Any]) -> str:
+    """Jitter set against drawn, a row a link that drew any; empty without."""
+    part = metrics.section("network")
+    source = {"plan": {"network": network}, "told": outcome, "ran_s": outcome.get("duration_s", 0.0)}
+    found = tables.tables(part, part.value(source), brief=True)
+    return "".join(f"{text.table(one.columns, one.rows)}\n" for one in found if one.title == JITTER)
+
+
+def told(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]) -> str:
+    """The tables and the verdict, for the terminal; `network` is as it was set at the start."""
     good, found = judged(outcome, margin)
     bad = "\n  ".join(["NOT GOOD:", *found])
     verdict = {True: GOOD, False: bad, None: NOTHING}[good]
@@ -102,7 +111,7 @@ def told(outcome: Mapping[str, Any], margin: Margin) -> str:
         if unread
         else ""
     )
-    return f"{table(outcome)}\n{_again(outcome)}{_late(outcome)}{verdict}{note}"
+    return f"{table(outcome)}\n{jitters(outcome, network)}{_again(outcome)}{_late(outcome)}{verdict}{note}"
 
 
 def _late(outcome: Mapping[str, Any]) -> str:

@@ -30,6 +30,10 @@ pub trait Sort: Send {
     fn services(&self) -> &[Service] {
         &[]
     }
+    /// Bytes of a packet without headers.
+    fn payload_bytes(&self, datagram: &Datagram) -> usize {
+        datagram.len
+    }
     /// Bytes before the IP packet.
     fn before_ip(&self) -> usize {
         0
@@ -66,6 +70,10 @@ impl<S: Sort> Ports for Devices<S> {
                 Taken::Stranger
             }
         }
+    }
+
+    fn payload_bytes(&self, datagram: &Datagram) -> usize {
+        self.sort.payload_bytes(datagram)
     }
 
     fn mark(&self, bytes: &mut [u8]) {
@@ -136,8 +144,8 @@ impl Sort for Across {
         let packet = ip::Packet::new_checked(bytes).ok()?;
         self.unread += u64::from(packet.hides_port());
         let from = VertexId(device as u16);
-        let (dscp, ecn, rated_bytes) = (packet.dscp(), packet.ecn(), bytes.len() as u32);
-        let (to, flow, wire_bytes) = (opposite(from), flow(0, from), rated_bytes + LINK_BYTES);
+        let (dscp, ecn, rated_bytes) = (packet.dscp(), packet.ecn(), packet.payload_bytes() as u32);
+        let (to, flow, wire_bytes) = (opposite(from), flow(0, from), bytes.len() as u32 + LINK_BYTES);
         let came = &mut self.came[usize::from(from)];
         let index = std::mem::replace(came, came.wrapping_add(1));
         Some(Datagram {
@@ -158,6 +166,10 @@ impl Sort for Across {
 
     fn services(&self) -> &[Service] {
         self.services.all()
+    }
+
+    fn payload_bytes(&self, datagram: &Datagram) -> usize {
+        datagram.rated_bytes as usize
     }
 
     fn unread(&self) -> u64 {

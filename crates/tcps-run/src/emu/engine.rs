@@ -323,7 +323,8 @@ impl Desk<'_> {
     /// Keeps a packet that came in.
     fn post(&mut self, datagram: Datagram, bytes: &[u8]) -> u32 {
         let counted = self.accounts.of(&datagram);
-        self.accounts.note(counted, |account| account.came(bytes.len()));
+        let payload_bytes = self.ports.payload_bytes(&datagram);
+        self.accounts.note(counted, |account| account.came(payload_bytes));
         if let Some(tape) = &mut self.tape {
             self.ports.tape(tape, self.start + datagram.arrived, &datagram, bytes, Seen::Coming);
         }
@@ -369,8 +370,9 @@ impl Desk<'_> {
             entered: in_flight.at,
             set: at,
             sent,
-            bytes: in_flight.bytes.len(),
+            bytes: self.ports.payload_bytes(e),
             rated_bytes: e.rated_bytes,
+            wire_bytes: e.wire_bytes,
         };
         self.accounts.note(in_flight.counted, |account| account.left(delivery));
         if let (Some(sent), Some(tape)) = (sent, &mut self.tape) {

@@ -60,6 +60,10 @@ pub trait Ports: Send {
     }
     /// The next packet at a port, with its bytes in the buffer.
     fn receive(&mut self, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken;
+    /// Bytes of a datagram without headers.
+    fn payload_bytes(&self, datagram: &Datagram) -> usize {
+        datagram.len
+    }
     /// Marks a whole packet that met congestion in the network; bytes of ports that carry payloads stay as they are.
     fn mark(&self, _bytes: &mut [u8]) {}
     /// Sends a packet that came out of the network; tells whether it went.

@@ -21,6 +21,30 @@ def _utilisation(link: Any) -> float | None:
     return busy_s / ran_s if busy_s is not None and ran_s > 0 else None
 
 
+def _links(source: Any) -> list[dict[str, Any]]:
+    """What each link told, with what is set at it."""
+    planned = {link["name"]: link for link in source.get("plan", {}).get("network", {}).get("links", ())}
+    return [
+        link | {"ran_s": source["ran_s"], "set": planned.get(link["name"], {})}
+        for link in source["told"].get("links", ())
+    ]
+
+
+def _jitter(link: Any) -> Any:
+    """The jitter that is set at a link, in words, where it drew any."""
+    if not link.get("jitter_ns"):
+        return ABSENT
+    jitter = link["set"].get("jitter") or {}
+    law = jitter.get("delay", {})
+    spans = (
+        f"{key.removesuffix('_ns')} {value / 1e6:g} ms"
+        for key, value in law.items()
+        if key.endswith("_ns") and isinstance(value, int | float) and value
+    )
+    reorders = " and reorders" if jitter.get("reorder") else ""
+    return f"{law.get('kind', 'changed')}{''.join(f', {span}' for span in spans)}{reorders}"
+
+
 LINK = (
     Metric("name", "of the link", label="link"),
     Metric("packets", "packets carried", "count"),
@@ -39,6 +63,22 @@ LINK = (
     Metric("corrupted", "packets carried, and dropped by their receivers", "count", rare=True),
     Metric("marked", "packets marked instead of dropped (`ecn = true`)", "count", rare=True),
     Metric("loss", "dropped over all that arrived", "share", _loss),
+    Metric(
+        "jitter",
+        "the extra delay that was set at the start; absent where the link drew none, as the next",
+        of=_jitter,
+        label="set",
+        table="Jitter: set against drawn",
+    ),
+    spread(
+        "jitter_ms",
+        "distribution of the extra delays that the link drew for its packets, those of background traffic"
+        " and copies, too: `n`, `sd` and as usual. It has neither queueing nor the lateness of this machine, nor what a"
+        " packet waits for one before it so that they stay in order",
+        label="drawn",
+        shown=("mean", "sd", "p50", "p99", "max", "n"),
+        table="Jitter: set against drawn",
+    ),
     Metric("utilisation", "share of the run in which the line was busy", "load", _utilisation, label="busy"),
 )
 QUEUE = (
@@ -107,6 +147,8 @@ EMULATED = (
     _delivered_ms("error_ms", "emulation error: delivered delay minus set delay; null if no packet left", shown=ENDS),
     Metric("set_rate_bps", "bytes of all packets but the first, divided by the time from the first packet to the"
         " last, as the network released them; null below 1 s", "bit/s", label="released"),
+    Metric("wire_rate_bps", "`set_rate_bps` with all headers, as the `rate` of a link counts packets; absent where that has"
+        " them, and below 1 s", "bit/s", lambda path: path.get("wire_rate_bps") or ABSENT, label="with headers"),
     Metric("delivered_rate_bps", "the rate passed to the kernel: `set_rate_bps` times the share of packets that the kernel"
         " accepted, lower if the lateness grew", "bit/s", label="delivered"),
     Metric("lost_by", "causes of loss, each with its number of packets; connections and datagrams that the target of a"
@@ -205,7 +247,7 @@ def _list(key: str, where: str, meaning: str, parts: tuple[Metric, ...], label: 
 
 SECTIONS = (
     Metric("network", "list of links",
-        of=lambda source: [link | {"ran_s": source["ran_s"]} for link in source["told"].get("links", ())],
+        of=_links,
         parts=LINK, each=LIST, label="Network"),
     _list("queues", "rows", "list of sampled queues (`measure.queues`)", QUEUE, "Queues, sampled"),
     _list("traffic", "told", "list of background traffic", TRAFFIC, "Background traffic"),

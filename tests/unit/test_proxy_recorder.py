@@ -273,6 +273,40 @@ def test_the_drawn_jitter_stands_beside_what_was_set_and_the_rate_with_headers_b
     assert "with headers" in lines[0] and " 9.500 Mbit/s   10.0 Mbit/s " in lines[2]
 
 
+@pytest.mark.parametrize(
+    ("more", "own", "says"),
+    [
+        (
+            {"error_ns": {"p50": 60_000, "p99": 100_000}},
+            {},
+            "own (taskset for your programs), run as root (SCHED_FIFO)",
+        ),
+        (
+            {"error_ns": {"p50": 0, "p99": 9e5}},
+            {"privileges": ["SCHED_FIFO: yes"]},
+            "your programs), or send less; --margin-ms",
+        ),
+        ({"set_rate_bps": 2e6, "delivered_rate_bps": 1.9e6}, {}, "set a lower --rate"),
+        ({"delivered_loss": 0.1, "set_loss": 0.0}, {}, "the kernel refused packets"),
+        ({"delivered": 0, "inside": 900}, {}, "run for longer than the delay of the network"),
+        ({"unreached": 3}, {}, "check HOST:PORT"),
+        ({"refused": 3}, {}, "no limit of connections"),
+        ({}, {"socket_drops": 3}, "read its ports too late"),
+    ],
+)
+def test_a_verdict_that_is_not_good_says_once_what_to_do(
+    more: dict[str, Any], own: dict[str, Any], says: str
+) -> None:
+    doors = [row("0/udp", way, 900, 900) | more for way in ("near -> far", "far -> near")]
+    ended = outcome(doors, []) | {"own": own}
+    (remedy,) = verdict.remedies(ended, Margin())
+    lines = verdict.told(ended, Margin(), {}).splitlines()
+    assert says in remedy and "{" not in remedy and lines[-1] == f"  → {remedy}"
+    assert "NOT GOOD:" in lines and not verdict.remedies(
+        outcome([row("0/udp", "near -> far", 9, 9)] * 2, []), Margin()
+    )
+
+
 DRAWN = ["5.050", "5.100", "3.500", "23.000", "30.000", "900"]
 
 

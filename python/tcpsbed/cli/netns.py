@@ -141,7 +141,8 @@ def netns(
             session = Session(behind, overrides, told=told, talks=not quiet, record=record)
             ended = _watched(session, behind, screen)
             good, broken = verdict.judged(ended.outcome, margin)
-            session.tell("end", good=good, broken=broken, **verdict.shown(ended.outcome))
+            remedies = verdict.remedies(ended.outcome, margin)
+            session.tell("end", good=good, broken=broken, remedies=remedies, **verdict.shown(ended.outcome))
         for file in written:
             results.mark(file)
         report = record.finish(ended.outcome, broken)

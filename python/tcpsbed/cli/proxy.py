@@ -175,7 +175,8 @@ def _tell(
     from tcpsbed.proxy import verdict
 
     good, broken = verdict.judged(outcome, margin)
-    session.tell("end", good=good, broken=broken, **verdict.shown(outcome))
+    remedies = verdict.remedies(outcome, margin)
+    session.tell("end", good=good, broken=broken, remedies=remedies, **verdict.shown(outcome))
     if session.talks:
         print(verdict.told(outcome, margin, network))
         if report is not None:

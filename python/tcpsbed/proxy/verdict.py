@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tcpsbed.analysis import metrics
-from tcpsbed.analysis.delivered import Margin, beyond
+from tcpsbed.analysis.delivered import LATE, LOSES, SLOW, Margin, beyond
 from tcpsbed.analysis.units import NS_PER_MS
 from tcpsbed.errors import counted
 from tcpsbed.proxy import door
@@ -27,27 +27,60 @@ def judged(outcome: Mapping[str, Any], margin: Margin) -> tuple[bool | None, lis
 
 def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
     """What is beyond the margin, and what failed, in sentences; nothing if the run was good."""
-    doors = (path for path in paths(outcome) if "part_of" not in path)
-    found = [sentence for row in doors for sentence in _row(row, margin)]
-    drops = outcome["own"].get("socket_drops", 0)
-    if drops:
-        found.append(f"the kernel dropped {drops} datagrams before they were read: this machine was too slow")
-    return [*found, *outcome["errors"]]
+    return [*(sentence for _, sentence in _found(outcome, margin)), *outcome["errors"]]
 
 
-def _row(row: Mapping[str, Any], margin: Margin) -> Iterator[str]:
+def remedies(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
+    """What to do about it: a sentence a cause."""
+    causes = dict.fromkeys(cause for cause, _ in _found(outcome, margin))
+    root = "" if "SCHED_FIFO: yes" in outcome["own"].get("privileges", ()) else AS_ROOT
+    return [REMEDIES[cause].format(root=root) for cause in causes]
+
+
+DROPPED, INSIDE, SENT_BACK, UNREACHED, CLOSED = "dropped", "inside", "sent back", "unreached", "closed"
+AS_ROOT = ", run as root (SCHED_FIFO)"
+REMEDIES = {
+    LATE: "this machine was too busy to release packets in time: close other programs, leave tcpsbed a core of its own"
+    " (taskset for your programs){root}, or send less; --margin-ms accepts more at p99",
+    SLOW: "this machine could not send as fast as the network released: set a lower --rate, send fewer and larger packets,"
+    " or close other programs",
+    LOSES: "the kernel refused packets: send fewer at a time, or smaller ones, and start the receiver before the sender",
+    DROPPED: "tcpsbed read its ports too late: send fewer packets a second, or close other programs{root}",
+    INSIDE: "run for longer than the delay of the network, or set a higher --rate: packets may also wait in a queue",
+    SENT_BACK: "start the program at the target before its client, and check HOST:PORT",
+    UNREACHED: "start the server at the target before its client, and check HOST:PORT/tcp",
+    CLOSED: "close connections that are not used; tcpsbed netns has no limit of connections",
+}
+"""What to do, by cause."""
+
+
+def _found(outcome: Mapping[str, Any], margin: Margin) -> Iterator[tuple[str, str]]:
+    """Causes of a run that was not good, each with its sentence."""
+    for row in paths(outcome):
+        if "part_of" not in row:
+            yield from _row(row, margin)
+    if drops := outcome["own"].get("socket_drops", 0):
+        said = f"the kernel dropped {drops} datagrams before they were read: this machine was too slow"
+        yield DROPPED, said
+
+
+def _row(row: Mapping[str, Any], margin: Margin) -> Iterator[tuple[str, str]]:
     name = row["path"]
     yield from beyond(name, row, margin)
     if not row["delivered"] and row["inside"]:
         none = f"none was delivered: {row['inside']} were still in flight at the end"
-        yield f"{name}: of {counted(row['packets'], 'packet')} {none}"
+        yield INSIDE, f"{name}: of {counted(row['packets'], 'packet')} {none}"
     if row["unreached"] and row["door"].endswith("/udp"):
         back = counted(row["unreached"], "packet")
-        yield f"{name}: {back} were refused by the target, perhaps more: no program listened at its port"
+        yield (
+            SENT_BACK,
+            f"{name}: {back} were refused by the target, perhaps more: no program listened at its port",
+        )
     elif row["unreached"]:
-        yield f"{name}: the target did not accept {counted(row['unreached'], 'connection')}: it refused, or did not answer"
+        connections = counted(row["unreached"], "connection")
+        yield UNREACHED, f"{name}: the target did not accept {connections}: it refused, or did not answer"
     if row["refused"]:
-        yield f"{name}: closed {row['refused']} connections: too many at the same time"
+        yield CLOSED, f"{name}: closed {row['refused']} connections: too many at the same time"
 
 
 def shown(outcome: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,7 +136,8 @@ def jitters(outcome: Mapping[str, Any], network: Mapping[str, Any]) -> str:
 def told(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]) -> str:
     """The tables and the verdict, for the terminal; `network` is as it was set at the start."""
     good, found = judged(outcome, margin)
-    bad = "\n  ".join(["NOT GOOD:", *found])
+    what = (f"→ {one}" for one in remedies(outcome, margin))
+    bad = "\n  ".join(["NOT GOOD:", *found, *what])
     verdict = {True: GOOD, False: bad, None: NOTHING}[good]
     unread = outcome.get("own", {}).get("unread", 0)
     note = (

@@ -168,6 +168,13 @@ def test_segments_that_were_sent_again_are_told_by_side(tmp_path, loss, again):
     near, far = end["tcp"]
     assert (near["side"], far["side"]) == ("near", "far")
     assert near["sent"] > 10 and (near["retransmitted"] > 0) == again, near
+    there, back = end["doors"]
+    assert ("longest_repair_ns" in there) == again and there.get("longest_repair_ns", 5e6) >= 4e6, (
+        "two ways at least"
+    )
+    assert ("longest TCP repair" in done.stderr) == (
+        "longest_repair_ns" in there or "longest_repair_ns" in back
+    )
     line = next(line for line in done.stderr.splitlines() if line.startswith("TCP retransmitted: "))
     assert line.startswith(f"TCP retransmitted: near {near['retransmitted']} of "), line
 

@@ -223,7 +223,7 @@ def test_a_summary_has_the_rows_by_port_and_program_of_the_terminal(tmp_path: Pa
         [
             row("udp :5004 camera", ways[0], 10, 9),
             row("udp :5004 camera", ways[1], 0, 0),
-            row("tcp :8080 server", ways[0], 20, 18, unsent=2, copies=1),
+            row("tcp :8080 server", ways[0], 20, 18, unsent=2, copies=1, longest_repair_ns=212_000_000),
             row("tcp :8080 server", ways[1], 20, 20),
         ],
     )
@@ -239,6 +239,7 @@ def test_a_summary_has_the_rows_by_port_and_program_of_the_terminal(tmp_path: Pa
         ("tcp :8080 server to near", "ip to near", 20, 20),
     ]
     assert summed[3]["lost_by"] == {"loss": 2, "not taken by the kernel": 2}
+    assert summed[3]["longest_repair_ms"] == 212 and "longest_repair_ms" not in summed[4]
     assert {path["stamps"] for path in summed} == {"after the read"}
     lines = verdict.table(ended).splitlines()
     assert lines[0].split()[:4] == ["path", "in", "copies", "out"] and len(lines) == 2 + len(summed)

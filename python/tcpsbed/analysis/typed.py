@@ -762,6 +762,11 @@ class Emulator(Part):
     """The rate passed to the kernel: `set_rate_bps` times the share of packets that the kernel
     accepted, lower if the lateness grew (bit/s).
     """
+    longest_repair_ms: float
+    """Of TCP behind `netns`: the longest time from the loss of a segment in the network until its bytes
+    came out, of losses that were repaired; what came out meanwhile behind it waited in the receiver for
+    so long, or less. Absent where no lost segment came out (ms).
+    """
     lost_by: dict[str, int]
     """Causes of loss, each with its number of packets; connections and datagrams that the target of a
     `proxy` refused are named here, too.
@@ -1079,9 +1084,11 @@ class EffectDelay(Part):
     p99_ms: float
     """Its 99th percentile (ms)."""
     added_p50_ms: float
-    """`p50_ms` less the median outside of all effects; null if nothing arrived there (ms)."""
+    """`p50_ms` less the median outside of all effects; null if fewer than 20 samples arrived meanwhile
+    or there (ms).
+    """
     added_p99_ms: float
-    """The same of `p99_ms` (ms)."""
+    """The same of `p99_ms`; null below 100 samples (ms)."""
 
 
 class Effect(Part):

@@ -4,7 +4,7 @@ use super::{Drawn, Spread};
 use crate::net::{LinkStats, TrafficStats};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use tcps_core::record::DropReason;
+use tcps_core::{record::DropReason, time::Time};
 
 /// A link's accounts.
 #[derive(Debug, Clone, Serialize)]
@@ -108,6 +108,9 @@ pub struct Emulated {
     /// The rate set with all headers, as links count packets; none where it has them already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wire_rate_bps: Option<f64>,
+    /// The longest time from the loss of a TCP segment until its bytes came out; none without one, and between nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest_repair_ns: Option<Time>,
 }
 
 /// What came out in the last second.

@@ -96,6 +96,12 @@ impl Account {
         }
     }
 
+    /// The bytes of a lost segment came out so long after its loss.
+    pub fn repaired(&mut self, waited_ns: Time) {
+        let longest = self.counted.longest_repair_ns.get_or_insert(waited_ns);
+        *longest = (*longest).max(waited_ns);
+    }
+
     /// Packets whose fate is known; those in flight at the end are neither lost nor delivered.
     pub fn decided(&self) -> u64 {
         self.counted.lost + self.counted.unsent + self.counted.delivered

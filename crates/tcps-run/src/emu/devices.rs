@@ -5,11 +5,13 @@
 //! set against delivered.
 
 use super::{
-    flow, opposite, services::Services, Carries, Datagram, Flows, Ports, Service, Taken, Tape, Troubles,
+    flow, opposite, services::Services, Bytes, Carries, Datagram, Flows, Ports, Service, Taken, Tape,
+    Troubles,
 };
 use crate::{addresses, os::clock::RunClock};
 use std::{
     fs::File,
+    hash::{DefaultHasher, Hash, Hasher},
     io::{Read, Write},
     os::fd::{AsRawFd, RawFd},
 };
@@ -18,7 +20,10 @@ use tcps_core::{
     size::LINK_BYTES,
     time::Time,
 };
-use tcps_wire::{ip, pcapng::Seen};
+use tcps_wire::{
+    ip::{self, Transport},
+    pcapng::Seen,
+};
 
 /// What packets of devices are, and which device each goes to.
 pub trait Sort: Send {
@@ -129,6 +134,21 @@ impl Sort for Nodes<'_> {
     }
 }
 
+/// The bytes of a packet's TCP segment, if it is one.
+fn segment(packet: &ip::Packet<'_>) -> Option<Bytes> {
+    let (Transport::Tcp, ports) = packet.ports()? else { return None };
+    let tcp = packet.tcp()?;
+    let mut of = DefaultHasher::new();
+    (packet.source(), packet.destination(), ports).hash(&mut of);
+    Some(Bytes {
+        stream: of.finish(),
+        first: tcp.sequence,
+        end: tcp.sequence.wrapping_add(tcp.length),
+        opens: tcp.opens,
+        resets: tcp.resets,
+    })
+}
+
 /// The TUN devices of two network namespaces, near and far: whatever IP packet comes out of one goes into the other,
 /// multicast too.
 #[derive(Default)]
@@ -160,6 +180,7 @@ impl Sort for Across {
             ecn,
             wire_bytes,
             rated_bytes,
+            segment: segment(&packet),
             ..Datagram::default()
         })
     }

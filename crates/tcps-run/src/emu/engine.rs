@@ -2,6 +2,7 @@
 
 use super::{
     account::{Account, Counted},
+    repairs::Repairs,
     Accounts, Datagram, Delivery, Layers, Ports, Service, Taken, Tape,
 };
 use crate::os::{
@@ -146,7 +147,7 @@ impl<'a, H: EngineHost> Engine<'a, H> {
             pace,
             start,
             network,
-            desk: Desk { ports, clock, start, pool, accounts, tape: None },
+            desk: Desk { ports, clock, start, pool, accounts, repairs: Repairs::default(), tape: None },
             arrivals: Vec::with_capacity(BATCH),
             buffer: vec![0; MAX_DATAGRAM],
             latest: 0,
@@ -316,6 +317,7 @@ struct Desk<'a> {
     start: Time,
     pool: Pool,
     accounts: Accounts,
+    repairs: Repairs,
     tape: Option<Tape>,
 }
 
@@ -341,8 +343,9 @@ impl Desk<'_> {
                 return;
             }
             NetEvent::Dropped { at, packet, link, reason } => {
-                self.accounts
-                    .note(self.pool.all[packet.payload as usize].counted, |account| account.lost(reason));
+                let in_flight = &self.pool.all[packet.payload as usize];
+                self.accounts.note(in_flight.counted, |account| account.lost(reason));
+                in_flight.datagram.segment.iter().for_each(|bytes| self.repairs.lost(bytes, at));
                 host.dropped(at, &packet, link, reason);
                 packet
             }
@@ -375,6 +378,10 @@ impl Desk<'_> {
             wire_bytes: e.wire_bytes,
         };
         self.accounts.note(in_flight.counted, |account| account.left(delivery));
+        let waited = sent.zip(e.segment.as_ref()).and_then(|(at, bytes)| self.repairs.came(bytes, at));
+        waited
+            .into_iter()
+            .for_each(|ns| self.accounts.note(in_flight.counted, |account| account.repaired(ns)));
         if let (Some(sent), Some(tape)) = (sent, &mut self.tape) {
             self.ports.tape(tape, self.start + sent, e, &in_flight.bytes, Seen::Leaving);
         }

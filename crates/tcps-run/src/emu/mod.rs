@@ -19,6 +19,7 @@ mod gates;
 mod layers;
 mod pipe;
 mod rates;
+mod repairs;
 mod services;
 mod tape;
 mod tcp;
@@ -32,6 +33,7 @@ pub use engine::{Between, Ended, Engine, EngineHost, Pace, Transit};
 pub use flows::Flows;
 pub use gates::{GateAddress, Gates, Listeners};
 pub use layers::Layers;
+pub use repairs::Bytes;
 pub use services::Service;
 pub use tape::Tape;
 pub use tcp::{Lines, Note, Segment, TcpDoor};
@@ -139,6 +141,8 @@ pub struct Datagram {
     pub rated_bytes: u32,
     /// The flows of a plan that it has samples of.
     pub carries: Carries,
+    /// The bytes of a TCP segment, where whole packets pass between programs.
+    pub segment: Option<Bytes>,
 }
 
 /// What ports count.

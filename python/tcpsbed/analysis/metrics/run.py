@@ -96,8 +96,9 @@ DELAYS = (
     Metric("n", "samples that arrived meanwhile", "count", label="samples"),
     Metric("p50_ms", "median of their one-way delay", "ms"),
     Metric("p99_ms", "its 99th percentile", "ms"),
-    Metric("added_p50_ms", "`p50_ms` less the median outside of all effects; null if nothing arrived there", "ms"),
-    Metric("added_p99_ms", "the same of `p99_ms`", "ms"),
+    Metric("added_p50_ms", "`p50_ms` less the median outside of all effects; null if fewer than 20 samples"
+        " arrived meanwhile or there", "ms"),
+    Metric("added_p99_ms", "the same of `p99_ms`; null below 100 samples", "ms"),
 )  # fmt: skip
 EFFECT = (
     Metric("name", "name of the event"),

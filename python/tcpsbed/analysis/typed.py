@@ -1088,7 +1088,7 @@ class EffectDelay(Part):
     or there (ms).
     """
     added_p99_ms: float
-    """The same of `p99_ms`; null below 100 samples (ms)."""
+    """The same of `p99_ms`, which below 100 samples is their longest (ms)."""
 
 
 class Effect(Part):

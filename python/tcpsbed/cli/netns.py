@@ -170,7 +170,12 @@ def _gone_if_refused(files: Sequence[Path]) -> Iterator[None]:
 @contextmanager
 def _written(file: Path) -> Iterator[IO[str]]:
     """A file that is written line by line."""
-    with results.named(file), file.open("w", encoding="utf-8") as lines:
+    try:
+        lines = file.open("w", encoding="utf-8")
+    except OSError as error:
+        allowed = "a file in a folder where you may write, such as --json told.jsonl"
+        raise ConfigError(f"cannot be written ({error.strerror})", file=file, allowed=allowed) from None
+    with results.named(file), lines:
         yield lines
 
 

@@ -98,7 +98,7 @@ DELAYS = (
     Metric("p99_ms", "its 99th percentile", "ms"),
     Metric("added_p50_ms", "`p50_ms` less the median outside of all effects; null if fewer than 20 samples"
         " arrived meanwhile or there", "ms"),
-    Metric("added_p99_ms", "the same of `p99_ms`; null below 100 samples", "ms"),
+    Metric("added_p99_ms", "the same of `p99_ms`, which below 100 samples is their longest", "ms"),
 )  # fmt: skip
 EFFECT = (
     Metric("name", "name of the event"),

@@ -103,7 +103,7 @@ def paths(outcome: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     doors = outcome["doors"]
     flows = door.flows([row["door"] for row in doors[::2]])
-    found = [row | {"path": flow, "closed": _closed(row)} for flow, row in zip(flows, doors, strict=True)]
+    found = [row | {"path": flow, "closed": _closed(row)} for flow, row in zip(flows, doors, strict=False)]
     for row in outcome.get("services", ()):
         if row["packets"]:
             toward = FLOWS_END[row["way"]]

@@ -149,7 +149,7 @@ mod tests {
             assert_eq!(found.came(&s(300, 400), 9 * MS), Some(5 * MS), "behind a gap");
             assert_eq!(found.came(&s(100, 150), 10 * MS), None, "the first half");
             assert_eq!(found.came(&s(150, 200), 12 * MS), Some(10 * MS));
-            found.lost(&s(200, 300), 13 * MS); // what has come out already is missed by nobody
+            found.lost(&s(200, 300), 13 * MS); // nobody misses bytes that were delivered before
             assert_eq!(found.came(&s(400, 500), 14 * MS), None);
             assert_eq!((found.0[&1].next, found.0[&1].early.len()), (at(500), 0));
         }

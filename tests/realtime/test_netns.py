@@ -58,7 +58,7 @@ def test_a_round_trip_takes_twice_the_delay_and_nothing_is_left():
     done = netns("--delay", "25 ms", "--far", f'{PYTHON} -c "{SERVER}"', "--", PYTHON, "-c", CLIENT)
     assert done.returncode == 0, done.stderr
     assert 50 <= float(done.stdout) < 500
-    assert "near → far" in done.stderr and "25.0" in done.stderr
+    assert "ip to far" in done.stderr and "25.0" in done.stderr
     assert devices() == before
 
 
@@ -108,7 +108,8 @@ def test_programs_in_one_namespace_have_rows_of_their_own_by_port_and_name(tmp_p
     at = [f"{PYTHON} {tmp_path}/answers.py {port}" for port in (5004, 5006)]
     ask = [f"{PYTHON} {tmp_path}/asks.py {words}" for words in ("5004 20 3000", "5006 40 100")]
     far, near = f"sh -c '{at[0]} & {at[1]}'", f"{ask[0]} & {ask[1]}; wait"
-    done = netns("--delay", "2 ms", "--json", str(tmp_path / "told"), "--far", far, "--", "sh", "-c", near)
+    kept = ("--json", str(tmp_path / "told"), "--out", str(tmp_path / "out"))
+    done = netns("--delay", "2 ms", *kept, "--far", far, "--", "sh", "-c", near)
     assert done.returncode == 0, done.stderr
     end = json.loads((tmp_path / "told").read_text().splitlines()[-1])
     rows = {(row["door"], row["way"]): row for row in end["services"]}
@@ -118,6 +119,12 @@ def test_programs_in_one_namespace_have_rows_of_their_own_by_port_and_name(tmp_p
     for door in end["doors"]:
         assert door["packets"] == sum(row["packets"] for (_, way), row in rows.items() if way == door["way"])
     assert there["set_delay_ns"]["p50"] >= 2_000_000 and "udp :5006 answers.py" in done.stderr
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    kept_rows = {path["path"]: path["packets"] for path in summary["emulator"]}
+    ends = {"near -> far": "to far", "far -> near": "to near"}
+    every = [*((row["door"], row) for row in end["doors"]), *((door, row) for (door, _), row in rows.items())]
+    assert kept_rows == {f"{door} {ends[row['way']]}": row["packets"] for door, row in every}
+    assert "udp :5004 answers.py to far" in (tmp_path / "out" / "report.html").read_text()
 
 
 @pytest.mark.beside
@@ -161,6 +168,13 @@ def test_segments_that_were_sent_again_are_told_by_side(tmp_path, loss, again):
     near, far = end["tcp"]
     assert (near["side"], far["side"]) == ("near", "far")
     assert near["sent"] > 10 and (near["retransmitted"] > 0) == again, near
+    there, back = end["doors"]
+    assert ("longest_repair_ns" in there) == again and there.get("longest_repair_ns", 5e6) >= 4e6, (
+        "two ways at least"
+    )
+    assert ("longest TCP repair" in done.stderr) == (
+        "longest_repair_ns" in there or "longest_repair_ns" in back
+    )
     line = next(line for line in done.stderr.splitlines() if line.startswith("TCP retransmitted: "))
     assert line.startswith(f"TCP retransmitted: near {near['retransmitted']} of "), line
 

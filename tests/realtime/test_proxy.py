@@ -306,8 +306,8 @@ def test_a_target_that_takes_no_connection_and_packets_that_never_come_out_are_t
     end = json.loads(child.communicate(timeout=60)[0].strip().splitlines()[-1])
     assert not end["good"] and child.returncode == 1
     assert sorted(end["broken"]) == [
-        "0/tcp near -> far: the target did not accept 1 connection: it refused, or did not answer",
-        "0/udp near -> far: of 1 packet none was delivered: 1 were still in flight at the end",
+        "0/tcp to far: the target did not accept 1 connection: it refused, or did not answer",
+        "0/udp to far: of 1 packet none was delivered: 1 were still in flight at the end",
     ]
 
 
@@ -327,7 +327,7 @@ def test_a_udp_port_at_whose_target_nobody_listens_is_told():
     child.send_signal(signal.SIGINT)
     end = json.loads(child.communicate(timeout=60)[0].strip().splitlines()[-1])
     assert not end["good"] and child.returncode == 1
-    assert len(end["broken"]) == 1 and "0/udp near -> far: " in end["broken"][0]
+    assert len(end["broken"]) == 1 and "0/udp to far: " in end["broken"][0]
     assert "no program listened at its port" in end["broken"][0]
 
 

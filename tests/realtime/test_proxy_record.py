@@ -116,7 +116,10 @@ def test_ctrl_c_leaves_a_whole_folder_with_the_numbers_of_the_verdict(tmp_path: 
     assert {file.name for file in out.iterdir()} >= WHOLE
     summary = json.loads((out / "summary.json").read_text())
     assert summary["errors"] == [] and summary["world"] == "proxy"
-    assert [event["name"] for event in summary["events"]] == ["profile mine read again"] * 2
+    said = ["path delay 9 ms", "path queue"]
+    assert [event["name"] for event in summary["events"]] == [
+        f"profile mine read again: {one}" for one in said
+    ]
     names = ["0/udp to far", "0/udp to near", "0/tcp to far", "0/tcp to near"]
     assert list(summary["flows"]) == names == [path["path"] for path in summary["emulator"]]
     for row, path, flow in zip(end["doors"], summary["emulator"], summary["flows"].values(), strict=True):

@@ -245,6 +245,8 @@ def world_summary(seconds: float, *, real: bool) -> dict[str, Any]:
     emulated = {
         "path": "op -> cloud",
         "set_delay_ms": 5.0,
+        "set_p50_ms": 5.001,
+        "set_p99_ms": 5.002,
         "delivered_delay_ms": spread(5.03, 0.05),
         "set_rate_bps": 688_000.0,
         "delivered_rate_bps": 687_990.0,

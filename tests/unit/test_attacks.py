@@ -328,3 +328,29 @@ def test_the_pages_are_drawn_from_what_was_measured() -> None:
         [sys.executable, "tools/security_cost.py"], cwd=ROOT, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "transport", "said"),
+    [
+        ("reset", "quic", 'kind: found "reset" on the transport quic; allowed: tcp'),
+        ("reset", "udp", 'kind: found "reset" on the transport udp; allowed: tcp'),
+        (
+            "forge",
+            "quic",
+            'kind: found "forge" on the transport quic; allowed: tcp, or a built-in transport of datagrams',
+        ),
+    ],
+)
+def test_an_attack_that_a_transport_cannot_have_is_refused_with_its_line(
+    tmp_path: Path, kind: str, transport: str, said: str
+) -> None:
+    found = refusal(tmp_path, text(kind, transport=transport))
+    line = 1 + text(kind, transport=transport)[: -len("\n")].count("\n")
+    assert f"two.toml:{line}: events" in found and said in found, found
+
+
+def test_forged_values_that_no_sample_holds_are_refused(tmp_path: Path) -> None:
+    scenario = text("forge", "values = [1.0, -1e39]")
+    found = refusal(tmp_path, scenario)
+    assert "values: found -1e+39; allowed: at most 3.402823e+38, or a flow with codec" in found, found

@@ -107,6 +107,15 @@ def test_grid_and_zipped_factors_are_multiplied() -> None:
     assert refused(design.zipped, {"c": [1, 2], "d": [1]})[0].startswith("c: found 2 of c, 1 of d")
 
 
+def test_zipped_factors_may_repeat_a_value_but_no_combination() -> None:
+    groups = design.zipped({"delay": [0, 10, 10], "loss": [0, 0, 1]}, lambda *_: pytest.fail("refused"))
+    axes, points = design.multiplied(groups)
+    assert points == (("0", "0"), ("10", "0"), ("10", "1"))
+    assert [axis.values for axis in axes] == [("0", "10"), ("0", "1")]
+    (said,) = refused(design.zipped, {"delay": [0, 10, 0], "loss": [1, 2, 1]})
+    assert said.startswith("delay: found the combination delay = 0, loss = 1 twice"), said
+
+
 def test_a_latin_hypercube_has_one_value_in_each_stratum() -> None:
     for latin in (True, False):
         (group,) = design.drawn(

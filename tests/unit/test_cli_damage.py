@@ -110,11 +110,11 @@ def test_odd_overrides_are_told(override: str) -> None:
 def test_show_prints_what_the_emulator_was_set_to_and_what_it_delivered(tmp_path: Path) -> None:
     sample_run.write(tmp_path / "a", world="real")
     lines = tcpsbed(tmp_path, "show", "a").stdout.splitlines()
-    (head,) = [line for line in lines if line.startswith("emulator ")]
-    assert "delay set ms" in head and "delivered mean ms" in head and "loss set" in head
+    (head,) = [line for line in lines if line.startswith("path ") and "set p50 ms" in line]
+    assert "delivered p50 ms" in head and "lost" in head
     emulated = json.loads((tmp_path / "a/summary.json").read_text())["emulator"][0]
     row = lines[lines.index(head) + 2]
-    assert row.startswith("op → cloud") and f"{emulated['set_delay_ms']:.3f}" in row
+    assert row.startswith("op → cloud") and f"{emulated['set_p50_ms']:.3f}" in row
 
 
 def test_a_pipe_that_nobody_reads_is_refused(tmp_path: Path) -> None:

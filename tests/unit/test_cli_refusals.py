@@ -75,6 +75,29 @@ REFUSED = {
         )
         for words in (["step", "--out", "never"], ["map", "--rtt", "0 ms..2 ms"])
     },
+    "a period of tuning beyond the shipped step": (
+        ["tune", "--rtt", "10 ms", "--period", "1 h"],
+        "--period: found 3.6e+06 ms, too long for the shipped step; allowed: less than 1000 ms",
+    ),
+    "a Nyquist curve with an ending of nothing": (
+        ["tune", "--rtt", "10 ms", "--nyquist", "x"],
+        '--nyquist: x: found the ending ""',
+    ),
+    "a map that runs for too long": (
+        ["map", "{step}", "--duration", "300 h"],
+        '--duration: found "300 h", which is too large; allowed: a span of time such as "15 ms" (ns, us, ms, s, min, h), at '
+        "most 1000000 s",
+    ),
+    "a folder where none can be": (
+        ["run", "{step}", "--out", "/proc/x"],
+        "/proc/x cannot be written (No such file or directory); allowed: a place where you may create a folder, such as "
+        "--out",
+    ),
+    "lines into a place that takes none": (
+        ["netns", "--delay", "1 ms", "--json", "/proc/x", "--", "true"],
+        "/proc/x cannot be written (No such file or directory); allowed: a file in a folder where you may write, such as "
+        "--json",
+    ),
     "a negative rise time": (
         ["step", "{step}", "--rise", "-1"],
         "--rise: found -1; allowed: a finite number of 0 or more, in ms",

@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import sample_run
+
 from tcpsbed import scenarios
 from tcpsbed.analysis import disturbances
 from tcpsbed.analysis.delivered import LEAST, Margin, beyond
+from tcpsbed.views import text
+from tcpsbed.views.folder import open_folder
+from tcpsbed.views.sections import banners
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "real-world.md").read_text(encoding="utf-8")
 MS = 1_000_000
@@ -58,8 +63,8 @@ def test_sentences_are_those_of_the_analysis():
     table = PAGE[PAGE.index("| sentence |") :]
     shown = re.findall(r"^\| `(.+?)` \|", table[: table.index("\n\n")], re.M)
     found = sentences()
-    for text in shown:
-        assert any(bare(text) <= sentence for sentence in found), text
+    for one in shown:
+        assert any(bare(one) <= sentence for sentence in found), one
     assert len(shown) == 16
 
 
@@ -78,6 +83,16 @@ def test_settings_are_right(shipped_scenarios, tmp_path):
     path = tmp_path / "shown.toml"
     path.write_text(f'include = "{shipped_scenarios / "real-loopback.toml"}"\n{block}')
     assert scenarios.load(path).real.waiting == "hybrid"
+
+
+def test_a_disturbed_run_says_what_that_means_for_a_mean_and_a_p99(tmp_path):
+    for world in ("real", "virtual"):
+        sample_run.write(tmp_path / world, world=world)
+        run = open_folder(tmp_path / world)
+        run.summary["disturbances"] = ["node a stalled"]
+        assert (disturbances.MEANING in text.headline(run)) == (world == "real")
+        assert (disturbances.MEANING[3:] in banners(run.summary)) == (world == "real")
+    assert disturbances.MEANING.partition(", ")[2] in " ".join(PAGE.split()), "as the page says it"
 
 
 def test_percentiles_are_judged_from_a_hundred_packets_on():

@@ -94,6 +94,29 @@ def asked(capfd: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line)["event"] for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
 
 
+def test_an_outage_of_a_link_is_an_event_of_the_page(played: Played, opened: Callable[..., Any]) -> None:
+    page = opened(played.studio.address)
+    closed = [{"name": "l1.forward", "outages": [[4_500_000_000, 9_000_000_000]]}]
+    played.tell({"k": "profile", "text": "", "closing": closed, "at_ns": 4_000_000_000})
+    played.play(4.8)
+    shown = "document.querySelector('#events').innerText"
+    becomes(page, f"/4.50 s.*outage of l1.forward begins.*of the link/s.test({shown})")
+    assert page.evaluate(f"{shown}.includes('ends')") is False
+
+
+def test_the_longest_queue_is_said_to_be_exact_or_sampled(
+    run: Any, played: Played, opened: Callable[..., Any]
+) -> None:
+    page = opened(played.studio.address)
+    links = "document.querySelector('#path').textContent"
+    heads = "[...document.querySelectorAll('#charts h3, #charts figcaption')].map((one) => one.textContent).join()"
+    becomes(page, f"{heads}.includes('Queue, longest sampled') && !{links}.includes('longest (exact)')")
+    played.play(6.1)
+    played.studio._take(OVER, json.dumps(dict(run.summary)).encode(), 6.0)
+    longest = max(link["max_queue_bytes"] for link in run.summary["network"])
+    becomes(page, f"{links}.includes('queue longest (exact) {longest / 1e3:.1f} of ')")
+
+
 def test_the_tour_of_those_who_watch_follows_and_their_controls_are_disabled(
     played: Played, opened: Callable[..., Any]
 ) -> None:

@@ -12,9 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 from tcpsbed import proxy, results, scenarios
+from tcpsbed.analysis import metrics, outages
+from tcpsbed.analysis.delivered import Margin
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError
-from tcpsbed.proxy import saved
+from tcpsbed.proxy import saved, verdict
 from tcpsbed.proxy.recorded import Recorder, recording
 
 MINE = """
@@ -116,9 +118,54 @@ def test_a_profile_that_is_saved_after_its_file_changed_is_the_new_one(tmp_path:
         assert stand.asked[0][0] == 1, "the number of the event"
         told += [{"k": "profile", "text": scenarios.dump(found.scenario)}, {"k": "asked"} | happened]
         names = {event["name"] for event in found.plan["events"][1:]}
-        assert names == {"profile mine read again"} and found.network["links"][0]["delay_ns"] == 7_000_000
+        said = "path.forward rate 3.000 Mbit/s, delay 7 ms; path.backward delay 7 ms"
+        assert (
+            names == {f"profile mine read again: {said}"}
+            and found.network["links"][0]["delay_ns"] == 7_000_000
+        )
         table = tomllib.loads(saved.profile(begun, told, found.plan["network"]))["links"]["path"]
     assert table["delay"] == "7 ms" or table["forward"]["delay"] == "7 ms"
+
+
+CLOSED = """
+[links.path]
+delay = "15 ms"
+outages = [["1 s", "2 s"], ["5 s", "6 s"]]
+
+[links.path.backward]
+slots = { cycle = "4 s", open = [["0 s", "3.5 s"]] }
+"""
+
+
+def test_outages_are_events_of_a_kept_run_also_after_another_profile(tmp_path: Path) -> None:
+    with recorder(tmp_path, CLOSED) as found:
+
+        def told(end_s: float) -> list[tuple[float, str]]:
+            source = {
+                "plan": found.plan,
+                "told": {},
+                "rows": {"events": []},
+                "duration_s": end_s,
+                "ran_s": end_s,
+            }
+            return [(event["t_s"], event["name"]) for event in metrics.section("events").value(source)]
+
+        assert told(5.5) == [
+            (1, "outage of path begins"),
+            (2, "outage of path ends"),
+            (3.5, "slots of path.backward close"),
+            (4, "slots of path.backward open"),
+            (5, "outage of path begins"),
+        ]
+        (tmp_path / "mine.toml").write_text(CLOSED.replace('["5 s", "6 s"]', '["7 s", "8 s"]'))
+        found.now_ns = lambda: 1_500_000_000
+        happened = found.change(Stand(), proxy.load(tmp_path / "mine.toml"))
+        assert happened["event"]["name"] == "profile mine read again: path outages"
+        assert [name for _, name in told(100)].count("outage of path begins") == 2
+        assert {at for at, name in told(100) if name.startswith("outage")} == {1, 2, 7, 8}
+        seen = outages.Passing(happened["closing"], happened["at_ns"])
+        assert [event["t_s"] for event in seen.due(7.1)] == [2, 3.5, 4, 7]
+        assert not list(seen.due(7.2))
 
 
 @pytest.mark.parametrize(
@@ -140,6 +187,139 @@ def test_a_profile_with_other_links_is_not_taken_while_it_is_recorded(
 def test_the_users_own_programs_are_not_stopped(tmp_path: Path, event: dict[str, Any]) -> None:
     with recorder(tmp_path) as found, pytest.raises(ConfigError, match="your own programs are at the ends"):
         found.steering.event(**event)
+
+
+def row(door: str, way: str, packets: int, delivered: int, **more: Any) -> dict[str, Any]:
+    """What the native module tells of a door or a service in a direction."""
+    delay = {"mean": 5e6, "p50": 5_000_000, "p99": 7_000_000, "p999": 7_000_000, "max": 7_000_000}
+    told = dict.fromkeys(("copies", "unsent", "refused", "unreached", "bytes"), 0) | {
+        "door": door,
+        "way": way,
+        "packets": packets,
+        "delivered": delivered,
+        "lost": packets - delivered,
+        "inside": 0,
+        "drops": {"loss": packets - delivered} if packets > delivered else {},
+        "set_loss": 1 - delivered / max(packets, 1),
+        "delivered_loss": 1 - delivered / max(packets, 1),
+        "set_delay_ns": delay,
+        "delivered_delay_ns": delay,
+        "error_ns": dict.fromkeys(delay, 0),
+        "set_rate_bps": None,
+        "delivered_rate_bps": None,
+    }
+    return told | more
+
+
+def outcome(doors: list[dict[str, Any]], services: list[dict[str, Any]]) -> dict[str, Any]:
+    """How an emulated network went."""
+    return {"doors": doors, "services": services, "links": [], "own": {}, "errors": [], "duration_s": 2.0}
+
+
+def test_a_summary_has_the_rows_by_port_and_program_of_the_terminal(tmp_path: Path) -> None:
+    ways = ("near -> far", "far -> near")
+    ended = outcome(
+        [row("ip", ways[0], 30, 27), row("ip", ways[1], 20, 20)],
+        [
+            row("udp :5004 camera", ways[0], 10, 9),
+            row("udp :5004 camera", ways[1], 0, 0),
+            row("tcp :8080 server", ways[0], 20, 18, unsent=2, copies=1, longest_repair_ns=212_000_000),
+            row("tcp :8080 server", ways[1], 20, 20),
+        ],
+    )
+    with recorder(tmp_path, doors=("ip/ip",)) as found:
+        found.world, found.doors = "netns", [("ip", "ip")]
+        part = metrics.section("emulator")
+        summed = part.value({"told": found._result(ended, [])})
+    assert [(path["path"], path.get("part_of"), path["packets"], path["delivered"]) for path in summed] == [
+        ("ip to far", None, 30, 27),
+        ("ip to near", None, 20, 20),
+        ("udp :5004 camera to far", "ip to far", 10, 9),
+        ("tcp :8080 server to far", "ip to far", 20, 18),
+        ("tcp :8080 server to near", "ip to near", 20, 20),
+    ]
+    assert summed[3]["lost_by"] == {"loss": 2, "not taken by the kernel": 2}
+    assert summed[3]["longest_repair_ms"] == 212 and "longest_repair_ms" not in summed[4]
+    assert {path["stamps"] for path in summed} == {"after the read"}
+    lines = verdict.table(ended).splitlines()
+    assert lines[0].split()[:4] == ["path", "in", "copies", "out"] and len(lines) == 2 + len(summed)
+    for line, path in zip(lines[2:], summed, strict=True):
+        assert line.startswith(path["path"]) and f" {path['delivered']} " in line
+    assert "loss 2, not taken by the kernel 2" in lines[5]
+
+
+def test_the_drawn_jitter_stands_beside_what_was_set_and_the_rate_with_headers_beside_the_payload() -> None:
+    drawn = {
+        "n": 900,
+        "sd": 5.1e6,
+        "mean": 5.05e6,
+        "p50": 3_500_000,
+        "p99": 23_000_000,
+        "p999": 1,
+        "max": 30_000_000,
+    }
+    link = {"packets": 900, "dropped_packets": 0, "busy_s": 0.0}
+    links = [link | {"name": "path.forward", "jitter_ns": drawn}, link | {"name": "path.backward"}]
+    rates = {"set_rate_bps": 9_500_000.0, "delivered_rate_bps": 9_500_000.0, "wire_rate_bps": 10_000_000.0}
+    ended = outcome([row("ip", way, 900, 900, **rates) for way in ("near -> far", "far -> near")], [])
+    network = proxy.load("direct", ['links.path.jitter={kind="exponential", mean="5 ms"}']).network
+    source = {"plan": {"network": network}, "told": ended | {"links": links}, "ran_s": 2.0}
+    there, back = metrics.section("network").value(source)
+    assert there["jitter"] == "exponential, mean 5 ms" and there["jitter_ms"]["sd"] == pytest.approx(5.1)
+    assert there["jitter_ms"]["n"] == 900 and "jitter" not in back and "jitter_ms" not in back
+    lines = verdict.told(ended | {"links": links}, Margin(), network).splitlines()
+    at = next(n for n, line in enumerate(lines) if "drawn mean ms" in line)
+    assert " ".join(lines[at].split()) == "link set drawn mean ms sd ms p50 ms p99 ms max ms n", lines[at]
+    assert lines[at + 2].split() == ["path.forward", "exponential,", "mean", "5", "ms", *DRAWN], lines[at + 2]
+    assert "with headers" in lines[0] and " 9.500 Mbit/s   10.0 Mbit/s " in lines[2]
+
+
+@pytest.mark.parametrize(
+    ("more", "own", "says"),
+    [
+        (
+            {"error_ns": {"p50": 60_000, "p99": 100_000}},
+            {},
+            "own (taskset for your programs), run as root (SCHED_FIFO)",
+        ),
+        (
+            {"error_ns": {"p50": 0, "p99": 9e5}},
+            {"privileges": ["SCHED_FIFO: yes"]},
+            "your programs), or send less; --margin-ms",
+        ),
+        ({"set_rate_bps": 2e6, "delivered_rate_bps": 1.9e6}, {}, "set a lower --rate"),
+        ({"delivered_loss": 0.1, "set_loss": 0.0}, {}, "the kernel refused packets"),
+        ({"delivered": 0, "inside": 900}, {}, "run for longer than the delay of the network"),
+        ({"unreached": 3}, {}, "check HOST:PORT"),
+        ({"refused": 3}, {}, "no limit of connections"),
+        ({}, {"socket_drops": 3}, "read its ports too late"),
+    ],
+)
+def test_a_verdict_that_is_not_good_says_once_what_to_do(
+    more: dict[str, Any], own: dict[str, Any], says: str
+) -> None:
+    doors = [row("0/udp", way, 900, 900) | more for way in ("near -> far", "far -> near")]
+    ended = outcome(doors, []) | {"own": own}
+    (remedy,) = verdict.remedies(ended, Margin())
+    lines = verdict.told(ended, Margin(), {}).splitlines()
+    assert says in remedy and "{" not in remedy and lines[-1] == f"  → {remedy}"
+    assert "NOT GOOD:" in lines and not verdict.remedies(
+        outcome([row("0/udp", "near -> far", 9, 9)] * 2, []), Margin()
+    )
+
+
+DRAWN = ["5.050", "5.100", "3.500", "23.000", "30.000", "900"]
+
+
+def test_doors_of_one_name_are_told_apart_and_one_without_packets_has_no_delay() -> None:
+    ways = ("near -> far", "far -> near")
+    doors = [row("0/udp", way, packets, packets) for packets in (3, 0) for way in ways]
+    doors[0]["unreached"], doors[0]["refused"] = 3, 1
+    part = metrics.section("emulator")
+    first, _, _, last = part.value({"told": {"emulator": verdict.paths(outcome(doors, []))}})
+    assert (first["path"], last["path"]) == ("0/udp (1) to far", "0/udp (2) to near")
+    assert first["lost_by"] == {"refused connections": 1, "sent back": 3}
+    assert last["set_p50_ms"] is last["delivered_delay_ms"] is last["error_ms"] is None
 
 
 def invoked(*words: str) -> Any:

@@ -127,7 +127,7 @@ def test_a_proxy_through_which_nothing_passed_proves_nothing() -> None:
 @pytest.mark.parametrize(("unread", "note"), [(0, None), (1, "1 packet"), (70, "70 packets")])
 def test_the_verdict_counts_packets_whose_port_cannot_be_read(unread: int, note: str | None) -> None:
     outcome = {"doors": [], "own": {"unread": unread}, "errors": []}
-    last = verdict.told(outcome, Margin()).splitlines()[-1]
+    last = verdict.told(outcome, Margin(), {}).splitlines()[-1]
     assert last == (f"not read: the port of {note}: {UNREAD}" if note else verdict.NOTHING)
 
 

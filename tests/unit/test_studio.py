@@ -59,6 +59,19 @@ def test_curves_are_those_of_the_summary(run: Any) -> None:
         assert sum(curves["sent"][number]) == pytest.approx(flow["sent"], abs=2), name
 
 
+def test_a_live_page_is_told_of_outages_when_they_come(run: Any) -> None:
+    plan = json.loads((run.folder / "plan.json").read_text())
+    plan["network"]["links"][0]["outages"] = [[1_000_000_000, 2_000_000_000]]
+    made, name = Collector(plan), plan["network"]["links"][0]["name"]
+    made.add(b"", 0.9, 0)
+    assert made.events == []
+    made.add(b"", 1.0, 0)
+    made.add(b"", 1.5, 0)
+    assert made.events == [{"t_s": 1, "name": f"outage of {name} begins"}]
+    made.add(b"", 9.0, 0)
+    assert [event["t_s"] for event in made.events] == [1, 2] and made.lately()["events"] == made.events
+
+
 def test_the_greatest_age_is_that_of_the_summary_though_a_loop_stalled(run: Any) -> None:
     """A loop that stalls writes its rows late, with the times of the arrivals: meanwhile the others write theirs."""
     rows = np.fromfile(run.folder / "records.bin", ROW)

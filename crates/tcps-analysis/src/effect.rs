@@ -28,6 +28,8 @@ use tcps_plan::{
 
 /// Effects that are told at most, of the first events.
 const MOST: usize = 64;
+/// Samples, meanwhile and outside, below which no difference of their delays is told.
+const LEAST: u64 = 20;
 /// Datagrams of attackers whose fate is open, at most.
 const MOST_OPEN: usize = 1 << 17;
 
@@ -47,7 +49,7 @@ pub struct DelayReport {
     pub p50_ns: f64,
     /// See `p50_ns`.
     pub p99_ns: f64,
-    /// What that is more than outside of all effects; none where nothing arrived there.
+    /// What that is more than outside of all effects; none where too few samples arrived here or there.
     pub added_p50_ns: Option<f64>,
     /// See `added_p50_ns`.
     pub added_p99_ns: Option<f64>,
@@ -265,7 +267,8 @@ impl Effects {
         let ms = |ns: Time| ns as f64 / 1e6;
         let delay = |(flow, during): (&FlowId, &Tally)| {
             let [p50_ns, p99_ns] = during.quantiles([0.5, 0.99]);
-            let before = outside.get(flow).map(|t| t.quantiles([0.5, 0.99]));
+            let before = outside.get(flow).filter(|t| t.n().min(during.n()) >= LEAST);
+            let before = before.map(|t| t.quantiles([0.5, 0.99]));
             let (added_p50_ns, added_p99_ns) = (before.map(|b| p50_ns - b[0]), before.map(|b| p99_ns - b[1]));
             let flow = name(*flow).unwrap_or_default();
             DelayReport { flow, n: during.n(), p50_ns, p99_ns, added_p50_ns, added_p99_ns }
@@ -450,6 +453,6 @@ mod tests {
         assert_eq!((report[0].hold_ms, report[0].safe_stop_ms), (Some(20.0), None));
         assert_eq!((report[4].until_s, report[4].safe_stop_ms), (1.0, Some(30.0)));
         let [delay] = &report[0].delays[..] else { panic!("{report:?}") };
-        assert_eq!((delay.n, delay.added_p50_ns), (1, Some(3.0 * MS as f64)));
+        assert_eq!((delay.n, delay.added_p50_ns), (1, None), "too few to tell");
     }
 }

@@ -8,7 +8,8 @@ use crate::{
     own::{ForeignCode, NoCode, OwnLoss},
     packet::{InFlight, Packet},
 };
-use tcps_core::{model::LossModel, record::DropReason, seed::Stream, time::Time};
+use hdrhistogram::Histogram;
+use tcps_core::{model::LossModel, record::DropReason, report::histogram, seed::Stream, time::Time};
 use tcps_plan::net::{JitterSpec, LinkSpec};
 
 /// What became of a packet that started.
@@ -32,6 +33,8 @@ pub(crate) struct LinkLine {
     /// That of the user's, in place of it.
     own: Option<OwnLoss>,
     jitter: Option<Jitter>,
+    /// The extra delays that it drew.
+    drawn: Option<Box<Histogram<u64>>>,
     /// What code of the user's did wrong before another jitter took its place.
     failed: Option<String>,
     /// Retransmissions of a radio link, and what a packet takes there besides its wait.
@@ -65,6 +68,7 @@ impl LinkLine {
             loss: loss.transpose().map_err(fault)?,
             own,
             jitter: jitter.transpose().map_err(unloaded("jitter"))?,
+            drawn: None,
             failed: None,
             harq: Harq::of(spec, seed),
             radio_ns: spec.radio.as_ref().and_then(|r| r.nr()).map_or(0, |nr| nr.slot_ns + nr.processing_ns),
@@ -83,6 +87,11 @@ impl LinkLine {
         let loss = self.own.as_ref().and_then(OwnLoss::failure);
         let jitter = self.jitter.as_ref().and_then(Jitter::failure);
         loss.into_iter().chain(self.failed.clone()).chain(jitter)
+    }
+
+    /// The extra delays that it drew, of all settings that its jitter had.
+    pub fn drawn(&self) -> Option<&Histogram<u64>> {
+        self.drawn.as_deref()
     }
 
     /// Replaces the loss by an independent one with a fresh stream.
@@ -156,7 +165,12 @@ impl LinkLine {
     }
 
     fn arrive(&mut self, end: Time, delay_ns: Time, packet: &Packet) -> Time {
-        let extra = self.jitter.as_mut().map_or(0, |j| j.delay(end, packet));
+        let extra = self.jitter.as_mut().map_or(0, |j| {
+            let extra = j.delay(end, packet);
+            let drawn = self.drawn.get_or_insert_with(|| Box::new(histogram()));
+            let _ = drawn.record(extra.max(0) as u64);
+            extra
+        });
         let at = end.saturating_add(delay_ns).saturating_add(extra);
         if self.jitter.as_ref().is_some_and(Jitter::reorders) {
             return at;

@@ -189,6 +189,7 @@ impl Link {
         stats.busy_ns = self.busy_total - self.busy_until.saturating_sub(now).max(0);
         if let Mode::Served(served) = &self.mode {
             stats.marked = served.queue.marked();
+            stats.jitter_ns = served.line.drawn().cloned().map(Box::new);
         }
     }
 }

@@ -45,6 +45,19 @@ pub enum Transport {
     Tcp,
 }
 
+/// What a TCP segment takes of the numbers of its bytes. [RFC 9293 §3.1]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tcp {
+    /// Number of its first byte.
+    pub sequence: u32,
+    /// How many numbers it takes: its payload, and one each for a flag that opens or closes a connection.
+    pub length: u32,
+    /// SYN.
+    pub opens: bool,
+    /// RST.
+    pub resets: bool,
+}
+
 /// Where a UDP datagram's parts are in an IP packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Udp {
@@ -142,6 +155,28 @@ impl<'a> Packet<'a> {
                 .then(|| (transport, [0, 2].map(|at| u16_at(self.bytes, self.header_bytes + at))))
         };
         of(UDP, UDP_BYTES, Transport::Udp).or_else(|| of(TCP, TCP_BYTES, Transport::Tcp))
+    }
+
+    /// Bytes behind the headers of UDP or TCP, and of others behind that of IP. [RFC 9293 §3.1]
+    pub fn payload_bytes(&self) -> usize {
+        let header_bytes = match self.ports() {
+            Some((Transport::Udp, _)) => UDP_BYTES,
+            Some((Transport::Tcp, _)) => usize::from(u8_at(self.bytes, self.header_bytes + 12) >> 4) * 4,
+            None => 0,
+        };
+        self.bytes.len().saturating_sub(self.header_bytes + header_bytes)
+    }
+
+    /// The TCP segment in it, if its beginning is there. [RFC 9293 §3.1]
+    pub fn tcp(&self) -> Option<Tcp> {
+        if !self.begins(TCP, TCP_BYTES) {
+            return None;
+        }
+        let (sequence, flags) =
+            (u32_at(self.bytes, self.header_bytes + 4), u8_at(self.bytes, self.header_bytes + 13));
+        let [closes, opens, resets] = [1, 2, 4].map(|flag| flags & flag != 0);
+        let length = self.payload_bytes() as u32 + u32::from(opens) + u32::from(closes);
+        Some(Tcp { sequence, length, opens, resets })
     }
 
     /// Whether it is a message of ICMP.
@@ -265,6 +300,29 @@ mod tests {
         let mut short = packet(false, 0, &[0; 11]);
         short[9] = TCP;
         assert_eq!(Packet::new_checked(&short).unwrap().tcp_port(), None);
+    }
+
+    /// [RFC 9293 §3.1]
+    #[test]
+    fn a_payload_is_what_lies_behind_all_headers() {
+        let of = |bytes: &[u8]| Packet::new_checked(bytes).unwrap().payload_bytes();
+        for v6 in [false, true] {
+            let at = if v6 { IPV6_BYTES } else { IPV4_BYTES };
+            let mut bytes = packet(v6, 0, &[0; 32]);
+            assert_eq!(of(&bytes), 32);
+            bytes[if v6 { 6 } else { 9 }] = TCP;
+            bytes[at + 12] = 8 << 4; // a header of 32 bytes, with time stamps
+            assert_eq!(of(&bytes), 8);
+            bytes[at + 13] = 0b10; // it opens a connection
+            let opening = Packet::new_checked(&bytes).unwrap().tcp();
+            // The length and checksum of UDP are where a segment has its number.
+            let sequence = u32::from(u16_at(&bytes, at + 4)) << 16;
+            assert_eq!(opening, Some(Tcp { sequence, length: 9, opens: true, resets: false }));
+            bytes[at + 12] = 15 << 4;
+            assert_eq!(of(&bytes), 0, "a header that is longer than the packet");
+            bytes[if v6 { 6 } else { 9 }] = if v6 { ICMP_V6 } else { ICMP };
+            assert_eq!(of(&bytes), 40);
+        }
     }
 
     /// [RFC 8200 §4]

@@ -22,17 +22,21 @@ class Margin:
     rate: float = 0.01
 
 
-def beyond(name: str, told: Mapping[str, Any], margin: Margin) -> Iterator[str]:
-    """Sentences about a path that is beyond the margin."""
+LATE, SLOW, LOSES = "late", "slow", "loses"
+"""Causes: the emulation error, a rate below the set one, a loss above the set one."""
+
+
+def beyond(name: str, told: Mapping[str, Any], margin: Margin) -> Iterator[tuple[str, str]]:
+    """Why a path is beyond the margin: causes, each with its sentence."""
     error = told["error_ns"] if told["delivered"] >= LEAST else {}
     for key, most_ms in (("p50", margin.p50_ms), ("p99", margin.p99_ms)):
         late_ms = error.get(key, 0) / NS_PER_MS
         if late_ms > most_ms:
-            yield f"{name}: emulation error {late_ms:.3f} ms ({key}; margin {most_ms:g} ms)"
+            yield LATE, f"{name}: emulation error {late_ms:.3f} ms ({key}; margin {most_ms:g} ms)"
     set_bps, delivered_bps = told.get("set_rate_bps"), told.get("delivered_rate_bps")
     if set_bps and delivered_bps is not None and abs(delivered_bps / set_bps - 1) > margin.rate:
         rates = f"delivered {delivered_bps / 1e3:.1f} kbit/s, set {set_bps / 1e3:.1f} kbit/s"
-        yield f"{name}: {rates} (margin {margin.rate:.0%})"
+        yield SLOW, f"{name}: {rates} (margin {margin.rate:.0%})"
     set_loss, delivered_loss = told.get("set_loss"), told.get("delivered_loss")
     if set_loss is not None and delivered_loss is not None and abs(delivered_loss - set_loss) > margin.loss:
-        yield f"{name}: lost {delivered_loss:.2%}, set {set_loss:.2%} (margin {margin.loss:.1%})"
+        yield LOSES, f"{name}: lost {delivered_loss:.2%}, set {set_loss:.2%} (margin {margin.loss:.1%})"

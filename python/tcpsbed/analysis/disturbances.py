@@ -19,6 +19,12 @@ CODE_US = 50
 HOOK_SHARE = 0.5
 """Share of a flow's period that a hook may take (99th percentile) in real time."""
 
+MEANING = (
+    "of these numbers, a mean or median still holds if the disturbance was short; a p99 only if it touched clearly less than"
+    " 1 % of the samples, a maximum never"
+)
+"""What a disturbance means for numbers that were measured on the machine's clock."""
+
 Found = Mapping[str, Any]
 
 
@@ -199,7 +205,7 @@ def _emulator(result: Found) -> Iterator[str]:
         yield from result["broken"]
         return
     for path in result.get("emulator", ()):
-        yield from beyond(f"emulator {path['path']}", path, Margin())
+        yield from (sentence for _, sentence in beyond(f"emulator {path['path']}", path, Margin()))
 
 
 def _fallback(result: Found) -> Iterator[str]:

@@ -557,6 +557,13 @@ class Network(Part):
     """Packets marked instead of dropped (`ecn = true`)."""
     loss: float
     """Dropped over all that arrived (share)."""
+    jitter: str
+    """The extra delay that was set at the start; absent where the link drew none, as the next."""
+    jitter_ms: Distribution
+    """Distribution of the extra delays that the link drew for its packets, those of background traffic
+    and copies, too: `n`, `sd` and as usual. It has neither queueing nor the lateness of this machine,
+    nor what a packet waits for one before it so that they stay in order (ms).
+    """
     utilisation: float
     """Share of the run in which the line was busy (share of the time)."""
 
@@ -716,29 +723,54 @@ class Emulator(Part):
     """List, on the machine's clock."""
 
     path: str
-    """Sending and receiving node."""
+    """Sending and receiving node; of `proxy` and `netns` the flow, and of `netns` also each port at
+    which a program listens, with the program if it is known.
+    """
+    part_of: str
+    """Of such a port: the path that has its packets, too; absent otherwise."""
     packets: int
     """Packets that entered."""
+    copies: int
+    """Copies that the network made of them."""
+    delivered: int
+    """Packets that left, copies included."""
     inside: int
     """Packets in flight at the end."""
+    set_loss: float
+    """Share of packets that the network dropped (share)."""
+    delivered_loss: float
+    """Share of packets that did not leave (share)."""
     set_delay_ms: float
-    """Mean delay that the network chose (ms)."""
+    """Mean delay that the network chose; null if no packet left (ms)."""
+    set_p50_ms: float
+    """Median of the delay that the network chose (ms)."""
+    set_p99_ms: float
+    """Its 99th percentile (ms)."""
     delivered_delay_ms: Distribution
-    """From the timestamp of entry to the end of the send call (ms)."""
+    """From the timestamp of entry to the end of the send call; null if no packet left (ms)."""
     error_ms: Distribution
-    """Emulation error: delivered delay minus set delay (ms)."""
+    """Emulation error: delivered delay minus set delay; null if no packet left (ms)."""
     set_rate_bps: float
     """Bytes of all packets but the first, divided by the time from the first packet to the last, as the
     network released them; null below 1 s (bit/s).
+    """
+    wire_rate_bps: float
+    """`set_rate_bps` with all headers, as the `rate` of a link counts packets; absent where that has
+    them, and below 1 s (bit/s).
     """
     delivered_rate_bps: float
     """The rate passed to the kernel: `set_rate_bps` times the share of packets that the kernel
     accepted, lower if the lateness grew (bit/s).
     """
-    set_loss: float
-    """Share of packets that the network dropped (share)."""
-    delivered_loss: float
-    """Share of packets that did not leave (share)."""
+    longest_repair_ms: float
+    """Of TCP behind `netns`: the longest time from the loss of a segment in the network until its bytes
+    came out, of losses that were repaired; what came out meanwhile behind it waited in the receiver for
+    so long, or less. Absent where no lost segment came out (ms).
+    """
+    lost_by: dict[str, int]
+    """Causes of loss, each with its number of packets; connections and datagrams that the target of a
+    `proxy` refused are named here, too.
+    """
     stamps: str
     """Source of the time of entry: `kernel`, or `after the read` in network namespaces."""
 
@@ -978,7 +1010,9 @@ class Metric(Part):
 
 
 class Event(Part):
-    """List of scenario events that occurred."""
+    """List of events that occurred: of the scenario, those asked for, and the first 10 000 moments at
+    which links closed and opened by `outages`, or by `slots` whose cycle is 1 s or more.
+    """
 
     t_s: float
     """Time of the event (s)."""
@@ -1050,9 +1084,11 @@ class EffectDelay(Part):
     p99_ms: float
     """Its 99th percentile (ms)."""
     added_p50_ms: float
-    """`p50_ms` less the median outside of all effects; null if nothing arrived there (ms)."""
+    """`p50_ms` less the median outside of all effects; null if fewer than 20 samples arrived meanwhile
+    or there (ms).
+    """
     added_p99_ms: float
-    """The same of `p99_ms` (ms)."""
+    """The same of `p99_ms`, which below 100 samples is their longest (ms)."""
 
 
 class Effect(Part):
@@ -1180,7 +1216,9 @@ class Summary(Part):
     metrics: list[Metric]
     """List of values of your own metrics (`measure.metrics`); absent without these."""
     events: list[Event]
-    """List of scenario events that occurred."""
+    """List of events that occurred: of the scenario, those asked for, and the first 10 000 moments at
+    which links closed and opened by `outages`, or by `slots` whose cycle is 1 s or more.
+    """
     states: list[State]
     """List of supervisors and predictive displays, even if their state never changed, and of boards
     whose watchdog acted (safety, boards). States are `normal`, `degraded`, `hold`, `safe stop`,

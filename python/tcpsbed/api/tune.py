@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SCENARIOS = (".toml", ".xlsx")
 """Ends of names of scenarios."""
+MOST_PERIOD_MS = 1000
+"""The shipped step falls so long before its run ends."""
 MOST_RTT_NS = 10_000_000_000
 """Longest round trip. A run lasts many round trips and thousands of runs are made, so a longer one would take too long."""
 
@@ -243,6 +245,13 @@ def _loop(
     with given(base) as asked:
         first = asked.scenario if given_one else systems.paced(asked.scenario, round(period_ms * 1e6))
         scenario = systems.applied(first, plant, controller, disturbance)
+        if not given_one and period_ms >= MOST_PERIOD_MS:
+            allowed = (
+                f'less than {MOST_PERIOD_MS} ms, such as "1 ms", or a scenario as --plant that lasts longer'
+            )
+            raise ConfigError(
+                f"found {period_ms:g} ms, too long for the shipped step", key="--period", allowed=allowed
+            )
         return identified.with_linear(loop_of(scenario, None, "--plant"), period_ms)
 
 

@@ -117,13 +117,20 @@ def range_of(text: str) -> Range | None:
     return made
 
 
-def values_of(found: Any) -> list[str]:
+def values_of(found: Any, *, repeats: bool = False) -> list[str]:
     """The values of a factor as overrides write them: of a list, or of a range with a step.
+
+    Parameters
+    ----------
+    found
+        As a file has them.
+    repeats
+        Whether a value may stand there more than once.
 
     Raises
     ------
     Refusal
-        If it is neither, or holds a value twice.
+        If it is neither, or holds a value twice without leave.
     """
     if isinstance(found, str):
         between = range_of(found)
@@ -142,7 +149,7 @@ def values_of(found: Any) -> list[str]:
     for item in found:
         between = range_of(item) if isinstance(item, str) else None
         texts += [text_of(item)] if between is None else between.values()
-    if len(set(texts)) < len(texts):
+    if not repeats and len(set(texts)) < len(texts):
         raise refuse(f"found a value twice in {shown(found)}", "each value once")
     return texts
 
@@ -212,8 +219,8 @@ def each(factors: Mapping[str, Any], refused: Callable[[str, Refusal], None]) ->
 
 
 def zipped(factors: Mapping[str, Any], refused: Callable[[str, Refusal], None]) -> list[Group]:
-    """One group, first with first; all lists of the same length."""
-    found = _read(factors, refused)
+    """One group, first with first; all lists of the same length. A value may stand more than once, a combination may not."""
+    found = _read(factors, refused, repeats=True)
     lengths = {key: len(values) for key, values in found.items()}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{length} of {key}" for key, length in lengths.items())
@@ -221,7 +228,12 @@ def zipped(factors: Mapping[str, Any], refused: Callable[[str, Refusal], None]) 
             max(lengths, key=lambda key: lengths[key]), refuse(f"found {told}", "as many values of each key")
         )
         return []
-    return [Group(tuple(found), tuple(zip(*found.values(), strict=True)))] if found else []
+    points = list(zip(*found.values(), strict=True))
+    if again := next((point for number, point in enumerate(points) if point in points[:number]), None):
+        told = ", ".join(f"{key} = {value}" for key, value in zip(found, again, strict=True))
+        refused(next(iter(found)), refuse(f"found the combination {told} twice", "each combination once"))
+        return []
+    return [Group(tuple(found), tuple(points))] if found else []
 
 
 def drawn(
@@ -247,11 +259,13 @@ def drawn(
     return [Group(tuple(columns), tuple(lines))] if columns else []
 
 
-def _read(factors: Mapping[str, Any], refused: Callable[[str, Refusal], None]) -> dict[str, list[str]]:
+def _read(
+    factors: Mapping[str, Any], refused: Callable[[str, Refusal], None], *, repeats: bool = False
+) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for key, given in factors.items():
         try:
-            found[key] = values_of(given)
+            found[key] = values_of(given, repeats=repeats)
         except Refusal as error:
             refused(key, error)
     return found

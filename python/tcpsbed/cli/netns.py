@@ -141,11 +141,12 @@ def netns(
             session = Session(behind, overrides, told=told, talks=not quiet, record=record)
             ended = _watched(session, behind, screen)
             good, broken = verdict.judged(ended.outcome, margin)
-            session.tell("end", good=good, broken=broken, **verdict.shown(ended.outcome))
+            remedies = verdict.remedies(ended.outcome, margin)
+            session.tell("end", good=good, broken=broken, remedies=remedies, **verdict.shown(ended.outcome))
         for file in written:
             results.mark(file)
         report = record.finish(ended.outcome, broken)
-        session.say(verdict.told(ended.outcome, margin))
+        session.say(verdict.told(ended.outcome, margin, chosen.network))
         if report is not None:
             session.say(f"report: {report}")
     raise typer.Exit(ended.status)
@@ -169,7 +170,12 @@ def _gone_if_refused(files: Sequence[Path]) -> Iterator[None]:
 @contextmanager
 def _written(file: Path) -> Iterator[IO[str]]:
     """A file that is written line by line."""
-    with results.named(file), file.open("w", encoding="utf-8") as lines:
+    try:
+        lines = file.open("w", encoding="utf-8")
+    except OSError as error:
+        allowed = "a file in a folder where you may write, such as --json told.jsonl"
+        raise ConfigError(f"cannot be written ({error.strerror})", file=file, allowed=allowed) from None
+    with results.named(file), lines:
         yield lines
 
 

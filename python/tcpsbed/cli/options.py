@@ -152,12 +152,14 @@ def agreed(found: Forecast | None, what: str, yes: bool) -> None:
     print(f"tcpsbed: {what} will take {found}", file=sys.stderr)
 
 
-def may_draw(figure: Path | None, *, force: bool, reads: Iterable[Path | str] = ()) -> None:
+def may_draw(
+    figure: Path | None, *, force: bool, reads: Iterable[Path | str] = (), key: str = "--figure"
+) -> None:
     """Refuses a file that no figure can be written to, if one is named, before what it shows is measured."""
     if figure is not None:
         from tcpsbed import drawing
 
-        drawing.drawable(figure, force=force, reads=reads)
+        drawing.drawable(figure, force=force, reads=reads, key=key)
 
 
 def overrides(sets: Sequence[str] | None, seed: int | None = None, duration: str | None = None) -> list[str]:

@@ -113,7 +113,7 @@ def proxy(
             outcome = running.close()
         good, broken = verdict.judged(outcome, margin)
         report = record.finish(outcome, broken)
-        _tell(session, outcome, margin, report)
+        _tell(session, outcome, margin, chosen.network, report)
     if pcapng is not None:
         results.mark(pcapng)
     if not good:
@@ -168,13 +168,16 @@ def _watch(session: Session, running: Proxy, asked: list[int], end_s: float) -> 
             session.look(screen)
 
 
-def _tell(session: Session, outcome: dict[str, Any], margin: Margin, report: Path | None) -> None:
+def _tell(
+    session: Session, outcome: dict[str, Any], margin: Margin, network: dict[str, Any], report: Path | None
+) -> None:
     """Prints the outcome, and where it is kept."""
     from tcpsbed.proxy import verdict
 
     good, broken = verdict.judged(outcome, margin)
-    session.tell("end", good=good, broken=broken, **verdict.shown(outcome))
+    remedies = verdict.remedies(outcome, margin)
+    session.tell("end", good=good, broken=broken, remedies=remedies, **verdict.shown(outcome))
     if session.talks:
-        print(verdict.told(outcome, margin))
+        print(verdict.told(outcome, margin, network))
         if report is not None:
             print(f"report: {report}", flush=True)

@@ -115,7 +115,7 @@ def tune(
     from tcpsbed.api.tune import tune as tuned
     from tcpsbed.lab.control import systems
 
-    may_draw(nyquist, force=force)
+    may_draw(nyquist, force=force, key="--nyquist")
     with Progress("tuning", quiet=quiet or as_json) as bar:
         found = tuned(
             rtt,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,6 +83,15 @@ def once(doors: Iterable[Door], key: str) -> None:
     listening = [(door.kind, door.listen) for door in doors if door.listen[1]]
     if len(set(listening)) < len(listening):
         raise ConfigError("found a port twice", key=key, allowed="each port once")
+
+
+def flows(doors: Sequence[str]) -> list[str]:
+    """Names of the two flows of each door, by the side that they lead to; doors of one name are numbered."""
+    numbered = [
+        f"{name} ({doors[:at].count(name) + 1})" if doors.count(name) > 1 else name
+        for at, name in enumerate(doors)
+    ]
+    return [f"{name} to {there}" for name in numbered for there in ("far", "near")]
 
 
 def _fault(text: str) -> str:

@@ -28,7 +28,7 @@ class Forward(Proxy):
     def __str__(self) -> str:
         if self.outcome is None:
             return f"{self.profile.name} on port {', '.join(map(str, self.ports))}, at work"
-        return verdict.told(self.outcome, Margin())
+        return verdict.told(self.outcome, Margin(), self.profile.network)
 
 
 def forward(

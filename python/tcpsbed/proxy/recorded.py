@@ -15,17 +15,20 @@ import copy
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from tcpsbed import _tcps, scenarios
+from tcpsbed.analysis import outages
 from tcpsbed.errors import ConfigError, TcpsbedError
+from tcpsbed.proxy import door, verdict
 from tcpsbed.proxy.profile import FAR, NEAR, Profile
 from tcpsbed.results import Place, marker
 from tcpsbed.scenarios.compile import compile_plan
+from tcpsbed.views import numbers
 from tcpsbed.worlds import Steering, memory
 from tcpsbed.worlds import rows as rows_
 from tcpsbed.worlds.steering import Live
@@ -128,12 +131,7 @@ class Recorder:
 
     def names(self) -> list[str]:
         """Names of the flows, by door and side that they lead to."""
-        doors = [name for name, _ in self.doors]
-        numbered = [
-            f"{name} ({doors[:at].count(name) + 1})" if doors.count(name) > 1 else name
-            for at, name in enumerate(doors)
-        ]
-        return [f"{name} to {there}" for name in numbered for _, there in _WAYS]
+        return door.flows([name for name, _ in self.doors])
 
     def _scenario(self, profile: Profile) -> scenarios.Scenario:
         """The profile with two flows a door: in a scenario each has the mean rate and size of its packets."""
@@ -208,12 +206,22 @@ class Recorder:
             allowed = "the same names in the same order; for others end this command and start it again"
             raise ConfigError(found, file=profile.file, allowed=allowed)
         at_ns, name = self.now_ns(), f"profile {profile.name} read again"
+        if said := _said(self.network["links"], profile.network["links"]):
+            name += f": {said}"
         running.change(profile, len(self.plan["events"]))
         actions = _changes(self.network, profile.network)
         self.plan["events"] += [{"at_ns": at_ns, "name": name, "action": action} for action in actions]
+        links = profile.network["links"]
+        closing = outages.changed(self.plan["network"]["links"], links, at_ns)
+        for link, closes in zip(self.plan["network"]["links"], closing, strict=True):
+            link.pop("slots", None)
+            link |= closes
         self.profile, self.network = profile, copy.deepcopy(profile.network)
         self.scenario = self.steering.scenario = self._scenario(profile)
-        return {"at_ns": at_ns, "asked_s": at_ns / 1e9, "event": {"name": name}, "actions": actions}
+        told = {"at_ns": at_ns, "asked_s": at_ns / 1e9, "event": {"name": name}, "actions": actions}
+        return told | {
+            "closing": [{key: link[key] for key in ("name", *outages.KEYS) if key in link} for link in links]
+        }
 
     def finish(self, outcome: Mapping[str, Any], broken: Sequence[str]) -> scenarios.Scenario:
         """Leaves plan, records and result of a network that has ended; the scenario, for the analysis."""
@@ -243,12 +251,9 @@ class Recorder:
         """What a run on sockets tells about itself."""
         report, doors = outcome.get("report") or {}, outcome["doors"]
         names = self.names()
-        paths = [
-            row | {"path": name, "stamps": _stamps(self.world, kind)}
-            for name, kind, row in zip(
-                names, (kind for _, kind in self.doors for _ in _WAYS), doors, strict=True
-            )
-        ]
+        stamps = dict(
+            zip(names, (_stamps(self.world, kind) for _, kind in self.doors for _ in _WAYS), strict=True)
+        )
         ends = [
             {"flow": name, "ends": True, "samples": row["delivered"], "total_ns": 0.0}
             | {"parts_ns": {}, "components": [], "hops": []}
@@ -262,7 +267,10 @@ class Recorder:
             "interrupted": False,
             "links": outcome["links"],
             "legs": [*report.get("split", []), *ends],
-            "emulator": [path for path in paths if path["packets"]],
+            "emulator": [
+                path | {"stamps": stamps[path.get("part_of", path["path"])]}
+                for path in verdict.paths(outcome)
+            ],
             "events": sum(node.get("ticks", 0) for node in report.get("nodes", ())),
             "asked_by": self.steering.by,
             "broken": list(broken),
@@ -289,6 +297,37 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[s
         if changed:
             found.append({"kind": "link", "links": [number]} | changed)
     return found or [{"kind": "link", "links": []}]
+
+
+def _said(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> str:
+    """What differs, in words: `path.forward delay 7.000 ms, queue`."""
+    found: dict[str, list[str]] = {}
+    for old, new in zip(before, after, strict=True):
+        keys = [key for key in _KEYS if old.get(key) != new.get(key)]
+        words = ", ".join(f"{_KEYS[key][0]} {_KEYS[key][1](new.get(key))}".rstrip() for key in keys)
+        if words:
+            found.setdefault(words, []).append(new["name"])
+    return "; ".join(f"{' and '.join(outages.names(links))} {words}" for words, links in found.items())
+
+
+def _loss(loss: Mapping[str, Any] | None) -> str:
+    """An independent loss, or none; of another only that it is another."""
+    return "" if loss and ("r" in loss or "p" not in loss) else numbers.percent((loss or {}).get("p", 0.0))
+
+
+_KEYS: dict[str, tuple[str, Callable[[Any], str]]] = (
+    {
+        "rate_bps": ("rate", lambda bps: numbers.rate(bps) if bps else "unlimited"),
+        "delay_ns": ("delay", lambda ns: f"{(ns or 0) / 1e6:g} ms"),
+        "loss": ("loss", _loss),
+    }
+    | {
+        key: (key, lambda _: "")
+        for key in ("jitter", "queue", "duplicate", "corrupt", "outages", "slots", "medium", "radio")
+    }
+    | {"opportunities_ns": ("trace", lambda _: "")}
+)
+"""Keys of a link whose change is told: how each is called, and its value in words."""
 
 
 def _mean(row: Mapping[str, Any], spent_s: float) -> tuple[str, str]:

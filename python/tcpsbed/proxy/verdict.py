@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tcpsbed.analysis.delivered import Margin, beyond
+from tcpsbed.analysis import metrics
+from tcpsbed.analysis.delivered import LATE, LOSES, SLOW, Margin, beyond
 from tcpsbed.analysis.units import NS_PER_MS
 from tcpsbed.errors import counted
-from tcpsbed.views import numbers, text
-from tcpsbed.views.markup import Column, words
+from tcpsbed.proxy import door
+from tcpsbed.views import numbers, tables, text
 
 NOTHING = "no packet arrived, so this run proves nothing"
+JITTER = metrics.section("network").part("jitter").table
 GOOD = "good: the network delivered as set; time that packets wait in your programs is not covered"
 
 
@@ -25,26 +27,60 @@ def judged(outcome: Mapping[str, Any], margin: Margin) -> tuple[bool | None, lis
 
 def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
     """What is beyond the margin, and what failed, in sentences; nothing if the run was good."""
-    found = [sentence for row in outcome["doors"] for sentence in _row(row, margin)]
-    drops = outcome["own"].get("socket_drops", 0)
-    if drops:
-        found.append(f"the kernel dropped {drops} datagrams before they were read: this machine was too slow")
-    return [*found, *outcome["errors"]]
+    return [*(sentence for _, sentence in _found(outcome, margin)), *outcome["errors"]]
 
 
-def _row(row: Mapping[str, Any], margin: Margin) -> Iterator[str]:
-    name = f"{row['door']} {row['way']}"
+def remedies(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
+    """What to do about it: a sentence a cause."""
+    causes = dict.fromkeys(cause for cause, _ in _found(outcome, margin))
+    root = "" if "SCHED_FIFO: yes" in outcome["own"].get("privileges", ()) else AS_ROOT
+    return [REMEDIES[cause].format(root=root) for cause in causes]
+
+
+DROPPED, INSIDE, SENT_BACK, UNREACHED, CLOSED = "dropped", "inside", "sent back", "unreached", "closed"
+AS_ROOT = ", run as root (SCHED_FIFO)"
+REMEDIES = {
+    LATE: "this machine was too busy to release packets in time: close other programs, leave tcpsbed a core of its own"
+    " (taskset for your programs){root}, or send less; --margin-ms accepts more at p99",
+    SLOW: "this machine could not send as fast as the network released: set a lower --rate, send fewer and larger packets,"
+    " or close other programs",
+    LOSES: "the kernel refused packets: send fewer at a time, or smaller ones, and start the receiver before the sender",
+    DROPPED: "tcpsbed read its ports too late: send fewer packets a second, or close other programs{root}",
+    INSIDE: "run for longer than the delay of the network, or set a higher --rate: packets may also wait in a queue",
+    SENT_BACK: "start the program at the target before its client, and check HOST:PORT",
+    UNREACHED: "start the server at the target before its client, and check HOST:PORT/tcp",
+    CLOSED: "close connections that are not used; tcpsbed netns has no limit of connections",
+}
+"""What to do, by cause."""
+
+
+def _found(outcome: Mapping[str, Any], margin: Margin) -> Iterator[tuple[str, str]]:
+    """Causes of a run that was not good, each with its sentence."""
+    for row in paths(outcome):
+        if "part_of" not in row:
+            yield from _row(row, margin)
+    if drops := outcome["own"].get("socket_drops", 0):
+        said = f"the kernel dropped {drops} datagrams before they were read: this machine was too slow"
+        yield DROPPED, said
+
+
+def _row(row: Mapping[str, Any], margin: Margin) -> Iterator[tuple[str, str]]:
+    name = row["path"]
     yield from beyond(name, row, margin)
     if not row["delivered"] and row["inside"]:
         none = f"none was delivered: {row['inside']} were still in flight at the end"
-        yield f"{name}: of {counted(row['packets'], 'packet')} {none}"
+        yield INSIDE, f"{name}: of {counted(row['packets'], 'packet')} {none}"
     if row["unreached"] and row["door"].endswith("/udp"):
         back = counted(row["unreached"], "packet")
-        yield f"{name}: {back} were refused by the target, perhaps more: no program listened at its port"
+        yield (
+            SENT_BACK,
+            f"{name}: {back} were refused by the target, perhaps more: no program listened at its port",
+        )
     elif row["unreached"]:
-        yield f"{name}: the target did not accept {counted(row['unreached'], 'connection')}: it refused, or did not answer"
+        connections = counted(row["unreached"], "connection")
+        yield UNREACHED, f"{name}: the target did not accept {connections}: it refused, or did not answer"
     if row["refused"]:
-        yield f"{name}: closed {row['refused']} connections: too many at the same time"
+        yield CLOSED, f"{name}: closed {row['refused']} connections: too many at the same time"
 
 
 def shown(outcome: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,72 +88,56 @@ def shown(outcome: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in outcome.items() if key != "report"}
 
 
+FLOWS_END = {"near -> far": "to far", "far -> near": "to near"}
+"""How the names of flows end, by the direction of a row."""
+
+
 def rows(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Rows of doors, and behind them those of the services that their packets are of, in directions that had any."""
     return [*told["doors"], *(row for row in told.get("services", ()) if row["packets"])]
 
 
-def table(outcome: Mapping[str, Any]) -> str:
-    """Every door and direction: packets in, out, inside, set and delivered."""
-    columns = [
-        words("port"),
-        words("direction"),
-        Column("in"),
-        Column("out"),
-        Column("inside"),
-        Column("lost"),
-        Column("set p50", "ms"),
-        Column("p99", "ms"),
-        Column("delivered p50", "ms"),
-        Column("p99", "ms"),
-        Column("error p50", "µs"),
-        Column("p99", "µs"),
-        Column("released", "Mbit/s"),
-        Column("delivered", "Mbit/s"),
-        words("lost by"),
-    ]
-    return text.table(columns, [_cells(row) for row in rows(outcome)])
+def paths(outcome: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a proxy as `emulator` of a summary has them: each direction of a door by its flow, and behind them those
+    of services that had packets.
+    """
+    doors = outcome["doors"]
+    flows = door.flows([row["door"] for row in doors[::2]])
+    found = [row | {"path": flow, "closed": _closed(row)} for flow, row in zip(flows, doors, strict=False)]
+    for row in outcome.get("services", ()):
+        if row["packets"]:
+            toward = FLOWS_END[row["way"]]
+            whole = next(flow for flow in flows if flow.endswith(toward))
+            found.append(row | {"path": f"{row['door']} {toward}", "part_of": whole})
+    return found
 
 
-def _cells(row: Mapping[str, Any]) -> list[str]:
-    pair = [row["door"], row["way"].replace("->", "→")]
-    counts = [
-        numbers.count(row["packets"]) + (f" + {row['copies']} copies" if row["copies"] else ""),
-        numbers.count(row["delivered"]),
-        numbers.count(row["inside"]),
-        numbers.percent(row["set_loss"]),
-    ]
-    if not row["delivered"]:
-        return [*pair, *counts, *[numbers.NONE] * 8, _reasons(row)]
-    spans = [
-        f"{row[name][key] / NS_PER_MS:.3f}"
-        for name in ("set_delay_ns", "delivered_delay_ns")
-        for key in ("p50", "p99")
-    ]
-    late = [f"{row['error_ns'][key] / 1e3:.0f}" for key in ("p50", "p99")]
-    rates = [
-        numbers.NONE if row[name] is None else f"{row[name] / 1e6:.3f}"
-        for name in ("set_rate_bps", "delivered_rate_bps")
-    ]
-    return [*pair, *counts, *spans, *late, *rates, _reasons(row)]
-
-
-def _reasons(row: Mapping[str, Any]) -> str:
-    """What packets were lost by, and connections that a port would not have."""
+def _closed(row: Mapping[str, Any]) -> dict[str, int]:
+    """Connections that a port would not have, and datagrams and connections that its target refused."""
     unreached = "sent back" if row["door"].endswith("/udp") else "unreached connections"
-    closed = {
-        "not taken by the kernel": row["unsent"],
-        "refused connections": row["refused"],
-        unreached: row["unreached"],
-    }
-    every = row["drops"] | {reason: number for reason, number in closed.items() if number}
-    return ", ".join(f"{reason} {number}" for reason, number in every.items())
+    return {"refused connections": row["refused"], unreached: row["unreached"]}
 
 
-def told(outcome: Mapping[str, Any], margin: Margin) -> str:
-    """The table and the verdict, for the terminal."""
+def table(outcome: Mapping[str, Any]) -> str:
+    """Set against delivered, a row a path: the table of `emulator` of a summary."""
+    part = metrics.section("emulator")
+    shown = tables.tables(part, part.value({"told": {part.key: paths(outcome)}}), brief=True)
+    return "\n".join(text.table(one.columns, one.rows) for one in shown)
+
+
+def jitters(outcome: Mapping[str, Any], network: Mapping[str, Any]) -> str:
+    """Jitter set against drawn, a row a link that drew any; empty without."""
+    part = metrics.section("network")
+    source = {"plan": {"network": network}, "told": outcome, "ran_s": outcome.get("duration_s", 0.0)}
+    found = tables.tables(part, part.value(source), brief=True)
+    return "".join(f"{text.table(one.columns, one.rows)}\n" for one in found if one.title == JITTER)
+
+
+def told(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]) -> str:
+    """The tables and the verdict, for the terminal; `network` is as it was set at the start."""
     good, found = judged(outcome, margin)
-    bad = "\n  ".join(["NOT GOOD:", *found])
+    what = (f"→ {one}" for one in remedies(outcome, margin))
+    bad = "\n  ".join(["NOT GOOD:", *found, *what])
     verdict = {True: GOOD, False: bad, None: NOTHING}[good]
     unread = outcome.get("own", {}).get("unread", 0)
     note = (
@@ -125,7 +145,7 @@ def told(outcome: Mapping[str, Any], margin: Margin) -> str:
         if unread
         else ""
     )
-    return f"{table(outcome)}\n{_again(outcome)}{_late(outcome)}{verdict}{note}"
+    return f"{table(outcome)}\n{jitters(outcome, network)}{_again(outcome)}{_late(outcome)}{verdict}{note}"
 
 
 def _late(outcome: Mapping[str, Any]) -> str:

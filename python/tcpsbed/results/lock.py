@@ -61,9 +61,9 @@ def _taken(file: Path, what: Path) -> int:
             if error.errno not in _REFUSED:
                 raise
             found = f"cannot be written ({error.strerror})"
-            raise ConfigError(
-                found, file=what, allowed="a folder of your own, such as a copy of it"
-            ) from None
+            there = "a folder of your own, such as a copy of it"
+            new = "a place where you may create a folder, such as --out runs/mine"
+            raise ConfigError(found, file=what, allowed=there if what.exists() else new) from None
         if not _is_ours(descriptor):
             os.close(descriptor)
             raise _not_ours(file)

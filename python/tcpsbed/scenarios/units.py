@@ -159,12 +159,22 @@ def read(value: Any, dimension: Dimension, *, signed: bool = False) -> Decimal:
     try:
         number = Decimal(match[1]) * dimension.units[match[2]]
     except Overflow:
-        raise refuse(f"found {shown(value)}, which is too large", dimension.allowed()) from None
+        raise refuse(f"found {shown(value)}, which is too large", _at_most(dimension)) from None
     if number < 0 and not signed:
         raise refuse(f"found {shown(value)}, which is negative", dimension.allowed())
     if abs(number) > _MOST.get(dimension.suffix, 2**63 - 1):
-        raise refuse(f"found {shown(value)}, which is too large", dimension.allowed())
+        raise refuse(f"found {shown(value)}, which is too large", _at_most(dimension))
     return number
+
+
+def _at_most(dimension: Dimension) -> str:
+    """The most that there may be, in the largest unit in which it is a whole number."""
+    most = _MOST.get(dimension.suffix)
+    if most is None:
+        return dimension.allowed()
+    whole = {unit: most / size for unit, size in dimension.units.items() if size and most % size == 0}
+    unit = min(whole, key=lambda name: whole[name])
+    return f"{dimension.allowed()}, at most {whole[unit]:f} {unit}"
 
 
 def _refuse_notation(value: str, dimension: Dimension) -> None:

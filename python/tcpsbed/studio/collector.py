@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tcpsbed import _tcps
+from tcpsbed.analysis import outages
 from tcpsbed.analysis.records import FIELDS, KINDS
 from tcpsbed.studio.ledger import Arrivals, Ledger, Moments, Numbers
 from tcpsbed.studio.motion import Motion
@@ -102,7 +103,8 @@ class Collector:
         self.splits: deque[tuple[float, dict[str, Any]]] = deque([(0.0, {})])
         """Where the time of samples went until some moments of the last seconds, by flow."""
         self.events: list[dict[str, Any]] = []
-        """Those that took place by their `number`, and the states that supervisors entered."""
+        """Those that took place by their `number`, the states that supervisors entered, and what closed a link by `name`."""
+        self.closing = outages.Passing(plan["network"]["links"])
         self.changes = 0
         """How many of them are states."""
         self.gaps: list[tuple[float, str, float]] = []
@@ -128,6 +130,7 @@ class Collector:
             self.splits.clear()  # what went before the gap is no part of the last seconds
             self.newest_ns[:] = -1  # an age over rows that are missing would be too high
         self.now_s, self.left_out, self.steps = max(now_s, 0.0), left_out, self.steps + 1
+        self.events += self.closing.due(self.now_s)
         rows = np.frombuffer(content, ROW)
         self.rows += len(rows)
         while self.now_s / self.width_s >= MOST_BINS - 1:

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed import documents
+from tcpsbed.analysis import outages
 from tcpsbed.console.server import Console
 from tcpsbed.errors import TcpsbedError, one_line
 from tcpsbed.media.line import folder as console_folder
@@ -125,6 +126,9 @@ class Studio(Live):
                 self.scenario = body.decode()
             elif kind == TEXT:
                 self.messages.append(body.decode())
+                told = json.loads(body)
+                if "closing" in told and self.collector is not None:
+                    self.collector.closing = outages.Passing(told["closing"], told["at_ns"])
             elif kind == OVER and self.collector is not None:
                 self._end(json.loads(body))
 

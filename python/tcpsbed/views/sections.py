@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tcpsbed.analysis import metrics
+from tcpsbed.analysis.disturbances import MEANING
 from tcpsbed.analysis.metrics import Metric
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import counted
@@ -123,13 +124,18 @@ def conditions(run: RunFolder) -> Html:
     )
 
 
+def _amiss(summary: dict[str, Any]) -> list[str]:
+    """What disturbed a run, and what that means for its numbers on the machine's clock."""
+    found = list(summary.get("disturbances") or ())
+    meaning = [MEANING[:1].upper() + MEANING[1:] + "."] if summary.get("world") not in SIMULATED else []
+    return [*found, *meaning] if found else []
+
+
 def banners(summary: dict[str, Any]) -> Html:
     """Errors and disturbances, to be seen before any number."""
     return Html(
         markup.banner("bad", "Errors in this run", summary.get("errors"))
-        + markup.banner(
-            "doubt", "Disturbed run: check this before trusting the numbers", summary.get("disturbances")
-        )
+        + markup.banner("doubt", "Disturbed run: check this before trusting the numbers", _amiss(summary))
         + markup.banner(
             "doubt", "A supervisor held the follower back most of the time", states.held_back(summary)
         )
@@ -144,7 +150,8 @@ def health(summary: dict[str, Any]) -> Iterator[tuple[bool, str]]:
         if summary.get(key)
     ]
     yield (False, f"{' and '.join(amiss)}: see above.") if amiss else (True, "Nothing disturbed this run.")
-    errors = {path["path"]: path.get("error_ms") or {} for path in summary.get("emulator") or ()}
+    whole = (path for path in summary.get("emulator") or () if not path.get("part_of"))
+    errors = {path["path"]: path.get("error_ms") or {} for path in whole}
     known = [name for name, error in errors.items() if finite(error.get("p99")) is not None]
     if known:
         worst = max(known, key=lambda name: errors[name]["p99"])

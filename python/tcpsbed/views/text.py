@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tcpsbed.analysis import metrics
+from tcpsbed.analysis.disturbances import MEANING
+from tcpsbed.clocks import SIMULATED
 from tcpsbed.views import echoes, paths, spread, states, tables
 from tcpsbed.views.folder import RunFolder
 from tcpsbed.views.glance import glance
@@ -105,7 +107,9 @@ def headline(run: RunFolder) -> str:
     version = (summary.get("versions") or {}).get("tcpsbed", "")
     lines = [" · ".join([run.name, *run.conditions, f"tcpsbed {version}"])]
     lines += [f"ERROR: {text}" for text in summary.get("errors") or ()]
-    lines += [f"DISTURBED: {text}" for text in summary.get("disturbances") or ()]
+    if amiss := summary.get("disturbances"):
+        lines += [f"DISTURBED: {text}" for text in amiss]
+        lines += [f"{MEANING} (tcpsbed docs real-world)"] if summary.get("world") not in SIMULATED else []
     return "\n".join(lines) + "\n"
 
 

@@ -1,5 +1,6 @@
 //! What links and background traffic have counted.
 
+use hdrhistogram::Histogram;
 use tcps_core::{ids::LinkId, record::DropReason, time::Time};
 
 /// Number of drop reasons, with an unused zeroth.
@@ -17,7 +18,7 @@ pub struct QueueState {
 }
 
 /// Counters of a link. At every moment `offered = carried + dropped + waiting`, in packets and in bytes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct LinkStats {
     /// Name of the link.
     pub name: String,
@@ -51,6 +52,8 @@ pub struct LinkStats {
     pub corrupted: u64,
     /// Packets that its queue marked in place of dropping them. [RFC 3168]
     pub marked: u64,
+    /// Extra delays that it drew from its jitter; none without one.
+    pub jitter_ns: Option<Box<Histogram<u64>>>,
 }
 
 impl LinkStats {

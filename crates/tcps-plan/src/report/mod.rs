@@ -17,7 +17,7 @@ pub use network::{Emulated, EmulatedPath, Link, Recent, Traffic};
 pub use node::{Boundary, NodeSelf, RealSelf};
 pub use robot::RobotSelf;
 pub use split::{splits, Split};
-pub use spread::{quantiles, CodeCost, Spread};
+pub use spread::{quantiles, CodeCost, Drawn, Spread};
 pub use stage::Stage;
 
 use crate::{

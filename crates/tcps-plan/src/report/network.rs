@@ -1,10 +1,10 @@
 //! What the network did: its links, the background traffic on them, and how well an emulator kept to what was set.
 
-use super::Spread;
+use super::{Drawn, Spread};
 use crate::net::{LinkStats, TrafficStats};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use tcps_core::record::DropReason;
+use tcps_core::{record::DropReason, time::Time};
 
 /// A link's accounts.
 #[derive(Debug, Clone, Serialize)]
@@ -22,6 +22,9 @@ pub struct Link {
     corrupted: u64,
     #[serde(skip_serializing_if = "is_zero")]
     marked: u64,
+    /// The extra delays that it drew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jitter_ns: Option<Drawn>,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -44,6 +47,7 @@ impl From<LinkStats> for Link {
             duplicated: s.duplicated,
             corrupted: s.corrupted,
             marked: s.marked,
+            jitter_ns: s.jitter_ns.as_deref().map(Drawn::of),
         }
     }
 }
@@ -101,6 +105,12 @@ pub struct Emulated {
     pub set_rate_bps: Option<f64>,
     /// The same as they were handed to the kernel: less what it refused, over a time as much longer as lateness grew.
     pub delivered_rate_bps: Option<f64>,
+    /// The rate set with all headers, as links count packets; none where it has them already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wire_rate_bps: Option<f64>,
+    /// The longest time from the loss of a TCP segment until its bytes came out; none without one, and between nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest_repair_ns: Option<Time>,
 }
 
 /// What came out in the last second.

@@ -21,6 +21,22 @@ impl Spread {
     }
 }
 
+/// Draws from a distribution.
+#[derive(Debug, Clone, Serialize)]
+pub struct Drawn {
+    n: u64,
+    sd: f64,
+    #[serde(flatten)]
+    spread: Spread,
+}
+
+impl Drawn {
+    /// Of a histogram.
+    pub fn of(h: &Histogram<u64>) -> Self {
+        Self { n: h.len(), sd: h.stdev(), spread: Spread::of(h) }
+    }
+}
+
 /// What calls of code of the user's took, which the network waited for.
 #[derive(Debug, Clone, Serialize)]
 pub struct CodeCost {

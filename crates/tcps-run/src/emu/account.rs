@@ -29,6 +29,8 @@ pub struct Delivery {
     pub bytes: usize,
     /// Size that rates are told of.
     pub rated_bytes: u32,
+    /// Size that links count.
+    pub wire_bytes: u32,
 }
 
 /// What is counted of the packets that go one way.
@@ -74,16 +76,16 @@ impl Account {
 
     /// The network let a packet out, and it went or did not go.
     pub fn left(&mut self, d: Delivery) {
-        self.rates.let_out(d.set, d.rated_bytes);
+        self.rates.let_out(d.set, d.rated_bytes, d.wire_bytes);
         let Some(sent) = d.sent else {
-            self.rates.refused(d.rated_bytes);
+            self.rates.refused(d.wire_bytes);
             self.counted.unsent += 1;
             return;
         };
         let (set_ns, delivered_ns) = (d.set - d.entered, sent - d.arrived);
         self.counted.delivered += 1;
         self.counted.delivered_bytes += d.bytes as u64;
-        self.rates.handed_on(d.set, delivered_ns - set_ns, d.rated_bytes);
+        self.rates.handed_on(d.set, delivered_ns - set_ns, d.wire_bytes);
         let _ = self.set.record(set_ns.max(0) as u64);
         let _ = self.delivered.record(delivered_ns.max(0) as u64);
         let _ = self.error.record((delivered_ns - set_ns).max(0) as u64);
@@ -92,6 +94,12 @@ impl Account {
             now.bytes += d.bytes as u64;
             let _ = now.delays.record(delivered_ns.max(0) as u64);
         }
+    }
+
+    /// The bytes of a lost segment came out so long after its loss.
+    pub fn repaired(&mut self, waited_ns: Time) {
+        let longest = self.counted.longest_repair_ns.get_or_insert(waited_ns);
+        *longest = (*longest).max(waited_ns);
     }
 
     /// Packets whose fate is known; those in flight at the end are neither lost nor delivered.
@@ -112,6 +120,7 @@ impl Account {
             error_ns: of(&self.error),
             set_rate_bps: self.rates.set_bps(),
             delivered_rate_bps: self.rates.delivered_bps(),
+            wire_rate_bps: self.rates.wire_bps(),
             ..self.counted.clone()
         }
     }
@@ -239,7 +248,15 @@ mod tests {
     /// A packet of 125 bytes that is set to take so long, and takes so much longer.
     fn packet(arrived: Time, set_ns: Time, late_ns: Time) -> Delivery {
         let set = arrived + set_ns;
-        Delivery { arrived, entered: arrived, set, sent: Some(set + late_ns), bytes: 125, rated_bytes: 125 }
+        Delivery {
+            arrived,
+            entered: arrived,
+            set,
+            sent: Some(set + late_ns),
+            bytes: 125,
+            rated_bytes: 125,
+            wire_bytes: 179,
+        }
     }
 
     #[test]

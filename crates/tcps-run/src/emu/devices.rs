@@ -5,11 +5,13 @@
 //! set against delivered.
 
 use super::{
-    flow, opposite, services::Services, Carries, Datagram, Flows, Ports, Service, Taken, Tape, Troubles,
+    flow, opposite, services::Services, Bytes, Carries, Datagram, Flows, Ports, Service, Taken, Tape,
+    Troubles,
 };
 use crate::{addresses, os::clock::RunClock};
 use std::{
     fs::File,
+    hash::{DefaultHasher, Hash, Hasher},
     io::{Read, Write},
     os::fd::{AsRawFd, RawFd},
 };
@@ -18,7 +20,10 @@ use tcps_core::{
     size::LINK_BYTES,
     time::Time,
 };
-use tcps_wire::{ip, pcapng::Seen};
+use tcps_wire::{
+    ip::{self, Transport},
+    pcapng::Seen,
+};
 
 /// What packets of devices are, and which device each goes to.
 pub trait Sort: Send {
@@ -29,6 +34,10 @@ pub trait Sort: Send {
     /// The services that it tells apart.
     fn services(&self) -> &[Service] {
         &[]
+    }
+    /// Bytes of a packet without headers.
+    fn payload_bytes(&self, datagram: &Datagram) -> usize {
+        datagram.len
     }
     /// Bytes before the IP packet.
     fn before_ip(&self) -> usize {
@@ -66,6 +75,10 @@ impl<S: Sort> Ports for Devices<S> {
                 Taken::Stranger
             }
         }
+    }
+
+    fn payload_bytes(&self, datagram: &Datagram) -> usize {
+        self.sort.payload_bytes(datagram)
     }
 
     fn mark(&self, bytes: &mut [u8]) {
@@ -121,6 +134,21 @@ impl Sort for Nodes<'_> {
     }
 }
 
+/// The bytes of a packet's TCP segment, if it is one.
+fn segment(packet: &ip::Packet<'_>) -> Option<Bytes> {
+    let (Transport::Tcp, ports) = packet.ports()? else { return None };
+    let tcp = packet.tcp()?;
+    let mut of = DefaultHasher::new();
+    (packet.source(), packet.destination(), ports).hash(&mut of);
+    Some(Bytes {
+        stream: of.finish(),
+        first: tcp.sequence,
+        end: tcp.sequence.wrapping_add(tcp.length),
+        opens: tcp.opens,
+        resets: tcp.resets,
+    })
+}
+
 /// The TUN devices of two network namespaces, near and far: whatever IP packet comes out of one goes into the other,
 /// multicast too.
 #[derive(Default)]
@@ -136,8 +164,8 @@ impl Sort for Across {
         let packet = ip::Packet::new_checked(bytes).ok()?;
         self.unread += u64::from(packet.hides_port());
         let from = VertexId(device as u16);
-        let (dscp, ecn, rated_bytes) = (packet.dscp(), packet.ecn(), bytes.len() as u32);
-        let (to, flow, wire_bytes) = (opposite(from), flow(0, from), rated_bytes + LINK_BYTES);
+        let (dscp, ecn, rated_bytes) = (packet.dscp(), packet.ecn(), packet.payload_bytes() as u32);
+        let (to, flow, wire_bytes) = (opposite(from), flow(0, from), bytes.len() as u32 + LINK_BYTES);
         let came = &mut self.came[usize::from(from)];
         let index = std::mem::replace(came, came.wrapping_add(1));
         Some(Datagram {
@@ -152,12 +180,17 @@ impl Sort for Across {
             ecn,
             wire_bytes,
             rated_bytes,
+            segment: segment(&packet),
             ..Datagram::default()
         })
     }
 
     fn services(&self) -> &[Service] {
         self.services.all()
+    }
+
+    fn payload_bytes(&self, datagram: &Datagram) -> usize {
+        datagram.rated_bytes as usize
     }
 
     fn unread(&self) -> u64 {

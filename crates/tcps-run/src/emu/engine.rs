@@ -2,6 +2,7 @@
 
 use super::{
     account::{Account, Counted},
+    repairs::Repairs,
     Accounts, Datagram, Delivery, Layers, Ports, Service, Taken, Tape,
 };
 use crate::os::{
@@ -146,7 +147,7 @@ impl<'a, H: EngineHost> Engine<'a, H> {
             pace,
             start,
             network,
-            desk: Desk { ports, clock, start, pool, accounts, tape: None },
+            desk: Desk { ports, clock, start, pool, accounts, repairs: Repairs::default(), tape: None },
             arrivals: Vec::with_capacity(BATCH),
             buffer: vec![0; MAX_DATAGRAM],
             latest: 0,
@@ -316,6 +317,7 @@ struct Desk<'a> {
     start: Time,
     pool: Pool,
     accounts: Accounts,
+    repairs: Repairs,
     tape: Option<Tape>,
 }
 
@@ -323,7 +325,8 @@ impl Desk<'_> {
     /// Keeps a packet that came in.
     fn post(&mut self, datagram: Datagram, bytes: &[u8]) -> u32 {
         let counted = self.accounts.of(&datagram);
-        self.accounts.note(counted, |account| account.came(bytes.len()));
+        let payload_bytes = self.ports.payload_bytes(&datagram);
+        self.accounts.note(counted, |account| account.came(payload_bytes));
         if let Some(tape) = &mut self.tape {
             self.ports.tape(tape, self.start + datagram.arrived, &datagram, bytes, Seen::Coming);
         }
@@ -340,8 +343,9 @@ impl Desk<'_> {
                 return;
             }
             NetEvent::Dropped { at, packet, link, reason } => {
-                self.accounts
-                    .note(self.pool.all[packet.payload as usize].counted, |account| account.lost(reason));
+                let in_flight = &self.pool.all[packet.payload as usize];
+                self.accounts.note(in_flight.counted, |account| account.lost(reason));
+                in_flight.datagram.segment.iter().for_each(|bytes| self.repairs.lost(bytes, at));
                 host.dropped(at, &packet, link, reason);
                 packet
             }
@@ -369,10 +373,15 @@ impl Desk<'_> {
             entered: in_flight.at,
             set: at,
             sent,
-            bytes: in_flight.bytes.len(),
+            bytes: self.ports.payload_bytes(e),
             rated_bytes: e.rated_bytes,
+            wire_bytes: e.wire_bytes,
         };
         self.accounts.note(in_flight.counted, |account| account.left(delivery));
+        let waited = sent.zip(e.segment.as_ref()).and_then(|(at, bytes)| self.repairs.came(bytes, at));
+        waited
+            .into_iter()
+            .for_each(|ns| self.accounts.note(in_flight.counted, |account| account.repaired(ns)));
         if let (Some(sent), Some(tape)) = (sent, &mut self.tape) {
             self.ports.tape(tape, self.start + sent, e, &in_flight.bytes, Seen::Leaving);
         }

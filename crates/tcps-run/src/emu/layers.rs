@@ -163,6 +163,12 @@ fn add(links: &mut [LinkStats], gone: &LinkStats) {
     link.duplicated += gone.duplicated;
     link.corrupted += gone.corrupted;
     link.marked += gone.marked;
+    if let Some(more) = &gone.jitter_ns {
+        match &mut link.jitter_ns {
+            Some(all) => _ = all.add(&**more), // of the same bounds, so nothing can fail
+            none => *none = Some(more.clone()),
+        }
+    }
 }
 
 impl Layer {

@@ -19,6 +19,7 @@ mod gates;
 mod layers;
 mod pipe;
 mod rates;
+mod repairs;
 mod services;
 mod tape;
 mod tcp;
@@ -32,6 +33,7 @@ pub use engine::{Between, Ended, Engine, EngineHost, Pace, Transit};
 pub use flows::Flows;
 pub use gates::{GateAddress, Gates, Listeners};
 pub use layers::Layers;
+pub use repairs::Bytes;
 pub use services::Service;
 pub use tape::Tape;
 pub use tcp::{Lines, Note, Segment, TcpDoor};
@@ -60,6 +62,10 @@ pub trait Ports: Send {
     }
     /// The next packet at a port, with its bytes in the buffer.
     fn receive(&mut self, port: usize, clock: &mut RunClock, buffer: &mut [u8]) -> Taken;
+    /// Bytes of a datagram without headers.
+    fn payload_bytes(&self, datagram: &Datagram) -> usize {
+        datagram.len
+    }
     /// Marks a whole packet that met congestion in the network; bytes of ports that carry payloads stay as they are.
     fn mark(&self, _bytes: &mut [u8]) {}
     /// Sends a packet that came out of the network; tells whether it went.
@@ -135,6 +141,8 @@ pub struct Datagram {
     pub rated_bytes: u32,
     /// The flows of a plan that it has samples of.
     pub carries: Carries,
+    /// The bytes of a TCP segment, where whole packets pass between programs.
+    pub segment: Option<Bytes>,
 }
 
 /// What ports count.

@@ -20,19 +20,22 @@ pub struct Rates {
     span: Option<(Time, Time)>,
     /// Those behind the first packet.
     bytes: u64,
+    /// The same with all headers.
+    wire_bytes: u64,
     handed: u64,
     refused: u64,
     lateness: Slope,
 }
 
 impl Rates {
-    /// The network lets a packet of `bytes` out at a moment.
-    pub fn let_out(&mut self, at: Time, bytes: u32) {
+    /// The network lets a packet of `bytes`, with all headers `wire_bytes`, out at a moment.
+    pub fn let_out(&mut self, at: Time, bytes: u32, wire_bytes: u32) {
         match &mut self.span {
             None => self.span = Some((at, at)),
             Some((first, last)) => {
                 (*first, *last) = ((*first).min(at), (*last).max(at));
                 self.bytes += u64::from(bytes);
+                self.wire_bytes += u64::from(wire_bytes);
             }
         }
     }
@@ -51,8 +54,17 @@ impl Rates {
 
     /// As set, in bit/s; none over less than the shortest span.
     pub fn set_bps(&self) -> Option<f64> {
+        self.bps(self.bytes)
+    }
+
+    /// The same with all headers; none where there are no more.
+    pub fn wire_bps(&self) -> Option<f64> {
+        self.bps(self.wire_bytes).filter(|_| self.wire_bytes != self.bytes)
+    }
+
+    fn bps(&self, bytes: u64) -> Option<f64> {
         let span_ns = self.span.map(|(first, last)| last - first).filter(|ns| *ns >= SHORTEST_NS)?;
-        Some(self.bytes as f64 * 8e9 / span_ns as f64)
+        Some(bytes as f64 * 8e9 / span_ns as f64)
     }
 
     /// As handed on: the rate set, less what was refused, over a time as much longer as lateness grew all along.
@@ -72,7 +84,7 @@ mod tests {
     fn stream(ms: Time, late_ns: impl Fn(Time) -> Time) -> Rates {
         let mut rates = Rates::default();
         for n in 0..=ms {
-            rates.let_out(n * MS, 125);
+            rates.let_out(n * MS, 125, 250);
             rates.handed_on(n * MS, late_ns(n), 125);
         }
         rates
@@ -81,7 +93,7 @@ mod tests {
     #[test]
     fn a_rate_is_bytes_over_the_span_between_the_first_and_the_last() {
         let steady = stream(1000, |_| 7 * MS);
-        assert_eq!(steady.set_bps(), Some(1e6));
+        assert_eq!((steady.set_bps(), steady.wire_bps()), (Some(1e6), Some(2e6)));
         assert!((steady.delivered_bps().unwrap() - 1e6).abs() < 1.0);
         assert_eq!(
             (stream(900, |_| 0).set_bps(), Rates::default().delivered_bps()),

@@ -227,7 +227,9 @@ impl Common {
     fn left(&self, from: VertexId, part: &Part, sent: Option<Time>) {
         let Part { came, due, bytes, .. } = part;
         let (bytes, rated_bytes) = (bytes.len(), bytes.len() as u32);
-        let delivery = Delivery { arrived: *came, entered: *came, set: *due, sent, bytes, rated_bytes };
+        let (arrived, wire_bytes) = (*came, rated_bytes + HEADERS);
+        let delivery =
+            Delivery { arrived, entered: arrived, set: *due, sent, bytes, rated_bytes, wire_bytes };
         lock(&self.accounts[usize::from(from)]).left(delivery);
         if sent.is_some() {
             self.noted(from, part, sent);

@@ -189,6 +189,7 @@ impl Ports for UdpDoors {
             wire_bytes,
             rated_bytes,
             carries: Carries::Flow(flow),
+            segment: None,
         })
     }
 

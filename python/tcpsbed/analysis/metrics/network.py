@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from tcpsbed.analysis.metrics.metric import LIST, Metric, one_of, spread
+from tcpsbed.analysis.metrics.metric import ABSENT, LIST, Metric, one_of, spread
 from tcpsbed.analysis.units import ms
 
 ENDS = ("p50", "p99")
@@ -18,6 +19,30 @@ def _loss(link: Any) -> float:
 def _utilisation(link: Any) -> float | None:
     busy_s, ran_s = link.get("busy_s"), link["ran_s"]
     return busy_s / ran_s if busy_s is not None and ran_s > 0 else None
+
+
+def _links(source: Any) -> list[dict[str, Any]]:
+    """What each link told, with what is set at it."""
+    planned = {link["name"]: link for link in source.get("plan", {}).get("network", {}).get("links", ())}
+    return [
+        link | {"ran_s": source["ran_s"], "set": planned.get(link["name"], {})}
+        for link in source["told"].get("links", ())
+    ]
+
+
+def _jitter(link: Any) -> Any:
+    """The jitter that is set at a link, in words, where it drew any."""
+    if not link.get("jitter_ns"):
+        return ABSENT
+    jitter = link["set"].get("jitter") or {}
+    law = jitter.get("delay", {})
+    spans = (
+        f"{key.removesuffix('_ns')} {value / 1e6:g} ms"
+        for key, value in law.items()
+        if key.endswith("_ns") and isinstance(value, int | float) and value
+    )
+    reorders = " and reorders" if jitter.get("reorder") else ""
+    return f"{law.get('kind', 'changed')}{''.join(f', {span}' for span in spans)}{reorders}"
 
 
 LINK = (
@@ -38,6 +63,22 @@ LINK = (
     Metric("corrupted", "packets carried, and dropped by their receivers", "count", rare=True),
     Metric("marked", "packets marked instead of dropped (`ecn = true`)", "count", rare=True),
     Metric("loss", "dropped over all that arrived", "share", _loss),
+    Metric(
+        "jitter",
+        "the extra delay that was set at the start; absent where the link drew none, as the next",
+        of=_jitter,
+        label="set",
+        table="Jitter: set against drawn",
+    ),
+    spread(
+        "jitter_ms",
+        "distribution of the extra delays that the link drew for its packets, those of background traffic"
+        " and copies, too: `n`, `sd` and as usual. It has neither queueing nor the lateness of this machine, nor what a"
+        " packet waits for one before it so that they stay in order",
+        label="drawn",
+        shown=("mean", "sd", "p50", "p99", "max", "n"),
+        table="Jitter: set against drawn",
+    ),
     Metric("utilisation", "share of the run in which the line was busy", "load", _utilisation, label="busy"),
 )
 QUEUE = (
@@ -63,24 +104,62 @@ CHANNEL = (
     Metric("received_bytes", "bytes of these on the wire", "B", label="received"),
     Metric("peak_packets", "most that a node sent in any 100 ms", "count", label="peak in 100 ms"),
 )
+
+
+def _of_delivered(*keys: str) -> Callable[[Any], Any]:
+    """A statistic of the packets that left; nothing where none did."""
+    return lambda path: one_of(*keys)(path) if path.get("delivered", 1) else None
+
+
+def _delivered_ms(key: str, meaning: str, **more: Any) -> Metric:
+    """A distribution over the packets that left, from one in ns."""
+    return spread(
+        key, meaning, of=lambda path: ms(_of_delivered(f"{key.removesuffix('ms')}ns")(path)), **more
+    )
+
+
+def _lost_by(path: Any) -> dict[str, int]:
+    closed = {NOT_TAKEN: path.get("unsent", 0)} | path.get("closed", {})
+    drops: dict[str, int] = path.get("drops", {})
+    return drops | {reason: number for reason, number in closed.items() if number}
+
+
+NOT_TAKEN = "not taken by the kernel"
 EMULATED = (
-    Metric("path", "sending and receiving node", label="emulator"),
-    Metric("packets", "packets that entered", "count"),
+    Metric("path", "sending and receiving node; of `proxy` and `netns` the flow, and of `netns` also each port at which a"
+        " program listens, with the program if it is known"),
+    Metric("part_of", "of such a port: the path that has its packets, too; absent otherwise",
+        of=lambda path: path.get("part_of") or ABSENT, shown=()),
+    Metric("packets", "packets that entered", "count", label="in"),
+    Metric("copies", "copies that the network made of them", "count", rare=True),
+    Metric("delivered", "packets that left, copies included", "count", label="out"),
     Metric("inside", "packets in flight at the end", "count", rare=True),
-    Metric("set_delay_ms", "mean delay that the network chose", "ms",
-        lambda path: ms(one_of("set_delay_ns", "mean")(path)), label="delay set"),
-    spread("delivered_delay_ms", "from the timestamp of entry to the end of the send call",
-        label="delivered", shown=("mean", *ENDS)),
-    spread("error_ms", "emulation error: delivered delay minus set delay", shown=ENDS),
+    Metric("set_loss", "share of packets that the network dropped", "share", label="lost"),
+    Metric("delivered_loss", "share of packets that did not leave", "share", label="not delivered", brief=()),
+    Metric("set_delay_ms", "mean delay that the network chose; null if no packet left", "ms",
+        lambda path: ms(_of_delivered("set_delay_ns", "mean")(path)), label="set mean", brief=()),
+    Metric("set_p50_ms", "median of the delay that the network chose", "ms",
+        lambda path: ms(_of_delivered("set_delay_ns", "p50")(path)), label="set p50"),
+    Metric("set_p99_ms", "its 99th percentile", "ms",
+        lambda path: ms(_of_delivered("set_delay_ns", "p99")(path)), label="set p99"),
+    _delivered_ms("delivered_delay_ms", "from the timestamp of entry to the end of the send call; null if no packet left",
+        label="delivered", shown=("mean", *ENDS), brief=ENDS),
+    _delivered_ms("error_ms", "emulation error: delivered delay minus set delay; null if no packet left", shown=ENDS),
     Metric("set_rate_bps", "bytes of all packets but the first, divided by the time from the first packet to the"
-        " last, as the network released them; null below 1 s", "bit/s", label="rate set"),
+        " last, as the network released them; null below 1 s", "bit/s", label="released"),
+    Metric("wire_rate_bps", "`set_rate_bps` with all headers, as the `rate` of a link counts packets; absent where that has"
+        " them, and below 1 s", "bit/s", lambda path: path.get("wire_rate_bps") or ABSENT, label="with headers"),
     Metric("delivered_rate_bps", "the rate passed to the kernel: `set_rate_bps` times the share of packets that the kernel"
         " accepted, lower if the lateness grew", "bit/s", label="delivered"),
-    Metric("set_loss", "share of packets that the network dropped", "share", label="loss set"),
-    Metric("delivered_loss", "share of packets that did not leave", "share", label="delivered"),
+    Metric("longest_repair_ms", "of TCP behind `netns`: the longest time from the loss of a segment in the network until its"
+        " bytes came out, of losses that were repaired; what came out meanwhile behind it waited in the receiver for so"
+        " long, or less. Absent where no lost segment came out", "ms",
+        lambda path: ms(path["longest_repair_ns"]) if "longest_repair_ns" in path else ABSENT, label="longest TCP repair"),
+    Metric("lost_by", "causes of loss, each with its number of packets; connections and datagrams that the target of a"
+        " `proxy` refused are named here, too", of=_lost_by, type="dict[str, int]", label="lost by"),
     Metric("stamps", "source of the time of entry: `kernel`, or `after the read` in network"
         " namespaces",
-        label="entry stamps"),
+        label="entry stamps", brief=()),
 )  # fmt: skip
 ENDPOINT = (
     Metric("channel", "of the scenario"),
@@ -172,7 +251,7 @@ def _list(key: str, where: str, meaning: str, parts: tuple[Metric, ...], label: 
 
 SECTIONS = (
     Metric("network", "list of links",
-        of=lambda source: [link | {"ran_s": source["ran_s"]} for link in source["told"].get("links", ())],
+        of=_links,
         parts=LINK, each=LIST, label="Network"),
     _list("queues", "rows", "list of sampled queues (`measure.queues`)", QUEUE, "Queues, sampled"),
     _list("traffic", "told", "list of background traffic", TRAFFIC, "Background traffic"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcpsbed.analysis import disturbances, machine
+from tcpsbed.analysis import disturbances, machine, outages
 from tcpsbed.analysis.metrics.metric import ABSENT, LIST, Metric, one_of
 
 VERSION = 1
@@ -40,9 +40,12 @@ def _one_seed(source: Any) -> dict[str, Any]:
 
 
 def _events(source: Any) -> list[dict[str, Any]]:
-    """Events with who asked for them."""
+    """Events with who asked for them, and the moments at which links closed and opened by their own settings."""
     asked = source.get("asked_by", {})
-    return [event | {"by": asked.get(event["name"])} for event in source["rows"]["events"]]
+    found = [event | {"by": asked.get(event["name"])} for event in source["rows"]["events"]]
+    links = source.get("plan", {}).get("network", {}).get("links", ())
+    end_s = source["ran_s"] if source["told"].get("interrupted") else source["duration_s"]
+    return sorted([*found, *outages.until(links, round(end_s * 1e9))], key=lambda event: event["t_s"])
 
 
 def _states(source: Any) -> list[dict[str, Any]]:
@@ -93,8 +96,9 @@ DELAYS = (
     Metric("n", "samples that arrived meanwhile", "count", label="samples"),
     Metric("p50_ms", "median of their one-way delay", "ms"),
     Metric("p99_ms", "its 99th percentile", "ms"),
-    Metric("added_p50_ms", "`p50_ms` less the median outside of all effects; null if nothing arrived there", "ms"),
-    Metric("added_p99_ms", "the same of `p99_ms`", "ms"),
+    Metric("added_p50_ms", "`p50_ms` less the median outside of all effects; null if fewer than 20 samples"
+        " arrived meanwhile or there", "ms"),
+    Metric("added_p99_ms", "the same of `p99_ms`, which below 100 samples is their longest", "ms"),
 )  # fmt: skip
 EFFECT = (
     Metric("name", "name of the event"),
@@ -172,7 +176,8 @@ TAIL = (
         of=lambda _: ABSENT, parts=OWN, each=LIST, label="Metrics of your own"),
     Metric(
         "events",
-        "list of scenario events that occurred",
+        "list of events that occurred: of the scenario, those asked for, and the first 10 000 moments at which links closed"
+        " and opened by `outages`, or by `slots` whose cycle is 1 s or more",
         of=_events,
         parts=(
             Metric("t_s", "time of the event", "s"),

@@ -15,7 +15,7 @@ from tcpsbed.scenarios.compile.boards import board
 from tcpsbed.scenarios.compile.book import Book, Instance
 from tcpsbed.scenarios.compile.chain import derive
 from tcpsbed.scenarios.compile.channels import Channels
-from tcpsbed.scenarios.compile.events import events
+from tcpsbed.scenarios.compile.events import check_attacks, events
 from tcpsbed.scenarios.compile.network import Network
 from tcpsbed.scenarios.compile.phases import phase_ns
 from tcpsbed.scenarios.compile.playout import playout
@@ -75,6 +75,7 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool 
         "sync": sync(book),
         "signals": signals(book),
     }
+    check_attacks(book, plan)
     check_routes(network, _needs(book, plan))
     return plan
 

@@ -14,6 +14,10 @@ from tcpsbed.scenarios.units import SHORTEST_NS
 
 MOST_DATAGRAM_BYTES = 65_507
 """What a datagram of UDP holds."""
+NO_DATAGRAMS = ("tcp", "quic", "kernel-tcp")
+"""Transports whose bytes are no datagrams with samples."""
+MOST_VALUE = 3.4028234663852886e38
+"""What a value of a sample holds (float32)."""
 _TARGETS = {
     "link": ("rate_bps", "delay_ns", "loss", "jitter", "duplicate", "queue", "up"),
     "reroute": (),
@@ -134,6 +138,10 @@ def _attack(book: Book, network: Network, attack: Attack, key: Key) -> list[dict
         return [head | {"what": {"kind": "clock_lie", "offset_ns": attack.offset_ns}}]
     what: dict[str, Any]
     if isinstance(attack, Forge):
+        wide = all(way.model.codec == "f64" for way in book.flows([attack.flow], (*key, "flow")))
+        if far := [value for value in attack.values if abs(value) > MOST_VALUE and not wide]:
+            allowed = f'at most {MOST_VALUE:.7g}, or a flow with codec = "f64"'
+            raise book.scenario.error((*key, "values"), f"found {far[0]:g}", allowed)
         what = {"period_ns": round(1e9 / attack.rate_hz), "values": attack.values}
     elif isinstance(attack, ReplayAttack):
         what = {"after_ns": attack.after_ns, "share": attack.share}
@@ -146,6 +154,30 @@ def _attack(book: Book, network: Network, attack: Attack, key: Key) -> list[dict
         what = {"share": attack.share}
     ways = book.flows([attack.flow], (*key, "flow"))
     return [head | {"what": {"kind": attack.kind, "flow": way.number} | what} for way in ways]
+
+
+def check_attacks(book: Book, plan: dict[str, Any]) -> None:
+    """Refuses resets and forged samples of flows that cross no channel whose transport can have them."""
+    numbered = {way.id: way.number for way in book.ways}
+    for number, event in enumerate(book.scenario.events):
+        attack = event.attack
+        if not isinstance(attack, Reset | Forge) or attack.flow not in numbered:
+            continue
+        crossed = (stop.get("channel") for stop in plan["flows"][numbered[attack.flow]]["path"])
+        over = {plan["channels"][channel]["transport"] for channel in crossed if channel is not None}
+        can = {
+            name for name in over if name == "tcp" or (isinstance(attack, Forge) and _sends_datagrams(name))
+        }
+        if over and not can:
+            allowed = "tcp" + (
+                ", or a built-in transport of datagrams, such as udp" if isinstance(attack, Forge) else ""
+            )
+            found = f'found "{attack.kind}" on the transport {", ".join(sorted(over))}'
+            raise book.scenario.error(("events", number, "attack", "kind"), found, allowed)
+
+
+def _sends_datagrams(transport: str) -> bool:
+    return transport not in NO_DATAGRAMS and ":" not in transport
 
 
 def _check_flood(book: Book, flood: Flood, key: Key) -> None:

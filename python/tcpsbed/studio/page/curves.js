@@ -63,7 +63,7 @@ function build() {
   chart("Samples lost, by time sent", "", of("lost", plain), { fold: (values) => known(values).reduce((sum, v) => sum + v, 0), folded: "in all" });
   chart("Age of the newest data, mean", "ms", of("age_ms", plain), { fold: mean, folded: "mean" });
   const queues = run.plan.network.links.flatMap((/** @type {any} */ link, /** @type {number} */ at) => (link.queue ? [{ label: link.name, at, of: () => columns.queued_bytes?.[at]?.map((/** @type {any} */ v) => v && v / 1e3) }] : []));
-  if (queues.length && run.plan.queues_probed) chart("Queue, longest", "kB", queues.map((/** @type {any} */ line, /** @type {number} */ n) => ({ ...line, at: n })), { fold: most, folded: "longest" });
+  if (queues.length && run.plan.queues_probed) chart("Queue, longest sampled", "kB", queues.map((/** @type {any} */ line, /** @type {number} */ n) => ({ ...line, at: n })), { fold: most, folded: "longest sampled", note: "A sample says how long the queue was then; between samples it may have been longer. The longest at any packet (exact) stands at its link when the run is over." });
   chart("Age of the newest sample at its sink, max", "ms", of("oldest_ms", plain), { fold: most, folded: "oldest", note: "Grows until a newer sample arrives; its greatest value after the warm-up is age_ms.max of the summary. What a stalled loop reports late corrects the last bins." });
   for (const [kind, title, unit] of [["way", "Way of hand and robot from the start", "mm"], ["force", "Force", "N"]]) {
     const lines = (run.plan.motion ?? []).flatMap((/** @type {any} */ one, /** @type {number} */ number) => (one.kind === kind ? [{ label: one.name, number, of: () => columns.moved?.[number] }] : []));

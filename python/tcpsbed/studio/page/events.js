@@ -65,6 +65,10 @@ function happen(told) {
       more = changed(t_s, change) || more;
       continue;
     }
+    if (change.name) {
+      more = closed(t_s, change.name) || more;
+      continue;
+    }
     const entry = entries.find((one) => one.numbers.includes(number));
     if (!entry || entry.t !== null) continue;
     entry.t = t_s;
@@ -72,6 +76,14 @@ function happen(told) {
     if (entry.told?.action) apply(entry.told.action);
   }
   if (more) show();
+}
+
+/** A link closed or opened by its own settings; whether the list did not have it yet. It has no number among the events. @param {number} t @param {string} name */
+function closed(t, name) {
+  const id = `${name} ${t}`;
+  if (entries.some((one) => one.id === id)) return false;
+  entries.push({ id, name, by: null, numbers: [-1], asked_s: null, t, refused: "", told: null });
+  return true;
 }
 
 /** A supervisor is in another state; whether the list did not have it yet. @param {number} t @param {any} change */
@@ -111,7 +123,7 @@ function show() {
 /** @param {Entry} entry @param {number} moment @param {number | undefined} number */
 function item(entry, moment, number) {
   const late_ms = entry.t !== null && entry.by !== null && entry.asked_s !== null ? Math.round(1000 * (entry.t - entry.asked_s)) : null;
-  const planned = entry.told?.actions ? ["asked for", "from the file"] : ["planned", "scenario"];
+  const planned = entry.told?.actions ? ["asked for", "from the file"] : ["planned", entry.told ? "scenario" : "of the link"];
   const state = entry.said ? entry.said : entry.refused.trim() ? `refused: ${entry.refused}` : entry.refused ? "" : number === undefined ? (entry.by === null ? planned[0] : "asked for") : late_ms === null ? planned[1] : late_ms >= 0 ? `in force after ${late_ms} ms` : "by hand";
   const time = `${moment.toFixed(2)} s`;
   return element("li", { className: entry.refused ? "bad" : number === undefined && !entry.said ? "soft" : "" },

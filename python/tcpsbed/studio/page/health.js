@@ -32,7 +32,7 @@ function show() {
   $("disturbed").hidden = !stalled.length;
   // A run that is over has its disturbances in words of its own.
   const own = (ended?.disturbances ?? []).map((/** @type {string} */ text) => line(false, text));
-  const measured = (ended?.emulator ?? []).flatMap((/** @type {any} */ path) => (path.error_ms?.p99 === undefined ? [] : [line(true, term("Emulation error", "emulation error"), ` ${path.path}: ${ms(path.error_ms.p50)} ms (p50), ${ms(path.error_ms.p99)} ms (p99)`)]));
+  const measured = (ended?.emulator ?? []).flatMap((/** @type {any} */ path) => (path.part_of || path.error_ms?.p99 == null ? [] : [line(true, term("Emulation error", "emulation error"), ` ${path.path}: ${ms(path.error_ms.p50)} ms (p50), ${ms(path.error_ms.p99)} ms (p99)`)]));
   const found = [
     ...own,
     ...(own.length ? [] : stalled).map(([who, [count, longest]]) => line(false, `${who} stalled ${count === 1 ? "once" : `${count} times`}, longest ${ms(longest)} ms`)),

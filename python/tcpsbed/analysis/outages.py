@@ -1,0 +1,116 @@
+"""When links are closed by their own settings: `outages`, and the slots of a long cycle, as in a handover.
+
+These are no events of a scenario and leave no rows: their moments follow from the plan.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count, islice
+from typing import Any
+
+Link = Mapping[str, Any]
+SHORTEST_NS = 10**9
+"""The shortest cycle of slots whose closing is told: others are the access to a medium."""
+MOST = 10_000
+"""Moments that are told at most, of the first."""
+KEYS = ("outages", "slots")
+"""Keys of a link that close it."""
+
+
+def moments(links: Iterable[Link]) -> Iterator[tuple[int, str]]:
+    """Each moment (ns) at which a link closes or opens and what it does, in order; with slots there is no last one.
+
+    Parameters
+    ----------
+    links
+        Of a plan's network. Both directions of a link that close together are told as one.
+    """
+    return islice(heapq.merge(*_each(links), key=lambda moment: moment[0]), MOST)
+
+
+def until(links: Iterable[Link], end_ns: int) -> Iterator[dict[str, Any]]:
+    """Those before an end as events of a summary: `t_s` and `name`."""
+    for at_ns, name in moments(links):
+        if at_ns >= end_ns:
+            return
+        yield {"t_s": at_ns / 1e9, "name": name}
+
+
+class Passing:
+    """The moments of a run that goes on, handed over as its time passes.
+
+    Parameters
+    ----------
+    links
+        Of its network.
+    from_ns
+        Earlier ones are left out.
+    """
+
+    def __init__(self, links: Iterable[Link], from_ns: int = 0) -> None:
+        self._left = (moment for moment in moments(links) if moment[0] >= from_ns)
+        self._next = next(self._left, None)
+
+    def due(self, now_s: float) -> Iterator[dict[str, Any]]:
+        """Those until now, as events of a summary."""
+        while self._next is not None and self._next[0] <= now_s * 1e9:
+            yield {"t_s": self._next[0] / 1e9, "name": self._next[1]}
+            self._next = next(self._left, None)
+
+
+def changed(before: Sequence[Link], after: Sequence[Link], at_ns: int) -> Iterator[dict[str, Any]]:
+    """What closes each link where another network took the place of the present one, a moment long: `outages` up to it from
+    the one, then from the other. Slots that differ are told of neither.
+    """
+    for old, new in zip(before, after, strict=True):
+        spans = [[begin, min(end, at_ns)] for begin, end in sorted(old.get("outages", ())) if begin < at_ns]
+        for begin, end in sorted(new.get("outages", ())):
+            if spans and spans[-1][1] == at_ns >= begin and end > at_ns:
+                spans[-1][1] = end  # it goes on
+            elif end > at_ns:
+                spans.append([max(begin, at_ns), end])
+        same = old.get("slots") if old.get("slots") == new.get("slots") else None
+        yield {"outages": spans} | ({"slots": same} if same else {})
+
+
+def names(links: Sequence[str]) -> Iterator[str]:
+    """Links by name; both directions of one as that link."""
+    for name in links:
+        base, _, way = name.rpartition(".")
+        if way == "forward" and f"{base}.backward" in links:
+            yield base
+        elif not (way == "backward" and f"{base}.forward" in links):
+            yield name
+
+
+def _each(links: Iterable[Link]) -> Iterator[Iterator[tuple[int, str]]]:
+    """The moments of each link that closes, by kind."""
+    by_spans: dict[tuple[str, str], list[Link]] = {}
+    for link in links:
+        for key in KEYS:
+            if found := link.get(key):
+                by_spans.setdefault((key, str(found)), []).append(link)
+    for (key, _), closing in by_spans.items():
+        for name in names([str(link["name"]) for link in closing]):
+            yield _outages(name, closing[0][key]) if key == "outages" else _slots(name, closing[0][key])
+
+
+def _outages(name: str, spans: Iterable[Sequence[int]]) -> Iterator[tuple[int, str]]:
+    for begin, end in sorted(map(tuple, spans)):
+        yield begin, f"outage of {name} begins"
+        yield end, f"outage of {name} ends"
+
+
+def _slots(name: str, slots: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+    cycle, opened = slots["cycle_ns"], slots["open"]
+    if cycle < SHORTEST_NS or not opened:
+        return
+    for begun in count(0, cycle):
+        ends = [opened[-1][1] - cycle, *(end for _, end in opened)]  # that of the cycle before comes first
+        for end, (begin, _) in zip(ends, opened, strict=False):
+            if begin > end and begun + end >= 0:
+                yield begun + end, f"slots of {name} close"
+            if begin > end and begun + begin > 0:
+                yield begun + begin, f"slots of {name} open"

@@ -15,6 +15,7 @@ const LATE_MS = 250; // age of the picture from which it is red
 /** Time without a picture from which on the last one is called frozen, ms. */
 const FROZEN_MS = 1000;
 const SAID_MS = 8000; // how long the page says that the hand was lost
+const LAG_MS = 700; // round trip to this page's server from which the page says that it lags
 
 /** @type {number|null} */ let begun = null;
 let timer = 0, said = 0;
@@ -94,6 +95,7 @@ function told(/** @type {any} */ message, /** @type {HTMLElement} */ pane) {
   }
   if (message.k === "trip") {
     write("trip", `${message.ms.toFixed(1)} ms`);
+    alarm("lag", message.ms > LAG_MS ? `This page lags ${(message.ms / 1000).toFixed(1)} s behind: the hand arrives late, and what is shown is old. This machine, the browser or the connection is overloaded.` : "");
     if (seen.took) write("took", `${seen.took[0].toFixed(1)} (${seen.took[1].toFixed(1)}) ms`);
   }
 }

@@ -148,6 +148,34 @@ def test_an_absence_of_the_operator_is_an_event(played: Played, opened: Callable
     becomes(operator, BACK)
 
 
+def test_a_robot_that_nobody_has_moved_yet_waits_and_one_that_was_stopped_is_an_alarm(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Callable[..., Any]
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    played = Played(run, tmp_path, Listening(), supervisor="ms-com")
+
+    def stopped() -> None:
+        assert played.studio.collector is not None
+        played.studio.collector.states["ms-com"] = "safe stop"
+        played.play(played.sent_s + 0.1)
+
+    watcher, operator = opened(played.studio.watch), opened(played.studio.address)
+    becomes(operator, HOLDS)
+    operator.goto("about:blank")
+    becomes(watcher, AWAY)
+    stopped()
+    robot = "[document.querySelector('#robot').textContent, document.querySelector('#robot').className].join()"
+    becomes(watcher, f"{robot} === 'waiting for a hand,'")
+    assert watcher.evaluate(ALARM) == ""
+    operator.goto(played.studio.address)
+    becomes(operator, HOLDS)
+    operator.locator("#stage").hover()
+    becomes(operator, "seen.events > 0")
+    stopped()
+    becomes(watcher, f"{robot} === 'safe stop,bad' && /^safe stop: /.test({ALARM})")
+    played.studio.stop()
+
+
 def test_a_page_that_lags_says_so(played: Played, opened: Callable[..., Any]) -> None:
     hears = played.console._hear
 

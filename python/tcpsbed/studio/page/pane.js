@@ -19,6 +19,9 @@ const LAG_MS = 700; // round trip to this page's server from which the page says
 
 /** @type {number|null} */ let begun = null;
 let timer = 0, said = 0;
+/** Whether the hand was ever moved, and whether the robot lacks one: it went away, and the robot is not yet back to normal. */
+let moved = false, lacks = false;
+on("hand", ({ is }) => { if (is === "moved") moved = true; else if (is === "away") lacks = true; });
 
 const READINGS = `
 <div class="side">
@@ -101,10 +104,12 @@ function told(/** @type {any} */ message, /** @type {HTMLElement} */ pane) {
 }
 
 function supervised(/** @type {string} */ component, /** @type {string} */ name) {
-  write("robot", name);
-  $("robot").className = name === "normal" ? "" : "bad";
+  if (name === "normal") lacks = false;
+  const waits = lacks && !moved && ["hold", "safe stop"].includes(name), good = waits || name === "normal";
+  write("robot", waits ? "waiting for a hand" : name);
+  $("robot").className = good ? "" : "bad";
   const said = words(component, name);
-  alarm("robot", name !== "normal" && said ? `${name}: ${said}` : "");
+  alarm("robot", !good && said ? `${name}: ${said}` : "");
 }
 
 /** The frame rate; of the robot's own side, which no network drops, it says when the machine cannot keep it. */

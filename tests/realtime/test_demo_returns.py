@@ -15,11 +15,11 @@ from test_console import ended, running
 
 from tcpsbed.analysis import signals
 
-ROUNDS = 24
+ROUNDS = 8
 SETTLES_S = 3.0
 """Longest time for the arm to come back, with 150 ms each way: at `slowly` times its speed while it recovers."""
-FREE, FREE_M = (0.2, 0.1, 0.3), (0.288, -0.072, 0.138)
-"""A hand that touches nothing, and where the tip is then: as `turn` of the scenario has it."""
+FREE, FREE_M = (0.2, 0.3, 0.1), (0.288, 0.024, 0.174)
+"""A hand that touches nothing (right, up, further), and where the tip is then: as `turn` of the scenario has it."""
 SCENARIO = """
 include = "{demo}"
 links.line.delay = "150 ms"
@@ -45,7 +45,7 @@ class Watched(Bench):
 
 
 def hand(line: Any, place: tuple[float, ...]) -> None:
-    line.send(json.dumps({"k": "hand", "p": [[0.0, place[0], place[2], place[1], 0.0, 0.0]]}))
+    line.send(json.dumps({"k": "hand", "p": [[0.0, *place, 0.0, 0.0]]}))
 
 
 def breaks(line: Any) -> None:

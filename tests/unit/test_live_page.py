@@ -44,7 +44,9 @@ class Played:
         self.run, self.console = run, Console(folder)
         self.studio = Studio(where, run.folder, (), self.console)
         self.studio.start()
-        self.tell({"k": "shows", "operator": {"fps": 20, "supervisor": supervisor, "marks": False}, "tour": "demo"})
+        self.tell(
+            {"k": "shows", "operator": {"fps": 20, "supervisor": supervisor, "marks": False}, "tour": "demo"}
+        )
         self.studio._take(SCENARIO, (run.folder / "scenario.toml").read_bytes(), 0.0)
         self.studio._take(PLAN, (run.folder / "plan.json").read_bytes(), 0.0)
         self.tell({"k": "steered", "by": True, "why": "", "saves": "scenario"})
@@ -164,7 +166,9 @@ def test_a_robot_that_nobody_has_moved_yet_waits_and_one_that_was_stopped_is_an_
     operator.goto("about:blank")
     becomes(watcher, AWAY)
     stopped()
-    robot = "[document.querySelector('#robot').textContent, document.querySelector('#robot').className].join()"
+    robot = (
+        "[document.querySelector('#robot').textContent, document.querySelector('#robot').className].join()"
+    )
     becomes(watcher, f"{robot} === 'waiting for a hand,'")
     assert watcher.evaluate(ALARM) == ""
     operator.goto(played.studio.address)

@@ -12,6 +12,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from typer.testing import CliRunner
@@ -440,13 +441,12 @@ def test_the_time_that_is_left_counts_from_the_beginning_of_the_work(
     from tcpsbed.runs import progress
 
     monkeypatch.setattr(progress, "Beat", lambda _: None)
-    now_s = 0.0
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
+    clock = Mock(return_value=0.0)
+    monkeypatch.setattr(progress.time, "monotonic", clock)
     with progress.Progress("demo") as bar:
-        for now_s in (2.0, 4.0, 6.0):
-            bar(0.0)
-        for now_s in (12.0, 26.0):
-            bar((now_s - 6.0) / 100)
+        for now_s in (2.0, 4.0, 6.0, 12.0, 26.0):
+            clock.return_value = now_s
+            bar(max(now_s - 6.0, 0.0) / 100)
     assert capsys.readouterr().err == "demo 6 %  94 s left\ndemo 20 %  80 s left\n"
 
 

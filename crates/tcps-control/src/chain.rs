@@ -113,7 +113,11 @@ pub(crate) fn solve(wanted: Pose, from: Q) -> Q {
     }
     let heading = libm::atan2(wanted.at[1], wanted.at[0]);
     let afresh = search(wanted, [heading, START_RAD[1], START_RAD[2], START_RAD[3], wanted.roll]);
-    if missed(afresh) + MISSED_M < missed(near) { afresh } else { near }
+    if missed(afresh) + MISSED_M < missed(near) {
+        afresh
+    } else {
+        near
+    }
 }
 
 // [Wampler 1986]

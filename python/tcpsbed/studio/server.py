@@ -7,7 +7,7 @@ browser ── GET /report?token=… ──► report.html of the run, when it i
         ── /ws, /pictures, /near ──► the operator of a run that has one (console.server)
         ── /live?token=… ──►  {"k": "shows" | "plan" | "steered" | "bins" | "events" | "now" | "asked" | "over", …}
            {"k": "event", "id": n, "event": {…}} ──► one line of JSON on standard output; answered by "asked"
-                                ◄── {"k": "hand", "is": "moved" | "away" | "back", "t_s": …}: the operator's, moved the first time
+                                ◄── {"k": "hand", "is": "moved" | "away" | "back", "t_s": …}: the operator's; first moved
            {"k": "ask" | "give" | "keep" | "step"} ──► control and the tour, answered by "viewers" to all (viewers.py)
                                 ◄── {"k": "refused", "counts": {what: number}}, once a second where it has changed
 ```

@@ -119,6 +119,10 @@ mod tests {
         (0..20_000).for_each(|_| hand.push([5.0, 0.0, 0.0], STEP_S));
         assert!((hand.displaced[0] - 0.1).abs() < 1e-12 && hand.velocity == [0.0; 3], "{:?}", hand.displaced);
         (0..2000).for_each(|_| hand.push([0.0; 3], STEP_S));
-        assert!(hand.displaced[0] < 0.01, "as long as it was pushed before, it would take 150 s: {:?}", hand.displaced);
+        assert!(
+            hand.displaced[0] < 0.01,
+            "as long as it was pushed before, it would take 150 s: {:?}",
+            hand.displaced
+        );
     }
 }

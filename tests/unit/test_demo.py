@@ -121,6 +121,23 @@ def test_force_moves_the_hand_and_a_wrong_list_is_refused() -> None:
             Hand(yields=wrong)
 
 
+def test_force_moves_no_hand_that_nobody_holds() -> None:
+    """What a robot at rest pushed meanwhile counts no more when the operator is back; what it pushes then does."""
+    hand, y = Hand(yields=[3, 4, 5]), np.zeros(8)
+
+    def called(moved_m: float) -> float:
+        n = hand(0, 1, None, np.array([0.0, 0.0, 0.0, 0.0, moved_m, 0.0]), y)
+        return float(y[1]) if n else np.nan
+
+    assert called(0.02) == pytest.approx(0.02)
+    hand.console.away = True
+    assert np.isnan(called(0.02)) and np.isnan(called(0.24))
+    hand.console.away = False
+    assert called(0.24) == pytest.approx(0.0) and called(0.10) == pytest.approx(0.0), "on its way back"
+    assert called(0.15) == pytest.approx(0.05) and called(-0.01) == pytest.approx(-0.01)
+    assert called(0.05) == pytest.approx(0.05)
+
+
 def test_the_page_is_told_in_which_state_the_supervisor_is(shipped_scenarios: Path, tmp_path: Path) -> None:
     plan = compile_plan(scenarios.load(shipped_scenarios / "quickstart.toml"), tmp_path)
     made = Collector(plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -39,11 +40,13 @@ def run(shipped_scenarios: Path, tmp_path_factory: pytest.TempPathFactory) -> An
 class Played:
     """The page of a run that has come to its fourth second."""
 
-    def __init__(self, run: Any, folder: Path, where: Listening) -> None:
+    def __init__(self, run: Any, folder: Path, where: Listening, supervisor: str | None = None) -> None:
         self.run, self.console = run, Console(folder)
         self.studio = Studio(where, run.folder, (), self.console)
         self.studio.start()
-        self.tell({"k": "shows", "operator": {"fps": 20, "supervisor": None, "marks": False}, "tour": "demo"})
+        self.tell(
+            {"k": "shows", "operator": {"fps": 20, "supervisor": supervisor, "marks": False}, "tour": "demo"}
+        )
         self.studio._take(SCENARIO, (run.folder / "scenario.toml").read_bytes(), 0.0)
         self.studio._take(PLAN, (run.folder / "plan.json").read_bytes(), 0.0)
         self.tell({"k": "steered", "by": True, "why": "", "saves": "scenario"})
@@ -148,6 +151,72 @@ def test_a_page_whose_connection_breaks_has_its_hand_again(
     becomes(page, "document.querySelector('#state-text').textContent === 'live'")
     becomes(page, "document.querySelector('#reads').hidden && !document.querySelector('#hand').disabled")
     assert played.studio.viewers.steers == steers == 1 and page.locator("#beside").count() == 1
+
+
+AWAY, BACK = (
+    f"/the operator's hand {words}/.test(document.querySelector('#events').textContent)"
+    for words in ("is away", r"was away \d+\.\d s")
+)
+HOLDS = "document.querySelector('#reads')?.hidden"
+"""Whether the hand is this page's."""
+ALARM = "document.querySelector('#alarm').hidden ? '' : document.querySelector('#alarm').textContent"
+
+
+def test_an_absence_of_the_operator_is_an_event(played: Played, opened: Callable[..., Any]) -> None:
+    watcher, operator = opened(played.studio.watch), opened(played.studio.address)
+    becomes(operator, HOLDS)
+    operator.goto("about:blank")
+    becomes(watcher, AWAY)
+    operator.goto(played.studio.address)
+    becomes(watcher, f"{BACK} && !{AWAY}")
+    becomes(operator, HOLDS)
+    becomes(operator, BACK)
+
+
+def test_a_robot_that_nobody_has_moved_yet_waits_and_one_that_was_stopped_is_an_alarm(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Callable[..., Any]
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    played = Played(run, tmp_path, Listening(), supervisor="ms-com")
+
+    def stopped() -> None:
+        assert played.studio.collector is not None
+        played.studio.collector.states["ms-com"] = "safe stop"
+        played.play(played.sent_s + 0.1)
+
+    watcher, operator = opened(played.studio.watch), opened(played.studio.address)
+    becomes(operator, HOLDS)
+    operator.goto("about:blank")
+    becomes(watcher, AWAY)
+    stopped()
+    robot = (
+        "[document.querySelector('#robot').textContent, document.querySelector('#robot').className].join()"
+    )
+    becomes(watcher, f"{robot} === 'waiting for a hand,'")
+    assert watcher.evaluate(ALARM) == ""
+    operator.goto(played.studio.address)
+    becomes(operator, HOLDS)
+    operator.locator("#stage").hover()
+    becomes(operator, "seen.events > 0")
+    stopped()
+    becomes(watcher, f"{robot} === 'safe stop,bad' && /^safe stop: /.test({ALARM})")
+    played.studio.stop()
+
+
+def test_a_page_that_lags_says_so(played: Played, opened: Callable[..., Any]) -> None:
+    hears = played.console._hear
+
+    def slowly(message: Any, browser: Any) -> Any:
+        time.sleep(0.9)
+        return hears(message, browser)
+
+    page = opened(played.studio.address)
+    becomes(page, "seen.trip !== null")
+    assert page.evaluate(ALARM) == ""
+    played.console._hear = slowly  # type: ignore[method-assign]
+    becomes(page, rf"/^This page lags \d+\.\d s behind/.test({ALARM})")
+    played.console._hear = hears  # type: ignore[method-assign]
+    becomes(page, f"({ALARM}) === ''")
 
 
 def test_a_hand_that_nobody_moves_is_taken_at_the_picture(played: Played, opened: Callable[..., Any]) -> None:

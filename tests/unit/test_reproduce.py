@@ -12,6 +12,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from typer.testing import CliRunner
@@ -431,6 +432,22 @@ def test_long_work_says_how_far_it_is_where_there_is_no_terminal(
         for share in range(1, 26):
             bar(share / 25)
     assert capsys.readouterr().err == "sweep 40 %  15 s left\nsweep 80 %  5 s left\n"
+
+
+def test_the_time_that_is_left_counts_from_the_beginning_of_the_work(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nodes take seconds to start: of 100 s of work never more than 100 s are left."""
+    from tcpsbed.runs import progress
+
+    monkeypatch.setattr(progress, "Beat", lambda _: None)
+    clock = Mock(return_value=0.0)
+    monkeypatch.setattr(progress.time, "monotonic", clock)
+    with progress.Progress("demo") as bar:
+        for now_s in (2.0, 4.0, 6.0, 12.0, 26.0):
+            clock.return_value = now_s
+            bar(max(now_s - 6.0, 0.0) / 100)
+    assert capsys.readouterr().err == "demo 6 %  94 s left\ndemo 20 %  80 s left\n"
 
 
 def test_a_note_of_the_run_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

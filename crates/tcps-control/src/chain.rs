@@ -12,7 +12,7 @@
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
-use crate::vector::{add, cross, dot, scale, sub, Quaternion, V3};
+use crate::vector::{add, cross, dot, norm, scale, sub, Quaternion, V3};
 
 /// Joints.
 pub(crate) const JOINTS: usize = 5;
@@ -22,7 +22,6 @@ pub(crate) type Q = [f64; JOINTS];
 pub(crate) const LIMITS_RAD: [[f64; 2]; JOINTS] =
     [[-PI, PI], [-FRAC_PI_2, FRAC_PI_2], [-FRAC_PI_2, FRAC_PI_2], [-1.7, 1.9], [-PI, PI]];
 /// A pose in front of the arm with the tool pointing down, away from all limits.
-#[cfg(test)]
 pub(crate) const START_RAD: Q = [0.0, 0.207, -0.305, 1.669, 0.0];
 /// Where each joint is in the frame of the one before, and about what it turns.
 const LINKS: [(V3, V3); JOINTS] = [
@@ -42,6 +41,8 @@ const DAMPING_M: f64 = 0.005;
 const LONGEST_STEP_RAD: f64 = 0.3;
 const ROUNDS: usize = 60;
 const CLOSE_M: f64 = 1e-6;
+/// A place that is missed by more than this is out of reach, or the search ran into a limit on its way.
+const MISSED_M: f64 = 0.001;
 
 /// Position of the tip (m), pitch of the tool below the horizontal and its roll (rad).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -102,10 +103,27 @@ impl State {
     }
 }
 
-// [Wampler 1986]
-/// Angles for a pose, found from the angles `from` by damped least squares, `dq = (J'J + d² I)^-1 J' e`. Where limits and
-/// lengths forbid the pitch, the position counts; where they forbid that too, the nearest place does.
+/// Angles for a pose, found from the angles `from`. Where that search ends away from the place, as after a jump over the base
+/// or against a limit, one from in front of the place counts if it comes closer: no arm stays folded beside a place in reach.
 pub(crate) fn solve(wanted: Pose, from: Q) -> Q {
+    let missed = |q: Q| norm(sub(wanted.at, State::new(q).tip));
+    let near = search(wanted, from);
+    if missed(near) <= MISSED_M {
+        return near;
+    }
+    let heading = libm::atan2(wanted.at[1], wanted.at[0]);
+    let afresh = search(wanted, [heading, START_RAD[1], START_RAD[2], START_RAD[3], wanted.roll]);
+    if missed(afresh) + MISSED_M < missed(near) {
+        afresh
+    } else {
+        near
+    }
+}
+
+// [Wampler 1986]
+/// Damped least squares, `dq = (J'J + d² I)^-1 J' e`. Where limits and lengths forbid the pitch, the position counts; where they
+/// forbid that too, the nearest place on the way does.
+fn search(wanted: Pose, from: Q) -> Q {
     let mut q = within_limits(from);
     q[4] = wanted.roll.clamp(LIMITS_RAD[4][0], LIMITS_RAD[4][1]);
     for radian_m in [RADIAN_M, 0.0] {
@@ -174,7 +192,6 @@ fn damped_step(j: &[[f64; 6]; FREE], e: &[f64; 6]) -> [f64; FREE] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vector::norm;
 
     #[test]
     fn at_zero_the_tool_points_to_the_front() {
@@ -239,5 +256,20 @@ mod tests {
         assert_eq!(q, within_limits(q));
         let p = pose(q);
         assert!(p.at[0] > 0.46 && p.at[1].abs() < 1e-9, "{p:?}");
+    }
+
+    /// From angles at which the search alone stays folded at its limits: beside the base, low in front, and bent back over it.
+    #[test]
+    fn the_arm_does_not_stay_folded_beside_a_place_in_reach() {
+        for (from, at) in [
+            ([2.459_793, -0.355_844, 1.042_222, 1.655_214, 0.0], [0.092_612, -0.231_767, 0.04]),
+            ([0.459_861, 1.555_0, -1.344_531, -0.069_547, 0.0], [0.191_142, -0.020_660, 0.273_588]),
+            ([-2.334_416, -1.530_707, 1.488_377, 1.121_181, 0.0], [0.111_822, 0.188_759, 0.160_487]),
+        ] {
+            let wanted = Pose { at, pitch: 0.8, roll: 0.0 };
+            let off = |q: Q| norm(sub(pose(q).at, at));
+            assert!(off(search(wanted, search(wanted, from))) > 0.03, "a dead end: {at:?}");
+            assert!(off(solve(wanted, from)) < 1e-3, "{at:?}: {:?}", pose(solve(wanted, from)));
+        }
     }
 }

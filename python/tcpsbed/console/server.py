@@ -120,6 +120,9 @@ class Console:
         self.presence = Presence(self._changed, self._leave, lambda browser: self.may(browser))
         self.told: Callable[[str], None] = lambda _: None
         """Hears when the operator goes away and comes back."""
+        self.stands: Callable[[str], None] = lambda _: None
+        """Hears of the hand: `moved` for the first time, `away`, `back`; it waits for nobody."""
+        self.moved = False
         self.showed: Callable[[float, bytes], None] = lambda t_s, jpeg: None
         """Hears of each picture, and the run's time at which it is shown."""
         self.hand: tuple[float, ...] = (0.0,) * 5
@@ -259,7 +262,11 @@ class Console:
 
     def _move(self, points: Any, sent_ns: int) -> None:
         """Hands coalesced events on, oldest first."""
-        for at_ns, state in _read(points, POINT, sent_ns):
+        read = _read(points, POINT, sent_ns)
+        if not self.moved:
+            self.moved = True
+            self.stands("moved")
+        for at_ns, state in read:
             bounded = [min(max(value, -1.0), 1.0) for value in state[:4]]
             self.hand = (*bounded, state[4])
             self._tell("hand", STATE.pack(*self.hand, at_ns))
@@ -281,6 +288,7 @@ class Console:
 
     def _changed(self, there: bool) -> None:
         """The operator has disconnected, or returned with the hand where it was and its button up."""
+        self.stands("back" if there else "away")
         if there:
             self._tell("hand", STATE.pack(*self.hand[:3], 0.0, self.hand[4], time.monotonic_ns()))
             said = "the operator is connected again"

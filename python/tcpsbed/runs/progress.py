@@ -50,11 +50,17 @@ class Progress:
         """The share that is done, and what of it was done before the work began."""
         self.note = ""
         """What is said beside the share."""
-        self.beat = None if quiet or self.drawing else Beat(lambda _: self(self.share))
+        self.beat = None if quiet or self.drawing else Beat(lambda _: self._draw(self.share))
 
     def __call__(self, share: float) -> None:
-        """Draws the bar, unless it was just drawn."""
-        now, self.share = time.monotonic(), share
+        """Draws the bar, unless it was just drawn. The work begins with the last call that has nothing done."""
+        if share <= 0:
+            self.begun = time.monotonic()
+        self.share = share
+        self._draw(share)
+
+    def _draw(self, share: float) -> None:
+        now = time.monotonic()
         if self.quiet or (
             now - self.drawn < (EVERY_S if self.drawing else LINE_S) and not (self.drawing and share >= 1)
         ):

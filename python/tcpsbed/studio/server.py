@@ -7,6 +7,7 @@ browser ── GET /report?token=… ──► report.html of the run, when it i
         ── /ws, /pictures, /near ──► the operator of a run that has one (console.server)
         ── /live?token=… ──►  {"k": "shows" | "plan" | "steered" | "bins" | "events" | "now" | "asked" | "over", …}
            {"k": "event", "id": n, "event": {…}} ──► one line of JSON on standard output; answered by "asked"
+                                ◄── {"k": "hand", "is": "moved" | "away" | "back", "t_s": …}: the operator's; first moved
            {"k": "ask" | "give" | "keep" | "step"} ──► control and the tour, answered by "viewers" to all (viewers.py)
                                 ◄── {"k": "refused", "counts": {what: number}}, once a second where it has changed
 ```
@@ -93,6 +94,7 @@ class Studio(Live):
         self.sinks = Sinks(sinks)
         if console is not None:
             console.showed = self.sinks.picture
+            console.stands = self._stands
 
     def serve(self) -> None:
         """Until standard input ends."""
@@ -131,6 +133,12 @@ class Studio(Live):
                     self.collector.closing = outages.Passing(told["closing"], told["at_ns"])
             elif kind == OVER and self.collector is not None:
                 self._end(json.loads(body))
+
+    def _stands(self, what: str) -> None:
+        """The hand is moved for the first time, away or back; called while the console judges it, so without the lock."""
+        if not self.over:
+            t_s = time.monotonic() - self.zero_s if self.zero_s else 0.0
+            self.messages.append(documents.strict({"k": "hand", "is": what, "t_s": t_s}))
 
     def _end(self, summary: dict[str, Any]) -> None:
         """From now on the numbers are those of the whole run."""

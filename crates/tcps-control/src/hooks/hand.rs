@@ -4,6 +4,7 @@
 //! ```text
 //! F = gain F_in, at most `most_n`         m x'' + b x' + P = F         out: F (N), x (m): 6 values
 //! P = k x, at most `most_pull_n`: how hard the muscles pull the hand back to where it wants to be
+//! |x| is at most `most_m`: there the device has its end
 //! ```
 //! The defaults are in the range of the human arm holding a handle (Hogan 1989; Tsuji et al. 1995: 1 to 2 kg, 5 to
 //! 40 N s/m, 100 to 600 N/m at the hand).
@@ -32,6 +33,7 @@ params! {
         damping_n_s_m: f64 = Number, "20", NOT_NEGATIVE, "damping, in N s/m";
         stiffness_n_m: f64 = Number, "300", NOT_NEGATIVE, "stiffness, in N/m";
         most_pull_n: f64 = Number, "1000", POSITIVE, "highest force of that stiffness, in N";
+        most_m: f64 = Number, "1000", POSITIVE, "farthest that force moves the hand, in m";
     }
 }
 
@@ -66,7 +68,11 @@ impl Hand {
         let spring = shorten(scale(self.displaced, p.stiffness_n_m), p.most_pull_n);
         let pull = add(spring, scale(self.velocity, p.damping_n_s_m));
         self.velocity = add(self.velocity, scale(sub(force, pull), dt / p.mass_kg));
-        self.displaced = add(self.displaced, scale(self.velocity, dt));
+        let free = add(self.displaced, scale(self.velocity, dt));
+        self.displaced = shorten(free, p.most_m);
+        if self.displaced != free {
+            self.velocity = [0.0; 3];
+        }
     }
 }
 
@@ -105,5 +111,18 @@ mod tests {
         };
         assert!((displaced(1000.0) - 8.0 / 300.0).abs() < 1e-4, "where stiffness and force are equal");
         assert!(displaced(5.0) > 0.2, "3 N are left, against the damping alone");
+    }
+
+    #[test]
+    fn the_device_has_an_end_and_the_hand_comes_back_from_it_at_once() {
+        let mut hand = Hand::new(&serde_json::json!({"most_pull_n": 2, "most_m": 0.1})).unwrap();
+        (0..20_000).for_each(|_| hand.push([5.0, 0.0, 0.0], STEP_S));
+        assert!((hand.displaced[0] - 0.1).abs() < 1e-12 && hand.velocity == [0.0; 3], "{:?}", hand.displaced);
+        (0..2000).for_each(|_| hand.push([0.0; 3], STEP_S));
+        assert!(
+            hand.displaced[0] < 0.01,
+            "as long as it was pushed before, it would take 150 s: {:?}",
+            hand.displaced
+        );
     }
 }

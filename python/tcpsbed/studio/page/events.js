@@ -1,6 +1,6 @@
 // @ts-check
 // Events: the scenario's and those by hand, with their time and by whom; what was refused, with the reason. And what
-// supervisors did.
+// supervisors did, and when the operator's hand was away.
 
 import { $, button, element } from "./dom.js";
 import { apply } from "./links.js";
@@ -14,12 +14,25 @@ import { look } from "./view.js";
  */
 /** @type {Entry[]} */ let entries = [];
 /** Answers that are awaited. @type {Map<string, (told: any) => void>} */ const waiting = new Map();
+/** While the operator's hand is away. @type {Entry | null} */ let absence = null;
 /** Numbers that events by hand took. */ let byHand = 0;
 /** @type {{from: number, to: number}[]} */ let stalls = [], gone = [];
 
 on("plan", ({ plan }) => {
   entries = plan.events.map((/** @type {any} */ event, /** @type {number} */ number) => ({ id: "", name: event.name, by: null, numbers: [number], asked_s: null, t: null, refused: "", told: event }));
   byHand = 0;
+  absence = null;
+  show();
+});
+
+on("hand", ({ is, t_s }) => {
+  if (is === "away") {
+    absence = { id: `hand ${t_s}`, name: "the operator's hand is away", by: null, numbers: [], asked_s: null, t: t_s, refused: "", told: null, said: "connection lost, let go, or a page that said nothing for 3 s: no commands" };
+    entries.push(absence);
+  } else if (is === "back" && absence) {
+    absence.name = `the operator's hand was away ${(t_s - /** @type {number} */ (absence.t)).toFixed(1)} s`;
+    absence = null;
+  }
   show();
 });
 

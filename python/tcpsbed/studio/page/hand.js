@@ -18,6 +18,7 @@ const workers = [];
 let socket = null;
 let over = false;
 let mine = false; // whether this page moves the hand
+let waits = null; // when the oldest ping was sent that has no answer
 
 /** Begins; `picture` is a canvas. */
 export function operate({ picture, ...given }) {
@@ -28,7 +29,8 @@ export function operate({ picture, ...given }) {
   setInterval(() => {
     const now = performance.now();
     if (mine && now - pinged > SILENT_MS) page.told({ k: "silent", ms: now - pinged });
-    send({ k: "ping", t: (pinged = now) });
+    if (waits !== null) page.told({ k: "trip", ms: now - waits });
+    if (send({ k: "ping", t: (pinged = now) })) waits ??= now;
   }, PING_MS);
   connect();
   requestAnimationFrame(tick);
@@ -53,6 +55,7 @@ function connect() {
   socket = new WebSocket(socketAt("ws", page.key && `&page=${page.key}`));
   socket.onopen = () => page.state("connected", false);
   socket.onclose = () => {
+    waits = null;
     if (over) return;
     page.state("connection to the console lost; reconnecting …", true);
     setTimeout(connect, 1000);
@@ -61,8 +64,10 @@ function connect() {
 }
 
 export function send(message) {
-  if (!mine && message.k !== "ping") return;
-  if (socket && socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
+  if (!mine && message.k !== "ping") return false;
+  if (!socket || socket.readyState !== WebSocket.OPEN) return false;
+  socket.send(JSON.stringify(message));
+  return true;
 }
 
 function heard(message) {
@@ -77,6 +82,7 @@ function heard(message) {
 function onPong(message) {
   const now = performance.now();
   const trip = now - message.t;
+  waits = null;
   // The shortest round trip bounds the offset of the clocks best.
   if (seen.trip === null || trip <= seen.trip) seen.offset = message.s - (message.t + trip / 2);
   seen.trip = seen.trip === null ? trip : Math.min(seen.trip * 1.01, trip);

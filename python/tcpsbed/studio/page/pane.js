@@ -15,9 +15,13 @@ const LATE_MS = 250; // age of the picture from which it is red
 /** Time without a picture from which on the last one is called frozen, ms. */
 const FROZEN_MS = 1000;
 const SAID_MS = 8000; // how long the page says that the hand was lost
+const LAG_MS = 700; // round trip to this page's server from which the page says that it lags
 
 /** @type {number|null} */ let begun = null;
 let timer = 0, said = 0;
+/** Whether the hand was ever moved, and whether the robot lacks one: it went away, and the robot is not yet back to normal. */
+let moved = false, lacks = false;
+on("hand", ({ is }) => { if (is === "moved") moved = true; else if (is === "away") lacks = true; });
 
 const READINGS = `
 <div class="side">
@@ -94,15 +98,18 @@ function told(/** @type {any} */ message, /** @type {HTMLElement} */ pane) {
   }
   if (message.k === "trip") {
     write("trip", `${message.ms.toFixed(1)} ms`);
+    alarm("lag", message.ms > LAG_MS ? `This page lags ${(message.ms / 1000).toFixed(1)} s behind: the hand arrives late, and what is shown is old. This machine, the browser or the connection is overloaded.` : "");
     if (seen.took) write("took", `${seen.took[0].toFixed(1)} (${seen.took[1].toFixed(1)}) ms`);
   }
 }
 
 function supervised(/** @type {string} */ component, /** @type {string} */ name) {
-  write("robot", name);
-  $("robot").className = name === "normal" ? "" : "bad";
+  if (name === "normal") lacks = false;
+  const waits = lacks && !moved && ["hold", "safe stop"].includes(name), good = waits || name === "normal";
+  write("robot", waits ? "waiting for a hand" : name);
+  $("robot").className = good ? "" : "bad";
   const said = words(component, name);
-  alarm("robot", name !== "normal" && said ? `${name}: ${said}` : "");
+  alarm("robot", !good && said ? `${name}: ${said}` : "");
 }
 
 /** The frame rate; of the robot's own side, which no network drops, it says when the machine cannot keep it. */

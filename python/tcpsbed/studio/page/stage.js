@@ -37,7 +37,7 @@ export function write(id, text) {
 }
 
 /** What is wrong, by what it is about: the first is shown. @type {Record<string, string>} */
-const wrong = { line: "", hand: "", headset: "", robot: "" };
+const wrong = { line: "", hand: "", lag: "", headset: "", robot: "" };
 
 /** @param {string} about @param {string} text empty: nothing is wrong */
 export function alarm(about, text) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 import sample_run
 
 from tcpsbed.views import paths, sections, spread, tables, text
-from tcpsbed.views.folder import open_folder, state_of
+from tcpsbed.views.folder import RunFolder, open_folder, state_of
 from tcpsbed.views.sentence import sentence
 
 
@@ -51,7 +52,12 @@ def test_the_flow_with_the_longest_delays_is_told() -> None:
 )
 def test_means_over_seeds_are_shown_where_seeds_change_something(across: dict[str, Any], shown: bool) -> None:
     flows = {"haptic": {"delay_ms": {"mean": {"n": 2, "mean": 3.0, "ci95": 0.5}}}}
-    assert (spread.table({"across_seeds": across | {"flows": flows}}) is not None) == shown
+    summary = {"world": "virtual", "across_seeds": across | {"flows": flows}}
+    assert (spread.table(summary) is not None) == shown
+    run = RunFolder(Path())
+    vars(run)["summary"] = summary
+    facts = html.unescape(sections.conditions(run))
+    assert (spread.sentence(summary) in facts) != shown, "the facts have the sentence where no table does"
 
 
 @pytest.mark.parametrize(
@@ -88,6 +94,7 @@ def test_all_tables_of_a_run_follow_its_headline(tmp_path: Path) -> None:
     run = open_folder(sample_run.write(tmp_path / "run"))
     shown = text.everything(run)
     assert shown.startswith(text.headline(run)) and "kinematic" in shown and "\n\n\n" not in shown
+    assert shown.count("where the time went") == sum(map(bool, run.summary["path"].values())) > 0
 
 
 def test_reproducibility_is_told_once(tmp_path: Path) -> None:

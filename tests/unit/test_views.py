@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import sample_run
 
+from tcpsbed.analysis.metrics.metric import LIST, Metric
 from tcpsbed.views import paths, sections, spread, tables, text
 from tcpsbed.views.folder import RunFolder, open_folder, state_of
 from tcpsbed.views.sentence import sentence
@@ -88,6 +89,18 @@ def test_the_state_of_a_sweep_is_a_sentence(
 def test_a_column_names_the_unit_in_which_its_numbers_are_shown() -> None:
     for unit, (_, named) in tables.SHOWN.items():
         assert named in ("", "µs" if unit == "ns" else unit)
+
+
+def test_every_table_of_a_list_begins_with_what_identifies_its_rows() -> None:
+    parts = (
+        Metric("name", "its name"),
+        Metric("a", "first", "ms"),
+        Metric("b", "second", "ms", table="More"),
+    )
+    own, more = tables.tables(
+        Metric("places", "places", each=LIST, parts=parts), [{"name": "x", "a": 1.0, "b": 2.0}]
+    )
+    assert [table.rows for table in (own, more)] == [(("x", "1.000"),), (("x", "2.000"),)]
 
 
 def test_all_tables_of_a_run_follow_its_headline(tmp_path: Path) -> None:

@@ -149,6 +149,12 @@ mod tests {
     }
 
     #[test]
+    fn connections_send_no_datagrams_that_an_attacker_could_replay() {
+        let connections: Vec<_> = names().into_iter().filter(|name| !sends_datagrams(name)).collect();
+        assert_eq!(connections, ["tcp", "kernel-tcp", "quic"]);
+    }
+
+    #[test]
     fn rate_controllers_are_described_by_name() {
         let found = described_controllers();
         let named = |name: &str| found.as_array().unwrap().iter().any(|one| one["name"] == name);

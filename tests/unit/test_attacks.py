@@ -272,6 +272,7 @@ def test_links_may_duplicate_from_an_event_on(tmp_path: Path) -> None:
     run = ran(tmp_path, QUEUED + event)
     assert run.summary["flows"]["kinematic"]["duplicated"] == pytest.approx(1000, rel=0.1)
     assert run.summary["flows"]["haptic"]["duplicated"] == 0
+    assert [event["name"] for event in run.summary["events"]] == ["link wan.forward duplicate 50 %"]
     assert run.summary["random"] is True
 
 

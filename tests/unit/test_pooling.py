@@ -61,13 +61,16 @@ def test_a_negative_latency_may_be_0_only_where_its_interval_holds_0() -> None:
     found["f"]["components"][0] |= {"latency_ms": {"mean": -0.02}, "ci95": 0.05}
     shown = text.echo({"echo": found})
     assert "−0.020" in shown and "0.050" in shown and "may be 0" in shown
+    found["f"] |= {"components": [], "actuation_ms": told([1.0, 2.0]) | {"mean": -0.02, "ci95": 0.05}}
+    assert "may be 0" in text.echo({"echo": found})
 
 
 def test_a_negative_latency_is_explained_under_the_table() -> None:
     found = probe([1.0, 2.0, 3.0])
     part = found["f"]["components"][0]
-    part |= {"latency_ms": {"mean": -0.02}, "ci95": 0.05}
-    assert "Negative, but the interval includes 0: srv. These may be 0." in text.echo({"echo": found})
+    for mean in (-0.02, -0.05):
+        part |= {"latency_ms": {"mean": mean}, "ci95": 0.05}
+        assert "Negative, but the interval includes 0: srv. These may be 0." in text.echo({"echo": found})
     part |= {"latency_ms": {"mean": -0.2}, "ci95": 0.05}
     assert "Negative beyond the interval: srv. The two points" in text.echo({"echo": found})
     part |= {"latency_ms": {"mean": 0.02}, "ci95": 0.05}

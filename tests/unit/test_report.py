@@ -323,6 +323,11 @@ def test_compare_takes_the_flows_that_all_runs_have(tmp_path: Path) -> None:
     (folders[1] / "summary.json").write_text(json.dumps(summary))
     shown = str(compare(*folders))
     assert "left out: A: audio" in shown and "left out: C: audio" in shown
+    summary["flows"] = {"other": summary["flows"]["haptic"]}
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "summary.json").write_text(json.dumps(summary))
+    with pytest.raises(DataError, match=r"no flow is in all runs \(.*/d: other\)"):
+        compare(folders[0], tmp_path / "d")
     assert re.search(
         r"delay p50 \(ms\)\s+22\.970\s+25\.880\s+22\.000\s+\+2\.910\s+−0\.970\s+1\.127\s+0\.958", shown
     )

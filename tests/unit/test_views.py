@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 import sample_run
 
+from tcpsbed.analysis.metrics.metric import LIST, Metric
 from tcpsbed.views import paths, sections, spread, tables, text
-from tcpsbed.views.folder import open_folder, state_of
+from tcpsbed.views.folder import RunFolder, open_folder, state_of
 from tcpsbed.views.sentence import sentence
 
 
@@ -51,7 +53,12 @@ def test_the_flow_with_the_longest_delays_is_told() -> None:
 )
 def test_means_over_seeds_are_shown_where_seeds_change_something(across: dict[str, Any], shown: bool) -> None:
     flows = {"haptic": {"delay_ms": {"mean": {"n": 2, "mean": 3.0, "ci95": 0.5}}}}
-    assert (spread.table({"across_seeds": across | {"flows": flows}}) is not None) == shown
+    summary = {"world": "virtual", "across_seeds": across | {"flows": flows}}
+    assert (spread.table(summary) is not None) == shown
+    run = RunFolder(Path())
+    vars(run)["summary"] = summary
+    facts = html.unescape(sections.conditions(run))
+    assert (spread.sentence(summary) in facts) != shown, "the facts have the sentence where no table does"
 
 
 @pytest.mark.parametrize(
@@ -84,10 +91,23 @@ def test_a_column_names_the_unit_in_which_its_numbers_are_shown() -> None:
         assert named in ("", "µs" if unit == "ns" else unit)
 
 
+def test_every_table_of_a_list_begins_with_what_identifies_its_rows() -> None:
+    parts = (
+        Metric("name", "its name"),
+        Metric("a", "first", "ms"),
+        Metric("b", "second", "ms", table="More"),
+    )
+    own, more = tables.tables(
+        Metric("places", "places", each=LIST, parts=parts), [{"name": "x", "a": 1.0, "b": 2.0}]
+    )
+    assert [table.rows for table in (own, more)] == [(("x", "1.000"),), (("x", "2.000"),)]
+
+
 def test_all_tables_of_a_run_follow_its_headline(tmp_path: Path) -> None:
     run = open_folder(sample_run.write(tmp_path / "run"))
     shown = text.everything(run)
     assert shown.startswith(text.headline(run)) and "kinematic" in shown and "\n\n\n" not in shown
+    assert shown.count("where the time went") == sum(map(bool, run.summary["path"].values())) > 0
 
 
 def test_reproducibility_is_told_once(tmp_path: Path) -> None:

@@ -149,6 +149,19 @@ mod tests {
     }
 
     #[test]
+    fn connections_send_no_datagrams_that_an_attacker_could_replay() {
+        let connections: Vec<_> = names().into_iter().filter(|name| !sends_datagrams(name)).collect();
+        assert_eq!(connections, ["tcp", "kernel-tcp", "quic"]);
+    }
+
+    #[test]
+    fn rate_controllers_are_described_by_name() {
+        let found = described_controllers();
+        let named = |name: &str| found.as_array().unwrap().iter().any(|one| one["name"] == name);
+        assert!(named("gcc") && !named("telehaptic"), "{found}");
+    }
+
+    #[test]
     fn a_refusal_tells_what_was_found_and_what_is_allowed() {
         let known = names().join(", ");
         assert_eq!(refusal("udb", json!({})), format!("transport \"udb\" is not known; known: {known}"));

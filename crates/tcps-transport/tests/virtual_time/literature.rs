@@ -105,6 +105,16 @@ impl Run {
 }
 
 #[test]
+fn a_sample_is_cut_where_prefix_header_and_payload_exceed_the_mtu() {
+    let datagrams = |size: usize| {
+        let mut pair = pair("nack", json!({"mtu_bytes": 600}), RTT);
+        pair.send(meta(2, 0, 0), &vec![0; size]);
+        pair.client.transmitted.len()
+    };
+    assert_eq!((datagrams(600 - 4 - 24), datagrams(600 - 4 - 24 + 1)), (1, 2));
+}
+
+#[test]
 fn samples_of_every_size_arrive_as_they_were() {
     for name in ALL {
         let mut pair = pair(name, fast(name), RTT);

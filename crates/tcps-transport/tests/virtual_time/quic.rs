@@ -200,6 +200,22 @@ fn strange_and_damaged_packets_are_counted_and_survived() {
 }
 
 #[test]
+fn samples_of_a_flow_that_the_receiver_does_not_expect_are_counted_and_not_delivered() {
+    let make = |side, to| {
+        let context = ChannelContext::of(&[(1, Side::B, "kinematic"), (2, to, "haptic")]);
+        Boxed(endpoint("quic", &Value::Null, side, &context).unwrap())
+    };
+    let both = way(MS, 0.0);
+    let mut pair = Pair::new(1, make(Side::A, Side::B), make(Side::B, Side::A), both, both);
+    for flow in [2, 1] {
+        pair.send(meta(flow, 0, 0), &content(0, 64));
+    }
+    pair.run_until(SECOND);
+    let got: Vec<_> = pair.server.delivered.iter().map(|(d, _)| d.meta.flow.0).collect();
+    assert_eq!((got, pair.server.endpoint.stats().malformed), (vec![1], 1));
+}
+
+#[test]
 fn a_connection_that_times_out_is_opened_again() {
     let mut session = Session::new(quic_pair(7, json!({"queue_bytes": 10_000_000}), way(2 * MS, 0.0)));
     session.run(SECOND);

@@ -115,18 +115,19 @@ class LibraryHook:
         given.n_bytes, given.bytes = _lent(x, np.uint8)
         given.n_other, given.other = _lent(other, np.float64)
         out.n, out.n_bytes = 0, 0
-        out.cap, out.y = _lent(y, np.float64)
-        out.cap_bytes, out.bytes = _lent(y, np.uint8)
+        room, out.y = _lent(y, np.float64)
+        room_bytes, out.bytes = _lent(y, np.uint8)
+        out.cap, out.cap_bytes = room, room_bytes
         said = self._call(self._state, given, out)
         if said == NOTHING:
             return 0
         if said != EMIT:
             raise HookError(f"returned {said}")
         written: int = out.n + out.n_bytes
-        if written > len(y):
+        if out.n > room or out.n_bytes > room_bytes:
             raise HookError("wrote more than there is room for")
         if written == 0:  # as in the node: the sample goes on as it is
-            if x is None or x.dtype != y.dtype:
+            if x is None or x.dtype != y.dtype or len(x) > len(y):
                 raise HookError("emitted a sample and wrote nothing into it")
             y[: len(x)] = x
             written = len(x)

@@ -16,6 +16,7 @@ from tcpsbed.analysis.ways import hops
 from tcpsbed.cli.app import app
 from tcpsbed.views import paths
 
+QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.toml"
 CHAIN = """
 name = "chain"
 duration = "3 s"
@@ -108,7 +109,7 @@ def test_a_way_that_others_account_for_is_left_as_it_is_told() -> None:
             (),
             (LINE[0], "my line.forward", 'links."my line".delay', "4 ms"),
         ),
-        (CHAIN + EVENT, (), ("propagation", "out.forward", "links.out.delay", "")),
+        (CHAIN + EVENT, (), ("propagation", "out.forward", "links.out.delay", "2 ms, changed in the run")),
         (CHAIN + HOOKS, ('flows.kinematic.rate="50 Hz"',), ("working", "ss-com", "hooks.work.cost", "")),
         (CHAIN, ('flows.kinematic.playout={ kind = "fixed", delay = "40 ms" }',), None),
     ],
@@ -290,3 +291,20 @@ def test_the_second_largest_part_is_told_where_it_is_nearly_as_large(
     text = paths.largest(done.summary)["kinematic"]
     assert [part.partition(" (")[0] for part in text.split("; ")[2:]] == said
     assert len(done.summary["largest"]["kinematic"]["next"]) == len(said)
+
+
+def test_a_queue_that_ignores_code_points_is_named_to_the_flow_that_has_the_highest(tmp_path: Path) -> None:
+    """Classes serve it first, so that the sentence says so no more."""
+    said = {}
+    for queue in ("drop-tail", "priority"):
+        served = (
+            'links.l1.queue={ discipline = "priority", classes = [["EF"], ["CS5"], []], limit = "15 kB" }'
+        )
+        done = tcpsbed.run(QUICKSTART, out=tmp_path / queue, set=(served,) * (queue == "priority"))
+        said[queue] = paths.largest(done.summary)
+        assert done.summary["split"]["video"]["total_ms"] == pytest.approx(
+            done.summary["flows"]["video"]["delay_ms"]["mean"]
+        ), "of the same samples, without the warm-up"
+    hint = "links.l1.queue ignores DSCP"
+    assert hint in said["drop-tail"]["haptic"] and hint not in said["drop-tail"]["video"]
+    assert hint not in "".join(said["priority"].values())

@@ -166,6 +166,20 @@ def test_outages_are_events_of_a_kept_run_also_after_another_profile(tmp_path: P
         seen = outages.Passing(happened["closing"], happened["at_ns"])
         assert [event["t_s"] for event in seen.due(7.1)] == [2, 3.5, 4, 7]
         assert not list(seen.due(7.2))
+        (tmp_path / "mine.toml").write_text(CLOSED.replace('["7 s", "8 s"]', '["20 s", "21 s"]'))
+        found.now_ns = lambda: 7_500_000_000
+        happened = found.change(Stand(), proxy.load(tmp_path / "mine.toml"))
+        seen = outages.Passing(happened["closing"], happened["at_ns"])
+        assert (7.5, "outage of path ends") in [(event["t_s"], event["name"]) for event in seen.due(8)]
+
+
+@pytest.mark.parametrize("opened", [[[0, 2]], [[0, 1], [1, 2]]], ids=["one slot", "two that meet"])
+def test_slots_that_never_close_are_no_events(opened: list[list[int]]) -> None:
+    slots = {"cycle_ns": 2 * 10**9, "open": [[begin * 10**9, end * 10**9] for begin, end in opened]}
+    assert list(outages.until([{"name": "l", "slots": slots}], 10**10)) == []
+    closing = [{"name": "l", "slots": slots | {"open": [[0, 10**9]]}}]
+    late = outages.Passing(closing, 10**6 * 10**9)
+    assert [event["t_s"] for event in late.due(10**6 + 2)][-2:] == [10**6 + 1, 10**6 + 2], "after any number"
 
 
 @pytest.mark.parametrize(

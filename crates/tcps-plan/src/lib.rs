@@ -60,6 +60,9 @@ pub struct Plan {
     pub seed: u64,
     /// Simulated or real time from the barrier to the end.
     pub duration_ns: Time,
+    /// Samples made earlier do not count where it is told what their time was spent on.
+    #[serde(default)]
+    pub warmup_ns: Time,
     /// How much is recorded.
     #[serde(default)]
     pub records: Level,

@@ -129,7 +129,10 @@ def _key(cause: str, place: str, mean_ns: float, flow: str, source: Found) -> tu
         return place, "", ""
     mine = flow.rpartition("/")[2]
     if cause in OF_NETWORK and place:
-        return place, *_of_link(cause, place, mean_ns, source)
+        key, value = _of_link(cause, place, mean_ns, source)
+        if cause == "queueing" and key.endswith(".rate") and _is_unserved(place, flow, source):
+            value += f"{'; ' * bool(value)}{key.removesuffix('rate')}queue ignores DSCP"
+        return place, key, value
     if cause in OF_COMPONENTS and place:
         return place, *_of_component(cause, place, flow, source)
     if cause == "playout":
@@ -160,10 +163,20 @@ def _of_link(cause: str, place: str, mean_ns: float, source: Found) -> tuple[str
     both = [links[f"{base}.{side}"][1] for side in one_way]
     plain = {"rate": "rate_bps", "delay": "delay_ns", "trace": "opportunities_ns"}.get(key, key)
     alike = len({str(side.get(plain)) for side in both}) < 2
-    value = "" if plain in source["changed"].get(number, ()) else value
+    if value and plain in source["changed"].get(number, ()):
+        value += ", changed in the run"
     return dotted(
         (*_table_of(base, link, source["plan"], source["scenario"]), *(() if alike else (way,)), key)
     ), value
+
+
+def _is_unserved(place: str, flow: str, source: Found) -> bool:
+    """Whether a flow with the highest code point waits behind packets with lower ones: the queue does not look at them."""
+    plan, (_, link) = source["plan"], source["link_of"][place]
+    marks = [one.get("dscp") or 0 for one in (*plan["flows"], *plan["network"].get("traffic", ()))]
+    mine = next((one.get("dscp") or 0 for one in plan["flows"] if one["name"] == flow), 0)
+    kind = ((link.get("queue") or {}).get("discipline") or {}).get("kind")
+    return kind == "drop-tail" and min(marks, default=0) < mine == max(marks, default=0)
 
 
 def _table_of(base: str, link: Found, plan: Found, scenario: Any) -> tuple[str, ...]:

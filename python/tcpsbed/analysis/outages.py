@@ -19,15 +19,18 @@ KEYS = ("outages", "slots")
 """Keys of a link that close it."""
 
 
-def moments(links: Iterable[Link]) -> Iterator[tuple[int, str]]:
+def moments(links: Iterable[Link], from_ns: int = 0) -> Iterator[tuple[int, str]]:
     """Each moment (ns) at which a link closes or opens and what it does, in order; with slots there is no last one.
 
     Parameters
     ----------
     links
         Of a plan's network. Both directions of a link that close together are told as one.
+    from_ns
+        Earlier ones are left out.
     """
-    return islice(heapq.merge(*_each(links), key=lambda moment: moment[0]), MOST)
+    every = heapq.merge(*_each(links, from_ns), key=lambda moment: moment[0])
+    return islice((moment for moment in every if moment[0] >= from_ns), MOST)
 
 
 def until(links: Iterable[Link], end_ns: int) -> Iterator[dict[str, Any]]:
@@ -50,7 +53,7 @@ class Passing:
     """
 
     def __init__(self, links: Iterable[Link], from_ns: int = 0) -> None:
-        self._left = (moment for moment in moments(links) if moment[0] >= from_ns)
+        self._left = moments(links, from_ns)
         self._next = next(self._left, None)
 
     def due(self, now_s: float) -> Iterator[dict[str, Any]]:
@@ -85,7 +88,7 @@ def names(links: Sequence[str]) -> Iterator[str]:
             yield name
 
 
-def _each(links: Iterable[Link]) -> Iterator[Iterator[tuple[int, str]]]:
+def _each(links: Iterable[Link], from_ns: int) -> Iterator[Iterator[tuple[int, str]]]:
     """The moments of each link that closes, by kind."""
     by_spans: dict[tuple[str, str], list[Link]] = {}
     for link in links:
@@ -94,7 +97,11 @@ def _each(links: Iterable[Link]) -> Iterator[Iterator[tuple[int, str]]]:
                 by_spans.setdefault((key, str(found)), []).append(link)
     for (key, _), closing in by_spans.items():
         for name in names([str(link["name"]) for link in closing]):
-            yield _outages(name, closing[0][key]) if key == "outages" else _slots(name, closing[0][key])
+            yield (
+                _outages(name, closing[0][key])
+                if key == "outages"
+                else _slots(name, closing[0][key], from_ns)
+            )
 
 
 def _outages(name: str, spans: Iterable[Sequence[int]]) -> Iterator[tuple[int, str]]:
@@ -103,14 +110,17 @@ def _outages(name: str, spans: Iterable[Sequence[int]]) -> Iterator[tuple[int, s
         yield end, f"outage of {name} ends"
 
 
-def _slots(name: str, slots: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+def _slots(name: str, slots: Mapping[str, Any], from_ns: int) -> Iterator[tuple[int, str]]:
     cycle, opened = slots["cycle_ns"], slots["open"]
     if cycle < SHORTEST_NS or not opened:
         return
-    for begun in count(0, cycle):
-        ends = [opened[-1][1] - cycle, *(end for _, end in opened)]  # that of the cycle before comes first
-        for end, (begin, _) in zip(ends, opened, strict=False):
-            if begin > end and begun + end >= 0:
+    ends = [opened[-1][1] - cycle, *(end for _, end in opened)]  # that of the cycle before comes first
+    gaps = [(end, begin) for end, (begin, _) in zip(ends, opened, strict=False) if begin > end]
+    if not gaps:
+        return
+    for begun in count(max(from_ns // cycle - 1, 0) * cycle, cycle):
+        for end, begin in gaps:
+            if begun + end >= 0:
                 yield begun + end, f"slots of {name} close"
-            if begin > end and begun + begin > 0:
+            if begun + begin > 0:
                 yield begun + begin, f"slots of {name} open"

@@ -330,8 +330,9 @@ class SplitUnsplit(Part):
 
 
 class Split(Part):
-    """By flow: true time of delivered samples by cause, also of those sent during the warm-up. Of more
-    than 65,536 samples one in 2, 4, 8 … is followed; with `measure.records = "packets"` every one.
+    """By flow: true time of delivered samples by cause; on sockets the parts also of those sent during
+    the warm-up. Of more than 65,536 samples one in 2, 4, 8 … is followed; with `measure.records =
+    "packets"` every one.
     """
 
     samples: int
@@ -371,7 +372,7 @@ class LargestNext(Part):
     key: str
     """Key of the scenario that changes it; empty where there is none."""
     value: str
-    """Value of this key; empty where it is no single number or name."""
+    """Value of this key, and what else is to be known of it; empty where it is no single number or name."""
 
 
 class Largest(Part):
@@ -394,7 +395,7 @@ class Largest(Part):
     key: str
     """Key of the scenario that changes it; empty where there is none."""
     value: str
-    """Value of this key; empty where it is no single number or name."""
+    """Value of this key, and what else is to be known of it; empty where it is no single number or name."""
     next: list[LargestNext]
     """The second largest, if it takes at least three quarters of that time."""
 
@@ -765,7 +766,8 @@ class Emulator(Part):
     longest_repair_ms: float
     """Of TCP behind `netns`: the longest time from the loss of a segment in the network until its bytes
     came out, of losses that were repaired; what came out meanwhile behind it waited in the receiver for
-    so long, or less. Absent where no lost segment came out (ms).
+    so long, or less. A copy that was on its way when the segment was lost counts as the repair. Absent
+    where no lost segment came out (ms).
     """
     lost_by: dict[str, int]
     """Causes of loss, each with its number of packets; connections and datagrams that the target of a
@@ -1172,8 +1174,9 @@ class Summary(Part):
     points: dict[str, list[Point]]
     """By flow, a list: age of samples at the echo points."""
     split: dict[str, Split]
-    """By flow: true time of delivered samples by cause, also of those sent during the warm-up. Of more
-    than 65,536 samples one in 2, 4, 8 … is followed; with `measure.records = "packets"` every one.
+    """By flow: true time of delivered samples by cause; on sockets the parts also of those sent during
+    the warm-up. Of more than 65,536 samples one in 2, 4, 8 … is followed; with `measure.records =
+    "packets"` every one.
     """
     largest: dict[str, Largest]
     """By flow that delivered: the largest single part of its delay, and what changes it; none of a flow

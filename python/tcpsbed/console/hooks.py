@@ -62,8 +62,8 @@ class Hand:
         if len(self.yields) not in (0, 3) or any(type(i) is not int or i < 0 for i in self.yields):
             raise HookError(f"Hand: found yields = {yields}", allowed="three numbers of values, as [3, 4, 5]")
         self.reach = float(reach)
-        self.left, self.unfelt_m = False, np.zeros(3)
-        """Whether the operator was away, and how far force has moved a hand that nobody held."""
+        self.left, self.felt_m, self.unfelt_m = False, np.zeros(3), np.zeros(3)
+        """Whether the operator was away, and how far force has moved the hand, and a hand that nobody held."""
         self.console, self.answer = FromConsole(), ToConsole()
         self.seen_ns, self.when_s = 0, 0.0
 
@@ -88,10 +88,11 @@ class Hand:
         return 6
 
     def _yield(self, t_ns: int, index: int, moved_m: Floats, y: Floats) -> None:
-        """Moves the hand as far as force has moved it since somebody holds it, and shows where it is then."""
-        unfelt_m = moved_m if self.left else self.unfelt_m
+        """Moves the hand as far as force has moved it while somebody held it, and shows where it is then."""
+        unfelt_m = moved_m - self.felt_m if self.left else self.unfelt_m
         self.left, self.unfelt_m = False, np.clip(unfelt_m, np.minimum(moved_m, 0), np.maximum(moved_m, 0))
-        y[:3] += moved_m - self.unfelt_m
+        self.felt_m = moved_m - self.unfelt_m
+        y[:3] += self.felt_m
         if index % PER_PLACE == 0:
             further, left, up = (y[:3] - self.rest) / self.reach
             self.answer.send(HELD, index, t_ns, PLACE.pack(-left, up, further))

@@ -211,9 +211,9 @@ class Recorder:
         running.change(profile, len(self.plan["events"]))
         actions = _changes(self.network, profile.network)
         self.plan["events"] += [{"at_ns": at_ns, "name": name, "action": action} for action in actions]
-        links = profile.network["links"]
-        closing = outages.changed(self.plan["network"]["links"], links, at_ns)
-        for link, closes in zip(self.plan["network"]["links"], closing, strict=True):
+        links = self.plan["network"]["links"]
+        closing = outages.changed(links, profile.network["links"], at_ns)
+        for link, closes in zip(links, closing, strict=True):
             link.pop("slots", None)
             link |= closes
         self.profile, self.network = profile, copy.deepcopy(profile.network)

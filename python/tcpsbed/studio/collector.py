@@ -105,8 +105,8 @@ class Collector:
         self.events: list[dict[str, Any]] = []
         """Those that took place by their `number`, the states that supervisors entered, and what closed a link by `name`."""
         self.closing = outages.Passing(plan["network"]["links"])
-        self.changes = 0
-        """How many of them are states."""
+        self.happened, self.changes = 0, 0
+        """How many of them took place by their number, and how many are states."""
         self.gaps: list[tuple[float, str, float]] = []
         """The last stalls: when each ended, s, of which loop, and how long it was, ms."""
         self.disturbed: list[tuple[float, float]] = []
@@ -254,7 +254,8 @@ class Collector:
         np.fmax.at(self.queued, at, rows["size"][queues])
         for line, times_ns, found in self.motion.read(rows):
             np.fmax.at(self.moved[:, line], self._of_times(times_ns), found)
-        for row in rows[rows["kind"] == EVENT][: max(MOST_EVENTS + self.changes - len(self.events), 0)]:
+        for row in rows[rows["kind"] == EVENT][: MOST_EVENTS - self.happened]:
+            self.happened += 1
             self.events.append({"t_s": float(row["time"]) / 1e9, "number": int(row["index"])})
         for row in rows[(rows["kind"] == STATE) & (rows["detail"] < len(STATES))]:
             self._change(float(row["time"]) / 1e9, row)

@@ -88,6 +88,7 @@ pub(super) struct SimHost {
     pub at: NodeId,
     /// Where the time of samples went, and the datagram that a node is working on.
     pub ledger: Ledger,
+    warmup_ns: Time,
     pub received: Option<(u32, Time)>,
     /// Whether that has completed its sample.
     pub completed: bool,
@@ -120,6 +121,7 @@ impl SimHost {
             spare: Spare::default(),
             at: NodeId::NONE,
             ledger: Ledger::new(plan.flows.len(), plan.followed()),
+            warmup_ns: plan.warmup_ns,
             received: None,
             completed: false,
         })
@@ -329,7 +331,9 @@ impl Host for SimHost {
     }
 
     fn has_come(&mut self, flow: FlowId, parts: &Parts, clock: Time) {
-        self.ledger.has_come(flow, parts, clock);
+        if parts.made >= self.warmup_ns {
+            self.ledger.has_come(flow, parts, clock);
+        }
     }
 
     fn work(&mut self, started: Started, job: u32, cost: Time, priority: i32) -> Work {

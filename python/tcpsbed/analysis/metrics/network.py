@@ -153,7 +153,8 @@ EMULATED = (
         " accepted, lower if the lateness grew", "bit/s", label="delivered"),
     Metric("longest_repair_ms", "of TCP behind `netns`: the longest time from the loss of a segment in the network until its"
         " bytes came out, of losses that were repaired; what came out meanwhile behind it waited in the receiver for so"
-        " long, or less. Absent where no lost segment came out", "ms",
+        " long, or less. A copy that was on its way when the segment was"
+        " lost counts as the repair. Absent where no lost segment came out", "ms",
         lambda path: ms(path["longest_repair_ns"]) if "longest_repair_ns" in path else ABSENT, label="longest TCP repair"),
     Metric("lost_by", "causes of loss, each with its number of packets; connections and datagrams that the target of a"
         " `proxy` refused are named here, too", of=_lost_by, type="dict[str, int]", label="lost by"),

@@ -141,7 +141,7 @@ HOP = (
 )
 SPLIT = Metric(
     "split",
-    "by flow: true time of delivered samples by cause, also of those sent during the warm-up."
+    "by flow: true time of delivered samples by cause; on sockets the parts also of those sent during the warm-up."
     " Of more than 65,536 samples one in 2, 4, 8 … is followed;"
     ' with `measure.records = "packets"` every one',
     of=one_of("split"),
@@ -199,7 +199,7 @@ LARGE = (
     Metric("total_ms", "mean time from source to sink, as in `split`", "ms"),
     Metric("share", "of `total_ms`", "share", lambda one: one["mean_ns"] / one["total_ns"]),
     Metric("key", "key of the scenario that changes it; empty where there is none"),
-    Metric("value", "value of this key; empty where it is no single number or name"),
+    Metric("value", "value of this key, and what else is to be known of it; empty where it is no single number or name"),
 )
 LARGEST = Metric(
     "largest",

@@ -128,6 +128,7 @@ def _head(book: Book) -> dict[str, Any]:
         "name": scenario.name,
         "seed": scenario.seed,
         "duration_ns": scenario.duration_ns,
+        "warmup_ns": scenario.warmup_ns,
         "records": scenario.measure.records,
         "sessions": book.sessions,
         "nodes": [

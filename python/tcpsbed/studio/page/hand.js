@@ -18,7 +18,8 @@ const workers = [];
 let socket = null;
 let over = false;
 let mine = false; // whether this page moves the hand
-let waits = null; // when the oldest ping was sent that has no answer
+/** When the pings were sent that have no answer. @type {number[]} */ let waits = [];
+let latest = 0; // the last round trip, ms
 
 /** Begins; `picture` is a canvas. */
 export function operate({ picture, ...given }) {
@@ -29,8 +30,8 @@ export function operate({ picture, ...given }) {
   setInterval(() => {
     const now = performance.now();
     if (mine && now - pinged > SILENT_MS) page.told({ k: "silent", ms: now - pinged });
-    if (waits !== null) page.told({ k: "trip", ms: now - waits });
-    if (send({ k: "ping", t: (pinged = now) })) waits ??= now;
+    if (waits.length && now - waits[0] > latest) page.told({ k: "trip", ms: now - waits[0] });
+    if (send({ k: "ping", t: (pinged = now) })) waits.push(now);
   }, PING_MS);
   connect();
   requestAnimationFrame(tick);
@@ -55,7 +56,8 @@ function connect() {
   socket = new WebSocket(socketAt("ws", page.key && `&page=${page.key}`));
   socket.onopen = () => page.state("connected", false);
   socket.onclose = () => {
-    waits = null;
+    waits = [];
+    latest = 0;
     if (over) return;
     page.state("connection to the console lost; reconnecting …", true);
     setTimeout(connect, 1000);
@@ -81,8 +83,8 @@ function heard(message) {
 
 function onPong(message) {
   const now = performance.now();
-  const trip = now - message.t;
-  waits = null;
+  const trip = (latest = now - message.t);
+  waits = waits.filter((sent) => sent > message.t);
   // The shortest round trip bounds the offset of the clocks best.
   if (seen.trip === null || trip <= seen.trip) seen.offset = message.s - (message.t + trip / 2);
   seen.trip = seen.trip === null ? trip : Math.min(seen.trip * 1.01, trip);

@@ -33,7 +33,7 @@ function show() {
 const parts = (flow) => shared(flow.parts.flatMap(apart), flow.mean_ms ?? 0);
 
 /** The parts of a delay by cause. @param {any} flow */
-const causes = (flow) => shared(flow.causes.map((/** @type {any} */ c) => ({ ...c, what: CAUSES[c.name] ?? "component" })), flow.arrived_ms ?? flow.mean_ms ?? 0);
+const causes = (flow) => shared(flow.causes.map((/** @type {any} */ c) => ({ ...c, name: c.name === "unsplit" ? "not split" : c.name, what: CAUSES[c.name] ?? "component" })), flow.arrived_ms ?? flow.mean_ms ?? 0);
 
 /**
  * Parts that add up to the mean: what is missing has a part of its own. Parts that are the means of other samples than the whole

@@ -28,6 +28,14 @@ STOPPING = (
 )
 
 
+_came: set[int] = set()
+
+
+def ends() -> bool:
+    """Whether the command was asked to end by another way than Ctrl-C: then nothing is left to show to anybody."""
+    return not _came <= {signal.SIGINT}
+
+
 @dataclass
 class _Stop:
     """Whether the user asked for the end. No `Event`: a second signal in the middle of its `set` would wait for itself."""
@@ -60,6 +68,7 @@ def interrupts(*, say: bool = False) -> Iterator[_Stop]:
 
     def note(number: int, _frame: FrameType | None) -> None:
         stop.asked = True
+        _came.add(number)
         restore()
         if number in REPEATED:
             signal.signal(number, signal.SIG_IGN)

@@ -121,6 +121,25 @@ def test_a_change_by_hand_is_in_force_recorded_and_saved(watched: Watched, tmp_p
     assert repeated["t_s"] == pytest.approx(told["t_s"], abs=0.2)
 
 
+@pytest.mark.parametrize(("sign", "stays"), [(signal.SIGTERM, False), (signal.SIGINT, True)])
+def test_the_end_of_a_run_leaves_the_page_to_ctrl_c_alone(
+    watched: Watched, sign: signal.Signals, stays: bool
+) -> None:
+    """A request to end, as of a service manager, ends both."""
+    assert watched.process.stderr is not None
+    with watched.viewer() as viewer:
+        while json.loads(viewer.recv(timeout=20)).get("k") != "bins":
+            pass
+        watched.process.send_signal(sign)
+        watched.ended()
+    if stays:
+        with pytest.raises(subprocess.TimeoutExpired):
+            watched.process.wait(3)
+        watched.process.send_signal(signal.SIGINT)
+    watched.process.wait(20)
+    assert ("the page stays until Ctrl-C" in watched.process.stderr.read()) == stays
+
+
 def test_a_page_that_hangs_holds_nothing_up(watched: Watched) -> None:
     children = Path(f"/proc/{watched.process.pid}/task/{watched.process.pid}/children").read_text().split()
     page = next(

@@ -140,8 +140,10 @@ class Page:
 
     def stay(self, served: Served) -> None:
         """Keeps a page until Ctrl-C."""
-        from tcpsbed.interrupts import interrupts
+        from tcpsbed.interrupts import ends, interrupts
 
+        if ends():
+            return
         with interrupts() as stop:
             print(f"{self.label}: the page stays until Ctrl-C", file=sys.stderr, flush=True)
             while not stop.asked and served.alive:

@@ -199,7 +199,10 @@ LARGE = (
     Metric("total_ms", "mean time from source to sink, as in `split`", "ms"),
     Metric("share", "of `total_ms`", "share", lambda one: one["mean_ns"] / one["total_ns"]),
     Metric("key", "key of the scenario that changes it; empty where there is none"),
-    Metric("value", "value of this key, and what else is to be known of it; empty where it is no single number or name"),
+    Metric(
+        "value",
+        "value of this key, and what else is to be known of it; empty where it is no single number or name",
+    ),
 )
 LARGEST = Metric(
     "largest",

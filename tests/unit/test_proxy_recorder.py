@@ -289,6 +289,20 @@ def test_the_drawn_jitter_stands_beside_what_was_set_and_the_rate_with_headers_b
 
 
 @pytest.mark.parametrize(
+    ("set_mbps", "says"),
+    [(20, "ip to far 11.1 Mbit/s of 20.0 Mbit/s; ip to near 11.1 Mbit/s of"), (12, "")],
+)
+def test_a_rate_that_was_not_reached_is_said_with_what_was_lost_on_the_line(set_mbps: int, says: str) -> None:
+    rates = {"set_rate_bps": 9_500_000.0, "delivered_rate_bps": 9_500_000.0, "wire_rate_bps": 10_000_000.0}
+    ended = outcome([row("ip", way, 1000, 900, **rates) for way in ("near -> far", "far -> near")], [])
+    network = proxy.load("direct", [f'links.path.rate="{set_mbps} Mbit/s"']).network
+    found = [
+        line for line in verdict.told(ended, Margin(), network).splitlines() if "rate not reached" in line
+    ]
+    assert (says in found[0]) if says else not found, found
+
+
+@pytest.mark.parametrize(
     ("more", "own", "says"),
     [
         (

@@ -145,7 +145,30 @@ def told(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any])
         if unread
         else ""
     )
-    return f"{table(outcome)}\n{jitters(outcome, network)}{_again(outcome)}{_late(outcome)}{verdict}{note}"
+    more = f"{jitters(outcome, network)}{_below(outcome, network)}{_again(outcome)}{_late(outcome)}"
+    return f"{table(outcome)}\n{more}{verdict}{note}"
+
+
+SHOWN = 0.9
+"""Share of a rate from which a run is said to show it."""
+
+
+def _below(outcome: Mapping[str, Any], network: Mapping[str, Any]) -> str:
+    """The rates that were set and not reached: a run without a queue says nothing of them."""
+    said = []
+    for row in paths(outcome):
+        came = row.get("wire_rate_bps", row["set_rate_bps"])
+        ends = ".forward" if row["path"].endswith(FLOWS_END["near -> far"]) else ".backward"
+        rates = [link.get("rate_bps") for link in network.get("links", ()) if link["name"].endswith(ends)]
+        least = min((rate for rate in rates if rate), default=None)
+        asked = (
+            came / (1 - row["set_loss"]) if came and row["set_loss"] < 1 else 0.0
+        )  # lost packets use the line, too
+        if least and 0 < asked < SHOWN * least and "part_of" not in row:
+            said.append(f"{row['path']} {numbers.rate(asked)} of {numbers.rate(least)}")
+    if not said:
+        return ""
+    return f"rate not reached, so this run does not show that it is kept: {'; '.join(said)}\n"
 
 
 def _late(outcome: Mapping[str, Any]) -> str:

@@ -381,7 +381,7 @@ def test_commands_that_read_a_run_name_the_interrupted_one_beside_it(
 
 
 def test_a_place_that_takes_nothing_has_a_remedy() -> None:
-    with pytest.raises(ConfigError, match=r"/proc/x cannot be written \(.*\); allowed: a folder of your own"):
+    with pytest.raises(ConfigError, match=r"/proc/x cannot be written \(.*\); allowed: a place where you"):
         written(Path("/proc/x"), "one")
     with pytest.raises(
         ConfigError, match=r"/proc/x.html cannot be written \(.*\); allowed: a file in a folder of"

@@ -56,10 +56,11 @@ class Served:
         return self.opened.enter_context(client.connect(address, ssl=self.tls, close_timeout=0.2, **keys))
 
     def page(self, name: str) -> tuple[Any, Any]:
-        """Both WebSockets of a page that steers: its words and its hand."""
-        return self.connect("/live", more=f"&viewer={name}&page=of-{name}"), self.connect(
-            "/ws", more=f"&page=of-{name}"
-        )
+        """Both WebSockets of a page that steers: its words and its hand, which come in this order."""
+        before = self.studio.viewers.changes
+        words = self.connect("/live", more=f"&viewer={name}&page=of-{name}")
+        becomes(lambda: self.studio.viewers.changes > before)
+        return words, self.connect("/ws", more=f"&page=of-{name}")
 
     def get(self, path: str) -> tuple[int, Any]:
         """Status and headers of an answer."""

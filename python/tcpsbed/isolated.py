@@ -297,7 +297,7 @@ def _written(said: Any, room: int) -> int:
 
 
 def _made(module: str, name: str, params: dict[str, Any], interval_ns: int | None) -> Any:
-    from tcpsbed import hooks
+    from tcpsbed import hooks  # imported already, before memory was limited
 
     if LIBRARY.fullmatch(module):
         return LibraryHook(module, name, params, interval_ns)
@@ -306,6 +306,8 @@ def _made(module: str, name: str, params: dict[str, Any], interval_ns: int | Non
 
 def main() -> None:
     """The process of a hook: its node by the first argument, the line to it by the second."""
+    import tcpsbed.hooks  # noqa: F401 before its memory is limited
+
     atexit.register(_end_all)
     end_with_parent(int(sys.argv[1]))
     heirs_end()
@@ -317,6 +319,10 @@ def main() -> None:
         hook = _made(**{key: asked[key] for key in ("module", "name", "params", "interval_ns")})
     except TcpsbedError as error:
         _say(line, _FAILED, one_line(str(error)).encode())
+        return
+    except MemoryError:
+        limit = f"isolate.memory = {asked['memory_bytes'] / 1e6:g} MB is too little to load it"
+        _say(line, _FAILED, f"hook {asked['module']}:{asked['name']}: {limit}".encode())
         return
     _say(line, hasattr(hook, "on_allowance") + 2 * isinstance(hook, LibraryHook), b"")
     gc.collect()

@@ -125,7 +125,12 @@ class LibraryHook:
             raise HookError(f"returned {said}")
         written: int = out.n + out.n_bytes
         if out.n > room or out.n_bytes > room_bytes:
-            raise HookError("wrote more than there is room for")
+            of_other = out.n_bytes if room else out.n
+            raise HookError(
+                f"gave {'bytes' if room else 'values'} where {'values' if room else 'bytes'} are expected"
+                if of_other
+                else "wrote more than there is room for"
+            )
         if written == 0:  # as in the node: the sample goes on as it is
             if x is None or x.dtype != y.dtype or len(x) > len(y):
                 raise HookError("emitted a sample and wrote nothing into it")

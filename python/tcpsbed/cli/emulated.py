@@ -348,8 +348,11 @@ class Session:
             return
         self.stamp = stamp
         try:
-            self._change(load(self.running.profile.file, self.overrides))
-        except TcpsbedError as error:
+            file = self.running.profile.file
+            if not file.stat().st_size:  # an editor is about to write it
+                raise ConfigError("is empty", file=file, allowed="a link, such as [links.path]")
+            self._change(load(file, self.overrides))
+        except (TcpsbedError, OSError) as error:
             self.tell("profile", error=str(error))
             print(f"tcpsbed: the profile stays as it was: {error}", file=sys.stderr)
             return

@@ -119,7 +119,7 @@ class Page:
     def announce(self, served: Addressed, *, aside: bool = False) -> None:
         """Prints the addresses of a page, and opens the first where there is a browser, else says what to do."""
         address = served.address
-        told = told_of(served, self.label, watch=bool(self.listening.options))
+        told = told_of(served, self.label, watch=self.listening.named or bool(self.listening.certificate))
         print("\n".join(told), file=sys.stderr if aside else sys.stdout, flush=True)
         if not self.browser:
             return

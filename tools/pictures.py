@@ -99,11 +99,11 @@ def arm(folder: Path) -> None:
 
 def time(folder: Path) -> None:
     """Where the time goes in the quickstart: of every flow, place by place and cause by cause."""
-    summary = run("quickstart", folder / "time", "warmup='0 s'").summary
+    summary = run("quickstart", folder / "time").summary
     flows = list(summary["flows"])
 
     def draw(paper: Any, theme: Theme) -> None:
-        text = "quickstart without warm-up: mean one-way delay in ms, by place and by cause"
+        text = "quickstart: mean one-way delay in ms, by place and by cause"
         headed(paper, theme, "Where the time goes", text)
         axes = paper.add_axes((0.13, 0.14, 0.84, 0.66))
         colors = {"component": (COMPONENT, "#ffffff"), "link": (LINK, LIGHT.ink)}

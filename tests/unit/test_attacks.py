@@ -281,6 +281,7 @@ def test_links_may_duplicate_from_an_event_on(tmp_path: Path) -> None:
     [
         ("forge", 'rate = "0 Hz"', "attack.rate", "frequency"),
         ("forge", "values = [nan]", "attack.values", "finite"),
+        ("forge", "values = []", "attack.values: found an empty list", "1 or more in the list"),
         ("replay", 'after = "0 s"', "attack.after", "time"),
         ("flood", 'rate = "9 Gbit/s"', "more than one datagram of 1000 B in a microsecond", "8 Gbit/s"),
         ("flood", 'rate = "1 Mbit/s", size = "70 kB"', "found 70000 B", "65507 B"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tcpsbed.library import In, Out
 from tcpsbed.scenarios.model import entries
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,35 +46,6 @@ def test_the_function(compiled):
     assert hold(3, 0, np.arange(100.0), OTHER, state, y) == 63
 
 
-class Given(ctypes.Structure):
-    _fields_ = [
-        ("now_ns", ctypes.c_int64),
-        ("origin_ns", ctypes.c_int64),
-        ("index", ctypes.c_uint32),
-        ("flow", ctypes.c_uint16),
-        ("present", ctypes.c_uint16),
-        ("n", ctypes.c_uint32),
-        ("n_bytes", ctypes.c_uint32),
-        ("n_other", ctypes.c_uint32),
-        ("tagged", ctypes.c_uint16),
-        ("merging", ctypes.c_uint16),
-        ("x", ctypes.POINTER(ctypes.c_double)),
-        ("bytes", ctypes.c_void_p),
-        ("other", ctypes.c_void_p),
-    ]
-
-
-class Back(ctypes.Structure):
-    _fields_ = [
-        ("n", ctypes.c_uint32),
-        ("cap", ctypes.c_uint32),
-        ("n_bytes", ctypes.c_uint32),
-        ("cap_bytes", ctypes.c_uint32),
-        ("y", ctypes.POINTER(ctypes.c_double)),
-        ("bytes", ctypes.c_void_p),
-    ]
-
-
 @pytest.mark.needs("cc")
 def test_the_c_function(tmp_path):
     import subprocess
@@ -86,13 +58,13 @@ def test_the_c_function(tmp_path):
     c.zoh_init.restype = ctypes.c_void_p
     state = ctypes.c_void_p(c.zoh_init(b"{}"))
     x, y = (ctypes.c_double * 3)(1.0, 2.0, 3.0), (ctypes.c_double * 2)()
-    given, back = Given(), Back(cap=2, y=y)
+    given, back = In(), Out(cap=2, y=ctypes.addressof(y))
     assert c.zoh(state, ctypes.byref(given), ctypes.byref(back)) == 1  # nothing before the first sample
-    given = Given(present=1, n=3, x=x)
+    given = In(present=1, n=3, x=ctypes.addressof(x))
     assert c.zoh(state, ctypes.byref(given), ctypes.byref(back)) == 0
     x[0] = 99.0
     back.n = 0
-    assert c.zoh(state, ctypes.byref(Given()), ctypes.byref(back)) == 0
+    assert c.zoh(state, ctypes.byref(In()), ctypes.byref(back)) == 0
     assert back.n == 2 and list(y) == [1.0, 2.0]  # cut at the room there is
     c.zoh_free(state)
 

@@ -171,7 +171,10 @@ pub(super) fn check(spec: &Spec) -> Result<(), RunError> {
             controller.sampled(cell.period_ns(), Rule::Bilinear).map_err(found)?;
         }
         if !positive(cell.period_ms) || spec.duration_ms / cell.period_ms > MOST_TICKS {
-            return fail(format!("period {} ms in a run of {} ms", cell.period_ms, spec.duration_ms));
+            let found = format!("a period of {} ms in a run of {} ms", cell.period_ms, spec.duration_ms);
+            return fail(format!(
+                "{found}; allowed: at most {MOST_TICKS} periods: a shorter run, or a longer period"
+            ));
         }
         for (what, value) in
             [("delay", cell.there_ms), ("delay", cell.back_ms), ("Kp", cell.kp), ("Ki", cell.ki_per_ms)]

@@ -28,7 +28,7 @@ class Forge(_OnFlow):
     kind: Literal["forge"]
     rate_hz: Frequency = Field(100.0, alias="rate")
     """Forged samples per second."""
-    values: list[FiniteFloat] = Field([])
+    values: list[FiniteFloat] = Field([], min_length=1)
     """Values of each forged sample; absent: random bytes."""
 
 

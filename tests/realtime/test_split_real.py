@@ -59,8 +59,10 @@ def test_flows_that_share_packets_share_what_is_known_of_them(tmp_path: Path) ->
         # Three links of 5 ms each, two of them without a rate.
         assert parts["propagation"] == pytest.approx(15.0, abs=0.1), flow
         assert parts["queueing"] > 0 and parts["serialisation"] > 0, flow
+        assert flow == "kinematic" or parts["merging"] > 0, flow
         assert abs(parts["unsplit"]) < 0.1 * split["total_ms"], flow
-    # A picture leaves in pieces, one with each haptic sample. A flow whose samples are never merged has no such part.
+    # A picture leaves in pieces, one with each haptic sample. Motion has its direction to itself: it is merged only
+    # where the network stalls, in 7 of 8 runs on a busy machine.
     assert parts_of(run, "video")["merging"] > 20 > parts_of(run, "kinematic").get("merging", 0.0)
 
 

@@ -159,7 +159,7 @@ fn nonsense_is_refused() {
     refused(json!([]), json!({"c": 1}), "c = 1");
     refused(json!([]), json!({"t0_ms": 5000}), "5000");
     refused(json!([cell(-1.0, 0.0, 0.1, json!({}))]), json!({}), "delay -1");
-    refused(json!([cell(1.0, 1.0, 0.1, json!({"period_ms": 0}))]), json!({}), "period 0");
+    refused(json!([cell(1.0, 1.0, 0.1, json!({"period_ms": 0}))]), json!({}), "a period of 0 ms");
     let loss = serde_json::from_value::<Loss>(json!({"kind": "random", "p": 1.5})).expect_err("nonsense");
     assert!(loss.to_string().starts_with("p: found 150 %; allowed: a share from 0 % to 100 %"), "{loss}");
     let dead = spec(json!([cell(1.0, 1.0, 0.1, json!({"loss": {"kind": "random", "p": 1.0}}))]), json!({}));

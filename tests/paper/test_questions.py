@@ -20,6 +20,7 @@ def ours(rows: dict[str, Row], key: str) -> float:
     return value
 
 
+@pytest.mark.slow
 def test_a_loss_based_tcp_fills_the_buffer_whatever_merging_does(rows: dict[str, Row]) -> None:
     for kind in ("reno", "cubic"):
         for transport in ("no-merge", "fixed-k", "dpm-g", "dpm-q"):

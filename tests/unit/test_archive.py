@@ -653,6 +653,7 @@ links.l1.rate = "bottleneck"
 """
 
 
+@pytest.mark.slow
 def test_a_campaign_comes_with_its_own_file(tmp_path: Path) -> None:
     """With labels, baseline and comments; its command makes it again."""
     file = project(tmp_path / "project")

@@ -371,6 +371,7 @@ FORMS: list[Any] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plant", FORMS, ids=str)
 def test_the_same_plant_in_every_form_answers_the_same(plant: Any, here: Path) -> None:
     if isinstance(plant, str):

@@ -415,6 +415,7 @@ def test_seeds_stop_where_the_interval_is_narrow(tmp_path: Path) -> None:
     assert ("not haptic.delay_ms.p99 known within 0.5 % after 20 seeds" in ended.stdout) == bool(wide)
 
 
+@pytest.mark.slow
 def test_several_worlds_are_a_factor(tmp_path: Path) -> None:
     plan = planned(tmp_path, 'world = ["virtual", "real"]\n' + PLAN)
     ended = tcpsbed(tmp_path, "campaign", str(plan), "--out", "out")

@@ -23,6 +23,7 @@ def shell(folder: Path, line: str, env: dict[str, str] | None = None) -> subproc
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("to", "said"), [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")]
 )

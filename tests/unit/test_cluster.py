@@ -130,6 +130,7 @@ KILL = """stat = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[
         if %s: Path("%s").touch(); os.kill(int(stat[1]), 9)"""
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_costs_its_cell_only(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -279,6 +279,7 @@ def test_a_bad_override_has_one_message_that_names_it(tmp_path: Path, override: 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "override",
     [

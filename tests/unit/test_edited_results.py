@@ -100,6 +100,7 @@ def test_step_responses_need_their_curves_alone(tmp_path: Path) -> None:
     assert tcpsbed.load(folder).figures == made.figures  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_a_search_that_was_edited(tmp_path: Path) -> None:
     over, until = "links.l1.delay=0..32 ms step 8", "haptic.delay_ms.p99 > 30"
     tcpsbed.search(QUICKSTART, over, until=until, duration="0.7 s", seeds=6, out=tmp_path / "one")

@@ -213,6 +213,7 @@ BOOKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BOOKS)
 def test_a_spreadsheet_that_swells_is_refused_within_little_memory(tmp_path, kind):
     pytest.importorskip("openpyxl")

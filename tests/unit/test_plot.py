@@ -273,6 +273,7 @@ def test_a_figure_of_a_campaign_has_its_labels(here: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["pdf", "svg", "png", "pgf"])
 def test_no_room_for_a_figure_is_one_line(here: Path, ending: str) -> None:
     words = ("plot", "s", "--y", "haptic.delay_ms.p99", "--out", f"fig.{ending}")

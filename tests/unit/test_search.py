@@ -124,6 +124,7 @@ def searched(cells: int, draws: random.Random, spread: float, shared: bool) -> t
     return line, true, sum(answers.runs.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("spread", [0.2, 1.5])
 def test_the_interval_holds_the_boundary_in_95_of_100_searches(spread: float, shared: bool) -> None:
@@ -186,6 +187,7 @@ def whole(answers: Synthetic, n: int) -> set[Edge]:
     return {(a, b) for a, b in after if said[a] != said[b]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", list(curves(random.Random(0), 1)))
 def test_the_curve_is_that_of_the_whole_grid_for_a_fifth_of_its_runs(shape: str) -> None:
     """[Lorensen 1987] 1681 points, of which the curve needs those beside it: edge for edge the same, so within one cell."""
@@ -365,6 +367,7 @@ def test_a_search_that_is_killed_at_any_moment_ends_with_the_same_bytes(tmp_path
     assert not (folder / "out/work").exists()
 
 
+@pytest.mark.slow
 def test_what_ends_with_status_1(tmp_path: Path) -> None:
     scenario(tmp_path)
     beyond = tcpsbed(

@@ -87,6 +87,7 @@ def test_holm_by_hand() -> None:
 finite = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
 
 
+@pytest.mark.slow
 @given(st.lists(finite, min_size=3, max_size=30))
 def test_everything_is_as_scipy_has_it(values: list[float]) -> None:
     found = stats.paired(values)

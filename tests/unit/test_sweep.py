@@ -288,6 +288,7 @@ def test_what_killed_cells_left_goes_with_the_next_sweep(tmp_path: Path) -> None
     assert not work.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theirs", ["work/thesis.txt", "cells/mine.json", "failed/notes.txt", "work/data/a"])
 def test_what_a_user_puts_between_the_cells_is_the_users(tmp_path: Path, theirs: str) -> None:
     scenario(tmp_path)
@@ -326,6 +327,7 @@ def test_a_second_call_runs_only_what_is_missing(swept: tuple[Path, str], tmp_pa
     assert status == 0 and len(after) == 12 and before.items() <= after.items()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "why"),
     [

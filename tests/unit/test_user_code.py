@@ -250,6 +250,7 @@ DAMAGED = (
 DAMAGED += "        {}\n        return 0\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", [0, 1], ids=["made", "called"])
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_a_hook_that_takes_away_what_python_stands_on_changes_nothing_else(tmp_path, kind, call):

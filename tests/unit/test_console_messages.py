@@ -69,6 +69,7 @@ def test_any_message_is_answered_obeyed_or_counted(console: Console, message: st
         json.dumps({"k": "hand", "p": [[0.0] * POINT] * (MOST_POINTS + 1)}),
         '{"k": "hand", "p": [[0, NaN, 0, 0, 0, 0]]}',
         '{"k": "hand", "p": [[0, 0, 0, 0, 0]]}',
+        '{"k": "hand", "p": [[0, true, 0, 0, 0, 0]]}',
         '{"k": "ping", "t": "soon"}',
         '{"k": "ping", "t": ' + "9" * 5000 + "}",
     ],

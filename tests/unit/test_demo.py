@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import webbrowser
 from pathlib import Path
@@ -175,6 +177,21 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
         "tcpsbed demo needs the package websockets.sync.server" in done.stderr
         and "pip install 'tcpsbed[" in done.stderr
     )
+
+
+def test_a_folder_whose_sockets_have_too_long_paths_is_named(tmp_path: Path) -> None:
+    long = tmp_path / ("m" * 100)
+    long.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "tcpsbed", "demo", "--no-browser"],
+        env=os.environ | {"TCPSBED_MEMORY": str(long)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "allowed: at most 107 bytes: TCPSBED_MEMORY=/dev/shm" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert [path.name for path in tmp_path.rglob("*")] == [long.name]
 
 
 def test_another_demonstration_is_refused_with_those_that_there_are() -> None:

@@ -131,6 +131,16 @@ def test_who_lacks_the_token_gets_nothing_and_is_slowed_down(served: Served) -> 
     assert served.studio.refused()["requests without the right token"] >= 40 + len(wrong)
 
 
+@pytest.mark.parametrize(
+    "asked, reason", [([], "is a table"), (None, "is a table"), ({"name": "x" * 20_000}, "10000 characters")]
+)
+def test_an_event_of_another_form_or_length_is_answered(served: Served, asked: Any, reason: str) -> None:
+    words, _ = served.page("one")
+    words.send(json.dumps({"k": "event", "id": "1", "event": asked}))
+    answer = told(words, "asked", id="1")
+    assert reason in answer["refused"] and len(json.dumps(answer)) < 1000
+
+
 def test_a_page_of_another_site_is_refused_at_every_socket(served: Served) -> None:
     ours = f"{served.studio.listening.scheme}://127.0.0.1:{served.studio.port}"
     others = ["http://evil.example", "null", ours + "1", ours.replace("127.0.0.1", "127.0.0.1.evil.example")]

@@ -342,7 +342,7 @@ fn latest() -> &'static CStr {
 }
 
 fn end() -> ! {
-    let kept = c" did not return. What was written until then is in the folder of the run\n";
+    let kept = c" did not return. What was written until then is in the run's folder NAME.unfinished-N: tcpsbed report FOLDER reads it\n";
     report_all([c"\ntcpsbed: stopped at once: ", latest(), kept]);
     for child in children() {
         // SAFETY: a process that this one started and has not waited for yet.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import time
 import webbrowser
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 import typer
 
 from tcpsbed.clocks import SIMULATED
+from tcpsbed.errors import ConfigError
 
 if TYPE_CHECKING:
     from tcpsbed.results import Place
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 LOOK_S = 0.2
 SHORTEST_S = 1.0
 """A run that takes less is not watched."""
+MOST_SOCKET_BYTES = 107
+"""Longest path of a Unix socket (Linux, unix(7): 108 with the zero behind it)."""
 
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of the page; 0 takes a free one.")]
 Listen = Annotated[
@@ -165,11 +167,18 @@ def _seen(scenario: Scenario) -> dict[str, Any]:
 def operated(label: str) -> Iterator[Path]:
     """The folder in which the nodes of a run find their console."""
     from tcpsbed.media.line import VARIABLE
+    from tcpsbed.worlds import memory
 
-    with tempfile.TemporaryDirectory(prefix=f"tcpsbed-{label}-") as folder:
-        os.environ[VARIABLE] = folder
+    with memory.folder() as folder:
+        if (length := len(os.fsencode(folder / "console"))) > MOST_SOCKET_BYTES:
+            raise ConfigError(
+                f"{folder}: the path of a socket in it would have {length} bytes",
+                key=memory.VARIABLE,
+                allowed=f"at most {MOST_SOCKET_BYTES} bytes: {memory.VARIABLE}=/dev/shm",
+            )
+        os.environ[VARIABLE] = str(folder)
         try:
-            yield Path(folder)
+            yield folder
         finally:
             del os.environ[VARIABLE]
 

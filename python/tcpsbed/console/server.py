@@ -320,6 +320,8 @@ def _read(points: Any, numbers: int, sent_ns: int) -> list[tuple[int, list[float
         raise ValueError("points")
     read = []
     for point in points:
+        if any(isinstance(value, bool) for value in point):
+            raise ValueError("point")
         ago_ms, *values = (float(value) for value in point)
         if len(values) != numbers - 1 or not all(map(math.isfinite, (ago_ms, *values))):
             raise ValueError("point")

@@ -50,6 +50,8 @@ from tcpsbed.views.glance import glance
 
 HAND = "tcpsbed.console.hooks:Hand"
 """The hook of a scenario that a hand in the browser steers."""
+MOST_EVENT = 10_000
+"""Longest event by hand, as JSON."""
 NOW_EVERY_S = 0.25
 """Time between two analyses of the last seconds."""
 REFUSED_S = 1.0
@@ -256,9 +258,15 @@ class Studio(Live):
                 refused = ""
             else:
                 event: dict[str, Any] = {"id": str(said["id"])[:64], "by": number}
-                event |= {"event": {str(k): v for k, v in said["event"].items()}}
-                event |= {"asked_s": time.monotonic() - self.zero_s}
-                refused = "" if self.viewers.may(number) else f"viewer {self.viewers.steers} steers"
+                asked = said["event"]
+                event |= {"event": asked, "asked_s": time.monotonic() - self.zero_s}
+                if not isinstance(asked, dict):
+                    refused = 'an event is a table; example: {"link": "line", "delay": "20 ms"}'
+                elif len(json.dumps(asked)) > MOST_EVENT:
+                    event["event"] = {}
+                    refused = f"an event of more than {MOST_EVENT} characters"
+                else:
+                    refused = "" if self.viewers.may(number) else f"viewer {self.viewers.steers} steers"
         self._settled()
         if said["k"] != "event":
             return
@@ -385,7 +393,10 @@ def main(listening: Listening, folder: Path, sinks: Sequence[str]) -> None:
     """Says its addresses on standard output, and serves until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run decides when it is over
     place = console_folder()
-    console = Console(place) if place else None
+    try:
+        console = Console(place) if place else None
+    except FileNotFoundError:  # the command has ended meanwhile, and its folder with it
+        return
     if console is None:
         os.nice(5)  # an operator's hand waits for nobody
     else:

@@ -1,6 +1,6 @@
 // @ts-check
-// What is shown above a run: the pane of its operator, a guided tour, and when it ends. All go when the run is over, and it
-// says how to start it again.
+// What is shown above a run: the pane of its operator, a guided tour with what steers the run below it, and when it ends. All
+// go when the run is over, and it says how to start it again.
 
 import { $, element } from "./dom.js";
 import { close, open } from "./pane.js";
@@ -14,6 +14,10 @@ on("shows", ({ operator, tour }) => {
   document.querySelector("main")?.prepend(section);
   if (operator) open(section, operator);
   if (tour) begin(section, tour);
+  if (operator && tour) { // what changes the network, in sight of the arm
+    section.querySelector("aside")?.append($("steer"));
+    $("further").open = false;
+  }
   section.classList.toggle("one", !operator || !tour);
   const ends = element("p", { className: "ends soft" });
   section.append(ends);
@@ -25,6 +29,7 @@ on("shows", ({ operator, tour }) => {
   });
   on("over", () => {
     if (operator) close();
+    document.querySelector(".stack.right")?.prepend($("steer"));
     section.replaceWith(ended(tour));
   });
 });

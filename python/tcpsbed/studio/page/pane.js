@@ -7,6 +7,7 @@ import { besides, close as leave, hand, seen } from "./hand.js";
 import { on, PAGE, run, send } from "./run.js";
 import { alarm, made, stand, write } from "./stage.js";
 import { words } from "./states.js";
+import { term } from "./terms.js";
 
 const CROP = 384 / 357; // of the robot's own side: the code takes 24 rows along the upper edge, and blurs some more
 const SPAN_S = 8; // of the curve of force
@@ -17,7 +18,10 @@ const FROZEN_MS = 1000;
 const SAID_MS = 8000; // how long the page says that the hand was lost
 const LAG_MS = 700; // round trip to this page's server from which the page says that it lags
 
+const DRAWN_MS = 50; // between two drawings of the curve in which nothing new came
+
 /** @type {number|null} */ let begun = null;
+/** When the supervisor held the robot, by this page's clock. @type {{from: number, to: number|null}[]} */ let holds = [];
 let timer = 0, said = 0;
 /** Whether the hand was ever moved, and whether the robot lacks one: it went away, and the robot is not yet back to normal. */
 let moved = false, lacks = false;
@@ -26,12 +30,12 @@ on("hand", ({ is }) => { if (is === "moved") moved = true; else if (is === "away
 const READINGS = `
 <div class="side">
   <figure id="robot-now" hidden><div class="crop"><canvas id="near" width="480" height="384"></canvas></div>
-    <figcaption><b>The robot now</b>, without the network <span id="now"></span></figcaption></figure>
+    <figcaption><b>The robot now</b>, without network <span id="now"></span></figcaption></figure>
   <figure class="of-force" hidden><canvas id="curve" width="480" height="190"></canvas>
-    <figcaption><b>Force at the hand</b>, last ${SPAN_S} s <span id="age" class="predicted"></span></figcaption></figure>
+    <figcaption><b>Force at the hand</b>, last ${SPAN_S} s<span id="shade" hidden>; red: the supervisor holds the robot</span> <span id="age" class="predicted"></span></figcaption></figure>
 </div>
 <div class="tiles">
-  <div class="of-video"><strong id="glass">–</strong><small>glass to glass <span id="made"></span></small></div>
+  <div class="of-video"><strong id="glass">–</strong><small><span id="term-glass"></span> <span id="made"></span></small></div>
   <div class="of-force" hidden><strong id="newton">–</strong><small>force at the hand</small></div>
   <div class="of-robot"><strong id="robot">–</strong><small>robot's supervisor</small></div>
   <div class="of-video"><strong id="fps">–</strong><small id="fps-of">frames a second</small></div>
@@ -47,6 +51,7 @@ export function open(section, { fps, supervisor, marks }) {
   section.append(pane);
   document.documentElement.classList.add("operated");
   pane.append(made(READINGS));
+  $("term-glass").append(term("glass to glass"));
   reveal("of-video", fps !== null);
   reveal("of-robot", supervisor !== null);
   stand(pane, {
@@ -105,7 +110,10 @@ function told(/** @type {any} */ message, /** @type {HTMLElement} */ pane) {
 
 function supervised(/** @type {string} */ component, /** @type {string} */ name) {
   if (name === "normal") lacks = false;
-  const waits = lacks && !moved && ["hold", "safe stop"].includes(name), good = waits || name === "normal";
+  const held = ["hold", "safe stop"].includes(name), waits = lacks && !moved && held, good = waits || name === "normal";
+  const last = holds.at(-1), holding = last?.to === null;
+  if (held && !holding) holds.push({ from: performance.now(), to: null });
+  if (!held && last && holding) last.to = performance.now();
   write("robot", waits ? "waiting for a hand" : name);
   $("robot").className = good ? "" : "bad";
   const said = words(component, name);
@@ -141,14 +149,19 @@ function draw() {
   write("newton", `${seen.force.toFixed(1)} N`);
   write("age", seen.predicted === null ? "" : `predicted, ${seen.predicted.toFixed(0)} ms old`);
   write("moves", `${seen.events}`);
-  if (seen.forces !== drawn) curve();
+  if (seen.forces !== drawn || performance.now() - at > DRAWN_MS) curve();
 }
 
 /** @type {any} */ let drawn = null;
+let at = 0;
 function curve() {
+  if ($("curve").closest("[hidden]")) return;
   drawn = seen.forces;
+  at = performance.now();
   const { width, height } = $("curve"), pen = $("curve").getContext("2d"), ink = getComputedStyle($("curve"));
-  const now = performance.now(), top = Math.max(4, ...drawn.map((/** @type {any} */ f) => f.size)) * 1.1;
+  holds = holds.filter((one) => (one.to ?? at) > at - 1000 * SPAN_S);
+  $("shade").hidden = !holds.length;
+  const now = at, top = Math.max(4, ...drawn.map((/** @type {any} */ f) => f.size)) * 1.1;
   const y = (/** @type {number} */ n) => height - 2 - (height - 6) * (n / top);
   const x = (/** @type {any} */ f) => width - ((now - f.at) / 1000 / SPAN_S) * (width - 30);
   pen.clearRect(0, 0, width, height);
@@ -165,6 +178,9 @@ function curve() {
   pen.save();
   pen.beginPath(); pen.rect(30, 0, width - 30, height); pen.clip();
   pen.globalAlpha = 0.2;
+  pen.fillStyle = ink.caretColor;
+  for (const { from, to } of holds) pen.fillRect(x({ at: from }), 0, x({ at: to ?? now }) - x({ at: from }), height);
+  pen.fillStyle = ink.fill;
   drawn.forEach((/** @type {any} */ f, /** @type {number} */ n) => { if (f.predicted) pen.fillRect(x(f), 0, x(drawn[n + 1] ?? { at: now }) - x(f), height); });
   pen.globalAlpha = 1;
   pen.beginPath();

@@ -117,8 +117,11 @@ function moved(/** @type {any} */ event) {
 const text = (/** @type {string} */ name, /** @type {string} */ content) => Object.assign(document.createElement(name), { textContent: content });
 
 function item(/** @type {Step} */ step, /** @type {number} */ number, /** @type {HTMLElement} */ list) {
-  const head = text("button", step.title), act = text("button", step.act), more = document.createElement("div");
+  const head = text("button", ""), act = text("button", step.act), more = document.createElement("div");
   head.className = "head";
+  head.title = step.title;
+  head.dataset.number = `${number + 1}`;
+  head.append(text("span", step.title));
   const open = () => {
     choose(list, number);
     send({ k: "step", n: number });

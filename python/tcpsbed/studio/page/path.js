@@ -106,7 +106,7 @@ function fill() {
     const cut = at.some((l) => !settings[l].up), full = cut || share > FULL || (drops > 0 && !run.now.whole);
     $(`wire-${at[0]}`).setAttribute("class", `wire ${full ? "full" : share > FILLS ? "fills" : "free"}${cut ? " cut" : ""}`);
     $(`wire-${at[0]}`).style.strokeWidth = 3 + 7 * share;
-    const queue = limit ? `queue ${isWatched || isKnown ? `${isKnown ? "longest (exact) " : ""}${(waits / 1e3).toFixed(1)} of ` : "of "}${+(limit / 1e3).toPrecision(3)} kB` : "";
+    const queue = limit ? `${isKnown ? "longest queue" : "queue"} ${isWatched || isKnown ? `${(waits / 1e3).toFixed(1)} of ` : "of "}${+(limit / 1e3).toPrecision(3)} kB` : "";
     write(at, [queue, drops ? `${drops} dropped${run.now.whole ? "" : " in 10 s"}` : ""].filter(Boolean), full);
   }
   run.plan.components.forEach((/** @type {any} */ component, /** @type {number} */ at) => {

@@ -190,7 +190,10 @@ def test_a_folder_whose_sockets_have_too_long_paths_is_named(tmp_path: Path) -> 
         text=True,
     )
     assert done.returncode == 2
-    assert "allowed: at most 107 bytes: TCPSBED_MEMORY=/dev/shm" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert (
+        "allowed: at most 107 bytes: TCPSBED_MEMORY=/dev/shm" in done.stderr
+        and len(done.stderr.splitlines()) == 1
+    )
     assert [path.name for path in tmp_path.rglob("*")] == [long.name]
 
 

@@ -94,6 +94,19 @@ fn integral_action_overshoots_as_theory_says() {
     assert!(only(&wild).runs[0].settling_ms.is_nan());
 }
 
+/// A response that swings on has not settled where its run happens to end near the target, in both engines.
+#[test]
+fn a_response_that_is_passing_has_not_settled() {
+    for jitter in [json!(null), json!({"kind": "constant", "span_ns": 0})] {
+        for end in (4000..4800).step_by(5) {
+            let more = json!({"kp": 0.0, "ki_per_ms": 3.0 / 200.0, "jitter": jitter});
+            let s = spec(json!([cell(100.0, 100.0, 0.0, more)]), json!({"runs": 1, "duration_ms": end}));
+            let found = only(&s).runs[0];
+            assert!(found.settling_ms.is_nan(), "{jitter}, {end}: {found:?}");
+        }
+    }
+}
+
 /// The same bits on one thread and on three, in any order of cells, and with more cells around.
 #[test]
 fn results_depend_on_nothing_but_the_cell() {

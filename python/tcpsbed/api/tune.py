@@ -25,6 +25,8 @@ SCENARIOS = (".toml", ".xlsx")
 """Ends of names of scenarios."""
 MOST_PERIOD_MS = 1000
 """The shipped step falls so long before its run ends."""
+LATE = 2
+"""A response that settles after more than so many rise times is said to."""
 MOST_RTT_NS = 10_000_000_000
 """Longest round trip. A run lasts many round trips and thousands of runs are made, so a longer one would take too long."""
 
@@ -113,6 +115,11 @@ class Gains:
         if found.stopped_by:
             lines.append(
                 f"stopped by   the limit of {' and '.join(found.stopped_by)}: faster gains exceed it"
+            )
+        if found.settling_ms > LATE * found.rise_ms:
+            lines.append(
+                f"settles late {found.settling_ms / found.rise_ms:.1f} times the rise time: look at the response "
+                "(tcpsbed step); a fall before it first crosses the target is no undershoot by definition"
             )
         if found.lasting:
             lines.append(

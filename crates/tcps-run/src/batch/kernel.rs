@@ -304,7 +304,10 @@ impl Seen {
             rise_ms: shape.ms(start_ms, self.low[i]),
             overshoot: levels.percent(self.most[i] - 1.0),
             undershoot: levels.percent(1.0 - self.least[i]),
-            settling_ms: shape.ms(start_ms, self.settled[i]),
+            settling_ms: match self.settled[i] <= shape.last as u64 {
+                true => shape.ms(start_ms, self.settled[i]),
+                false => f64::NAN,
+            },
             error: levels.percent(self.sum[i] / (shape.ticks - shape.last) as f64),
         }
     }

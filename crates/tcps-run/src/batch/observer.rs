@@ -4,7 +4,8 @@ use serde::Serialize;
 
 /// Share of the step within which a response counts as settled.
 const BAND: f64 = 0.05;
-/// Share of the time after the step, at its end, over which the error is averaged.
+/// Share of the time after the step, at its end, over which the error is averaged, and all of which a response that has
+/// settled is within the band: one that still swings is there as well whenever it passes 1.
 const LAST: f64 = 0.1;
 /// A level counts as reached from this close: rounding does not decide.
 const TOUCH: f64 = 1e-12;
@@ -18,7 +19,7 @@ pub struct Response {
     pub overshoot: f64,
     /// Below 1 after h first crossed 1, in percent of the step.
     pub undershoot: f64,
-    /// From t0 until h stays within 5 % of the step about 1, in ms.
+    /// From t0 until h stays within 5 % of the step about 1, in ms; this has to be for the last tenth of the time at least.
     pub settling_ms: f64,
     /// Mean of h less 1 over the last tenth of the time after t0, in percent of the step.
     pub error: f64,
@@ -115,7 +116,7 @@ impl Observer {
             rise_ms: self.risen_ms - l.t0_ms,
             overshoot: l.percent(self.most - 1.0),
             undershoot: l.percent(1.0 - self.least),
-            settling_ms: self.settled_ms - l.t0_ms,
+            settling_ms: if self.settled_ms <= l.last_ms { self.settled_ms - l.t0_ms } else { f64::NAN },
             error: l.percent(self.sum / f64::from(self.count)),
         }
     }

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 CAPTION = 110
 """Letters in a line of a caption."""
+ROUNDS = ("-", "-.", ":")
+"""Lines of settings beyond those that have a colour to themselves."""
 MOST_CURVES = 40
 """Single curves drawn; of more, only the envelope."""
 
@@ -46,7 +48,8 @@ def responses(
     """
     figure, axes = plot(caption)
     for number, (name, experiment) in enumerate(experiments):
-        _curves(axes, experiment, PALETTE[number % len(PALETTE)], name)
+        around, color = divmod(number, len(PALETTE))
+        _curves(axes, experiment, PALETTE[color], ROUNDS[around % len(ROUNDS)], name)
     step = experiments[0][1].loop.step
     axes.axhline(1 + limits.overshoot / 100 * step.height, color="0.4", linestyle="--", linewidth=0.8)
     axes.axhline(1 - 0.1 * step.height, color="0.4", linestyle=":", linewidth=0.8)
@@ -57,7 +60,7 @@ def responses(
     return saved(figure, file)
 
 
-def _curves(axes: Any, experiment: Experiment, color: str, name: str) -> None:
+def _curves(axes: Any, experiment: Experiment, color: str, line: str, name: str) -> None:
     import numpy as np
 
     t, table = resampled(experiment)
@@ -66,7 +69,7 @@ def _curves(axes: Any, experiment: Experiment, color: str, name: str) -> None:
     if len(table) <= MOST_CURVES:
         for row in table:
             axes.plot(t, row, color=color, alpha=0.25, linewidth=0.5, drawstyle="steps-post")
-    axes.plot(t, middle, color=color, linewidth=1.5, label=name, drawstyle="steps-post")
+    axes.plot(t, middle, line, color=color, linewidth=1.5, label=name, drawstyle="steps-post")
     for other in (axis for axis in range(experiment.loop.axes) if axis != experiment.loop.step.axis):
         moved = np.median(resampled(experiment, other)[1], axis=0)
         axes.plot(t, moved, color=color, linewidth=0.8, linestyle="--", drawstyle="steps-post")
@@ -120,7 +123,8 @@ def stability(found: StabilityMap, points: Sequence[Point], caption: str, file: 
     lines = axes.contour(x, y, table, levels=LEVELS, colors="white", linewidths=0.8)
     # in the middle of its line no label is cut off by the edge
     middles = [max(level, key=len) for level in lines.allsegs if any(map(len, level))]
-    axes.clabel(lines, fmt="%g", fontsize=8, manual=[tuple(one[len(one) // 2]) for one in middles])
+    halfway = [(one[(len(one) - 1) // 2] + one[len(one) // 2]) / 2 for one in middles]
+    axes.clabel(lines, fmt="%g", fontsize=8, manual=[tuple(one) for one in halfway])
     limit = found.bench.limits.overshoot
     axes.contour(x, y, table, levels=[limit], colors=PALETTE[1], linewidths=2)
     _compared(axes, points, lambda point: 100 * point.loss, "lower left")

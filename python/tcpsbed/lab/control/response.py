@@ -67,7 +67,8 @@ class Response:
     undershoot : float
         How far h falls below 1 again, after it first crossed 1.
     settling_ms : float
-        From t0 until h stays within 5 % of the step about 1; not a number if it does not.
+        From t0 until h stays within 5 % of the step about 1; not a number if it does not do so for the last tenth of the
+        time after t0.
     error : float
         Mean of h less 1 over the last tenth of the time after t0.
     """

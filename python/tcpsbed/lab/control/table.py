@@ -214,7 +214,7 @@ def disturbed(experiments: Sequence[tuple[str, Experiment]]) -> str:
 
 def _row(name: str, experiment: Experiment, limits: Limits) -> list[str]:
     found = reliability(experiment.responses, limits)
-    cells = [_cell(statistics(experiment.responses, figure)) for figure in _FIGURES]
+    cells = [_cell(statistics(experiment.responses, figure), name=figure) for figure in _FIGURES]
     interval = f"{100 * found.low:.0f} to {100 * found.high:.0f} %"
     return [
         name,
@@ -243,11 +243,11 @@ def _margins(experiment: Experiment) -> list[str]:
     return [f"{found.gain:.2f}" if math.isfinite(found.gain) else "any", delay, disk]
 
 
-def _cell(figure: dict[str, float | int | None]) -> str:
+def _cell(figure: dict[str, float | int | None], name: str = "") -> str:
     mean, half = figure["mean"], figure["ci95"]
     if mean is None:
         return NONE
-    if abs(mean) >= UNSTABLE:
+    if abs(mean) >= UNSTABLE and not name.endswith("_ms"):
         return f"{mean:.1e}"
     return f"{round(mean, 1) + 0.0:.1f}" + (f" ± {half:.1f}" if half else "")
 

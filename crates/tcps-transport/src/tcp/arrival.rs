@@ -57,11 +57,11 @@ impl Stack {
         }
     }
 
-    /// There is no such connection.
+    /// There is no such connection. Always false: the segment is refused.
     // RFC 9293 §3.5.2
     fn refuse(&mut self, segment: &Repr, content: &[u8]) -> bool {
         if segment.flags.has(Flags::RST) {
-            return true;
+            return false;
         }
         let reset = if segment.flags.has(Flags::ACK) {
             Repr { sequence: segment.acknowledgement, flags: Flags::RST, ..Repr::default() }
@@ -70,7 +70,7 @@ impl Stack {
             Repr { acknowledgement: behind(segment, content), flags, ..Repr::default() }
         };
         self.leaving.push(&self.ends[1], &reset, [&[], &[]], Again::Nothing);
-        true
+        false
     }
 
     // [RFC 9293 §3.10.7.2]
@@ -256,7 +256,7 @@ impl Stack {
             }
             Some(position) => Ok(position),
             // [RFC 9293 §3.10.7.4]
-            None if self.state == State::SynReceived => Err(!self.refuse(segment, content)),
+            None if self.state == State::SynReceived => Err(self.refuse(segment, content)),
             // [RFC 5961 §5.2]
             None => Err(self.challenge(now, false)),
         }

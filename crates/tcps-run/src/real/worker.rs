@@ -236,6 +236,9 @@ mod tests {
                 assert!(!input.bytes().starts_with(&[0]), "dropped it");
                 Verdict::Emit
             }
+            fn end(&mut self) -> Vec<String> {
+                vec!["left something behind".into()]
+            }
         }
         let plan = WorkerPlan { queue: 2, most_bytes: 8 };
         let mut crew = Crew::new(vec![(Box::new(Clumsy) as Box<dyn Hook>, plan)]).unwrap();
@@ -248,7 +251,7 @@ mod tests {
         }
         assert_eq!(found[0].verdict, Verdict::Failed("it panicked".into()));
         assert_eq!((&found[1].verdict, found[1].cost_ns), (&Verdict::Emit, Some(1)));
-        crew.end();
+        assert_eq!(crew.end(), [(0, vec!["left something behind".to_string()])]);
     }
 
     #[test]

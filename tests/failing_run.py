@@ -64,7 +64,7 @@ def left(folder: Path) -> list[str]:
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             mine = f"{MARK}={folder}".encode() in (place / "environ").read_bytes()
-            if mine and b"-m\0tcpsbed.isolated" in (place / "cmdline").read_bytes():
+            if mine and b"-m\0tcpsbed.watched" in (place / "cmdline").read_bytes():
                 found.append(place.name)
     return found
 

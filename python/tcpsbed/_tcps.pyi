@@ -95,6 +95,15 @@ class Arriving:
     def dscp(self) -> int:
         """Its code point."""
 
+def check_attacks(plan_json: str) -> None:
+    """Refuses attacks of a plan that a run would refuse; in a network with code of the user's they are not judged.
+
+    Raises
+    ------
+    ConfigError
+        If one cannot be as it is; its text begins with `events.NAME: attack.KEY: `.
+    """
+
 def check_link(link_json: str) -> None:
     """Refuses a link of a plan that no network takes, wherever it leads and whatever its queue is.
 

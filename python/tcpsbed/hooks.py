@@ -215,9 +215,10 @@ def load_hook(
 
     A predictor whose class takes `interval_ns` is given the time between the samples that it is to be given.
     """
-    given = json.loads(params) or {}
+    given, end = json.loads(params) or {}, None
     if limits := given.pop(ISOLATE, None):
         hook = find(*_ISOLATED)(module, name, given, interval_ns, **limits)
+        end = hook.end
     elif inspect.isclass(code := find(module, name)):
         hook = make_hook(module, name, params, interval_ns)
     else:
@@ -225,6 +226,7 @@ def load_hook(
     return {
         "call": hook.__call__,
         "allowance": getattr(hook, "on_allowance", None) if getattr(hook, "takes_allowance", True) else None,
+        "end": end,
         "sample": hook.on_sample if getattr(hook, "takes_sample", False) else None,
         **_array("x", most_bytes if bytes_in else 0),
         **_array("other"),

@@ -2,7 +2,8 @@
 
 ```text
 node's loop ── time, index, x, other ──► process: hook(...), limits on time and memory
-            ◄── values written, or why ─
+            ◄── values written, or why ─     ▲
+            ◄── how it ended ─────────── its watcher (`watched`), which ends what it leaves behind
 ```
 The first failure of any kind (a signal, an exception, no memory, no answer in time) ends the process. Every call from
 then on fails with that cause, so the samples end at the hook and a supervisor behind it holds.
@@ -10,21 +11,17 @@ then on fails with that cause, so the samples end at the hook and a supervisor b
 
 from __future__ import annotations
 
-import atexit
 import gc
 import json
 import operator
-import os
 import resource
-import signal
 import socket
 import struct
-import subprocess
 import sys
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -33,7 +30,8 @@ import numpy as np
 from tcpsbed.errors import HookError, TcpsbedError, needs_linux, one_line
 from tcpsbed.inputs import LIBRARY
 from tcpsbed.library import LibraryHook
-from tcpsbed.processes import PYTHON, cores, end_with_parent, heirs_end
+from tcpsbed.processes import cores
+from tcpsbed.watched import End, Watched
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,7 +40,8 @@ if TYPE_CHECKING:
 
 READY_S = 50.0
 """Longest time to load a hook."""
-_END_S = 1.0
+END_S = 1.0
+"""Time for a process to end by itself after the last call."""
 _CPU_S = 2
 """Time beyond the limit of a call after which the system ends the process where all cores were busy with it, whatever became
 of its node.
@@ -54,8 +53,6 @@ rides on it, and the samples that are merged."""
 _ANSWER = struct.Struct("<qq")
 """What the hook returned, or `_FAILED`; bytes that follow: what it wrote, or why it failed."""
 _FAILED = -1
-_left: list[socket.socket] = []
-"""The line to the node, in the process of the hook, once the node has left it."""
 
 
 class Isolated:
@@ -89,17 +86,13 @@ class Isolated:
         needs_linux("isolate")
         self._limit_s, self._memory_bytes = time_ns / 1e9, memory_bytes
         self._ended, self._allowed_bps, self._deadline = "", -1.0, 0.0
+        self._works = False
         self._sample = (0, 0, 0, 1)
         self._line, theirs = socket.socketpair()
         with theirs:
-            self._child = subprocess.Popen(
-                [*PYTHON, "-m", "tcpsbed.isolated", str(os.getpid()), str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=2,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
-        self._close = weakref.finalize(self, _close, self._line, self._child)
+            number = theirs.fileno()
+            self._process = Watched("tcpsbed.isolated", str(number), keeps=(number,))
+        self._close = weakref.finalize(self, _close, self._line, self._process)
         asked = {"module": module, "name": name, "params": params, "interval_ns": interval_ns}
         limits = {"time_ns": time_ns, "memory_bytes": memory_bytes}
         text = json.dumps(asked | limits).encode()
@@ -137,6 +130,7 @@ class Isolated:
             t_ns, index, self._allowed_bps, n, each, len(other), len(y), y.itemsize, *self._sample
         )
         self._deadline = time.monotonic() + self._limit_s
+        self._works = True
         try:
             self._send(head, b"" if x is None else x, other)
             written, data = self._answer()
@@ -146,31 +140,36 @@ class Isolated:
             self._end(self._reaped(), t_ns)
         if written == _FAILED:
             self._end(data.decode(errors="replace"), t_ns)
+        self._works = False
         y.data.cast("B")[: len(data)] = data
         return written
 
+    def end(self) -> list[str]:
+        """Ends the process after the last call; what was wrong with that, and who was left of what it had started."""
+        if self._works:  # it is in a call that nobody waits for any more, or met with an accident
+            self._process.kill()
+        found: End | None = self._close()
+        if found is None:
+            return []
+        wrong: list[str] = []
+        if found.status is None and not self._works:
+            wrong.append(f"its process was still running {END_S:g} s after its last call, and was ended")
+        elif found.status and not self._works:
+            wrong.append(f"{found} ended its process after its last call")
+        return wrong + found.heirs
+
     def _end(self, why: str, t_ns: int) -> NoReturn:
         """Ends the process at an accident."""
-        self._kill()
-        self._close()
+        self._process.kill()
+        self._line.close()
         self._ended = f"{why} ended its process at {t_ns / 1e9:.3f} s; each sample since then is dropped"
         raise HookError(self._ended)
 
     def _reaped(self) -> str:
         """What ended the process, which has closed its line."""
-        with suppress(subprocess.TimeoutExpired):
-            self._child.wait(_END_S)
-        self._kill()
-        self._close()
-        status = self._child.returncode
-        if status is not None and status < 0:
-            return signal.Signals(-status).name
-        return f"exit status {status}"
-
-    def _kill(self) -> None:
-        """Ends the process and what it has started."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._child.pid, signal.SIGKILL)
+        found = self._process.how(END_S)
+        self._process.kill()
+        return str(found or End())
 
     def _send(self, *parts: Any) -> None:
         self._line.settimeout(self._left())
@@ -198,17 +197,10 @@ class Isolated:
         return left
 
 
-def _close(line: socket.socket, child: subprocess.Popen[bytes]) -> None:
-    """Lets a process end by itself, for `_END_S`, and ends what it has started."""
+def _close(line: socket.socket, process: Watched) -> End:
+    """Lets a process end by itself, for `END_S`, and ends what it has started."""
     line.close()
-    until = time.monotonic() + _END_S
-    while child.returncode is None and time.monotonic() < until:
-        if os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
-            break  # it has ended, and its number is not free yet
-        time.sleep(0.005)
-    if child.returncode is None:
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+    return process.over(END_S)
 
 
 def _taken(line: socket.socket, size: int) -> bytearray:
@@ -219,15 +211,8 @@ def _taken(line: socket.socket, size: int) -> bytearray:
     except OSError:
         sys.exit(1)
     if got < size:
-        _left.append(line)
         sys.exit()
     return data
-
-
-def _end_all() -> None:
-    """Ends what the hook has started, where its node is gone; after all that the hook itself wants to be done at the end."""
-    if _left:
-        os.killpg(0, signal.SIGKILL)
 
 
 def _say(line: socket.socket, said: int, data: Any) -> None:
@@ -304,14 +289,11 @@ def _made(module: str, name: str, params: dict[str, Any], interval_ns: int | Non
     return hooks.make_hook(module, name, json.dumps(params), interval_ns)
 
 
-def main() -> None:
-    """The process of a hook: its node by the first argument, the line to it by the second."""
+def main(number: str) -> None:
+    """The process of a hook, with the number of the line to its node."""
     import tcpsbed.hooks  # noqa: F401 before its memory is limited
 
-    atexit.register(_end_all)
-    end_with_parent(int(sys.argv[1]))
-    heirs_end()
-    line = socket.socket(fileno=int(sys.argv[2]))
+    line = socket.socket(fileno=int(number))
     (size,) = struct.unpack("<q", _taken(line, 8))
     asked = json.loads(_taken(line, size))
     _cap_memory(asked["memory_bytes"])
@@ -328,7 +310,3 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     _serve(line, hook, asked["time_ns"], asked["memory_bytes"])
-
-
-if __name__ == "__main__":
-    main()

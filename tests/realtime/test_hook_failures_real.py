@@ -42,14 +42,15 @@ def test_an_accident_in_a_process_of_its_own_leads_to_a_safe_stop(
     tcpsbed.run(file, world="real", out=tmp_path / "out")
     found = summary(tmp_path / "out")
     failing_run.stands_still(tmp_path / "out", found)
-    [error] = found["errors"]
+    error, *heirs = found["errors"]
+    assert ["was ended" in one for one in heirs] == [True] * (name == "Spins"), "what it had forked"
     assert failing_run.ACCIDENTS[name] in error and "ended its process at 0." in error
     assert found["flows"]["kinematic"]["delivered"] > 100
     assert failing_run.left(tmp_path) == []
 
 
 def test_the_process_of_a_hook_ends_with_a_node_that_is_killed(tmp_path: Path) -> None:
-    """It spins, as does what it has forked: each ends at most `GRACE_S` after the process that started it."""
+    """It spins, as does what it has forked: its watcher ends them `GRACE_S` later."""
     code = (
         "import numpy, tcpsbed.isolated as isolated\n"
         f"hook = isolated.Isolated({str(failing_run.HERE / 'failing.py')!r}, 'Spins', {{}}, None,"
@@ -61,7 +62,7 @@ def test_the_process_of_a_hook_ends_with_a_node_that_is_killed(tmp_path: Path) -
     with subprocess.Popen([sys.executable, "-c", code], env=marked, stdout=subprocess.PIPE) as node:
         assert node.stdout is not None
         node.stdout.readline()
-        until(lambda: len(failing_run.left(tmp_path)) == 2)
+        until(lambda: len(failing_run.left(tmp_path)) == 3)
         node.kill()
     until(lambda: failing_run.left(tmp_path) == [])
 

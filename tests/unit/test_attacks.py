@@ -281,6 +281,18 @@ def test_links_may_duplicate_from_an_event_on(tmp_path: Path) -> None:
     [
         ("forge", 'rate = "0 Hz"', "attack.rate", "frequency"),
         ("forge", "values = [nan]", "attack.values", "finite"),
+        (
+            "forge",
+            f"values = {[0.5] * 5000}",
+            "values: found 5000 values for the flow kinematic",
+            "allowed: 16, as",
+        ),
+        (
+            "forge",
+            "values = [0.5]",
+            "two.toml:",
+            "values: found 1 value for the flow kinematic; allowed: 16, as many",
+        ),
         ("forge", "values = []", "attack.values: found an empty list", "1 or more in the list"),
         ("replay", 'after = "0 s"', "attack.after", "time"),
         ("flood", 'rate = "9 Gbit/s"', "more than one datagram of 1000 B in a microsecond", "8 Gbit/s"),
@@ -301,8 +313,15 @@ def test_places_where_nobody_can_attack_are_refused(tmp_path: Path) -> None:
     good = text("forge")
     both = refusal(tmp_path, good.replace('"wan.forward"', '"wan"'))
     assert 'found "wan", which is 2 directions; allowed: wan.forward or wan.backward' in both
-    wrong = refusal(tmp_path, good.replace('"wan.forward"', '"wan.backward"'))
-    assert 'found "wan.backward", which the flow kinematic does not pass; allowed: wan.forward' in wrong
+    behind = good.replace('"wan.forward"', '"wan.backward"')
+    line = behind[: behind.index("attack =")].count("\n") + 1
+    told = 'found "wan.backward", which the flow kinematic does not pass; allowed: wan.forward'
+    wrong = f"two.toml:{line}: events.0.attack.link: {told}"
+    assert wrong in refusal(tmp_path, behind)
+    checked = subprocess.run(
+        [sys.executable, "-m", "tcpsbed", "check", "two.toml"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert checked.returncode == 2 and wrong in checked.stderr
     assert 'found "wam"' in refusal(tmp_path, good.replace('"wan.forward"', '"wam"'))
     assert "kinematics" in refusal(tmp_path, good.replace('flow = "kinematic", ', 'flow = "kinematics", '))
     stream = refusal(tmp_path, text("forge", transport="quic"))
@@ -356,3 +375,22 @@ def test_forged_values_that_no_sample_holds_are_refused(tmp_path: Path) -> None:
     scenario = text("forge", "values = [1.0, -1e39]")
     found = refusal(tmp_path, scenario)
     assert "values: found -1e+39; allowed: at most 3.402823e+38, or a flow with codec" in found, found
+
+
+@pytest.mark.parametrize(
+    ("before", "more", "values", "allowed"),
+    [
+        ("[flows.haptic]", 'codec = "raw"\n', [0.5], "none: its samples are bytes, no values"),
+        (
+            "[[events]]",
+            '[hooks.kinematics]\nrun = "arm5"\nat = "tactile-operator"\n',
+            [0.5] * 257,
+            "at most 256",
+        ),
+    ],
+)
+def test_forged_values_of_a_flow_whose_samples_have_another_form_are_refused(
+    tmp_path: Path, before: str, more: str, values: list[float], allowed: str
+) -> None:
+    scenario = text("forge", f"values = {values}").replace(before, more + before)
+    assert f"allowed: {allowed}" in refusal(tmp_path, scenario)

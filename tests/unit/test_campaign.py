@@ -233,6 +233,15 @@ def test_all_that_is_wrong_with_a_file_is_one_message(tmp_path: Path) -> None:
             "in another way of writing; allowed: a.b once",
         ),
         (
+            'scenario = "short.toml"\n[grid]\nchannels.a.delay = ["1 ms"]\n[zipped]\n"channels.a" = [{ delay = "2 ms" }]\n',
+            'plan.toml:5: zipped."channels.a": found the whole of channels.a.delay, which is a factor of [grid]; '
+            "allowed: channels.a or channels.a.delay, not both",
+        ),
+        (
+            'scenario = "short.toml"\n[zipped]\n"a.b" = [{ d = 2 }]\na.b.c = [1]\n',
+            "plan.toml:4: zipped.a.b.c: found a part of a.b, which is a factor of [zipped]; allowed: a.b.c or a.b, not both",
+        ),
+        (
             'scenario = "short.toml"\nlabels = { c = "x" }\n[grid]\na = [1]\n',
             'plan.toml:2: labels.c: found "c", which is no factor, no value of one and no metric; allowed: a, 1',
         ),

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import gc
 import json
+import os
+import re
+import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import failing_run
 import numpy as np
 import pytest
+import user_code
 
 import tcpsbed
-from tcpsbed import scenarios, shipped
+from tcpsbed import isolated as apart
+from tcpsbed import scenarios, shipped, watched
 from tcpsbed.analysis import signals
 from tcpsbed.errors import ConfigError, HookError
 from tcpsbed.isolated import Isolated
 
+HEADER = Path(tcpsbed.__file__).parent / "data" / "tcps_hook.h"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hooks" / "own_predictor.toml"
 
 
@@ -33,7 +40,10 @@ def test_an_accident_is_named_and_the_follower_stops_safely(
     run = tcpsbed.run(file, out=tmp_path / "out")
     found = json.loads((run.folder / "summary.json").read_text())
     failing_run.stands_still(run.folder, found)
-    [error] = found["errors"]
+    error, *heirs = found["errors"]
+    assert len(heirs) == (name == "Spins") and all(
+        re.search(r"its child \d+ \(.+\) was ended$", one) for one in heirs
+    )
     assert failing_run.ACCIDENTS[name] in error and f"failing.py:{name} at ms-com" in error
     [stage] = [stage for stage in found["stages"] if stage["kind"] == "kinematics"]
     before = stage["calls"] - stage["failures"]
@@ -124,6 +134,111 @@ def test_a_compensator_is_built_in_also_with_several_axes() -> None:
         ConfigError, match=r'hooks\.pi\.isolate: found "isolate" with the built-in hook "compen'
     ):
         tcpsbed.step(shipped.find("step"), plant=each, controller=each, runs=1, set=more)
+
+
+ESCAPES = {
+    "a session of its own": "self.child = subprocess.Popen(['sleep', '60'], start_new_session=True).pid",
+    "a second fork": (
+        "self.child = int(subprocess.run(['sh', '-c', 'setsid sleep 60 > /dev/null 2>&1 & echo $!'], "
+        "capture_output=True).stdout)"
+    ),
+}
+
+
+@pytest.mark.parametrize("accident", ["", "os.abort()", "time.sleep(60)"], ids=["none", "abort", "hang"])
+@pytest.mark.parametrize("how", ESCAPES)
+def test_what_a_hook_has_started_elsewhere_is_ended_and_named(
+    tmp_path: Path, how: str, accident: str
+) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import os, subprocess, time\n"
+        "class Mine:\n"
+        "    def __call__(self, t_ns, index, x, other, y):\n"
+        f"        if index == 1: {ESCAPES[how]}\n"
+        f"        if index == 2: {accident or 'pass'}\n"
+        "        y[0] = self.child\n"
+        "        return 1\n"
+    )
+    hook, y = isolated(tmp_path / "mine.py", "Mine", ms=1000), np.zeros(1)
+    hook(0, 1, None, np.zeros(0), y)
+    child = int(y[0])
+    until = time.monotonic() + 20
+    while "sleep" not in Path(f"/proc/{child}/status").read_text():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    try:
+        if accident:
+            with pytest.raises(HookError):
+                hook(0, 2, None, np.zeros(0), y)
+        began = time.monotonic()
+        assert hook.end() == [f"its child {child} (sleep) was ended"]
+        assert time.monotonic() - began < 5 and not Path(f"/proc/{child}").exists()
+        assert hook.end() == []
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+
+
+def test_a_child_that_ends_with_its_hook_is_not_named(tmp_path: Path) -> None:
+    """Such as the tracker of shared memory, which Python starts."""
+    (tmp_path / "mine.py").write_text(
+        "import subprocess\n"
+        "class Mine:\n"
+        "    def __call__(self, t_ns, index, x, other, y):\n"
+        "        self.child = subprocess.Popen(['cat'], stdin=subprocess.PIPE)\n"
+        "        return 1\n"
+    )
+    hook = isolated(tmp_path / "mine.py", "Mine")
+    assert hook(0, 1, None, np.zeros(0), np.zeros(1)) == 1
+    assert hook.end() == []
+
+
+def test_a_hook_that_takes_too_long_to_load_is_refused_as_documented(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text("import time\ntime.sleep(60)\n")
+    pages = Path(__file__).parents[2] / "docs"
+    assert f"**Loading** may take {apart.READY_S:g} s" in (pages / "hooks.md").read_text()
+    assert f"has {watched.HEIRS_S:g} s to end by itself" in (pages / "hooks.md").read_text()
+    assert f"{watched.HEIRS_S:g} s after it they are ended" in (pages / "exit-status.md").read_text()
+    monkeypatch.setattr(apart, "READY_S", 0.5)
+    with pytest.raises(HookError, match=r"mine\.py:Mine is not loaded after 0\.5 s"):
+        isolated(tmp_path / "mine.py", "Mine")
+
+
+def test_a_process_that_does_not_end_is_ended_and_named(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import threading, time\n"
+        "class Mine:\n"
+        "    def __init__(self): threading.Thread(target=time.sleep, args=(60,)).start()\n"
+        "    def __call__(self, t_ns, index, x, other, y): return 1\n"
+    )
+    hook = isolated(tmp_path / "mine.py", "Mine")
+    assert hook(0, 1, None, np.zeros(0), np.zeros(1)) == 1
+    assert hook.end() == ["its process was still running 1 s after its last call, and was ended"]
+
+
+def test_a_heap_that_a_function_in_c_has_damaged_is_an_accident_also_after_the_last_sample(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The C library finds it when the function's state is freed, at the end of the process."""
+    user_code.built(
+        tmp_path,
+        f'#include "{HEADER}"\n'
+        "void *mine_init(const char *params) { return malloc(64) + 16; }\n"
+        "void mine_free(void *state) { free(state); }\n"
+        "int mine(void *state, const tcps_in *in, tcps_out *out) { return 0; }\n",
+    )
+    more = {"hooks.kinematics.isolate": True}
+    run = tcpsbed.run(tmp_path / "mine.toml", set=more, out=tmp_path / "out")
+    [error] = run.summary["errors"]
+    assert re.fullmatch(
+        r"hook .*libmine\.so:mine at tactile-operator \(kinematic\): SIGABRT \(last line on standard error: "
+        r"(.*)\) ended its process after its last call",
+        error,
+    )
+    assert "free(): invalid" in error and "free(): invalid" in capfd.readouterr().err
+    assert run.flows["kinematic"].delivered > 1900
 
 
 def test_nothing_that_a_hook_has_started_is_left_and_a_copy_of_it_answers_nobody(

@@ -326,6 +326,10 @@ pub trait Hook: Send {
     fn told(&self) -> Option<HookState> {
         None
     }
+    /// Ends what it works with, after the last call; what was wrong with that end.
+    fn end(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 #[cfg(test)]

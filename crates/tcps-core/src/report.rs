@@ -82,6 +82,8 @@ pub struct StepStats {
     pub overruns: u64,
     /// The first failure in words.
     pub error: Option<String>,
+    /// What was wrong with the end of its hooks, in words.
+    pub ends: Vec<String>,
     /// Core time per call.
     pub cost_ns: Histogram<u64>,
     /// What it told, if it is a hook that has states.
@@ -140,6 +142,7 @@ impl Default for StepStats {
             not_finite: 0,
             overruns: 0,
             error: None,
+            ends: Vec::new(),
             cost_ns: histogram(),
             watch: None,
         }

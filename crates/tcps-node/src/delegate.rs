@@ -38,6 +38,14 @@ impl Pipeline {
         hired
     }
 
+    /// What was wrong with the end of the hook that a worker had.
+    pub(super) fn ended(&mut self, worker: u16, told: Vec<String>) {
+        let visits = self.flows.iter_mut().flat_map(|f| f.visits.iter_mut());
+        let mut steps = visits.flat_map(|v| &mut v.steps);
+        let step = steps.find(|s| s.worker.as_ref().is_some_and(|w| w.number == Some(worker)));
+        step.into_iter().for_each(|s| s.stats.ends.extend(told.iter().cloned()));
+    }
+
     /// The worker that the job's step has been given, if it has one.
     pub(super) fn worker_of(&self, job: &Job) -> Option<u16> {
         let visit = self.flows[job.flow].visits.get(job.visit)?;

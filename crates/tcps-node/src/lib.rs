@@ -309,6 +309,11 @@ impl Node {
         pipeline.finished(now, outcome, doors, &mut Context { here, jobs, due, asides, out });
     }
 
+    /// A worker has ended; what was wrong with the end of its hook.
+    pub fn ended(&mut self, worker: u16, told: Vec<String>) {
+        self.pipeline.ended(worker, told);
+    }
+
     /// The boards of this node, by number.
     pub fn boards(&self) -> &[BoardAt] {
         self.doors.boards.all()
@@ -362,7 +367,7 @@ impl Node {
         }
     }
 
-    /// Counts and costs at the end: robots with a loop of their own end it.
+    /// Counts and costs at the end: hooks end, and robots with a loop of their own end it.
     pub fn report(&mut self) -> NodeReport {
         let Doors { ports, robots, boards, .. } = &mut self.doors;
         NodeReport {

@@ -142,12 +142,13 @@ impl Pipeline {
         self.flows.numbered().flat_map(visits).collect()
     }
 
-    /// What calls of stages took.
+    /// What calls of stages took; their hooks end.
     pub(super) fn report(&mut self) -> Vec<StageReport> {
         let mut stages = Vec::new();
         for (f, flow) in self.flows.numbered_mut() {
             for visit in flow.visits.iter_mut() {
                 for s in &mut visit.steps {
+                    s.end();
                     let stats = std::mem::take(&mut s.stats);
                     stages.push((visit.component, f, s.kind, s.name.clone(), stats));
                 }

@@ -90,13 +90,21 @@ impl Step {
         self.periodic.is_some() && self.hook.as_ref().is_some_and(|hook| hook.told().is_some())
     }
 
+    /// Ends the hook, which is not called any more.
+    pub(super) fn end(&mut self) {
+        self.stats.ends.extend(self.hook.iter_mut().flat_map(|hook| hook.end()));
+    }
+
     /// Its component has been restarted: its code begins anew. Costs, delays and numbers of outputs go on.
     pub(super) fn restart(&mut self, assets: &mut dyn Assets) {
         // What works in a thread of its own has no state that belongs to its component.
         let run = self.run.as_ref().filter(|_| self.hook.is_some());
         match run.map(|run| assets::hook(run, self.shape, assets)) {
             None => {}
-            Some(Ok(fresh)) => self.hook = Some(fresh),
+            Some(Ok(fresh)) => {
+                self.end();
+                self.hook = Some(fresh);
+            }
             Some(Err(e)) => self.stats.complain(format!("cannot be restarted: {e}")),
         }
         let period_ns = self.periodic.as_ref().map(|p| p.period_ns);

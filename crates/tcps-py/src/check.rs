@@ -3,7 +3,7 @@
 use crate::{
     assets::PythonHooks,
     errors::{raised, refused},
-    json::read,
+    json::{plan_of, read},
 };
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -67,6 +67,12 @@ pub fn check_network_code(what: &str, name: &str, params_json: &str) -> PyResult
         "delay" => blamed(PythonHooks.delay(&named, "links.check", 1)),
         _ => blamed(PythonHooks.source(&named, "check", 1)),
     }
+}
+
+/// Refuses attacks of a plan that a run would refuse.
+#[pyfunction]
+pub fn check_attacks(plan_json: &str) -> PyResult<()> {
+    blamed(tcps_run::check_attacks(&plan_of(plan_json)?))
 }
 
 /// Refuses a link of a plan that no network takes, wherever it leads and whatever its queue is.

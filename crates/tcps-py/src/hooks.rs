@@ -40,6 +40,7 @@ pub fn load_hook(py: Python<'_>, code: &CodePlan, shape: Shape) -> PyResult<Box<
         call: item(&d, "call")?,
         allowance: item(&d, "allowance")?,
         sample: item(&d, "sample")?,
+        end: item(&d, "end")?,
         x: Array::new(&d, "x", bytes_in)?,
         other: Array::new(&d, "other", false)?,
         y: Array::new(&d, "y", bytes_out)?,
@@ -127,6 +128,8 @@ struct PythonHook {
     allowance: Option<Py<PyAny>>,
     /// Is told before each call what only hooks in C are told of a sample.
     sample: Option<Py<PyAny>>,
+    /// Ends its process, and says what was wrong with that.
+    end: Option<Py<PyAny>>,
     x: Array,
     other: Array,
     y: Array,
@@ -173,6 +176,14 @@ impl Hook for PythonHook {
         let name = self.name;
         Python::attach(|py| {
             crash::named(name, || self.try_call(py, input, output)).unwrap_or_else(|e| failure(py, &e))
+        })
+    }
+
+    fn end(&mut self) -> Vec<String> {
+        let Some(end) = self.end.take() else { return Vec::new() };
+        Python::attach(|py| {
+            let told = end.bind(py).call0().and_then(|told| told.extract());
+            told.unwrap_or_else(|e| vec![crate::calls::told(py, &e)])
         })
     }
 }

@@ -213,6 +213,7 @@ fn _tcps(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check::check_transport, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_hook, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_robot, m)?)?;
+    m.add_function(wrap_pyfunction!(check::check_attacks, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_link, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_users, m)?)?;
     m.add_function(wrap_pyfunction!(check::check_network_code, m)?)?;

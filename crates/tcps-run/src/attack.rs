@@ -19,6 +19,7 @@ use tcps_core::{
     size::LINK_BYTES,
     time::{NodeClock, Time, NEVER, SECOND},
 };
+use tcps_net::Network;
 use tcps_node::{channel_flows, sample_codec};
 use tcps_plan::{
     attack::FIRST_FORGED, Action, Attack, AttackPlan, Codec, FlowPlan, Plan, RunError, SourcePlan,
@@ -35,6 +36,8 @@ use tcps_wire::{
 pub const UNKNOWN: u32 = u32::MAX;
 /// Datagrams that are remembered at most, to be sent again.
 const MOST_HEARD: usize = 1 << 16;
+/// Values of a forged sample at most, where nothing says how many a sample has there.
+const MOST_VALUES: usize = 256;
 /// How much of what it missed an attacker makes up where the machine comes late to it.
 const MOST_LATE: Time = 10_000_000;
 /// The transport whose datagrams are IP packets.
@@ -75,6 +78,13 @@ pub struct Shot {
     pub bytes: Vec<u8>,
     /// The row that says so.
     pub row: Record,
+}
+
+/// Refuses attacks that a run would refuse. Those in a network with code of the user's, which is not run here, are not judged.
+pub fn check(plan: &Plan) -> Result<(), RunError> {
+    let names: Vec<_> = plan.flows.iter().map(|f| f.name.clone()).collect();
+    let Ok(network) = Network::new(&plan.network, &names, plan.seed) else { return Ok(()) };
+    Attacker::new(plan, &|from, to| network.route(from, to)).map(drop)
 }
 
 /// All attacks of a run.
@@ -167,6 +177,7 @@ impl Attacker {
         };
         let forger = match (&attack.what, &target) {
             (Attack::Forge { values, .. }, Target::Flow { passing, .. }) => {
+                suit(plan, passing, values)?;
                 Some(Forger::new(plan, passing, values)?)
             }
             _ => None,
@@ -500,6 +511,38 @@ fn sample_bytes(flow: &FlowPlan) -> usize {
         SourcePlan::Sizes { bytes } => bytes.first().map_or(value, |b| *b as usize),
         SourcePlan::Frames { offsets, .. } => offsets.get(1).map_or(value, |b| *b as usize),
         SourcePlan::Robot => 3 * value,
+    }
+}
+
+/// Refuses values that no sample of the flow holds where it is attacked.
+fn suit(plan: &Plan, passing: &Passing, values: &[f64]) -> Result<(), RunError> {
+    let flow = &plan.flows[passing.flow];
+    let refused = |allowed: String| {
+        let (n, name) = (values.len(), &flow.name);
+        let are = if n == 1 { "value" } else { "values" };
+        Err(RunError::config(format!(
+            "attack.values: found {n} {are} for the flow {name}; allowed: {allowed}"
+        )))
+    };
+    if values.is_empty() {
+        return Ok(());
+    }
+    let value = match flow.codec {
+        Codec::F32 => 4,
+        Codec::F64 => 8,
+        Codec::Raw => return refused("none: its samples are bytes, no values".into()),
+    };
+    let crossed = flow.path.iter().position(|v| v.channel == Some(passing.channel)).unwrap_or(0);
+    let by_code = flow.path[..=crossed].iter().flat_map(|v| &v.steps).any(|s| s.run.is_some());
+    match &flow.source {
+        SourcePlan::Generated { .. } | SourcePlan::Values { .. } if !by_code => {
+            match sample_bytes(flow) / value {
+                n if n == values.len() => Ok(()),
+                n => refused(format!("{n}, as many as its samples have there")),
+            }
+        }
+        _ if values.len() > MOST_VALUES => refused(format!("at most {MOST_VALUES}")),
+        _ => Ok(()),
     }
 }
 

@@ -35,3 +35,5 @@ pub mod recorder;
 mod recording;
 pub mod replay;
 pub mod virtual_time;
+
+pub use attack::check as check_attacks;

@@ -203,6 +203,7 @@ class _Reading:
     def factors(self, read: Campaign) -> tuple[tuple[Axis, ...], tuple[tuple[str, ...], ...]]:
         """Axes and points of all factors."""
         groups: list[design.Group] = []
+        taken: dict[str, str] = {}
         before = len(self.errors)
         for table in FACTORS:
             found = getattr(read, table)
@@ -225,6 +226,17 @@ class _Reading:
                     )
                 elif any(key in group.keys for group in groups):
                     self.refused((table, *parts), refuse("found a second time", "each factor once"))
+                elif other := next((other for other in taken if _overlap(key, other)), None):
+                    told = (
+                        f"found a part of {other}" if len(key) > len(other) else f"found the whole of {other}"
+                    )
+                    self.refused(
+                        (table, *parts),
+                        refuse(
+                            f"{told}, which is a factor of [{taken[other]}]", f"{key} or {other}, not both"
+                        ),
+                    )
+                taken[key] = table
             if table == "grid":
                 groups += design.each(factors, wrong)
             elif table == "zipped":
@@ -364,6 +376,11 @@ def _leaves(table: Mapping[str, Any], above: Key) -> Iterator[tuple[Key, Any]]:
             yield from _leaves(value, (*above, key))
         else:
             yield (*above, key), value
+
+
+def _overlap(key: str, other: str) -> bool:
+    """Whether one of two dotted keys is a part of what the other sets."""
+    return key.startswith(f"{other}.") or other.startswith(f"{key}.")
 
 
 def near(file: Path) -> Path:

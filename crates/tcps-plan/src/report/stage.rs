@@ -40,12 +40,13 @@ impl Stage {
     ) -> (Self, Vec<String>) {
         let component = &plan.components[component].name;
         let flow = &plan.flows[flow].name;
-        let told =
-            |text: &str, times: u64| format!("hook {name} at {component} ({flow}): {text}, {times} times");
+        let whose = format!("hook {name} at {component} ({flow})");
+        let told = |text: &str, times: u64| format!("{whose}: {text}, {times} times");
         let mut wrong: Vec<_> = stats.error.iter().map(|text| told(text, stats.failures)).collect();
         if stats.not_finite > 0 {
             wrong.push(told("returned values that are not finite", stats.not_finite));
         }
+        wrong.extend(stats.ends.iter().map(|text| format!("{whose}: {text}")));
         let stage = Self {
             component: component.clone(),
             flow: flow.clone(),

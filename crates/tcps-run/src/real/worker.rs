@@ -39,7 +39,7 @@ pub struct Crew {
 struct Worker {
     tasks: SyncSender<Task>,
     outcomes: Receiver<Outcome>,
-    thread: JoinHandle<()>,
+    thread: JoinHandle<Vec<String>>,
 }
 
 impl Crew {
@@ -101,13 +101,16 @@ impl Crew {
         }
     }
 
-    /// Ends the workers; one that does not come to an end in time is left behind.
-    pub fn end(&mut self) {
+    /// Ends the workers, and says what was wrong with the ends of their hooks, by number; one that does not come to an end in
+    /// time is left behind.
+    pub fn end(&mut self) -> Vec<(u16, Vec<String>)> {
         let threads: Vec<_> = self.workers.drain(..).map(|w| w.thread).collect();
         let limit = Instant::now() + LAST;
         while threads.iter().any(|t| !t.is_finished()) && Instant::now() < limit {
             thread::sleep(Duration::from_millis(1));
         }
+        let ended = (0..).zip(threads).filter(|(_, thread)| thread.is_finished());
+        ended.filter_map(|(number, thread)| Some((number, thread.join().ok()?))).collect()
     }
 }
 
@@ -119,15 +122,21 @@ struct Bench {
 }
 
 impl Bench {
-    /// Works until nobody has tasks any more.
-    fn work(mut self, tasks: &Receiver<Task>, done: &SyncSender<Outcome>, mut wakes: &UnixStream) {
+    /// Works until nobody has tasks any more; what was wrong with the end of its hook.
+    fn work(
+        mut self,
+        tasks: &Receiver<Task>,
+        done: &SyncSender<Outcome>,
+        mut wakes: &UnixStream,
+    ) -> Vec<String> {
         while let Ok(task) = tasks.recv() {
             if done.send(self.call(task)).is_err() {
-                return;
+                break;
             }
             // A full socket wakes the loop as well.
             let _ = wakes.write(&[1]);
         }
+        self.hook.end()
     }
 
     fn call(&mut self, task: Task) -> Outcome {
@@ -227,6 +236,9 @@ mod tests {
                 assert!(!input.bytes().starts_with(&[0]), "dropped it");
                 Verdict::Emit
             }
+            fn end(&mut self) -> Vec<String> {
+                vec!["left something behind".into()]
+            }
         }
         let plan = WorkerPlan { queue: 2, most_bytes: 8 };
         let mut crew = Crew::new(vec![(Box::new(Clumsy) as Box<dyn Hook>, plan)]).unwrap();
@@ -239,7 +251,7 @@ mod tests {
         }
         assert_eq!(found[0].verdict, Verdict::Failed("it panicked".into()));
         assert_eq!((&found[1].verdict, found[1].cost_ns), (&Verdict::Emit, Some(1)));
-        crew.end();
+        assert_eq!(crew.end(), [(0, vec!["left something behind".to_string()])]);
     }
 
     #[test]

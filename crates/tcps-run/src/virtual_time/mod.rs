@@ -412,13 +412,13 @@ impl<'p> Driver<'p> {
         if let Some(why) = self.world.network.failure() {
             return Err(RunError::world(why));
         }
-        let nodes: Vec<_> = self.nodes.iter_mut().map(Node::report).collect();
         let busy = self.world.cpus.iter().map(|c| c.busy_ns(end)).collect::<Vec<_>>();
         if let Some(capture) = self.world.capture.take() {
             capture.finish()?;
         }
         let recorded = self.world.recorder.finish()?;
         let simulate_s = begun.elapsed().as_secs_f64();
+        let nodes: Vec<_> = self.nodes.iter_mut().map(Node::report).collect();
         let mut report = Report::new(recorded.rows, recorded.sha256, interrupted);
         report.simulate_s = simulate_s;
         report.events = self.steps;

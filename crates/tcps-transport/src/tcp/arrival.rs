@@ -35,7 +35,7 @@ impl Stack {
             segment.ecn.mark();
         }
         let is_good = match self.state {
-            State::Closed => self.refuse(&segment, content),
+            State::Closed => self.receive_stray(&segment, content),
             State::Listen => self.receive_syn(now, &segment, content),
             State::SynSent => self.receive_answer(now, &segment, content),
             State::SynReceived | State::Open | State::Over => self.receive_segment(now, &segment, content),
@@ -57,11 +57,17 @@ impl Stack {
         }
     }
 
-    /// There is no such connection.
+    /// There is no such connection. After another one the segment counts as late, which nobody can tell from forged.
+    fn receive_stray(&mut self, segment: &Repr, content: &[u8]) -> bool {
+        self.refuse(segment, content);
+        self.old += u64::from(self.has_stood);
+        self.has_stood
+    }
+
     // RFC 9293 §3.5.2
-    fn refuse(&mut self, segment: &Repr, content: &[u8]) -> bool {
+    fn refuse(&mut self, segment: &Repr, content: &[u8]) {
         if segment.flags.has(Flags::RST) {
-            return true;
+            return;
         }
         let reset = if segment.flags.has(Flags::ACK) {
             Repr { sequence: segment.acknowledgement, flags: Flags::RST, ..Repr::default() }
@@ -70,13 +76,12 @@ impl Stack {
             Repr { acknowledgement: behind(segment, content), flags, ..Repr::default() }
         };
         self.leaving.push(&self.ends[1], &reset, [&[], &[]], Again::Nothing);
-        true
     }
 
     // [RFC 9293 §3.10.7.2]
     fn receive_syn(&mut self, now: Time, segment: &Repr, content: &[u8]) -> bool {
         if segment.flags.has(Flags::RST) || segment.flags.has(Flags::ACK) || !segment.flags.has(Flags::SYN) {
-            return self.refuse(segment, content);
+            return self.receive_stray(segment, content);
         }
         self.agree(now, segment);
         self.state = State::SynReceived;
@@ -106,7 +111,7 @@ impl Stack {
         let flags = segment.flags;
         let acknowledges = flags.has(Flags::ACK);
         if acknowledges && segment.acknowledgement != self.ours.wire(1) {
-            return self.refuse(segment, content);
+            return self.receive_stray(segment, content);
         }
         if flags.has(Flags::RST) {
             if acknowledges {
@@ -130,7 +135,7 @@ impl Stack {
 
     /// The connection stands.
     fn open(&mut self, now: Time) {
-        self.state = State::Open;
+        (self.state, self.has_stood) = (State::Open, true);
         let Some(handshake) = self.handshake.take() else { return };
         if handshake.repeats == 0 {
             let rtt_ns = now - handshake.sent_ns;
@@ -256,7 +261,10 @@ impl Stack {
             }
             Some(position) => Ok(position),
             // [RFC 9293 §3.10.7.4]
-            None if self.state == State::SynReceived => Err(!self.refuse(segment, content)),
+            None if self.state == State::SynReceived => {
+                self.refuse(segment, content);
+                Err(false)
+            }
             // [RFC 5961 §5.2]
             None => Err(self.challenge(now, false)),
         }

@@ -94,6 +94,8 @@ pub struct Stack {
     repeats: u64,
     /// Segments dropped since they are old: what they say or carry had come, or was overtaken.
     pub(super) old: u64,
+    /// Whether there has been a connection.
+    pub(super) has_stood: bool,
 }
 
 impl Stack {
@@ -120,6 +122,7 @@ impl Stack {
             leaving: Leaving::default(),
             repeats: 0,
             old: 0,
+            has_stood: false,
         }
     }
 

@@ -164,6 +164,30 @@ fn strange_packets_are_counted_and_survived() {
     assert_eq!(counted(&pair.client.endpoint) + counted(&pair.server.endpoint), strange);
 }
 
+/// Whatever comes where no connection is, or while one is asked for, is counted: as late where there was one before.
+#[test]
+fn segments_of_no_connection_are_refused_and_counted() {
+    let mut session = Session::new(tcp_pair(8, Value::Null, way(2 * MS, 0.0)));
+    session.run(SECOND);
+    let client = &mut session.pair.client;
+    let segment = client.last_received.clone().unwrap();
+    let reset = forged(&segment, RST);
+    client.endpoint.handle_input(SECOND, Input::datagram(&reset, SECOND));
+    let before = client.endpoint.stats();
+    for bytes in [&segment, &reset, &segment] {
+        client.endpoint.handle_input(SECOND + MS, Input::datagram(bytes, SECOND + MS));
+    }
+    let after = client.endpoint.stats();
+    assert_eq!((after.duplicates - before.duplicates, after.malformed), (3, 0), "closed");
+    let to_server = session.pair.server.last_received.clone().unwrap();
+    for (side, bytes) in [(Side::A, &segment), (Side::B, &to_server)] {
+        let mut fresh = make(&Value::Null, side);
+        fresh.handle_input(0, Input::Timeout);
+        fresh.handle_input(MS, Input::datagram(bytes, MS));
+        assert_eq!(fresh.stats().malformed, 1, "{side:?} asks, or listens");
+    }
+}
+
 /// A reset or an end that fits (an attacker who sees the packets can make one) costs the connection, with TLS or without, and a
 /// new one follows.
 #[test]

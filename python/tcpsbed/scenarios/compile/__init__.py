@@ -75,8 +75,8 @@ def compile_plan(scenario: Scenario, inputs_dir: str | Path, *, rehearsal: bool 
         "sync": sync(book),
         "signals": signals(book),
     }
-    check_attacks(book, plan)
     check_routes(network, _needs(book, plan))
+    check_attacks(book, network, plan)
     return plan
 
 

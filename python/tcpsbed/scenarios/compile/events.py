@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
+from tcpsbed.errors import TcpsbedError
 from tcpsbed.scenarios.compile.book import Book
 from tcpsbed.scenarios.compile.network import Network
 from tcpsbed.scenarios.model.attack import Attack, ClockLie, Flood, Forge, ReplayAttack, Reset
@@ -14,10 +17,10 @@ from tcpsbed.scenarios.units import SHORTEST_NS
 
 MOST_DATAGRAM_BYTES = 65_507
 """What a datagram of UDP holds."""
-NO_DATAGRAMS = ("tcp", "quic", "kernel-tcp")
-"""Transports whose bytes are no datagrams with samples."""
 MOST_VALUE = 3.4028234663852886e38
 """What a value of a sample holds (float32)."""
+_PLACE = re.compile(r"events\.(\d+): attack\.(\w+): ")
+"""How a message about an attack begins: the number of its event, and the key."""
 _TARGETS = {
     "link": ("rate_bps", "delay_ns", "loss", "jitter", "duplicate", "queue", "up"),
     "reroute": (),
@@ -156,28 +159,29 @@ def _attack(book: Book, network: Network, attack: Attack, key: Key) -> list[dict
     return [head | {"what": {"kind": attack.kind, "flow": way.number} | what} for way in ways]
 
 
-def check_attacks(book: Book, plan: dict[str, Any]) -> None:
-    """Refuses resets and forged samples of flows that cross no channel whose transport can have them."""
-    numbered = {way.id: way.number for way in book.ways}
-    for number, event in enumerate(book.scenario.events):
-        attack = event.attack
-        if not isinstance(attack, Reset | Forge) or attack.flow not in numbered:
-            continue
-        crossed = (stop.get("channel") for stop in plan["flows"][numbered[attack.flow]]["path"])
-        over = {plan["channels"][channel]["transport"] for channel in crossed if channel is not None}
-        can = {
-            name for name in over if name == "tcp" or (isinstance(attack, Forge) and _sends_datagrams(name))
-        }
-        if over and not can:
-            allowed = "tcp" + (
-                ", or a built-in transport of datagrams, such as udp" if isinstance(attack, Forge) else ""
-            )
-            found = f'found "{attack.kind}" on the transport {", ".join(sorted(over))}'
-            raise book.scenario.error(("events", number, "attack", "kind"), found, allowed)
-
-
-def _sends_datagrams(transport: str) -> bool:
-    return transport not in NO_DATAGRAMS and ":" not in transport
+def check_attacks(book: Book, network: Network, plan: dict[str, Any]) -> None:
+    """Refuses attacks that a run would refuse: on links that a flow does not pass, and what a transport cannot have."""
+    attacks = [
+        {"at_ns": 0, "name": str(number), "action": action}
+        for number, event in enumerate(book.scenario.events)
+        if event.attack is not None
+        for action in _attack(book, network, event.attack, ("events", number, "attack"))
+    ]
+    try:
+        from tcpsbed import _tcps
+    except ImportError:
+        return
+    if not attacks:
+        return
+    try:
+        _tcps.check_attacks(json.dumps(plan | {"events": attacks}))
+    except TcpsbedError as error:
+        said, _, allowed = str(error).partition("; allowed: ")
+        place = _PLACE.match(said)
+        if place is None:
+            raise
+        key = ("events", int(place[1]), "attack", place[2])
+        raise book.scenario.error(key, said[place.end() :], allowed) from None
 
 
 def _check_flood(book: Book, flood: Flood, key: Key) -> None:

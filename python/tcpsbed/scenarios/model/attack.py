@@ -29,7 +29,7 @@ class Forge(_OnFlow):
     rate_hz: Frequency = Field(100.0, alias="rate")
     """Forged samples per second."""
     values: list[FiniteFloat] = Field([], min_length=1)
-    """Values of each forged sample; absent: random bytes."""
+    """Values of each forged sample, as many as the flow has there; absent: random bytes."""
 
 
 class ReplayAttack(_OnFlow):

@@ -60,7 +60,11 @@ impl Account {
         detach: &mut dyn Detach,
     ) -> Report {
         // A worker may need the interpreter to come to its end.
-        detach.detached(&mut || world.crew.end());
+        detach.detached(&mut || {
+            for (worker, told) in world.crew.end() {
+                node.ended(worker, told);
+            }
+        });
         let mut report = Report::default();
         let (name, mut told) = (&plan.nodes[id].name, node.report());
         for stream in &mut world.streams {

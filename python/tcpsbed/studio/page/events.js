@@ -56,7 +56,7 @@ on("asked", (told) => {
   if (told.refused) entry.refused = told.refused;
   else {
     entry.numbers = told.actions.map(() => run.plan.events.length + byHand++);
-    told.actions.forEach(apply);
+    for (const action of told.actions) apply(action, told.at_ns / 1e9);
   }
   waiting.get(told.id)?.(told);
   waiting.delete(told.id);
@@ -86,7 +86,7 @@ function happen(told) {
     if (!entry || entry.t !== null) continue;
     entry.t = t_s;
     more = true;
-    if (entry.told?.action) apply(entry.told.action);
+    if (entry.told?.action) apply(entry.told.action, t_s);
   }
   if (more) show();
 }

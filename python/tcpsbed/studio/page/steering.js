@@ -23,6 +23,9 @@ const SCALES = {
   rate: { least: 0.01, most: 1000, unit: "Mbit/s", of: (/** @type {any} */ s) => (s.rate_bps ? s.rate_bps / 1e6 : null), event: (/** @type {number} */ v) => `${Math.round(v * 1e6)} bit/s`, zero: false },
 };
 
+/** What a demonstration moves: beside an operator's picture these are at hand (`reach` of the pane), not below it. */
+const AT_HAND = ["delay", "loss"];
+
 /** The limit of a queue, in the unit in which the link has it. */
 const LIMITS = {
   limit_packets: { least: 1, most: 10000, unit: "packets", of: (/** @type {any} */ s) => s.limit_packets, event: (/** @type {number} */ v) => `${Math.max(Math.round(v), 1)} packets`, zero: false },
@@ -70,8 +73,12 @@ async function keep() {
 
 on("viewers", control);
 on("set", () => values());
+on("shows", () => run.plan && build());
 on("over", () => {
   $("steer").hidden = true;
+  $("sliders").after($("acts")); // the pane goes
+  $("reach")?.remove();
+  if (run.plan) build();
   document.querySelector("main")?.classList.add("over");
 });
 on("chosen", ({ name }) => {
@@ -84,7 +91,7 @@ on("chosen", ({ name }) => {
 function control() {
   const { you, steers, here, asking, watching } = run.viewers ?? { you: 1, steers: null, here: [1], asking: [], watching: 0 };
   const hand = document.querySelector("#pane") !== null, watched = watching ? ` ${counted(watching, "viewer")} at the other address only ${watching === 1 ? "watches" : "watch"}.` : "";
-  $("hand").disabled = !(steered && may());
+  for (const place of [$("hand"), $("reach")]) if (place) place.disabled = !(steered && may());
   const others = here.length > 1 ? ` of ${here.length}` : "";
   /** @type {(Node | string)[]} */ let told;
   if (run.over || !steered) told = [];
@@ -103,7 +110,10 @@ function build() {
   link.replaceChildren(...bothWays().map(({ name }) => element("option", { value: name, selected: name === chosen }, name)));
   link.onchange = () => { chosen = link.value; build(); };
   $("way").onchange = () => values();
-  $("sliders").replaceChildren(...(here() ? Object.entries(scales()).map(([key, scale]) => slider(key, scale)) : []));
+  const reach = $("reach"), sliders = here() ? Object.entries(scales()).map(([key, scale]) => ({ made: slider(key, scale), near: reach && AT_HAND.includes(key) })) : [];
+  $("sliders").replaceChildren(...sliders.filter(({ near }) => !near).map(({ made }) => made));
+  reach?.replaceChildren(element("legend", { id: "reaches" }), ...sliders.filter(({ near }) => near).map(({ made }) => made), $("acts"));
+  $("elsewhere").hidden = !reach;
   $("acts").replaceChildren(...(here() ? [cut(), button("Cut for 1 s", briefly)] : []));
   $("presets").replaceChildren(...(here() ? [original(), ...presets].map(choice) : []));
   lives();
@@ -233,6 +243,7 @@ function values(all = false) {
       input.setAttribute("aria-valuetext", value === null ? "no limit" : `${number.value} ${scale.unit}`);
     }
     $("cut").textContent = set.up ? "Cut" : "Restore";
+    if ($("reaches")) $("reaches").textContent = `Link ${link.name}, ${$("way").value === "both" ? "both directions" : $("way").value}`;
     for (const made of /** @type {NodeListOf<any>} */ (document.querySelectorAll("#presets button"))) {
       const before = made.getAttribute("aria-pressed"), now = `${isSet(made.dataset.preset, link.at)}`;
       made.setAttribute("aria-pressed", now);

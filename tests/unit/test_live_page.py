@@ -206,9 +206,12 @@ def test_arm_force_curve_and_what_changes_the_link_are_in_one_view(
         assert slider["x"] + slider["width"] <= width and slider["y"] > stage["y"]
 
 
-SHADES = """[...document.querySelector('#curve').getContext('2d').getImageData(30, 0, 450, 150).data.values()]
-.reduce((sum, value, n, all) => n % 4 || all[n + 3] < 60 || all[n + 3] > 130 ? sum : sum + (value > all[n + 2] + 60), 0)"""
-"""How many points of the curve of force are faintly red."""
+SHADES = """(() => {
+  const { data } = document.querySelector('#curve').getContext('2d').getImageData(30, 0, 450, 150);
+  const shaded = (n) => Math.abs(data[n] - 89) < 4 && Math.abs(data[n - 3] - 176) < 9 && data[n - 2] < 9;
+  return data.filter((_, n) => n % 4 === 3 && shaded(n)).length;
+})()"""
+"""How many points of the curve of force are shaded in the colour of a hold."""
 
 
 def test_the_curve_of_force_marks_when_the_supervisor_held_the_robot(

@@ -4,7 +4,7 @@
 
 import { $, button, element } from "./dom.js";
 import { apply } from "./links.js";
-import { on, run, send, tell } from "./run.js";
+import { between, on, run, send, tell } from "./run.js";
 import { words } from "./states.js";
 import { look } from "./view.js";
 
@@ -115,6 +115,9 @@ on("over", (told) => {
 
 /** Spans of time in which a loop stalled. */
 export const disturbed = () => stalls;
+
+/** Their colour, by its name in the style sheet. */
+export const stallColour = () => (between() ? "--link" : "--lost");
 
 /** Spans of time of which the page was not sent all rows. */
 export const unseen = () => gone;

@@ -18,7 +18,7 @@ def judged(outcome: Mapping[str, Any], margin: Margin) -> tuple[bool | None, lis
     """Whether the run was good, and why not in sentences; neither good nor bad where no packet came in."""
     found = broken(outcome, margin)
     if not found and not any(row["packets"] for row in outcome["doors"]):
-        return None, [programs.verdict({"verdict": programs.NOTHING})]
+        return None, [programs.PROVES_NOTHING]
     return not found, found
 
 

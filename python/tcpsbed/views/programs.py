@@ -12,9 +12,10 @@ from tcpsbed.views import numbers
 
 GOOD, NOT_GOOD, NOTHING = "good", "not good", "no packet arrived"
 """Verdicts."""
+PROVES_NOTHING = "no packet arrived, so this run proves nothing"
 _SAID = {
     GOOD: "good: the network delivered as set; time that packets wait in your programs is not covered",
-    NOTHING: "no packet arrived, so this run proves nothing",
+    NOTHING: PROVES_NOTHING,
 }
 
 

@@ -25,6 +25,7 @@ from tcpsbed.errors import ConfigError
 from tcpsbed.proxy import Proxy, forward, load, verdict
 from tcpsbed.proxy.door import parse
 from tcpsbed.proxy.profile import settings_of
+from tcpsbed.views import programs
 
 COMMAND = [sys.executable, "-m", "tcpsbed", "proxy"]
 WAIT_S = 20.0
@@ -378,7 +379,7 @@ def test_a_good_run_is_called_good_and_a_slow_one_is_not():
     nothing = row | {"delivered": 0, "lost": 1000, "set_loss": 1, "delivered_loss": 1}
     assert verdict.broken(outcome | {"doors": [nothing]}, Margin()) == []
     idle = outcome | {"doors": [row | {"delivered": 0, "packets": 0}]}
-    assert verdict.judged(idle, Margin()) == (None, [verdict.NOTHING])
+    assert verdict.judged(idle, Margin()) == (None, [programs.PROVES_NOTHING])
     dropped = outcome | {"own": {"socket_drops": 3}}
     assert "3 datagrams" in verdict.broken(dropped, Margin())[0]
 

@@ -18,7 +18,7 @@ from tcpsbed import scenarios
 from tcpsbed.analysis import signals
 from tcpsbed.analysis.records import FIELDS, KINDS
 from tcpsbed.cli.app import app
-from tcpsbed.cli.page import Page
+from tcpsbed.cli.page import Page, _seen
 from tcpsbed.console.hooks import Hand
 from tcpsbed.console.model import Answered, Model
 from tcpsbed.errors import HookError
@@ -200,3 +200,9 @@ def test_a_folder_whose_sockets_have_too_long_paths_is_named(tmp_path: Path) -> 
 def test_another_demonstration_is_refused_with_those_that_there_are() -> None:
     done = CliRunner().invoke(app, ["demo", "netwrk"])
     assert done.exit_code == 2 and 'found "netwrk"' in done.stderr and "network" in done.stderr
+
+
+def test_the_pane_knows_the_component_of_the_supervisor(shipped_scenarios: Path) -> None:
+    """The page compares its name with those in events: a list with this name would match none."""
+    shown = _seen(scenarios.load(shipped_scenarios / "demo.toml"))
+    assert shown == {"fps": 20, "supervisor": "ss-embsys", "marks": False}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,8 +16,8 @@ from browsing import becomes
 pytest.importorskip("websockets", reason="needs the extra studio")
 
 import tcpsbed
-from tcpsbed.console.server import Console
-from tcpsbed.media.line import VARIABLE
+from tcpsbed.console.server import FACT, Console
+from tcpsbed.media.line import FORCE, VARIABLE
 from tcpsbed.studio import collector
 from tcpsbed.studio.certificate import own_addresses
 from tcpsbed.studio.collector import ROW
@@ -76,6 +77,15 @@ class Played:
 def played(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Played]:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     made = Played(run, tmp_path, Listening())
+    yield made
+    made.studio.stop()
+
+
+@pytest.fixture
+def supervised(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Played]:
+    """The same with a supervisor at the robot."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    made = Played(run, tmp_path, Listening(), supervisor="ms-com")
     yield made
     made.studio.stop()
 
@@ -153,6 +163,79 @@ def test_a_page_whose_connection_breaks_has_its_hand_again(
     assert played.studio.viewers.steers == steers == 1 and page.locator("#beside").count() == 1
 
 
+def boxes(page: Any, *places: str) -> list[dict[str, float]]:
+    """Where elements of a page are in its window, px."""
+    found = [page.locator(place).bounding_box() for place in places]
+    assert None not in found, found
+    return found
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1440, 900)])
+def test_arm_force_curve_and_what_changes_the_link_are_in_one_view(
+    supervised: Played, opened: Callable[..., Any], size: tuple[int, int]
+) -> None:
+    played = supervised
+    played.console.newest.put(FACT, {"k": "near"})
+    played.console.newest.put(FORCE, (1.0, 0.0, 0.0, math.nan))
+    page = opened(played.studio.address)
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    becomes(page, "!!document.querySelector('#curve')?.offsetHeight && !!document.querySelector('#near')")
+    page.evaluate("scrollTo(0, 0)")
+    places = (
+        "#stage",
+        ".crop",
+        "#curve",
+        "#slide-delay",
+        "#slide-loss",
+        "#cut",
+        "#robot",
+        ".tour .main >> nth=0",
+    )
+    found = boxes(page, *places)
+    for place, box in zip(places, found, strict=True):
+        assert box["y"] >= 0 and box["y"] + box["height"] <= size[1], (place, box)
+    arm, slider = found[0], found[3]
+    assert slider["x"] > arm["x"] + arm["width"], (
+        "a hand that leaves the picture for the slider stays at the wall"
+    )
+    assert page.locator("#slide-delay").count() == 1
+    for width in (390, 1000):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        stage, slider = boxes(page, "#stage", "#slide-delay")
+        assert slider["x"] + slider["width"] <= width and slider["y"] > stage["y"]
+
+
+SHADES = """(() => {
+  const { data } = document.querySelector('#curve').getContext('2d').getImageData(30, 0, 450, 150);
+  const shaded = (n) => Math.abs(data[n] - 89) < 4 && Math.abs(data[n - 3] - 176) < 9 && data[n - 2] < 9;
+  return data.filter((_, n) => n % 4 === 3 && shaded(n)).length;
+})()"""
+"""How many points of the curve of force are shaded in the colour of a hold."""
+
+
+def test_the_curve_of_force_marks_when_the_supervisor_held_the_robot(
+    supervised: Played, opened: Callable[..., Any]
+) -> None:
+    played = supervised
+    played.console.newest.put(FORCE, (1.0, 0.0, 0.0, math.nan))
+    page = opened(played.studio.address)
+    becomes(page, "!!document.querySelector('#curve')?.offsetHeight")
+    assert page.evaluate(SHADES) == 0
+    assert played.studio.collector is not None
+    played.studio.collector.events.append(
+        {"t_s": 4.0, "component": "ms-com", "state": "hold", "age_ms": 100.0}
+    )
+    played.play(4.1)
+    becomes(page, f"{SHADES} > 500")
+    assert "robot held by its supervisor" in page.inner_text("#pane .of-force")
+    played.studio.collector.events.append(
+        {"t_s": 4.2, "component": "ms-com", "state": "normal", "age_ms": 1.0}
+    )
+    played.play(4.3)
+    becomes(page, f"{SHADES} === 0")  # 8 s later the span has left the curve
+
+
 AWAY, BACK = (
     f"/the operator's hand {words}/.test(document.querySelector('#events').textContent)"
     for words in ("is away", r"was away \d+\.\d s")
@@ -174,10 +257,9 @@ def test_an_absence_of_the_operator_is_an_event(played: Played, opened: Callable
 
 
 def test_a_robot_that_nobody_has_moved_yet_waits_and_one_that_was_stopped_is_an_alarm(
-    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Callable[..., Any]
+    supervised: Played, opened: Callable[..., Any]
 ) -> None:
-    monkeypatch.setenv(VARIABLE, str(tmp_path))
-    played = Played(run, tmp_path, Listening(), supervisor="ms-com")
+    played = supervised
 
     def stopped() -> None:
         assert played.studio.collector is not None
@@ -200,7 +282,6 @@ def test_a_robot_that_nobody_has_moved_yet_waits_and_one_that_was_stopped_is_an_
     becomes(operator, "seen.events > 0")
     stopped()
     becomes(watcher, f"{robot} === 'safe stop,bad' && /^safe stop: /.test({ALARM})")
-    played.studio.stop()
 
 
 def test_a_page_that_lags_says_so(played: Played, opened: Callable[..., Any]) -> None:

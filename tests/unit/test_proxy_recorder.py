@@ -18,6 +18,8 @@ from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError
 from tcpsbed.proxy import saved, verdict
 from tcpsbed.proxy.recorded import Recorder, recording
+from tcpsbed.views import sections, text
+from tcpsbed.views.folder import RunFolder
 
 MINE = """
 [links.path]
@@ -244,7 +246,7 @@ def test_a_summary_has_the_rows_by_port_and_program_of_the_terminal(tmp_path: Pa
     with recorder(tmp_path, doors=("ip/ip",)) as found:
         found.world, found.doors = "netns", [("ip", "ip")]
         part = metrics.section("emulator")
-        summed = part.value({"told": found._result(ended, [])})
+        summed = part.value({"told": found._result(ended, Margin())})
     assert [(path["path"], path.get("part_of"), path["packets"], path["delivered"]) for path in summed] == [
         ("ip to far", None, 30, 27),
         ("ip to near", None, 20, 20),
@@ -286,6 +288,44 @@ def test_the_drawn_jitter_stands_beside_what_was_set_and_the_rate_with_headers_b
     assert " ".join(lines[at].split()) == "link set drawn mean ms sd ms p50 ms p99 ms max ms n", lines[at]
     assert lines[at + 2].split() == ["path.forward", "exponential,", "mean", "5", "ms", *DRAWN], lines[at + 2]
     assert "with headers" in lines[0] and " 9.500 Mbit/s   10.0 Mbit/s " in lines[2]
+
+
+@pytest.mark.parametrize(
+    ("error_ns", "verdict_", "shown"),
+    [(1e5, "good", "good: the network delivered as set"), (9e5, "not good", "NOT GOOD")],
+)
+def test_a_record_keeps_the_verdict_and_what_was_measured_beside_the_network(
+    tmp_path: Path, error_ns: float, verdict_: str, shown: str
+) -> None:
+    ended = outcome(
+        [
+            row("ip", way, 900, 900, error_ns={"p50": 0, "p99": error_ns})
+            for way in ("near -> far", "far -> near")
+        ],
+        [],
+    )
+    tcp = [{"side": "near", "sent": 40, "retransmitted": 2}, {"side": "far", "sent": 0, "retransmitted": 0}]
+    ended |= {"tcp": tcp, "late_ns": {"p50": 8e4, "p99": 4.5e6, "max": 16e6}}
+    with recorder(tmp_path, doors=("ip/ip",)) as found:
+        found.world, found.doors = "netns", [("ip", "ip")]
+        told = found._result(ended, Margin())
+    kept = metrics.section("programs").value({"told": told})
+    assert (kept["verdict"], kept["margin_ms"], bool(kept["remedies"])) == (verdict_, 0.3, verdict_ != "good")
+    assert kept["tcp"] == tcp and kept["late_ms"] == {"p50": 0.08, "p99": 4.5, "max": 16.0}
+    terminal = verdict.told(ended, Margin(), {})
+    run = RunFolder(tmp_path)
+    vars(run)["summary"] = {"world": "netns", "programs": kept, "disturbances": told["broken"]}
+    said = [
+        "TCP retransmitted: near 2 of 42 segments",
+        "this machine: a program that sleeps 2 ms at a time woke 0.08 ms late at p50, 4.5 ms at p99, 16 ms at most;",
+        shown,
+        *kept["remedies"],
+        *told["broken"],
+    ]
+    for line in said:
+        assert line in terminal and line in text.headline(run)
+    page = [line for _, line in sections.health(run.summary)]
+    assert len(page) == 1 + 1 + len(kept["remedies"]) + 2 and page[-2] == f"{said[0]}."
 
 
 @pytest.mark.parametrize(

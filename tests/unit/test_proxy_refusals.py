@@ -15,6 +15,7 @@ from tcpsbed import proxy
 from tcpsbed.analysis.delivered import Margin
 from tcpsbed.cli.app import app
 from tcpsbed.proxy import door, verdict
+from tcpsbed.views import programs
 
 PORT = "[ADDRESS:]PORT=HOST:PORT"
 UNREAD = "IPv6 extension headers, later fragments or encryption"
@@ -121,14 +122,14 @@ def test_a_proxy_through_which_nothing_passed_proves_nothing() -> None:
     assert done.exit_code == 3 and done.stdout.endswith("\nno packet arrived, so this run proves nothing\n")
     done = CliRunner().invoke(app, [*words, "--json"])
     end = json.loads(done.stdout.splitlines()[-1])
-    assert (done.exit_code, end["good"], end["broken"]) == (3, None, [verdict.NOTHING])
+    assert (done.exit_code, end["good"], end["broken"]) == (3, None, [programs.PROVES_NOTHING])
 
 
 @pytest.mark.parametrize(("unread", "note"), [(0, None), (1, "1 packet"), (70, "70 packets")])
 def test_the_verdict_counts_packets_whose_port_cannot_be_read(unread: int, note: str | None) -> None:
     outcome = {"doors": [], "own": {"unread": unread}, "errors": []}
     last = verdict.told(outcome, Margin(), {}).splitlines()[-1]
-    assert last == (f"not read: the port of {note}: {UNREAD}" if note else verdict.NOTHING)
+    assert last == (f"not read: the port of {note}: {UNREAD}" if note else programs.PROVES_NOTHING)
 
 
 def test_packets_that_were_still_inside_are_counted() -> None:

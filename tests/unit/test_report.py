@@ -7,11 +7,14 @@ import json
 import math
 import re
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sample_run
+from browsing import becomes
 from typer.testing import CliRunner
 
 from tcpsbed import documents
@@ -59,6 +62,28 @@ def test_the_headline_has_the_same_order_everywhere(tmp_path: Path, world: str) 
         '% of the delay of video</b> is waiting in the queue of link bottleneck.forward; <b class="bad">'
         in page
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("world", "colour"), [("real", "--lost"), ("proxy", "--link")])
+def test_stalls_have_the_colour_of_an_alarm_only_where_they_are_one(
+    tmp_path: Path, opened: Callable[..., Any], world: str, colour: str
+) -> None:
+    file = sample_run.write(tmp_path / "run", world=world) / "series.json"
+    stalled = [{"from_s": 61.2, "to_s": 61.9, "why": "emulator stalled"}]
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"disturbed": stalled}))
+    page = opened(freeze.write(tmp_path / "run").as_uri())
+    becomes(page, "document.querySelector('#strip-canvas').width > 300")
+    count = """([name]) => {
+      document.body.style.color = `var(${name})`;
+      const [red, green, blue] = getComputedStyle(document.body).color.match(/\\d+/g).map(Number);
+      const canvas = document.querySelector('#strip-canvas');
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, 4);
+      const far = (n) => [red, green, blue].reduce((sum, v, i) => sum + Math.abs(data[n - 3 + i] - v), 0);
+      return data.filter((alpha, n) => n % 4 === 3 && Math.abs(alpha - 77) < 4 && far(n) < 9).length;
+    }"""
+    found = {name: page.evaluate(count, [name]) for name in ("--lost", "--link")}
+    assert [name for name, points in found.items() if points] == [colour], found
 
 
 def test_sections_say_where_the_time_went_and_all_the_rest(tmp_path: Path) -> None:

@@ -110,6 +110,21 @@ def test_all_tables_of_a_run_follow_its_headline(tmp_path: Path) -> None:
     assert shown.count("where the time went") == sum(map(bool, run.summary["path"].values())) > 0
 
 
+STALLED = {"nodes": [{"name": "emulator", "gaps_over_1ms": 3}], "disturbances": [], "errors": []}
+
+
+@pytest.mark.parametrize(
+    ("world", "said"),
+    [
+        ("netns", "Nothing disturbed this run. The emulator stalled 3 times for over 1 ms: that is part of"),
+        ("virtual", "Nothing disturbed this run."),
+    ],
+)
+def test_stalls_between_own_programs_are_counted_and_no_alarm(world: str, said: str) -> None:
+    (good, line), *_ = sections.health(STALLED | {"world": world})
+    assert good and line.startswith(said) and ("stalled" in said) == ("stalled" in line)
+
+
 def test_reproducibility_is_told_once(tmp_path: Path) -> None:
     run = open_folder(sample_run.write(tmp_path / "run"))
     assert sections.conditions(run).count(run.summary["promise"]) == 1

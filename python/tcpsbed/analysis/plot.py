@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed.analysis import metrics
+from tcpsbed.clocks import BETWEEN
 from tcpsbed.drawing import shapes
 from tcpsbed.drawing.shapes import Course
 from tcpsbed.drawing.style import PAGE, styled
 from tcpsbed.errors import DataError
 from tcpsbed.nearest import close_match
-from tcpsbed.palette import LOST, matplotlib
+from tcpsbed.palette import LINK, LOST, matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,8 +106,9 @@ class Plot:
                 va="top",
                 rotation=90,
             )
+        color = LINK if self._summary["world"] in BETWEEN else LOST  # as on the page (disturbances.py)
         for window in self._series.get("disturbed", ()):
-            ax.axvspan(window["from_s"], window["to_s"], color=LOST, alpha=0.16)
+            ax.axvspan(window["from_s"], window["to_s"], color=color, alpha=0.16)
 
 
 CURVES = {"delay_ms": ("delay_mean_ms", "delay_max_ms"), "bytes": ("bytes", "bytes_max")}

@@ -777,6 +777,34 @@ class Emulator(Part):
     """Source of the time of entry: `kernel`, or `after the read` in network namespaces."""
 
 
+class ProgramsTcp(Part):
+    """Of `netns`: what TCP sent in each namespace, as its kernel counts it (RFC 4022)."""
+
+    side: str
+    """`near` or `far`."""
+    sent: int
+    """Segments but those sent again."""
+    retransmitted: int
+    """Segments sent again."""
+
+
+class Programs(Part):
+    """Of `proxy` and `netns`, absent otherwise: the verdict over the network between your own programs;
+    its reasons are in `disturbances`.
+    """
+
+    verdict: str
+    """`good`, `not good`, or `no packet arrived`."""
+    margin_ms: float
+    """The emulation error at p99 that was accepted (`--margin-ms`) (ms)."""
+    remedies: list[str]
+    """What to do where it is not good."""
+    tcp: list[ProgramsTcp]
+    """Of `netns`: what TCP sent in each namespace, as its kernel counts it (RFC 4022)."""
+    late_ms: Distribution
+    """Of `netns`: how late this machine woke a program that sleeps 2 ms at a time (ms)."""
+
+
 class Host(Part):
     """List, world `hosts`."""
 
@@ -1208,6 +1236,10 @@ class Summary(Part):
     """
     emulator: list[Emulator]
     """List, on the machine's clock."""
+    programs: Programs
+    """Of `proxy` and `netns`, absent otherwise: the verdict over the network between your own programs;
+    its reasons are in `disturbances`.
+    """
     hosts: list[Host]
     """List, world `hosts`."""
     endpoints: list[Endpoint]

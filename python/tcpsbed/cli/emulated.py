@@ -238,14 +238,14 @@ class Record:
         """What the native module is to record."""
         return None if self.recorder is None else self.recorder.settings
 
-    def finish(self, outcome: dict[str, Any], broken: Sequence[str]) -> Path | None:
+    def finish(self, outcome: dict[str, Any], margin: Margin) -> Path | None:
         """Analyses what was recorded; the report, as the user knows it."""
         if self.recorder is None or self.place is None:
             return None
         from tcpsbed.runs import session
         from tcpsbed.studio import freeze
 
-        session.sum_up(self.place.path, self.recorder.finish(outcome, broken))
+        session.sum_up(self.place.path, self.recorder.finish(outcome, margin))
         self.place.keep = True
         return self.place.told(freeze.write(self.place.path))
 

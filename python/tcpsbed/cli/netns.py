@@ -145,7 +145,7 @@ def netns(
             session.tell("end", good=good, broken=broken, remedies=remedies, **verdict.shown(ended.outcome))
         for file in written:
             results.mark(file)
-        report = record.finish(ended.outcome, broken)
+        report = record.finish(ended.outcome, margin)
         session.say(verdict.told(ended.outcome, margin, chosen.network))
         if report is not None:
             session.say(f"report: {report}")

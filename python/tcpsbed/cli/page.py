@@ -158,7 +158,7 @@ def _seen(scenario: Scenario) -> dict[str, Any]:
         flow.rate_hz for flow in scenario.flows.values() if flow.picture and flow.picture.display == "console"
     ]
     hooks = scenario.hooks.values()
-    watched = [hook.at for hook in hooks if hook.run == "supervisor"]
+    watched = [at for hook in hooks if hook.run == "supervisor" for at in hook.at or ()]
     marks = any(hook.run == "tcpsbed.console.hooks:Mark" for hook in hooks)
     return {"fps": next(iter(rates), None), "supervisor": next(iter(watched), None), "marks": marks}
 

@@ -111,8 +111,8 @@ def proxy(
             _begin(session, running)
             _watch(session, running, asked, end_s)
             outcome = running.close()
-        good, broken = verdict.judged(outcome, margin)
-        report = record.finish(outcome, broken)
+        good, _ = verdict.judged(outcome, margin)
+        report = record.finish(outcome, margin)
         _tell(session, outcome, margin, chosen.network, report)
     if pcapng is not None:
         results.mark(pcapng)

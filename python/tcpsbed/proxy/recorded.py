@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 from tcpsbed import _tcps, scenarios
 from tcpsbed.analysis import outages
+from tcpsbed.analysis.delivered import Margin
 from tcpsbed.errors import ConfigError, TcpsbedError
 from tcpsbed.proxy import door, verdict
 from tcpsbed.proxy.profile import FAR, NEAR, Profile
@@ -223,7 +224,7 @@ class Recorder:
             "closing": [{key: link[key] for key in ("name", *outages.KEYS) if key in link} for link in links]
         }
 
-    def finish(self, outcome: Mapping[str, Any], broken: Sequence[str]) -> scenarios.Scenario:
+    def finish(self, outcome: Mapping[str, Any], margin: Margin) -> scenarios.Scenario:
         """Leaves plan, records and result of a network that has ended; the scenario, for the analysis."""
         if self.drain is None and (self.shared / "emulator").exists():
             self._open()  # it was over before anybody looked
@@ -242,12 +243,12 @@ class Recorder:
         self._write()
         if self.drain is not None and (lost := self.drain.lost()):
             self.errors.append(f"{lost} rows were lost because a ring was full")
-        result = self._result(outcome, broken) | {"records": rows, "records_sha256": sha256}
+        result = self._result(outcome, margin) | {"records": rows, "records_sha256": sha256}
         result["total_s"] = time.perf_counter() - self.begun
         (self.folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
         return self.scenario
 
-    def _result(self, outcome: Mapping[str, Any], broken: Sequence[str]) -> dict[str, Any]:
+    def _result(self, outcome: Mapping[str, Any], margin: Margin) -> dict[str, Any]:
         """What a run on sockets tells about itself."""
         report, doors = outcome.get("report") or {}, outcome["doors"]
         names = self.names()
@@ -273,7 +274,8 @@ class Recorder:
             ],
             "events": sum(node.get("ticks", 0) for node in report.get("nodes", ())),
             "asked_by": self.steering.by,
-            "broken": list(broken),
+            "broken": verdict.judged(outcome, margin)[1],
+            "programs": verdict.ending(outcome, margin),
             "errors": [*outcome["errors"], *self.errors],
         }
 

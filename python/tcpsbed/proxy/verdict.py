@@ -7,21 +7,18 @@ from typing import Any
 
 from tcpsbed.analysis import metrics
 from tcpsbed.analysis.delivered import LATE, LOSES, SLOW, Margin, beyond
-from tcpsbed.analysis.units import NS_PER_MS
 from tcpsbed.errors import counted
 from tcpsbed.proxy import door
-from tcpsbed.views import numbers, tables, text
+from tcpsbed.views import numbers, programs, tables, text
 
-NOTHING = "no packet arrived, so this run proves nothing"
 JITTER = metrics.section("network").part("jitter").table
-GOOD = "good: the network delivered as set; time that packets wait in your programs is not covered"
 
 
 def judged(outcome: Mapping[str, Any], margin: Margin) -> tuple[bool | None, list[str]]:
     """Whether the run was good, and why not in sentences; neither good nor bad where no packet came in."""
     found = broken(outcome, margin)
     if not found and not any(row["packets"] for row in outcome["doors"]):
-        return None, [NOTHING]
+        return None, [programs.PROVES_NOTHING]
     return not found, found
 
 
@@ -35,6 +32,14 @@ def remedies(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
     causes = dict.fromkeys(cause for cause, _ in _found(outcome, margin))
     root = "" if "SCHED_FIFO: yes" in outcome["own"].get("privileges", ()) else AS_ROOT
     return [REMEDIES[cause].format(root=root) for cause in causes]
+
+
+def ending(outcome: Mapping[str, Any], margin: Margin) -> dict[str, Any]:
+    """The verdict with what to do, and what was measured beside the network: `programs` of a result."""
+    good, _ = judged(outcome, margin)
+    verdict = {True: programs.GOOD, False: programs.NOT_GOOD, None: programs.NOTHING}[good]
+    more = {key: outcome[key] for key in ("tcp", "late_ns") if outcome.get(key)}
+    return {"verdict": verdict, "margin_ms": margin.p99_ms, "remedies": remedies(outcome, margin)} | more
 
 
 DROPPED, INSIDE, SENT_BACK, UNREACHED, CLOSED = "dropped", "inside", "sent back", "unreached", "closed"
@@ -136,16 +141,17 @@ def jitters(outcome: Mapping[str, Any], network: Mapping[str, Any]) -> str:
 def told(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]) -> str:
     """The tables and the verdict, for the terminal; `network` is as it was set at the start."""
     good, found = judged(outcome, margin)
-    what = (f"→ {one}" for one in remedies(outcome, margin))
-    bad = "\n  ".join(["NOT GOOD:", *found, *what])
-    verdict = {True: GOOD, False: bad, None: NOTHING}[good]
+    kept = metrics.section("programs").value({"told": {"programs": ending(outcome, margin)}})
+    because = [] if good is None else found
+    verdict = "\n  ".join([programs.verdict(kept), *because, *programs.remedies(kept)])
     unread = outcome.get("own", {}).get("unread", 0)
     note = (
         f"\nnot read: the port of {counted(unread, 'packet')}: IPv6 extension headers, later fragments or encryption"
         if unread
         else ""
     )
-    more = f"{jitters(outcome, network)}{_below(outcome, network)}{_again(outcome)}{_late(outcome)}"
+    measured = "".join(f"{line}\n" for line in programs.measured(kept))
+    more = f"{jitters(outcome, network)}{_below(outcome, network)}{measured}"
     return f"{table(outcome)}\n{more}{verdict}{note}"
 
 
@@ -169,23 +175,3 @@ def _below(outcome: Mapping[str, Any], network: Mapping[str, Any]) -> str:
     if not said:
         return ""
     return f"rate not reached, so this run does not show that it is kept: {'; '.join(said)}\n"
-
-
-def _late(outcome: Mapping[str, Any]) -> str:
-    """How late programs beside the network were woken: what they measure has this, too."""
-    late = outcome.get("late_ns")
-    if not late:
-        return ""
-    p50, p99, most = (f"{late[key] / NS_PER_MS:.3g} ms" for key in ("p50", "p99", "max"))
-    said = f"woke {p50} late at p50, {p99} at p99, {most} at most"
-    return f"this machine: a program that sleeps 2 ms at a time {said}; your programs wait like that, too\n"
-
-
-def _again(outcome: Mapping[str, Any]) -> str:
-    """What TCP sent again in the namespaces of `netns`; the ports of a proxy have no connections from end to end."""
-    sides = [
-        f"{one['side']} {numbers.count(one['retransmitted'])} of {counted(one['sent'] + one['retransmitted'], 'segment')}"
-        for one in outcome.get("tcp", ())
-        if one["sent"]
-    ]
-    return f"TCP retransmitted: {', '.join(sides)}\n" if sides else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tcpsbed.clocks import BETWEEN
 from tcpsbed.scenarios.model.entries import defaults
 from tcpsbed.views.charts import plotted
 from tcpsbed.views.numbers import finite, statistic
@@ -142,7 +143,9 @@ def messages(
         "events": [{"t_s": one["t_s"], "number": number} for number, one in enumerate(happened)],
         "disturbed": [span for span in spans if None not in span],
     }
+    between = [{"k": "steered", "by": False, "why": "", "saves": "profile"}]
     return [
+        *(between if summary["world"] in BETWEEN else []),
         {"k": "plan", "plan": kept},
         *_bins(series, kept),
         now,

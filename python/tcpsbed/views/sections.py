@@ -8,9 +8,9 @@ from typing import Any
 from tcpsbed.analysis import metrics
 from tcpsbed.analysis.disturbances import MEANING
 from tcpsbed.analysis.metrics import Metric
-from tcpsbed.clocks import SIMULATED
+from tcpsbed.clocks import BETWEEN, SIMULATED
 from tcpsbed.errors import counted
-from tcpsbed.views import echoes, flows, markup, media, spread, states, tables
+from tcpsbed.views import echoes, flows, markup, media, programs, spread, states, tables
 from tcpsbed.views.charts import Sheet
 from tcpsbed.views.folder import RunFolder
 from tcpsbed.views.markup import Html
@@ -54,7 +54,7 @@ def sections(run: RunFolder, sheet: Sheet) -> list[Html]:
 
 def _parts(run: RunFolder) -> Iterator[Html]:
     """A section for every part of the summary without a section of its own."""
-    drawn = {"flows", "path", "points", "echo", "largest", "across_seeds", "events", *HEAD}
+    drawn = {"flows", "path", "points", "echo", "largest", "across_seeds", "events", "programs", *HEAD}
     joined = {key for _, keys in JOINED.values() for key in keys}
     for part in metrics.SUMMARY:
         title, keys = JOINED.get(part.key, (part.title, (part.key,)))
@@ -149,7 +149,11 @@ def health(summary: dict[str, Any]) -> Iterator[tuple[bool, str]]:
         for key, word in (("errors", "error"), ("disturbances", "disturbance"))
         if summary.get(key)
     ]
-    yield (False, f"{' and '.join(amiss)}: see above.") if amiss else (True, "Nothing disturbed this run.")
+    yield (False, f"{' and '.join(amiss)}: see above.") if amiss else (True, _undisturbed(summary))
+    if own := summary.get("programs"):
+        yield own["verdict"] == programs.GOOD, _sentence(programs.verdict(own).rstrip(":"))
+        yield from ((False, _sentence(line)) for line in programs.remedies(own))
+        yield from ((True, _sentence(line)) for line in programs.measured(own))
     whole = (path for path in summary.get("emulator") or () if not path.get("part_of"))
     errors = {path["path"]: path.get("error_ms") or {} for path in whole}
     known = [name for name, error in errors.items() if finite(error.get("p99")) is not None]
@@ -160,6 +164,22 @@ def health(summary: dict[str, Any]) -> Iterator[tuple[bool, str]]:
     for clock in summary.get("clocks") or ():
         offset, bound = ms(clock.get("offset_ms")), ms(clock.get("bound_ms"))
         yield True, f"Clock offset of {clock.get('node')}: {offset} ± {bound} ms"
+
+
+def _sentence(line: str) -> str:
+    """A line of the terminal as a sentence."""
+    return f"{line[:1].upper()}{line[1:].removesuffix('.')}."
+
+
+def _undisturbed(summary: dict[str, Any]) -> str:
+    """Between a user's own programs a loop may have stalled: its stalls are in the emulation error of each packet."""
+    stalls = sum(node.get("gaps_over_1ms") or 0 for node in summary.get("nodes") or ())
+    if not stalls or summary.get("world") not in BETWEEN:
+        return "Nothing disturbed this run."
+    return (
+        f"Nothing disturbed this run. The emulator stalled {'once' if stalls == 1 else f'{stalls} times'} for over 1 ms:"
+        " that is part of the emulation error, which stayed within its margin."
+    )
 
 
 def marks(summary: dict[str, Any]) -> list[dict[str, Any]]:

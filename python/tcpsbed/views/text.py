@@ -8,13 +8,24 @@ from typing import Any
 from tcpsbed.analysis import metrics
 from tcpsbed.analysis.disturbances import MEANING
 from tcpsbed.clocks import SIMULATED
-from tcpsbed.views import echoes, paths, spread, states, tables
+from tcpsbed.views import echoes, paths, programs, spread, states, tables
 from tcpsbed.views.folder import RunFolder
 from tcpsbed.views.glance import glance
 from tcpsbed.views.markup import Column, words
 from tcpsbed.views.numbers import NONE
 
-DRAWN = ("wall", "records", "across_seeds", "flows", "path", "points", "echo", "largest", "events")
+DRAWN = (
+    "wall",
+    "records",
+    "across_seeds",
+    "flows",
+    "path",
+    "points",
+    "echo",
+    "largest",
+    "events",
+    "programs",
+)
 """Parts of the summary that have more to them than tables, or are told in words."""
 PLAYOUT = "Playout"
 """A table of flows that an overview has."""
@@ -110,6 +121,8 @@ def headline(run: RunFolder) -> str:
     if amiss := summary.get("disturbances"):
         lines += [f"DISTURBED: {text}" for text in amiss]
         lines += [f"{MEANING} (tcpsbed docs real-world)"] if summary.get("world") not in SIMULATED else []
+    if found := summary.get("programs"):
+        lines += [programs.verdict(found).rstrip(":"), *programs.remedies(found), *programs.measured(found)]
     return "\n".join(lines) + "\n"
 
 

@@ -26,6 +26,7 @@ SUMMARY: tuple[Metric, ...] = (
     place.NODES,
     place.ROBOTS,
     network.EMULATOR,
+    network.PROGRAMS,
     place.HOSTS,
     network.ENDPOINTS,
     place.BOARDS,

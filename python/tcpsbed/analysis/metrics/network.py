@@ -261,4 +261,22 @@ SECTIONS = (
 EMULATOR = _list(
     "emulator", "told", "list, on the machine's clock", EMULATED, "Emulator: set against delivered"
 )
+PROGRAMS = Metric(
+    "programs",
+    "of `proxy` and `netns`, absent otherwise: the verdict over the network between your own programs; its reasons are in"
+    " `disturbances`",
+    of=lambda source: source["told"].get("programs", ABSENT),
+    parts=(
+        Metric("verdict", "`good`, `not good`, or `no packet arrived`"),
+        Metric("margin_ms", "the emulation error at p99 that was accepted (`--margin-ms`)", "ms"),
+        Metric("remedies", "what to do where it is not good", type="list[str]"),
+        Metric("tcp", "of `netns`: what TCP sent in each namespace, as its kernel counts it (RFC 4022)", parts=(
+            Metric("side", "`near` or `far`"),
+            Metric("sent", "segments but those sent again", "count"),
+            Metric("retransmitted", "segments sent again", "count"),
+        ), of=lambda told: told.get("tcp", ABSENT), each=LIST),
+        spread("late_ms", "of `netns`: how late this machine woke a program that sleeps 2 ms at a time",
+            shown=("p50", "p99", "max")),
+    ),
+)  # fmt: skip
 ENDPOINTS = _list("endpoints", "told", "list of transport endpoints", ENDPOINT, "Counted by transports")

@@ -14,11 +14,11 @@ on("shows", ({ operator, tour }) => {
   document.querySelector("main")?.prepend(section);
   if (operator) open(section, operator);
   if (tour) begin(section, tour);
-  if (operator && tour) { // what changes the network, in sight of the arm
-    section.querySelector("aside")?.append($("steer"));
+  if (operator) { // what changes the network, in sight of the arm
+    (section.querySelector("aside") ?? section.appendChild(element("aside", {}))).append($("steer"));
     $("further").open = false;
   }
-  section.classList.toggle("one", !operator || !tour);
+  section.classList.toggle("one", !operator);
   const ends = element("p", { className: "ends soft" });
   section.append(ends);
   on("now", ({ t_s }) => {

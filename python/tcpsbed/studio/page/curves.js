@@ -4,7 +4,7 @@
 
 import { $, bands, button, colour, element, faded, paint, short, table } from "./dom.js";
 import { bins, columns, middles, running } from "./bins.js";
-import { disturbed, marks, unseen } from "./events.js";
+import { disturbed, marks, stallColour, unseen } from "./events.js";
 import { on, run, tell } from "./run.js";
 import { saves } from "./save.js";
 import { end_s, follow, keys, look, view, zoom } from "./view.js";
@@ -183,7 +183,7 @@ function select(plot) {
 function shade(plot) {
   const { ctx, bbox } = plot, dots = devicePixelRatio || 1;
   ctx.save();
-  for (const [list, of] of /** @type {[any[], string][]} */ ([[unseen(), "--wire"], [disturbed(), "--lost"]])) {
+  for (const [list, of] of /** @type {[any[], string][]} */ ([[unseen(), "--wire"], [disturbed(), stallColour()]])) {
     const found = list.map(({ from, to }) => [Math.max(plot.valToPos(from, "x", true), bbox.left), Math.min(plot.valToPos(to, "x", true), bbox.left + bbox.width)]);
     for (const [left, right] of bands(found.filter(([a, b]) => b >= a), JOINED * dots)) {
       ctx.fillStyle = faded(colour(of), 0.11);

@@ -4,7 +4,7 @@
 
 import { $, button, element } from "./dom.js";
 import { apply } from "./links.js";
-import { on, run, send, tell } from "./run.js";
+import { between, on, run, send, tell } from "./run.js";
 import { words } from "./states.js";
 import { look } from "./view.js";
 
@@ -56,7 +56,7 @@ on("asked", (told) => {
   if (told.refused) entry.refused = told.refused;
   else {
     entry.numbers = told.actions.map(() => run.plan.events.length + byHand++);
-    told.actions.forEach(apply);
+    for (const action of told.actions) apply(action, told.at_ns / 1e9);
   }
   waiting.get(told.id)?.(told);
   waiting.delete(told.id);
@@ -86,7 +86,7 @@ function happen(told) {
     if (!entry || entry.t !== null) continue;
     entry.t = t_s;
     more = true;
-    if (entry.told?.action) apply(entry.told.action);
+    if (entry.told?.action) apply(entry.told.action, t_s);
   }
   if (more) show();
 }
@@ -115,6 +115,9 @@ on("over", (told) => {
 
 /** Spans of time in which a loop stalled. */
 export const disturbed = () => stalls;
+
+/** Their colour, by its name in the style sheet. */
+export const stallColour = () => (between() ? "--link" : "--lost");
 
 /** Spans of time of which the page was not sent all rows. */
 export const unseen = () => gone;

@@ -3,7 +3,7 @@
 
 import { $, counted, element, ms } from "./dom.js";
 import { lineTime, propagation } from "./links.js";
-import { on, run } from "./run.js";
+import { between, on, run } from "./run.js";
 import { term } from "./terms.js";
 
 /** Lateness (p99) that disturbs a run, ms: that of its report. */
@@ -29,18 +29,18 @@ function show() {
   if (run.paused || !run.now) return;
   const { stalls = {}, ticks = [], clocks = [], rows, left_out } = run.now;
   const stalled = Object.entries(stalls), behind = ticks.filter((/** @type {any} */ t) => t.skipped || t.late_p99_ms > LATE_MS);
-  $("disturbed").hidden = !stalled.length;
+  $("disturbed").hidden = between() || !stalled.length;
   // A run that is over has its disturbances in words of its own.
   const own = (ended?.disturbances ?? []).map((/** @type {string} */ text) => line(false, text));
   const measured = (ended?.emulator ?? []).flatMap((/** @type {any} */ path) => (path.part_of || path.error_ms?.p99 == null ? [] : [line(true, term("Emulation error", "emulation error"), ` ${path.path}: ${ms(path.error_ms.p50)} ms (p50), ${ms(path.error_ms.p99)} ms (p99)`)]));
   const found = [
     ...own,
-    ...(own.length ? [] : stalled).map(([who, [count, longest]]) => line(false, `${who} stalled ${count === 1 ? "once" : `${count} times`}, longest ${ms(longest)} ms`)),
+    ...(own.length ? [] : stalled).map(([who, [count, longest]]) => line(between(), `${who} stalled ${count === 1 ? "once" : `${count} times`}, longest ${ms(longest)} ms${between() ? ": part of the emulation error" : ""}`)),
     ...(stalled.length ? [] : [line(true, "No loop stalled over 1 ms.")]),
     ...(own.length ? [] : behind).map((/** @type {any} */ t) => line(false, `${t.flow}: ${counted(t.skipped, "tick")} skipped, ${ms(t.late_p99_ms)} ms late (p99 of 2 s)`)),
     ...(behind.length || !ticks.length ? [] : [line(true, `Sources miss no tick: at most ${ms(Math.max(...ticks.map((/** @type {any} */ t) => t.late_p99_ms)))} ms late (p99 of 2 s).`)]),
     ...clocks.map((/** @type {any} */ c) => line(true, term("Clock offset", "clock offset"), ` of ${c.peer} at ${c.node}: ${signed(c.offset_ns / 1e6)} ± ${ms(c.bound_ns / 1e6)} ms`)),
-    ...(clocks.length || run.now.whole || run.saves === "profile" ? [] : [line(true, term("Clocks", "clock offset"), " are not compared: the scenario has no measure.sync.")]),
+    ...(clocks.length || run.now.whole || between() ? [] : [line(true, term("Clocks", "clock offset"), " are not compared: the scenario has no measure.sync.")]),
     ...(run.over ? measured : emulated()),
     left_out ? line(false, `${left_out} of ${rows + left_out} rows not shown: this page's process was too slow. The records have them.`) : line(true, `All ${rows} rows shown.`),
     ...Object.entries(refused).map(([what, count]) => line(false, `Refused: ${count} ${what}.`)),

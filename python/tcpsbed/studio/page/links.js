@@ -39,8 +39,8 @@ export function meanJitter(jitter) {
   return law.kind in means ? means[law.kind]() / 1e6 : null;
 }
 
-/** An event's action has taken place. @param {any} action */
-export function apply(action) {
+/** An event's action has taken place, or is about to. @param {any} action @param {number} t_s */
+export function apply(action, t_s) {
   for (const at of action.links ?? []) {
     const link = settings[at];
     if (action.rate_bps != null) link.rate_bps = action.rate_bps;
@@ -53,7 +53,7 @@ export function apply(action) {
   if (action.kind === "flow") switches.set(`flow ${action.flow}`, action.running);
   if (action.kind === "component") switches.set(`component ${action.component}`, action.alive);
   for (const number of action.traffic ?? []) switches.set(`traffic ${number}`, action.running);
-  tell({ k: "set", action });
+  tell({ k: "set", action, t_s });
 }
 
 /** Delays set along the only way from one component to another, ms; null where there are several ways; with `jitter` the means of that, too. @param {string} from @param {string} to @param {boolean} [jitter] */

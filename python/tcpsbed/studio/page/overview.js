@@ -3,7 +3,7 @@
 
 import { $, bands, colour, faded } from "./dom.js";
 import { bins, columns, middles } from "./bins.js";
-import { disturbed, marks } from "./events.js";
+import { disturbed, marks, stallColour } from "./events.js";
 import { on } from "./run.js";
 import { end_s, look, view } from "./view.js";
 
@@ -29,7 +29,7 @@ function draw() {
 /** @param {CanvasRenderingContext2D} pen @param {number} dots @param {number} width */
 function paint(pen, dots, width) {
   const x = (/** @type {number} */ t) => (t / end_s()) * canvas.width;
-  pen.fillStyle = faded(colour("--lost"), 0.3);
+  pen.fillStyle = faded(colour(stallColour()), 0.3);
   for (const [from, to] of bands(disturbed().map((span) => [x(span.from), x(span.to)]), 4 * dots)) pen.fillRect(from, 0, Math.max(to - from, dots), canvas.height);
   const tops = longest(width);
   const top = Math.max(...tops, 1e-9);

@@ -2,8 +2,9 @@
 // The operator's pane: the picture that the network delays with the hand in it (stage.js), and readings beside it. What only
 // some scenarios have (video, the robot's own side, force, a supervisor) appears where the scenario has it.
 
-import { $ } from "./dom.js";
+import { $, colour, faded } from "./dom.js";
 import { besides, close as leave, hand, seen } from "./hand.js";
+import { settings } from "./links.js";
 import { on, PAGE, run, send } from "./run.js";
 import { alarm, made, stand, write } from "./stage.js";
 import { words } from "./states.js";
@@ -11,6 +12,8 @@ import { term } from "./terms.js";
 
 const CROP = 384 / 357; // of the robot's own side: the code takes 24 rows along the upper edge, and blurs some more
 const SPAN_S = 8; // of the curve of force
+const STILL_MS = 50; // time after which the curve moves on although no force came
+const GAP_MS = 500; // time without force over which the curve has no line
 const SHORT = 0.9; // share of the frame rate below which the page says so
 const LATE_MS = 250; // age of the picture from which it is red
 /** Time without a picture from which on the last one is called frozen, ms. */
@@ -18,10 +21,7 @@ const FROZEN_MS = 1000;
 const SAID_MS = 8000; // how long the page says that the hand was lost
 const LAG_MS = 700; // round trip to this page's server from which the page says that it lags
 
-const DRAWN_MS = 50; // between two drawings of the curve in which nothing new came
-
 /** @type {number|null} */ let begun = null;
-/** When the supervisor held the robot, by this page's clock. @type {{from: number, to: number|null}[]} */ let holds = [];
 let timer = 0, said = 0;
 /** Whether the hand was ever moved, and whether the robot lacks one: it went away, and the robot is not yet back to normal. */
 let moved = false, lacks = false;
@@ -30,12 +30,13 @@ on("hand", ({ is }) => { if (is === "moved") moved = true; else if (is === "away
 const READINGS = `
 <div class="side">
   <figure id="robot-now" hidden><div class="crop"><canvas id="near" width="480" height="384"></canvas></div>
-    <figcaption><b>The robot now</b>, without network <span id="now"></span></figcaption></figure>
+    <figcaption><b>The robot now</b>, no network <span id="now"></span></figcaption></figure>
   <figure class="of-force" hidden><canvas id="curve" width="480" height="190"></canvas>
-    <figcaption><b>Force at the hand</b>, last ${SPAN_S} s<span id="shade" hidden>; red: the supervisor holds the robot</span> <span id="age" class="predicted"></span></figcaption></figure>
+    <figcaption><b>Force at the hand</b>, last ${SPAN_S} s <span id="age" class="predicted"></span>
+      <span class="key"><span class="of-robot"><i class="held"></i>robot held by its supervisor</span><span><i class="cut"></i>link cut</span></span></figcaption></figure>
 </div>
 <div class="tiles">
-  <div class="of-video"><strong id="glass">–</strong><small><span id="term-glass"></span> <span id="made"></span></small></div>
+  <div class="of-video"><strong id="glass">–</strong><small><span id="glass-is"></span> <span id="made"></span></small></div>
   <div class="of-force" hidden><strong id="newton">–</strong><small>force at the hand</small></div>
   <div class="of-robot"><strong id="robot">–</strong><small>robot's supervisor</small></div>
   <div class="of-video"><strong id="fps">–</strong><small id="fps-of">frames a second</small></div>
@@ -51,7 +52,7 @@ export function open(section, { fps, supervisor, marks }) {
   section.append(pane);
   document.documentElement.classList.add("operated");
   pane.append(made(READINGS));
-  $("term-glass").append(term("glass to glass"));
+  $("glass-is").replaceWith(term("glass to glass"));
   reveal("of-video", fps !== null);
   reveal("of-robot", supervisor !== null);
   stand(pane, {
@@ -61,7 +62,13 @@ export function open(section, { fps, supervisor, marks }) {
   $("caption").append(made("<b>What the operator sees</b> after the network. Ring: the hand. Dot: the pointer."));
   on("viewers", reads);
   reads();
-  on("now", ({ states }) => { if (supervisor !== null && states?.[supervisor]) supervised(supervisor, states[supervisor]); });
+  on("now", ({ states, events }) => {
+    if (supervisor === null) return;
+    holds(supervisor, events);
+    if (states?.[supervisor]) supervised(supervisor, states[supervisor]);
+  });
+  on("events", ({ events }) => supervisor !== null && holds(supervisor, events));
+  on("set", ({ t_s }) => bound("cut", settings.some(({ up }) => !up), moment(t_s)));
   timer = setInterval(() => paced(fps ?? 0), 1000);
   Object.assign(window, { seen, hand }); // for whoever looks at the page from outside
 }
@@ -110,10 +117,7 @@ function told(/** @type {any} */ message, /** @type {HTMLElement} */ pane) {
 
 function supervised(/** @type {string} */ component, /** @type {string} */ name) {
   if (name === "normal") lacks = false;
-  const held = ["hold", "safe stop"].includes(name), waits = lacks && !moved && held, good = waits || name === "normal";
-  const last = holds.at(-1), holding = last?.to === null;
-  if (held && !holding) holds.push({ from: performance.now(), to: null });
-  if (!held && last && holding) last.to = performance.now();
+  const waits = lacks && !moved && ["hold", "safe stop"].includes(name), good = waits || name === "normal";
   write("robot", waits ? "waiting for a hand" : name);
   $("robot").className = good ? "" : "bad";
   const said = words(component, name);
@@ -149,19 +153,47 @@ function draw() {
   write("newton", `${seen.force.toFixed(1)} N`);
   write("age", seen.predicted === null ? "" : `predicted, ${seen.predicted.toFixed(0)} ms old`);
   write("moves", `${seen.events}`);
-  if (seen.forces !== drawn || performance.now() - at > DRAWN_MS) curve();
+  if (seen.forces !== drawn || (drawn.length && performance.now() - drawn_at > STILL_MS)) curve();
+}
+
+/** Spans of the page's time behind the curve, ms: the robot held by its supervisor, and a link cut; one that lasts has no end. */
+const spans = { held: /** @type {Span[]} */ ([]), cut: /** @type {Span[]} */ ([]) };
+/** @typedef {{from: number, to: number}} Span */
+const HELD = ["hold", "safe stop"];
+/** The run's time is used if it is no further from now than this, ms: a run in simulated time has a pace of its own. */
+const NEAR_MS = 4000;
+
+/** Begins or ends a span, unless it has. @param {"held" | "cut"} of @param {boolean} lasts @param {number} at */
+function bound(of, lasts, at) {
+  const last = spans[of].at(-1);
+  if (lasts === (last?.to === Infinity)) return;
+  if (last && !lasts) last.to = at;
+  else spans[of] = [...spans[of].filter(({ to }) => to > at - 1000 * SPAN_S), { from: at, to: Infinity }];
+}
+
+/** When the page shows what happened at a time of the run. @param {number} t_s */
+function moment(t_s) {
+  const now = performance.now(), at = seen.offset === null || seen.runOffset === null ? now : 1000 * t_s + seen.runOffset - seen.offset;
+  return Math.abs(now - at) < NEAR_MS ? at : now;
+}
+
+let latest_s = -1;
+/** New states of the robot's supervisor; each may be told twice. @param {string} supervisor @param {any[]} events */
+function holds(supervisor, events) {
+  for (const { t_s, component, state } of events) {
+    if (component !== supervisor || t_s <= latest_s) continue;
+    latest_s = t_s;
+    bound("held", HELD.includes(state), moment(t_s));
+  }
 }
 
 /** @type {any} */ let drawn = null;
-let at = 0;
+let drawn_at = 0;
 function curve() {
-  if ($("curve").closest("[hidden]")) return;
   drawn = seen.forces;
-  at = performance.now();
+  drawn_at = performance.now();
   const { width, height } = $("curve"), pen = $("curve").getContext("2d"), ink = getComputedStyle($("curve"));
-  holds = holds.filter((one) => (one.to ?? at) > at - 1000 * SPAN_S);
-  $("shade").hidden = !holds.length;
-  const now = at, top = Math.max(4, ...drawn.map((/** @type {any} */ f) => f.size)) * 1.1;
+  const now = performance.now(), top = Math.max(4, ...drawn.map((/** @type {any} */ f) => f.size)) * 1.1;
   const y = (/** @type {number} */ n) => height - 2 - (height - 6) * (n / top);
   const x = (/** @type {any} */ f) => width - ((now - f.at) / 1000 / SPAN_S) * (width - 30);
   pen.clearRect(0, 0, width, height);
@@ -177,14 +209,16 @@ function curve() {
   pen.lineWidth = 2.5;
   pen.save();
   pen.beginPath(); pen.rect(30, 0, width - 30, height); pen.clip();
-  pen.globalAlpha = 0.2;
-  pen.fillStyle = ink.caretColor;
-  for (const { from, to } of holds) pen.fillRect(x({ at: from }), 0, x({ at: to ?? now }) - x({ at: from }), height);
+  for (const [list, of, upper] of /** @type {[Span[], string, number][]} */ ([[spans.cut, "--wire", height / 2], [spans.held, "--lost", 0]])) {
+    pen.fillStyle = faded(colour(of), 0.35);
+    for (const { from, to } of list) pen.fillRect(x({ at: from }), upper, x({ at: Math.min(to, now) }) - x({ at: from }), height / 2);
+  }
   pen.fillStyle = ink.fill;
+  pen.globalAlpha = 0.2;
   drawn.forEach((/** @type {any} */ f, /** @type {number} */ n) => { if (f.predicted) pen.fillRect(x(f), 0, x(drawn[n + 1] ?? { at: now }) - x(f), height); });
   pen.globalAlpha = 1;
   pen.beginPath();
-  for (const f of drawn) pen.lineTo(x(f), y(f.size));
+  drawn.forEach((/** @type {any} */ f, /** @type {number} */ n) => (n && f.at - drawn[n - 1].at > GAP_MS ? pen.moveTo(x(f), y(f.size)) : pen.lineTo(x(f), y(f.size))));
   pen.stroke();
   pen.restore();
 }

@@ -71,6 +71,12 @@ export const send = (message) => socket?.readyState === 1 && socket.send(JSON.st
 /** Whether this page may change the run: it steers, or nobody does, so that its first change takes control. */
 export const may = () => !run.over && run.viewers?.you != null && [null, run.viewers.you].includes(run.viewers.steers);
 
+/**
+ * Whether the emulator runs between the user's own programs. A stall of its loop is part of the emulation error there, and
+ * disturbs nothing by itself (disturbances.py): it is counted, but is no alarm.
+ */
+export const between = () => run.saves === "profile";
+
 /** Links without their direction, with the numbers of both in the plan. @returns {{name: string, at: number[], link: Link}[]} */
 export function bothWays() {
   /** @type {Map<string, {name: string, at: number[], link: Link}>} */

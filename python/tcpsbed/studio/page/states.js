@@ -14,7 +14,7 @@ export function words(component, state) {
   const again = limits ? ` until commands are good for ${limits.recover_ms} ms${ENGAGE[limits.engage] ?? ""}` : "";
   /** @type {Record<string, string>} */
   const known = {
-    normal: "commands arrive in time: the robot follows",
+    normal: "commands arrive in time: the robot follows, as far as it can reach",
     degraded: "commands come late, get lost or are refused: the robot follows slowly",
     hold: `${none("hold_ms")}: the supervisor stops the robot${refused}`,
     "safe stop": `${none("stop_ms")}: the robot stays stopped${again}${refused}`,

@@ -1,0 +1,54 @@
+"""The verdict over an emulated network between a user's own programs, in sentences for terminal and page (`programs` of a
+summary).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tcpsbed.errors import counted
+from tcpsbed.views import numbers
+
+GOOD, NOT_GOOD, NOTHING = "good", "not good", "no packet arrived"
+"""Verdicts."""
+PROVES_NOTHING = "no packet arrived, so this run proves nothing"
+_SAID = {
+    GOOD: "good: the network delivered as set; time that packets wait in your programs is not covered",
+    NOTHING: PROVES_NOTHING,
+}
+
+
+def verdict(programs: Mapping[str, Any]) -> str:
+    """The verdict; why it is not good is among the disturbances of the run."""
+    found = programs["verdict"]
+    return _SAID.get(found, f"{found.upper()}:")
+
+
+def remedies(programs: Mapping[str, Any]) -> list[str]:
+    """What to do about it: a line a cause."""
+    return [f"→ {remedy}" for remedy in programs.get("remedies", ())]
+
+
+def measured(programs: Mapping[str, Any]) -> list[str]:
+    """What TCP sent again, and how late this machine woke a program: a sentence each, of what is known."""
+    return [line for line in (_again(programs.get("tcp") or ()), _late(programs.get("late_ms"))) if line]
+
+
+def _again(tcp: Any) -> str:
+    """What TCP sent again in the namespaces of `netns`; the ports of a proxy have no connections from end to end."""
+    sides = [
+        f"{one['side']} {numbers.count(one['retransmitted'])} of {counted(one['sent'] + one['retransmitted'], 'segment')}"
+        for one in tcp
+        if one["sent"]
+    ]
+    return f"TCP retransmitted: {', '.join(sides)}" if sides else ""
+
+
+def _late(late_ms: Mapping[str, float] | None) -> str:
+    """How late programs beside the network were woken: what they measure has this, too."""
+    if not late_ms:
+        return ""
+    p50, p99, most = (f"{late_ms[key]:.3g} ms" for key in ("p50", "p99", "max"))
+    said = f"woke {p50} late at p50, {p99} at p99, {most} at most"
+    return f"this machine: a program that sleeps 2 ms at a time {said}; your programs wait like that, too"

@@ -82,13 +82,13 @@ def still(page: Page, name: str) -> None:
 
 
 def demo(browser: Any) -> None:
-    """The demonstration at 50 ms each way, with the hand in the wall."""
+    """The demonstration at 40 ms each way, with the hand in the wall."""
     with served("demo") as address:
         page = browser.new_page(viewport=SIZE)
         page.goto(address)
         page.wait_for_timeout(4000)
-        page.get_by_role("button", name="50 ms each way").click()
-        page.get_by_role("button", name="Delay of 50 ms").click()
+        page.get_by_role("button", name="40 ms each way").click()
+        page.get_by_role("button", name="Delay of 40 ms").click()
         for step in range(40):
             push(page, 0.25, 0.02 * math.sin(step / 3))
             page.wait_for_timeout(100)

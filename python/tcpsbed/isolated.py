@@ -152,7 +152,7 @@ class Isolated:
         if found is None:
             return []
         wrong: list[str] = []
-        if found.status is None and not self._works:
+        if found.status is None and not found.lost and not self._works:
             wrong.append(f"its process was still running {END_S:g} s after its last call, and was ended")
         elif found.status and not self._works:
             wrong.append(f"{found} ended its process after its last call")

@@ -50,8 +50,12 @@ class End:
     """The last line that it or its heirs wrote to standard error before."""
     heirs: list[str] = field(default_factory=list)
     """What it had started and was ended, or lives on: sentences without a subject."""
+    lost: bool = False
+    """Whether nobody knows: the watcher was ended before it said how."""
 
     def __str__(self) -> str:
+        if self.lost:
+            return "the end of its watcher"
         if self.status is None:
             return "SIGKILL"
         if self.status >= 0:
@@ -108,7 +112,7 @@ class Watched:
             self._watcher.kill()  # the process dies with it
             self._watcher.wait()
         end = found or End()
-        return End(end.status, end.last, last.heirs if last else [])
+        return End(end.status, end.last, last.heirs if last else [], end.lost)
 
     def _told(self, lines: int, wait_s: float) -> End | None:
         """The last of so many lines of the watcher."""
@@ -120,7 +124,7 @@ class Watched:
             except OSError:
                 return None
             if not more:
-                return None
+                return End(heirs=["its watcher was ended: what it had started may live on"], lost=True)
             self._heard += more
         return End(**json.loads(self._heard.split(b"\n")[lines - 1]))
 
@@ -213,10 +217,10 @@ class _Watcher:
         self._reap()
         told = [
             f"its child {pid} ({name}) {'could not be ended' if pid in left else 'was ended'}"
-            for pid, name in seen.items()
+            for pid, name in sorted(seen.items(), key=lambda one: one[0] not in left)
         ]
         more = len(told) - _NAMED
-        return told[:_NAMED] + ([f"so were {more} more of its children"] if more > 0 else [])
+        return told[:_NAMED] + ([f"it left {more} more children"] if more > 0 else [])
 
     def _say(self, **words: Any) -> None:
         with suppress(OSError):

@@ -359,6 +359,24 @@ def test_any_name_of_an_event_is_saved_as_toml(name: str) -> None:
     assert tomllib.loads(text) == {"seed": 1, "events": [{"at": "1.500000000 s"} | event]}
 
 
+def test_the_first_change_of_a_saved_demonstration_waits_for_nobody(shipped_scenarios: Path) -> None:
+    """The changes keep their distances, and come behind the scenario's own event; a later one of its own moves nothing."""
+    change = {"link": "line", "delay": "40 ms"}
+    told = [{"k": "asked", "at_ns": at * 1_000_000_000, "event": change} for at in (363, 370)]
+    text = scenarios.dump(scenarios.load(shipped_scenarios / "demo.toml"))
+    own = {"at": "400 s", "link": "line", "up": True}
+    document = tomllib.loads(text)
+    late = dump_document(document | {"events": [*document["events"], own]})
+    for scenario, wanted in (
+        (text, [5, 12]),
+        (late, [363, 370]),
+        (text.replace(server.HAND, "zoh"), [363, 370]),
+    ):
+        events = tomllib.loads(server.saved(scenario, told))["events"]
+        times = [round(float(one["at"].split()[0]), 6) for one in events if one.get("delay")]
+        assert times == wanted
+
+
 def test_what_was_done_is_saved_behind_the_events_of_the_scenario() -> None:
     own = {"at": "0 s", "flow": "video", "running": False}
     done = {"link": "l1", "jitter": {"kind": "exponential", "mean": "4 ms"}}

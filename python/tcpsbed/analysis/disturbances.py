@@ -7,7 +7,7 @@ from typing import Any
 
 from tcpsbed.analysis.delivered import Margin, beyond
 from tcpsbed.analysis.units import NS_PER_MS, ms
-from tcpsbed.clocks import SIMULATED
+from tcpsbed.clocks import BETWEEN, SIMULATED
 from tcpsbed.errors import counted
 
 LATE_P99_MS = 1.0
@@ -196,13 +196,13 @@ def _security(result: Found) -> Iterator[str]:
 
 def _is_of_own_programs(result: Found) -> bool:
     """Whether only the emulator ran, between a user's programs: the error of each packet has what its loop did late."""
-    return "broken" in result
+    return result.get("world") in BETWEEN
 
 
 def _emulator(result: Found) -> Iterator[str]:
     """What is beyond the margin; of a user's own programs the verdict says so, by the margin that they chose."""
     if _is_of_own_programs(result):
-        yield from result["broken"]
+        yield from result.get("broken", ())
         return
     for path in result.get("emulator", ()):
         yield from (sentence for _, sentence in beyond(f"emulator {path['path']}", path, Margin()))

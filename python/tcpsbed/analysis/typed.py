@@ -789,8 +789,8 @@ class ProgramsTcp(Part):
 
 
 class Programs(Part):
-    """Of `proxy` and `netns`, absent otherwise: the verdict over the network between your own programs;
-    its reasons are in `disturbances`.
+    """Of `proxy` and `netns`, absent otherwise and where they were killed: the verdict over the network
+    between your own programs; its reasons are in `disturbances`.
     """
 
     verdict: str
@@ -1237,8 +1237,8 @@ class Summary(Part):
     emulator: list[Emulator]
     """List, on the machine's clock."""
     programs: Programs
-    """Of `proxy` and `netns`, absent otherwise: the verdict over the network between your own programs;
-    its reasons are in `disturbances`.
+    """Of `proxy` and `netns`, absent otherwise and where they were killed: the verdict over the network
+    between your own programs; its reasons are in `disturbances`.
     """
     hosts: list[Host]
     """List, world `hosts`."""

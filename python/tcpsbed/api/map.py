@@ -171,10 +171,10 @@ class LoopMap:
             least_ms = max(rtt_ms, grid.period_ms)  # a loop has a tick of delay at least
             worst = max(grid.loss)
             limit_ms = least_ms + self.margins.delay_ms
-            text += f"; unstable from an RTT of about {limit_ms:.0f} ms on"
+            text += f"; unstable from an RTT of about {limit_ms:.1f} ms on"
             if worst > 0 and grid.burst == 1:
                 late_ms = theory.delay_of_drops_ms(worst, grid.period_ms)
-                when = f"about {late_ms:.1f} ms earlier" if late_ms < limit_ms else "at every RTT"
+                when = f"from about {limit_ms - late_ms:.1f} ms on" if late_ms < limit_ms else "at every RTT"
                 text += f", with {100 * worst:.3g} % loss each way {when}"
         each = self.margins.one_at_a_time if isinstance(self.margins, AxesMargins) else ()
         alone = [f"  axis {n} alone: {one}" for n, one in enumerate(each, 1)]

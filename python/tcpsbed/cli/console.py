@@ -59,7 +59,7 @@ def console(
         sinks=tuple(sinks or ()),
         operator=True,
     )
-    with operated(page.label):
+    with operated():
         perform(
             file,
             world=REAL,

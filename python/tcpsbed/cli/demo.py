@@ -72,7 +72,7 @@ def demo(
         operator=arm,
         tour=SCENARIOS[what],
     )
-    with operated(page.label) if arm else nullcontext():
+    with operated() if arm else nullcontext():
         perform(
             shipped.find(SCENARIOS[what]),
             world=REAL if arm else VIRTUAL,

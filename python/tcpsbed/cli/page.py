@@ -164,7 +164,7 @@ def _seen(scenario: Scenario) -> dict[str, Any]:
 
 
 @contextmanager
-def operated(label: str) -> Iterator[Path]:
+def operated() -> Iterator[Path]:
     """The folder in which the nodes of a run find their console."""
     from tcpsbed.media.line import VARIABLE
     from tcpsbed.worlds import memory

@@ -111,7 +111,7 @@ def _lead_all(
     from tcpsbed.studio.subject import Subject
 
     try:
-        with operated("study") as folder:
+        with operated() as folder:
             served = Console(folder)
             page = Subject(where, served)
             page.start()

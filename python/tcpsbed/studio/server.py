@@ -35,6 +35,7 @@ from tcpsbed.errors import TcpsbedError, one_line
 from tcpsbed.media.line import folder as console_folder
 from tcpsbed.proxy import saved as profiles
 from tcpsbed.scenarios.dump import dump_document, value_text
+from tcpsbed.scenarios.units import duration_ns
 from tcpsbed.studio import freeze
 from tcpsbed.studio.collector import Collector
 from tcpsbed.studio.facts import FACTS
@@ -50,6 +51,8 @@ from tcpsbed.views.glance import glance
 
 HAND = "tcpsbed.console.hooks:Hand"
 """The hook of a scenario that a hand in the browser steers."""
+FIRST_NS = 5_000_000_000
+"""Time before the first change of a scenario that was saved while a hand in the browser steered."""
 MOST_EVENT = 10_000
 """Longest event by hand, as JSON."""
 NOW_EVERY_S = 0.25
@@ -261,6 +264,7 @@ class Studio(Live):
                 asked = said["event"]
                 event |= {"event": asked, "asked_s": time.monotonic() - self.zero_s}
                 if not isinstance(asked, dict):
+                    event["event"] = {}
                     refused = 'an event is a table; example: {"link": "line", "delay": "20 ms"}'
                 elif len(json.dumps(asked)) > MOST_EVENT:
                     event["event"] = {}
@@ -327,12 +331,22 @@ class Studio(Live):
 
 
 def saved(scenario: str, told: list[dict[str, Any]]) -> str:
-    """The text of a scenario with what was done by hand as events: in virtual time it gives the same again."""
+    """The text of a scenario with what was done by hand as events: in virtual time it gives the same again.
+
+    Where a hand in the browser steers, no run gives the same again: the first change comes `FIRST_NS` after the last event
+    of the scenario before it, however long nothing was changed.
+    """
     document = tomllib.loads(scenario)
     head = _started(document) + _portable(document)
     events = document.pop("events", [])
     done = [one for one in told if one["k"] == "asked" and "refused" not in one]
-    events += [{"at": f"{one['at_ns'] / 1e9:.9f} s"} | one["event"] for one in done]
+    first_ns, own_ns = (
+        min((one["at_ns"] for one in done), default=0),
+        [duration_ns(one["at"]) for one in events],
+    )
+    waits = _is_steered(document) and max(own_ns, default=0) <= first_ns
+    sooner_ns = max(first_ns - max(own_ns, default=0) - FIRST_NS, 0) if waits else 0
+    events += [{"at": f"{(one['at_ns'] - sooner_ns) / 1e9:.9f} s"} | one["event"] for one in done]
     return (
         head
         + dump_document(document)
@@ -343,10 +357,15 @@ def saved(scenario: str, told: list[dict[str, Any]]) -> str:
     )
 
 
+def _is_steered(document: dict[str, Any]) -> bool:
+    """Whether a hand in the browser steers a scenario."""
+    hooks = document.get("hooks", {}).values()
+    return HAND in [one.get("run") if isinstance(one, dict) else one for one in hooks]
+
+
 def _started(document: dict[str, Any]) -> str:
     """A comment with the command that starts a scenario: `console` where a hand in the browser steers it."""
-    hooks = [one.get("run") if isinstance(one, dict) else one for one in document.get("hooks", {}).values()]
-    if HAND in hooks:
+    if _is_steered(document):
         return "# Start it with: tcpsbed console FILE (a hand in the browser steers it; with tcpsbed run it rests)\n"
     return "# Start it with: tcpsbed run FILE\n"
 

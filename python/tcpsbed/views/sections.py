@@ -8,7 +8,7 @@ from typing import Any
 from tcpsbed.analysis import metrics
 from tcpsbed.analysis.disturbances import MEANING
 from tcpsbed.analysis.metrics import Metric
-from tcpsbed.clocks import BETWEEN, SIMULATED
+from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import counted
 from tcpsbed.views import echoes, flows, markup, media, programs, spread, states, tables
 from tcpsbed.views.charts import Sheet
@@ -149,8 +149,12 @@ def health(summary: dict[str, Any]) -> Iterator[tuple[bool, str]]:
         for key, word in (("errors", "error"), ("disturbances", "disturbance"))
         if summary.get(key)
     ]
-    yield (False, f"{' and '.join(amiss)}: see above.") if amiss else (True, _undisturbed(summary))
-    if own := summary.get("programs"):
+    own = summary.get("programs")
+    if amiss:
+        yield False, f"{' and '.join(amiss)}: see above."
+    elif not own or own["verdict"] == programs.GOOD:
+        yield True, _undisturbed(summary)
+    if own:
         yield own["verdict"] == programs.GOOD, _sentence(programs.verdict(own).rstrip(":"))
         yield from ((False, _sentence(line)) for line in programs.remedies(own))
         yield from ((True, _sentence(line)) for line in programs.measured(own))
@@ -174,7 +178,7 @@ def _sentence(line: str) -> str:
 def _undisturbed(summary: dict[str, Any]) -> str:
     """Between a user's own programs a loop may have stalled: its stalls are in the emulation error of each packet."""
     stalls = sum(node.get("gaps_over_1ms") or 0 for node in summary.get("nodes") or ())
-    if not stalls or summary.get("world") not in BETWEEN:
+    if not stalls or not summary.get("programs"):
         return "Nothing disturbed this run."
     return (
         f"Nothing disturbed this run. The emulator stalled {'once' if stalls == 1 else f'{stalls} times'} for over 1 ms:"

@@ -73,6 +73,8 @@ pub(super) struct Observer {
     risen_ms: f64,
     crossed: bool,
     settled_ms: f64,
+    /// Whether it is outside the band in the last tenth.
+    swings: bool,
     sum: f64,
     count: u32,
 }
@@ -80,7 +82,8 @@ pub(super) struct Observer {
 impl Observer {
     pub(super) fn new(levels: Levels) -> Self {
         let (risen_ms, settled_ms) = (f64::NAN, f64::NAN);
-        Self { levels, most: 1.0, least: 1.0, risen_ms, crossed: false, settled_ms, sum: 0.0, count: 0 }
+        let (crossed, swings) = (false, false);
+        Self { levels, most: 1.0, least: 1.0, risen_ms, crossed, settled_ms, swings, sum: 0.0, count: 0 }
     }
 
     /// h from `ms` on; times rise, and those before the step are left out.
@@ -105,6 +108,7 @@ impl Observer {
             self.settled_ms = ms;
         }
         if ms >= l.last_ms {
+            self.swings |= !within;
             self.sum += h - 1.0;
             self.count += 1;
         }
@@ -116,7 +120,7 @@ impl Observer {
             rise_ms: self.risen_ms - l.t0_ms,
             overshoot: l.percent(self.most - 1.0),
             undershoot: l.percent(1.0 - self.least),
-            settling_ms: if self.settled_ms <= l.last_ms { self.settled_ms - l.t0_ms } else { f64::NAN },
+            settling_ms: if self.swings { f64::NAN } else { self.settled_ms - l.t0_ms },
             error: l.percent(self.sum / f64::from(self.count)),
         }
     }

@@ -23,8 +23,9 @@ use tcps_plan::{RunError, WorkerPlan};
 
 /// Most values that a stage may write.
 const MOST_VALUES: usize = 256;
-/// How long the end of a run waits for what workers have begun.
-const LAST: Duration = Duration::from_secs(2);
+/// How long the end of a run waits for what workers have begun, and for the ends of their hooks, which may be processes
+/// (`watched.py`).
+const LAST: Duration = Duration::from_secs(6);
 
 /// The workers of a loop, by number.
 pub struct Crew {
@@ -101,16 +102,18 @@ impl Crew {
         }
     }
 
-    /// Ends the workers, and says what was wrong with the ends of their hooks, by number; one that does not come to an end in
-    /// time is left behind.
+    /// Ends the workers, and says what was wrong with the ends of their hooks, by number; also of one that does not come to
+    /// its end in time, and is left behind.
     pub fn end(&mut self) -> Vec<(u16, Vec<String>)> {
         let threads: Vec<_> = self.workers.drain(..).map(|w| w.thread).collect();
         let limit = Instant::now() + LAST;
         while threads.iter().any(|t| !t.is_finished()) && Instant::now() < limit {
             thread::sleep(Duration::from_millis(1));
         }
-        let ended = (0..).zip(threads).filter(|(_, thread)| thread.is_finished());
-        ended.filter_map(|(number, thread)| Some((number, thread.join().ok()?))).collect()
+        let late = || vec![format!("did not come to its end within {} s of the run's", LAST.as_secs())];
+        let end =
+            |thread: JoinHandle<_>| if thread.is_finished() { thread.join().ok() } else { Some(late()) };
+        (0..).zip(threads).filter_map(|(number, thread)| Some((number, end(thread)?))).collect()
     }
 }
 

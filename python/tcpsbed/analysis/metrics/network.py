@@ -263,8 +263,8 @@ EMULATOR = _list(
 )
 PROGRAMS = Metric(
     "programs",
-    "of `proxy` and `netns`, absent otherwise: the verdict over the network between your own programs; its reasons are in"
-    " `disturbances`",
+    "of `proxy` and `netns`, absent otherwise and where they were killed: the verdict over the network between your own"
+    " programs; its reasons are in `disturbances`",
     of=lambda source: source["told"].get("programs", ABSENT),
     parts=(
         Metric("verdict", "`good`, `not good`, or `no packet arrived`"),

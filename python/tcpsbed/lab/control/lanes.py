@@ -286,9 +286,8 @@ def _observed(t_ms: Real, h: Real, step: Step) -> list[Response]:
         least = np.fmin.reduce(np.where(crossed, h, 1.0), axis=0)
         outside = after & ~(np.abs(h - 1) <= band)
         settled = first(after & ~np.maximum.accumulate(outside[::-1], axis=0)[::-1])
-        last_ms = (1 - LAST) * (t_ms[-1] - step.t0_ms)
-        settled = np.where(settled <= last_ms, settled, math.nan)
-        last = t_ms >= step.t0_ms + last_ms
+        last = t_ms >= step.t0_ms + (1 - LAST) * (t_ms[-1] - step.t0_ms)
+        settled = np.where((outside & last).any(0), math.nan, settled)
         error = np.where(last, h - 1, 0.0).sum(0) / last.sum(0)
     percent = 100 / step.height
     overshoot, undershoot = percent * (np.fmax(most, 1.0) - 1), percent * (1 - np.fmin(least, 1.0))

@@ -86,6 +86,9 @@ function listed(flow, places, why) {
   return element("div", { className: "parts" }, element("p", { className: "soft" }, `${run.now.whole ? "" : `${span()}: `}${told}`), since, ...tables);
 }
 
+/** Share of a flow's samples from which on its loss is a number in the sentence, as in sentence.py. */
+const LEAST_LOSS = 0.0005;
+
 /** The sentence over the page and its large numbers. */
 export function sentence() {
   if (run.paused) return;
@@ -96,11 +99,12 @@ export function sentence() {
   const worst = flows.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.p99_ms > a.p99_ms ? b : a));
   const split = worst.causes.length ? causes(worst) : parts(worst);
   const part = split.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.ms > (a?.ms ?? 0) ? b : a), null);
-  const lost = run.now.flows.filter((/** @type {any} */ f) => f.loss > 0.0005);
+  const lost = run.now.flows.filter((/** @type {any} */ f) => f.loss >= LEAST_LOSS);
+  const few = run.now.flows.filter((/** @type {any} */ f) => f.loss > 0).map((/** @type {any} */ f) => f.name);
   const about = part ? [element("b", {}, `${((100 * part.ms) / ((worst.causes.length && worst.arrived_ms) || worst.mean_ms)).toFixed(0)} % of the delay of ${worst.name}`), " is ", term(arrow(part.name))] : [element("b", {}, `${worst.name} takes ${ms(worst.mean_ms)} ms`)];
   const most = lost.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.loss > (a?.loss ?? 0) ? b : a), null);
   const others = lost.length > 1 ? `; less of ${lost.length === 2 ? "another flow" : `${lost.length - 1} others`}` : "";
-  const lostOf = most ? [element("b", { className: "bad" }, `${percent(most.loss)} of ${most.name} is lost`), `${most.dropped ?? ""}${others}`] : ["nothing is lost"];
+  const lostOf = most ? [element("b", { className: "bad" }, `${percent(most.loss)} of ${most.name} is lost`), `${most.dropped ?? ""}${others}`] : [few.length ? `less than ${100 * LEAST_LOSS} % of ${few.join(", ")} is lost` : "nothing is lost"];
   const said = most?.slow ? [element("b", { className: "bad" }, "This machine is too slow"), ": ", ...lostOf, "; ", ...about] : [...about, "; ", ...lostOf];
   $("sentence").replaceChildren(...said, ".");
 }

@@ -23,18 +23,20 @@ def changes(text: str) -> Iterator[tuple[int, str, Callable[[str], str]]]:
     Ends with a message where mutmut is not installed.
     """
     try:
-        from libcst import Module
+        from libcst import Module, parse_module
         from libcst.metadata import MetadataWrapper, PositionProvider
         from mutmut.mutation import file_mutation, mutators
+        from mutmut.mutation.pragma_handling import IgnoredCode
     except ImportError as missing:
         sys.exit(f"mutants: {missing.name} is missing; install it with: .venv/bin/pip install mutmut")
 
-    file_mutation.mutation_operators = [
+    operators = [
         (kind, how) for kind, how in mutators.mutation_operators if how is not mutators.operator_string
     ]
-    module, mutations, *_ = file_mutation.create_mutations("", text)
-    places = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
-    for one in mutations:
+    wrapper = MetadataWrapper(parse_module(text), unsafe_skip_copy=True)
+    visitor = file_mutation.MutationVisitor(operators, IgnoredCode(set(), set(), set()))
+    module, places = wrapper.visit(visitor), wrapper.resolve(PositionProvider)
+    for one in visitor.mutations:
         if one.contained_by_top_level_function is not None:
             words = [
                 " ".join(Module([]).code_for_node(n).split()) for n in (one.original_node, one.mutated_node)

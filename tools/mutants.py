@@ -9,9 +9,9 @@
 cargo-mutants lists the mutants of Rust (``cargo install cargo-mutants --locked``). mutmut makes those of Python
 (``.venv/bin/pip install mutmut``); those of texts are left out. The draw follows the hash of the seed and of the mutant: a
 larger sample holds the smaller one, and a change of other code moves neither. Mutants are tested in a copy of the tree in
-target/mutants, one after another, with incremental builds: first with the tests of the crate, then with those of crates and
-of Python that use it. A mutant of Python meets the unit tests that run its line, the quickest first. The first test that
-fails ends the mutant; a test that runs three times as long as without mutants counts as failed.
+target/mutants, one after another, with incremental builds: first with the tests of the crate, then with those of tcps-run in
+virtual time, then with tests of Python. A mutant of Python meets the unit tests that run its line, the quickest first. The
+first test that fails ends the mutant; a step that runs three times as long as without mutants counts as failed.
 
 A line a mutant goes into tools/mutants.local/ledger.jsonl, which is not committed: outcome, the test that caught it, and the
 state (hash of the part's sources without tests). tools/mutants.toml names survivors that are no mistake.
@@ -49,8 +49,9 @@ PAGE = ROOT / "docs" / "checks.md"
 MARKS = ("<!-- mutants -->\n", "<!-- /mutants -->\n")
 COLUMNS = ("part", "mutants", "did not compile", "no mistake", "caught at first", "caught now", "aim")
 FAILED = re.compile(r"^test (\S+) \.\.\. FAILED|^FAILED (\S+)|^ERROR (\S+)")
+IN_VIRTUAL_TIME = ("--test", "virtual_time", "--test", "batch", "--test", "background")
 NOT_HERE = "not realtime and not interop and not slow"
-MODULE = "python/tcpsbed/_tcps*.so"
+MODULE = "python/tcpsbed/_tcps.abi3.so"
 SMALLER = {"CARGO_PROFILE_DEV_DEBUG": "0", "SCHEDULES": "200"}
 MEMORY = 10 << 30
 
@@ -180,7 +181,7 @@ class Copy:
         self.limits_s: dict[int, float] = {}
         git = ["git", "ls-files", "-coz", "--exclude-standard"]
         listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True)
-        names = set(listed.stdout.split("\0")) - {""} | {str(p.relative_to(ROOT)) for p in ROOT.glob(MODULE)}
+        names = set(listed.stdout.split("\0")) - {""} | {MODULE}
         for name in names:
             old, new = ROOT / name, self.root / name
             same = (
@@ -221,14 +222,18 @@ class Copy:
         timer = threading.Timer(limit_s, end)
         timer.start()
         by, last = "", ""
-        for line in process.stdout or ():
-            last = line.strip() or last
-            if stop and (match := FAILED.match(line)):
-                by = next(name for name in match.groups() if name)
-                end()
-                break
-        status = process.wait()
-        timer.cancel()
+        try:
+            for line in process.stdout or ():
+                last = line.strip() or last
+                if stop and (match := FAILED.match(line)):
+                    by = next(name for name in match.groups() if name)
+                    break
+            status = 1 if by else process.wait()
+        finally:
+            timer.cancel()
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
         outcome = "failed" if by else "timeout" if ended.is_set() else "failed" if status else "passed"
         return outcome, by or last[:200], time.monotonic() - start
 
@@ -250,7 +255,7 @@ class Copy:
             (self.root / "chosen.txt").write_text("\n".join(chosen), encoding="utf-8")
             yield [], [*pytest, "@chosen.txt"]
             return
-        for words in ((part.crate, *part.own), ("tcps-run", "--lib", "--tests")):
+        for words in ((part.crate, *part.own), ("tcps-run", *IN_VIRTUAL_TIME)):
             yield ["cargo", "test", "--no-run", "-p", *words], ["cargo", "test", "-p", *words]
         if part.python:
             build = f"cargo build -p tcps-py && cp target/debug/lib_tcps.so {MODULE}"
@@ -377,6 +382,7 @@ def main() -> int:
     parser.add_argument("--ledger", action="store_true", help="print table and survivors")
     parser.add_argument("--write", action="store_true", help="write the table into docs/checks.md")
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what runs below it ends with it
     for name in asked.parts:
         if name not in PARTS:
             parser.error(f"{name!r} is no part; the parts are {', '.join(PARTS)}")

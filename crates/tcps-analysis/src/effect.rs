@@ -436,6 +436,35 @@ mod tests {
     }
 
     #[test]
+    fn a_change_that_gives_a_link_all_back_that_it_has_in_the_plan_restores_it() {
+        let mut plan = plan();
+        let link =
+            json!({"name": "l", "from": 0, "to": 1, "rate_bps": 1e6, "delay_ns": 5, "duplicate": 0.25});
+        plan.network.links[0] = serde_json::from_value(link).unwrap();
+        let change = |mut what: serde_json::Value| {
+            what["links"] = json!([0]);
+            serde_json::from_value::<LinkChange>(what).unwrap()
+        };
+        let back = json!({"up": true, "rate_bps": 1e6, "delay_ns": 5, "loss": 0.0, "duplicate": 0.25});
+        assert!(restores(&plan, &change(back.clone())));
+        for (key, other) in [
+            ("up", json!(false)),
+            ("rate_bps", json!(2e6)),
+            ("delay_ns", json!(6)),
+            ("loss", json!(0.1)),
+            ("duplicate", json!(0.5)),
+            ("limit_packets", json!(9)),
+            ("jitter", json!({"delay": {"kind": "constant", "span_ns": 5}})),
+        ] {
+            let mut what = back.clone();
+            what[key] = other;
+            assert!(!restores(&plan, &change(what)), "{key}");
+        }
+        plan.network.links[0].loss = Some(serde_json::from_value(json!({"kind": "independent"})).unwrap());
+        assert!(!restores(&plan, &change(back)), "none in place of the link's own loss");
+    }
+
+    #[test]
     fn a_reset_was_accepted_where_the_connection_of_its_flow_was_lost_before_the_next_effect() {
         let mut plan = plan();
         let what = json!({"kind": "reset", "flow": 0, "fin": false, "period_ns": MS});

@@ -254,7 +254,7 @@ fn behind_an_edge_predictor_the_ratio_looks_for_the_newest_by_time_and_not_by_nu
 }
 
 /// 1000 samples, one every 10 ms; srv gives one a millisecond, of which the first of ten is made of a new one.
-fn repeating(delay: Time) -> Analysis {
+pub(super) fn repeating(delay: Time) -> (Plan, Tape) {
     let mut plan = plan(10 * SECOND, json!({}));
     plan.flows[0].period_ns = 10 * MS;
     let step = json!({"kind": "predict", "period_ns": MS, "run": {"kind": "builtin", "name": "supervisor"}});
@@ -273,13 +273,14 @@ fn repeating(delay: Time) -> Analysis {
             (row.point, row.size) = (entry(2), 24);
         }
     }
-    tape.analyse(&plan, &Options::default())
+    (plan, tape)
 }
 
 // [Kaul 2012 §II]
 #[test]
 fn what_a_periodic_stage_repeats_has_an_age_and_no_latency() {
-    let mut a = repeating(MS);
+    let (plan, tape) = repeating(MS);
+    let mut a = tape.analyse(&plan, &Options::default());
     let f = a.flows.swap_remove(0);
     assert_eq!((f.sent, f.delivered, f.repeated, f.lost), (1000, 1000, 9000, 0));
     let delay = f.delay_ns.unwrap();

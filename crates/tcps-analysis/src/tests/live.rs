@@ -60,6 +60,20 @@ fn rows_say_of_what_sort_an_arrival_is() {
 }
 
 #[test]
+fn what_a_periodic_stage_repeats_renews_and_is_not_lost() {
+    let (plan, mut tape) = flow::repeating(MS);
+    tape.0.sort_by_key(|row| row.time_ns);
+    let mut live = Live::new(&plan, Options { warmup_ns: 5 * SECOND, ..Options::default() });
+    let sorts = live.add(&tape.0);
+    let number = |sort: u8| sorts.iter().filter(|found| **found == sort).count();
+    // Those made of a new sample count as that does, the other nine of ten by their own time.
+    assert_eq!([number(FIRST | RENEWING | PAID), number(FIRST | RENEWING | PAID | COUNTED)], [500, 500]);
+    assert_eq!([number(RENEWING | PAID), number(RENEWING | PAID | COUNTED)], [4499, 4501]);
+    let totals = live.totals(Time::MAX).next().unwrap();
+    assert_eq!((totals.sent, totals.delivered, totals.lost, totals.loss), (500, 500, 0, 0.0));
+}
+
+#[test]
 fn samples_in_flight_when_rows_are_missing_are_not_lost() {
     let plan = plan(10 * SECOND, json!({}));
     let mut live = Live::new(&plan, Options::default());

@@ -8,7 +8,7 @@ bin := .venv/bin
 seconds ?= 60
 minutes ?= 60
 
-.PHONY: help run test test-all lint format drawing docs pictures screens bench reproduce wheel sdist fuzz soak firmware licences setup clean clean-venv
+.PHONY: help run test test-all lint format drawing docs pictures screens bench reproduce wheel sdist fuzz mutants soak firmware licences setup clean clean-venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ sdist: packages ## a source distribution in dist/, built and tried in an empty v
 
 fuzz: ## fuzz parsers of packets, devices and files, and every handle_input (seconds=60 each), with a kept corpus; tell what each has had
 	@fuzz/run.sh $(seconds)
+
+mutants: setup ## change the code one place at a time, and see whether a test fails (ROOM=transport NUMBER=20 SEED=1)
+	@nice -n 19 $(bin)/python tools/mutants.py $(ROOM) --number $(or $(NUMBER),20) --seed $(or $(SEED),1)
 
 soak: setup ## an hour on sockets (minutes=60) with memory, files and clocks watched, and 100,000 random schedules of faults
 	@PROPTEST_CASES=100000 cargo test --quiet --release -p tcps-run --test virtual_time faults

@@ -436,6 +436,67 @@ mod tests {
     }
 
     #[test]
+    fn a_change_that_gives_a_link_all_back_that_it_has_in_the_plan_restores_it() {
+        let mut plan = plan();
+        let link =
+            json!({"name": "l", "from": 0, "to": 1, "rate_bps": 1e6, "delay_ns": 5, "duplicate": 0.25});
+        plan.network.links[0] = serde_json::from_value(link).unwrap();
+        let change = |mut what: serde_json::Value| {
+            what["links"] = json!([0]);
+            serde_json::from_value::<LinkChange>(what).unwrap()
+        };
+        let back = json!({"up": true, "rate_bps": 1e6, "delay_ns": 5, "loss": 0.0, "duplicate": 0.25});
+        assert!(restores(&plan, &change(back.clone())));
+        for (key, other) in [
+            ("up", json!(false)),
+            ("rate_bps", json!(2e6)),
+            ("delay_ns", json!(6)),
+            ("loss", json!(0.1)),
+            ("duplicate", json!(0.5)),
+            ("limit_packets", json!(9)),
+            ("jitter", json!({"delay": {"kind": "constant", "span_ns": 5}})),
+        ] {
+            let mut what = back.clone();
+            what[key] = other;
+            assert!(!restores(&plan, &change(what)), "{key}");
+        }
+        plan.network.links[0].loss = Some(serde_json::from_value(json!({"kind": "independent"})).unwrap());
+        assert!(!restores(&plan, &change(back)), "none in place of the link's own loss");
+    }
+
+    #[test]
+    fn a_reset_was_accepted_where_the_connection_of_its_flow_was_lost_before_the_next_effect() {
+        let mut plan = plan();
+        let what = json!({"kind": "reset", "flow": 0, "fin": false, "period_ns": MS});
+        let action = json!({"kind": "attack", "link": 0, "duration_ns": 10 * MS, "what": what});
+        let event = json!({"at_ns": 100 * MS, "name": "r", "action": action});
+        plan.events[0] = serde_json::from_value(event).unwrap();
+        let component =
+            |name: &str, node: u16| json!({"name": name, "kind": name, "session": 0, "node": node});
+        plan.components =
+            serde_json::from_value(json!([component("hand", 0), component("robot", 1)])).unwrap();
+        let path = json!([{"component": 0, "channel": 4}, {"component": 1}]);
+        plan.flows[0].path = serde_json::from_value(path).unwrap();
+        let lost = |at_ms: i64| Record {
+            point: 4,
+            node: NodeId(1),
+            detail: LOST,
+            ..Record::new(at_ms * MS, Kind::Connection)
+        };
+        let accepted = |rows: &[Record]| {
+            let mut effects = Effects::new(&plan);
+            effects.take(&Record { node: NodeId(1), ..attack(105, 0, u32::MAX) });
+            rows.iter().for_each(|row| effects.take(row));
+            effects.report(&plan)[0].accepted
+        };
+        assert_eq!(accepted(&[lost(150), lost(299)]), Some(2));
+        assert_eq!(accepted(&[lost(99), lost(300)]), Some(0), "before it, and since the next effect");
+        assert_eq!(accepted(&[Record { detail: 1, ..lost(150) }]), Some(0), "it stands again");
+        assert_eq!(accepted(&[Record { point: 3, ..lost(150) }]), Some(0), "another channel");
+        assert_eq!(accepted(&[Record { node: NodeId(0), ..lost(150) }]), Some(0), "the other end");
+    }
+
+    #[test]
     fn delays_are_told_against_those_outside_and_states_from_the_beginning() {
         let plan = plan();
         let mut effects = Effects::new(&plan);

@@ -177,6 +177,26 @@ mod tests {
         }
     }
 
+    // [Hill 1970]
+    #[test]
+    fn t_is_exact_to_six_digits_and_more_the_more_values_there_are() {
+        // By scipy.stats.t.ppf(0.975, nu), with the error that the algorithm has.
+        let table = [
+            (3, 3.182_446_305_283_707_8, 1e-6),
+            (4, 2.776_445_105_197_793_4, 1e-7),
+            (5, 2.570_581_835_636_314_6, 1e-7),
+            (6, 2.446_911_851_144_978_6, 1e-7),
+            (8, 2.306_004_135_204_166, 1e-8),
+            (12, 2.178_812_829_667_228_4, 2e-9),
+            (19, 2.093_024_054_408_308_7, 2e-10),
+            (49, 2.009_575_237_129_239_2, 1e-11),
+            (999, 1.962_341_461_133_449_3, 1e-14),
+        ];
+        for (nu, t, allowed) in table {
+            assert!((t975(nu) / t - 1.0).abs() < allowed, "{nu}: {} against {t}", t975(nu));
+        }
+    }
+
     #[test]
     fn half_width_of_known_values() {
         let mut e = Estimator::default();

@@ -409,6 +409,21 @@ mod tests {
     }
 
     #[test]
+    fn bins_without_a_delivery_have_bytes_and_no_delay() {
+        let mut series = Series::new(30, 3, 1, 0);
+        for (t, delay_ns, bytes) in [(0, 3, 24), (5, -5, 24), (25, 7, 10)] {
+            let bin = series.bin(t);
+            series.flows[0][bin].deliver(delay_ns, bytes);
+        }
+        let f = &series.curves(["f"].into_iter(), [].into_iter()).flows[0];
+        assert_eq!(f.delay_mean_ns, [Some(-1.0), None, Some(7.0)]);
+        assert_eq!(f.delay_min_ns, [Some(-5), None, Some(7)]);
+        assert_eq!(f.delay_max_ns, [Some(3), None, Some(7)]);
+        assert_eq!(f.rate_bps, [48.0 * 8e8, 0.0, 10.0 * 8e8]);
+        assert_eq!((&f.age_ns[..], &f.fragments[..]), (&[None; 3][..], &[None; 3][..]));
+    }
+
+    #[test]
     fn a_span_to_the_end_of_time_is_cut_at_the_edges_of_bins_too() {
         let mut series = Series::new(1000, 20, 1, 0);
         series.merged(0, 0, Time::MAX, 1);

@@ -68,3 +68,37 @@ impl Shown {
         self.age.heap_bytes() + self.interval.heap_bytes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcps_core::time::MS;
+
+    #[test]
+    fn what_playout_did_is_told_with_ages_and_intervals() {
+        let mut shown = Shown::default();
+        let rows = [
+            (Kind::Played, 10, 4),
+            (Kind::Overdue, 11, 0),
+            (Kind::Overdue, 12, 0),
+            (Kind::Played, 20, 6),
+            (Kind::Skipped, 21, 0),
+            (Kind::Skipped, 21, 0),
+            (Kind::Skipped, 21, 0),
+            (Kind::Starved, 30, 0),
+            (Kind::Starved, 40, 0),
+            (Kind::Starved, 50, 0),
+            (Kind::Starved, 60, 0),
+            (Kind::Played, 70, 5),
+        ];
+        for (kind, at_ms, value_ms) in rows {
+            shown.take(&Record { value: value_ms * MS, ..Record::new(at_ms * MS, kind) });
+        }
+        let told = shown.report();
+        assert_eq!((told.played, told.late, told.skipped, told.starved), (3, 2, 3, 4));
+        let age = told.age_ns.unwrap();
+        assert_eq!((age.min, age.mean, age.max), (4e6, 5e6, 6e6));
+        let interval = told.interval_ns.unwrap();
+        assert_eq!((interval.n, interval.min, interval.max), (2, 10e6, 50e6));
+    }
+}

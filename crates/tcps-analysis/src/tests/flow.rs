@@ -1,7 +1,7 @@
 //! Numbers of a flow.
 
 use super::*;
-use crate::flow_report::{Drops, FlowReport};
+use crate::flow_report::Drops;
 use tcps_core::record::DropReason;
 
 #[test]
@@ -226,8 +226,35 @@ fn an_edge_predictor_splits_the_way_into_two_legs_with_losses_of_their_own() {
     assert_eq!(means.iter().sum::<f64>(), f.delay_ns.as_ref().unwrap().mean);
 }
 
+// [Gokhale 2017: SNR]
+#[test]
+fn behind_an_edge_predictor_the_ratio_looks_for_the_newest_by_time_and_not_by_number() {
+    let mut plan = plan(10 * SECOND, json!({"signals": [entry(0), exit(2)]}));
+    plan.flows[0].period_ns = 10 * MS;
+    let step = json!({"kind": "predict", "period_ns": MS, "run": {"kind": "builtin", "name": "zoh"}});
+    plan.flows[0].path[1].steps.push(serde_json::from_value(step).unwrap());
+    let mut tape = Tape::default();
+    let signal = |tape: &mut Tape, at: Time, index: u32, point: u16, value: f64| {
+        tape.row(at, Kind::Signal, index, value.to_bits() as i64).point = point;
+    };
+    for i in 0..500u32 {
+        let (at, sign) = (i as Time * 10 * MS, if i % 2 == 0 { 1.0 } else { -1.0 });
+        tape.row(at, Kind::Sent, i, at).point = exit(0);
+        signal(&mut tape, at, i, entry(0), 10.0 * sign);
+        tape.row(at + MS, Kind::Enter, i, MS).point = entry(1);
+        for k in 0..10u32 {
+            let (index, age) = (i * 10 + k, (k as i64 + 2) * MS);
+            tape.row(at + age, Kind::Exit, index, age).point = exit(1);
+            tape.row(at + age + 3 * MS, Kind::Delivered, index, age + 3 * MS).point = entry(2);
+            signal(&mut tape, at + age + 3 * MS, index, exit(2), 9.0 * sign);
+        }
+    }
+    let f = &tape.analyse(&plan, &Options::default()).flows[0];
+    assert!((f.snr_db.unwrap() - 20.0).abs() < 1e-9, "off by a tenth: {:?}", f.snr_db);
+}
+
 /// 1000 samples, one every 10 ms; srv gives one a millisecond, of which the first of ten is made of a new one.
-fn repeating(delay: Time) -> FlowReport {
+pub(super) fn repeating(delay: Time) -> (Plan, Tape) {
     let mut plan = plan(10 * SECOND, json!({}));
     plan.flows[0].period_ns = 10 * MS;
     let step = json!({"kind": "predict", "period_ns": MS, "run": {"kind": "builtin", "name": "supervisor"}});
@@ -242,16 +269,19 @@ fn repeating(delay: Time) -> FlowReport {
             let row = tape.row(at + age, Kind::Renumbered, index, i as i64);
             (row.point, row.detail) = (1, u8::from(k == 0));
             tape.row(at + age, Kind::Exit, index, age).point = exit(1);
-            tape.row(at + age, Kind::Delivered, index, age).point = entry(2);
+            let row = tape.row(at + age, Kind::Delivered, index, age);
+            (row.point, row.size) = (entry(2), 24);
         }
     }
-    tape.analyse(&plan, &Options::default()).flows.swap_remove(0)
+    (plan, tape)
 }
 
 // [Kaul 2012 §II]
 #[test]
 fn what_a_periodic_stage_repeats_has_an_age_and_no_latency() {
-    let f = repeating(MS);
+    let (plan, tape) = repeating(MS);
+    let mut a = tape.analyse(&plan, &Options::default());
+    let f = a.flows.swap_remove(0);
     assert_eq!((f.sent, f.delivered, f.repeated, f.lost), (1000, 1000, 9000, 0));
     let delay = f.delay_ns.unwrap();
     assert_eq!((delay.min, delay.mean, delay.max), (1e6, 1e6, 1e6), "nothing but the way");
@@ -260,6 +290,9 @@ fn what_a_periodic_stage_repeats_has_an_age_and_no_latency() {
     let age = f.age_ns.unwrap();
     assert!((age.mean - 6e6).abs() < 1e4 && age.max >= 11e6, "{age:?}");
     assert_eq!(f.interarrival_ns.unwrap().mean, 1e6, "packets come once a period all the same");
+    let curve = a.series.flows[0].rate_bps.iter().sum::<f64>() * a.series.bin_s / 8.0;
+    assert!((curve - 240_000.0).abs() < 1e-3, "bytes of every packet: {curve}");
+    assert_eq!(f.rate_bps, 240_000.0 * 8e9 / a.end_ns as f64);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod echo;
 mod flow;
+mod live;
 mod whole;
 
 use super::*;

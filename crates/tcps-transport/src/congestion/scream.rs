@@ -283,15 +283,14 @@ mod tests {
         assert!(ks[8000..].iter().all(|k| *k == 1), "it comes back");
     }
 
-    // [RFC 8298]
-    #[test]
-    fn a_loss_takes_a_fifth_of_the_window_and_a_tenth_of_the_rate_once_a_round_trip() {
-        let mut c = Scream {
+    /// In the middle of a run, with a round trip of 30 ms.
+    fn with_window(window: f64) -> Scream {
+        Scream {
             rates: Rates::new(MS, 4),
             base: WindowedMin::new(BASE_NS, 0.0, 1.0),
             queue: QueueDelay::default(),
             target: Target::new(1e8),
-            window: 10_000.0,
+            window,
             flight: Flight::default(),
             fast: true,
             calm_ns: 0,
@@ -299,7 +298,34 @@ mod tests {
             cut_ns: None,
             media: Media::default(),
             packet_bytes: 0.0,
+        }
+    }
+
+    // [RFC 8298]
+    #[test]
+    fn the_window_grows_only_while_it_is_nearly_full() {
+        let grown = |fast: bool, flight: f64, queue_ns: f64| {
+            let mut c = with_window(10_000.0);
+            c.fast = fast;
+            c.flight.sent(0, 20_000.0);
+            c.flight.bytes = flight;
+            c.grow(queue_ns, 100.0);
+            c.window - 10_000.0
         };
+        // Fast: by what was acknowledged, where 1.5 times the bytes in flight and those exceed it.
+        assert_eq!([6500.0, 6600.0, 6700.0].map(|flight| grown(true, flight, 0.0)), [0.0, 0.0, 100.0]);
+        // Then by GAIN · off · acked · MSS / window, where 1.25 times those do, and it shrinks in any case.
+        let half = grown(false, 8000.0, 5e7);
+        assert!((half - 5.0).abs() < 1e-9, "{half}");
+        assert_eq!([7800.0, 7920.0].map(|flight| grown(false, flight, 5e7)), [0.0, 0.0]);
+        let shrunk = grown(false, 100.0, 2e8);
+        assert!((shrunk + 10.0).abs() < 1e-9, "{shrunk}");
+    }
+
+    // [RFC 8298]
+    #[test]
+    fn a_loss_takes_a_fifth_of_the_window_and_a_tenth_of_the_rate_once_a_round_trip() {
+        let mut c = with_window(10_000.0);
         c.sent(0, &Sent { generated_ns: 0, fragments: 1, payload_bytes: 70, wire_bytes: 137 });
         let lost = Arrival { sent_ns: 0, wire_bytes: 137, arrived_ns: None, round_trip_ns: 0 };
         let windows = [50, 60, 70, 81].map(|ms| {

@@ -13,6 +13,8 @@ mod lane;
 mod null;
 mod seen;
 mod setup;
+#[cfg(test)]
+mod tests;
 
 use crate::{
     channel::{ChannelContext, Side},

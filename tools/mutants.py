@@ -1,0 +1,401 @@
+#!/usr/bin/env python3
+"""Tests the tests: changes one place of the code at a time, and sees whether a test fails.
+
+``tools/mutants.py transport --number 20``  draws 20 mutants of that part, and tests those not tested yet
+``tools/mutants.py transport --again``      tests the part's survivors once more, after tests were added
+``tools/mutants.py --ledger``               the table by part, and every survivor
+``tools/mutants.py --write``                the same table in docs/checks.md
+
+cargo-mutants lists the mutants of Rust (``cargo install cargo-mutants --locked``). mutmut makes those of Python
+(``.venv/bin/pip install mutmut``); those of texts are left out. The draw follows the hash of the seed and of the mutant: a
+larger sample holds the smaller one, and a change of other code moves neither. Mutants are tested in a copy of the tree in
+target/mutants, one after another, with incremental builds: first with the tests of the crate, then with those of tcps-run in
+virtual time, then with tests of Python. A mutant of Python meets the unit tests that run its line, the quickest first. The
+first test that fails ends the mutant; a step that runs three times as long as without mutants counts as failed.
+
+A line a mutant goes into tools/mutants.local/ledger.jsonl, which is not committed: outcome, the test that caught it, and the
+state (hash of the part's sources without tests). tools/mutants.toml names survivors that are no mistake.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import json
+import math
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mutants_python
+
+ROOT = Path(__file__).resolve().parent.parent
+LEDGER = mutants_python.LOCAL / "ledger.jsonl"
+PAGE = ROOT / "docs" / "checks.md"
+MARKS = ("<!-- mutants -->\n", "<!-- /mutants -->\n")
+COLUMNS = ("part", "mutants", "did not compile", "no mistake", "caught at first", "caught now", "aim")
+FAILED = re.compile(r"^test (\S+) \.\.\. FAILED|^FAILED (\S+)|^ERROR (\S+)")
+IN_VIRTUAL_TIME = ("--test", "virtual_time", "--test", "batch", "--test", "background")
+NOT_HERE = "not realtime and not interop and not slow"
+MODULE = "python/tcpsbed/_tcps.abi3.so"
+SMALLER = {"CARGO_PROFILE_DEV_DEBUG": "0", "SCHEDULES": "200"}
+MEMORY = 10 << 30
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the code: globs of its files (with `!`: but not these), its crate, and the share that is to be caught."""
+
+    files: tuple[str, ...]
+    aim: float
+    crate: str = ""
+    own: tuple[str, ...] = ("--lib", "--tests")
+    python: tuple[str, ...] = ()
+
+
+SAFETY, SECURITY = "crates/tcps-control/src/safety/**/*.rs", "crates/tcps-transport/src/security/**/*.rs"
+TLS = "crates/tcps-transport/src/tls/**/*.rs"
+SUPERVISOR = ("--lib", "--test", "supervisor", "--test", "engagement")
+ON_NODE = ("test_native_runs", "test_boards", "test_echo_moments", "test_playout", "test_media_runs")
+ON_PLAN = ("test_native_checks", "test_native_runs", "test_config_plan", "test_config_refusals")
+ON_ROWS = ("test_analysis_*", "test_native_runs", "test_metrics", "test_records")
+PARTS = {
+    "safety": Part((SAFETY,), 0.95, "tcps-control", SUPERVISOR),
+    "security": Part((SECURITY, TLS), 0.95, "tcps-transport"),
+    "net": Part(("crates/tcps-net/src/**/*.rs",), 0.95, "tcps-net"),
+    "transport": Part(
+        ("crates/tcps-transport/src/**/*.rs", "!" + SECURITY, "!" + TLS), 0.9, "tcps-transport"
+    ),
+    "control": Part(("crates/tcps-control/src/**/*.rs", "!" + SAFETY), 0.9, "tcps-control"),
+    "node": Part(("crates/tcps-node/src/**/*.rs",), 0.9, "tcps-node", python=ON_NODE),
+    "plan": Part(("crates/tcps-plan/src/**/*.rs",), 0.9, "tcps-plan", python=ON_PLAN),
+    "analysis": Part(("crates/tcps-analysis/src/**/*.rs",), 0.9, "tcps-analysis", python=ON_ROWS),
+    "python-scenarios": Part(("python/tcpsbed/scenarios/**/*.py",), 0.8),
+    "python-campaign": Part(("python/tcpsbed/campaign/**/*.py",), 0.8),
+    "python-views": Part(("python/tcpsbed/views/**/*.py",), 0.8),
+    "python-analysis": Part(("python/tcpsbed/analysis/**/*.py",), 0.9),
+}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one file: its place, what it does, the line's code, and the function from the old text to the new."""
+
+    file: str
+    line: int
+    text: str
+    code: str
+    changed: Callable[[str], str]
+    number: int = 0
+
+    @property
+    def key(self) -> str:
+        """Its name, the same wherever its line is in the file."""
+        return f"{self.file}: {self.text}: {self.code}" + f" #{self.number}" * bool(self.number)
+
+
+def numbered(mutants: Iterable[Mutant]) -> Iterator[Mutant]:
+    """Mutants with one name, such as two of a line, get numbers."""
+    seen: Counter[str] = Counter()
+    for mutant in mutants:
+        yield Mutant(**{**vars(mutant), "number": seen[mutant.key]})
+        seen[mutant.key] += 1
+
+
+def drawn(keys: Iterable[str], seed: int) -> list[str]:
+    """All keys in the order of this seed."""
+    return sorted(keys, key=lambda key: hashlib.sha256(f"{seed} {key}".encode()).digest())
+
+
+def sources(part: Part, root: Path) -> list[Path]:
+    """The part's files of code."""
+    found = {path for glob in part.files if not glob.startswith("!") for path in root.glob(glob)}
+    found -= {path for glob in part.files if glob.startswith("!") for path in root.glob(glob[1:])}
+    return sorted(path for path in found if path.name != "tests.rs")
+
+
+def state(part: Part, root: Path) -> str:
+    """Hash of the part's sources, without tests at their ends."""
+    codes = [path.read_text(encoding="utf-8").split("\n#[cfg(test)]")[0] for path in sources(part, root)]
+    return hashlib.sha256("\0".join(codes).encode()).hexdigest()[:12]
+
+
+def of_rust(part: Part, root: Path) -> Iterator[Mutant]:
+    """What cargo-mutants would change."""
+    if not shutil.which("cargo-mutants"):
+        sys.exit("mutants: cargo-mutants is missing; install it with: cargo install cargo-mutants --locked")
+    globs = ["-e" + glob[1:] if glob.startswith("!") else "-f" + glob for glob in part.files]
+    command = ["cargo", "mutants", "--list", "--json", "-p", part.crate, *globs]
+    listed = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    if listed.returncode:
+        sys.exit(f"mutants: cargo mutants --list failed: {listed.stderr.strip()[-300:]}")
+    for one in json.loads(listed.stdout):
+        first, last = (one["span"][end] for end in ("start", "end"))
+        old = (root / one["file"]).read_text(encoding="utf-8").splitlines(keepends=True)
+
+        def changed(text: str, one: Any = one, first: Any = first, last: Any = last) -> str:
+            lines = text.splitlines(keepends=True)
+            head = "".join(lines[: first["line"] - 1]) + lines[first["line"] - 1][: first["column"] - 1]
+            tail = lines[last["line"] - 1][last["column"] - 1 :] + "".join(lines[last["line"] :])
+            return head + one["replacement"] + tail
+
+        text = re.sub(r"^\S+: ", "", one["name"])
+        yield Mutant(one["file"], first["line"], text, old[first["line"] - 1].strip(), changed)
+
+
+def of_python(part: Part, root: Path) -> Iterator[Mutant]:
+    """What mutmut would change."""
+    for path in sources(part, root):
+        text = path.read_text(encoding="utf-8")
+        for line, words, changed in mutants_python.changes(text):
+            yield Mutant(
+                str(path.relative_to(root)), line, words, text.splitlines()[line - 1].strip(), changed
+            )
+
+
+class Copy:
+    """A copy of the tree in which this process tests mutants: the first that no other holds, as the tree is now."""
+
+    def __init__(self) -> None:
+        for number in range(1, 100):
+            self.root = ROOT / "target" / "mutants" / str(number)
+            self.root.mkdir(parents=True, exist_ok=True)
+            self.lock = self.root.with_suffix(".lock").open("w")
+            with contextlib.suppress(OSError):
+                fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+        self.limits_s: dict[int, float] = {}
+        git = ["git", "ls-files", "-coz", "--exclude-standard"]
+        listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True)
+        names = set(listed.stdout.split("\0")) - {""} | {MODULE}
+        for name in names:
+            old, new = ROOT / name, self.root / name
+            same = (
+                new.is_file()
+                and not new.is_symlink()
+                and old.is_file()
+                and old.read_bytes() == new.read_bytes()
+            )
+            if old.exists() and not same:  # what is the same keeps its time, for incremental builds
+                new.parent.mkdir(parents=True, exist_ok=True)
+                new.unlink(missing_ok=True)
+                shutil.copy(old, new, follow_symlinks=False)
+        for path in (
+            p for folder in ("crates", "python", "tests") for p in (self.root / folder).rglob("*.*")
+        ):
+            if path.suffix in (".rs", ".py") and not (ROOT / path.relative_to(self.root)).exists():
+                path.unlink()
+
+    def run(self, command: list[str], limit_s: float = 7200, stop: bool = False) -> tuple[str, str, float]:
+        """`passed`, `failed` or `timeout`, the failed test (the last line), and seconds; `stop`: ends at a failed test."""
+        shared = ROOT.parent / "shared" / "data"
+        environment = {
+            **os.environ, **SMALLER, "PYTHONPATH": f"{self.root}/python:{self.root}/tools",
+            "CARGO_TARGET_DIR": str(self.root / "target"), "PYO3_PYTHON": sys.executable,
+            **({"TCPSBED_DATA": str(shared)} if shared.is_dir() else {}),
+        }  # fmt: skip
+        process = subprocess.Popen(
+            command, cwd=self.root, env=environment, text=True, errors="replace", start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)),
+        )  # fmt: skip
+        start, ended = time.monotonic(), threading.Event()
+
+        def end() -> None:
+            ended.set()
+            os.killpg(process.pid, signal.SIGKILL)
+
+        timer = threading.Timer(limit_s, end)
+        timer.start()
+        by, last = "", ""
+        try:
+            for line in process.stdout or ():
+                last = line.strip() or last
+                if stop and (match := FAILED.match(line)):
+                    by = next(name for name in match.groups() if name)
+                    break
+            status = 1 if by else process.wait()
+        finally:
+            timer.cancel()
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        outcome = "failed" if by else "timeout" if ended.is_set() else "failed" if status else "passed"
+        return outcome, by or last[:200], time.monotonic() - start
+
+    def steps(self, part: Part, chosen: list[str]) -> Iterator[tuple[list[str], list[str]]]:
+        """Commands that build and that test, one step after another; `chosen` are the tests of a line of Python."""
+        pytest = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-rfE",
+            "-p",
+            "no:cacheprovider",
+            "-m",
+            NOT_HERE,
+        ]
+        if not part.crate:
+            (self.root / "chosen.txt").write_text("\n".join(chosen), encoding="utf-8")
+            yield [], [*pytest, "@chosen.txt"]
+            return
+        for words in ((part.crate, *part.own), ("tcps-run", *IN_VIRTUAL_TIME)):
+            yield ["cargo", "test", "--no-run", "-p", *words], ["cargo", "test", "-p", *words]
+        if part.python:
+            build = f"cargo build -p tcps-py && cp target/debug/lib_tcps.so {MODULE}"
+            files = [f for name in part.python for f in sorted(self.root.glob(f"tests/unit/{name}.py"))]
+            yield ["sh", "-c", build], [*pytest, *map(str, files)]
+
+    def judge(self, part: Part, chosen: list[str], first: bool = False) -> tuple[str, str, float]:
+        """Outcome of the code in the copy, the test that decided, and seconds; `first`: without a mutant, for limits."""
+        spent = 0.0
+        for number, (build, tests) in enumerate(self.steps(part, chosen)):
+            outcome, by, took = self.run(build) if build else ("passed", "", 0.0)
+            spent += took
+            if outcome != "passed":
+                return "unviable", by, spent
+            outcome, by, took = self.run(tests, 7200 if first else self.limits_s[number], stop=True)
+            spent += took
+            if first:
+                self.limits_s[number] = 3 * took + 60
+            if outcome != "passed":
+                return "caught" if outcome == "failed" else outcome, by, spent
+        return "missed", "", spent
+
+
+def rows() -> list[dict[str, Any]]:
+    """The ledger."""
+    lines = LEDGER.read_text(encoding="utf-8").splitlines() if LEDGER.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def no_mistakes() -> dict[str, str]:
+    """Survivors that are no mistake, with the reason."""
+    judged = tomllib.loads((ROOT / "tools" / "mutants.toml").read_text(encoding="utf-8"))
+    return {one["mutant"]: one["reason"] for one in judged["no_mistake"]}
+
+
+def wilson(hits: int, number: int) -> tuple[float, float]:
+    """The 95 % interval of a share, as a fraction [Wilson 1927]."""
+    if number == 0:
+        return 0.0, 1.0
+    z2, share = 1.96**2, hits / number
+    middle = (share + z2 / (2 * number)) / (1 + z2 / number)
+    half = math.sqrt(z2 * (share * (1 - share) / number + z2 / (4 * number**2))) / (1 + z2 / number)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def counted(of_part: list[dict[str, Any]], judged: dict[str, str]) -> tuple[list[str], list[dict[str, Any]]]:
+    """Cells of a part between its name and its aim, and the survivors. A mutant counts as it was first, and as it is now."""
+    first = {row["mutant"]: row for row in reversed(of_part)}
+    now = {row["mutant"]: row for row in of_part}
+    unviable = {key for key, row in now.items() if row["outcome"] == "unviable"}
+    judged_here = {key for key, row in now.items() if row["outcome"] == "missed" and key in judged}
+    counting = now.keys() - unviable - judged_here
+    shares = []
+    for rows_then in (first, now):
+        hits = sum(rows_then[key]["outcome"] in ("caught", "timeout") for key in counting)
+        low, high = wilson(hits, len(counting))
+        share = 100 * hits / max(1, len(counting))
+        shares.append(f"{hits} of {len(counting)}: {share:.0f} % ({100 * low:.0f} to {100 * high:.0f})")
+    survivors = [now[key] for key in sorted(counting) if now[key]["outcome"] == "missed"]
+    return [str(len(now)), str(len(unviable)), str(len(judged_here)), *shares], survivors
+
+
+def table(
+    all_rows: list[dict[str, Any]], judged: dict[str, str], old: str = ""
+) -> tuple[str, list[dict[str, Any]]]:
+    """The table in Markdown, and all survivors; a part without rows keeps its line of the old table."""
+    lines = [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
+    survivors: list[dict[str, Any]] = []
+    for name, part in PARTS.items():
+        of_part = [row for row in all_rows if row["part"] == name]
+        kept = re.search(rf"^\| `{name}` \|.*$", old, re.M)
+        if of_part:
+            cells, missed = counted(of_part, judged)
+            survivors += missed
+            lines.append(f"| `{name}` | {' | '.join(cells)} | {100 * part.aim:.0f} % |")
+        elif kept:
+            lines.append(kept[0])
+    return "\n".join(lines) + "\n", survivors
+
+
+def sample(name: str, number: int, seed: int, again: bool) -> None:
+    """Draws mutants of a part, and tests those of which the ledger has nothing (`again`: those that survived)."""
+    part, copy = PARTS[name], Copy()
+    mutants = {one.key: one for one in numbered((of_rust if part.crate else of_python)(part, copy.root))}
+    outcomes = {row["mutant"]: row["outcome"] for row in rows() if row["part"] == name}
+    left = [key for key in drawn(mutants, seed)[:number] if key not in outcomes]
+    if again:
+        left = [key for key in mutants if outcomes.get(key) == "missed" and key not in no_mistakes()]
+    print(f"{name}: {len(mutants)} mutants, {len(left)} to test", flush=True)
+    if not left:
+        return
+    known = {} if part.crate else mutants_python.measured(copy.root, copy.run, NOT_HERE)
+    if part.crate and (found := copy.judge(part, [], first=True))[0] != "missed":
+        sys.exit(f"mutants: the tests of {name} do not pass without a mutant ({found[0]}): {found[1]}")
+    is_now = state(part, copy.root)
+    LEDGER.parent.mkdir(exist_ok=True)
+    for one in (mutants[key] for key in left):
+        file, chosen = copy.root / one.file, []
+        if not part.crate:
+            chosen = mutants_python.running(known, one.file, one.line)
+            copy.limits_s[0] = 60 + 3 * sum(known["took_s"][test] for test in chosen)
+        text = file.read_text(encoding="utf-8")
+        try:
+            file.write_text(one.changed(text), encoding="utf-8")
+            tested = part.crate or chosen
+            outcome, by, took = copy.judge(part, chosen) if tested else ("missed", "no test runs it", 0.0)
+        finally:
+            file.write_text(text, encoding="utf-8")
+        row = {"part": name, "mutant": one.key, "line": one.line, "outcome": outcome, "by": by, "seed": seed}
+        row |= {"seconds": round(took, 1), "state": is_now, "at": time.strftime("%FT%TZ", time.gmtime())}
+        with LEDGER.open("a", encoding="utf-8") as ledger:
+            ledger.write(json.dumps(row) + "\n")
+        print(f"{outcome:8} {took:6.1f} s  {one.file}:{one.line}: {one.text}  [{by}]", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"all, if none is named: {', '.join(PARTS)}")
+    parser.add_argument("--number", type=int, default=20, help="size of each part's sample (20)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the draw (1)")
+    parser.add_argument("--again", action="store_true", help="test survivors once more, in place of a sample")
+    parser.add_argument("--ledger", action="store_true", help="print table and survivors")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/checks.md")
+    asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what runs below it ends with it
+    for name in asked.parts:
+        if name not in PARTS:
+            parser.error(f"{name!r} is no part; the parts are {', '.join(PARTS)}")
+    if not (asked.ledger or asked.write):
+        for name in asked.parts or PARTS:
+            sample(name, asked.number, asked.seed, asked.again)
+    head, old, tail = re.split("|".join(MARKS), PAGE.read_text(encoding="utf-8"))
+    markdown, survivors = table(rows(), no_mistakes(), old)
+    if asked.write:
+        PAGE.write_text(head + MARKS[0] + markdown + MARKS[1] + tail, encoding="utf-8")
+    print(markdown, *(f"{one['mutant']} (line {one['line']})" for one in survivors), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

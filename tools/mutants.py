@@ -54,6 +54,8 @@ NOT_HERE = "not realtime and not interop and not slow"
 MODULE = "python/tcpsbed/_tcps.abi3.so"
 SMALLER = {"CARGO_PROFILE_DEV_DEBUG": "0", "SCHEDULES": "200"}
 MEMORY = 10 << 30
+BROKEN = 1, 101
+"""Statuses of pytest and cargo where a test failed, or code did not compile; others are no answer."""
 
 
 @dataclass(frozen=True)
@@ -234,6 +236,8 @@ class Copy:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+        if not by and not ended.is_set() and status not in (0, *BROKEN):
+            sys.exit(f"mutants: status {status} of {' '.join(command)}: {last}")
         outcome = "failed" if by else "timeout" if ended.is_set() else "failed" if status else "passed"
         return outcome, by or last[:200], time.monotonic() - start
 

@@ -153,7 +153,7 @@ def of_rust(part: Part, root: Path) -> Iterator[Mutant]:
             lines = text.splitlines(keepends=True)
             head = "".join(lines[: first["line"] - 1]) + lines[first["line"] - 1][: first["column"] - 1]
             tail = lines[last["line"] - 1][last["column"] - 1 :] + "".join(lines[last["line"] :])
-            return head + one["replacement"] + tail
+            return f"{head}{one['replacement']}{tail}"
 
         text = re.sub(r"^\S+: ", "", one["name"])
         yield Mutant(one["file"], first["line"], text, old[first["line"] - 1].strip(), changed)

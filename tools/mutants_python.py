@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import sys
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -54,9 +54,9 @@ class Lines:
     def __init__(self) -> None:
         from coverage import Coverage
 
-        self.switch: Callable[[str], None] = Coverage.current().switch_context  # type: ignore[union-attr]
+        self.switch: Any = Coverage.current().switch_context  # type: ignore[union-attr]
         self.fixtures: dict[str, list[str]] = {}
-        self.took_s: Counter[str] = Counter()
+        self.took_s: dict[str, float] = defaultdict(float)
 
     def pytest_runtest_setup(self, item: Any) -> None:
         """Before its fixtures."""
@@ -144,7 +144,8 @@ def running(tests: dict[str, Any], file: str, line: int) -> list[str]:
     ordered = sorted(
         files.values(), key=lambda those: sum(tests["took_s"][test] for test in those) / len(those)
     )
-    spent, kept = 0.0, []
+    spent = 0.0
+    kept: list[str] = []
     for test in (test for those in ordered for test in those):
         spent += tests["took_s"][test]
         if spent <= 240 or not kept:

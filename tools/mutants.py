@@ -206,7 +206,7 @@ class Copy:
         """`passed`, `failed` or `timeout`, the failed test (the last line), and seconds; `stop`: ends at a failed test."""
         shared = ROOT.parent / "shared" / "data"
         environment = {
-            **os.environ, **SMALLER, "PYTHONPATH": f"{self.root}/python:{self.root}/tools",
+            **os.environ, **SMALLER, "PYTHONPATH": f"{self.root}/python:{ROOT}/tools",
             "CARGO_TARGET_DIR": str(self.root / "target"), "PYO3_PYTHON": sys.executable,
             **({"TCPSBED_DATA": str(shared)} if shared.is_dir() else {}),
         }  # fmt: skip

@@ -14,7 +14,8 @@ from typing import Any
 
 LOCAL = Path(__file__).resolve().parent / "mutants.local"
 TESTS = LOCAL / "tests.json"
-"""What the unit tests run: `files` with their hashes, `took_s` and `fixtures` by test, `code`, the hash of the package."""
+"""The unit tests: `files` with their hashes, `took_s` and `fixtures` by test, `code`, the hash of the package."""
+AT_ONCE = 20
 
 
 def changes(text: str) -> Iterator[tuple[int, str, Callable[[str], str]]]:
@@ -104,23 +105,27 @@ def measured(root: Path, run: Callable[[list[str]], tuple[str, str, float]], mar
             (LOCAL / "coverage").unlink(missing_ok=True)
         found = {f"tests/unit/{p.name}": hash_of([p]) for p in (root / "tests" / "unit").glob("test_*.py")}
         new = sorted(name for name, is_now in found.items() if tests["files"].get(name) != is_now)
+        same = set(found) - set(new)
+        tests["files"] = {name: tests["files"][name] for name in same}
         for kind in ("took_s", "fixtures"):
-            tests[kind] = {
-                test: of for test, of in tests[kind].items() if test.split("::")[0] in set(found) - set(new)
-            }
+            tests[kind] = {test: of for test, of in tests[kind].items() if test.split("::")[0] in same}
         TESTS.write_text(json.dumps(tests), encoding="utf-8")
-        if new:
-            print(f"which lines {len(new)} files of tests run; this takes minutes", flush=True)
-            settings = (
-                f"[run]\nrelative_files = true\nsource = python/tcpsbed\ndata_file = {LOCAL / 'coverage'}\n"
+        settings = (
+            f"[run]\nrelative_files = true\nsource = python/tcpsbed\ndata_file = {LOCAL / 'coverage'}\n"
+        )
+        (LOCAL / "coveragerc").write_text(settings, encoding="utf-8")
+        coverage = f"{sys.executable} -m coverage run --append --rcfile={LOCAL / 'coveragerc'}".split()
+        for at in range(0, len(new), AT_ONCE):  # what is interrupted goes on where it was
+            print(f"which lines tests run: {at} of {len(new)} files", flush=True)
+            some = new[at : at + AT_ONCE]
+            outcome, by, _ = run(
+                [*coverage, "-m", "pytest", "-q", "-p", "mutants_python", "-m", marks, *some]
             )
-            (LOCAL / "coveragerc").write_text(settings, encoding="utf-8")
-            coverage = f"{sys.executable} -m coverage run --append --rcfile={LOCAL / 'coveragerc'}".split()
-            outcome, by, _ = run([*coverage, "-m", "pytest", "-q", "-p", "mutants_python", "-m", marks, *new])
             tests = json.loads(TESTS.read_text(encoding="utf-8"))
-            if not tests["took_s"]:
-                sys.exit(f"mutants: the unit tests did not run ({outcome}): {by}")
-            TESTS.write_text(json.dumps(tests | {"files": found}), encoding="utf-8")
+            tests["files"] |= {name: found[name] for name in some}
+            TESTS.write_text(json.dumps(tests), encoding="utf-8")
+        if not tests["took_s"]:
+            sys.exit(f"mutants: the unit tests did not run ({outcome}): {by}")
         return tests
 
 

@@ -274,7 +274,7 @@ class Recorder:
             ],
             "events": sum(node.get("ticks", 0) for node in report.get("nodes", ())),
             "asked_by": self.steering.by,
-            "broken": verdict.broken(outcome, margin),
+            "broken": verdict.judged(outcome, margin)[1],
             "programs": verdict.ending(outcome, margin),
             "errors": [*outcome["errors"], *self.errors],
         }

@@ -19,6 +19,11 @@ _SAID = {
 }
 
 
+def judged(programs: Mapping[str, Any]) -> list[str]:
+    """The verdict in a line; none where nothing arrived, which stands among the disturbances of the run."""
+    return [] if programs["verdict"] == NOTHING else [verdict(programs).rstrip(":")]
+
+
 def verdict(programs: Mapping[str, Any]) -> str:
     """The verdict; why it is not good is among the disturbances of the run."""
     found = programs["verdict"]

@@ -155,7 +155,7 @@ def health(summary: dict[str, Any]) -> Iterator[tuple[bool, str]]:
     elif not own or own["verdict"] == programs.GOOD:
         yield True, _undisturbed(summary)
     if own:
-        yield own["verdict"] == programs.GOOD, _sentence(programs.verdict(own).rstrip(":"))
+        yield from ((own["verdict"] == programs.GOOD, _sentence(line)) for line in programs.judged(own))
         yield from ((False, _sentence(line)) for line in programs.remedies(own))
         yield from ((True, _sentence(line)) for line in programs.measured(own))
     whole = (path for path in summary.get("emulator") or () if not path.get("part_of"))

@@ -122,7 +122,7 @@ def headline(run: RunFolder) -> str:
         lines += [f"DISTURBED: {text}" for text in amiss]
         lines += [f"{MEANING} (tcpsbed docs real-world)"] if summary.get("world") not in SIMULATED else []
     if found := summary.get("programs"):
-        lines += [programs.verdict(found).rstrip(":"), *programs.remedies(found), *programs.measured(found)]
+        lines += [*programs.judged(found), *programs.remedies(found), *programs.measured(found)]
     return "\n".join(lines) + "\n"
 
 

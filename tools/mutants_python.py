@@ -136,8 +136,10 @@ def running(tests: dict[str, Any], file: str, line: int) -> list[str]:
     data = CoverageData(basename=str(LOCAL / "coverage"))
     data.read()
     lines = {at: {c for c in by if c} for at, by in data.contexts_by_lineno(file).items()}
-    before = [at for at, by in lines.items() if at <= line and by]
-    contexts = lines[max(before)] if before else set()
+    # A line of a statement that began above is in none; one that only the import runs, such as `def`, is in no test's.
+    at_import = line in lines and not lines[line]
+    near = [at for at, by in lines.items() if by and (at > line if at_import else at <= line)]
+    contexts = lines[(min if at_import else max)(near)] if near else set()
     chosen = {test for test in contexts if test in tests["took_s"]}
     for one in (context.split() for context in contexts if context.startswith("fixture ")):
         chosen |= {

@@ -24,7 +24,7 @@ from tcpsbed.cli.run import _tell
 from tcpsbed.errors import DataError
 from tcpsbed.results import Place
 from tcpsbed.studio import freeze
-from tcpsbed.views import charts, glossary, markup, numbers, tables, text
+from tcpsbed.views import charts, flows, glossary, markup, numbers, tables, text
 from tcpsbed.views.compare import compare, sentence
 from tcpsbed.views.folder import RunFolder, open_folder
 
@@ -84,6 +84,20 @@ def test_stalls_have_the_colour_of_an_alarm_only_where_they_are_one(
     }"""
     found = {name: page.evaluate(count, [name]) for name in ("--lost", "--link")}
     assert [name for name, points in found.items() if points] == [colour], found
+
+
+def test_the_page_says_the_warm_up_among_the_facts_too(tmp_path: Path) -> None:
+    assert page_of(tmp_path).count("100 s, first 0.5 s warm-up") == 2
+
+
+def test_a_flow_that_is_renumbered_on_the_path_is_named_in_its_section(tmp_path: Path) -> None:
+    folder = sample_run.write(tmp_path / "run")
+    summary = json.loads((folder / "summary.json").read_text())
+    summary["flows"]["haptic"] |= {"resampled_at": ["srv"], "repeated": 1200}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    section = str(flows.per_flow(open_folder(folder)))
+    assert section.count("sends samples at its own period") == 1
+    assert "haptic: srv sends samples at its own period" in section
 
 
 def test_sections_say_where_the_time_went_and_all_the_rest(tmp_path: Path) -> None:
@@ -351,8 +365,9 @@ def test_compare_takes_the_flows_that_all_runs_have(tmp_path: Path) -> None:
     summary["flows"] = {"other": summary["flows"]["haptic"]}
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "summary.json").write_text(json.dumps(summary))
-    with pytest.raises(DataError, match=r"no flow is in all runs \(.*/d: other\)"):
+    with pytest.raises(DataError, match=r"no flow is in all runs \(.*/d: other\)") as raised:
         compare(folders[0], tmp_path / "d")
+    assert (raised.value.key, raised.value.allowed) == ("compare", "runs with a flow of the same name")
     assert re.search(
         r"delay p50 \(ms\)\s+22\.970\s+25\.880\s+22\.000\s+\+2\.910\s+−0\.970\s+1\.127\s+0\.958", shown
     )

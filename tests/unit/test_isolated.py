@@ -218,6 +218,16 @@ def test_a_process_that_does_not_end_is_ended_and_named(tmp_path: Path) -> None:
     assert hook.end() == ["its process was still running 1 s after its last call, and was ended"]
 
 
+def test_a_watcher_that_was_ended_leaves_what_nobody_knows(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "class Mine:\n    def __call__(self, t_ns, index, x, other, y): return 1\n"
+    )
+    hook = isolated(tmp_path / "mine.py", "Mine")
+    assert hook(0, 1, None, np.zeros(0), np.zeros(1)) == 1
+    hook._process._watcher.kill()
+    assert hook.end() == ["its watcher was ended: what it had started may live on"]
+
+
 def test_a_heap_that_a_function_in_c_has_damaged_is_an_accident_also_after_the_last_sample(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

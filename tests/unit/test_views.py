@@ -22,6 +22,7 @@ from tcpsbed.views.sentence import sentence
     [
         ({"a": 0.0, "b": 0.0004}, "less than 0.05 % of b is lost"),
         ({"a": 0.0}, "nothing is lost"),
+        (dict.fromkeys("abcde", 0.0001), "less than 0.05 % of each of 5 flows is lost"),
         ({"a": None}, "nothing is lost"),
         ({"a": 0.25}, "25.0 % of a is lost, most at l2"),
         ({"a": 0.0005, "b": 0.25}, "0.05 % of a and 25.0 % of b are lost, most at l2"),

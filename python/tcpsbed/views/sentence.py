@@ -64,12 +64,8 @@ def _loss(summary: Mapping[str, Any]) -> Said:
     lost = _lost(summary)
     if not lost:
         few = [name for name, flow in summary["flows"].items() if finite(flow.get("loss"))]
-        return [
-            (
-                "",
-                f"less than {100 * LEAST_LOSS:g} % of {', '.join(few)} is lost" if few else "nothing is lost",
-            )
-        ]
+        named = ", ".join(few) if len(few) <= MOST_NAMED else f"each of {len(few)} flows"
+        return [("", f"less than {100 * LEAST_LOSS:g} % of {named} is lost" if few else "nothing is lost")]
     worst = max(lost, key=lambda name: lost[name])
     shares = [
         f"{grouped(100 * share, 1 if share >= 0.001 else 2)} % of {name}" for name, share in lost.items()

@@ -86,8 +86,8 @@ function listed(flow, places, why) {
   return element("div", { className: "parts" }, element("p", { className: "soft" }, `${run.now.whole ? "" : `${span()}: `}${told}`), since, ...tables);
 }
 
-/** Share of a flow's samples from which on its loss is a number in the sentence, as in sentence.py. */
-const LEAST_LOSS = 0.0005;
+/** From which share of its samples on a flow's loss is a number in the sentence, and how many flows it names: as sentence.py. */
+const LEAST_LOSS = 0.0005, MOST_NAMED = 4;
 
 /** The sentence over the page and its large numbers. */
 export function sentence() {
@@ -104,7 +104,7 @@ export function sentence() {
   const about = part ? [element("b", {}, `${((100 * part.ms) / ((worst.causes.length && worst.arrived_ms) || worst.mean_ms)).toFixed(0)} % of the delay of ${worst.name}`), " is ", term(arrow(part.name))] : [element("b", {}, `${worst.name} takes ${ms(worst.mean_ms)} ms`)];
   const most = lost.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.loss > (a?.loss ?? 0) ? b : a), null);
   const others = lost.length > 1 ? `; less of ${lost.length === 2 ? "another flow" : `${lost.length - 1} others`}` : "";
-  const lostOf = most ? [element("b", { className: "bad" }, `${percent(most.loss)} of ${most.name} is lost`), `${most.dropped ?? ""}${others}`] : [few.length ? `less than ${100 * LEAST_LOSS} % of ${few.join(", ")} is lost` : "nothing is lost"];
+  const lostOf = most ? [element("b", { className: "bad" }, `${percent(most.loss)} of ${most.name} is lost`), `${most.dropped ?? ""}${others}`] : [few.length ? `less than ${100 * LEAST_LOSS} % of ${few.length > MOST_NAMED ? `each of ${few.length} flows` : few.join(", ")} is lost` : "nothing is lost"];
   const said = most?.slow ? [element("b", { className: "bad" }, "This machine is too slow"), ": ", ...lostOf, "; ", ...about] : [...about, "; ", ...lostOf];
   $("sentence").replaceChildren(...said, ".");
 }

@@ -21,7 +21,7 @@ def main() -> None:
         operator=True,
         tour="demo",
     )
-    with operated(page.label):
+    with operated():
         perform(
             shipped.find("demo"),
             world=VIRTUAL,

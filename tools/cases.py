@@ -141,6 +141,7 @@ def each_part_once(_: Path) -> str:
     )
     text = (ROOT / "tools/python_tests.sh").read_text()
     clock = re.search(r"^clock='(.+)'$", text, re.M)
+    assert clock, "tools/python_tests.sh names no tests of the machine's clock"
     parts = dict(re.findall(r"^(quick|long|alone)\)(.*?)(?=^\S+\)|\Z)", text, re.M | re.S))
     holds(
         clock is not None and set(parts) == {"quick", "long", "alone"},

@@ -119,7 +119,8 @@ def explained(root: Path) -> set[str]:
 
 def unexplained(root: Path) -> list[tuple[str, Place]]:
     """Topics without a line in docs/protocols.md, with the first place that cites each."""
-    known, found = explained(root), {}
+    known = explained(root)
+    found: dict[str, Place] = {}
     for folder in ("crates", "python", "tests", "benches", "tools", "scenarios", "examples"):
         for path in sorted(root.glob(f"{folder}/**/*")):
             if path.suffix not in (".rs", ".py", ".toml", ".md", ".json", ".c", ".cc", ".sh"):

@@ -46,7 +46,7 @@ def elbow(wrist: np.ndarray) -> np.ndarray:
     along = wrist / distance
     a = (distance**2 + UPPER_M**2 - FOREARM_M**2) / (2 * distance)
     down = np.array([0.0, 0.0, -1.0]) - along * (along @ np.array([0.0, 0.0, -1.0]))
-    return a * along + np.sqrt(max(UPPER_M**2 - a**2, 0.0)) * down / np.linalg.norm(down)
+    return a * along + np.sqrt(np.maximum(UPPER_M**2 - a**2, 0.0)) * down / np.linalg.norm(down)
 
 
 def frames(way: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ CELLS = 288
 """Lines of the scan of `scanned`, and heights along each."""
 
 
-def stepped(robot, ms: int, command, since: int = 0) -> None:
+def stepped(robot: Any, ms: int, command: Sequence[float], since: int = 0) -> None:
     sense = np.zeros(64)
     for t in range(since, since + ms):
         robot.step(t * MS, np.asarray(command, dtype=float), sense)

@@ -18,6 +18,7 @@ import tomllib
 import zipfile
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
 import notices
 
@@ -77,7 +78,7 @@ def requirements() -> list[str]:
     found: list[str] = []
     while waiting:
         need = waiting.pop()
-        name = re.match(r"[\w.-]+", need)[0]
+        name = re.split(r"[^\w.-]", need, maxsplit=1)[0]
         if name.lower() in found or "extra ==" in need:
             continue
         try:
@@ -90,7 +91,7 @@ def requirements() -> list[str]:
 
 def licence_of(package: Distribution) -> str:
     """A package's licence as SPDX where that is possible."""
-    meta = package.metadata
+    meta: Any = package.metadata
     given = meta.get("License-Expression") or meta.get("License") or ""
     trove = [
         line.split(" :: ")[-1] for line in meta.get_all("Classifier") or [] if line.startswith("License ::")

@@ -19,6 +19,8 @@ check 'ruff (mend with: make format)' "$bin/ruff" check --quiet --output-format 
 check 'ruff format (mend with: make format)' "$bin/ruff" format --quiet --check --output-format concise .
 check 'mypy' "$bin/mypy" --no-error-summary
 check 'mypy of benchmarks' env MYPYPATH=python:benches "$bin/mypy" --no-error-summary benches
+check 'mypy of tools' env MYPYPATH=python:tools "$bin/mypy" --no-error-summary --ignore-missing-imports \
+  --disable-error-code no-any-return --disable-error-code unused-ignore tools/*.py
 check 'arrows and ARCHITECTURE.md (draw again with: make drawing)' "$bin/python" tools/check_arrows.py
 check 'claims' "$bin/python" tools/claims.py --quiet
 check 'costs of security (draw again with: tools/security_cost.py --write)' "$bin/python" tools/security_cost.py

@@ -61,7 +61,8 @@ def arm(folder: Path) -> None:
     slow = ["rate='1.2 Mbit/s'", "delay='65 ms'", "queue='60 kB'"]
     late = [f"links.l1.{key}" for key in slow] + ["traffic.vbr={on='l1',rate='700 kbit/s'}"]
     once = [f"links.{link}.delay='0 ms'" for link in ("access", "l1", "egress")]
-    states, runs = [], []
+    states: list[Any] = []
+    runs: list[Any] = []
     for name, sets in (("late", late), ("once", once)):
         state = folder / f"{name}.state"
         publish = f"components.tactile-teleoperator.robot.params.publish='{state}'"

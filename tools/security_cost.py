@@ -229,11 +229,11 @@ def _attacks(found: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
         accepted = [found[method][at]["accepted"] for method in METHODS]
         cells = ["" if value is None else f"{value}" for value in accepted]
         delays = one["delays"]["kinematic"]
-        added = [delays[f"added_{p}_ms"] for p in ("p50", "p99")]
+        both = [delays[f"added_{p}_ms"] for p in ("p50", "p99")]
         added = (
             "too few samples arrive"
-            if None in added
-            else f"{' / '.join(f'{ms:.1f}'.replace('-0.0', '0.0') for ms in added)} ms"
+            if None in both
+            else f"{' / '.join(f'{ms:.1f}'.replace('-0.0', '0.0') for ms in both)} ms"
         )
         times = ["never" if one[key] is None else f"{one[key]:.1f} ms" for key in ("hold_ms", "safe_stop_ms")]
         yield f"| {one['name']} | {one['sent'] or ''} | {' | '.join(cells)} | {added} | {' | '.join(times)} |"

@@ -51,9 +51,9 @@ def written() -> Iterator[tuple[Path, str, str]]:
 
 def _drawn(kind: str, room: str) -> str:
     if kind in ("commands", "header"):
-        return {"commands": commands, "header": header}[kind].page()
+        return str({"commands": commands, "header": header}[kind].page())
     if kind == "keys":
-        return keys.page(room)
+        return str(keys.page(room))
     if room == "networks":
         return fit.table()
     room, _, names = room.partition("=")

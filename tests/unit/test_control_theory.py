@@ -230,13 +230,13 @@ def test_a_dip_before_the_target_is_told_with_the_gains_that_have_none(tmp_path)
     assert calm is not None and calm.dip <= 5 and calm.rise_ms > best.rise_ms and calm.factor < best.factor
     told = str(found)
     assert f"dips         by {best.dip:.1f} % of the step at {best.dip_ms:.1f} ms, before" in told
-    assert f"without dip  multiply it by {calm.factor:.4g}: rise time {calm.rise_ms:.1f} ms" in told
+    written = f"multiply it by {calm.factor:.4g} (tcpsbed step --factor {calm.factor:.4g})"
+    assert f"without dip  {written}: rise time {calm.rise_ms:.1f} ms" in told
     assert found.figures["dip"] == best.dip and found.figures["without_dip"]["factor"] == calm.factor
     for one in (best, calm):
-        num = [one.factor * value for value in SWAYS["controller"][0]]
-        loop = SWAYS | {"controller": (num, SWAYS["controller"][1])}
-        ran = tcpsbed.step(**loop, rtt="150 ms", runs=1, duration="4 s", out=tmp_path / f"{one.factor}")
-        [curve] = ran["RTT 150 ms"].curves
+        asked = {"rtt": "150 ms", "factor": one.factor, "runs": 1, "duration": "4 s"}
+        ran = tcpsbed.step(**SWAYS, **asked, out=tmp_path / f"{one.factor}")
+        [curve] = ran[f"RTT 150 ms, factor {one.factor!r}"].curves
         after = curve.t_ms >= 200
         fall, place = dip(2 * curve.h[after] - 1)  # h falls to 1/2
         assert (100 * fall, curve.t_ms[after][place] - 200) == pytest.approx((one.dip, one.dip_ms), abs=1e-6)

@@ -126,8 +126,8 @@ class Gains:
             )
         if found.dip > self.undershoot:
             lines += [
-                f"dips         by {found.dip:.1f} % of the step at {found.dip_ms:.1f} ms, before h first crosses the target: no "
-                "undershoot by definition",
+                f"dips         by {found.dip:.1f} % of the step at {found.dip_ms:.1f} ms, before h first crosses the target, "
+                "which is no undershoot by definition",
                 f"without dip  {_other(found.without_dip, self.undershoot)}",
             ]
         if found.lasting:
@@ -149,7 +149,7 @@ def _other(found: Tuned | None, undershoot: float) -> str:
 def _written(found: Tuned) -> str:
     """Gains as they are written, or what a controller is multiplied by."""
     if found.factor is not None:
-        return f"multiply it by {found.factor:.4g}"
+        return f"multiply it by {found.factor:.4g} (tcpsbed step --factor {found.factor:.4g})"
     return f"params = {{ kp = {found.kp:.4g}, ki_per_ms = {found.ki_per_ms:.4g} }}"
 
 
@@ -313,8 +313,8 @@ def _steps(c: str | float | Sequence[float]) -> list[float]:
     """Steps to be tried."""
     from tcpsbed.lab.control import tuning, values
 
-    several = [c] if isinstance(c, int | float) else c
-    text = several if isinstance(several, str) else ",".join(map(repr, several))
+    given = values.texts(c)
+    text = given if isinstance(given, str) else ",".join(map(str, given))
     try:
         steps = [values.number(part) for part in values.parts(text)]
     except ValueError:

@@ -322,7 +322,9 @@ def roots(of: Curve, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDA
 
 
 def response(loop: LoopModel, ticks: int) -> NDArray[np.float64]:
-    """The share of a step that a stable loop makes up, at each tick from the step on, of the axis that jumps; shape (ticks,).
+    """The share of a step that a stable loop has made up at each tick from the step on; shape (ticks,).
+
+    The loop answers on the axis that jumps.
 
     What is left is the step times 1 / (1 + L), found by its values on a circle around that of its poles: what lies beyond
     the ticks comes back into them as less than 1e-8 of it.

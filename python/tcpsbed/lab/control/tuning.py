@@ -99,21 +99,11 @@ class Network:
 
     def times(self, factor: float) -> dict[str, Any] | None:
         """The controller from tick to tick, multiplied by a factor; none if there is none."""
-        law = self._law
-        if law is None or self.controller is None:
-            return None
-        b, c, d = law.b, factor * law.c, factor * law.d
-        if linear.shape(self.controller) is None:
-            told = {"b": b[:, 0].tolist(), "c": c[0].tolist(), "d": float(d[0, 0])}
-        else:
-            told = {"b": b.tolist(), "c": c.tolist(), "d": d.tolist()}
-        return {"kind": "state-space", "sample_time_ns": self._period_ns, "a": law.a.tolist()} | told
+        return None if self._law is None else linear.multiplied(self._law, factor, self._period_ns)
 
     @cached_property
-    def _law(self) -> linear.Sampled | None:
-        if self.controller is None:
-            return None
-        return linear.sampled(self.controller, self._period_ns, controls=True)
+    def _law(self) -> dict[str, Any] | None:
+        return None if self.controller is None else linear.ticking(self.controller, self._period_ns)
 
     @property
     def _period_ns(self) -> int:

@@ -126,8 +126,8 @@ class Gains:
             )
         if found.dip > self.undershoot:
             lines += [
-                f"dips         by {found.dip:.1f} % of the step at {found.dip_ms:.1f} ms, before h first crosses the target, "
-                "which is no undershoot by definition",
+                f"dips         by {found.dip:.1f} % of the step at {found.dip_ms:.1f} ms, before h first crosses 1: "
+                "no undershoot by definition",
                 f"without dip  {_other(found.without_dip, self.undershoot)}",
             ]
         if found.lasting:
@@ -314,7 +314,7 @@ def _steps(c: str | float | Sequence[float]) -> list[float]:
     from tcpsbed.lab.control import tuning, values
 
     given = values.texts(c)
-    text = given if isinstance(given, str) else ",".join(map(str, given))
+    text = given if isinstance(given, str) else ",".join(str(one) for one in given)
     try:
         steps = [values.number(part) for part in values.parts(text)]
     except ValueError:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tcpsbed.errors import ConfigError
 from tcpsbed.lab.control.verdict import Limits
@@ -171,7 +171,7 @@ def factor(text: str, key: str) -> float:
     return found
 
 
-def texts(of: object) -> object:
+def texts(of: Any) -> Any:
     """Numbers as texts; everything else as it is.
 
     Examples

@@ -85,7 +85,7 @@ class Material:
         return self.names.get(name, self.names.get(plain, plain))
 
     def factor(self, name: str, option: str) -> Axis:
-        """A factor by its key, by the end of it (`transport` for `channels.session.transport`), or by what the figure calls it.
+        """A factor by its key, by the end of it (`transport` for `channels.session.transport`), or by its label.
 
         Raises
         ------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tcpsbed import linear, scenarios
 from tcpsbed.errors import ConfigError
@@ -54,7 +54,7 @@ def factors_of(scenario: Scenario, text: str) -> list[str]:
         )
     loop = next(one for one in _compiled(scenario) if one.law is not None)
     law = linear.multiplied(loop.law or {}, factor, round(loop.period_ms * 1e6))
-    told = {key: law[key] for key in ("kind", "num", "den", "a", "b", "c", "d") if key in law}
+    told: dict[str, Any] = {key: law[key] for key in ("kind", "num", "den", "a", "b", "c", "d") if key in law}
     if law.get("sample_time_ns"):
         told["sample_time"] = f"{law['sample_time_ns']} ns"
     place = f"hooks.{hooks[0]}.params.system"

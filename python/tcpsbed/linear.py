@@ -170,6 +170,36 @@ def sampled(system: Mapping[str, Any], period_ns: int, *, controls: bool) -> Sam
     )
 
 
+def multiplied(system: Mapping[str, Any], factor: float, period_ns: int) -> dict[str, Any]:
+    """A controller of a plan, multiplied by a factor; one that is neither matrices nor a transfer function becomes matrices
+    from tick to tick.
+
+    Examples
+    --------
+    >>> multiplied({"kind": "transfer-function", "num": [1.5, 3.0], "den": [1.0, 12.0]}, 2.0, 1_000_000)
+    {'kind': 'transfer-function', 'num': [3.0, 6.0], 'den': [1.0, 12.0]}
+    """
+    told = dict(system)
+    if told["kind"] not in ("transfer-function", "state-space"):
+        told = ticking(told, period_ns)
+    scaled = ("num",) if told["kind"] == "transfer-function" else ("c", "d")
+    return told | {key: _scaled(told[key], factor) for key in scaled if key in told}
+
+
+def _scaled(of: Any, factor: float) -> Any:
+    return [_scaled(one, factor) for one in of] if isinstance(of, list) else factor * of
+
+
+def ticking(system: Mapping[str, Any], period_ns: int) -> dict[str, Any]:
+    """A controller of a plan as matrices from tick to tick."""
+    law = sampled(system, period_ns, controls=True)
+    if shape(system) is None:
+        told = {"b": law.b[:, 0].tolist(), "c": law.c[0].tolist(), "d": float(law.d[0, 0])}
+    else:
+        told = {"b": law.b.tolist(), "c": law.c.tolist(), "d": law.d.tolist()}
+    return {"kind": "state-space", "sample_time_ns": period_ns, "a": law.a.tolist()} | told
+
+
 def _beside(every: Mapping[tuple[int, int], Mapping[str, Any]], size: tuple[int, int]) -> Sampled:
     """Entries with states of their own, as one system."""
     import numpy as np

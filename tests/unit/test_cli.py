@@ -452,6 +452,16 @@ def test_show_and_compare_print_the_numbers(tmp_path: Path) -> None:
     assert "kinematic: echo point" in shown.stdout and "records sha256" in shown.stdout
     table = tcpsbed(tmp_path, "compare", "a", "b").stdout
     assert re.search(r"delay mean \(ms\)\s+23\.680\s+25\.680\s+\+2\.000\s+1\.084", table)
+    whole = tcpsbed(tmp_path, "compare", "a", "b", "--all").stdout
+    assert re.search(r"^sent  +(\S.*?)  +\1  +0 ", whole, re.M) and not re.search(r"^sent ", table, re.M)
+    assert re.search(r"^loss ", table, re.M), "what is tested is shown in any case"
+    rows = [sum(line.count("  ") > 2 for line in told.splitlines()) for told in (table, whole)]
+    left = re.search(
+        r"^(\d+) of \d+ rows show no difference and are left out; --all shows them\.$", table, re.M
+    )
+    assert left and int(left[1]) == rows[1] - rows[0] and "left out" not in whole
+    asked = tcpsbed(tmp_path, "compare", "a", "b", "--metric", "kinematic.sent").stdout
+    assert len(re.findall(r"^sent ", asked, re.M)) == 1
 
 
 def test_strict_ends_with_3_where_a_run_was_disturbed(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Theory of the step experiment's loop against its characteristic polynomial and against runs; tuning; offsets."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ import tcpsbed
 from tcpsbed.lab.control import tuning
 from tcpsbed.lab.control.batch import Bench, Cell
 from tcpsbed.lab.control.offsets import offsets
-from tcpsbed.lab.control.response import Step
-from tcpsbed.lab.control.theory import LoopModel, delay_of_drops_ms, margins, nyquist
+from tcpsbed.lab.control.response import Step, dip
+from tcpsbed.lab.control.theory import LoopModel, delay_of_drops_ms, margins, nyquist, response
 from tcpsbed.lab.control.verdict import Limits
 
 loops = st.builds(
@@ -212,3 +213,46 @@ def test_what_stops_faster_gains_is_named() -> None:
         found = tcpsbed.tune("150 ms", **loop, disturbance="output", runs=1, **limits)  # type: ignore[arg-type]
         assert found.best.stopped_by == (stopped,)
         assert f"stopped by   the limit of {stopped}: faster gains exceed it" in str(found)
+
+
+SWAYS = {
+    "plant": ([40.0], [1.0, 6.0, 0.0]),
+    "controller": ([1.5, 3.0], [1.0, 12.0]),
+    "disturbance": "output",
+}
+"""Its fastest response within the limits falls far before it first crosses the target."""
+
+
+def test_a_dip_before_the_target_is_told_with_the_gains_that_have_none(tmp_path):
+    found = tcpsbed.tune("150 ms", **SWAYS, runs=1)
+    best, calm = found.best, found.best.without_dip
+    assert best.undershoot == 0 and 15 < best.dip < 30, "undershoot counts from the crossing on"
+    assert calm is not None and calm.dip <= 5 and calm.rise_ms > best.rise_ms and calm.factor < best.factor
+    told = str(found)
+    assert f"dips         by {best.dip:.1f} % of the step at {best.dip_ms:.1f} ms, before" in told
+    written = f"multiply it by {calm.factor:.4g} (tcpsbed step --factor {calm.factor:.4g})"
+    assert f"without dip  {written}: rise time {calm.rise_ms:.1f} ms" in told
+    assert found.figures["dip"] == best.dip and found.figures["without_dip"]["factor"] == calm.factor
+    for one in (best, calm):
+        asked = {"rtt": "150 ms", "factor": one.factor, "runs": 1, "duration": "4 s"}
+        ran = tcpsbed.step(**SWAYS, **asked, out=tmp_path / f"{one.factor}")
+        [curve] = ran[f"RTT 150 ms, factor {one.factor!r}"].curves
+        after = curve.t_ms >= 200
+        fall, place = dip(2 * curve.h[after] - 1)  # h falls to 1/2
+        assert (100 * fall, curve.t_ms[after][place] - 200) == pytest.approx((one.dip, one.dip_ms), abs=1e-6)
+
+
+def test_gains_without_a_dip_say_nothing_of_it():
+    found = tcpsbed.tune("10 ms", runs=5)
+    assert found is not None and found.best.dip <= 5 and found.best.without_dip is None
+    assert "dip" not in str(found)
+    lone = replace(found, best=replace(found.best, dip=9.0, dip_ms=7.0))
+    assert "without dip  none of the gains that were tried keep the limits with a dip up to 5 %" in str(lone)
+
+
+def test_the_response_by_theory_is_that_of_the_equations():
+    loop = LoopModel(0.4, 0.1, 2.0, 9.0)
+    [cell] = Bench(Step(2, 0), runs=1, duration_ms=400.0).run([Cell(2.0, 4, 5, 0.4, 0.1)], keep=True)
+    h = response(loop, 200)
+    assert 100 * (h.max() - 1) == pytest.approx(cell["runs"][0]["overshoot"], abs=1e-6)
+    assert 2.0 * np.flatnonzero(h >= 0.9)[0] == cell["runs"][0]["rise_ms"]

@@ -778,3 +778,44 @@ def test_gains_beside_a_controller_of_mine_are_refused() -> None:
             gain="0.1:0.005",
             cells="2x2",
         )
+
+
+LAWS = {
+    "transfer function": (([0.2, 30.0], [1.0, 0.0]), ([0.4, 60.0], [1.0, 0.0])),
+    "matrices": (([[-5.0]], [5.0], [0.5], 0.1), ([[-5.0]], [5.0], [1.0], 0.2)),
+    "in z": (([0.03], [1.0, -1.0], 0.001), ([0.06], [1.0, -1.0], 0.001)),
+    "name": ("lag", ([2.0], [0.02, 1.0])),
+    "two axes": (
+        ([[[0.2, 30.0], [0.0]], [[0.0], [0.1, 20.0]]], [[[1.0, 0.0], [1.0]], [[1.0], [1.0, 0.0]]]),
+        ([[[0.4, 60.0], [0.0]], [[0.0], [0.2, 40.0]]], [[[1.0, 0.0], [1.0]], [[1.0], [1.0, 0.0]]]),
+    ),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_factor_multiplies_the_controller(law: str, tmp_path: Path) -> None:
+    single, double = LAWS[law]
+    lag = ([1.0], [0.02, 1.0])
+    two = ([[[1.0], [0.0]], [[0.0], [1.0]]], [[[0.02, 1.0], [1.0]], [[1.0], [0.02, 1.0]]])
+    given = {"plant": two if law == "two axes" else lag, "rtt": "5 ms", "runs": 1, "duration": "0.5 s"}
+    ours = tcpsbed.step(controller=single, factor=[1, 2.0], **given, out=tmp_path / "a")
+    theirs = tcpsbed.step(controller=double, **given, out=tmp_path / "b")
+    asked = "axis 1, " if law == "two axes" else ""
+    once, twice = (ours[f"{asked}RTT 5 ms, factor {text}"].curves[0].axes for text in ("1", "2.0"))
+    assert twice == pytest.approx(theirs[f"{asked}RTT 5 ms"].curves[0].axes, abs=1e-12)
+    assert abs(once - twice).max() > 0.01
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), '--factor: found no hooks with run = "compensator"; allowed: one such hook, or --controller'),
+        (("--controller", "lag", "--factor", "0"), '--factor: found "0"; allowed: a number above 0'),
+        (("--controller", "lag", "--factor", "1..2"), '--factor: found "1..2", a range; allowed: values'),
+    ],
+)
+def test_a_factor_that_cannot_be_is_refused(options: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    more = options or ("--factor", "2")
+    refused = CliRunner().invoke(app, ["step", str(_shipped()), *more, "--out", str(tmp_path / "out")])
+    assert refused.exit_code == 2 and message in refused.stderr
+    assert "takes: --factor" not in refused.stderr

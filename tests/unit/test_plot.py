@@ -229,6 +229,18 @@ def test_sweeps_that_differ_in_their_seeds_are_one_and_others_a_factor(here: Pat
     tcpsbed.plot("s", "other", x="sweep", y="haptic.loss", by="rate", where="transport=udp")
 
 
+def test_a_factor_is_named_by_its_label_and_the_end_of_several_is_refused(here: Path) -> None:
+    called = (*LINES[3:], "--label", "links.l1.rate=bottleneck", "--latex")
+    one, other = (said("s", "--x", name, *called).stdout for name in ("rate", "bottleneck"))
+    body = r"(?s)\\begin.*"
+    assert re.search(body, one)[0] == re.search(body, other)[0] and "bottleneck (Mbit/s)" in one
+    sweep(here / "t", axes=[{"key": "traffic.a.packet", "values": ["5 B", "6 B", "7 B"]},
+                            {"key": "traffic.b.packet", "values": ["5 B", "6 B"]}])  # fmt: skip
+    refused = said("t", "--x", "packet", "--y", "haptic.loss", "--out", "f.pdf")
+    message = '--x: found "packet", the end of several factors; allowed: traffic.a.packet, traffic.b.packet'
+    assert refused.exit_code == 2 and message in refused.stderr
+
+
 def test_a_metric_of_any_part_of_the_summary_has_a_path(here: Path) -> None:
     whole = summary()
     for path in ("haptic.loss", "flows.haptic.loss", "haptic.jitter_ms.rfc3550", "wall.simulate_s"):

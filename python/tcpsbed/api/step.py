@@ -19,7 +19,7 @@ from tcpsbed.errors import ConfigError, one_line
 from tcpsbed.inputs import out_of
 from tcpsbed.lab.control import systems, table
 from tcpsbed.lab.control.loop import chosen
-from tcpsbed.lab.control.setting import gains_of, link_of, loops_of
+from tcpsbed.lab.control.setting import factors_of, gains_of, link_of, loops_of
 from tcpsbed.lab.control.verdict import Reliability, reliability
 from tcpsbed.nearest import close_match
 from tcpsbed.runs import refuse_number
@@ -142,6 +142,7 @@ def step(
     rtt: Values = (),
     loss: Values = (),
     gain: Values = (),
+    factor: Values | float | Sequence[float] = (),
     link: str | None = None,
     rise: float = math.inf,
     overshoot: float = 20.0,
@@ -174,6 +175,8 @@ def step(
     rtt, loss, gain : str or sequence of str
         Round trips (`"5 ms,10 ms"`), losses each way (`["0", "30 %"]`), gains Kp:Ki per ms (`"0.2:0.09"`) in place of the
         scenario's; of several values every combination runs.
+    factor : float, sequence of float or str
+        Factors that multiply the linear controller, such as `best.factor` of `tcpsbed.tune`.
     link : str, optional
         The link to change; absent: the only one.
     rise, overshoot, undershoot : float
@@ -226,7 +229,7 @@ def step(
                 asked.scenario, plant, controller, disturbance
             ),
             runs=runs,
-            values=(rtt, loss, gain),
+            values=(rtt, loss, gain, factor),
             link=link,
             limits=(rise, overshoot, undershoot),
             phases=phases,
@@ -243,7 +246,7 @@ def measured(
     first: Scenario,
     *,
     runs: int,
-    values: tuple[Values, Values, Values],
+    values: tuple[Values, Values, Values, Values | float | Sequence[float]],
     link: str | None,
     limits: tuple[float, float, float],
     phases: bool,
@@ -255,7 +258,7 @@ def measured(
     duration_key: str = "duration",
     executor: Executor | None = None,
 ) -> StepResponses:
-    """Runs every setting of a scenario; `values` are those of round trip, loss and gain, the rest is as of `step`."""
+    """Runs every setting of a scenario; `values`: round trip, loss, gain and factor; the rest is as of `step`."""
     from tcpsbed import scenarios
     from tcpsbed.lab.control import experiment, kept
     from tcpsbed.lab.control import values as quantities
@@ -363,9 +366,15 @@ def _named(every: Sequence[Experiment], name: str) -> Iterator[tuple[str, Experi
 
 
 def _settings(
-    scenario: Scenario, rtt: Values, loss: Values, gain: Values, link: str | None, axis: int | None
+    scenario: Scenario,
+    rtt: Values,
+    loss: Values,
+    gain: Values,
+    factor: Values | float | Sequence[float],
+    link: str | None,
+    axis: int | None,
 ) -> Iterator[Setting]:
-    from tcpsbed.lab.control.values import several
+    from tcpsbed.lab.control.values import several, texts
 
     trips, losses = several(rtt, "--rtt", "5 ms"), several(loss, "--loss", "30 %")
     axes: list[list[tuple[str, list[str]]]] = [list(_jumps(scenario, axis))]
@@ -374,6 +383,8 @@ def _settings(
         axes.append([(f"RTT {text}", [f"links.{name}.delay={_half(scenario, text)}"]) for text in trips])
         axes.append([(f"loss {text}", [f"links.{name}.loss={_share(text)}"]) for text in losses])
     axes.append([(f"gain {text}", gains_of(scenario, text)) for text in several(gain, "--gain", "0.2:0.09")])
+    factors = several(texts(factor), "--factor", "1.2")
+    axes.append([(f"factor {text}", factors_of(scenario, text)) for text in factors])
     for choice in itertools.product(*(axis for axis in axes if axis)):
         yield Setting(
             ", ".join(name for name, _ in choice), tuple(text for _, sets in choice for text in sets)

@@ -40,13 +40,17 @@ class Gains:
     best
         The gains: `kp`, `ki_per_ms`, with the mean rise time `rise_ms`, settling time `settling_ms`, `overshoot` and
         `undershoot` (% of the step) measured with them, the limits that faster gains exceed (`stopped_by`), the rise-time
-        `index`, and the `error` that is left in the end (%), with whether it is `lasting`.
+        `index`, and the `error` that is left in the end (%), with whether it is `lasting`. The deepest fall before h first
+        crosses the target, without loss, is `dip` (%) at `dip_ms`; if it exceeds the limit of undershoot, `without_dip` has
+        the best gains whose dip does not, or None.
     steps
         The best gains for each step that was tried.
     loop, margins
         The loop with these gains, and its gain margin (a factor) and delay margin (ms) without loss, by theory.
     delay_of_drops_ms
         The delay that the losses act as, by theory.
+    undershoot
+        The limit of undershoot in percent of the step, above which a dip is told.
     linearised
         The linear model in place of a plant that is code.
     """
@@ -56,6 +60,7 @@ class Gains:
     loop: LoopModel
     margins: Margins
     delay_of_drops_ms: float
+    undershoot: float
     linearised: Linearised | None = None
 
     @property
@@ -104,9 +109,7 @@ class Gains:
         ]
         lines += [f"step         c = {found.c:g}"] if compared else []
         lines += [
-            f"gains        params = {{ kp = {found.kp:.4g}, ki_per_ms = {found.ki_per_ms:.4g} }}"
-            if found.factor is None
-            else f"controller   multiply it by {found.factor:.4g}",
+            f"{'gains     ' if found.factor is None else 'controller'}   {_written(found)}",
             f"measured     rise time {found.rise_ms:.1f} ms, {_settling(found)}, overshoot {found.overshoot:.1f} %, "
             f"undershoot {found.undershoot:.1f} %; overshoot plus {found.per_ms:.2f} points for each ms of RTT",
             f"theory       {spare} without loss; these losses act as {self.delay_of_drops_ms:.2f} ms of delay",
@@ -119,8 +122,14 @@ class Gains:
         if found.settling_ms > LATE * found.rise_ms:
             lines.append(
                 f"settles late {found.settling_ms / found.rise_ms:.1f} times the rise time: look at the response "
-                "(tcpsbed step); a fall before it first crosses the target is no undershoot by definition"
+                "(tcpsbed step)"
             )
+        if found.dip > self.undershoot:
+            lines += [
+                f"dips         by {found.dip:.1f} % of the step at {found.dip_ms:.1f} ms, before h first crosses 1: "
+                "no undershoot by definition",
+                f"without dip  {_other(found.without_dip, self.undershoot)}",
+            ]
         if found.lasting:
             lines.append(
                 f"NOT settled  an error of {abs(found.error):.1f} % of the step stays, as with all gains that keep the "
@@ -128,6 +137,20 @@ class Gains:
             )
         lines += [str(self.linearised)] if self.linearised is not None else []
         return "\n".join(lines)
+
+
+def _other(found: Tuned | None, undershoot: float) -> str:
+    """The gains whose dip keeps the limit, in words."""
+    if found is None:
+        return f"none of the gains that were tried keep the limits with a dip up to {undershoot:g} %"
+    return f"{_written(found)}: rise time {found.rise_ms:.1f} ms, {_settling(found)}, overshoot {found.overshoot:.1f} %"
+
+
+def _written(found: Tuned) -> str:
+    """Gains as they are written, or what a controller is multiplied by."""
+    if found.factor is not None:
+        return f"multiply it by {found.factor:.4g} (tcpsbed step --factor {found.factor:.4g})"
+    return f"params = {{ kp = {found.kp:.4g}, ki_per_ms = {found.ki_per_ms:.4g} }}"
 
 
 def _settling(found: Tuned) -> str:
@@ -235,7 +258,7 @@ def tune(
     divisor = replace(loop.step, c=found.c).divisor
     model = network.loop(found, divisor)
     drops_ms = theory.delay_of_drops_ms(share, period_ms)
-    return Gains(found, tuned, model, loci.margins(model), drops_ms, linear)
+    return Gains(found, tuned, model, loci.margins(model), drops_ms, undershoot, linear)
 
 
 def _loop(
@@ -290,8 +313,8 @@ def _steps(c: str | float | Sequence[float]) -> list[float]:
     """Steps to be tried."""
     from tcpsbed.lab.control import tuning, values
 
-    several = [c] if isinstance(c, int | float) else c
-    text = several if isinstance(several, str) else ",".join(map(repr, several))
+    given = values.texts(c)
+    text = given if isinstance(given, str) else ",".join(str(one) for one in given)
     try:
         steps = [values.number(part) for part in values.parts(text)]
     except ValueError:

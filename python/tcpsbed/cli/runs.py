@@ -150,6 +150,9 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Of runs, show rows without a difference, too.")
+    ] = False,
     page: OnPage = None,
     force: Force = False,
 ) -> None:
@@ -161,12 +164,13 @@ def compare(
         results.may_write(page, force=force, reads=folders)
     with documents.trusted(" or ".join(map(str, folders))):
         found: Compared | Comparison = compared(*folders, metrics=metric or ())
-        told = str(found)
         if isinstance(found, Comparison):
+            told = str(found)
             state = state_of(folders[0])
             told = f"{state}\n\n{told}" if state else told
             drawn = None if page is None else _page_of(folders[0], found)
         else:
+            told = found.told(every=every)
             drawn = None if page is None else _beside(found)
     if page is not None and drawn is not None:
         results.write_whole(page, drawn)

@@ -42,7 +42,7 @@ Examples:
   sudo tcpsbed step step.toml --world namespaces --runs 5
 
 The scenario has a component with robot = "step". Every setting runs RUNS times, each with a seed of its own; --rtt,
---loss and --gain change the scenario's link and its controller, and of several values every combination runs.
+--loss, --gain and --factor change the scenario's link and its controller, and of several values every combination runs.
 
 Leaves a folder with scenario.toml, step.json, which holds what --json prints, and a page, step.html.
 """
@@ -56,6 +56,15 @@ Losses = Annotated[
 ]
 Gains = Annotated[
     str | None, typer.Option("--gain", metavar="KP:KI,...", help="Gains, Ki per ms.", show_default=False)
+]
+Factors = Annotated[
+    str | None,
+    typer.Option(
+        "--factor",
+        metavar="FACTOR,...",
+        help="What multiplies the linear controller, as tcpsbed tune finds it.",
+        show_default=False,
+    ),
 ]
 OfLink = Annotated[
     str | None,
@@ -105,6 +114,7 @@ def step(
     rtt: Trips = None,
     loss: Losses = None,
     gain: Gains = None,
+    factor: Factors = None,
     plant: OwnPlant = None,
     controller: OwnController = None,
     disturbance: Disturbed = None,
@@ -147,7 +157,7 @@ def step(
             found = measured(
                 scenario,
                 runs=runs,
-                values=(rtt or (), loss or (), gain or ()),
+                values=(rtt or (), loss or (), gain or (), factor or ()),
                 link=link,
                 limits=(rise, overshoot, undershoot),
                 phases=phases,

@@ -85,7 +85,7 @@ class Material:
         return self.names.get(name, self.names.get(plain, plain))
 
     def factor(self, name: str, option: str) -> Axis:
-        """A factor by its key, or by the end of it: `transport` for `channels.session.transport`.
+        """A factor by its key, by the end of it (`transport` for `channels.session.transport`), or by its label.
 
         Raises
         ------
@@ -95,7 +95,11 @@ class Material:
         known = [one.key for one in self.factors]
         found = [one for one in self.factors if one.key == name]
         found = found or [one for one in self.factors if one.key.endswith(f".{name}")]
-        if len(found) != 1:
+        found = found or [one for one in self.factors if self.called(one.key) == name]
+        if len(found) > 1:
+            keys = ", ".join(one.key for one in found)
+            raise DataError(f'found "{name}", the end of several factors', key=option, allowed=keys)
+        if not found:
             ends = [".".join(key.split(".")[-1 - name.count(".") :]) for key in known]
             what = f'found "{name}", which is not a factor{meant(name, ends)}'
             raise DataError(what, key=option, allowed=", ".join(known))

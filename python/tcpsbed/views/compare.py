@@ -80,7 +80,7 @@ class Compared(Frame):
     @property
     def flows(self) -> tuple[Table, ...]:
         """A table for each flow that all of the runs have."""
-        return tuple(_table(name, self) for name in dict.fromkeys(row.flow for row in self.rows))
+        return tuple(_table(name, self, self.rows) for name in dict.fromkeys(row.flow for row in self.rows))
 
     @property
     def largest(self) -> tuple[str, ...]:
@@ -134,7 +134,15 @@ class Compared(Frame):
         )
 
     def __str__(self) -> str:
-        runs, *flows = (text.table(one.columns, one.rows) for one in (self.runs, *self.flows))
+        return self.told(every=True)
+
+    def told(self, *, every: bool) -> str:
+        """The comparison as text, with every row, or without those that are equal in all runs and are not tested."""
+        some = [row for row in self.rows if every or not self._equal(row)]
+        shown = (_table(name, self, some) for name in dict.fromkeys(row.flow for row in some))
+        runs, *flows = (text.table(one.columns, one.rows) for one in (self.runs, *shown))
+        left = len(self.rows) - len(some)
+        rest = f"{left} of {len(self.rows)} rows show no difference and are left out; --all shows them.\n"
         by_seed = str(self.by_seed)
         said = [*self.left_out, *([self.one_seed] if self.one_seed else [])]
         largest = "".join(f"{line}\n" for line in self.largest)
@@ -142,11 +150,20 @@ class Compared(Frame):
             [
                 runs,
                 *flows,
+                *[rest] * bool(left),
                 *filter(None, [largest]),
                 *(f"{line}\n" for line in said),
                 *filter(None, [by_seed]),
             ]
         )
+
+    def _equal(self, row: Row) -> bool:
+        """Whether a row shows no difference in any run, by value or over seeds, and is none of those that are tested."""
+        tested = {one.path for one in self.metrics} or {f"{row.flow}.{name}" for name in paired.METRICS}
+        path = ".".join(filter(None, (row.flow, *row.metric.path, row.metric.statistic)))
+        doubted = _doubted(row.flow, row.metric, self.folders)
+        others = zip(letters(self.folders)[1:], row.values[1:], strict=True)
+        return path not in tested and all(value == row.values[0] or name in doubted for name, value in others)
 
     def _repr_html_(self) -> str:
         shown = (markup.table(one.columns, one.rows) for one in (self.runs, *self.flows))
@@ -275,7 +292,7 @@ def _rows(name: str, runs: Sequence[RunFolder]) -> Iterator[Row]:
             yield Row(name, metric, values)
 
 
-def _table(name: str, found: Compared) -> Table:
+def _table(name: str, found: Compared, rows: Sequence[Row]) -> Table:
     """The metrics of a flow, with differences and ratios."""
     named = letters(found.folders)
     columns = [words(name)] + [Column(letter) for letter in named]
@@ -284,34 +301,37 @@ def _table(name: str, found: Compared) -> Table:
     ]
     columns.append(words(""))
     others = range(1, len(named))
-    rows = [
+    lines = [
         (
             f"{row.metric.title} ({row.metric.unit})" if row.metric.unit else row.metric.title,
             *map(row.metric.shown, row.values),
             *(_difference(row.difference(i), row.metric.shown) for i in others),
             *(_ratio(row.ratio(i)) for i in others),
-            _doubt(name, row.metric, found.folders),
+            _doubt(_doubted(name, row.metric, found.folders)),
         )
-        for row in found.rows
+        for row in rows
         if row.flow == name
     ]
-    return Table(name, tuple(columns), tuple(rows))
+    return Table(name, tuple(columns), tuple(lines))
 
 
-def _doubt(flow: str, metric: Field, runs: Sequence[RunFolder]) -> str:
-    """The runs whose difference from the first is within their intervals across seeds; empty without intervals."""
+def _doubt(within: Sequence[str]) -> str:
+    return f"{', '.join(within)}: may be 0 (means over seeds)" if within else ""
+
+
+def _doubted(flow: str, metric: Field, runs: Sequence[RunFolder]) -> list[str]:
+    """The runs whose difference from the first is within their intervals across seeds; none without intervals."""
     spread = [
         metric.read(((run.summary.get("across_seeds") or {}).get("flows") or {}).get(flow) or {}) or {}
         for run in runs
     ]
     means, halves = ([finite(one.get(key)) for one in spread] for key in ("mean", "ci95"))
-    within = [
+    return [
         letter
         for letter, mean, half in zip(letters(runs)[1:], means[1:], halves[1:], strict=True)
         if None not in (mean, means[0], half, halves[0])
         and nothing(mean - means[0], math.hypot(half, halves[0]))  # type: ignore[operator,arg-type]
     ]
-    return f"{', '.join(within)}: may be 0 (means over seeds)" if within else ""
 
 
 def _difference(value: float | None, shown: Callable[[Any], str]) -> str:

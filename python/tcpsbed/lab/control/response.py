@@ -105,6 +105,34 @@ def characterise(t_ms: NDArray[np.float64], h: NDArray[np.float64], step: Step) 
     return Response(*_tcps.step_response(step.c, step.t0_ms, t_ms.tolist(), h.tolist()))
 
 
+def dip(h: NDArray[np.float64]) -> tuple[float, int]:
+    """The deepest fall before a response first crosses 1, which undershoot does not count.
+
+    Parameters
+    ----------
+    h : numpy.ndarray
+        Shape (n,), a response from the step on.
+
+    Returns
+    -------
+    tuple of float and int
+        The fall from the highest value before it, and the place of its lowest value; 0 and 0 of a response that only rises.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> dip(np.array([0.0, 0.75, 0.5, 1.0, 0.25]))
+    (0.25, 2)
+    """
+    import numpy as np
+
+    crossed = np.flatnonzero(h >= 1)
+    before = h[: crossed[0]] if len(crossed) else h
+    falls = np.maximum.accumulate(before) - before
+    place = int(falls.argmax()) if len(falls) else 0
+    return (float(falls[place]), place) if len(falls) else (0.0, 0)
+
+
 def coupling(t_ms: NDArray[np.float64], h: NDArray[np.float64], step: Step) -> float:
     """How far axes beside that of the step leave 1 from t0 on, in percent of the step; `h` has a column for each axis."""
     import numpy as np

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tcpsbed import scenarios
+from tcpsbed import linear, scenarios
 from tcpsbed.errors import ConfigError
 from tcpsbed.lab.control import values
-from tcpsbed.lab.control.loop import ROBOT, Loop, controllers, loops
+from tcpsbed.lab.control.loop import COMPENSATOR, CONTROLLER, ROBOT, Loop, controllers, loops
+from tcpsbed.lab.control.systems import EMPTY, override
 from tcpsbed.nearest import close_match
 
 if TYPE_CHECKING:
@@ -42,6 +43,24 @@ def gains_of(scenario: Scenario, text: str | None) -> list[str]:
     return [f"hooks.{name}.params.{key}={value!r}" for name in hooks for key, value in found.items()]
 
 
+def factors_of(scenario: Scenario, text: str) -> list[str]:
+    """Overrides that multiply the linear controller of a scenario by a factor, as `tcpsbed tune` finds one."""
+    factor = values.factor(text, "--factor")
+    hooks = [name for name, hook in scenario.hooks.items() if hook.run == COMPENSATOR]
+    if len(hooks) != 1:
+        allowed = f'one such hook, or --controller; the gains of a hook with run = "{CONTROLLER}" are those of --gain'
+        raise ConfigError(
+            f'found {len(hooks) or "no"} hooks with run = "{COMPENSATOR}"', key="--factor", allowed=allowed
+        )
+    loop = next(one for one in _compiled(scenario) if one.law is not None)
+    law = linear.multiplied(loop.law or {}, factor, round(loop.period_ms * 1e6))
+    told: dict[str, Any] = {key: law[key] for key in ("kind", "num", "den", "a", "b", "c", "d") if key in law}
+    if law.get("sample_time_ns"):
+        told["sample_time"] = f"{law['sample_time_ns']} ns"
+    place = f"hooks.{hooks[0]}.params.system"
+    return [f"{place}={EMPTY}", override("factor", place, told)]
+
+
 def refuse_gains(axes: int) -> None:
     """Raises `ConfigError` for gains of a loop with several axes."""
     if axes > 1:
@@ -56,5 +75,9 @@ def loops_of(scenario: Scenario) -> list[Loop]:
     named = [one.robot.params for one in scenario.components.values() if one.robot and one.robot.run == ROBOT]
     if not any("plant" in params for params in named):
         return []
+    return _compiled(scenario)
+
+
+def _compiled(scenario: Scenario) -> list[Loop]:
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
         return loops(scenarios.compile_plan(scenario, Path(folder)))

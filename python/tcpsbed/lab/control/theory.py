@@ -321,6 +321,25 @@ def roots(of: Curve, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDA
     return (low + high) / 2
 
 
+def response(loop: LoopModel, ticks: int) -> NDArray[np.float64]:
+    """The share of a step that a stable loop has made up at each tick from the step on; shape (ticks,).
+
+    The loop answers on the axis that jumps.
+
+    What is left is the step times 1 / (1 + L), found by its values on a circle around that of its poles: what lies beyond
+    the ticks comes back into them as less than 1e-8 of it.
+    """
+    import numpy as np
+
+    size = 2 * ticks
+    radius = 10 ** (8 / size)
+    z = radius * np.exp(2j * np.pi * np.arange(ticks + 1) / size)
+    opened = Open(loop).matrix(z)
+    left = np.linalg.inv(np.eye(opened.shape[1]) + opened)[:, loop.axis, loop.axis] * z / (z - 1)
+    found: NDArray[np.float64] = 1 - np.fft.irfft(left, size)[:ticks] * radius ** np.arange(ticks)
+    return found
+
+
 def nyquist(loop: LoopModel, points: int = 2000) -> tuple[NDArray[np.float64], NDArray[np.complex128]]:
     """Frequencies in Hz and the open loop L there, up to half the rate of the controller."""
     import numpy as np

@@ -20,8 +20,8 @@ from typing import Any, Literal
 from tcpsbed import linear
 from tcpsbed.lab.control.batch import Bench, Cell
 from tcpsbed.lab.control.loci import LASTING, margins
-from tcpsbed.lab.control.response import Disturbance, Step
-from tcpsbed.lab.control.theory import LoopModel
+from tcpsbed.lab.control.response import Disturbance, Step, dip
+from tcpsbed.lab.control.theory import LoopModel, response
 from tcpsbed.lab.control.verdict import Limits
 
 MOST_KP = 0.4
@@ -44,6 +44,9 @@ FACTORS = 69
 """Factors of a linear controller that are tried first: each 12 % below the one before, from the gain margin on."""
 UNBOUNDED = 50.0
 """The largest factor where theory knows none."""
+
+NO_DIP = 1e-6
+"""Share of a step up to which a fall is rounding."""
 
 Goal = Literal["rise", "sensitivity"]
 
@@ -96,21 +99,11 @@ class Network:
 
     def times(self, factor: float) -> dict[str, Any] | None:
         """The controller from tick to tick, multiplied by a factor; none if there is none."""
-        law = self._law
-        if law is None or self.controller is None:
-            return None
-        b, c, d = law.b, factor * law.c, factor * law.d
-        if linear.shape(self.controller) is None:
-            told = {"b": b[:, 0].tolist(), "c": c[0].tolist(), "d": float(d[0, 0])}
-        else:
-            told = {"b": b.tolist(), "c": c.tolist(), "d": d.tolist()}
-        return {"kind": "state-space", "sample_time_ns": self._period_ns, "a": law.a.tolist()} | told
+        return None if self._law is None else linear.multiplied(self._law, factor, self._period_ns)
 
     @cached_property
-    def _law(self) -> linear.Sampled | None:
-        if self.controller is None:
-            return None
-        return linear.sampled(self.controller, self._period_ns, controls=True)
+    def _law(self) -> dict[str, Any] | None:
+        return None if self.controller is None else linear.ticking(self.controller, self._period_ns)
 
     @property
     def _period_ns(self) -> int:
@@ -162,6 +155,12 @@ class Tuned:
     """Limits that faster gains exceed: of the mean response with the next faster ones, or `margin`; only where the shortest
     rise time is wanted.
     """
+    dip: float = 0.0
+    """The deepest fall before h first crosses the target, in percent of the step, without loss; no limit counts it."""
+    dip_ms: float = 0.0
+    """From the step to the lowest value of that fall; 0 without one."""
+    without_dip: Tuned | None = None
+    """Where the dip exceeds the limit of undershoot: the best of the gains that were tried whose dip does not."""
 
     @property
     def lasting(self) -> bool:
@@ -242,15 +241,17 @@ def tune(
     if found is None:
         return None
     if found.factor is not None:
-        closer = [
-            (found.factor * 1.015**i, 0.0) for i in range(-7, 9)
-        ]  # to beyond the next of the coarse ones
-        return best_of(closer, lambda share: tell(0.5 + share / 2))
-    most = network.most_kp
-    kps = [max(0.0, min(most, found.kp / by + most / 32 * i)) for i in range(-3, 4)]
-    kis = [found.ki_per_ms * 1.03**i for i in range(-4, 5)]
-    fine = sorted({(kp * by, ki) for kp in kps for ki in kis})
-    return best_of(fine, lambda share: tell(0.5 + share / 2))
+        fine = [(found.factor * 1.015**i, 0.0) for i in range(-7, 9)]  # to beyond the next of the coarse ones
+    else:
+        most = network.most_kp
+        kps = [max(0.0, min(most, found.kp / by + most / 32 * i)) for i in range(-3, 4)]
+        kis = [found.ki_per_ms * 1.03**i for i in range(-4, 5)]
+        fine = sorted({(kp * by, ki) for kp in kps for ki in kis})
+    closer = best_of(fine, lambda share: tell(0.5 + share / 2))
+    if closer is None or closer.dip <= limits.undershoot:
+        return closer
+    others = (closer.without_dip, found if found.dip <= limits.undershoot else found.without_dip)
+    return replace(closer, without_dip=best([one for one in others if one is not None], goal))
 
 
 def best(found: Sequence[Tuned], goal: Goal) -> Tuned | None:
@@ -323,12 +324,27 @@ def _best(
         if near["good"] >= SHARE * bench.runs
     ]
     # Margins take long where the plant has states: the best gains are asked first.
-    for done, one in enumerate(ranked(candidates, goal)):
-        progress(runs + (1 - runs) * done / len(candidates))
+    order = ranked(candidates, goal)
+    for done, one in enumerate(order):
+        progress(runs + (1 - runs) * done / len(order))
         if least.kept(network, one, bench.step.divisor):
             stopped = _stopped_by(one, here, bench) if not done else ("margin",)
-            return replace(one, stopped_by=stopped if goal == "rise" else ())
+            found, most = _dipping(one, network, bench), bench.limits.undershoot
+            slower = (_dipping(other, network, bench) for other in order[done + 1 :] if found.dip > most)
+            kept = (t for t in slower if t.dip <= most and least.kept(network, t, bench.step.divisor))
+            return replace(found, stopped_by=stopped if goal == "rise" else (), without_dip=next(kept, None))
     return None
+
+
+def _dipping(one: Tuned, network: Network, bench: Bench) -> Tuned:
+    """Gains with their dip until the response has settled; of several axes the deepest."""
+    most_ms = bench.duration_ms - bench.step.t0_ms
+    lasts_ms = most_ms if math.isnan(one.settling_ms) else min(one.settling_ms, most_ms)
+    loop = network.loop(one, bench.step.divisor)
+    ticks = math.ceil(lasts_ms / network.period_ms) + 1
+    every = [dip(response(replace(loop, axis=axis), ticks)) for axis in bench.axes]
+    fall, tick = max((of for of in every if of[0] > NO_DIP), default=(0.0, 0))
+    return replace(one, dip=100 * fall, dip_ms=tick * network.period_ms)
 
 
 def _stopped_by(one: Tuned, here: Sequence[Mapping[str, Any]], bench: Bench) -> tuple[str, ...]:

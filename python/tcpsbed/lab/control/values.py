@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tcpsbed.errors import ConfigError
 from tcpsbed.lab.control.verdict import Limits
@@ -45,7 +45,9 @@ def several(text: object, key: str, example: str) -> list[str]:
             low, high = (end.strip() for end in one.split("..", 1))
             unit = high.lstrip("+-0123456789.eE")
             ends = f'"{low if low.endswith(unit.strip()) else low + unit},{high}"'
-            allowed = f'values with commas, such as {ends}; a range is what tcpsbed map takes: {key} "{one}"'
+            allowed = f"values with commas, such as {ends}"
+            if key in ("--rtt", "--loss"):
+                allowed += f'; a range is what tcpsbed map takes: {key} "{one}"'
             raise ConfigError(f'found "{one}", a range', key=key, allowed=allowed)
     return found
 
@@ -149,6 +151,38 @@ def gains(text: str, key: str) -> tuple[float, float]:
             f'found "{text}"', key=key, allowed='Kp and Ki per ms, 0 or more, such as "0.2:0.09"'
         )
     return found
+
+
+def factor(text: str, key: str) -> float:
+    """What a controller is multiplied by.
+
+    Examples
+    --------
+    >>> factor("1.2", "--factor")
+    1.2
+    """
+    try:
+        found = number(text)
+    except ValueError:
+        found = math.nan
+    if not 0 < found < math.inf:
+        allowed = "a number above 0 that multiplies the controller, such as 1.2"
+        raise ConfigError(f'found "{text}"', key=key, allowed=allowed)
+    return found
+
+
+def texts(of: Any) -> Any:
+    """Numbers as texts; everything else as it is.
+
+    Examples
+    --------
+    >>> texts(1.5), texts([1.5, 2]), texts("1.5,2")
+    (['1.5'], ['1.5', '2'], '1.5,2')
+    """
+    every = [of] if isinstance(of, int | float) and not isinstance(of, bool) else of
+    if isinstance(every, str) or not isinstance(every, Sequence):
+        return every
+    return [one if isinstance(one, str) else repr(one) for one in every]
 
 
 def _read(reader: Callable[[object], T], value: object, key: str) -> T:

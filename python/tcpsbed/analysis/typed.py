@@ -1153,6 +1153,29 @@ class Effect(Part):
     """One-way delay of genuine samples meanwhile."""
 
 
+class StallsFlow(Part):
+    """Of each flow of which samples arrived, after the warm-up."""
+
+    samples: int
+    """Arrived samples that a stall touched."""
+    share: float
+    """Of those that arrived (share)."""
+
+
+class Stalls(Part):
+    """Stalls of loops on the machine's clock; absent without one. A stall *touched* a sample if it
+    overlaps the time in which the sample was in flight, from its creation to its arrival. Loops on the
+    sample's path count: those of its nodes, and the emulator's if it crosses from one node to another.
+    """
+
+    n: int
+    """Stalls over 1 ms, of nodes and emulator."""
+    longest_ms: float
+    """The longest of them (ms)."""
+    flows: dict[str, StallsFlow]
+    """Of each flow of which samples arrived, after the warm-up."""
+
+
 class Summary(Part):
     """Content of `summary.json`."""
 
@@ -1263,6 +1286,11 @@ class Summary(Part):
     """List of the effects of the first 64 link events and attacks. An event that only gives links their
     own settings back ends an effect and is none.
     """
+    stalls: Stalls
+    """Stalls of loops on the machine's clock; absent without one. A stall *touched* a sample if it
+    overlaps the time in which the sample was in flight, from its creation to its arrival. Loops on the
+    sample's path count: those of its nodes, and the emulator's if it crosses from one node to another.
+    """
     assumed_free: list[str]
     """Zero-cost stages: they run code, have no cost in the scenario, and so took no simulated time."""
     ignored: list[str]
@@ -1272,11 +1300,12 @@ class Summary(Part):
     untried: list[str]
     """Sentences: features of this run that were never tested; also on standard error (5G-LENA)."""
     disturbances: list[str]
-    """Sentences: what to check before trusting the result. Stalls over 1 ms, skipped ticks and lateness
-    over 1 ms (p99) of nodes and of robots' own loops; full rings; dropped datagrams; steps of clocks;
-    the emulator beyond its margins (50 µs at the median, 0.3 ms at p99, 1 % of the rate, 0.5 percentage
-    points of loss); hooks slower than half their period; your own code in the network slower than 50 µs
-    (p99); unreadable or unordered rows; another world than requested; a stop before the end.
+    """Sentences: what to check before trusting the result. Stalls over 1 ms and the samples that they
+    touched, skipped ticks and lateness over 1 ms (p99) of nodes and of robots' own loops; full rings;
+    dropped datagrams; steps of clocks; the emulator beyond its margins (50 µs at the median, 0.3 ms at
+    p99, 1 % of the rate, 0.5 percentage points of loss); hooks slower than half their period; your own
+    code in the network slower than 50 µs (p99); unreadable or unordered rows; another world than
+    requested; a stop before the end.
     """
     errors: list[str]
     """Sentences: what failed."""

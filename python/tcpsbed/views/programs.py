@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tcpsbed.analysis import stalls
 from tcpsbed.errors import counted
 from tcpsbed.views import numbers
 
@@ -35,9 +36,16 @@ def remedies(programs: Mapping[str, Any]) -> list[str]:
     return [f"→ {remedy}" for remedy in programs.get("remedies", ())]
 
 
-def measured(programs: Mapping[str, Any]) -> list[str]:
-    """What TCP sent again, and how late this machine woke a program: a sentence each, of what is known."""
-    return [line for line in (_again(programs.get("tcp") or ()), _late(programs.get("late_ms"))) if line]
+def measured(programs: Mapping[str, Any], stalled: Mapping[str, Any] | None = None) -> list[str]:
+    """What TCP sent again, how late this machine woke a program, and what stalls touched (`stalls` of a summary): a
+    sentence each, of what is known.
+    """
+    lines = (_again(programs.get("tcp") or ()), _late(programs.get("late_ms")), _touched(stalled))
+    return [line for line in lines if line]
+
+
+def _touched(stalled: Mapping[str, Any] | None) -> str:
+    return f"{stalls.sentence(stalled)}: that is part of the emulation error" if stalled else ""
 
 
 def _again(tcp: Any) -> str:

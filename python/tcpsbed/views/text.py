@@ -25,6 +25,7 @@ DRAWN = (
     "largest",
     "events",
     "programs",
+    "stalls",
 )
 """Parts of the summary that have more to them than tables, or are told in words."""
 PLAYOUT = "Playout"
@@ -122,7 +123,11 @@ def headline(run: RunFolder) -> str:
         lines += [f"DISTURBED: {text}" for text in amiss]
         lines += [f"{MEANING} (tcpsbed docs real-world)"] if summary.get("world") not in SIMULATED else []
     if found := summary.get("programs"):
-        lines += [*programs.judged(found), *programs.remedies(found), *programs.measured(found)]
+        lines += [
+            *programs.judged(found),
+            *programs.remedies(found),
+            *programs.measured(found, summary.get("stalls")),
+        ]
     return "\n".join(lines) + "\n"
 
 

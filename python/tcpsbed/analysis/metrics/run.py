@@ -171,6 +171,14 @@ OWN = (
     Metric("unit", "of the value"),
     Metric("meaning", "the first line of its docstring"),
 )
+STALLS = (
+    Metric("n", "stalls over 1 ms, of nodes and emulator", "count"),
+    Metric("longest_ms", "the longest of them", "ms"),
+    Metric("flows", "of each flow of which samples arrived, after the warm-up", each="flow", parts=(
+        Metric("samples", "arrived samples that a stall touched", "count"),
+        Metric("share", "of those that arrived", "share"),
+    )),
+)  # fmt: skip
 TAIL = (
     Metric("metrics", "list of values of your own metrics (`measure.metrics`); absent without these",
         of=lambda _: ABSENT, parts=OWN, each=LIST, label="Metrics of your own"),
@@ -196,6 +204,10 @@ TAIL = (
     Metric("effects", "list of the effects of the first 64 link events and [attacks](security.md#attacks). An event that"
         " only gives links their own settings back ends an effect and is none",
         of=lambda source: source["rows"].get("effects", ()), parts=EFFECT, each=LIST, label="Effects of events"),
+    Metric("stalls", "stalls of loops on the machine's clock; absent without one. A stall *touched* a sample if it overlaps"
+        " the time in which the sample was in flight, from its creation to its arrival. Loops on the sample's path count:"
+        " those of its nodes, and the emulator's if it crosses from one node to another",
+        of=lambda source: source.get("stalls") or ABSENT, parts=STALLS, label="Stalls"),
     Metric("assumed_free", "zero-cost stages: they run code, have no cost in the scenario, and so took no"
         " simulated time", type="list[str]"),
     Metric("ignored", "keys of the scenario without effect in this world, each with the reason"
@@ -203,8 +215,8 @@ TAIL = (
         " `radio.lena` is for 5G-LENA)", label="Without effect in this world", type="list[str]"),
     Metric("untried", "sentences: features of this run that were never tested; also on standard error"
         " ([5G-LENA](ns3.md#5g-lena))", label="Never tried", type="list[str]"),
-    Metric("disturbances", "sentences: what to check before trusting the result. Stalls over 1 ms, skipped"
-        " ticks and lateness over 1 ms (p99) of nodes and of robots' own loops; full"
+    Metric("disturbances", "sentences: what to check before trusting the result. Stalls over 1 ms and the samples that"
+        " they touched, skipped ticks and lateness over 1 ms (p99) of nodes and of robots' own loops; full"
         " rings; dropped datagrams; steps of clocks; the emulator beyond its margins (50"
         " µs at the median, 0.3 ms at p99, 1 % of the rate, 0.5 percentage points of loss); hooks slower"
         " than half their period; your own code in the network slower than 50 µs (p99);"

@@ -15,6 +15,8 @@ from tcpsbed.views import paths, programs, sections, spread, tables, text
 from tcpsbed.views.folder import RunFolder, open_folder, state_of
 from tcpsbed.views.sentence import sentence
 
+BY_LINKS = "13 packets by links l2, l1 and 1 other, as set (full queue)"
+
 
 @pytest.mark.parametrize(
     ("losses", "said"),
@@ -23,12 +25,15 @@ from tcpsbed.views.sentence import sentence
         ({"a": 0.0}, "nothing is lost"),
         (dict.fromkeys("abcde", 0.0001), "less than 0.05 % of each of 5 flows is lost"),
         ({"a": None}, "nothing is lost"),
-        ({"a": 0.25}, "25.0 % of a is lost, most at l2"),
-        ({"a": 0.0005, "b": 0.25}, "0.05 % of a and 25.0 % of b are lost, most at l2"),
-        ({"a": 0.03, "b": 0.02, "c": 0.01}, "3.0 % of a, 2.0 % of b and 1.0 % of c are lost, most at l2"),
+        ({"a": 0.25}, f"25.0 % of a is lost: {BY_LINKS}"),
+        ({"a": 0.0005, "b": 0.25}, f"0.05 % of a and 25.0 % of b are lost: of b {BY_LINKS}"),
+        (
+            {"a": 0.03, "b": 0.02, "c": 0.01},
+            f"3.0 % of a, 2.0 % of b and 1.0 % of c are lost: of a {BY_LINKS}",
+        ),
         (
             {"a": 0.01, "b": 0.05, "c": 0.02, "d": 0.03, "e": 0.04},
-            "5.0 % of b and less of 4 other flows are lost, most at l2",
+            f"5.0 % of b and less of 4 other flows are lost: of b {BY_LINKS}",
         ),
     ],
 )

@@ -13,6 +13,7 @@ from tcpsbed.views.folder import RunFolder
 from tcpsbed.views.glance import glance
 from tcpsbed.views.markup import Column, words
 from tcpsbed.views.numbers import NONE
+from tcpsbed.views.sentence import causes
 
 DRAWN = (
     "wall",
@@ -142,7 +143,7 @@ def flows(summary: Mapping[str, Any], shown: str) -> str:
     found = summary.get("flows", {})
     said = [paths.renumbered(name, flow) for name, flow in found.items()]
     if any(flow.get("lost") for flow in found.values()):
-        said.append(paths.LOSS)
+        said += [paths.LOSS, *causes(summary)]
     return shown + "".join(f"{line}\n" for line in said if line)
 
 

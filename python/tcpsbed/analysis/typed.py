@@ -777,6 +777,19 @@ class Emulator(Part):
     """Source of the time of entry: `kernel`, or `after the read` in network namespaces."""
 
 
+class ProgramsSetting(Part):
+    """Of `delay`, `rate`, `loss` and `jitter` those that a link set at the start, and those beyond the
+    margin.
+    """
+
+    what: str
+    """Which of them."""
+    verdict: str
+    """`good`, `not good`, or `not shown`: too few packets came in."""
+    said: str
+    """What was measured against what was set, at the worst path."""
+
+
 class ProgramsTcp(Part):
     """Of `netns`: what TCP sent in each namespace, as its kernel counts it (RFC 4022)."""
 
@@ -795,6 +808,10 @@ class Programs(Part):
 
     verdict: str
     """`good`, `not good`, or `no packet arrived`."""
+    settings: list[ProgramsSetting]
+    """Of `delay`, `rate`, `loss` and `jitter` those that a link set at the start, and those beyond the
+    margin.
+    """
     margin_ms: float
     """The emulation error at p99 that was accepted (`--margin-ms`) (ms)."""
     remedies: list[str]

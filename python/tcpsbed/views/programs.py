@@ -13,6 +13,8 @@ from tcpsbed.views import numbers
 
 GOOD, NOT_GOOD, NOTHING = "good", "not good", "no packet arrived"
 """Verdicts."""
+NOT_SHOWN = "not shown"
+"""Verdict on a setting of which a run says nothing."""
 PROVES_NOTHING = "no packet arrived, so this run proves nothing"
 _SAID = {
     GOOD: "good: the network delivered as set; time that packets wait in your programs is not covered",
@@ -26,9 +28,20 @@ def judged(programs: Mapping[str, Any]) -> list[str]:
 
 
 def verdict(programs: Mapping[str, Any]) -> str:
-    """The verdict; why it is not good is among the disturbances of the run."""
+    """The verdict, and which settings are not good; other reasons are among the disturbances of the run."""
     found = programs["verdict"]
-    return _SAID.get(found, f"{found.upper()}:")
+    if found in _SAID:
+        return _SAID[found]
+    bad, good = (
+        ", ".join(one["what"] for one in programs.get("settings", ()) if one["verdict"] == which)
+        for which in (NOT_GOOD, GOOD)
+    )
+    return f"{found.upper()}: {'; good: '.join(filter(None, (bad, good)))}" if bad else f"{found.upper()}:"
+
+
+def settings(programs: Mapping[str, Any]) -> list[str]:
+    """Delay, rate, loss and jitter, measured against set: a line each of those that were set."""
+    return [f"{one['what']} {one['verdict']}: {one['said']}" for one in programs.get("settings", ())]
 
 
 def remedies(programs: Mapping[str, Any]) -> list[str]:

@@ -167,6 +167,8 @@ def health(summary: dict[str, Any]) -> Iterator[tuple[bool, str]]:
         yield True, "Nothing disturbed this run."
     if own:
         yield from ((own["verdict"] == programs.GOOD, _sentence(line)) for line in programs.judged(own))
+        told = zip(own.get("settings", ()), programs.settings(own), strict=True)
+        yield from ((one["verdict"] != programs.NOT_GOOD, _sentence(line)) for one, line in told)
         yield from ((False, _sentence(line)) for line in programs.remedies(own))
         yield from ((True, _sentence(line)) for line in programs.measured(own, summary.get("stalls")))
     whole = (path for path in summary.get("emulator") or () if not path.get("part_of"))

@@ -126,6 +126,7 @@ def headline(run: RunFolder) -> str:
     if found := summary.get("programs"):
         lines += [
             *programs.judged(found),
+            *programs.settings(found),
             *programs.remedies(found),
             *programs.measured(found, summary.get("stalls")),
         ]

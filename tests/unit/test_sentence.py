@@ -69,15 +69,15 @@ def test_it_says_where_samples_were_lost_and_first_that_the_machine_was_late(
 
 def test_the_terminal_says_by_whom_the_packets_of_each_flow_were_dropped(tmp_path: Path) -> None:
     shown = text.overview(open_folder(analysis_run.write(tmp_path, world="real")))
-    assert "\nkinematic lost 40 packets by link l2, as set (full queue)\n" in shown
+    assert "\ndropped of kinematic: 40 packets by link l2, as set (full queue)\n" in shown
 
 
 def test_links_and_machine_are_both_told_where_sockets_overflowed_too() -> None:
     given = summary("real", 0.1, {"l1.forward full": 9}, nodes=[{"name": "a", "socket_drops": 7}])
     for lost, said in (
-        (20, ["video lost 9 packets by link l1, as set (full queue); 7 packets by the machine: "
+        (20, ["dropped of video: 9 packets by link l1, as set (full queue); 7 packets by the machine: "
               "receive buffers of the kernel at a overflowed"]),
-        (9, ["video lost 9 packets by link l1, as set (full queue)"]),
+        (9, ["dropped of video: 9 packets by link l1, as set (full queue)"]),
     ):  # fmt: skip
         given["flows"]["video"]["lost"] = lost
         assert causes(given) == said, "what links dropped explains it, or does not"

@@ -1069,6 +1069,19 @@ class Event(Part):
     """Who asked for it while the run went on, such as `viewer 2`; absent: the scenario."""
 
 
+class Outage(Part):
+    """List of the first 10 000 times in which a link was down: by its `outages`, or from an event that
+    took it down (`up = false`) to the one that brought it up, or to the end.
+    """
+
+    link: str
+    """Of the network; without a direction if both were down."""
+    from_s: float
+    """When it went down (s)."""
+    length_s: float
+    """For how long (s)."""
+
+
 class StateFirst(Part):
     """The initial state."""
 
@@ -1293,6 +1306,10 @@ class Summary(Part):
     events: list[Event]
     """List of events that occurred: of the scenario, those asked for, and the first 10 000 moments at
     which links closed and opened by `outages`, or by `slots` whose cycle is 1 s or more.
+    """
+    outages: list[Outage]
+    """List of the first 10 000 times in which a link was down: by its `outages`, or from an event that
+    took it down (`up = false`) to the one that brought it up, or to the end.
     """
     states: list[State]
     """List of supervisors and predictive displays, even if their state never changed, and of boards

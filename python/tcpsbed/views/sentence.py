@@ -93,7 +93,7 @@ def _where(flow: str, summary: Mapping[str, Any]) -> str:
 def causes(summary: Mapping[str, Any]) -> list[str]:
     """By whom the packets of flows that lost any to speak of were dropped: a line a flow."""
     said = {flow: _dropped(flow, summary)[0] for flow in list(_lost(summary))[:MOST_NAMED]}
-    return [f"{flow} lost {found}" for flow, found in said.items() if found]
+    return [f"dropped of {flow}: {found}" for flow, found in said.items() if found]
 
 
 def _late(summary: Mapping[str, Any]) -> Said:

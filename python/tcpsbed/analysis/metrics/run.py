@@ -39,13 +39,17 @@ def _one_seed(source: Any) -> dict[str, Any]:
     return {"seeds": [source["seed"]], "unchanged": False, "failed": [], "disturbed": [], "flows": {}}
 
 
+def _end_ns(source: Any) -> int:
+    """When the run ended, or would have."""
+    return round(float(source["ran_s"] if source["told"].get("interrupted") else source["duration_s"]) * 1e9)
+
+
 def _events(source: Any) -> list[dict[str, Any]]:
     """Events with who asked for them, and the moments at which links closed and opened by their own settings."""
     asked = source.get("asked_by", {})
     found = [event | {"by": asked.get(event["name"])} for event in source["rows"]["events"]]
     links = source.get("plan", {}).get("network", {}).get("links", ())
-    end_s = source["ran_s"] if source["told"].get("interrupted") else source["duration_s"]
-    return sorted([*found, *outages.until(links, round(end_s * 1e9))], key=lambda event: event["t_s"])
+    return sorted([*found, *outages.until(links, _end_ns(source))], key=lambda event: event["t_s"])
 
 
 def _states(source: Any) -> list[dict[str, Any]]:
@@ -196,6 +200,14 @@ TAIL = (
         each=LIST,
         label="Events",
     ),
+    Metric("outages", "list of the first 10 000 times in which a link was down: by its `outages`, or from an event that took"
+        " it down (`up = false`) to the one that brought it up, or to the end",
+        of=lambda source: outages.spans(source.get("plan", {}), _end_ns(source)),
+        parts=(
+            Metric("link", "of the network; without a direction if both were down"),
+            Metric("from_s", "when it went down", "s", label="from"),
+            Metric("length_s", "for how long", "s", label="length"),
+        ), each=LIST, label="Outages"),
     Metric("states", "list of supervisors and predictive displays, even if their state never"
         " changed, and of boards whose watchdog acted ([safety](safety.md),"
         " [boards](boards.md)). States are `normal`, `degraded`, `hold`, `safe stop`,"

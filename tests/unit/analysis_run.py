@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpsbed.analysis import build
+from tcpsbed.analysis import build, stalls
 from tcpsbed.analysis.facts import scenario_info
 from tcpsbed.analysis.records import FIELDS, KINDS
 
@@ -139,5 +139,6 @@ def write(folder: Path, *, world: str = "virtual", told: dict[str, Any] | None =
     (folder / "plan.json").write_text(json.dumps(plan()))
     (folder / "records.bin").write_bytes(recorded().tobytes())
     found = json.loads(_tcps.analyse(str(folder / "records.bin"), json.dumps(plan()), 0))
-    build(folder, scenario_info(plan(), world=world), told or result(), found)
+    info = scenario_info(plan(), world=world) | {"stalls": stalls.stalls(folder, plan(), 0, found)}
+    build(folder, info, told or result(), found)
     return folder

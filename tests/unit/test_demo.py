@@ -154,13 +154,14 @@ def test_the_page_is_told_in_which_state_the_supervisor_is(shipped_scenarios: Pa
 def test_without_a_screen_the_address_is_explained(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page, served = Page(Listening(), browser=True, label="demo"), Mock(watch="", fingerprint="")
-    served.address = "http://127.0.0.1:4711/?token=a"
+    page, served = Page(Listening(), browser=True, label="demo"), Mock(fingerprint="")
+    served.address, served.watch = (f"http://127.0.0.1:4711/?token={token}" for token in "ab")
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     page.announce(served)
     said = capsys.readouterr()
-    assert said.out == "demo: http://127.0.0.1:4711/?token=a\n"
+    both = "demo: http://127.0.0.1:4711/?token=a\nwatch: http://127.0.0.1:4711/?token=b\n"
+    assert said.out == both, "that to watch only is there without --listen, too"
     assert "DISPLAY is not set" in said.err and "ssh -L 4711:127.0.0.1:4711 " in said.err
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr(webbrowser, "get", lambda: (_ for _ in ()).throw(webbrowser.Error("none")))

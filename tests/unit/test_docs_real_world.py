@@ -36,7 +36,8 @@ HOST = {"name": "lab2", "lost": None, "clock_error_ns": 0.3 * MS, "clock_drift_n
 
 def sentences():
     """What the analysis says of a run in which everything went wrong."""
-    info = {"world": "real", "flows": {"kinematic": {"period_s": 1e-3}}}
+    touched = {"n": 12, "longest_ms": 34.0, "flows": {"kinematic": {"samples": 4, "share": 0.004}}}
+    info = {"world": "real", "flows": {"kinematic": {"period_s": 1e-3}}, "stalls": touched}
     rates = {"delivered": LEAST, "set_rate_bps": 500e3, "delivered_rate_bps": 480e3}
     emulator = [{"path": "home -> edge", "error_ns": {"p50": 0.08 * MS, "p99": MS}} | rates]
     result = {
@@ -65,7 +66,7 @@ def test_sentences_are_those_of_the_analysis():
     found = sentences()
     for one in shown:
         assert any(bare(one) <= sentence for sentence in found), one
-    assert len(shown) == 16
+    assert len(shown) == 17
 
 
 def test_margins_are_those_of_the_analysis():

@@ -96,9 +96,14 @@ def run(tmp_path: Path) -> RunFolder:
 
 def test_every_metric_is_on_the_page(run: RunFolder) -> None:
     page = freeze.render(run)
-    drawn = {"seeds", "unchanged", "failed", "disturbed", "causes"}  # in sentences, as is all of programs
+    drawn = {"seeds", "unchanged", "failed", "disturbed", "causes"}  # in sentences, as are programs, stalls
     for path, metric in every(metrics.SUMMARY):
-        if metric.parts or not metric.shown or metric.key in drawn or path.startswith("programs."):
+        if (
+            metric.parts
+            or not metric.shown
+            or metric.key in drawn
+            or path.startswith(("programs.", "stalls."))
+        ):
             continue
         assert f">{escape(metric.title)}" in page or f">a word of {path}<" in page, path
 

@@ -18,7 +18,7 @@ from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError
 from tcpsbed.proxy import saved, verdict
 from tcpsbed.proxy.recorded import Recorder, recording
-from tcpsbed.views import sections, text
+from tcpsbed.views import programs, sections, text
 from tcpsbed.views.folder import RunFolder
 
 MINE = """
@@ -312,20 +312,25 @@ def test_a_record_keeps_the_verdict_and_what_was_measured_beside_the_network(
     kept = metrics.section("programs").value({"told": told})
     assert (kept["verdict"], kept["margin_ms"], bool(kept["remedies"])) == (verdict_, 0.3, verdict_ != "good")
     assert kept["tcp"] == tcp and kept["late_ms"] == {"p50": 0.08, "p99": 4.5, "max": 16.0}
-    terminal = verdict.told(ended, Margin(), {})
+    assert [(one["what"], one["verdict"]) for one in kept["settings"]] == [
+        ("delay", verdict_),
+        ("rate", "not shown"),
+    ]
+    terminal = verdict.told(ended, Margin(), found.plan["network"])
     run = RunFolder(tmp_path)
     vars(run)["summary"] = {"world": "netns", "programs": kept, "disturbances": told["broken"]}
     said = [
         "TCP retransmitted: near 2 of 42 segments",
         "this machine: a program that sleeps 2 ms at a time woke 0.08 ms late at p50, 4.5 ms at p99, 16 ms at most;",
         shown,
+        *programs.settings(kept),
         *kept["remedies"],
         *told["broken"],
     ]
     for line in said:
         assert line in terminal and line in text.headline(run)
     page = [line for _, line in sections.health(run.summary)]
-    assert len(page) == 1 + 1 + len(kept["remedies"]) + 2 and page[-2] == f"{said[0]}."
+    assert len(page) == 1 + 1 + 2 + len(kept["remedies"]) + 2 and page[-2] == f"{said[0]}."
 
 
 @pytest.mark.parametrize(
@@ -337,9 +342,76 @@ def test_a_rate_that_was_not_reached_is_said_with_what_was_lost_on_the_line(set_
     ended = outcome([row("ip", way, 1000, 900, **rates) for way in ("near -> far", "far -> near")], [])
     network = proxy.load("direct", [f'links.path.rate="{set_mbps} Mbit/s"']).network
     found = [
-        line for line in verdict.told(ended, Margin(), network).splitlines() if "rate not reached" in line
+        line
+        for line in verdict.told(ended, Margin(), network).splitlines()
+        if "rate not shown: not reached" in line
     ]
     assert (says in found[0]) if says else not found, found
+
+
+RATES = {"set_rate_bps": 19e6, "delivered_rate_bps": 19e6, "wire_rate_bps": 20e6}
+
+
+@pytest.mark.parametrize(
+    ("more", "head", "said"),
+    [
+        (
+            RATES | {"error_ns": {"p50": 16_000, "p99": 4_000_000}},
+            "NOT GOOD: delay, jitter; good: rate, loss",
+            [
+                "delay not good: ip to far delivered 5.000, set 5.000 ms (p50; error 0.016 ms, margin 0.05 ms); delivered "
+                "7.000, set 7.000 ms (p99; error 4.000 ms, margin 0.3 ms)",
+                "rate good: ip to far 20.0 Mbit/s of 20.0 Mbit/s; not reached, so not shown: ip to near 20.0 Mbit/s of "
+                "40.0 Mbit/s",
+                "loss good: ip to far lost 0.00 %, of these dropped by the network 0.00 %, set 1.00 % (margin 0.5%)",
+                "jitter not good: ip to far delivered 2.000, set 2.000 ms (p99 - p50; that of the error 3.984 ms, margin "
+                "0.3 ms)",
+            ],
+        ),
+        (
+            RATES | {"delivered_rate_bps": 17e6},
+            "NOT GOOD: rate; good: delay, loss, jitter",
+            ["rate not good: ip to far delivered 17.0 Mbit/s, released 19.0 Mbit/s (margin 1%)"],
+        ),
+        (
+            RATES | {"delivered_loss": 0.02},
+            "NOT GOOD: loss; good: delay, rate, jitter",
+            ["loss not good: ip to far lost 2.00 %, of these dropped by the network 0.00 %, set 1.00 % (margin 0.5%)"],
+        ),
+        (RATES | {"refused": 3}, "NOT GOOD:", ["loss good: "]),
+        ({}, "good: the network delivered as set", ["rate not shown: packets came for less than 1 s"]),
+        ({"delivered": 20}, "good: the network delivered as set", ["delay not shown: no path delivered 100 packets"]),
+    ],
+)  # fmt: skip
+def test_each_setting_is_judged_by_itself_and_the_verdict_names_those_that_are_not_good(
+    more: dict[str, Any], head: str, said: list[str]
+) -> None:
+    ended = outcome([row("ip", way, 900, 900) | more for way in ("near -> far", "far -> near")], [])
+    link = {
+        "name": "path.forward",
+        "delay_ns": 5,
+        "rate_bps": 20e6,
+        "loss": {"kind": "random", "p": 0.01},
+        "jitter": {"x": 1},
+    }
+    network = {"links": [link, link | {"name": "path.backward", "rate_bps": 40e6}]}
+    lines = verdict.told(ended, Margin(), network | {"traffic": []}).splitlines()
+    (at,) = (n for n, line in enumerate(lines) if line.startswith(head))
+    assert head.startswith("good") or lines[at] == head
+    assert [line.split()[0] for line in lines[at + 1 : at + 5]] == ["delay", "rate", "loss", "jitter"]
+    assert all(any(line.startswith(f"  {one}") for line in lines) for one in said), lines
+
+
+def test_only_what_a_link_sets_is_judged() -> None:
+    ended = outcome([row("ip", way, 900, 900) for way in ("near -> far", "far -> near")], [])
+    for keys, what in (({"delay_ns": 0}, []), ({"delay_ns": 5}, ["delay"]), ({"rate_bps": 1e6}, ["rate"])):
+        network = {"links": [{"name": "path.forward"} | keys]}
+        assert [one["what"] for one in verdict.ending(ended, Margin(), network)["settings"]] == what
+    nothing = outcome([row("ip", "near -> far", 0, 0)], [])
+    assert (
+        verdict.ending(nothing, Margin(), {"links": [{"name": "path.forward", "delay_ns": 5}]})["settings"]
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -371,7 +443,7 @@ def test_a_verdict_that_is_not_good_says_once_what_to_do(
     (remedy,) = verdict.remedies(ended, Margin())
     lines = verdict.told(ended, Margin(), {}).splitlines()
     assert says in remedy and "{" not in remedy and lines[-1] == f"  → {remedy}"
-    assert "NOT GOOD:" in lines and not verdict.remedies(
+    assert any(line.startswith("NOT GOOD:") for line in lines) and not verdict.remedies(
         outcome([row("0/udp", "near -> far", 9, 9)] * 2, []), Margin()
     )
 

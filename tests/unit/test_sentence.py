@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import analysis_run
 import numpy as np
 import pytest
 
@@ -12,7 +13,9 @@ from tcpsbed import scenarios
 from tcpsbed.analysis.records import KINDS
 from tcpsbed.scenarios.compile import compile_plan
 from tcpsbed.studio.collector import ROW, Collector
-from tcpsbed.views.sentence import sentence
+from tcpsbed.views import text
+from tcpsbed.views.folder import open_folder
+from tcpsbed.views.sentence import causes, sentence
 
 
 def summary(world: str, loss: float, drops: dict[str, int], **more: Any) -> dict[str, Any]:
@@ -31,19 +34,31 @@ DELAY = "video takes 30.000 ms"
 @pytest.mark.parametrize(
     ("world", "drops", "said"),
     [
-        ("real", {"l1.forward loss": 5, "ss overload": 1}, f"{DELAY}; 62.5 % of video is lost, most at l1."),
+        (
+            "real",
+            {"l1.forward loss": 5, "l1.forward full": 9, "ss overload": 1},
+            f"{DELAY}; 62.5 % of video is lost: 14 packets by link l1, as set (full queue, loss); 1 packet by the machine: "
+            "the camera and encoder of ss, which could not keep up.",
+        ),
+        (
+            "virtual",
+            {"l1.forward outage": 5, "l2.forward full": 9, "l3.forward full": 1, "ss overload": 1},
+            f"{DELAY}; 62.5 % of video is lost: 15 packets by links l2, l1 and 1 other, as set (full queue, outage); 1 "
+            "packet at the camera and encoder of ss, which could not keep up.",
+        ),
         (
             "real",
             {"ss overload": 50},
-            "This machine was too slow: 62.5 % of video is lost, most at the camera and encoder of ss, which could not keep "
-            f"up; {DELAY}.",
+            "This machine was too slow: 62.5 % of video is lost: 50 packets by the machine: the camera and encoder of "
+            f"ss, which could not keep up; {DELAY}.",
         ),
         (
             "virtual",
             {"ms overload": 50, "l1.forward full": 2},
-            f"{DELAY}; 62.5 % of video is lost, most at ms, which had no room in its queue.",
+            f"{DELAY}; 62.5 % of video is lost: 50 packets at ms, which had no room in its queue; 2 packets by link l1, as "
+            "set (full queue).",
         ),
-        ("real", {"ms unkeyed": 5}, f"{DELAY}; 62.5 % of video is lost, most at ms (unkeyed)."),
+        ("real", {"ms unkeyed": 5}, f"{DELAY}; 62.5 % of video is lost: 5 packets at ms (unkeyed)."),
     ],
 )
 def test_it_says_where_samples_were_lost_and_first_that_the_machine_was_late(
@@ -52,13 +67,32 @@ def test_it_says_where_samples_were_lost_and_first_that_the_machine_was_late(
     assert told(world, 0.625, drops) == said
 
 
+def test_the_terminal_says_by_whom_the_packets_of_each_flow_were_dropped(tmp_path: Path) -> None:
+    shown = text.overview(open_folder(analysis_run.write(tmp_path, world="real")))
+    assert "\ndropped of kinematic: 40 packets by link l2, as set (full queue)\n" in shown
+
+
+def test_links_and_machine_are_both_told_where_sockets_overflowed_too() -> None:
+    given = summary("real", 0.1, {"l1.forward full": 9}, nodes=[{"name": "a", "socket_drops": 7}])
+    for lost, said in (
+        (20, ["dropped of video: 9 packets by link l1, as set (full queue); 7 packets by the machine: "
+              "receive buffers of the kernel at a overflowed"]),
+        (9, ["dropped of video: 9 packets by link l1, as set (full queue)"]),
+    ):  # fmt: skip
+        given["flows"]["video"]["lost"] = lost
+        assert causes(given) == said, "what links dropped explains it, or does not"
+
+
 def test_datagrams_that_the_kernel_dropped_are_the_machines() -> None:
     nodes = [{"name": "a", "socket_drops": 7}, {"name": "b"}]
     for lost, is_most in ((14, True), (15, False), (5000, False)):
         given = summary("real", 0.1, {}, nodes=nodes)
         given["flows"]["video"]["lost"] = lost
         said = "".join(words for _, words in sentence(given))
-        slow = f"This machine was too slow: 10.0 % of video is lost, most in receive buffers of the kernel at a; {DELAY}."
+        slow = (
+            "This machine was too slow: 10.0 % of video is lost: 7 packets by the machine: receive buffers of the kernel at "
+            f"a overflowed; {DELAY}."
+        )
         assert said == (slow if is_most else f"{DELAY}; 10.0 % of video is lost.")
     assert told("real", 0.1, {}) == f"{DELAY}; 10.0 % of video is lost."
 
@@ -77,11 +111,13 @@ def test_the_live_page_says_where_samples_are_lost_and_whether_the_machine_is_to
     rows["point"], rows["detail"] = [first["component"]] * 4 + [0], [9] * 4 + [3]
     made.add(rows.tobytes(), 1.0, 0)
     told = made.lately()["flows"][number]
-    said = f", most at the encoder of {name}, which could not keep up"
+    late, link = f"the encoder of {name}, which could not keep up", "1 packet by link access, as set (loss)"
+    said = f": 4 packets at {late}; {link}"
     assert (told["dropped"], told["slow"]) == (said, False), "a simulated clock has no stalls"
     stall = np.zeros(1, ROW)
     stall["kind"], stall["time"], stall["value"] = 1 + KINDS.index("gap"), 1_100_000_000, 5_000_000
     made.add(stall.tobytes(), 1.2, 0)
-    assert made.lately()["flows"][number]["slow"]
+    told = made.lately()["flows"][number]
+    assert (told["dropped"], told["slow"]) == (f": 4 packets by the machine: {late}; {link}", True)
     made.add(b"", 20.0, 0)
     assert made.lately()["flows"][number]["dropped"] == "", "long ago"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tcpsbed.analysis import stalls
 from tcpsbed.analysis.delivered import Margin, beyond
 from tcpsbed.analysis.units import NS_PER_MS, ms
 from tcpsbed.clocks import BETWEEN, SIMULATED
@@ -34,7 +35,7 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
     Parameters
     ----------
     info
-        From `facts.scenario_info`.
+        From `facts.scenario_info`; with `stalls` (`stalls.stalls`) also which samples they touched.
     result
         What the run told about itself (`result.json`).
     analysis
@@ -44,7 +45,7 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
         *_records(result, analysis),
         *_nodes(result),
         *_robots(result),
-        *([] if _is_of_own_programs(result) else _gaps(analysis)),
+        *([] if _is_of_own_programs(result) else _gaps(info, analysis)),
         *_connections(result),
         *_security(result),
         *_emulator(result),
@@ -115,13 +116,15 @@ def _robots(result: Found) -> Iterator[str]:
             yield f"{name} was late by {late_ms:.2f} ms in its own loop (p99; limit {LATE_P99_MS:g} ms)"
 
 
-def _gaps(analysis: Found) -> Iterator[str]:
+def _gaps(info: Found, analysis: Found) -> Iterator[str]:
     for node in analysis["nodes"]:
         if node["gaps"]:
             longest = max(node["first_gaps"], key=lambda gap: gap["length_ns"])
             times = "once" if node["gaps"] == 1 else f"{node['gaps']} times"
             length_ms = node["longest_gap_ns"] / NS_PER_MS
             yield f"node {node['name']} stalled {times}, up to {length_ms:.2f} ms, one of them at {longest['t_s']:.3f} s"
+    if touched := info.get("stalls"):
+        yield stalls.sentence(touched)
 
 
 def _connections(result: Found) -> Iterator[str]:

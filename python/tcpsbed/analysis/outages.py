@@ -41,6 +41,37 @@ def until(links: Iterable[Link], end_ns: int) -> Iterator[dict[str, Any]]:
         yield {"t_s": at_ns / 1e9, "name": name}
 
 
+def spans(plan: Mapping[str, Any], end_ns: int) -> list[dict[str, Any]]:
+    """The times in which links were down, in order: by `outages`, or from an event that takes a link down to the one that
+    brings it up; `link`, `from_s` and `length_s` (s) until the end of the run at most. Both directions of a link that were
+    down together are told as one; of a plan as a run leaves it, with the events that were asked for.
+    """
+    links = (plan.get("network") or {}).get("links") or ()
+    down: list[list[tuple[int, int]]] = [
+        [(begin, end) for begin, end in link.get("outages") or ()] for link in links
+    ]
+    since: dict[int, int] = {}
+    for event in sorted(plan.get("events") or (), key=lambda event: event["at_ns"]):
+        action = event["action"]
+        for number in action.get("links", ()) if action["kind"] == "link" and "up" in action else ():
+            if not action["up"]:
+                since.setdefault(number, event["at_ns"])
+            elif number in since:
+                down[number].append((since.pop(number), event["at_ns"]))
+    for number, begin in since.items():
+        down[number].append((begin, end_ns))
+    by_span: dict[tuple[int, int], list[str]] = {}
+    for link, found in zip(links, down, strict=True):
+        for begin, end in found:
+            if begin < min(end, end_ns):
+                by_span.setdefault((begin, min(end, end_ns)), []).append(link["name"])
+    return [
+        {"link": name, "from_s": begin / 1e9, "length_s": (end - begin) / 1e9}
+        for (begin, end), closed in sorted(by_span.items())[:MOST]
+        for name in names(closed)
+    ]
+
+
 class Passing:
     """The moments of a run that goes on, handed over as its time passes.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed import documents, results
-from tcpsbed.analysis import facts, media, metrics, series, ways
+from tcpsbed.analysis import facts, media, metrics, series, stalls, ways
 from tcpsbed.errors import DataError
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def summarise(folder: Path, scenario: Scenario | None = None) -> dict[str, Any]:
     info = facts.scenario_info(plan, world=world, warmup_ns=scenario.warmup_ns, phases=scenario.phases)
     info["asked_by"] = scenarios.asked_by(scenario) | (result.get("asked_by") or {})
     info["media"] = media.media(folder, plan, scenario.warmup_ns)
+    info["stalls"] = stalls.stalls(folder, plan, scenario.warmup_ns, found)
     info |= {"plan": plan, "scenario": scenario, "ways": ways.ways(plan)}
     return build(folder, info, result, found)
 
@@ -61,7 +62,8 @@ def build(folder: Path, scenario_info: Found, result: Found, analysis: Found) ->
     folder
         The run folder.
     scenario_info
-        From `facts.scenario_info`, with `media`; for the largest parts of delays also `plan`, `scenario` and `ways`.
+        From `facts.scenario_info`, with `media` and `stalls`; for the largest parts of delays also `plan`, `scenario`
+        and `ways`.
     result
         What the run told about itself (`result.json`).
     analysis

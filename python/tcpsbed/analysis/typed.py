@@ -777,6 +777,19 @@ class Emulator(Part):
     """Source of the time of entry: `kernel`, or `after the read` in network namespaces."""
 
 
+class ProgramsSetting(Part):
+    """Of `delay`, `rate`, `loss` and `jitter` those that a link set at the start, and those beyond the
+    margin.
+    """
+
+    what: str
+    """Which of them."""
+    verdict: str
+    """`good`, `not good`, or `not shown`: too few packets came in."""
+    said: str
+    """What was measured against what was set, at the worst path."""
+
+
 class ProgramsTcp(Part):
     """Of `netns`: what TCP sent in each namespace, as its kernel counts it (RFC 4022)."""
 
@@ -795,6 +808,10 @@ class Programs(Part):
 
     verdict: str
     """`good`, `not good`, or `no packet arrived`."""
+    settings: list[ProgramsSetting]
+    """Of `delay`, `rate`, `loss` and `jitter` those that a link set at the start, and those beyond the
+    margin.
+    """
     margin_ms: float
     """The emulation error at p99 that was accepted (`--margin-ms`) (ms)."""
     remedies: list[str]
@@ -1052,6 +1069,19 @@ class Event(Part):
     """Who asked for it while the run went on, such as `viewer 2`; absent: the scenario."""
 
 
+class Outage(Part):
+    """List of the first 10 000 times in which a link was down: by its `outages`, or from an event that
+    took it down (`up = false`) to the one that brought it up, or to the end.
+    """
+
+    link: str
+    """Of the network; without a direction if both were down."""
+    from_s: float
+    """When it went down (s)."""
+    length_s: float
+    """For how long (s)."""
+
+
 class StateFirst(Part):
     """The initial state."""
 
@@ -1151,6 +1181,29 @@ class Effect(Part):
     """The same of `safe stop` (ms)."""
     delays: dict[str, EffectDelay]
     """One-way delay of genuine samples meanwhile."""
+
+
+class StallsFlow(Part):
+    """Of each flow of which samples arrived, after the warm-up."""
+
+    samples: int
+    """Arrived samples that a stall touched."""
+    share: float
+    """Of those that arrived (share)."""
+
+
+class Stalls(Part):
+    """Stalls of loops on the machine's clock; absent without one. A stall *touched* a sample if it
+    overlaps the time in which the sample was in flight, from its creation to its arrival. Loops on the
+    sample's path count: those of its nodes, and the emulator's if it crosses from one node to another.
+    """
+
+    n: int
+    """Stalls over 1 ms, of nodes and emulator."""
+    longest_ms: float
+    """The longest of them (ms)."""
+    flows: dict[str, StallsFlow]
+    """Of each flow of which samples arrived, after the warm-up."""
 
 
 class Summary(Part):
@@ -1254,6 +1307,10 @@ class Summary(Part):
     """List of events that occurred: of the scenario, those asked for, and the first 10 000 moments at
     which links closed and opened by `outages`, or by `slots` whose cycle is 1 s or more.
     """
+    outages: list[Outage]
+    """List of the first 10 000 times in which a link was down: by its `outages`, or from an event that
+    took it down (`up = false`) to the one that brought it up, or to the end.
+    """
     states: list[State]
     """List of supervisors and predictive displays, even if their state never changed, and of boards
     whose watchdog acted (safety, boards). States are `normal`, `degraded`, `hold`, `safe stop`,
@@ -1262,6 +1319,11 @@ class Summary(Part):
     effects: list[Effect]
     """List of the effects of the first 64 link events and attacks. An event that only gives links their
     own settings back ends an effect and is none.
+    """
+    stalls: Stalls
+    """Stalls of loops on the machine's clock; absent without one. A stall *touched* a sample if it
+    overlaps the time in which the sample was in flight, from its creation to its arrival. Loops on the
+    sample's path count: those of its nodes, and the emulator's if it crosses from one node to another.
     """
     assumed_free: list[str]
     """Zero-cost stages: they run code, have no cost in the scenario, and so took no simulated time."""
@@ -1272,11 +1334,12 @@ class Summary(Part):
     untried: list[str]
     """Sentences: features of this run that were never tested; also on standard error (5G-LENA)."""
     disturbances: list[str]
-    """Sentences: what to check before trusting the result. Stalls over 1 ms, skipped ticks and lateness
-    over 1 ms (p99) of nodes and of robots' own loops; full rings; dropped datagrams; steps of clocks;
-    the emulator beyond its margins (50 µs at the median, 0.3 ms at p99, 1 % of the rate, 0.5 percentage
-    points of loss); hooks slower than half their period; your own code in the network slower than 50 µs
-    (p99); unreadable or unordered rows; another world than requested; a stop before the end.
+    """Sentences: what to check before trusting the result. Stalls over 1 ms and the samples that they
+    touched, skipped ticks and lateness over 1 ms (p99) of nodes and of robots' own loops; full rings;
+    dropped datagrams; steps of clocks; the emulator beyond its margins (50 µs at the median, 0.3 ms at
+    p99, 1 % of the rate, 0.5 percentage points of loss); hooks slower than half their period; your own
+    code in the network slower than 50 µs (p99); unreadable or unordered rows; another world than
+    requested; a stop before the end.
     """
     errors: list[str]
     """Sentences: what failed."""

@@ -19,8 +19,8 @@ Example:
 
 Prints an address on loopback that holds a token, and opens it in the browser. It shows pictures and force; the first who
 opens it moves the robot and changes the links, and can hand that over. The operator's pane is above the panels of the
-studio. --listen 0.0.0.0 lets a headset in, over TLS, and prints a second address to watch only. After the run the page is
-its report, on a terminal until Ctrl-C. tcpsbed docs console describes the hooks that connect a scenario to the console.
+studio. A second address is to watch only. --listen 0.0.0.0 lets a headset in, over TLS. After the run the page is its
+report, on a terminal until Ctrl-C. tcpsbed docs console describes the hooks that connect a scenario to the console.
 """
 
 

@@ -23,8 +23,8 @@ Examples:
 
 Needs no file. The first demonstration runs on the machine's clock and needs MuJoCo (pip install
 'tcpsbed[robot,console]'); the second runs in virtual time, as fast as a clock, and needs 'tcpsbed[studio]'. Each change
-is an event of the run. The address holds a token; it is on loopback unless --listen says otherwise, and then has one to
-watch only beside it. Ctrl-C ends the demonstration.
+is an event of the run. The address holds a token; it is on loopback unless --listen says otherwise. A second address is to
+watch only. Ctrl-C ends the demonstration.
 """
 SCENARIOS = {"arm": "demo", "network": "demo-network"}
 """Shipped scenarios, by what the command is asked for."""

@@ -141,8 +141,9 @@ def netns(
             session = Session(behind, overrides, told=told, talks=not quiet, record=record)
             ended = _watched(session, behind, screen)
             good, broken = verdict.judged(ended.outcome, margin)
-            remedies = verdict.remedies(ended.outcome, margin)
-            session.tell("end", good=good, broken=broken, remedies=remedies, **verdict.shown(ended.outcome))
+            ending = verdict.ending(ended.outcome, margin, chosen.network)
+            more = {key: ending[key] for key in ("settings", "remedies")}
+            session.tell("end", good=good, broken=broken, **more, **verdict.shown(ended.outcome))
         for file in written:
             results.mark(file)
         report = record.finish(ended.outcome, margin)

@@ -121,7 +121,7 @@ class Page:
     def announce(self, served: Addressed, *, aside: bool = False) -> None:
         """Prints the addresses of a page, and opens the first where there is a browser, else says what to do."""
         address = served.address
-        told = told_of(served, self.label, watch=self.listening.named or bool(self.listening.certificate))
+        told = told_of(served, self.label)
         print("\n".join(told), file=sys.stderr if aside else sys.stdout, flush=True)
         if not self.browser:
             return
@@ -190,10 +190,12 @@ def listening(listen: str | None, port: int, certificate: Path | None, key: Path
     return listening.listening(listen, port, certificate, key)
 
 
-def told_of(served: Addressed, label: str, *, watch: bool) -> list[str]:
-    """What is printed of a page: its address, that for those who only watch, and what its certificate is known by."""
+def told_of(served: Addressed, label: str) -> list[str]:
+    """What is printed of a page: its address, that for those who only watch if it has one, and what its certificate is known
+    by.
+    """
     told = [f"{label}: {served.address}"]
-    if watch and served.watch:
+    if served.watch:
         told.append(f"watch: {served.watch}")
     if served.fingerprint:
         told.append(f"certificate: SHA-256 {served.fingerprint}")

@@ -175,8 +175,9 @@ def _tell(
     from tcpsbed.proxy import verdict
 
     good, broken = verdict.judged(outcome, margin)
-    remedies = verdict.remedies(outcome, margin)
-    session.tell("end", good=good, broken=broken, remedies=remedies, **verdict.shown(outcome))
+    ending = verdict.ending(outcome, margin, network)
+    more = {key: ending[key] for key in ("settings", "remedies")}
+    session.tell("end", good=good, broken=broken, **more, **verdict.shown(outcome))
     if session.talks:
         print(verdict.told(outcome, margin, network))
         if report is not None:

@@ -72,7 +72,8 @@ A seed fixes everything random in a run. --seeds 10 runs nine more seeds and pri
 over all seeds, with 95 % intervals; everything else describes the first seed. If the second seed gives the same records,
 nothing is random, and the other seeds are skipped.
 
---studio prints the address of a page that shows the run while it happens, and changes its links (tcpsbed docs studio).
+--studio prints the address of a page that shows the run while it happens, and changes its links, and a second one to
+watch only (tcpsbed docs studio).
 After the run it shows all of it, on a terminal until Ctrl-C; where standard output is a file or a pipe, the command ends
 with the run. In virtual time a run is over at once: --pace 1 runs it as on a clock.
 """

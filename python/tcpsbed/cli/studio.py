@@ -34,8 +34,8 @@ Of a scenario the page shows the path, where the time goes, delay, rate and queu
 loss and rate of each link. Each change is an event of the run: its plan and report have it. In virtual time --pace says
 how fast simulated time passes: 1 as on a clock, 0.1 in slow motion, max as fast as the machine can. After the run the
 page shows all of it, from its summary; so does the page of the folder of a run. The page of a sweep fills cell by cell.
-The address is on loopback and holds a token. --listen 0.0.0.0 lets other machines in, over TLS, and prints a second
-address to watch only. Ctrl-C ends a run that goes on, the next one the page.
+The address is on loopback and holds a token; a second one is to watch only. --listen 0.0.0.0 lets other machines in, over
+TLS. Ctrl-C ends a run that goes on, the next one the page.
 """
 What = Annotated[
     Path | None,

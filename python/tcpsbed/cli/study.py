@@ -139,7 +139,7 @@ def _lead(
     conductor = Conductor(loaded, store, number, presenter(loaded), notify, lambda: served.gone)
     served.answer = conductor.hear
     served.forget()
-    print("\n".join(told_of(page, f"study: subject {number}", watch=False)), flush=True)
+    print("\n".join(told_of(page, f"study: subject {number}")), flush=True)
     if not scripted:
         conductor.lead()
         return

@@ -8,8 +8,8 @@ from typing import Any
 from tcpsbed.analysis import metrics
 from tcpsbed.analysis.delivered import LATE, LOSES, SLOW, Margin, beyond
 from tcpsbed.errors import counted
-from tcpsbed.proxy import door
-from tcpsbed.views import numbers, programs, tables, text
+from tcpsbed.proxy import door, settings
+from tcpsbed.views import programs, tables, text
 
 JITTER = metrics.section("network").part("jitter").table
 
@@ -34,12 +34,19 @@ def remedies(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
     return [REMEDIES[cause].format(root=root) for cause in causes]
 
 
-def ending(outcome: Mapping[str, Any], margin: Margin) -> dict[str, Any]:
-    """The verdict with what to do, and what was measured beside the network: `programs` of a result."""
+def ending(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]) -> dict[str, Any]:
+    """The verdict, that of each setting, what to do, and what was measured beside the network: `programs` of a result;
+    `network` is as it was set at the start.
+    """
     good, _ = judged(outcome, margin)
     verdict = {True: programs.GOOD, False: programs.NOT_GOOD, None: programs.NOTHING}[good]
     more = {key: outcome[key] for key in ("tcp", "late_ns") if outcome.get(key)}
-    return {"verdict": verdict, "margin_ms": margin.p99_ms, "remedies": remedies(outcome, margin)} | more
+    return {
+        "verdict": verdict,
+        "settings": settings.judged(paths(outcome), margin, network),
+        "margin_ms": margin.p99_ms,
+        "remedies": remedies(outcome, margin),
+    } | more
 
 
 DROPPED, INSIDE, SENT_BACK, UNREACHED, CLOSED = "dropped", "inside", "sent back", "unreached", "closed"
@@ -141,9 +148,10 @@ def jitters(outcome: Mapping[str, Any], network: Mapping[str, Any]) -> str:
 def told(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]) -> str:
     """The tables and the verdict, for the terminal; `network` is as it was set at the start."""
     good, found = judged(outcome, margin)
-    kept = metrics.section("programs").value({"told": {"programs": ending(outcome, margin)}})
+    kept = metrics.section("programs").value({"told": {"programs": ending(outcome, margin, network)}})
     because = [] if good is None else found
-    verdict = "\n  ".join([programs.verdict(kept), *because, *programs.remedies(kept)])
+    lines = [programs.verdict(kept), *programs.settings(kept), *because, *programs.remedies(kept)]
+    verdict = "\n  ".join(lines)
     unread = outcome.get("own", {}).get("unread", 0)
     note = (
         f"\nnot read: the port of {counted(unread, 'packet')}: IPv6 extension headers, later fragments or encryption"
@@ -151,27 +159,5 @@ def told(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any])
         else ""
     )
     measured = "".join(f"{line}\n" for line in programs.measured(kept))
-    more = f"{jitters(outcome, network)}{_below(outcome, network)}{measured}"
+    more = f"{jitters(outcome, network)}{measured}"
     return f"{table(outcome)}\n{more}{verdict}{note}"
-
-
-SHOWN = 0.9
-"""Share of a rate from which a run is said to show it."""
-
-
-def _below(outcome: Mapping[str, Any], network: Mapping[str, Any]) -> str:
-    """The rates that were set and not reached: a run without a queue says nothing of them."""
-    said = []
-    for row in paths(outcome):
-        came = row.get("wire_rate_bps", row["set_rate_bps"])
-        ends = ".forward" if row["path"].endswith(FLOWS_END["near -> far"]) else ".backward"
-        rates = [link.get("rate_bps") for link in network.get("links", ()) if link["name"].endswith(ends)]
-        least = min((rate for rate in rates if rate), default=None)
-        asked = (
-            came / (1 - row["set_loss"]) if came and row["set_loss"] < 1 else 0.0
-        )  # lost packets use the line, too
-        if least and 0 < asked < SHOWN * least and "part_of" not in row:
-            said.append(f"{row['path']} {numbers.rate(asked)} of {numbers.rate(least)}")
-    if not said:
-        return ""
-    return f"rate not reached, so this run does not show that it is kept: {'; '.join(said)}\n"

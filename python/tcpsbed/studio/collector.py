@@ -19,7 +19,7 @@ from tcpsbed.analysis import outages
 from tcpsbed.analysis.records import FIELDS, KINDS
 from tcpsbed.studio.ledger import Arrivals, Ledger, Moments, Numbers
 from tcpsbed.studio.motion import Motion
-from tcpsbed.views.sentence import dropped as where_dropped
+from tcpsbed.views.sentence import dropped
 
 SENT, DROPPED, QUEUE, EVENT, GAP, MERGING, STATE = (
     1 + KINDS.index(kind) for kind in ("sent", "dropped", "queue", "event", "gap", "merging", "state")
@@ -382,7 +382,7 @@ class Collector:
         return [(0.0, warmup_s)] if warmup_s else []
 
     def _where(self, flow: int) -> dict[str, Any]:
-        """Where most of what a flow lost lately was dropped, in words, and whether this machine is too slow for it."""
+        """By whom what a flow lost lately was dropped, in words, and whether this machine is too slow for it."""
         drops: Counter[str] = Counter()
         for _, counts in self.lost:
             drops.update({drop: count for (of, drop), count in counts.items() if of == flow})
@@ -390,8 +390,8 @@ class Collector:
             self.plan["components"][step["component"]]["name"]: [one["kind"] for one in step.get("steps", ())]
             for step in self.plan["flows"][flow]["path"]
         }
-        said, late = where_dropped(drops, lambda place: stages.get(place, []))
-        return {"dropped": said, "slow": late and bool(self.stalls)}
+        said, slow = dropped(drops, lambda place: stages.get(place, []), machine=bool(self.stalls))
+        return {"dropped": f": {said}" if said else "", "slow": slow}
 
     def _drops(self, rows: np.ndarray[Any, Any]) -> Counter[tuple[int, str]]:
         """Dropped packets by flow, and place with reason."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,15 +33,12 @@ class Listening:
         0 takes a free one.
     certificate, key
         Files in PEM; absent: no TLS.
-    named
-        Whether the user named the address: then the page has one to watch only, too.
     """
 
     host: str = LOOPBACK
     port: int = 0
     certificate: Path | None = None
     key: Path | None = None
-    named: bool = field(default=False, compare=False)
 
     def dumped(self) -> str:
         """As text, for another process."""
@@ -166,7 +163,7 @@ def listening(host: str | None, port: int, certificate: Path | None, key: Path |
     if (certificate is None) != (key is None):
         lacks = "--key" if key is None else "--certificate"
         raise ConfigError("is missing", key=lacks, allowed=certificates.EXAMPLE)
-    found = Listening(host or LOOPBACK, port, certificate, key, named=host is not None)
+    found = Listening(host or LOOPBACK, port, certificate, key)
     if certificate is not None and key is not None:
         certificates.check(certificate, key)
     elif not found.local:

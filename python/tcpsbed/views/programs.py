@@ -7,11 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tcpsbed.analysis import stalls
 from tcpsbed.errors import counted
 from tcpsbed.views import numbers
 
 GOOD, NOT_GOOD, NOTHING = "good", "not good", "no packet arrived"
 """Verdicts."""
+NOT_SHOWN = "not shown"
+"""Verdict on a setting of which a run says nothing."""
 PROVES_NOTHING = "no packet arrived, so this run proves nothing"
 _SAID = {
     GOOD: "good: the network delivered as set; time that packets wait in your programs is not covered",
@@ -25,9 +28,20 @@ def judged(programs: Mapping[str, Any]) -> list[str]:
 
 
 def verdict(programs: Mapping[str, Any]) -> str:
-    """The verdict; why it is not good is among the disturbances of the run."""
+    """The verdict, and which settings are not good; other reasons are among the disturbances of the run."""
     found = programs["verdict"]
-    return _SAID.get(found, f"{found.upper()}:")
+    if found in _SAID:
+        return _SAID[found]
+    bad, good = (
+        ", ".join(one["what"] for one in programs.get("settings", ()) if one["verdict"] == which)
+        for which in (NOT_GOOD, GOOD)
+    )
+    return f"{found.upper()}: {'; good: '.join(filter(None, (bad, good)))}" if bad else f"{found.upper()}:"
+
+
+def settings(programs: Mapping[str, Any]) -> list[str]:
+    """Delay, rate, loss and jitter, measured against set: a line each of those that were set."""
+    return [f"{one['what']} {one['verdict']}: {one['said']}" for one in programs.get("settings", ())]
 
 
 def remedies(programs: Mapping[str, Any]) -> list[str]:
@@ -35,9 +49,16 @@ def remedies(programs: Mapping[str, Any]) -> list[str]:
     return [f"→ {remedy}" for remedy in programs.get("remedies", ())]
 
 
-def measured(programs: Mapping[str, Any]) -> list[str]:
-    """What TCP sent again, and how late this machine woke a program: a sentence each, of what is known."""
-    return [line for line in (_again(programs.get("tcp") or ()), _late(programs.get("late_ms"))) if line]
+def measured(programs: Mapping[str, Any], stalled: Mapping[str, Any] | None = None) -> list[str]:
+    """What TCP sent again, how late this machine woke a program, and what stalls touched (`stalls` of a summary): a
+    sentence each, of what is known.
+    """
+    lines = (_again(programs.get("tcp") or ()), _late(programs.get("late_ms")), _touched(stalled))
+    return [line for line in lines if line]
+
+
+def _touched(stalled: Mapping[str, Any] | None) -> str:
+    return f"{stalls.sentence(stalled)}: that is part of the emulation error" if stalled else ""
 
 
 def _again(tcp: Any) -> str:

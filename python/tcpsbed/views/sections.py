@@ -54,7 +54,18 @@ def sections(run: RunFolder, sheet: Sheet) -> list[Html]:
 
 def _parts(run: RunFolder) -> Iterator[Html]:
     """A section for every part of the summary without a section of its own."""
-    drawn = {"flows", "path", "points", "echo", "largest", "across_seeds", "events", "programs", *HEAD}
+    drawn = {
+        "flows",
+        "path",
+        "points",
+        "echo",
+        "largest",
+        "across_seeds",
+        "events",
+        "programs",
+        "stalls",
+        *HEAD,
+    }
     joined = {key for _, keys in JOINED.values() for key in keys}
     for part in metrics.SUMMARY:
         title, keys = JOINED.get(part.key, (part.title, (part.key,)))
@@ -153,11 +164,13 @@ def health(summary: dict[str, Any]) -> Iterator[tuple[bool, str]]:
     if amiss:
         yield False, f"{' and '.join(amiss)}: see above."
     elif not own or own["verdict"] == programs.GOOD:
-        yield True, _undisturbed(summary)
+        yield True, "Nothing disturbed this run."
     if own:
         yield from ((own["verdict"] == programs.GOOD, _sentence(line)) for line in programs.judged(own))
+        told = zip(own.get("settings", ()), programs.settings(own), strict=True)
+        yield from ((one["verdict"] != programs.NOT_GOOD, _sentence(line)) for one, line in told)
         yield from ((False, _sentence(line)) for line in programs.remedies(own))
-        yield from ((True, _sentence(line)) for line in programs.measured(own))
+        yield from ((True, _sentence(line)) for line in programs.measured(own, summary.get("stalls")))
     whole = (path for path in summary.get("emulator") or () if not path.get("part_of"))
     errors = {path["path"]: path.get("error_ms") or {} for path in whole}
     known = [name for name, error in errors.items() if finite(error.get("p99")) is not None]
@@ -173,17 +186,6 @@ def health(summary: dict[str, Any]) -> Iterator[tuple[bool, str]]:
 def _sentence(line: str) -> str:
     """A line of the terminal as a sentence."""
     return f"{line[:1].upper()}{line[1:].removesuffix('.')}."
-
-
-def _undisturbed(summary: dict[str, Any]) -> str:
-    """Between a user's own programs a loop may have stalled: its stalls are in the emulation error of each packet."""
-    stalls = sum(node.get("gaps_over_1ms") or 0 for node in summary.get("nodes") or ())
-    if not stalls or not summary.get("programs"):
-        return "Nothing disturbed this run."
-    return (
-        f"Nothing disturbed this run. The emulator stalled {'once' if stalls == 1 else f'{stalls} times'} for over 1 ms:"
-        " that is part of the emulation error, which stayed within its margin."
-    )
 
 
 def marks(summary: dict[str, Any]) -> list[dict[str, Any]]:

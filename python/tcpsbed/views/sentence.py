@@ -1,14 +1,16 @@
-"""The one sentence about a run that opens its page: the largest part of the longest delay, and what was lost where.
+"""The one sentence about a run that opens its page: the largest part of the longest delay, and what was lost by whom.
 
 Where the machine itself was too slow, it begins with that.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from tcpsbed.clocks import SIMULATED
+from tcpsbed.errors import counted
 from tcpsbed.views import paths
 from tcpsbed.views.numbers import finite, grouped, ms, statistic
 
@@ -19,9 +21,16 @@ LEAST_LOSS = 0.0005
 MOST_NAMED = 4
 """Flows whose losses are told one by one."""
 MOSTLY = 0.5
-"""Share of what a flow lost from which receive buffers are named for it."""
-IN_NETWORK = ("full", "managed", "loss", "outage", "no route", "corrupt")
-"""Reasons for a drop by a link."""
+"""Share of what nothing else explains from which receive buffers are named for it."""
+IN_NETWORK = {
+    "full": "full queue",
+    "managed": "queue management",
+    "loss": "loss",
+    "outage": "outage",
+    "no route": "no route",
+    "corrupt": "damage",
+}
+"""Reasons for a drop by a link, in words."""
 IN_COMPONENTS = {
     "overload": "could not keep up",
     "hook": "failed on them",
@@ -77,41 +86,51 @@ def _loss(summary: Mapping[str, Any]) -> Said:
 
 
 def _where(flow: str, summary: Mapping[str, Any]) -> str:
-    return dropped(*_drops(flow, summary))[0]
+    found = _dropped(flow, summary)[0]
+    return f": {f'of {flow} ' * (len(_lost(summary)) > 1)}{found}" if found else ""
+
+
+def causes(summary: Mapping[str, Any]) -> list[str]:
+    """By whom the packets of flows that lost any to speak of were dropped: a line a flow."""
+    said = {flow: _dropped(flow, summary)[0] for flow in list(_lost(summary))[:MOST_NAMED]}
+    return [f"dropped of {flow}: {found}" for flow, found in said.items() if found]
 
 
 def _late(summary: Mapping[str, Any]) -> Said:
     """Says that the machine was too slow, where that lost most of what was lost."""
     lost = _lost(summary)
-    if not lost or summary.get("world") in SIMULATED:
+    if not lost:
         return []
-    worst = max(lost, key=lambda name: lost[name])
-    slow = dropped(*_drops(worst, summary))[1]
+    slow = _dropped(max(lost, key=lambda name: lost[name]), summary)[1]
     return [("bad", "This machine was too slow"), ("", ": ")] if slow else []
 
 
-def _drops(
-    flow: str, summary: Mapping[str, Any]
-) -> tuple[Mapping[str, int], Callable[[str], list[str]], str]:
-    """As `dropped` takes them."""
-    stages = summary.get("stages") or ()
-    of, full = (
-        summary["flows"][flow],
-        {n["name"]: n.get("socket_drops") or 0 for n in summary.get("nodes") or ()},
-    )
+def _dropped(flow: str, summary: Mapping[str, Any]) -> tuple[str, bool]:
+    of, stages = summary["flows"][flow], summary.get("stages") or ()
+    drops = of.get("drops") or {}
+    full = {node["name"]: node.get("socket_drops") or 0 for node in summary.get("nodes") or ()}
     most = max(full, key=lambda name: full[name], default="")
-    return (
-        of.get("drops") or {},
+    unknown = (of.get("lost") or 0) - sum(drops.values())
+    return dropped(
+        drops,
         lambda place: [one["kind"] for one in stages if (one["component"], one["flow"]) == (place, flow)],
-        most if full and full[most] >= max(MOSTLY * (of.get("lost") or 0), 1) else "",
+        machine=summary.get("world") not in SIMULATED,
+        unread=(most, full[most])
+        if full and unknown > 0 and full[most] >= max(MOSTLY * unknown, 1)
+        else None,
     )
 
 
 def dropped(
-    drops: Mapping[str, int], kinds: Callable[[str], list[str]], unread: str = ""
+    drops: Mapping[str, int],
+    kinds: Callable[[str], list[str]],
+    *,
+    machine: bool,
+    unread: tuple[str, int] | None = None,
 ) -> tuple[str, bool]:
-    """Where most of what a flow lost was dropped, and why unless a link did it, as the end of a sentence; and whether
-    that was a machine that is too slow, if the clock is its own.
+    """By whom and why packets of a flow were dropped: by links, as set; by the machine, whose clock it is; by others. With
+    counts, the most first: `40 packets by link l1, as set (full queue), and 7 by the machine: …`. And whether most were
+    dropped by the machine.
 
     Parameters
     ----------
@@ -119,24 +138,48 @@ def dropped(
         Dropped packets by place and reason (`"l1.forward full"`).
     kinds
         The stages that the flow has at a component.
+    machine
+        Whether the clock is the machine's, so that a camera or another stage that cannot keep up is its doing.
     unread
-        The node whose kernel dropped at least half as many datagrams before they were read as the flow lost.
+        The node whose kernel dropped datagrams before they were read, and how many, if nothing else explains the loss.
     """
-    place, reason = _parted(max(drops, key=lambda name: drops[name], default=""))
-    if not reason:
-        return (f", most in receive buffers of the kernel at {unread}", True) if unread else ("", False)
-    if reason in IN_NETWORK:
-        return f", most at {place.rsplit('.', 1)[0]}", False
+    links, slow, others = Counter[str](), Counter[str](), Counter[str]()
+    why: dict[str, None] = {}
+    for drop, count in sorted(drops.items(), key=lambda one: -one[1]):
+        place, _, reason = drop.partition(" ")
+        if reason in IN_NETWORK:
+            links[place.rsplit(".", 1)[0]] += count
+            why[IN_NETWORK[reason]] = None
+        elif machine and reason == "overload" and kinds(place):
+            slow[_did(place, reason, kinds)] += count
+        else:
+            others[_did(place, reason, kinds)] += count
+    if unread:
+        slow[f"receive buffers of the kernel at {unread[0]} overflowed"] += unread[1]
+    found = [
+        (links.total(), f"by link{'s' * (len(links) > 1)} {_first(links)}, as set ({', '.join(why)})"),
+        (slow.total(), f"by the machine: {_first(slow)}"),
+        (others.total(), f"at {_first(others)}"),
+    ]
+    said = sorted((one for one in found if one[0]), key=lambda one: -one[0])
+    each = [f"{counted(n, 'packet')} {text}" for n, text in said]
+    return "; ".join(each), bool(said) and said[0] == found[1]
+
+
+def _first(counts: Counter[str]) -> str:
+    """The first two by their counts, and how many more."""
+    names, left = [name for name, _ in counts.most_common(2)], len(counts) - 2
+    return " and ".join(names) if left < 1 else f"{', '.join(names)} and {counted(left, 'other')}"
+
+
+def _did(place: str, reason: str, kinds: Callable[[str], list[str]]) -> str:
+    """What a component did that dropped packets; the reason alone of a channel."""
     if reason not in IN_COMPONENTS:
-        return f", most at {place} ({reason})", False
+        return f"{place} ({reason})"
     stages = kinds(place)
     media = " and ".join(STAGES[kind] for kind in stages if kind in STAGES)
     late = reason == "overload" and bool(stages)
     at = f"the {media} of {place}" if media and late else place
-    did = IN_COMPONENTS[reason] if late or reason != "overload" else "had no room in its queue"
-    return f", most at {at}, which {did}", late
-
-
-def _parted(drop: str) -> tuple[str, str]:
-    place, _, reason = drop.partition(" ")
-    return place, reason
+    return (
+        f"{at}, which {IN_COMPONENTS[reason] if late or reason != 'overload' else 'had no room in its queue'}"
+    )

@@ -13,6 +13,7 @@ from tcpsbed.views.folder import RunFolder
 from tcpsbed.views.glance import glance
 from tcpsbed.views.markup import Column, words
 from tcpsbed.views.numbers import NONE
+from tcpsbed.views.sentence import causes
 
 DRAWN = (
     "wall",
@@ -25,6 +26,7 @@ DRAWN = (
     "largest",
     "events",
     "programs",
+    "stalls",
 )
 """Parts of the summary that have more to them than tables, or are told in words."""
 PLAYOUT = "Playout"
@@ -121,9 +123,32 @@ def headline(run: RunFolder) -> str:
     if amiss := summary.get("disturbances"):
         lines += [f"DISTURBED: {text}" for text in amiss]
         lines += [f"{MEANING} (tcpsbed docs real-world)"] if summary.get("world") not in SIMULATED else []
+    if down := summary.get("outages"):
+        lines.append(f"outages: {_outages(down)}")
     if found := summary.get("programs"):
-        lines += [*programs.judged(found), *programs.remedies(found), *programs.measured(found)]
+        lines += [
+            *programs.judged(found),
+            *programs.settings(found),
+            *programs.remedies(found),
+            *programs.measured(found, summary.get("stalls")),
+        ]
     return "\n".join(lines) + "\n"
+
+
+MOST_OUTAGES = 4
+"""Outages of a link that are told one by one."""
+
+
+def _outages(down: Iterable[Mapping[str, Any]]) -> str:
+    """Links that were down, from when, and for how long: `l1 at 2.000 s for 0.200 s, at 6.000 s for 0.500 s`."""
+    by_link: dict[str, list[str]] = {}
+    for one in down:
+        by_link.setdefault(one["link"], []).append(f"at {one['from_s']:.3f} s for {one['length_s']:.3f} s")
+    return "; ".join(
+        f"{link} {', '.join(spans[:MOST_OUTAGES])}"
+        + (f" and {len(spans) - MOST_OUTAGES} more" if len(spans) > MOST_OUTAGES else "")
+        for link, spans in by_link.items()
+    )
 
 
 def across_seeds(summary: Mapping[str, Any]) -> str:
@@ -137,7 +162,7 @@ def flows(summary: Mapping[str, Any], shown: str) -> str:
     found = summary.get("flows", {})
     said = [paths.renumbered(name, flow) for name, flow in found.items()]
     if any(flow.get("lost") for flow in found.values()):
-        said.append(paths.LOSS)
+        said += [paths.LOSS, *causes(summary)]
     return shown + "".join(f"{line}\n" for line in said if line)
 
 

@@ -268,6 +268,12 @@ PROGRAMS = Metric(
     of=lambda source: source["told"].get("programs", ABSENT),
     parts=(
         Metric("verdict", "`good`, `not good`, or `no packet arrived`"),
+        Metric("settings", "of `delay`, `rate`, `loss` and `jitter` those that a link set at the start, and those beyond the"
+            " margin", parts=(
+            Metric("what", "which of them"),
+            Metric("verdict", "`good`, `not good`, or `not shown`: too few packets came in"),
+            Metric("said", "what was measured against what was set, at the worst path"),
+        ), of=lambda told: told.get("settings", ABSENT), each=LIST),
         Metric("margin_ms", "the emulation error at p99 that was accepted (`--margin-ms`)", "ms"),
         Metric("remedies", "what to do where it is not good", type="list[str]"),
         Metric("tcp", "of `netns`: what TCP sent in each namespace, as its kernel counts it (RFC 4022)", parts=(

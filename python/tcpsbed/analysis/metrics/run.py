@@ -39,13 +39,17 @@ def _one_seed(source: Any) -> dict[str, Any]:
     return {"seeds": [source["seed"]], "unchanged": False, "failed": [], "disturbed": [], "flows": {}}
 
 
+def _end_ns(source: Any) -> int:
+    """When the run ended, or would have."""
+    return round(float(source["ran_s"] if source["told"].get("interrupted") else source["duration_s"]) * 1e9)
+
+
 def _events(source: Any) -> list[dict[str, Any]]:
     """Events with who asked for them, and the moments at which links closed and opened by their own settings."""
     asked = source.get("asked_by", {})
     found = [event | {"by": asked.get(event["name"])} for event in source["rows"]["events"]]
     links = source.get("plan", {}).get("network", {}).get("links", ())
-    end_s = source["ran_s"] if source["told"].get("interrupted") else source["duration_s"]
-    return sorted([*found, *outages.until(links, round(end_s * 1e9))], key=lambda event: event["t_s"])
+    return sorted([*found, *outages.until(links, _end_ns(source))], key=lambda event: event["t_s"])
 
 
 def _states(source: Any) -> list[dict[str, Any]]:
@@ -171,6 +175,14 @@ OWN = (
     Metric("unit", "of the value"),
     Metric("meaning", "the first line of its docstring"),
 )
+STALLS = (
+    Metric("n", "stalls over 1 ms, of nodes and emulator", "count"),
+    Metric("longest_ms", "the longest of them", "ms"),
+    Metric("flows", "of each flow of which samples arrived, after the warm-up", each="flow", parts=(
+        Metric("samples", "arrived samples that a stall touched", "count"),
+        Metric("share", "of those that arrived", "share"),
+    )),
+)  # fmt: skip
 TAIL = (
     Metric("metrics", "list of values of your own metrics (`measure.metrics`); absent without these",
         of=lambda _: ABSENT, parts=OWN, each=LIST, label="Metrics of your own"),
@@ -188,6 +200,14 @@ TAIL = (
         each=LIST,
         label="Events",
     ),
+    Metric("outages", "list of the first 10 000 times in which a link was down: by its `outages`, or from an event that took"
+        " it down (`up = false`) to the one that brought it up, or to the end",
+        of=lambda source: outages.spans(source.get("plan", {}), _end_ns(source)),
+        parts=(
+            Metric("link", "of the network; without a direction if both were down"),
+            Metric("from_s", "when it went down", "s", label="from"),
+            Metric("length_s", "for how long", "s", label="length"),
+        ), each=LIST, label="Outages"),
     Metric("states", "list of supervisors and predictive displays, even if their state never"
         " changed, and of boards whose watchdog acted ([safety](safety.md),"
         " [boards](boards.md)). States are `normal`, `degraded`, `hold`, `safe stop`,"
@@ -196,6 +216,10 @@ TAIL = (
     Metric("effects", "list of the effects of the first 64 link events and [attacks](security.md#attacks). An event that"
         " only gives links their own settings back ends an effect and is none",
         of=lambda source: source["rows"].get("effects", ()), parts=EFFECT, each=LIST, label="Effects of events"),
+    Metric("stalls", "stalls of loops on the machine's clock; absent without one. A stall *touched* a sample if it overlaps"
+        " the time in which the sample was in flight, from its creation to its arrival. Loops on the sample's path count:"
+        " those of its nodes, and the emulator's if it crosses from one node to another",
+        of=lambda source: source.get("stalls") or ABSENT, parts=STALLS, label="Stalls"),
     Metric("assumed_free", "zero-cost stages: they run code, have no cost in the scenario, and so took no"
         " simulated time", type="list[str]"),
     Metric("ignored", "keys of the scenario without effect in this world, each with the reason"
@@ -203,8 +227,8 @@ TAIL = (
         " `radio.lena` is for 5G-LENA)", label="Without effect in this world", type="list[str]"),
     Metric("untried", "sentences: features of this run that were never tested; also on standard error"
         " ([5G-LENA](ns3.md#5g-lena))", label="Never tried", type="list[str]"),
-    Metric("disturbances", "sentences: what to check before trusting the result. Stalls over 1 ms, skipped"
-        " ticks and lateness over 1 ms (p99) of nodes and of robots' own loops; full"
+    Metric("disturbances", "sentences: what to check before trusting the result. Stalls over 1 ms and the samples that"
+        " they touched, skipped ticks and lateness over 1 ms (p99) of nodes and of robots' own loops; full"
         " rings; dropped datagrams; steps of clocks; the emulator beyond its margins (50"
         " µs at the median, 0.3 ms at p99, 1 % of the rate, 0.5 percentage points of loss); hooks slower"
         " than half their period; your own code in the network slower than 50 µs (p99);"

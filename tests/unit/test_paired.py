@@ -258,6 +258,17 @@ def test_verdicts_are_sentences(first: tuple[float, ...], second: tuple[float, .
     assert verdict.endswith("pairs).") == ("mean difference" in said)
 
 
+def test_a_p_that_correction_lifts_above_the_level_is_said_to_decide() -> None:
+    delays = ((1.0, 2.0, 3.0, 4.0), (1.5, 2.2, 3.7, 4.2))
+    made = [Condition(f"{n}", {s: summary(s, ms) for s, ms in enumerate(of)}) for n, of in enumerate(delays)]
+    several = [metric(f"haptic.delay_ms.{name}") for name in ("mean", "p50", "p99", "max")]
+    alone = Comparison(made, several[:1]).verdicts[0]
+    among = Comparison(made, several).verdicts[0]
+    assert "1 is higher than 0" in alone and "above" not in alone
+    assert "no difference shown" in among and ", which leaves 0 out, but corrected p = " in among
+    assert " is above 0.05, 4 pairs)." in among
+
+
 def test_runs_with_seeds_are_paired_too(tmp_path: Path, shipped_scenarios: Path) -> None:
     words = [
         str(shipped_scenarios / "quickstart.toml"),

@@ -285,6 +285,17 @@ def test_a_figure_of_a_campaign_has_its_labels(here: Path) -> None:
     )
 
 
+def test_a_value_is_chosen_by_its_label_too(here: Path) -> None:
+    for name, labels in (("c", {TRANSPORTS[0]: "mine"}), ("d", {})):
+        sweep(here / name, labels=labels)
+    asked = {"x": "rate", "y": "haptic.loss", "by": "transport"}
+    mine, written = (
+        tcpsbed.plot(of, where=f"transport={value}", **asked).panels[0].rows  # type: ignore[arg-type]
+        for of, value in (("c", "mine"), ("d", TRANSPORTS[0]))
+    )
+    assert mine == written
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["pdf", "svg", "png", "pgf"])
 def test_no_room_for_a_figure_is_one_line(here: Path, ending: str) -> None:

@@ -136,6 +136,8 @@ class Difference:
             return f"{what}: {said} by {shown(abs(mean.mean))}{unit} in each of {pairs}."
         ends = f"{shown(mean.mean - mean.half)} to {shown(mean.mean + mean.half)}"
         p = "not corrected, " if self.t.p_holm is None else f"corrected p {_equal(_p(self.t.p_holm))}, "
+        if not self.sign and mean.half < abs(mean.mean):
+            p = f"which leaves 0 out, but {p.removesuffix(', ')} is above {LEVEL:g}, "
         return f"{what}: {said}: mean difference {shown(mean.mean)}{unit} (95 % interval {ends}, {p}{pairs})."
 
 

@@ -230,7 +230,7 @@ def test_a_dip_before_the_target_is_told_with_the_gains_that_have_none(tmp_path)
     assert calm is not None and calm.dip <= 5 and calm.rise_ms > best.rise_ms and calm.factor < best.factor
     told = str(found)
     assert f"dips         by {best.dip:.1f} % of the step at {best.dip_ms:.1f} ms, before" in told
-    written = f"multiply it by {calm.factor:.4g} (tcpsbed step --factor {calm.factor:.4g})"
+    written = f"multiply it by {calm.factor:.4g} (--factor {calm.factor:.4g} of tcpsbed step and map)"
     assert f"without dip  {written}: rise time {calm.rise_ms:.1f} ms" in told
     assert found.figures["dip"] == best.dip and found.figures["without_dip"]["factor"] == calm.factor
     for one in (best, calm):

@@ -20,7 +20,7 @@ from tcpsbed.inputs import out_of
 from tcpsbed.lab.control import systems, theory
 from tcpsbed.lab.control.loci import AxesMargins
 from tcpsbed.lab.control.loop import chosen, controllers
-from tcpsbed.lab.control.setting import gains_of, link_of, refuse_gains
+from tcpsbed.lab.control.setting import factors_of, gains_of, link_of, refuse_gains
 from tcpsbed.lab.control.stability import StabilityMap
 from tcpsbed.nearest import close_match
 from tcpsbed.runs import refuse_number
@@ -194,6 +194,7 @@ def map(
     bursts: float = 1.0,
     jitter: str | None = None,
     gain: str | None = None,
+    factor: float | str | None = None,
     period: str | None = None,
     overshoot: float = 20.0,
     rise: float | None = None,
@@ -234,6 +235,8 @@ def map(
         Mean extra delay, exponential.
     gain, period : str, optional
         Other gains (`"0.2:0.09"`, Ki per ms) and another period than the scenario's.
+    factor : float or str, optional
+        What multiplies the linear controller, such as `best.factor` of `tcpsbed.tune`.
     overshoot, rise : float
         What a good run keeps: overshoot in percent of the step, rise time in ms (with `reliability`).
     reliability : str, optional
@@ -294,6 +297,7 @@ def map(
             else systems.applied(asked.scenario, plant, controller, disturbance, loop),
             spans=(rtt, loss, cells),
             other=(gain, period, jitter),
+            factor=factor,
             runs=runs,
             bursts=bursts,
             limits=(overshoot, rise, reliability),
@@ -313,6 +317,7 @@ def computed(
     *,
     spans: tuple[str, str, str],
     other: tuple[str | None, str | None, str | None],
+    factor: float | str | None,
     runs: int,
     bursts: float,
     limits: tuple[float, float | None, str | None],
@@ -333,6 +338,8 @@ def computed(
     from tcpsbed.lab.control.batch import Bench
     from tcpsbed.runs import session
 
+    if factor is not None:
+        scenario = scenario.changed(factors_of(scenario, str(factor)))
     overshoot, rise, reliability = limits
     share = _share(reliability, rise)
     loop = loop_of(scenario, which)

@@ -149,7 +149,7 @@ def _other(found: Tuned | None, undershoot: float) -> str:
 def _written(found: Tuned) -> str:
     """Gains as they are written, or what a controller is multiplied by."""
     if found.factor is not None:
-        return f"multiply it by {found.factor:.4g} (tcpsbed step --factor {found.factor:.4g})"
+        return f"multiply it by {found.factor:.4g} (--factor {found.factor:.4g} of tcpsbed step and map)"
     return f"params = {{ kp = {found.kp:.4g}, ki_per_ms = {found.ki_per_ms:.4g} }}"
 
 

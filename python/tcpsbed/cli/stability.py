@@ -64,6 +64,15 @@ Jitter = Annotated[
 Gain = Annotated[
     str | None, typer.Option("--gain", metavar="KP:KI", help="Other gains, Ki per ms.", show_default=False)
 ]
+Factor = Annotated[
+    str | None,
+    typer.Option(
+        "--factor",
+        metavar="FACTOR",
+        help="What multiplies the linear controller, as tcpsbed tune finds it.",
+        show_default=False,
+    ),
+]
 Period = Annotated[
     str | None, typer.Option("--period", metavar="TIME", help="Another period.", show_default=False)
 ]
@@ -146,6 +155,7 @@ def stability_map(
     bursts: Bursts = 1.0,
     jitter: Jitter = None,
     gain: Gain = None,
+    factor: Factor = None,
     plant: OwnPlant = None,
     controller: OwnController = None,
     disturbance: Disturbed = None,
@@ -188,6 +198,7 @@ def stability_map(
                 systems.applied(asked.scenario, *own, loop=which),
                 spans=(rtt, loss, cells),
                 other=(gain, period, jitter),
+                factor=factor,
                 runs=runs,
                 bursts=bursts,
                 limits=(overshoot, rise, reliability),

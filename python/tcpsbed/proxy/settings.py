@@ -74,7 +74,7 @@ def _delay(rows: Sequence[Row], margin: Margin, _links: Any, late: bool) -> Said
     worst = max(
         measured,
         key=lambda row: max(
-            _ms(row, "error_ns", "p50") / margin.p50_ms, _ms(row, "error_ns", "p99") / margin.p99_ms
+            _ms(row, "error_ns", "p50") - margin.p50_ms, _ms(row, "error_ns", "p99") - margin.p99_ms
         ),
     )
     said = (

@@ -408,7 +408,8 @@ def test_only_what_a_link_sets_is_judged() -> None:
     for keys, what in (({"delay_ns": 0}, []), ({"delay_ns": 5}, ["delay"]), ({"rate_bps": 1e6}, ["rate"])):
         network = {"links": [{"name": "path.forward"} | keys]}
         assert [one["what"] for one in verdict.ending(ended, Margin(), network)["settings"]] == what
-    strict = verdict.ending(ended, Margin(p99_ms=0.0), {"links": [{"name": "path.forward", "delay_ns": 5}]})
+    late = outcome([row("ip", "near -> far", 900, 900, error_ns={"p50": 0, "p99": 1})], [])
+    strict = verdict.ending(late, Margin(p99_ms=0.0), {"links": [{"name": "path.forward", "delay_ns": 5}]})
     assert strict["settings"][0]["verdict"] == "not good", strict
     nothing = outcome([row("ip", "near -> far", 0, 0)], [])
     assert (

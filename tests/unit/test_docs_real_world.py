@@ -42,7 +42,7 @@ def sentences():
     emulator = [{"path": "home -> edge", "error_ns": {"p50": 0.08 * MS, "p99": MS}} | rates]
     result = {
         "interrupted": True,
-        "nodes": [NODE],
+        "nodes": [NODE | {"strangers": 5}],
         "robots": [ROBOT],
         "emulator": emulator,
         "stages": [STAGE],
@@ -66,7 +66,7 @@ def test_sentences_are_those_of_the_analysis():
     found = sentences()
     for one in shown:
         assert any(bare(one) <= sentence for sentence in found), one
-    assert len(shown) == 17
+    assert len(shown) == 18
 
 
 def test_margins_are_those_of_the_analysis():

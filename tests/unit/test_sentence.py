@@ -121,3 +121,24 @@ def test_the_live_page_says_where_samples_are_lost_and_whether_the_machine_is_to
     assert (told["dropped"], told["slow"]) == (f": 4 packets by the machine: {late}; {link}", True)
     made.add(b"", 20.0, 0)
     assert made.lately()["flows"][number]["dropped"] == "", "long ago"
+
+
+@pytest.mark.parametrize(
+    ("propagation_ms", "rest_ms", "said"),
+    [
+        (8.5, 4.0, "35 % of the delay of video is propagation over link l1, 30 % is waiting in the queue of link l1 (17 % "
+                   "is not split: another part may be larger); nothing is lost."),
+        (12.0, 4.0, "50 % of the delay of video is propagation over link l1; nothing is lost."),
+    ],
+)  # fmt: skip
+def test_what_is_not_split_may_make_another_part_the_largest(
+    propagation_ms: float, rest_ms: float, said: str
+) -> None:
+    def one(cause: str, mean_ms: float) -> dict[str, Any]:
+        return {"cause": cause, "place": "l1", "mean_ms": mean_ms, "total_ms": 24.0, "share": mean_ms / 24.0}
+
+    queueing = [one("queueing", 7.3)] if propagation_ms < 9 else []
+    found = {"video": one("propagation", propagation_ms) | {"next": queueing}}
+    spans = {"propagation": propagation_ms, "queueing": 7.3, "unsplit": rest_ms}
+    split = {"video": {"parts": [{"part": name, "mean_ms": ms} for name, ms in spans.items()]}}
+    assert told("real", 0.0, {}, largest=found, split=split) == said

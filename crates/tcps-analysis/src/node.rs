@@ -6,7 +6,7 @@ use tcps_core::{ids::NodeId, record::Record};
 use tcps_plan::Plan;
 
 /// Gaps that are listed one by one.
-const LISTED: usize = 100;
+const LISTED: usize = 10_000;
 
 /// A loop stalled.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -26,7 +26,7 @@ pub struct NodeReport {
     pub gaps: u64,
     /// The longest, ns.
     pub longest_gap_ns: i64,
-    /// The first hundred.
+    /// The first ten thousand.
     pub first_gaps: Vec<Gap>,
 }
 

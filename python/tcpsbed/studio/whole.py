@@ -126,7 +126,8 @@ def messages(
         "queues_probed": bool(series.get("queues")),
         "duration_ns": (finite(summary["duration_s"]) or 0.0) * 1e9,
         "events": [
-            {"name": str(one.get("name", "")), "at_ns": one["t_s"] * 1e9, "action": {}} for one in happened
+            {"name": str(one.get("name", "")), "at_ns": one["t_s"] * 1e9, "action": {}, "by": one.get("by")}
+            for one in happened
         ],
         "flows": [
             {

@@ -92,6 +92,15 @@ def _largest(
     return f"{flow}: {'; '.join(filter(None, [said, time, *others]))}."
 
 
+def unsplit_ms(split: Mapping[str, Any] | None, beside: Mapping[str, Any]) -> float:
+    """What of a delay is not split, if with that another cause might exceed the largest part (`beside`); otherwise 0."""
+    means = {part["part"]: finite(part["mean_ms"]) or 0.0 for part in (split or {}).get("parts") or ()}
+    rest_ms = means.pop("unsplit", 0.0)
+    means.pop(beside["cause"], None)
+    named = beside["cause"] == "unsplit" or any(one["cause"] == "unsplit" for one in beside.get("next") or ())
+    return 0.0 if named or max(means.values(), default=0.0) + rest_ms <= beside["mean_ms"] else rest_ms
+
+
 def _with_key(one: Mapping[str, Any]) -> str:
     value = f" = {one['value']}" if one["value"] else ""
     return where(one) + (f" ({one['key']}{value})" if one["key"] else "")

@@ -60,7 +60,13 @@ def _delay(flow: str, delay: Mapping[str, Any], summary: Mapping[str, Any]) -> S
     one = (summary.get("largest") or {}).get(flow)
     if not one:
         return [("much", f"{flow} takes {ms(statistic(delay) or 0.0)} ms")]
-    return [("much", f"{paths.shared(one)} of the delay of {flow}"), ("", f" is {paths.where(one)}")]
+    said = [("much", f"{paths.shared(one)} of the delay of {flow}"), ("", f" is {paths.where(one)}")]
+    said += [("", f", {paths.shared(more)} is {paths.where(more)}") for more in one.get("next") or ()]
+    rest_ms = paths.unsplit_ms((summary.get("split") or {}).get(flow), beside=one)
+    if rest_ms:
+        share = grouped(100 * rest_ms / one["total_ms"], 0)
+        said.append(("", f" ({share} % is not split: another part may be larger)"))
+    return said
 
 
 def _lost(summary: Mapping[str, Any]) -> dict[str, float]:

@@ -19,7 +19,7 @@ import { look } from "./view.js";
 /** @type {{from: number, to: number}[]} */ let stalls = [], gone = [];
 
 on("plan", ({ plan }) => {
-  entries = plan.events.map((/** @type {any} */ event, /** @type {number} */ number) => ({ id: "", name: event.name, by: null, numbers: [number], asked_s: null, t: null, refused: "", told: event }));
+  entries = plan.events.map((/** @type {any} */ event, /** @type {number} */ number) => ({ id: "", name: event.name, by: event.by ?? null, numbers: [number], asked_s: null, t: null, refused: "", told: event }));
   byHand = 0;
   absence = null;
   show();
@@ -139,7 +139,7 @@ function show() {
 /** @param {Entry} entry @param {number} moment @param {number | undefined} number */
 function item(entry, moment, number) {
   const late_ms = entry.t !== null && entry.by !== null && entry.asked_s !== null ? Math.round(1000 * (entry.t - entry.asked_s)) : null;
-  const planned = entry.told?.actions ? ["asked for", "from the file"] : ["planned", entry.told ? "scenario" : "of the link"];
+  const planned = entry.told?.actions ? ["asked for", "from the file"] : ["planned", entry.by !== null ? "by hand" : entry.told ? "scenario" : "of the link"];
   const state = entry.said ? entry.said : entry.refused.trim() ? `refused: ${entry.refused}` : entry.refused ? "" : number === undefined ? (entry.by === null ? planned[0] : "asked for") : late_ms === null ? planned[1] : late_ms >= 0 ? `in force after ${late_ms} ms` : "by hand";
   const time = `${moment.toFixed(2)} s`;
   return element("li", { className: entry.refused ? "bad" : number === undefined && !entry.said ? "soft" : "" },

@@ -5,6 +5,7 @@ use crate::{
     pair::{Boxed, Conditions, Pair},
     session::{arrive_in_order, content, meta, Session},
 };
+use rustls::{crypto::ring, quic, Side as TlsSide};
 use serde_json::{json, Value};
 use std::collections::VecDeque;
 use tcps_core::{
@@ -525,23 +526,108 @@ fn a_changed_time_stamp_freezes_a_connection_and_the_sender_says_so() {
     assert!(stats.silent_at_end_ns >= 2 * SECOND, "{stats:?}");
 }
 
-// [RFC 9000 §17.2.1]
+/// A handshake of `quic` of which side a's first packet is on its way.
+struct Early {
+    wire: Wire,
+    hello: Vec<u8>,
+    /// The numbers that name the connection: what side a sends to, and itself.
+    ids: [Vec<u8>; 2],
+}
+
+impl Early {
+    fn new() -> Self {
+        let mut ends = [Side::A, Side::B].map(|side| make("quic", SEEDED, 1, side));
+        ends.iter_mut().for_each(|end| end.handle_input(0, Input::Timeout));
+        let mut hello = Vec::new();
+        assert!(matches!(ends[0].poll_output(&mut hello), Some(Output::Transmit(_))));
+        let to = 6 + usize::from(hello[5]);
+        let ids = [&hello[6..to], &hello[to + 1..to + 1 + usize::from(hello[to])]].map(<[u8]>::to_vec);
+        Self { wire: Wire { ends, now: 0, delivered: [vec![], vec![]], unverified_rows: [0; 2] }, hello, ids }
+    }
+
+    /// A header without a content, to an end.
+    fn header(&self, to: usize, first: u8, version: u8) -> Vec<u8> {
+        let (own, other) = (&self.ids[1 - to], &self.ids[to]);
+        let ids = [&[own.len() as u8], &own[..], &[other.len() as u8], other].concat();
+        [&[first, 0, 0, 0, version], &ids[..]].concat()
+    }
+
+    /// An Initial with these frames to an end, sealed by the keys that follow from the header of side a's first packet.
+    // [RFC 9001 §5.2]
+    fn initial(&self, to: usize, frames: &[u8]) -> Vec<u8> {
+        let suite = ring::cipher_suite::TLS13_AES_128_GCM_SHA256.tls13().unwrap();
+        let side = if to == 1 { TlsSide::Client } else { TlsSide::Server };
+        let keys = quic::Keys::initial(quic::Version::V1, suite, suite.quic.unwrap(), &self.ids[0], side);
+        let mut payload = [frames, &[0; 40]].concat();
+        let length = 0x4000 | (1 + payload.len() + 16) as u16;
+        let number = 99;
+        let mut header = [&self.header(to, 0xc0, 1)[..], &[0], &length.to_be_bytes(), &[number]].concat();
+        let tag = keys.local.packet.encrypt_in_place(number.into(), &header, &mut payload).unwrap();
+        payload.extend_from_slice(tag.as_ref());
+        let (first, rest) = header.split_first_mut().unwrap();
+        keys.local
+            .header
+            .encrypt_in_place(&payload[3..19], first, rest.last_chunk_mut::<1>().unwrap())
+            .unwrap();
+        [header, payload].concat()
+    }
+
+    /// Brings a datagram to an end before side b's first one reaches side a; its answers are lost if `holds_back`.
+    fn forged(mut self, to: usize, datagram: &[u8], holds_back: bool) -> Wire {
+        let hello = std::mem::take(&mut self.hello);
+        if to == 1 {
+            self.wire.ends[1].handle_input(0, Input::datagram(&hello, 0));
+        }
+        self.wire.ends[to].handle_input(0, Input::datagram(datagram, 0));
+        if holds_back {
+            while self.wire.ends[to].poll_output(&mut Vec::new()).is_some() {}
+        }
+        self.wire.input(1, if to == 1 { Input::Timeout } else { Input::datagram(&hello, 0) }, |_, _| {});
+        self.wire
+    }
+}
+
+/// Nobody's keys seal such a packet, so neither side ever takes one, also behind others in a datagram.
+// [RFC 9000 §17.2.1] [RFC 9000 §17.2.5]
 #[test]
-fn an_offer_of_other_versions_ends_no_handshake_of_quic() {
-    let mut ends = [Side::A, Side::B].map(|side| make("quic", SEEDED, 1, side));
-    ends.iter_mut().for_each(|end| end.handle_input(0, Input::Timeout));
-    let (mut hello, mut forged) = (Vec::new(), vec![0xca, 0, 0, 0, 0]);
-    assert!(matches!(ends[0].poll_output(&mut hello), Some(Output::Transmit(_))));
-    let to = 6 + usize::from(hello[5]);
-    let from = to + 1 + usize::from(hello[to]);
-    forged.extend_from_slice(&hello[to..from]);
-    forged.extend_from_slice(&hello[5..to]);
-    forged.extend_from_slice(&[0x6b, 0x33, 0x43, 0xcf]);
-    ends[0].handle_input(0, Input::datagram(&forged, 0));
-    let mut wire = Wire { ends, now: 0, delivered: [vec![], vec![]], unverified_rows: [0; 2] };
-    wire.input(1, Input::datagram(&hello, 0), |_, _| {});
-    wire.sample(0, |_, _| {});
-    assert_eq!((wire.delivered[1].len(), wire.ends[0].stats().malformed), (1, 1));
+fn packets_without_a_seal_end_no_handshake_of_quic() {
+    for (to, coalesced) in [(0, false), (1, false), (0, true), (1, true)] {
+        for (first, version, content) in [(0xca, 0, vec![0x6b, 0x33, 0x43, 0xcf]), (0xf7, 1, vec![7; 60])] {
+            let early = Early::new();
+            let mut forged = if coalesced { early.initial(to, &[1]) } else { Vec::new() };
+            forged.extend(early.header(to, first, version));
+            forged.extend(content);
+            let mut wire = early.forged(to, &forged, false);
+            wire.sample(0, |_, _| {});
+            let all = [0, 1].map(|end| stats(&wire.ends[end]));
+            let place = format!("{first:x} to {to}, coalesced: {coalesced}: {all:?}");
+            assert_eq!((wire.delivered[1].len(), all.map(|s| s.sessions)), (1, [1, 1]), "{place}");
+            assert_eq!((all[to].unverified, wire.unverified_rows[to]), (1, 1), "{place}");
+            assert_eq!(all[1 - to].unverified, 0, "{place}");
+        }
+    }
+}
+
+/// Who reads the first packet of a connection has the keys of an Initial. That ends the handshake, is nobody's word, and the next
+/// handshake succeeds.
+// [RFC 9001 §5.2] [RFC 9000 §21.2]
+#[test]
+fn a_forged_initial_ends_one_handshake_of_quic_and_is_counted_as_nobodys_word() {
+    let (close, by_application, stream) = ([0x1c, 0, 0, 0], [0x1d, 0, 0, 0], [0x08, 0, 0, 0]);
+    for to in [0, 1] {
+        for (frames, is_close) in [(close, true), (by_application, true), (stream, false)] {
+            let early = Early::new();
+            let forged = early.initial(to, &frames);
+            let mut wire = early.forged(to, &forged, true);
+            let counted = stats(&wire.ends[to]);
+            let found = (counted.unproven_alerts, counted.refused_connections, counted.alerts);
+            assert_eq!(found, (u64::from(is_close), u64::from(!is_close), 0), "to {to}: {counted:?}");
+            (0..40).for_each(|_| wire.wait(500 * MS));
+            wire.sample(0, |_, _| {});
+            let all = [0, 1].map(|end| stats(&wire.ends[end]));
+            assert_eq!((wire.delivered[1].len(), all.map(|s| s.sessions)), (1, [1, 1]), "to {to}: {all:?}");
+        }
+    }
 }
 
 // [RFC 9001 §5.5] [RFC 9000 §13.2.1]

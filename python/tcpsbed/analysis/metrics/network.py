@@ -216,7 +216,8 @@ ENDPOINT = (
             ("alerts", "with `tls`: connections that the other side ended, and proved it", ""),
             ("unproven_alerts", "with `tls`: handshakes that ended with an alert, which anybody on the path can send",
                 "unproven alerts"),
-            ("replayed", "datagrams dropped because one of their number had been received, or it was too late to know", ""),
+            ("replayed", "datagrams dropped because one of their number had been received, or it was too late to know, and"
+                " messages of the handshake that came again", ""),
             ("unkeyed", "datagrams dropped because no key could seal them, as before the handshake", ""),
         )
     ),

@@ -45,7 +45,7 @@ NODE = (
     Metric("busy_s", "processor time of its stages", "s", label="busy"),
     Metric("missed_ticks", "ticks skipped because the loop did not run in time", "count", label="missed"),
     Metric("asides_refused", "datagrams for no channel of the node, and echo answers or clock exchanges that"
-        " cannot be parsed", "count", rare=True),
+        " cannot be parsed or that it does not wait for", "count", rare=True),
     Metric("sessions", "session of the loop, if the node has several loops, else empty", type="list[str]"),
     Metric("ticks", "of the loop", "count"),
     spread("late_ns", "lateness of its loop at a wake-up", "ns", label="late", shown=("p50", "p99", "p999", "max"),

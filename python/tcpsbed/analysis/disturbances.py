@@ -252,6 +252,12 @@ def _flows(analysis: Found) -> Iterator[str]:
         if flow["beyond_window"]:
             late = counted(flow["beyond_window"], "sample")
             yield f"flow {flow['name']}: {late} arrived after they had been counted as lost"
+        unrecognised = flow["duplicated"] - flow["duplicates_dropped"]
+        if (more := flow["delivered"] + flow["superseded"] + unrecognised - flow["sent"]) > 0:
+            yield (
+                f"flow {flow['name']} delivered {counted(more, 'sample')} more than were sent: copies that no endpoint"
+                " recognised, or another program used the sender's address"
+            )
         if flow["undated"]:
             absurd = counted(flow["undated"], "sample")
             yield (

@@ -526,6 +526,71 @@ fn a_changed_time_stamp_freezes_a_connection_and_the_sender_says_so() {
     assert!(stats.silent_at_end_ns >= 2 * SECOND, "{stats:?}");
 }
 
+/// Who reads the segments acknowledges what the receiver lacks: the sender never repeats it.
+#[test]
+fn a_connection_whose_gap_somebody_else_acknowledged_is_ended_and_another_follows() {
+    for tls in [None, SEEDED] {
+        let mut wire = Wire::new();
+        wire.ends = [Side::A, Side::B].map(|side| make("tcp", tls, 1, side));
+        wire.ends[1].handle_input(0, Input::Timeout); // it listens
+        wire.wait(0);
+        wire.sample(0, |_, _| {});
+        let counted = |wire: &Wire| [0, 1].map(|end| wire.ends[end].0.stats().connections.unwrap());
+        let (mut index, mut reached, mut begun) = (0, None, wire.now);
+        while counted(&wire)[1].starved == 0 && index < 2_000 {
+            index += 1;
+            let mut forge = |to: usize, bytes: &mut Vec<u8>| {
+                let content = bytes.len() - 20 - 4 * usize::from(bytes[32] >> 4);
+                let sequence = u32::from_be_bytes(*bytes[24..].first_chunk().unwrap());
+                match (to, reached) {
+                    (1, None) if content > 0 => bytes[36] ^= 1, // it is lost
+                    (0, Some(reached)) => {
+                        bytes[28..32].copy_from_slice(&u32::to_be_bytes(reached));
+                        mend(bytes);
+                    }
+                    _ => {}
+                }
+                if to == 1 && content > 0 {
+                    reached = Some(sequence.wrapping_add(content as u32));
+                }
+            };
+            wire.now += 10 * MS;
+            wire.input(0, Input::Timeout, &mut forge);
+            wire.input(1, Input::Timeout, &mut forge);
+            wire.sample(index, &mut forge);
+            begun = if index == 1 { wire.now } else { begun };
+        }
+        let [a, b] = counted(&wire);
+        assert_eq!((b.starved, b.connections_lost, a.starved, a.connections_lost), (1, 1, 0, 1), "{tls:?}");
+        assert!((4 * SECOND..5 * SECOND).contains(&(wire.now - begun)), "{} ns", wire.now - begun);
+        assert_eq!(wire.delivered[1].len(), 1, "nothing behind the gap is delivered");
+        (0..20).for_each(|_| wire.wait(100 * MS));
+        wire.sample(index + 1, |_, _| {});
+        assert!(wire.delivered[1].last() == Some(&content(index + 1, 64)), "{tls:?}");
+        assert_eq!(counted(&wire).map(|side| side.connections), [2, 2], "{tls:?}");
+    }
+}
+
+/// A gap that an honest sender repeats is never taken for a forgotten one, whatever the network does.
+#[test]
+fn no_honest_connection_is_ended_for_its_gaps() {
+    for (congestion, loss) in [("cubic", 0.3), ("none", 0.3), ("reno", 0.5)] {
+        let context = ChannelContext::of(&[(1, Side::B, "kinematic"), (2, Side::A, "haptic")]);
+        let params = json!({"congestion": congestion});
+        let [a, b] = [Side::A, Side::B].map(|side| Boxed(endpoint("tcp", &params, side, &context).unwrap()));
+        let mut session = Session::new(Pair::new(9, a, b, way(20 * MS, loss), way(20 * MS, loss)));
+        session.run(20 * SECOND);
+        (session.pair.client.sends.loss, session.pair.server.sends.loss) = (1.0, 1.0);
+        session.run(12 * SECOND);
+        (session.pair.client.sends.loss, session.pair.server.sends.loss) = (loss, loss);
+        session.run(20 * SECOND);
+        for end in [&session.pair.client, &session.pair.server] {
+            let counted = end.endpoint.0.stats().connections.unwrap();
+            assert_eq!((counted.starved, counted.connections_lost), (0, 0), "{congestion} {loss}");
+        }
+    }
+}
+
 /// A handshake of `quic` of which side a's first packet is on its way.
 struct Early {
     wire: Wire,

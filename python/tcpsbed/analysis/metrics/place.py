@@ -52,7 +52,7 @@ NODE = (
         brief=LATE),
     Metric("gaps_over_1ms", "stalls of the loop for over 1 ms", "count", label="stalls over 1 ms"),
     Metric("ring_overflows", "rows lost because the ring was full", "count", label="records lost"),
-    Metric("socket_drops", "datagrams that the kernel dropped", "count"),
+    Metric("socket_drops", "datagrams that the kernel dropped at sockets: no room, or a wrong checksum of UDP", "count"),
     spread("stamp_to_loop_ns", "from the kernel's receive timestamp to the loop", "ns", label="stamp to loop",
         shown=LATE, brief=()),
     spread("send_ns", "duration of a send call", "ns", label="send call", shown=LATE, brief=()),

@@ -183,7 +183,8 @@ def test_a_connection_that_never_stood_or_is_silent_at_the_end_marks_the_run() -
         "channel c0 at n0 had nothing acknowledged in the last 3.00 s of its connection"
     ]
     assert sentences(**stood | {"starved": 2}) == [
-        "channel c0 at n0 ended 2 connections on which the other side never repeated what was missing: somebody acknowledged it"
+        "channel c0 at n0 ended 2 connections on which the other side never repeated what was missing:"
+        " somebody acknowledged it"
     ]
 
 

@@ -72,7 +72,11 @@ def _records(result: Found, analysis: Found) -> Iterator[str]:
 _COUNTS = {
     "missed_ticks": ("skipped", "tick", ""),
     "ring_overflows": ("lost", "row", " because its ring was full"),
-    "socket_drops": ("lost", "datagram", " in its sockets: a buffer was full, or checksums of UDP were wrong"),
+    "socket_drops": (
+        "lost",
+        "datagram",
+        " in its sockets: a buffer was full, or checksums of UDP were wrong",
+    ),
     "unsent": ("could not send", "datagram", ""),
     "strangers": ("got", "datagram", " from strangers"),
     "unread": (

@@ -48,7 +48,7 @@ impl Sync {
         }
     }
 
-    /// A clock exchange has arrived; false if this node waits for none.
+    /// A clock exchange has arrived; false if this node waits for none, or for another one.
     pub(super) fn exchange<O: Host>(
         &mut self,
         now: Time,
@@ -60,13 +60,16 @@ impl Sync {
     ) -> bool {
         let input = Input::datagram(bytes, here.clock.read(received));
         let at = here.clock.read(now);
-        match &mut self.role {
-            Role::Server(server) => server.handle_input(at, input),
-            Role::Client { client, reference } if *reference == from => client.handle_input(at, input),
+        let end: &mut dyn Endpoint = match &mut self.role {
+            Role::Server(server) => &mut **server,
+            Role::Client { client, reference } if *reference == from => &mut **client,
             _ => return false,
-        }
+        };
+        let refused = end.stats().malformed;
+        end.handle_input(at, input);
+        let understood = end.stats().malformed == refused;
         self.pump(now, from, here, asides, out);
-        true
+        understood
     }
 
     /// Begins an exchange if one is due.

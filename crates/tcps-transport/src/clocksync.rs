@@ -13,6 +13,7 @@ use crate::{
     outbox::Outbox,
     udp::STACK_BYTES,
 };
+use std::collections::VecDeque;
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output, Transmit},
     ids::FlowId,
@@ -24,6 +25,8 @@ use tcps_wire::clock::{Repr, CLOCK_BYTES};
 
 /// Requests that may be on their way at once.
 const PENDING: usize = 64;
+/// Answers that a server can give again: of a request that came twice, too, there is one answer.
+const ANSWERED: usize = 64;
 
 /// The side that wants to know.
 #[derive(Debug)]
@@ -42,13 +45,14 @@ pub struct Client {
 struct Pending {
     sequence: u32,
     t1_ns: Time,
-    answered: bool,
+    /// T2 and T3 of the answer, once it came.
+    answer: Option<(Time, Time)>,
 }
 
 impl Client {
     /// A client that asks every `period_ns` of its own clock, first at 0 or as soon as it is called after.
     pub fn new(period_ns: Time) -> Self {
-        let nothing = Pending { sequence: u32::MAX, t1_ns: 0, answered: true };
+        let nothing = Pending { sequence: u32::MAX, t1_ns: 0, answer: Some((0, 0)) };
         Self {
             period_ns: period_ns.max(1),
             next_ns: 0,
@@ -72,14 +76,15 @@ impl Client {
 
     fn ask(&mut self, now: Time) {
         let sequence = self.sequence;
-        self.pending[sequence as usize % PENDING] = Pending { sequence, t1_ns: now, answered: false };
+        self.pending[sequence as usize % PENDING] = Pending { sequence, t1_ns: now, answer: None };
         transmit(&mut self.outbox, sequence, Repr::Request { sequence, t1_ns: now });
         self.sequence = sequence.wrapping_add(1);
         let due = self.next_ns.saturating_add(self.period_ns);
         self.next_ns = if due > now { due } else { now.saturating_add(self.period_ns) };
     }
 
-    /// Takes only the first answer to a request that was made, with the stamp that it had.
+    /// Takes only the first answer to a request that was made, with the stamp that it had. Another one with other stamps is none
+    /// of the server's.
     // [RFC 5905 §8]
     fn receive(&mut self, now: Time, bytes: &[u8], received_ns: Time) -> Option<()> {
         let Ok(Repr::Response { sequence, t1_ns, t2_ns, t3_ns }) = Repr::parse(bytes) else { return None };
@@ -87,12 +92,12 @@ impl Client {
         if pending.sequence != sequence || pending.t1_ns != t1_ns {
             return None;
         }
-        if pending.answered {
-            self.stats.duplicates += 1;
-            return Some(());
+        if let Some(answer) = pending.answer {
+            self.stats.duplicates += u64::from(answer == (t2_ns, t3_ns));
+            return (answer == (t2_ns, t3_ns)).then_some(());
         }
         let exchange = Exchange::new(t1_ns, t2_ns, t3_ns, received_ns)?;
-        pending.answered = true;
+        pending.answer = Some((t2_ns, t3_ns));
         self.fit.add(exchange);
         let value = self.fit.estimate().map_or(0, |e| e.offset_ns);
         let size = (exchange.round_trip_ns() / 2).clamp(0, i64::from(u32::MAX)) as u32;
@@ -131,6 +136,7 @@ impl Endpoint for Client {
 /// The side that is asked; each answer goes to where the request came from.
 #[derive(Debug, Default)]
 pub struct Server {
+    answers: VecDeque<(u32, Time, Repr)>,
     outbox: Outbox,
     stats: EndpointStats,
 }
@@ -140,7 +146,13 @@ impl Endpoint for Server {
         let Input::Datagram { bytes, received_ns, .. } = input else { return };
         match Repr::parse(bytes) {
             Ok(Repr::Request { sequence, t1_ns }) => {
-                let answer = Repr::Response { sequence, t1_ns, t2_ns: received_ns, t3_ns: now };
+                let known = self.answers.iter().find(|known| (known.0, known.1) == (sequence, t1_ns));
+                let answer = known.map(|known| known.2).unwrap_or_else(|| {
+                    let answer = Repr::Response { sequence, t1_ns, t2_ns: received_ns, t3_ns: now };
+                    self.answers.truncate(ANSWERED - 1);
+                    self.answers.push_front((sequence, t1_ns, answer));
+                    answer
+                });
                 transmit(&mut self.outbox, sequence, answer);
             }
             _ => self.stats.malformed += 1,

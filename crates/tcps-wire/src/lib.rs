@@ -17,7 +17,8 @@
 //! nor a telehaptic header (0x00 to 0x7F; 0 fragments do not exist), so that all of them may share a port.
 //!
 //! Each format is a file with a `Packet` view, whose accessors cannot panic, and a `Repr` that is parsed and
-//! emitted. `rtp`, `rtcp` and `srtcp` speak the standards' formats. `pcapng` writes capture files; `ip` looks into the
+//! emitted. `rtp`, `rtcp` and `srtcp` speak the standards' formats; of
+//! `quic` there is what tells packets of a datagram apart. `pcapng` writes capture files; `ip` looks into the
 //! packets of TUN devices. `board` is no datagram: frames on a serial line.
 
 #![forbid(unsafe_code)]
@@ -34,6 +35,7 @@ pub mod header;
 pub mod ip;
 pub mod pcapng;
 pub mod probe;
+pub mod quic;
 pub mod reply;
 pub mod report;
 pub mod rtcp;

@@ -72,7 +72,11 @@ def _records(result: Found, analysis: Found) -> Iterator[str]:
 _COUNTS = {
     "missed_ticks": ("skipped", "tick", ""),
     "ring_overflows": ("lost", "row", " because its ring was full"),
-    "socket_drops": ("lost", "datagram", " in its sockets"),
+    "socket_drops": (
+        "lost",
+        "datagram",
+        " in its sockets: a buffer was full, or checksums of UDP were wrong",
+    ),
     "unsent": ("could not send", "datagram", ""),
     "strangers": ("got", "datagram", " from strangers"),
     "unread": (
@@ -136,6 +140,9 @@ def _connections(result: Found) -> Iterator[str]:
             yield f"{place} had nothing acknowledged in the last {end['silent_at_end_ns'] / 1e9:.2f} s of its connection"
         if lost := end.get("connections_lost"):
             yield f"{place} lost {counted(lost, 'connection')}{_when(end) if 'first_lost_ns' in end else ''}"
+        if end.get("starved"):
+            ended = counted(end["starved"], "connection")
+            yield f"{place} ended {ended} on which the other side never repeated what was missing: somebody acknowledged it"
         if end.get("strangers"):
             yield f"{place} refused {counted(end['strangers'], 'connection')} from strangers"
 
@@ -252,6 +259,12 @@ def _flows(analysis: Found) -> Iterator[str]:
         if flow["beyond_window"]:
             late = counted(flow["beyond_window"], "sample")
             yield f"flow {flow['name']}: {late} arrived after they had been counted as lost"
+        unrecognised = flow["duplicated"] - flow["duplicates_dropped"]
+        if (more := flow["delivered"] + flow["superseded"] + unrecognised - flow["sent"]) > 0:
+            yield (
+                f"flow {flow['name']} delivered {counted(more, 'sample')} more than were sent: copies that no endpoint"
+                " recognised, or another program used the sender's address"
+            )
         if flow["undated"]:
             absurd = counted(flow["undated"], "sample")
             yield (

@@ -666,7 +666,9 @@ class Node(Part):
     missed_ticks: int
     """Ticks skipped because the loop did not run in time."""
     asides_refused: int
-    """Datagrams for no channel of the node, and echo answers or clock exchanges that cannot be parsed."""
+    """Datagrams for no channel of the node, and echo answers or clock exchanges that cannot be parsed
+    or that it does not wait for.
+    """
     sessions: list[str]
     """Session of the loop, if the node has several loops, else empty."""
     ticks: int
@@ -678,7 +680,7 @@ class Node(Part):
     ring_overflows: int
     """Rows lost because the ring was full."""
     socket_drops: int
-    """Datagrams that the kernel dropped."""
+    """Datagrams that the kernel dropped at sockets: no room, or a wrong checksum of UDP."""
     stamp_to_loop_ns: Distribution
     """From the kernel's receive timestamp to the loop (ns)."""
     send_ns: Distribution
@@ -915,7 +917,9 @@ class Endpoint(Part):
     unproven_alerts: int
     """With `tls`: handshakes that ended with an alert, which anybody on the path can send."""
     replayed: int
-    """Datagrams dropped because one of their number had been received, or it was too late to know."""
+    """Datagrams dropped because one of their number had been received, or it was too late to know, and
+    messages of the handshake that came again.
+    """
     unkeyed: int
     """Datagrams dropped because no key could seal them, as before the handshake."""
     security_bytes: float
@@ -942,6 +946,10 @@ class Endpoint(Part):
     """The longest of these stalls (ns)."""
     silent_at_end_ns: float
     """Stall that lasts to the end, 0 if there is none (ns)."""
+    starved: int
+    """Of `tcp`: connections that this side ended because the other side sent on and never repeated what
+    was missing.
+    """
     strangers: int
     """Connection requests from senders other than the peer."""
 

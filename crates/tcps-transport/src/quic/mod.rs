@@ -49,6 +49,7 @@ use tcps_core::{
     sample::Meta,
     time::{Time, SECOND},
 };
+use tcps_wire::quic::has_unsealed_packet;
 
 /// How long side A waits before it asks again for a connection that it has lost.
 const RETRY_NS: Time = SECOND;
@@ -155,9 +156,12 @@ impl Quic {
     }
 
     fn receive(&mut self, now: Time, at: Instant, bytes: &[u8]) {
-        // [RFC 9000 §17.2.1] Both sides speak the same version: who offers others is not the peer, and nothing proves it.
-        if bytes.len() > 4 && bytes[0] & 0x80 != 0 && bytes[1..5] == [0; 4] {
-            self.stats.malformed += 1;
+        // Both sides speak the same version and send no Retry: who does is not the peer, and quinn-proto ends a handshake at it.
+        if has_unsealed_packet(bytes) {
+            match &self.security {
+                Some(_) => self.unverified(now, bytes),
+                None => self.stats.malformed += 1,
+            }
             return;
         }
         let mut answer = Vec::new();
@@ -435,7 +439,10 @@ impl Quic {
     /// The connection has ended by itself.
     fn end(&mut self, now: Time, reason: &ConnectionError) {
         match (reason, &mut self.security) {
-            (ConnectionError::ConnectionClosed(_), Some(security)) => {
+            (
+                ConnectionError::ConnectionClosed(_) | ConnectionError::ApplicationClosed(_),
+                Some(security),
+            ) => {
                 // Before the handshake is done, anybody on the path can make such a packet.
                 let proven = self.established;
                 let count = if proven { &mut security.alerts } else { &mut security.unproven_alerts };

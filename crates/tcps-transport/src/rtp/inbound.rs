@@ -61,6 +61,8 @@ pub(crate) struct Inbound {
     /// The source of retransmissions, and what they are asked for.
     asks: Option<(u32, Missing)>,
     motion: Motion,
+    /// Packets of sources that did not prove to be the flow's, those far from all others, and farewells that were none.
+    refused: u64,
 }
 
 impl Inbound {
@@ -80,6 +82,7 @@ impl Inbound {
             repair: Repair::new(),
             asks: None,
             motion: [0; MOTION_BYTES],
+            refused: 0,
         }
     }
 
@@ -165,15 +168,27 @@ impl Inbound {
         }
     }
 
-    /// A report of the source `ssrc` came.
-    pub(crate) fn reported(&mut self, at: Time, ssrc: u32, info: &SenderInfo) {
+    /// A report of the source `ssrc` came; whether that is, or may become, the flow's.
+    pub(crate) fn reported(&mut self, at: Time, ssrc: u32, info: &SenderInfo) -> bool {
         match self.source.as_mut().filter(|s| s.ssrc == ssrc) {
             Some(s) => s.reported(at, info.ntp, info.timestamp),
             None if self.early.is_none() || ssrc == self.expected_ssrc => {
                 self.early = Some((ssrc, at, info.ntp, info.timestamp));
             }
-            None => {}
+            None => return self.early.is_some_and(|early| early.0 == ssrc),
         }
+        true
+    }
+
+    /// The source `ssrc` says that it leaves; whether that is the flow's.
+    pub(crate) fn leaves(&mut self, ssrc: u32) -> bool {
+        let source = self.source.as_mut().filter(|s| s.ssrc == ssrc);
+        source.map(|s| s.left = true).is_some()
+    }
+
+    /// Packets and reports that it did not take for the peer's; one that waits for the next of its source is among them.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused + u64::from(self.held.is_some())
     }
 
     /// An RTP packet came; whether its source is known and it counts. The second of an unknown source brings the first
@@ -194,8 +209,12 @@ impl Inbound {
         }
         let Some(source) = self.source.as_mut() else { return Ok(false) };
         match source.update(seq) {
-            Verdict::Probation | Verdict::Bad => Ok(false),
+            Verdict::Probation | Verdict::Bad => {
+                self.refused += 1;
+                Ok(false)
+            }
             Verdict::Valid(number) => {
+                self.refused += u64::from(source.left);
                 source.arrived(received_ns, packet.timestamp());
                 self.valid(now, received_ns, number, bytes, settings, to).map(|()| true)
             }
@@ -217,13 +236,13 @@ impl Inbound {
         let mut rival = match self.rival.take().filter(|r| r.ssrc == ssrc) {
             Some(r) => r,
             None => {
-                self.held = None;
+                self.refused += u64::from(self.held.take().is_some());
                 Source::new(ssrc, self.format.rate, self.period_ns, seq, known)
             }
         };
         let verdict = rival.update(seq);
         let Verdict::Valid(number) = verdict else {
-            self.held = Some((received_ns, bytes.to_vec()));
+            self.refused += u64::from(self.held.replace((received_ns, bytes.to_vec())).is_some());
             self.rival = Some(rival);
             return Ok(false);
         };

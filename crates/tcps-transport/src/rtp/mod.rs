@@ -255,7 +255,10 @@ impl Endpoint for Rtp {
         let incomplete = self.inbound.iter().map(Inbound::incomplete).sum();
         let sources = || self.inbound.iter().filter_map(|i| i.source.as_ref());
         let lost: i64 = sources().map(|s| i64::from(s.lost())).sum();
+        let refused: u64 = self.inbound.iter().map(Inbound::refused).sum();
+        let malformed = self.out.stats.malformed + refused;
         EndpointStats {
+            malformed,
             incomplete,
             lost: lost.max(0) as u64,
             jitter_ns: sources().map(|s| s.jitter_ns()).max(),

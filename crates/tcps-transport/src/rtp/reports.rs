@@ -285,7 +285,10 @@ impl Reports {
         out: &mut Out,
     ) -> Result<(), Error> {
         match packet.kind {
-            SR | RR => self.report(at, &Report::parse(packet)?, outbound, inbound),
+            SR | RR => {
+                let is_known = self.report(at, &Report::parse(packet)?, outbound, inbound);
+                out.stats.malformed += u64::from(!is_known);
+            }
             sdes::SDES => {
                 for chunk in sdes::parse(packet)?.iter().filter(|c| c.cname().is_some()) {
                     self.note(at, chunk.ssrc);
@@ -294,9 +297,9 @@ impl Reports {
             }
             BYE => {
                 for ssrc in Bye::parse(packet)?.ssrc {
-                    self.members.remove(&ssrc);
-                    let sources = inbound.iter_mut().filter_map(|i| i.source.as_mut());
-                    sources.filter(|s| s.ssrc == ssrc).for_each(|s| s.left = true);
+                    let was_member = self.members.remove(&ssrc).is_some();
+                    let left: u64 = inbound.iter_mut().map(|i| u64::from(i.leaves(ssrc))).sum();
+                    out.stats.malformed += u64::from(!was_member && left == 0);
                 }
             }
             TRANSPORT if packet.count == ccfb::FORMAT => {
@@ -324,17 +327,22 @@ impl Reports {
         }
     }
 
+    /// Whether a sender that reports is one of those whose flows arrive here.
     // [RFC 3550 §6.4.1] [RFC 3550]
-    fn report(&mut self, at: Time, report: &Report, outbound: &[Outbound], inbound: &mut [Inbound]) {
-        self.note(at, report.ssrc);
+    fn report(&mut self, at: Time, report: &Report, outbound: &[Outbound], inbound: &mut [Inbound]) -> bool {
         if let Some(info) = &report.sender {
-            inbound.iter_mut().for_each(|i| i.reported(at, report.ssrc, info));
+            let own: u64 = inbound.iter_mut().map(|i| u64::from(i.reported(at, report.ssrc, info))).sum();
+            if own == 0 {
+                return false;
+            }
         }
+        self.note(at, report.ssrc);
         for block in report.blocks.iter().filter(|b| outbound.iter().any(|o| o.ssrc == b.ssrc)) {
             self.understood += 1;
             self.fraction_lost = Some(block.fraction_lost);
             self.round_trip(at, block.last_sr, block.delay);
         }
+        true
     }
 
     fn round_trip(&mut self, at: Time, last: u32, delay: u32) {

@@ -26,6 +26,8 @@ const LAST_RETRY_NS: Time = SECOND;
 /// Side b answers one new hello in this time at most: each costs it two multiplications on the curve. Only hellos of who has the key
 /// take this time: those of strangers cost a hash.
 const ANSWER_NS: Time = 10 * MS;
+/// Times that side a sends a hello again within `LAST_RETRY_NS`; then once in each.
+const FIRST_COPIES: Time = 11;
 /// Silence after which what does not verify makes a side look for a new session, and how often it does.
 const RESYNC_NS: Time = SECOND;
 
@@ -74,6 +76,28 @@ fn srtp(profile: Profile, root: &[u8; 32]) -> Option<Srtp> {
     Srtp::new(profile, master)
 }
 
+/// A hello that side b answered.
+#[derive(Debug)]
+struct Answered {
+    hello: Message,
+    answer: Message,
+    since_ns: Time,
+    copies: Time,
+    /// When a record of its session verified: side a has the answer.
+    confirmed_ns: Option<Time>,
+}
+
+impl Answered {
+    /// Whether another copy of the hello may be one that side a itself has sent, for want of an answer, or late.
+    fn may_come(&mut self, now: Time) -> bool {
+        let most = FIRST_COPIES + now.saturating_sub(self.since_ns) / LAST_RETRY_NS;
+        let is_old = self.confirmed_ns.is_some_and(|at| now.saturating_sub(at) >= LAST_RETRY_NS);
+        let may = self.copies < most && !is_old;
+        self.copies += Time::from(may);
+        may
+    }
+}
+
 /// One side of an association.
 pub struct Association {
     side: Side,
@@ -83,8 +107,12 @@ pub struct Association {
     guard: Guard,
     /// Side a: the handshake whose answer it waits for.
     opening: Option<Initiator>,
-    /// Side b: the hello that it answered last, and the answer.
-    answered: Option<(Message, Message)>,
+    /// Side a: the hello that was answered last.
+    opened: Option<Message>,
+    /// Side a: times that it sent its hello and had no answer yet. Each of them is answered once at most.
+    unanswered: u64,
+    /// Side b: the hello that it answered last.
+    answered: Option<Answered>,
     /// Side b: hellos that it answered before that one. A repeated one would push the present handshake out.
     former: BTreeSet<Vec<u8>>,
     /// Side b: the session of that answer, in which the other side has not sent yet.
@@ -115,6 +143,8 @@ impl Association {
             secret,
             prologue,
             opening: None,
+            opened: None,
+            unanswered: 0,
             answered: None,
             former: BTreeSet::new(),
             offered: None,
@@ -272,11 +302,13 @@ impl Association {
         let drawn = self.secret.random.draw();
         self.opening =
             drawn.and_then(|drawn| Initiator::new(&self.guard, &self.secret.key, &self.prologue, drawn));
+        self.unanswered = 0;
         self.say_hello();
     }
 
     fn say_hello(&mut self) {
         if let Some(hello) = self.opening.as_ref().map(|opening| opening.hello) {
+            self.unanswered += 1;
             self.push(Repr::Hello, &hello);
         }
     }
@@ -297,8 +329,14 @@ impl Association {
     }
 
     fn take_hello(&mut self, now: Time, hello: &[u8]) -> Opened {
-        if let Some((_, answer)) = self.answered.filter(|(known, _)| known == hello) {
-            self.push(Repr::Answer, &answer);
+        if let Some(answered) = self.answered.as_mut().filter(|answered| answered.hello == hello) {
+            if !answered.may_come(now) {
+                return self.refuse(now, DropReason::Replayed);
+            }
+            if answered.confirmed_ns.is_none() {
+                let answer = answered.answer;
+                self.push(Repr::Answer, &answer);
+            }
             return Opened::Own;
         }
         if self.former.contains(hello) {
@@ -319,20 +357,33 @@ impl Association {
         };
         self.begun_ns.get_or_insert(now);
         self.answers_from_ns = now.saturating_add(ANSWER_NS);
-        self.former.extend(self.answered.map(|(known, _)| known.to_vec()));
-        self.answered = hello.try_into().ok().map(|hello| (hello, answer));
+        self.former.extend(self.answered.take().map(|before| before.hello.to_vec()));
+        let hello = hello.try_into().ok();
+        self.answered =
+            hello.map(|hello| Answered { hello, answer, since_ns: now, copies: 0, confirmed_ns: None });
         self.offered = self.session(&roots, now);
         self.push(Repr::Answer, &answer);
         Opened::Own
     }
 
     fn take_answer(&mut self, now: Time, answer: &[u8]) -> Opened {
-        let Some(opening) = &mut self.opening else { return Opened::Own };
-        let Some(roots) = opening.take(&self.guard, answer) else {
+        let roots = match (&mut self.opening, &self.opened) {
+            (Some(opening), _) => opening.take(&self.guard, answer),
+            (None, Some(hello)) if self.guard.answers(hello, answer) => {
+                if self.unanswered == 0 {
+                    return self.refuse(now, DropReason::Replayed);
+                }
+                self.unanswered -= 1;
+                return Opened::Own;
+            }
+            (None, _) => None,
+        };
+        let Some(roots) = roots else {
             self.stats.refused_handshakes += 1;
             return self.refuse(now, DropReason::Unverified);
         };
-        self.opening = None;
+        self.unanswered = self.unanswered.saturating_sub(1);
+        self.opened = self.opening.take().map(|opening| opening.hello);
         let session = self.session(&roots, now);
         self.begin(session, now);
         self.confirmed = false;
@@ -406,6 +457,7 @@ impl Association {
             1 => {
                 let offered = self.offered.take();
                 self.begin(offered, now);
+                self.answered.iter_mut().for_each(|answered| answered.confirmed_ns = Some(now));
             }
             _ => {}
         }

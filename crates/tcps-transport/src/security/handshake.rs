@@ -65,6 +65,11 @@ impl Guard {
     pub(super) fn admits(&self, hello: &[u8]) -> bool {
         self.checked(&[], hello).is_some()
     }
+
+    /// Whether a message is an answer to that hello, of somebody with the key.
+    pub(super) fn answers(&self, hello: &[u8], answer: &[u8]) -> bool {
+        self.checked(hello, answer).is_some()
+    }
 }
 
 /// What both sides know once a handshake is complete.

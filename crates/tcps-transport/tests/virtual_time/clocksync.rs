@@ -169,6 +169,15 @@ fn only_answers_to_own_requests_count() {
     assert_eq!(client.estimate().map(|e| (e.offset_ns, e.exchanges)), Some((-2, 1)));
     server.handle_input(10, Input::datagram(&answer, 6));
     assert_eq!(server.stats().malformed, 1, "a server is not answered");
+    let mut again = Vec::new();
+    server.handle_input(30, Input::datagram(&request, 25));
+    assert!(server.poll_output(&mut again).is_some());
+    assert_eq!(again, answer, "to a request that the network doubled there is one answer");
+    let mut other = answer.clone();
+    other[35] ^= 1; // T3 a nanosecond later
+    client.handle_input(31, Input::datagram(&other, 31));
+    client.handle_input(31, Input::datagram(&again, 31));
+    assert_eq!(client.stats(), EndpointStats { malformed: 6, duplicates: 2, ..Default::default() });
 }
 
 #[test]

@@ -17,7 +17,13 @@ use tcps_core::{
 };
 use tcps_transport::{ChannelContext, Side};
 use tcps_wire::{
-    rtcp::{ccfb, feedback::TRANSPORT, Packets},
+    rtcp::{
+        bye::Bye,
+        ccfb,
+        feedback::TRANSPORT,
+        report::{Report, SenderInfo},
+        Packets,
+    },
     rtp::{is_rtcp, Packet, Repr},
 };
 
@@ -384,6 +390,57 @@ fn forged_packets_are_not_told_of() {
         }
     }
     assert_eq!(told, 0);
+    assert_eq!(endpoint.stats().malformed, 100);
+}
+
+/// Packets and reports of sources that are not the peer's, between its own, and its farewell from somebody else.
+// [RFC 3550 §A.1] [RFC 3550 §6.6]
+#[test]
+fn what_is_not_of_the_peers_source_is_counted() {
+    let mut pair = pair(1, json!({}), latency(MS));
+    let rtp = |ssrc: u32, sequence: u16| {
+        let mut bytes = Vec::new();
+        let repr = Repr { marker: false, payload_type: 96, sequence, timestamp: 0, ssrc };
+        repr.emit(&[], &[], &mut bytes);
+        [bytes, vec![7; 64]].concat()
+    };
+    let report = |ssrc: u32| Report { ssrc, sender: Some(SenderInfo::default()), blocks: vec![] };
+    let bye = |ssrc: u32| {
+        let mut bytes = Vec::new();
+        Bye { ssrc: vec![ssrc], reason: b"" }.emit(&mut bytes);
+        bytes
+    };
+    let mut own = 0;
+    for round in 0..20u16 {
+        let from = u32::from(round) * 50;
+        for index in from..from + 50 {
+            pair.send(meta(1, index, pair.time), &content(index, 64));
+            pair.run_until(pair.time + MS);
+            let bytes = pair.server.last_received.as_ref().unwrap();
+            if !is_rtcp(bytes) {
+                own = Packet::new_checked(&bytes[..]).unwrap().ssrc();
+            }
+        }
+        let mut sender = Vec::new();
+        report(0xbad0).emit(&mut sender);
+        let far = pair.server.last_received.clone().unwrap();
+        let number = if is_rtcp(&far) { 0 } else { Packet::new_checked(&far[..]).unwrap().sequence() };
+        // A number of the peer's source that is far from the others, a source of its own, a report, two farewells.
+        for forged in [
+            rtp(own, number.wrapping_add(40_000)),
+            rtp(0xbad0 + u32::from(round), 7 * round),
+            sender,
+            bye(0xbad0),
+            bye(own),
+        ] {
+            pair.server.endpoint.handle_input(pair.time, Input::datagram(&forged, pair.time));
+        }
+    }
+    pair.send(meta(1, 1_000, pair.time), &content(1_000, 64));
+    pair.run_until(pair.time + SECOND);
+    assert_eq!(got(&pair), (0..=1_000).collect());
+    assert_eq!(pair.server.endpoint.stats().malformed, 5 * 20);
+    assert_eq!(pair.client.endpoint.stats().malformed, 0);
 }
 
 #[test]

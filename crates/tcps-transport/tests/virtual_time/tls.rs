@@ -5,6 +5,7 @@ use crate::{
     pair::{Boxed, Conditions, Pair},
     session::{arrive_in_order, content, meta, Session},
 };
+use rustls::{crypto::ring, quic, Side as TlsSide};
 use serde_json::{json, Value};
 use std::collections::VecDeque;
 use tcps_core::{
@@ -525,23 +526,173 @@ fn a_changed_time_stamp_freezes_a_connection_and_the_sender_says_so() {
     assert!(stats.silent_at_end_ns >= 2 * SECOND, "{stats:?}");
 }
 
-// [RFC 9000 §17.2.1]
+/// Who reads the segments acknowledges what the receiver lacks: the sender never repeats it.
 #[test]
-fn an_offer_of_other_versions_ends_no_handshake_of_quic() {
-    let mut ends = [Side::A, Side::B].map(|side| make("quic", SEEDED, 1, side));
-    ends.iter_mut().for_each(|end| end.handle_input(0, Input::Timeout));
-    let (mut hello, mut forged) = (Vec::new(), vec![0xca, 0, 0, 0, 0]);
-    assert!(matches!(ends[0].poll_output(&mut hello), Some(Output::Transmit(_))));
-    let to = 6 + usize::from(hello[5]);
-    let from = to + 1 + usize::from(hello[to]);
-    forged.extend_from_slice(&hello[to..from]);
-    forged.extend_from_slice(&hello[5..to]);
-    forged.extend_from_slice(&[0x6b, 0x33, 0x43, 0xcf]);
-    ends[0].handle_input(0, Input::datagram(&forged, 0));
-    let mut wire = Wire { ends, now: 0, delivered: [vec![], vec![]], unverified_rows: [0; 2] };
-    wire.input(1, Input::datagram(&hello, 0), |_, _| {});
-    wire.sample(0, |_, _| {});
-    assert_eq!((wire.delivered[1].len(), wire.ends[0].stats().malformed), (1, 1));
+fn a_connection_whose_gap_somebody_else_acknowledged_is_ended_and_another_follows() {
+    for tls in [None, SEEDED] {
+        let mut wire = Wire::new();
+        wire.ends = [Side::A, Side::B].map(|side| make("tcp", tls, 1, side));
+        wire.ends[1].handle_input(0, Input::Timeout); // it listens
+        wire.wait(0);
+        wire.sample(0, |_, _| {});
+        let counted = |wire: &Wire| [0, 1].map(|end| wire.ends[end].0.stats().connections.unwrap());
+        let (mut index, mut reached, mut begun) = (0, None, wire.now);
+        while counted(&wire)[1].starved == 0 && index < 2_000 {
+            index += 1;
+            let mut forge = |to: usize, bytes: &mut Vec<u8>| {
+                let content = bytes.len() - 20 - 4 * usize::from(bytes[32] >> 4);
+                let sequence = u32::from_be_bytes(*bytes[24..].first_chunk().unwrap());
+                match (to, reached) {
+                    (1, None) if content > 0 => bytes[36] ^= 1, // it is lost
+                    (0, Some(reached)) => {
+                        bytes[28..32].copy_from_slice(&u32::to_be_bytes(reached));
+                        mend(bytes);
+                    }
+                    _ => {}
+                }
+                if to == 1 && content > 0 {
+                    reached = Some(sequence.wrapping_add(content as u32));
+                }
+            };
+            wire.now += 10 * MS;
+            wire.input(0, Input::Timeout, &mut forge);
+            wire.input(1, Input::Timeout, &mut forge);
+            wire.sample(index, &mut forge);
+            begun = if index == 1 { wire.now } else { begun };
+        }
+        let [a, b] = counted(&wire);
+        assert_eq!((b.starved, b.connections_lost, a.starved, a.connections_lost), (1, 1, 0, 1), "{tls:?}");
+        assert!((4 * SECOND..5 * SECOND).contains(&(wire.now - begun)), "{} ns", wire.now - begun);
+        assert_eq!(wire.delivered[1].len(), 1, "nothing behind the gap is delivered");
+        (0..20).for_each(|_| wire.wait(100 * MS));
+        wire.sample(index + 1, |_, _| {});
+        assert!(wire.delivered[1].last() == Some(&content(index + 1, 64)), "{tls:?}");
+        assert_eq!(counted(&wire).map(|side| side.connections), [2, 2], "{tls:?}");
+    }
+}
+
+/// A gap that an honest sender repeats is never taken for a forgotten one, whatever the network does.
+#[test]
+fn no_honest_connection_is_ended_for_its_gaps() {
+    for (congestion, loss) in [("cubic", 0.3), ("none", 0.3), ("reno", 0.5)] {
+        let context = ChannelContext::of(&[(1, Side::B, "kinematic"), (2, Side::A, "haptic")]);
+        let params = json!({"congestion": congestion});
+        let [a, b] = [Side::A, Side::B].map(|side| Boxed(endpoint("tcp", &params, side, &context).unwrap()));
+        let mut session = Session::new(Pair::new(9, a, b, way(20 * MS, loss), way(20 * MS, loss)));
+        session.run(20 * SECOND);
+        (session.pair.client.sends.loss, session.pair.server.sends.loss) = (1.0, 1.0);
+        session.run(12 * SECOND);
+        (session.pair.client.sends.loss, session.pair.server.sends.loss) = (loss, loss);
+        session.run(20 * SECOND);
+        for end in [&session.pair.client, &session.pair.server] {
+            let counted = end.endpoint.0.stats().connections.unwrap();
+            assert_eq!((counted.starved, counted.connections_lost), (0, 0), "{congestion} {loss}");
+        }
+    }
+}
+
+/// A handshake of `quic` of which side a's first packet is on its way.
+struct Early {
+    wire: Wire,
+    hello: Vec<u8>,
+    /// The numbers that name the connection: what side a sends to, and itself.
+    ids: [Vec<u8>; 2],
+}
+
+impl Early {
+    fn new() -> Self {
+        let mut ends = [Side::A, Side::B].map(|side| make("quic", SEEDED, 1, side));
+        ends.iter_mut().for_each(|end| end.handle_input(0, Input::Timeout));
+        let mut hello = Vec::new();
+        assert!(matches!(ends[0].poll_output(&mut hello), Some(Output::Transmit(_))));
+        let to = 6 + usize::from(hello[5]);
+        let ids = [&hello[6..to], &hello[to + 1..to + 1 + usize::from(hello[to])]].map(<[u8]>::to_vec);
+        Self { wire: Wire { ends, now: 0, delivered: [vec![], vec![]], unverified_rows: [0; 2] }, hello, ids }
+    }
+
+    /// A header without a content, to an end.
+    fn header(&self, to: usize, first: u8, version: u8) -> Vec<u8> {
+        let (own, other) = (&self.ids[1 - to], &self.ids[to]);
+        let ids = [&[own.len() as u8], &own[..], &[other.len() as u8], other].concat();
+        [&[first, 0, 0, 0, version], &ids[..]].concat()
+    }
+
+    /// An Initial with these frames to an end, sealed by the keys that follow from the header of side a's first packet.
+    // [RFC 9001 §5.2]
+    fn initial(&self, to: usize, frames: &[u8]) -> Vec<u8> {
+        let suite = ring::cipher_suite::TLS13_AES_128_GCM_SHA256.tls13().unwrap();
+        let side = if to == 1 { TlsSide::Client } else { TlsSide::Server };
+        let keys = quic::Keys::initial(quic::Version::V1, suite, suite.quic.unwrap(), &self.ids[0], side);
+        let mut payload = [frames, &[0; 40]].concat();
+        let length = 0x4000 | (1 + payload.len() + 16) as u16;
+        let number = 99;
+        let mut header = [&self.header(to, 0xc0, 1)[..], &[0], &length.to_be_bytes(), &[number]].concat();
+        let tag = keys.local.packet.encrypt_in_place(number.into(), &header, &mut payload).unwrap();
+        payload.extend_from_slice(tag.as_ref());
+        let (first, rest) = header.split_first_mut().unwrap();
+        keys.local
+            .header
+            .encrypt_in_place(&payload[3..19], first, rest.last_chunk_mut::<1>().unwrap())
+            .unwrap();
+        [header, payload].concat()
+    }
+
+    /// Brings a datagram to an end before side b's first one reaches side a; its answers are lost if `holds_back`.
+    fn forged(mut self, to: usize, datagram: &[u8], holds_back: bool) -> Wire {
+        let hello = std::mem::take(&mut self.hello);
+        if to == 1 {
+            self.wire.ends[1].handle_input(0, Input::datagram(&hello, 0));
+        }
+        self.wire.ends[to].handle_input(0, Input::datagram(datagram, 0));
+        if holds_back {
+            while self.wire.ends[to].poll_output(&mut Vec::new()).is_some() {}
+        }
+        self.wire.input(1, if to == 1 { Input::Timeout } else { Input::datagram(&hello, 0) }, |_, _| {});
+        self.wire
+    }
+}
+
+/// Nobody's keys seal such a packet, so neither side ever takes one, also behind others in a datagram.
+// [RFC 9000 §17.2.1] [RFC 9000 §17.2.5]
+#[test]
+fn packets_without_a_seal_end_no_handshake_of_quic() {
+    for (to, coalesced) in [(0, false), (1, false), (0, true), (1, true)] {
+        for (first, version, content) in [(0xca, 0, vec![0x6b, 0x33, 0x43, 0xcf]), (0xf7, 1, vec![7; 60])] {
+            let early = Early::new();
+            let mut forged = if coalesced { early.initial(to, &[1]) } else { Vec::new() };
+            forged.extend(early.header(to, first, version));
+            forged.extend(content);
+            let mut wire = early.forged(to, &forged, false);
+            wire.sample(0, |_, _| {});
+            let all = [0, 1].map(|end| stats(&wire.ends[end]));
+            let place = format!("{first:x} to {to}, coalesced: {coalesced}: {all:?}");
+            assert_eq!((wire.delivered[1].len(), all.map(|s| s.sessions)), (1, [1, 1]), "{place}");
+            assert_eq!((all[to].unverified, wire.unverified_rows[to]), (1, 1), "{place}");
+            assert_eq!(all[1 - to].unverified, 0, "{place}");
+        }
+    }
+}
+
+/// Who reads the first packet of a connection has the keys of an Initial. That ends the handshake, is nobody's word, and the next
+/// handshake succeeds.
+// [RFC 9001 §5.2] [RFC 9000 §21.2]
+#[test]
+fn a_forged_initial_ends_one_handshake_of_quic_and_is_counted_as_nobodys_word() {
+    let (close, by_application, stream) = ([0x1c, 0, 0, 0], [0x1d, 0, 0, 0], [0x08, 0, 0, 0]);
+    for to in [0, 1] {
+        for (frames, is_close) in [(close, true), (by_application, true), (stream, false)] {
+            let early = Early::new();
+            let forged = early.initial(to, &frames);
+            let mut wire = early.forged(to, &forged, true);
+            let counted = stats(&wire.ends[to]);
+            let found = (counted.unproven_alerts, counted.refused_connections, counted.alerts);
+            assert_eq!(found, (u64::from(is_close), u64::from(!is_close), 0), "to {to}: {counted:?}");
+            (0..40).for_each(|_| wire.wait(500 * MS));
+            wire.sample(0, |_, _| {});
+            let all = [0, 1].map(|end| stats(&wire.ends[end]));
+            assert_eq!((wire.delivered[1].len(), all.map(|s| s.sessions)), (1, [1, 1]), "to {to}: {all:?}");
+        }
+    }
 }
 
 // [RFC 9001 §5.5] [RFC 9000 §13.2.1]

@@ -216,7 +216,8 @@ ENDPOINT = (
             ("alerts", "with `tls`: connections that the other side ended, and proved it", ""),
             ("unproven_alerts", "with `tls`: handshakes that ended with an alert, which anybody on the path can send",
                 "unproven alerts"),
-            ("replayed", "datagrams dropped because one of their number had been received, or it was too late to know", ""),
+            ("replayed", "datagrams dropped because one of their number had been received, or it was too late to know, and"
+                " messages of the handshake that came again", ""),
             ("unkeyed", "datagrams dropped because no key could seal them, as before the handshake", ""),
         )
     ),
@@ -234,6 +235,8 @@ ENDPOINT = (
         " to the end", "count", rare=True),
     Metric("longest_stall_ns", "the longest of these stalls", "ns", rare=True),
     Metric("silent_at_end_ns", "stall that lasts to the end, 0 if there is none", "ns", rare=True),
+    Metric("starved", "of `tcp`: connections that this side ended because the other side sent on and never repeated what was"
+        " missing", "count", rare=True),
     Metric("strangers", "connection requests from senders other than the peer", "count", rare=True),
 )  # fmt: skip
 

@@ -11,10 +11,12 @@ cargo-mutants lists the mutants of Rust (``cargo install cargo-mutants --locked`
 larger sample holds the smaller one, and a change of other code moves neither. Mutants are tested in a copy of the tree in
 target/mutants, one after another, with incremental builds: first with the tests of the crate, then with those of tcps-run in
 virtual time, then with tests of Python. A mutant of Python meets the unit tests that run its line, the quickest first. The
-first test that fails ends the mutant; a step that runs three times as long as without mutants counts as failed.
+first test that fails ends the mutant; a step that runs three times as long as without mutants counts as failed. A test of
+Python catches a mutant of Python if it fails twice, and passes without the mutant; others are left out and named.
 
 A line a mutant goes into tools/mutants.local/ledger.jsonl, which is not committed: outcome, the test that caught it, and the
-state (hash of the part's sources without tests). tools/mutants.toml names survivors that are no mistake.
+state (hash of the part's sources without tests). The table leaves out mutants of lines that are no longer in the code, and
+says how many were tested in the part's state of now. tools/mutants.toml names survivors that are no mistake.
 """
 
 from __future__ import annotations
@@ -47,7 +49,16 @@ ROOT = Path(__file__).resolve().parent.parent
 LEDGER = mutants_python.LOCAL / "ledger.jsonl"
 PAGE = ROOT / "docs" / "checks.md"
 MARKS = ("<!-- mutants -->\n", "<!-- /mutants -->\n")
-COLUMNS = ("part", "mutants", "did not compile", "no mistake", "caught at first", "caught now", "aim")
+COLUMNS = (
+    "part",
+    "mutants",
+    "in the code of now",
+    "did not compile",
+    "no mistake",
+    "caught at first",
+    "caught now",
+    "aim",
+)
 FAILED = re.compile(r"^test (\S+) \.\.\. FAILED|^FAILED (\S+)|^ERROR (\S+)")
 IN_VIRTUAL_TIME = ("--test", "virtual_time", "--test", "batch", "--test", "background")
 NOT_HERE = "not realtime and not interop and not slow"
@@ -305,7 +316,16 @@ def wilson(hits: int, number: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def counted(of_part: list[dict[str, Any]], judged: dict[str, str]) -> tuple[list[str], list[dict[str, Any]]]:
+def in_code(mutant: str, root: Path) -> bool:
+    """Whether the line that a mutant of this name changes is still in its file."""
+    file, bare = root / mutant.split(": ")[0], re.sub(r" #\d+$", "", mutant)
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return any(bare.endswith(f": {line.strip()}") for line in lines if line.strip())
+
+
+def counted(
+    of_part: list[dict[str, Any]], judged: dict[str, str], is_now: str
+) -> tuple[list[str], list[dict[str, Any]]]:
     """Cells of a part between its name and its aim, and the survivors. A mutant counts as it was first, and as it is now."""
     first = {row["mutant"]: row for row in reversed(of_part)}
     now = {row["mutant"]: row for row in of_part}
@@ -319,25 +339,48 @@ def counted(of_part: list[dict[str, Any]], judged: dict[str, str]) -> tuple[list
         share = 100 * hits / max(1, len(counting))
         shares.append(f"{hits} of {len(counting)}: {share:.0f} % ({100 * low:.0f} to {100 * high:.0f})")
     survivors = [now[key] for key in sorted(counting) if now[key]["outcome"] == "missed"]
-    return [str(len(now)), str(len(unviable)), str(len(judged_here)), *shares], survivors
+    of_now = sum(row["state"] == is_now for row in now.values())
+    return [*map(str, (len(now), of_now, len(unviable), len(judged_here))), *shares], survivors
 
 
 def table(
-    all_rows: list[dict[str, Any]], judged: dict[str, str], old: str = ""
+    all_rows: list[dict[str, Any]], judged: dict[str, str], old: str = "", root: Path = ROOT
 ) -> tuple[str, list[dict[str, Any]]]:
     """The table in Markdown, and all survivors; a part without rows keeps its line of the old table."""
     lines = [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
     survivors: list[dict[str, Any]] = []
     for name, part in PARTS.items():
-        of_part = [row for row in all_rows if row["part"] == name]
+        of_part = [row for row in all_rows if row["part"] == name and in_code(row["mutant"], root)]
         kept = re.search(rf"^\| `{name}` \|.*$", old, re.M)
         if of_part:
-            cells, missed = counted(of_part, judged)
+            cells, missed = counted(of_part, judged, state(part, root))
             survivors += missed
             lines.append(f"| `{name}` | {' | '.join(cells)} | {100 * part.aim:.0f} % |")
         elif kept:
             lines.append(kept[0])
     return "\n".join(lines) + "\n", survivors
+
+
+def tested(copy: Copy, part: Part, one: Mutant, chosen: list[str]) -> tuple[str, str, float]:
+    """Outcome of a mutant in the copy, the test that decided, and seconds."""
+    file, spent = copy.root / one.file, 0.0
+    text = file.read_text(encoding="utf-8")
+    while part.crate or chosen:
+        try:
+            file.write_text(one.changed(text), encoding="utf-8")
+            outcome, by, took = copy.judge(part, chosen)
+            spent += took
+            if part.crate or outcome != "caught":
+                return outcome, by, spent
+            failed = [test for test in chosen if test.startswith(by)] or chosen
+            fails_twice = copy.judge(part, failed)[0] == "caught"
+        finally:
+            file.write_text(text, encoding="utf-8")
+        if fails_twice and copy.judge(part, failed)[0] == "missed":
+            return outcome, by, spent
+        print(f"left out: {by} {'fails without a mutant' if fails_twice else 'fails by chance'}", flush=True)
+        chosen = [test for test in chosen if test not in failed]
+    return "missed", "no test runs it", spent
 
 
 def sample(name: str, number: int, seed: int, again: bool) -> None:
@@ -357,17 +400,11 @@ def sample(name: str, number: int, seed: int, again: bool) -> None:
     is_now = state(part, copy.root)
     LEDGER.parent.mkdir(exist_ok=True)
     for one in (mutants[key] for key in left):
-        file, chosen = copy.root / one.file, []
+        chosen: list[str] = []
         if not part.crate:
             chosen = mutants_python.running(known, one.file, one.line)
             copy.limits_s[0] = 60 + 3 * sum(known["took_s"][test] for test in chosen)
-        text = file.read_text(encoding="utf-8")
-        try:
-            file.write_text(one.changed(text), encoding="utf-8")
-            tested = part.crate or chosen
-            outcome, by, took = copy.judge(part, chosen) if tested else ("missed", "no test runs it", 0.0)
-        finally:
-            file.write_text(text, encoding="utf-8")
+        outcome, by, took = tested(copy, part, one, chosen)
         row = {"part": name, "mutant": one.key, "line": one.line, "outcome": outcome, "by": by, "seed": seed}
         row |= {"seconds": round(took, 1), "state": is_now, "at": time.strftime("%FT%TZ", time.gmtime())}
         with LEDGER.open("a", encoding="utf-8") as ledger:

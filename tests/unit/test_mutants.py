@@ -16,8 +16,8 @@ def mutants(root):
     return tool(root, "mutants")
 
 
-def row(mutant, outcome):
-    return {"part": "net", "mutant": mutant, "line": 1, "outcome": outcome}
+def row(mutant, outcome, state="now"):
+    return {"part": "net", "mutant": mutant, "line": 1, "outcome": outcome, "state": state}
 
 
 def test_a_larger_sample_holds_the_smaller_and_other_code_does_not_move_it(mutants):
@@ -39,15 +39,16 @@ def test_mutants_of_one_name_are_told_apart_but_not_by_their_line(mutants):
 
 def test_a_mutant_counts_as_it_was_at_first_and_as_it_is_now(mutants):
     ledger = [
-        row("a", "caught"),
+        row("a", "caught", "earlier"),
         row("b", "missed"),
         row("c", "timeout"),
         row("d", "unviable"),
         row("e", "missed"),
     ]
-    cells, survivors = mutants.counted([*ledger, row("f", "missed"), row("f", "caught")], {"e": "the same"})
-    assert cells[:3] == ["6", "1", "1"]
-    assert [cell.split(":")[0] for cell in cells[3:]] == ["2 of 4", "3 of 4"]
+    rows = [*ledger, row("f", "missed", "earlier"), row("f", "caught")]
+    cells, survivors = mutants.counted(rows, {"e": "the same"}, "now")
+    assert cells[:4] == ["6", "5", "1", "1"]
+    assert [cell.split(":")[0] for cell in cells[4:]] == ["2 of 4", "3 of 4"]
     assert [one["mutant"] for one in survivors] == ["b"]
 
 
@@ -57,11 +58,70 @@ def test_the_interval_is_that_of_wilson(mutants):
     assert mutants.wilson(0, 0) == (0, 1)
 
 
-def test_a_part_without_rows_keeps_its_line_of_the_page(mutants):
+@pytest.fixture
+def tree(tmp_path):
+    """The root of a tree with one line of code."""
+    (tmp_path / "crates/tcps-net/src").mkdir(parents=True)
+    (tmp_path / "crates/tcps-net/src/a.rs").write_text("    x + y\n")
+    return tmp_path
+
+
+HERE = "crates/tcps-net/src/a.rs: replace + with -: x + y"
+
+
+def test_a_part_without_rows_keeps_its_line_of_the_page(mutants, tree):
     old = "| `plan` | as it was |\n| `net` | older |\n"
-    markdown, _ = mutants.table([row("a", "caught")], {}, old)
+    markdown, _ = mutants.table([row(HERE, "caught")], {}, old, tree)
     assert "| `plan` | as it was |" in markdown and "older" not in markdown
-    assert "| `net` | 1 | 0 | 0 | 1 of 1: 100 %" in markdown
+    assert "| `net` | 1 | 0 | 0 | 0 | 1 of 1: 100 %" in markdown
+
+
+def test_a_mutant_of_a_line_that_is_gone_does_not_count(mutants, tree):
+    rows = [row(one, "missed") for one in (HERE + " #1", HERE + " * 2", HERE.replace("a.rs", "b.rs"))]
+    markdown, survivors = mutants.table(rows, {}, root=tree)
+    assert "| `net` | 1 |" in markdown and [one["mutant"] for one in survivors] == [HERE + " #1"]
+
+
+def answers(mutants, tmp_path, *outcomes):
+    """A copy of a file, whose tests end like this one after another; what it ran is in `ran`."""
+    (tmp_path / "a.py").write_text("x + y")
+    copy, left = mutants.Copy.__new__(mutants.Copy), iter(outcomes)
+    copy.root, copy.ran = tmp_path, []
+
+    def judge(part, chosen):
+        copy.ran.append(((tmp_path / "a.py").read_text(), chosen))
+        return (*next(left), 1.0)
+
+    copy.judge = judge
+    return copy
+
+
+PLUS = ["caught", "t.py::test_a"]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "outcome"),
+    [
+        ([PLUS, PLUS, ["missed", ""]], "caught"),
+        ([PLUS, ["missed", ""], ["missed", ""]], "missed"),
+        ([PLUS, PLUS, PLUS, ["missed", ""]], "missed"),
+    ],
+    ids=["sound", "by chance", "fails without a mutant, too"],
+)
+def test_only_a_test_that_fails_twice_and_passes_without_the_mutant_catches_it(
+    mutants, tmp_path, capsys, outcomes, outcome
+):
+    copy = answers(mutants, tmp_path, *outcomes)
+    one = mutants.Mutant("a.py", 1, "replace + with -", "x + y", lambda text: text.replace("+", "-"))
+    found = mutants.tested(copy, mutants.PARTS["python-views"], one, ["t.py::test_a", "t.py::test_b"])
+    assert found[0] == outcome
+    assert copy.ran[:2] == [("x - y", ["t.py::test_a", "t.py::test_b"]), ("x - y", ["t.py::test_a"])]
+    if outcome == "missed":
+        assert copy.ran[-1] == ("x - y", ["t.py::test_b"])
+        assert "left out: t.py::test_a" in capsys.readouterr().out
+    else:
+        assert copy.ran[-1] == ("x + y", ["t.py::test_a"])
+    assert (tmp_path / "a.py").read_text() == "x + y"
 
 
 def test_parts_have_files_and_none_is_in_two(mutants, root):

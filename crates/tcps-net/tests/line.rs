@@ -154,6 +154,31 @@ fn a_new_rate_is_for_those_that_wait() {
     assert_eq!(net.link_stats()[0].busy_ns, 6 * MS);
 }
 
+/// Every discipline keeps the new limit, also one that had none.
+#[test]
+fn a_new_limit_holds_whatever_the_discipline() {
+    let (classes, bounds) = (json!([[46], []]), json!({"min_bytes": 90_000, "max_bytes": 99_000}));
+    for (kind, params) in [
+        ("drop-tail", json!({})),
+        ("codel", json!({})),
+        ("fq-codel", json!({})),
+        ("gates", json!({"classes": classes, "gates": [[MS, [0, 1]]]})),
+        ("priority", json!({"classes": classes})),
+        ("red", bounds),
+        ("round-robin", json!({})),
+    ] {
+        let queue = QueueSpec { discipline: Named::new(kind, params), ..QueueSpec::default() };
+        let mut net = one(LinkSpec { queue, ..link("l", 0, 1, Some(8e6), 0) }); // 1000 bytes take 1 ms
+        net.send(0, VertexId(0), packet(0, 1, 1000, 0));
+        let change = LinkChange { limit_packets: Some(2), ..LinkChange::default() };
+        net.change_link(MS / 2, LinkId(0), &change).expect("valid");
+        for n in 1..=10 {
+            net.send(MS / 2, VertexId(0), packet(n, 1, 1000, MS / 2));
+            assert_eq!(net.queue(MS / 2, LinkId(0)).packets, u64::from(n.min(2)), "{kind}");
+        }
+    }
+}
+
 /// What waits stays, also where it is more than the new limit; who comes later finds no room.
 #[test]
 fn a_new_limit_is_for_those_that_arrive() {

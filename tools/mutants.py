@@ -15,8 +15,8 @@ first test that fails ends the mutant; a step that runs three times as long as w
 Python catches a mutant of Python if it fails twice, and passes without the mutant; others are left out and named.
 
 A line a mutant goes into tools/mutants.local/ledger.jsonl, which is not committed: outcome, the test that caught it, and the
-state (hash of the part's sources without tests). The table leaves out mutants of lines that are no longer in the code, and
-says how many were tested in the part's state of now. tools/mutants.toml names survivors that are no mistake.
+state (hash of the part's sources without tests). A draw notes which mutants are no longer in the code; the table leaves them
+out, and says how many were tested in the part's state of now. tools/mutants.toml names survivors that are no mistake.
 """
 
 from __future__ import annotations
@@ -65,6 +65,8 @@ NOT_HERE = "not realtime and not interop and not slow"
 MODULE = "python/tcpsbed/_tcps.abi3.so"
 SMALLER = {"CARGO_PROFILE_DEV_DEBUG": "0", "SCHEDULES": "200"}
 MEMORY = 10 << 30
+GONE = "gone"
+"""Outcome of a mutant whose code is no longer there."""
 BROKEN = 1, 101
 """Statuses of pytest and cargo where a test failed, or code did not compile; others are no answer."""
 
@@ -300,6 +302,13 @@ def rows() -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
+def note(row: dict[str, Any]) -> None:
+    """Adds a line to the ledger, with its moment."""
+    LEDGER.parent.mkdir(exist_ok=True)
+    with LEDGER.open("a", encoding="utf-8") as ledger:
+        ledger.write(json.dumps(row | {"at": time.strftime("%FT%TZ", time.gmtime())}) + "\n")
+
+
 def no_mistakes() -> dict[str, str]:
     """Survivors that are no mistake, with the reason."""
     judged = tomllib.loads((ROOT / "tools" / "mutants.toml").read_text(encoding="utf-8"))
@@ -316,19 +325,12 @@ def wilson(hits: int, number: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def in_code(mutant: str, root: Path) -> bool:
-    """Whether the line that a mutant of this name changes is still in its file."""
-    file, bare = root / mutant.split(": ")[0], re.sub(r" #\d+$", "", mutant)
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    return any(bare.endswith(f": {line.strip()}") for line in lines if line.strip())
-
-
 def counted(
     of_part: list[dict[str, Any]], judged: dict[str, str], is_now: str
 ) -> tuple[list[str], list[dict[str, Any]]]:
     """Cells of a part between its name and its aim, and the survivors. A mutant counts as it was first, and as it is now."""
     first = {row["mutant"]: row for row in reversed(of_part)}
-    now = {row["mutant"]: row for row in of_part}
+    now = {key: row for key, row in {row["mutant"]: row for row in of_part}.items() if row["outcome"] != GONE}
     unviable = {key for key, row in now.items() if row["outcome"] == "unviable"}
     judged_here = {key for key, row in now.items() if row["outcome"] == "missed" and key in judged}
     counting = now.keys() - unviable - judged_here
@@ -344,16 +346,16 @@ def counted(
 
 
 def table(
-    all_rows: list[dict[str, Any]], judged: dict[str, str], old: str = "", root: Path = ROOT
+    all_rows: list[dict[str, Any]], judged: dict[str, str], old: str = ""
 ) -> tuple[str, list[dict[str, Any]]]:
     """The table in Markdown, and all survivors; a part without rows keeps its line of the old table."""
     lines = [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
     survivors: list[dict[str, Any]] = []
     for name, part in PARTS.items():
-        of_part = [row for row in all_rows if row["part"] == name and in_code(row["mutant"], root)]
+        of_part = [row for row in all_rows if row["part"] == name]
         kept = re.search(rf"^\| `{name}` \|.*$", old, re.M)
         if of_part:
-            cells, missed = counted(of_part, judged, state(part, root))
+            cells, missed = counted(of_part, judged, state(part, ROOT))
             survivors += missed
             lines.append(f"| `{name}` | {' | '.join(cells)} | {100 * part.aim:.0f} % |")
         elif kept:
@@ -388,7 +390,10 @@ def sample(name: str, number: int, seed: int, again: bool) -> None:
     part, copy = PARTS[name], Copy()
     mutants = {one.key: one for one in numbered((of_rust if part.crate else of_python)(part, copy.root))}
     outcomes = {row["mutant"]: row["outcome"] for row in rows() if row["part"] == name}
-    left = [key for key in drawn(mutants, seed)[:number] if key not in outcomes]
+    is_now = state(part, copy.root)
+    for key in (key for key, outcome in outcomes.items() if key not in mutants and outcome != GONE):
+        note({"part": name, "mutant": key, "outcome": GONE, "state": is_now})
+    left = [key for key in drawn(mutants, seed)[:number] if outcomes.get(key, GONE) == GONE]
     if again:
         left = [key for key in mutants if outcomes.get(key) == "missed" and key not in no_mistakes()]
     print(f"{name}: {len(mutants)} mutants, {len(left)} to test", flush=True)
@@ -397,8 +402,6 @@ def sample(name: str, number: int, seed: int, again: bool) -> None:
     known = {} if part.crate else mutants_python.measured(copy.root, copy.run, NOT_HERE)
     if part.crate and (found := copy.judge(part, [], first=True))[0] != "missed":
         sys.exit(f"mutants: the tests of {name} do not pass without a mutant ({found[0]}): {found[1]}")
-    is_now = state(part, copy.root)
-    LEDGER.parent.mkdir(exist_ok=True)
     for one in (mutants[key] for key in left):
         chosen: list[str] = []
         if not part.crate:
@@ -406,9 +409,7 @@ def sample(name: str, number: int, seed: int, again: bool) -> None:
             copy.limits_s[0] = 60 + 3 * sum(known["took_s"][test] for test in chosen)
         outcome, by, took = tested(copy, part, one, chosen)
         row = {"part": name, "mutant": one.key, "line": one.line, "outcome": outcome, "by": by, "seed": seed}
-        row |= {"seconds": round(took, 1), "state": is_now, "at": time.strftime("%FT%TZ", time.gmtime())}
-        with LEDGER.open("a", encoding="utf-8") as ledger:
-            ledger.write(json.dumps(row) + "\n")
+        note(row | {"seconds": round(took, 1), "state": is_now})
         print(f"{outcome:8} {took:6.1f} s  {one.file}:{one.line}: {one.text}  [{by}]", flush=True)
 
 

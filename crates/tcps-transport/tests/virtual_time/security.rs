@@ -516,6 +516,13 @@ fn hellos_of_strangers_do_not_hold_out_the_genuine_one() {
     }
     assert_eq!(restarted.open(later, &good, &mut payload), Opened::Own);
     assert!(restarted.has_keys(), "forged answers spoil nothing");
+    for (side, stats) in [("a", restarted.stats()), ("b", b.stats())] {
+        assert_eq!(
+            (stats.refused_handshakes, stats.unverified),
+            (1_000, 1_000),
+            "{side} counts each forgery"
+        );
+    }
 }
 
 #[test]

@@ -574,6 +574,22 @@ fn records_of_the_former_session_do_not_hide_that_the_present_one_is_dead() {
 }
 
 #[test]
+fn a_record_of_the_present_session_does_not_end_the_search_for_a_new_one() {
+    let [mut a, mut b] = associations(1, &named("aead", Value::Null), "channel");
+    let (mut now, mut message, mut payload) = (0, Vec::new(), Vec::new());
+    settle(&mut now, &mut a, &mut b);
+    assert_eq!(a.poll_timeout(), None, "a verified record has ended the handshake");
+    now += 3 * SECOND;
+    a.open(now, &[0xd4, 1, 0, 0], &mut payload); // a request for a new session
+    assert!(a.poll_message(&mut message) && message.len() == 68, "a hello, which is lost");
+    assert!(b.seal(now, b"force", &mut message));
+    assert_eq!(a.open(now, &message, &mut payload), Opened::Payload);
+    let again = a.poll_timeout().expect("it asks again");
+    a.handle_timeout(again);
+    assert!(a.poll_message(&mut message) && message.len() == 68, "the hello again");
+}
+
+#[test]
 fn a_method_that_seals_no_datagrams_is_refused_with_all_that_do() {
     let secret = Secret::seeded(1, "c", Side::A);
     let refused = security::association(&named("tls", Value::Null), "c", Side::A, secret).err().unwrap();

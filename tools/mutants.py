@@ -279,18 +279,40 @@ class Copy:
             files = [f for name in part.python for f in sorted(self.root.glob(f"tests/unit/{name}.py"))]
             yield ["sh", "-c", build], [*pytest, *map(str, files)]
 
-    def judge(self, part: Part, chosen: list[str], first: bool = False) -> tuple[str, str, float]:
-        """Outcome of the code in the copy, the test that decided, and seconds; `first`: without a mutant, for limits."""
+    @contextlib.contextmanager
+    def mutated(self, one: Mutant | None) -> Iterator[None]:
+        """With a mutant in the code; with none, as it is."""
+        if one is None:
+            yield
+            return
+        file = self.root / one.file
+        text = file.read_text(encoding="utf-8")
+        try:
+            file.write_text(one.changed(text), encoding="utf-8")
+            yield
+        finally:
+            file.write_text(text, encoding="utf-8")
+
+    def judge(self, part: Part, chosen: list[str], one: Mutant | None) -> tuple[str, str, float]:
+        """Outcome of the code with a mutant, or as it is; the test that decided, and seconds.
+
+        A step runs first as the code is, once: that gives its limit. Ends with a message where this fails.
+        """
         spent = 0.0
         for number, (build, tests) in enumerate(self.steps(part, chosen)):
-            outcome, by, took = self.run(build) if build else ("passed", "", 0.0)
+            if number not in self.limits_s:
+                for command in filter(None, (build, tests)):
+                    outcome, by, took = self.run(command, stop=command is tests)
+                    if outcome != "passed":
+                        sys.exit(f"mutants: {' '.join(command)} does not pass without a mutant: {by}")
+                self.limits_s[number] = 60 + 3 * took
+            with self.mutated(one):
+                outcome, by, took = self.run(build) if build else ("passed", "", 0.0)
+                spent += took
+                if outcome != "passed":
+                    return "unviable", by, spent
+                outcome, by, took = self.run(tests, self.limits_s[number], stop=True)
             spent += took
-            if outcome != "passed":
-                return "unviable", by, spent
-            outcome, by, took = self.run(tests, 7200 if first else self.limits_s[number], stop=True)
-            spent += took
-            if first:
-                self.limits_s[number] = 3 * took + 60
             if outcome != "passed":
                 return "caught" if outcome == "failed" else outcome, by, spent
         return "missed", "", spent
@@ -365,22 +387,20 @@ def table(
 
 def tested(copy: Copy, part: Part, one: Mutant, chosen: list[str]) -> tuple[str, str, float]:
     """Outcome of a mutant in the copy, the test that decided, and seconds."""
-    file, spent = copy.root / one.file, 0.0
-    text = file.read_text(encoding="utf-8")
+    spent = 0.0
     while part.crate or chosen:
-        try:
-            file.write_text(one.changed(text), encoding="utf-8")
-            outcome, by, took = copy.judge(part, chosen)
-            spent += took
-            if part.crate or outcome != "caught":
-                return outcome, by, spent
-            failed = [test for test in chosen if test.startswith(by)] or chosen
-            fails_twice = copy.judge(part, failed)[0] == "caught"
-        finally:
-            file.write_text(text, encoding="utf-8")
-        if fails_twice and copy.judge(part, failed)[0] == "missed":
+        outcome, by, took = copy.judge(part, chosen, one)
+        spent += took
+        if part.crate or outcome != "caught":
             return outcome, by, spent
-        print(f"left out: {by} {'fails without a mutant' if fails_twice else 'fails by chance'}", flush=True)
+        failed = [test for test in chosen if test.startswith(by)] or chosen
+        again, as_it_is = (copy.judge(part, failed, code)[0] for code in (one, None))
+        if (again, as_it_is) == ("caught", "missed"):
+            return outcome, by, spent
+        print(
+            f"left out: {by} {'fails by chance' if again == 'missed' else 'fails without a mutant'}",
+            flush=True,
+        )
         chosen = [test for test in chosen if test not in failed]
     return "missed", "no test runs it", spent
 
@@ -400,8 +420,6 @@ def sample(name: str, number: int, seed: int, again: bool) -> None:
     if not left:
         return
     known = {} if part.crate else mutants_python.measured(copy.root, copy.run, NOT_HERE)
-    if part.crate and (found := copy.judge(part, [], first=True))[0] != "missed":
-        sys.exit(f"mutants: the tests of {name} do not pass without a mutant ({found[0]}): {found[1]}")
     for one in (mutants[key] for key in left):
         chosen: list[str] = []
         if not part.crate:

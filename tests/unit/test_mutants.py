@@ -71,18 +71,40 @@ def test_a_mutant_that_is_no_longer_in_the_code_does_not_count(mutants):
     assert "| `net` | 2 |" in markdown and [one["mutant"] for one in survivors] == ["a", "c"]
 
 
-def answers(mutants, tmp_path, *outcomes):
-    """A copy of a file, whose tests end like this one after another; what it ran is in `ran`."""
+@pytest.fixture
+def copy(mutants, tmp_path):
+    """A copy with one line of code."""
     (tmp_path / "a.py").write_text("x + y")
-    copy, left = mutants.Copy.__new__(mutants.Copy), iter(outcomes)
-    copy.root, copy.ran = tmp_path, []
+    made = mutants.Copy.__new__(mutants.Copy)
+    made.root, made.limits_s = tmp_path, {}
+    return made
 
-    def judge(part, chosen):
-        copy.ran.append(((tmp_path / "a.py").read_text(), chosen))
-        return (*next(left), 1.0)
 
-    copy.judge = judge
-    return copy
+@pytest.fixture
+def one(mutants):
+    return mutants.Mutant("a.py", 1, "replace + with -", "x + y", lambda text: text.replace("+", "-"))
+
+
+def test_a_step_runs_once_as_the_code_is_and_the_code_stays_so(mutants, copy, one):
+    ran = []
+
+    def run(command, limit_s=7200, stop=False):
+        ran.append((*command, (copy.root / "a.py").read_text(), limit_s))
+        return "passed", "", 2.0
+
+    copy.run, copy.steps = run, lambda part, chosen: [([], ["lib"]), ([], ["run"])]
+    as_it_is = [(step, "x + y", 7200) for step in ("lib", "run")]
+    mutated = [(step, "x - y", 66) for step in ("lib", "run")]
+    assert copy.judge(mutants.PARTS["net"], [], one) == ("missed", "", 4.0)
+    assert ran == [as_it_is[0], mutated[0], as_it_is[1], mutated[1]]
+    copy.judge(mutants.PARTS["net"], [], one)
+    assert ran[4:] == mutated and (copy.root / "a.py").read_text() == "x + y"
+
+
+def test_tests_that_fail_without_a_mutant_end_it(mutants, copy, one):
+    copy.run, copy.steps = lambda *_, **__: ("failed", "test_a", 1.0), lambda *_: [([], ["lib"])]
+    with pytest.raises(SystemExit, match="lib does not pass without a mutant: test_a"):
+        copy.judge(mutants.PARTS["net"], [], one)
 
 
 PLUS = ["caught", "t.py::test_a"]
@@ -92,25 +114,26 @@ PLUS = ["caught", "t.py::test_a"]
     ("outcomes", "outcome"),
     [
         ([PLUS, PLUS, ["missed", ""]], "caught"),
-        ([PLUS, ["missed", ""], ["missed", ""]], "missed"),
+        ([PLUS, ["missed", ""], ["missed", ""], ["missed", ""]], "missed"),
         ([PLUS, PLUS, PLUS, ["missed", ""]], "missed"),
     ],
     ids=["sound", "by chance", "fails without a mutant, too"],
 )
 def test_only_a_test_that_fails_twice_and_passes_without_the_mutant_catches_it(
-    mutants, tmp_path, capsys, outcomes, outcome
+    mutants, copy, one, capsys, outcomes, outcome
 ):
-    copy = answers(mutants, tmp_path, *outcomes)
-    one = mutants.Mutant("a.py", 1, "replace + with -", "x + y", lambda text: text.replace("+", "-"))
-    found = mutants.tested(copy, mutants.PARTS["python-views"], one, ["t.py::test_a", "t.py::test_b"])
-    assert found[0] == outcome
-    assert copy.ran[:2] == [("x - y", ["t.py::test_a", "t.py::test_b"]), ("x - y", ["t.py::test_a"])]
-    if outcome == "missed":
-        assert copy.ran[-1] == ("x - y", ["t.py::test_b"])
-        assert "left out: t.py::test_a" in capsys.readouterr().out
-    else:
-        assert copy.ran[-1] == ("x + y", ["t.py::test_a"])
-    assert (tmp_path / "a.py").read_text() == "x + y"
+    ran, left = [], iter(outcomes)
+
+    def judge(part, chosen, mutant):
+        ran.append((mutant, chosen))
+        return (*next(left), 1.0)
+
+    copy.judge = judge
+    both = ["t.py::test_a", "t.py::test_b"]
+    assert mutants.tested(copy, mutants.PARTS["python-views"], one, both)[0] == outcome
+    assert ran[:3] == [(one, both), (one, both[:1]), (None, both[:1])]
+    assert ran[3:] == [(one, both[1:])] * (outcome == "missed")
+    assert ("left out: t.py::test_a" in capsys.readouterr().out) == (outcome == "missed")
 
 
 def test_parts_have_files_and_none_is_in_two(mutants, root):

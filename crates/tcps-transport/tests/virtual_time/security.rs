@@ -574,6 +574,22 @@ fn records_of_the_former_session_do_not_hide_that_the_present_one_is_dead() {
 }
 
 #[test]
+fn a_datagram_that_comes_again_is_a_replay_and_no_reason_for_a_new_session() {
+    for kind in ["aead", "srtp"] {
+        let method = named(kind, Value::Null);
+        let [mut a, mut b] = associations(1, &method, "channel");
+        let (mut now, mut message, mut payload) = (0, Vec::new(), Vec::new());
+        settle(&mut now, &mut a, &mut b);
+        assert!(a.seal(now, &numbered(&method, 1), &mut message));
+        assert_eq!(b.open(now, &message, &mut payload), Opened::Payload);
+        let later = now + 3 * SECOND;
+        assert_eq!(b.open(later, &message, &mut payload), Opened::Refused(DropReason::Replayed), "{kind}");
+        assert_eq!((b.stats().replayed, b.stats().unverified), (1, 0), "{kind}");
+        assert!(!b.poll_message(&mut message), "{kind}: it asks for nothing");
+    }
+}
+
+#[test]
 fn a_record_of_the_present_session_does_not_end_the_search_for_a_new_one() {
     let [mut a, mut b] = associations(1, &named("aead", Value::Null), "channel");
     let (mut now, mut message, mut payload) = (0, Vec::new(), Vec::new());

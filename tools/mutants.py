@@ -11,10 +11,12 @@ cargo-mutants lists the mutants of Rust (``cargo install cargo-mutants --locked`
 larger sample holds the smaller one, and a change of other code moves neither. Mutants are tested in a copy of the tree in
 target/mutants, one after another, with incremental builds: first with the tests of the crate, then with those of tcps-run in
 virtual time, then with tests of Python. A mutant of Python meets the unit tests that run its line, the quickest first. The
-first test that fails ends the mutant; a step that runs three times as long as without mutants counts as failed.
+first test that fails ends the mutant; a step that runs three times as long as without mutants counts as failed. A test of
+Python catches a mutant of Python if it fails twice, and passes without the mutant; others are left out and named.
 
 A line a mutant goes into tools/mutants.local/ledger.jsonl, which is not committed: outcome, the test that caught it, and the
-state (hash of the part's sources without tests). tools/mutants.toml names survivors that are no mistake.
+state (hash of the part's sources without tests). A draw notes which mutants are no longer in the code; the table leaves them
+out, and says how many were tested in the part's state of now. tools/mutants.toml names survivors that are no mistake.
 """
 
 from __future__ import annotations
@@ -47,13 +49,24 @@ ROOT = Path(__file__).resolve().parent.parent
 LEDGER = mutants_python.LOCAL / "ledger.jsonl"
 PAGE = ROOT / "docs" / "checks.md"
 MARKS = ("<!-- mutants -->\n", "<!-- /mutants -->\n")
-COLUMNS = ("part", "mutants", "did not compile", "no mistake", "caught at first", "caught now", "aim")
+COLUMNS = (
+    "part",
+    "mutants",
+    "in the code of now",
+    "did not compile",
+    "no mistake",
+    "caught at first",
+    "caught now",
+    "aim",
+)
 FAILED = re.compile(r"^test (\S+) \.\.\. FAILED|^FAILED (\S+)|^ERROR (\S+)")
 IN_VIRTUAL_TIME = ("--test", "virtual_time", "--test", "batch", "--test", "background")
 NOT_HERE = "not realtime and not interop and not slow"
 MODULE = "python/tcpsbed/_tcps.abi3.so"
 SMALLER = {"CARGO_PROFILE_DEV_DEBUG": "0", "SCHEDULES": "200"}
 MEMORY = 10 << 30
+GONE = "gone"
+"""Outcome of a mutant whose code is no longer there."""
 BROKEN = 1, 101
 """Statuses of pytest and cargo where a test failed, or code did not compile; others are no answer."""
 
@@ -266,18 +279,40 @@ class Copy:
             files = [f for name in part.python for f in sorted(self.root.glob(f"tests/unit/{name}.py"))]
             yield ["sh", "-c", build], [*pytest, *map(str, files)]
 
-    def judge(self, part: Part, chosen: list[str], first: bool = False) -> tuple[str, str, float]:
-        """Outcome of the code in the copy, the test that decided, and seconds; `first`: without a mutant, for limits."""
+    @contextlib.contextmanager
+    def mutated(self, one: Mutant | None) -> Iterator[None]:
+        """With a mutant in the code; with none, as it is."""
+        if one is None:
+            yield
+            return
+        file = self.root / one.file
+        text = file.read_text(encoding="utf-8")
+        try:
+            file.write_text(one.changed(text), encoding="utf-8")
+            yield
+        finally:
+            file.write_text(text, encoding="utf-8")
+
+    def judge(self, part: Part, chosen: list[str], one: Mutant | None) -> tuple[str, str, float]:
+        """Outcome of the code with a mutant, or as it is; the test that decided, and seconds.
+
+        A step runs first as the code is, once: that gives its limit. Ends with a message where this fails.
+        """
         spent = 0.0
         for number, (build, tests) in enumerate(self.steps(part, chosen)):
-            outcome, by, took = self.run(build) if build else ("passed", "", 0.0)
+            if number not in self.limits_s:
+                for command in filter(None, (build, tests)):
+                    outcome, by, took = self.run(command, stop=command is tests)
+                    if outcome != "passed":
+                        sys.exit(f"mutants: {' '.join(command)} does not pass without a mutant: {by}")
+                self.limits_s[number] = 60 + 3 * took
+            with self.mutated(one):
+                outcome, by, took = self.run(build) if build else ("passed", "", 0.0)
+                spent += took
+                if outcome != "passed":
+                    return "unviable", by, spent
+                outcome, by, took = self.run(tests, self.limits_s[number], stop=True)
             spent += took
-            if outcome != "passed":
-                return "unviable", by, spent
-            outcome, by, took = self.run(tests, 7200 if first else self.limits_s[number], stop=True)
-            spent += took
-            if first:
-                self.limits_s[number] = 3 * took + 60
             if outcome != "passed":
                 return "caught" if outcome == "failed" else outcome, by, spent
         return "missed", "", spent
@@ -287,6 +322,13 @@ def rows() -> list[dict[str, Any]]:
     """The ledger."""
     lines = LEDGER.read_text(encoding="utf-8").splitlines() if LEDGER.exists() else []
     return [json.loads(line) for line in lines]
+
+
+def note(row: dict[str, Any]) -> None:
+    """Adds a line to the ledger, with its moment."""
+    LEDGER.parent.mkdir(exist_ok=True)
+    with LEDGER.open("a", encoding="utf-8") as ledger:
+        ledger.write(json.dumps(row | {"at": time.strftime("%FT%TZ", time.gmtime())}) + "\n")
 
 
 def no_mistakes() -> dict[str, str]:
@@ -305,10 +347,12 @@ def wilson(hits: int, number: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def counted(of_part: list[dict[str, Any]], judged: dict[str, str]) -> tuple[list[str], list[dict[str, Any]]]:
+def counted(
+    of_part: list[dict[str, Any]], judged: dict[str, str], is_now: str
+) -> tuple[list[str], list[dict[str, Any]]]:
     """Cells of a part between its name and its aim, and the survivors. A mutant counts as it was first, and as it is now."""
     first = {row["mutant"]: row for row in reversed(of_part)}
-    now = {row["mutant"]: row for row in of_part}
+    now = {key: row for key, row in {row["mutant"]: row for row in of_part}.items() if row["outcome"] != GONE}
     unviable = {key for key, row in now.items() if row["outcome"] == "unviable"}
     judged_here = {key for key, row in now.items() if row["outcome"] == "missed" and key in judged}
     counting = now.keys() - unviable - judged_here
@@ -319,7 +363,8 @@ def counted(of_part: list[dict[str, Any]], judged: dict[str, str]) -> tuple[list
         share = 100 * hits / max(1, len(counting))
         shares.append(f"{hits} of {len(counting)}: {share:.0f} % ({100 * low:.0f} to {100 * high:.0f})")
     survivors = [now[key] for key in sorted(counting) if now[key]["outcome"] == "missed"]
-    return [str(len(now)), str(len(unviable)), str(len(judged_here)), *shares], survivors
+    of_now = sum(row["state"] == is_now for row in now.values())
+    return [*map(str, (len(now), of_now, len(unviable), len(judged_here))), *shares], survivors
 
 
 def table(
@@ -332,7 +377,7 @@ def table(
         of_part = [row for row in all_rows if row["part"] == name]
         kept = re.search(rf"^\| `{name}` \|.*$", old, re.M)
         if of_part:
-            cells, missed = counted(of_part, judged)
+            cells, missed = counted(of_part, judged, state(part, ROOT))
             survivors += missed
             lines.append(f"| `{name}` | {' | '.join(cells)} | {100 * part.aim:.0f} % |")
         elif kept:
@@ -340,38 +385,49 @@ def table(
     return "\n".join(lines) + "\n", survivors
 
 
+def tested(copy: Copy, part: Part, one: Mutant, chosen: list[str]) -> tuple[str, str, float]:
+    """Outcome of a mutant in the copy, the test that decided, and seconds."""
+    spent = 0.0
+    while part.crate or chosen:
+        outcome, by, took = copy.judge(part, chosen, one)
+        spent += took
+        if part.crate or outcome != "caught":
+            return outcome, by, spent
+        failed = [test for test in chosen if test.startswith(by)] or chosen
+        again, as_it_is = (copy.judge(part, failed, code)[0] for code in (one, None))
+        if (again, as_it_is) == ("caught", "missed"):
+            return outcome, by, spent
+        print(
+            f"left out: {by} {'fails by chance' if again == 'missed' else 'fails without a mutant'}",
+            flush=True,
+        )
+        chosen = [test for test in chosen if test not in failed]
+    return "missed", "no test runs it", spent
+
+
 def sample(name: str, number: int, seed: int, again: bool) -> None:
     """Draws mutants of a part, and tests those of which the ledger has nothing (`again`: those that survived)."""
     part, copy = PARTS[name], Copy()
     mutants = {one.key: one for one in numbered((of_rust if part.crate else of_python)(part, copy.root))}
     outcomes = {row["mutant"]: row["outcome"] for row in rows() if row["part"] == name}
-    left = [key for key in drawn(mutants, seed)[:number] if key not in outcomes]
+    is_now = state(part, copy.root)
+    for key in (key for key, outcome in outcomes.items() if key not in mutants and outcome != GONE):
+        note({"part": name, "mutant": key, "outcome": GONE, "state": is_now})
+    left = [key for key in drawn(mutants, seed)[:number] if outcomes.get(key, GONE) == GONE]
     if again:
         left = [key for key in mutants if outcomes.get(key) == "missed" and key not in no_mistakes()]
     print(f"{name}: {len(mutants)} mutants, {len(left)} to test", flush=True)
     if not left:
         return
     known = {} if part.crate else mutants_python.measured(copy.root, copy.run, NOT_HERE)
-    if part.crate and (found := copy.judge(part, [], first=True))[0] != "missed":
-        sys.exit(f"mutants: the tests of {name} do not pass without a mutant ({found[0]}): {found[1]}")
-    is_now = state(part, copy.root)
-    LEDGER.parent.mkdir(exist_ok=True)
     for one in (mutants[key] for key in left):
-        file, chosen = copy.root / one.file, []
+        chosen: list[str] = []
         if not part.crate:
             chosen = mutants_python.running(known, one.file, one.line)
             copy.limits_s[0] = 60 + 3 * sum(known["took_s"][test] for test in chosen)
-        text = file.read_text(encoding="utf-8")
-        try:
-            file.write_text(one.changed(text), encoding="utf-8")
-            tested = part.crate or chosen
-            outcome, by, took = copy.judge(part, chosen) if tested else ("missed", "no test runs it", 0.0)
-        finally:
-            file.write_text(text, encoding="utf-8")
+        outcome, by, took = tested(copy, part, one, chosen)
         row = {"part": name, "mutant": one.key, "line": one.line, "outcome": outcome, "by": by, "seed": seed}
-        row |= {"seconds": round(took, 1), "state": is_now, "at": time.strftime("%FT%TZ", time.gmtime())}
-        with LEDGER.open("a", encoding="utf-8") as ledger:
-            ledger.write(json.dumps(row) + "\n")
+        note(row | {"seconds": round(took, 1), "state": is_now})
         print(f"{outcome:8} {took:6.1f} s  {one.file}:{one.line}: {one.text}  [{by}]", flush=True)
 
 

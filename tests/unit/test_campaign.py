@@ -662,6 +662,17 @@ def test_a_world_twice_is_refused(tmp_path: Path) -> None:
         file.load(planned(tmp_path, PLAN.replace("seeds = 3", 'seeds = 3\nworld = ["virtual", "virtual"]')))
 
 
+def test_what_a_cell_says_is_read_whatever_its_bytes(tmp_path: Path) -> None:
+    class Says:
+        def run(self, words: Any, out: Path, err: Path) -> int:
+            err.write_bytes(b"caf\xe9: no such file")
+            return 3
+
+    answer = worker.run_warm(Says(), [], tmp_path / "cell")  # type: ignore[arg-type]
+    assert answer == worker.Answer(3, "", "caf\ufffd: no such file")
+    assert not list(tmp_path.iterdir()), "nothing of the cell is left"
+
+
 def test_a_warm_process_that_dies_is_started_again(tmp_path: Path) -> None:
     warm = Warm()
     try:

@@ -28,6 +28,8 @@ from tcpsbed.scenarios.fields import Refusal
         (units.size_bytes, "1.5 kB", 1_500),
         (units.size_bytes, "1 KiB", 1_024),
         (units.frequency_hz, "1 kHz", 1_000.0),
+        (units.frequency_hz, "1 MHz", 1e6),  # the fastest and the slowest
+        (units.frequency_hz, "1e-6 Hz", 1e-6),
         (units.frequency_hz, "25 fps", 25.0),
         (units.packets, "20 packets", 20),
         (units.drift_ppb, "-50 ppm", -50_000),
@@ -53,6 +55,7 @@ def test_a_quantity_is_its_si_value(read, text, value):
         (units.positive_rate_bps, "0 bit/s", 'found "0 bit/s", which is zero'),
         (units.size_bytes, "0.5 B", 'found "0.5 B", which is not a whole number of bytes'),
         (units.size_bytes, "5000 MB", 'found "5000 MB", which is too large'),
+        (units.frequency_hz, "1.0001 MHz", 'found "1.0001 MHz", which is above 1 MHz'),
         (units.frequency_hz, "900 MHz", 'found "900 MHz", which is above 1 MHz'),
         (units.frequency_hz, "1e-30 Hz", 'found "1e-30 Hz", which is less than once in 11 days'),
         (units.period_ns, "1 ns", 'found "1 ns", which is below 1 us'),

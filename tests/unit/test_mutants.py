@@ -16,8 +16,8 @@ def mutants(root):
     return tool(root, "mutants")
 
 
-def row(mutant, outcome):
-    return {"part": "net", "mutant": mutant, "line": 1, "outcome": outcome}
+def row(mutant, outcome, state="now"):
+    return {"part": "net", "mutant": mutant, "line": 1, "outcome": outcome, "state": state}
 
 
 def test_a_larger_sample_holds_the_smaller_and_other_code_does_not_move_it(mutants):
@@ -39,15 +39,16 @@ def test_mutants_of_one_name_are_told_apart_but_not_by_their_line(mutants):
 
 def test_a_mutant_counts_as_it_was_at_first_and_as_it_is_now(mutants):
     ledger = [
-        row("a", "caught"),
+        row("a", "caught", "earlier"),
         row("b", "missed"),
         row("c", "timeout"),
         row("d", "unviable"),
         row("e", "missed"),
     ]
-    cells, survivors = mutants.counted([*ledger, row("f", "missed"), row("f", "caught")], {"e": "the same"})
-    assert cells[:3] == ["6", "1", "1"]
-    assert [cell.split(":")[0] for cell in cells[3:]] == ["2 of 4", "3 of 4"]
+    rows = [*ledger, row("f", "missed", "earlier"), row("f", "caught")]
+    cells, survivors = mutants.counted(rows, {"e": "the same"}, "now")
+    assert cells[:4] == ["6", "5", "1", "1"]
+    assert [cell.split(":")[0] for cell in cells[4:]] == ["2 of 4", "3 of 4"]
     assert [one["mutant"] for one in survivors] == ["b"]
 
 
@@ -61,7 +62,78 @@ def test_a_part_without_rows_keeps_its_line_of_the_page(mutants):
     old = "| `plan` | as it was |\n| `net` | older |\n"
     markdown, _ = mutants.table([row("a", "caught")], {}, old)
     assert "| `plan` | as it was |" in markdown and "older" not in markdown
-    assert "| `net` | 1 | 0 | 0 | 1 of 1: 100 %" in markdown
+    assert "| `net` | 1 | 0 | 0 | 0 | 1 of 1: 100 %" in markdown
+
+
+def test_a_mutant_that_is_no_longer_in_the_code_does_not_count(mutants):
+    rows = [row("a", "missed"), row("b", "missed"), row("b", "gone"), row("c", "gone"), row("c", "missed")]
+    markdown, survivors = mutants.table(rows, {})
+    assert "| `net` | 2 |" in markdown and [one["mutant"] for one in survivors] == ["a", "c"]
+
+
+@pytest.fixture
+def copy(mutants, tmp_path):
+    """A copy with one line of code."""
+    (tmp_path / "a.py").write_text("x + y")
+    made = mutants.Copy.__new__(mutants.Copy)
+    made.root, made.limits_s = tmp_path, {}
+    return made
+
+
+@pytest.fixture
+def one(mutants):
+    return mutants.Mutant("a.py", 1, "replace + with -", "x + y", lambda text: text.replace("+", "-"))
+
+
+def test_a_step_runs_once_as_the_code_is_and_the_code_stays_so(mutants, copy, one):
+    ran = []
+
+    def run(command, limit_s=7200, stop=False):
+        ran.append((*command, (copy.root / "a.py").read_text(), limit_s))
+        return "passed", "", 2.0
+
+    copy.run, copy.steps = run, lambda part, chosen: [([], ["lib"]), ([], ["run"])]
+    as_it_is = [(step, "x + y", 7200) for step in ("lib", "run")]
+    mutated = [(step, "x - y", 66) for step in ("lib", "run")]
+    assert copy.judge(mutants.PARTS["net"], [], one) == ("missed", "", 4.0)
+    assert ran == [as_it_is[0], mutated[0], as_it_is[1], mutated[1]]
+    copy.judge(mutants.PARTS["net"], [], one)
+    assert ran[4:] == mutated and (copy.root / "a.py").read_text() == "x + y"
+
+
+def test_tests_that_fail_without_a_mutant_end_it(mutants, copy, one):
+    copy.run, copy.steps = lambda *_, **__: ("failed", "test_a", 1.0), lambda *_: [([], ["lib"])]
+    with pytest.raises(SystemExit, match="lib does not pass without a mutant: test_a"):
+        copy.judge(mutants.PARTS["net"], [], one)
+
+
+PLUS = ["caught", "t.py::test_a"]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "outcome"),
+    [
+        ([PLUS, PLUS, ["missed", ""]], "caught"),
+        ([PLUS, ["missed", ""], ["missed", ""], ["missed", ""]], "missed"),
+        ([PLUS, PLUS, PLUS, ["missed", ""]], "missed"),
+    ],
+    ids=["sound", "by chance", "fails without a mutant, too"],
+)
+def test_only_a_test_that_fails_twice_and_passes_without_the_mutant_catches_it(
+    mutants, copy, one, capsys, outcomes, outcome
+):
+    ran, left = [], iter(outcomes)
+
+    def judge(part, chosen, mutant):
+        ran.append((mutant, chosen))
+        return (*next(left), 1.0)
+
+    copy.judge = judge
+    both = ["t.py::test_a", "t.py::test_b"]
+    assert mutants.tested(copy, mutants.PARTS["python-views"], one, both)[0] == outcome
+    assert ran[:3] == [(one, both), (one, both[:1]), (None, both[:1])]
+    assert ran[3:] == [(one, both[1:])] * (outcome == "missed")
+    assert ("left out: t.py::test_a" in capsys.readouterr().out) == (outcome == "missed")
 
 
 def test_parts_have_files_and_none_is_in_two(mutants, root):

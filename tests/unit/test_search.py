@@ -22,13 +22,20 @@ import pytest
 from command import scenario, start, tcpsbed
 
 import tcpsbed as package
+from tcpsbed.analysis.stats import Interval
 from tcpsbed.archive import packing
 from tcpsbed.campaign import design, sequential
+from tcpsbed.campaign.search import asked
 from tcpsbed.campaign.search.bisection import Line, bisected
+from tcpsbed.campaign.search.contour import BoundaryCurve
 from tcpsbed.campaign.search.curve import Edge, Traced, traced
+from tcpsbed.campaign.search.found import Context
+from tcpsbed.campaign.search.opened import opened
+from tcpsbed.campaign.search.optimum import Optimum, Trial
 from tcpsbed.campaign.search.votes import Answers, Batch, Index, Votes, answered
 from tcpsbed.errors import ConfigError, DataError, TcpsbedError
 from tcpsbed.scenarios.fields import Refusal
+from tcpsbed.views.metric import named
 
 QUICKSTART = Path(__file__).resolve().parents[2] / "scenarios/quickstart.toml"
 SEEDS = 20
@@ -206,6 +213,54 @@ def test_the_curve_is_that_of_the_whole_grid_for_a_fifth_of_its_runs(shape: str)
         assert runs <= sum(grid.runs.values()) / 4, "and far less than a grid whose points stop early as well"
         ends = {edge for pair in found.segments for edge in pair}
         assert ends == set(found.edges), "every edge is part of the drawn curve"
+
+
+def opened_again(found: BoundaryCurve | Optimum) -> BoundaryCurve | Optimum:
+    """The result that the folder of a search holds which found this."""
+    folder = found.context.folder
+    (folder / "sweep.json").write_text('{"cells": [], "ended": {"failed": 0, "spared": 0}}')
+    (folder / "search.json").write_text(json.dumps(found.figures))
+    again = opened(folder)
+    assert isinstance(again, type(found))
+    return again
+
+
+def context(folder: Path) -> Context:
+    """A search under 20 seeds."""
+    return Context("quickstart", "virtual", 700_000_000, 3, SEEDS, folder, 50, 1, ("--seeds", "20"))
+
+
+def test_a_curve_is_printed_in_units_and_read_from_its_folder(tmp_path: Path) -> None:
+    over = asked.gridded(["links.l1.delay=0..40 ms step 10", "links.access.rate=0..4 Mbit/s step 1"])
+    late = asked.condition("kinematic.delay_ms.p99 > 35", "until")
+
+    def votes(batch: Batch) -> Answers:
+        seeds = 2 if batch.glance else 6
+        middles = {(x, y): 10.0 * x + 10.0 * y for x, y in batch.points}
+        return {at: Votes((ms,) * seeds, (late.holds(ms),) * seeds) for at, ms in middles.items()}
+
+    found = BoundaryCurve(context(tmp_path), over, late, answered(traced(4, 4), votes))
+    heads, _, *lines = str(found).splitlines()
+    assert heads.split() == ["links.access.rate", "Mbit/s", "turns", "between,", "links.l1.delay", "ms"]
+    assert [line.split() for line in lines[:4]] == [
+        [str(y), str(30 - 10 * y), "…", str(40 - 10 * y)] for y in range(4)
+    ]
+    assert lines[5].startswith("kinematic.delay_ms.p99 > 35 turns along a curve over (links.l1.delay, ")
+    assert opened_again(found) == found
+
+
+def test_an_optimum_is_read_from_its_folder(tmp_path: Path) -> None:
+    over = (asked.factor("links.l1.delay=0..40 ms"), asked.factor("transport=udp,tcp"))
+    limits = (asked.condition("haptic.loss < 1 %", "limits"),)
+
+    def trial(ms: float, half: float | None, good: bool) -> Trial:
+        return Trial((f"{ms} ms", "tcp"), Interval(4, ms, half), (Interval(4, 0.001, None),), good)
+
+    every = (trial(20.0, 0.5, True), trial(5.0, None, False))
+    metric = named("kinematic.delay_ms.p99", "minimise")
+    for best, fresh in ((every[0], trial(21.0, 0.6, True)), (None, None)):
+        found = Optimum(context(tmp_path), over, metric, True, limits, every, best, fresh, False)
+        assert opened_again(found) == found
 
 
 def test_a_condition_and_its_unit() -> None:

@@ -11,7 +11,8 @@ import pytest
 import sample_run
 
 from tcpsbed.analysis.metrics.metric import LIST, Metric
-from tcpsbed.views import paths, programs, sections, spread, tables, text
+from tcpsbed.clocks import BETWEEN
+from tcpsbed.views import echoes, paths, programs, sections, spread, tables, text
 from tcpsbed.views.folder import RunFolder, open_folder, state_of
 from tcpsbed.views.sentence import sentence
 
@@ -108,6 +109,21 @@ def test_every_table_of_a_list_begins_with_what_identifies_its_rows() -> None:
         Metric("places", "places", each=LIST, parts=parts), [{"name": "x", "a": 1.0, "b": 2.0}]
     )
     assert [table.rows for table in (own, more)] == [(("x", "1.000"),), (("x", "2.000"),)]
+
+
+def test_only_a_brief_table_leaves_columns_out() -> None:
+    parts = (Metric("name", "its name"), Metric("rare", "told on the page", "ms", brief=()))
+    assert [one.path for one in tables.fields(parts)] == [("name",), ("rare",)]
+    assert [one.path for one in tables.fields(parts, brief=True)] == [("name",)]
+
+
+def test_whether_a_difference_may_be_0_stands_behind_it() -> None:
+    found = next(iter(sample_run.echo_summary().values()))
+    found["components"][0]["ci95"] = 1.0  # more than the latency itself
+    laid = echoes.differences(found, brief=True)
+    assert laid and [column.title for column in laid.columns[:2]] == ["what", "place"]
+    doubts = {row[1]: row[-1] for row in laid.rows}
+    assert doubts["ms-com"] == "may be 0" and doubts["srv"] == ""
 
 
 def test_all_tables_of_a_run_follow_its_headline(tmp_path: Path) -> None:

@@ -114,6 +114,9 @@ fn the_wheel_goes_through_its_states_one_at_a_time() {
     assert_eq!(wheel(300, 5.0), -0.1, "the last state is the last");
     assert_eq!(wheel(i64::MAX / 1_000_000, 6.0), 0.0);
     assert_eq!(wheel(i64::MIN / 1_000_000, 7.0), 0.1, "a click from the far future stops nothing");
+    let mut fine = hook("mouse", &params).unwrap();
+    let mut wheel = |t: i64, counts: f64| call(&mut *fine, t, &[0.0, 0.0, 0.0, counts])[5];
+    assert_eq!([wheel(0, 0.0), wheel(100, 0.25), wheel(200, 0.75)], [0.0, 0.0, 0.1], "half a click counts");
     assert!(hook("mouse", &json!({"values": [1.0], "state": 1})).is_err());
 }
 

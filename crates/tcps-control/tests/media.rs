@@ -67,6 +67,29 @@ fn lost_sound_goes_on_at_its_pitch_and_fades() {
     }
 }
 
+/// The pitch is that of the newest sound, also where the sound before it was far louder.
+#[test]
+fn the_pitch_is_that_of_the_newest_sound() {
+    let mut conceal = make("conceal", json!({"medium": "sound", "fade_ms": 400}));
+    let loud: Vec<u8> = (0..400)
+        .map(|n| libm::sin(2.0 * std::f64::consts::PI * 130.0 * f64::from(n) / 8000.0))
+        .flat_map(|s| ((30_000.0 * s) as i16).to_le_bytes())
+        .collect();
+    let quiet: Vec<u8> = samples(&tone(0))
+        .iter()
+        .chain(&samples(&tone(160))[..20])
+        .flat_map(|s| ((s / 8.0) as i16).to_le_bytes())
+        .collect();
+    for frame in [&loud, &quiet] {
+        call(conceal.as_mut(), Given { bytes: frame, ..Given::default() });
+    }
+    let concealed = samples(&call(conceal.as_mut(), Given::default()).2);
+    let truth = samples(&tone(180)); // of a period of 40 samples
+    for (n, (found, expected)) in concealed.iter().zip(&truth).enumerate() {
+        assert!((found - expected / 8.0).abs() < 60.0, "{n}: {found} {expected}");
+    }
+}
+
 /// A picture freezes for as many frames as are allowed, and then there is none.
 #[test]
 fn a_lost_picture_stands_still() {

@@ -83,6 +83,30 @@ fn a_seed_names_the_operator() {
     assert!(bits(trace(2, 10, 1)) != bits(trace(2, 10, 2)));
 }
 
+/// A hand at rest trembles at 9 Hz by its root mean square on each axis, and forgets its phase in 0.25 s.
+#[test]
+fn a_hand_at_rest_trembles_as_much_and_as_fast_as_it_is_told() {
+    let mut grip = hook("grip", &json!({"press_m_s_n": 0, "tremor_m": 2e-4})).unwrap();
+    let mut at = |ms: i64| {
+        let given = Given { now_ns: ms * MS, origin_ns: ms * MS, x: Some(&[0.0; 3]), ..Given::default() };
+        call(grip.as_mut(), given).y
+    };
+    let path: Vec<_> = (0..60_000).map(&mut at).collect();
+    for axis in 0..3 {
+        let product = |ms: usize| -> f64 {
+            path.iter().zip(&path[ms..]).map(|(a, b)| a[axis] * b[axis]).sum::<f64>()
+                / (path.len() - ms) as f64
+        };
+        let rms = libm::sqrt(product(0));
+        assert!((rms / 2e-4 - 1.0).abs() < 0.1, "axis {axis}: {rms} m");
+        for (ms, sign) in [(56, -1.0), (111, 1.0)] {
+            let expected = sign * libm::exp(-(ms as f64) / 250.0); // half a period, and a whole one
+            let found = product(ms) / product(0);
+            assert!((found - expected).abs() < 0.1, "axis {axis} after {ms} ms: {found} of {expected}");
+        }
+    }
+}
+
 #[test]
 fn a_latency_that_no_operator_has_is_refused() {
     for name in ["aim", "grip"] {

@@ -173,10 +173,7 @@ impl Link {
 
     /// When a packet behind all that wait will have left, as far as that is known.
     pub fn drained_at(&self, now: Time) -> Time {
-        match &self.mode {
-            Mode::Served(s) if s.turns.is_some() => s.drained_at(),
-            _ => now.saturating_add(self.queue(now).wait_ns),
-        }
+        now.saturating_add(self.queue(now).wait_ns)
     }
 
     /// Completes the counters at `now`: of packets whose times are known ahead, only those that have started count

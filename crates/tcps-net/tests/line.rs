@@ -139,6 +139,33 @@ fn a_full_line_with_turns_is_busy() {
     }
 }
 
+/// A sender that blocks is told when its packet will have left the first link; one whose packet is dropped does not wait.
+#[test]
+fn a_sender_learns_when_its_packet_will_have_left() {
+    let codel = || Named::new("codel", json!({}));
+    let queue = QueueSpec { discipline: codel(), ..QueueSpec::default() };
+    let trace = Some(vec![2 * MS, 5 * MS, 6 * MS, 9 * MS]);
+    for spec in [
+        link("pure", 0, 1, None, 0),
+        link("ahead", 0, 1, Some(12e6), 0), // 1500 bytes take 1 ms
+        LinkSpec { queue, ..link("served", 0, 1, Some(12e6), 0) },
+        LinkSpec { opportunities_ns: trace, ..link("turns", 0, 1, None, 0) },
+    ] {
+        let name = spec.name.clone();
+        let mut net = one(spec);
+        let told: Vec<_> = (0..4).map(|n| (n, net.send(0, VertexId(0), packet(n, 1, 1500, 0)))).collect();
+        let mut events = Vec::new();
+        call_until(&mut net, SECOND, &mut events);
+        assert_eq!(told, times(&events), "{name}");
+    }
+    for discipline in [Named::new("drop-tail", json!({})), codel()] {
+        let queue = QueueSpec { discipline, limit_packets: Some(1), ..QueueSpec::default() };
+        let mut net = one(LinkSpec { queue, ..link("full", 0, 1, Some(12e6), 0) });
+        let told = [0, 1, 2].map(|n| net.send(0, VertexId(0), packet(n, 1, 1500, 0)));
+        assert_eq!(told, [MS, 2 * MS, 0]);
+    }
+}
+
 /// Packets that have started keep their times, those that wait see the new rate and the new delay.
 #[test]
 fn a_new_rate_is_for_those_that_wait() {
@@ -152,6 +179,31 @@ fn a_new_rate_is_for_those_that_wait() {
     call_until(&mut net, SECOND, &mut events);
     assert_eq!(times(&events), [(0, 11 * MS), (1, 12 * MS), (2, 24 * MS), (3, 26 * MS)]);
     assert_eq!(net.link_stats()[0].busy_ns, 6 * MS);
+}
+
+/// Every discipline keeps the new limit, also one that had none.
+#[test]
+fn a_new_limit_holds_whatever_the_discipline() {
+    let (classes, bounds) = (json!([[46], []]), json!({"min_bytes": 90_000, "max_bytes": 99_000}));
+    for (kind, params) in [
+        ("drop-tail", json!({})),
+        ("codel", json!({})),
+        ("fq-codel", json!({})),
+        ("gates", json!({"classes": classes, "gates": [[MS, [0, 1]]]})),
+        ("priority", json!({"classes": classes})),
+        ("red", bounds),
+        ("round-robin", json!({})),
+    ] {
+        let queue = QueueSpec { discipline: Named::new(kind, params), ..QueueSpec::default() };
+        let mut net = one(LinkSpec { queue, ..link("l", 0, 1, Some(8e6), 0) }); // 1000 bytes take 1 ms
+        net.send(0, VertexId(0), packet(0, 1, 1000, 0));
+        let change = LinkChange { limit_packets: Some(2), ..LinkChange::default() };
+        net.change_link(MS / 2, LinkId(0), &change).expect("valid");
+        for n in 1..=10 {
+            net.send(MS / 2, VertexId(0), packet(n, 1, 1000, MS / 2));
+            assert_eq!(net.queue(MS / 2, LinkId(0)).packets, u64::from(n.min(2)), "{kind}");
+        }
+    }
 }
 
 /// What waits stays, also where it is more than the new limit; who comes later finds no room.

@@ -126,6 +126,32 @@ mod tests {
     }
 
     #[test]
+    fn only_loops_at_the_ends_of_a_channel_need_its_python() {
+        let by_name = json!({"transport": "/a/mine.py:Mine"});
+        let by_parameter =
+            json!({"transport": "dpm", "params": {"controller": {"kind": "python", "name": "m"}}});
+        for python in [by_name, by_parameter, json!({"transport": "udp", "params": {"rate_bps": 1}})] {
+            let mut channel = json!({"name": "c", "session": 0, "a": 0, "b": 1});
+            channel.as_object_mut().unwrap().extend(python.as_object().unwrap().clone());
+            let plan: Plan = serde_json::from_value(json!({
+                "name": "p", "seed": 1, "duration_ns": 1, "sessions": ["a", "b"], "components": [], "flows": [],
+                "nodes": [{"name": "left"}, {"name": "right"}, {"name": "far"}], "channels": [channel],
+            }))
+            .expect("a plan");
+            let is = plan.runs_python();
+            assert_eq!(is, python["transport"] != "udp");
+            for (node, session, ends) in [(0, 0, true), (1, 0, true), (2, 0, false), (0, 1, false)] {
+                let found = plan.needs_python(NodeId(node), &[SessionId(session)]);
+                assert_eq!(
+                    found,
+                    if is && ends { Need::Loop } else { Need::None },
+                    "{python} {node} {session}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn sessions_that_share_a_robot_share_its_loop() {
         let component = |name: &str, session: u16, node: NodeId| json!({"name": name, "kind": "x", "session": session, "node": node});
         let flow = |session: u16, from: u16, to: u16| {

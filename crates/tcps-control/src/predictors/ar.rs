@@ -194,7 +194,7 @@ impl Predictor for Ar {
     fn update(&mut self, at: Time, sample: Option<&[f64]>) {
         match (usable(self.last, at, sample), sample) {
             (Some(x), _) => self.take(at, x),
-            (None, None) if self.last.is_some() => {
+            (None, None) => {
                 let steps = self.steps(at);
                 self.bridge(steps);
                 self.last = self.last.map(|t| t + steps.max(0) * self.period_ns);

@@ -119,4 +119,17 @@ mod tests {
         let [force, x, _] = settle(0.01, 2_000);
         assert!((x - 0.01).abs() < 1e-9 && force == 0.0);
     }
+
+    #[test]
+    fn it_has_arrived_within_a_millimetre_of_the_command_and_never_where_the_wall_holds_it() {
+        for (command, ends) in [(0.01, true), (-0.01, true), (0.04, false)] {
+            let mut mass = WallMass::new(&Value::Null).unwrap();
+            let mut arrived = |t: i64| {
+                mass.step(t * MS, &[command], &mut [0.0; 3]);
+                mass.arrived()
+            };
+            let at: Vec<_> = (0..2_000).map(&mut arrived).collect();
+            assert_eq!((at[0], at[1_999]), (false, ends), "{command} m");
+        }
+    }
 }

@@ -75,6 +75,20 @@ impl Hops {
 mod tests {
     use super::*;
 
+    /// What is taken back after a change is as if it had not been; a flow with no packet left has no sums.
+    #[test]
+    fn all_parts_of_a_packet_are_added_and_taken_back() {
+        let hop =
+            |n| Hop { packets: 0, queued_ns: n, serial_ns: 2 * n, propagated_ns: 3 * n, again_ns: 4 * n };
+        let mut hops = Hops::default();
+        [5, 7].into_iter().for_each(|n| hops.add(1, 1, &hop(n)));
+        assert_eq!(hops.of(FlowId(1)), Some(&Hop { packets: 2, ..hop(12) }));
+        hops.add(1, -1, &hop(-7));
+        assert_eq!(hops.of(FlowId(1)), Some(&Hop { packets: 1, ..hop(5) }));
+        hops.add(1, -1, &hop(-5));
+        assert_eq!(hops.of(FlowId(1)), None);
+    }
+
     /// Flows are found with and without gaps in their numbers, whatever the order in which they come.
     #[test]
     fn sums_are_those_of_each_flow() {

@@ -441,3 +441,28 @@ impl LinkChange {
         numbers && rare && !self.has_limit() && self.up.is_none()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn each_key_of_a_change_is_a_change() {
+        let change = |of| serde_json::from_value::<LinkChange>(of).expect("a change");
+        assert!(change(json!({"links": [0]})).is_none());
+        let jitter = json!({"delay": {"kind": "constant", "span_ns": 1}});
+        for (key, value) in [
+            ("rate_bps", json!(1.0)),
+            ("delay_ns", json!(1)),
+            ("loss", json!(0.1)),
+            ("jitter", jitter),
+            ("duplicate", json!(0.1)),
+            ("limit_bytes", json!(1)),
+            ("limit_packets", json!(1)),
+            ("up", json!(true)),
+        ] {
+            assert!(!change(json!({"links": [0], key: value})).is_none(), "{key}");
+        }
+    }
+}

@@ -103,3 +103,26 @@ impl TrafficStats {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_grow_by_each_packet_and_its_bytes() {
+        let mut link = LinkStats::default();
+        (0..3).for_each(|_| link.offer(100));
+        link.drop(100, DropReason::Full);
+        link.drop(40, DropReason::Loss);
+        for (packets, bytes) in [(2, 300), (5, 200), (1, 50)] {
+            link.waits(packets, bytes);
+        }
+        assert_eq!((link.offered_packets, link.offered_bytes), (3, 300));
+        assert_eq!((link.dropped_packets, link.dropped_bytes), (2, 140));
+        assert_eq!([DropReason::Full, DropReason::Loss].map(|r| link.drops[r as usize]), [1, 1]);
+        assert_eq!((link.max_queue_packets, link.max_queue_bytes), (5, 300));
+        let mut traffic = TrafficStats::default();
+        [None, Some(LinkId(0)), None].into_iter().for_each(|link| traffic.arrive(link));
+        assert_eq!((traffic.delivered_packets, traffic.dropped_packets), (2, 1));
+    }
+}

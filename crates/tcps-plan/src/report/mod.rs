@@ -167,3 +167,88 @@ impl Report {
         self.nodes[id].busy_s = busy_ns as f64 / 1e9;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Hop;
+    use serde_json::json;
+    use tcps_core::{
+        report::{ClockEstimate, Visited},
+        time::{MS, SECOND},
+    };
+
+    /// Two flows over two links; the clock of `far` is 2 ms late, that of `near` 5 ms early and 100 ppm fast.
+    fn plan() -> Plan {
+        let flow = |name| {
+            json!({"name": name, "session": 0, "direction": "forward", "period_ns": 1, "codec": "raw",
+                   "source": {"kind": "generated", "bytes": 1}, "sink": {"kind": "count"}, "path": [{"component": 0}]})
+        };
+        let [near, far] = [(5 * MS, 100_000), (-2 * MS, 0)]
+            .map(|(offset_ns, drift_ppb)| json!({"offset_ns": offset_ns, "drift_ppb": drift_ppb}));
+        serde_json::from_value(json!({
+            "name": "p", "seed": 1, "duration_ns": 1, "sessions": ["a"],
+            "nodes": [{"name": "near", "clock": near}, {"name": "far", "clock": far}],
+            "components": [{"name": "arm", "kind": "x", "session": 0, "node": 0}],
+            "flows": [flow("f"), flow("g")],
+            "network": {"links": [{"name": "l1", "from": 0, "to": 1}, {"name": "l2", "from": 1, "to": 0}]},
+            "sync": {"reference": 1, "period_ns": 1},
+        }))
+        .expect("a plan")
+    }
+
+    /// The report of a node at which nothing happened.
+    fn nothing() -> NodeReport {
+        NodeReport {
+            stages: Vec::new(),
+            visits: Vec::new(),
+            endpoints: Vec::new(),
+            missed_ticks: 0,
+            asides_refused: 0,
+            died: None,
+            failed_robots: Vec::new(),
+            paces: Vec::new(),
+            failed_endpoints: Vec::new(),
+            clock: None,
+            boards: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_emulator_says_where_the_time_of_each_flow_went_at_each_link() {
+        let [mut first, mut second] = [Hops::default(), Hops::default()];
+        let hop =
+            |n| Hop { queued_ns: n, serial_ns: 2 * n, propagated_ns: 3 * n, again_ns: 4 * n, packets: 0 };
+        [10, 30].into_iter().for_each(|n| first.add(1, 1, &hop(n)));
+        second.add(1, 1, &hop(7));
+        let mut report = Report::default();
+        report.hops(&plan(), &[first, second]);
+        let seen = Visited { samples: 4, waiting_ns: 8, working_ns: 12 };
+        let visits = vec![(ComponentId(0), FlowId(0), seen), (ComponentId(0), FlowId(1), seen)];
+        report.node(&plan(), NodeId(0), NodeReport { visits, ..nothing() });
+        let link = |name, packets, n: f64| {
+            json!({"link": name, "packets": packets, "queueing_ns": n, "serialisation_ns": 2.0 * n,
+                   "propagation_ns": 3.0 * n, "radio_ns": 4.0 * n})
+        };
+        let found = serde_json::to_value(&report.split).unwrap();
+        assert_eq!(found.as_array().map(Vec::len), Some(1), "no packet of the flow f passed a link: {found}");
+        assert_eq!((&found[0]["flow"], &found[0]["ends"]), (&json!("g"), &json!(false)));
+        assert_eq!(found[0]["hops"], json!([link("l1", 2, 20.0), link("l2", 1, 7.0)]));
+        let arm = json!([{"component": "arm", "samples": 4, "waiting_ns": 2.0, "working_ns": 3.0}]);
+        assert_eq!(found[0]["components"], arm, "once, and nothing of the flow f");
+    }
+
+    /// After 10 s the reference is 2 ms + 5 ms + 1 ms behind.
+    #[test]
+    fn an_estimate_of_a_clock_is_compared_with_the_truth_at_its_moment() {
+        let (at_ns, offset_ns) = (10 * SECOND + 6 * MS, -8 * MS + 300);
+        let estimate = ClockEstimate { at_ns, offset_ns, drift_ppb: 0.0, bound_ns: 1, exchanges: 1 };
+        let mut report = Report::default();
+        report.node(&plan(), NodeId(0), NodeReport { clock: Some(estimate), ..nothing() });
+        true_clock_errors(&plan(), &mut report.clocks);
+        let found = serde_json::to_value(&report.clocks[0]).unwrap();
+        assert_eq!((&found["node"], &found["reference"]), (&json!("near"), &json!("far")));
+        let error_ns = found["true_error_ns"].as_i64().unwrap();
+        assert!((299..=301).contains(&error_ns), "{error_ns}");
+    }
+}

@@ -278,6 +278,15 @@ mod tests {
         Source::new(7, 8000, MS, seq, known)
     }
 
+    // [RFC 3611 §4.6]
+    #[test]
+    fn a_summary_has_the_range_mean_and_standard_deviation_of_jitter() {
+        let mut jitters = Jitters::default();
+        [20, 10, 60].into_iter().for_each(|d| jitters.add(d));
+        let Spread { min, max, mean, sd } = jitters.spread();
+        assert_eq!((min, max, mean, sd), (10, 60, 30, 21));
+    }
+
     // [RFC 3550 §A.1]
     #[test]
     fn two_in_sequence_make_a_source_valid() {

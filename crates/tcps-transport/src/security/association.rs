@@ -121,8 +121,6 @@ pub struct Association {
     present: Option<Session>,
     /// The one before, for what is late.
     before: Option<Session>,
-    /// Whether side a has received something in the present session.
-    confirmed: bool,
     retry_at: Option<Time>,
     pause_ns: Time,
     begun_ns: Option<Time>,
@@ -150,7 +148,6 @@ impl Association {
             offered: None,
             present: None,
             before: None,
-            confirmed: false,
             retry_at: None,
             pause_ns: FIRST_RETRY_NS,
             begun_ns: None,
@@ -386,7 +383,6 @@ impl Association {
         self.opened = self.opening.take().map(|opening| opening.hello);
         let session = self.session(&roots, now);
         self.begin(session, now);
-        self.confirmed = false;
         self.confirm(now);
         self.pause_ns = FIRST_RETRY_NS;
         self.retry_at = Some(now.saturating_add(self.pause_ns));
@@ -448,12 +444,7 @@ impl Association {
     /// A record has verified in the present (0), the offered (1) or the former session (2).
     fn verified(&mut self, which: usize, now: Time) {
         match which {
-            0 if self.side == Side::A && !self.confirmed => {
-                self.confirmed = true;
-                if self.opening.is_none() {
-                    self.retry_at = None;
-                }
-            }
+            0 if self.opening.is_none() => self.retry_at = None, // the other side has the keys
             1 => {
                 let offered = self.offered.take();
                 self.begin(offered, now);

@@ -572,6 +572,13 @@ fn hellos_of_strangers_do_not_hold_out_the_genuine_one() {
     }
     assert_eq!(restarted.open(later, &good, &mut payload), Opened::Own);
     assert!(restarted.has_keys(), "forged answers spoil nothing");
+    for (side, stats) in [("a", restarted.stats()), ("b", b.stats())] {
+        assert_eq!(
+            (stats.refused_handshakes, stats.unverified),
+            (1_000, 1_000),
+            "{side} counts each forgery"
+        );
+    }
 }
 
 #[test]
@@ -620,6 +627,38 @@ fn records_of_the_former_session_do_not_hide_that_the_present_one_is_dead() {
         }
     }
     assert!(hello, "side a looks for a new session");
+}
+
+#[test]
+fn a_datagram_that_comes_again_is_a_replay_and_no_reason_for_a_new_session() {
+    for kind in ["aead", "srtp"] {
+        let method = named(kind, Value::Null);
+        let [mut a, mut b] = associations(1, &method, "channel");
+        let (mut now, mut message, mut payload) = (0, Vec::new(), Vec::new());
+        settle(&mut now, &mut a, &mut b);
+        assert!(a.seal(now, &numbered(&method, 1), &mut message));
+        assert_eq!(b.open(now, &message, &mut payload), Opened::Payload);
+        let later = now + 3 * SECOND;
+        assert_eq!(b.open(later, &message, &mut payload), Opened::Refused(DropReason::Replayed), "{kind}");
+        assert_eq!((b.stats().replayed, b.stats().unverified), (1, 0), "{kind}");
+        assert!(!b.poll_message(&mut message), "{kind}: it asks for nothing");
+    }
+}
+
+#[test]
+fn a_record_of_the_present_session_does_not_end_the_search_for_a_new_one() {
+    let [mut a, mut b] = associations(1, &named("aead", Value::Null), "channel");
+    let (mut now, mut message, mut payload) = (0, Vec::new(), Vec::new());
+    settle(&mut now, &mut a, &mut b);
+    assert_eq!(a.poll_timeout(), None, "a verified record has ended the handshake");
+    now += 3 * SECOND;
+    a.open(now, &[0xd4, 1, 0, 0], &mut payload); // a request for a new session
+    assert!(a.poll_message(&mut message) && message.len() == 68, "a hello, which is lost");
+    assert!(b.seal(now, b"force", &mut message));
+    assert_eq!(a.open(now, &message, &mut payload), Opened::Payload);
+    let again = a.poll_timeout().expect("it asks again");
+    a.handle_timeout(again);
+    assert!(a.poll_message(&mut message) && message.len() == 68, "the hello again");
 }
 
 #[test]

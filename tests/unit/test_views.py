@@ -11,7 +11,6 @@ import pytest
 import sample_run
 
 from tcpsbed.analysis.metrics.metric import LIST, Metric
-from tcpsbed.clocks import BETWEEN
 from tcpsbed.views import echoes, paths, programs, sections, spread, tables, text
 from tcpsbed.views.folder import RunFolder, open_folder, state_of
 from tcpsbed.views.sentence import sentence

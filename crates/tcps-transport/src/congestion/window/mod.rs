@@ -110,18 +110,3 @@ impl Window {
         self.threshold.max(self.segments / 2 + self.segments / 4)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_window_that_is_left_keeps_its_threshold_or_three_quarters_of_itself() {
-        let mut window = Window::new();
-        window.set(40);
-        for (threshold, kept) in [(10, 30), (30, 30), (35, 35)] {
-            window.threshold = threshold;
-            assert_eq!(window.kept_threshold(), kept);
-        }
-    }
-}

@@ -49,7 +49,14 @@ def sentences():
         "hosts": [HOST],
         "fallback": "plain network namespaces",
     }
-    flow = {"name": "kinematic", "beyond_window": 0, "undated": 5, "sent": 90, "delivered": 90, "superseded": 4}
+    flow = {
+        "name": "kinematic",
+        "beyond_window": 0,
+        "undated": 5,
+        "sent": 90,
+        "delivered": 90,
+        "superseded": 4,
+    }
     flow |= {"duplicated": 5, "duplicates_dropped": 2}
     analysis = {"end_ns": 3_200 * MS, "nodes": [GAP], "clocks": [], "flows": [flow]}
     analysis |= dict.fromkeys(("torn_bytes", "strange_rows", "unordered_rows"), 0)

@@ -74,7 +74,7 @@ def test_sentences_are_those_of_the_analysis():
     found = sentences()
     for one in shown:
         assert any(bare(one) <= sentence for sentence in found), one
-    assert len(shown) == 18
+    assert len(shown) == 19
 
 
 def test_margins_are_those_of_the_analysis():

@@ -135,7 +135,7 @@ def test_the_tour_of_those_who_watch_follows_and_their_controls_are_disabled(
 ) -> None:
     operator = opened(played.studio.address)
     others = [opened(played.studio.address), opened(played.studio.watch)]
-    operator.get_by_role("button", name="150 ms: it oscillates").click()
+    operator.get_by_role("button", name="150 ms: it swings on").click()
     for page in others:
         becomes(page, f"{OPEN} === 2")
         assert page.evaluate(

@@ -403,6 +403,25 @@ def test_each_setting_is_judged_by_itself_and_the_verdict_names_those_that_are_n
     assert all(any(line.startswith(f"  {one}") for line in lines) for one in said), lines
 
 
+def test_a_loss_that_is_set_is_told_beside_what_an_outage_took() -> None:
+    drops = {"drops": {"loss": 45, "outage": 100}, "set_loss": 0.145, "delivered_loss": 0.145}
+    ended = outcome([row("ip", "near -> far", 1000, 855) | drops], [])
+    links = [{"name": "path.forward", "loss": {"kind": "random", "p": 0.05}}]
+    (said,) = verdict.ending(ended, Margin(), {"links": links})["settings"]
+    assert said["said"].endswith("; without outage 5.00 %, set 5.00 % (900 draws: 3.58 % to 6.42 %)"), said
+
+
+def test_a_normal_jitter_whose_draws_are_cut_says_so() -> None:
+    drawn = dict.fromkeys(("sd", "mean", "p50", "p99", "p999", "max"), 1) | {"n": 9}
+    part = metrics.section("network")
+    for mean, cut in (("0 ms", " (draws below 0 are 0)"), ("20 ms", "")):
+        law = f'links.path.jitter={{kind="normal", mean="{mean}", sd="5 ms"}}'
+        source = {"plan": {"network": proxy.load("direct", [law]).network}, "ran_s": 2.0}
+        link = {"name": "path.forward", "jitter_ns": drawn, "packets": 9, "dropped_packets": 0, "busy_s": 0.0}
+        (found,) = part.value(source | {"told": outcome([], []) | {"links": [link]}})
+        assert found["jitter"].endswith(f"sd 5 ms{cut}"), found
+
+
 def test_only_what_a_link_sets_is_judged() -> None:
     ended = outcome([row("ip", way, 900, 900) for way in ("near -> far", "far -> near")], [])
     for keys, what in (({"delay_ns": 0}, []), ({"delay_ns": 5}, ["delay"]), ({"rate_bps": 1e6}, ["rate"])):

@@ -65,7 +65,12 @@ Jitter = Annotated[
 ]
 Rate = Annotated[
     str | None,
-    typer.Option("--rate", metavar="RATE", help="Rate of the link, in each direction.", show_default=False),
+    typer.Option(
+        "--rate",
+        metavar="RATE",
+        help="Rate of the link, in each direction; its queue is unlimited unless set (links.path.queue).",
+        show_default=False,
+    ),
 ]
 Pcapng = Annotated[
     Path | None,

@@ -113,16 +113,27 @@ def _loss(rows: Sequence[Row], margin: Margin, links: Sequence[Row], loses: bool
     worst = max(known, key=lambda row: (abs(row["delivered_loss"] - row["set_loss"]), row["set_loss"]))
     lost, dropped = numbers.percent(worst["delivered_loss"]), numbers.percent(worst["set_loss"])
     losses = [link["loss"] for link in _along(worst, links) if link.get("loss")]
-    asked = _asked(losses[0]["p"], worst["packets"]) if len(losses) == 1 and set(losses[0]) <= _ALONE else ""
+    asked = _asked(losses[0]["p"], worst) if len(losses) == 1 and set(losses[0]) <= _ALONE else ""
     said = f"{worst['path']} lost {lost}, of these dropped by the network {dropped} (margin {margin.loss:.1%}){asked}"
     return NOT_GOOD if loses else GOOD, said
 
 
-def _asked(share: float, packets: int) -> str:
-    """A probability, and the shares between which so many draws are in 95 of 100 runs."""
-    half = 1.96 * math.sqrt(share * (1 - share) / packets)
+def _asked(share: float, row: Row) -> str:
+    """A probability, and the shares between which so many draws are in 95 of 100 runs; what was drawn, where packets were
+    dropped for other reasons, too.
+    """
+    others = {reason: count for reason, count in row["drops"].items() if reason != "loss" and count}
+    draws = row["packets"] - sum(others.values())
+    if draws < 1:
+        return ""
+    half = 1.96 * math.sqrt(share * (1 - share) / draws)
     low, high = (numbers.percent(min(max(share + one, 0.0), 1.0)) for one in (-half, half))
-    return f", set {numbers.percent(share)} ({numbers.grouped(packets, 0)} draws: {low} to {high})"
+    drawn = (
+        f"; without {', '.join(others)} {numbers.percent(row['drops'].get('loss', 0) / draws)}"
+        if others
+        else ""
+    )
+    return f"{drawn}, set {numbers.percent(share)} ({numbers.grouped(draws, 0)} draws: {low} to {high})"
 
 
 _ALONE = {"kind", "p"}

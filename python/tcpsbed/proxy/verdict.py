@@ -9,6 +9,7 @@ from tcpsbed.analysis import metrics
 from tcpsbed.analysis.delivered import LATE, LOSES, SLOW, Margin, beyond
 from tcpsbed.errors import counted
 from tcpsbed.proxy import door, settings
+from tcpsbed.proxy.netns import FAR_IP
 from tcpsbed.views import programs, tables, text
 
 JITTER = metrics.section("network").part("jitter").table
@@ -30,6 +31,8 @@ def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
 def remedies(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
     """What to do about it: a sentence a cause."""
     causes = dict.fromkeys(cause for cause, _ in _found(outcome, margin))
+    if "tcp" in outcome and not any(row["packets"] for row in outcome["doors"]):
+        causes[UNHEARD] = None
     root = "" if "SCHED_FIFO: yes" in outcome["own"].get("privileges", ()) else AS_ROOT
     return [REMEDIES[cause].format(root=root) for cause in causes]
 
@@ -50,6 +53,7 @@ def ending(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any
 
 
 DROPPED, INSIDE, SENT_BACK, UNREACHED, CLOSED = "dropped", "inside", "sent back", "unreached", "closed"
+UNHEARD = "unheard"
 AS_ROOT = ", run as root (SCHED_FIFO)"
 REMEDIES = {
     LATE: "this machine was too busy to release packets in time: close other programs, leave tcpsbed a core of its own"
@@ -61,6 +65,7 @@ REMEDIES = {
     INSIDE: "run for longer than the delay of the network, or set a higher --rate: packets may also wait in a queue",
     SENT_BACK: "start the program at the target before its client, and check HOST:PORT",
     UNREACHED: "start the server at the target before its client, and check HOST:PORT/tcp",
+    UNHEARD: f"let the near program send to {FAR_IP} (TCPSBED_FAR): 127.0.0.1 and localhost stay on its own side",
     CLOSED: "close connections that are not used; tcpsbed netns has no limit of connections",
 }
 """What to do, by cause."""

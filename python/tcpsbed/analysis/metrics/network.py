@@ -42,7 +42,9 @@ def _jitter(link: Any) -> Any:
         if key.endswith("_ns") and isinstance(value, int | float) and value
     )
     reorders = " and reorders" if jitter.get("reorder") else ""
-    return f"{law.get('kind', 'changed')}{''.join(f', {span}' for span in spans)}{reorders}"
+    is_cut = law.get("kind") == "normal" and law.get("mean_ns", 0) < 3 * law.get("sd_ns", 0)
+    cut = " (draws below 0 are 0)" * is_cut
+    return f"{law.get('kind', 'changed')}{''.join(f', {span}' for span in spans)}{cut}{reorders}"
 
 
 LINK = (

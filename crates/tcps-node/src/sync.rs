@@ -2,6 +2,7 @@
 
 use super::{asides::Asides, here::Here};
 use crate::host::Host;
+use std::collections::BTreeMap;
 use tcps_core::{
     endpoint::{Endpoint, Input, Output},
     ids::{NodeId, SessionId},
@@ -15,8 +16,12 @@ use tcps_transport::clocksync;
 /// What a node is in clock synchronisation.
 enum Role {
     Off,
-    Client { client: Box<clocksync::Client>, reference: NodeId },
-    Server(Box<clocksync::Server>),
+    Client {
+        client: Box<clocksync::Client>,
+        reference: NodeId,
+    },
+    /// One for each node that asks: two may ask the same at the same time of their clocks.
+    Server(BTreeMap<NodeId, clocksync::Server>),
 }
 
 /// Clock synchronisation at a node.
@@ -32,7 +37,7 @@ impl Sync {
         let role = match &plan.sync {
             Some(_) if !first => Role::Off,
             None => Role::Off,
-            Some(s) if s.reference == id => Role::Server(Box::default()),
+            Some(s) if s.reference == id => Role::Server(BTreeMap::new()),
             Some(s) => {
                 Role::Client { client: Box::new(clocksync::Client::new(s.period_ns)), reference: s.reference }
             }
@@ -61,7 +66,7 @@ impl Sync {
         let input = Input::datagram(bytes, here.clock.read(received));
         let at = here.clock.read(now);
         let end: &mut dyn Endpoint = match &mut self.role {
-            Role::Server(server) => &mut **server,
+            Role::Server(servers) => servers.entry(from).or_default(),
             Role::Client { client, reference } if *reference == from => &mut **client,
             _ => return false,
         };
@@ -86,7 +91,7 @@ impl Sync {
             let output = match &mut self.role {
                 Role::Off => None,
                 Role::Client { client, .. } => client.poll_output(&mut self.datagram),
-                Role::Server(server) => server.poll_output(&mut self.datagram),
+                Role::Server(servers) => servers.get_mut(&to).and_then(|s| s.poll_output(&mut self.datagram)),
             };
             match output {
                 Some(Output::Transmit(_)) => asides.send(now, to, None, &self.datagram, out),

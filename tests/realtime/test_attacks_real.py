@@ -22,6 +22,7 @@ def effects(folder: Path, **settings: str) -> dict[str, dict[str, Any]]:
     return {one["name"]: one for one in run.summary["effects"]}
 
 
+@pytest.mark.slow
 @pytest.mark.beside
 def test_without_security_forged_commands_and_lies_are_believed_on_sockets(tmp_path: Path) -> None:
     found = effects(tmp_path)

@@ -153,6 +153,7 @@ def test_a_node_that_was_stopped_for_a_while_judges_the_gap_before_it_acts(
     assert result["robots"][0]["watchdog"] >= 1, "the robot did not wait for its node"
 
 
+@pytest.mark.slow
 def test_a_node_that_was_stopped_for_good_is_noticed_while_the_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -288,6 +288,7 @@ nodes = ["right"]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.beside
 @pytest.mark.needs("ssh")
 def test_a_node_that_was_stopped_on_a_host_is_noticed_while_the_run_goes_on(tmp_path):

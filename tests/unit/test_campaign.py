@@ -355,6 +355,7 @@ def test_what_is_missing_stands_where_results_are_shown(done: tuple[Path, str], 
     assert material.read([folder]).notes == (f"{folder}: {said}",)
 
 
+@pytest.mark.slow
 def test_results_that_are_removed_meanwhile_are_noticed(tmp_path: Path) -> None:
     plan = planned(tmp_path, of='name = "short"\nduration = "10 s"\ntakes_s = 0.3\n')
     run = start(tmp_path, "campaign", str(plan), "--out", "out", "--jobs", "1")

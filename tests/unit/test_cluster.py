@@ -158,6 +158,7 @@ SLOW = """end = time.monotonic() + 20
         while not Path("{go}").exists() and time.monotonic() < end: time.sleep(0.01)"""
 
 
+@pytest.mark.slow
 def test_a_slow_cell_is_named_with_its_worker(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

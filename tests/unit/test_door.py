@@ -342,6 +342,7 @@ def test_plugins_lists_what_there_is_with_its_source(package, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_new_writes_what_runs_and_passes_its_test(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for kind in new.KINDS:

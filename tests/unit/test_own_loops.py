@@ -804,7 +804,11 @@ def test_a_factor_multiplies_the_controller(law: str, tmp_path: Path) -> None:
     once, twice = (ours[f"{asked}RTT 5 ms, factor {text}"].curves[0].axes for text in ("1", "2.0"))
     assert twice == pytest.approx(theirs[f"{asked}RTT 5 ms"].curves[0].axes, abs=1e-12)
     assert abs(once - twice).max() > 0.01
-    cells = {"plant": given["plant"], "rtt": "2 ms..8 ms", "loss": "10%", "cells": "2x1", "runs": 2}
+
+
+def test_a_map_takes_the_factor_too() -> None:
+    (single, double), lag = LAWS["transfer function"], ([1.0], [0.02, 1.0])
+    cells = {"plant": lag, "rtt": "2 ms..8 ms", "loss": "10%", "cells": "2x1", "runs": 2}
     mapped = [
         tcpsbed.map(controller=one, factor=factor, duration="0.5 s", **cells).figures
         for one, factor in ((single, 2), (double, None), (single, None))

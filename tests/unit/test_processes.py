@@ -142,6 +142,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.slow
 def test_forked_processes_end_after_one_that_is_killed() -> None:
     child = subprocess.Popen([sys.executable, "-c", FORKS], stdout=subprocess.PIPE, start_new_session=True)
     assert child.stdout is not None and child.stdout.readline() == b"there\n"

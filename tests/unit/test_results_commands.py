@@ -226,6 +226,7 @@ def test_a_run_of_its_own_scenario_into_its_own_folder_is_refused(tmp_path: Path
     assert {name: text for name, text in listed(tmp_path).items() if name in before} == before
 
 
+@pytest.mark.slow
 def test_two_runs_in_one_folder(tmp_path: Path) -> None:
     file = scenario(tmp_path, 'name = "short"\nduration = "10 s"\ntakes_s = 8.0\n')
     first = start(tmp_path, "run", str(file), "--out", "a", "-q")

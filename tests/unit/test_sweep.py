@@ -414,6 +414,7 @@ def test_a_cell_with_a_broken_file_is_computed_anew(swept: tuple[Path, str], tmp
         assert new["summary"]["records_sha256"] == old["summary"]["records_sha256"]
 
 
+@pytest.mark.slow
 def test_a_table_and_a_page_that_the_user_edited_are_not_written_over(
     swept: tuple[Path, str], tmp_path: Path
 ) -> None:

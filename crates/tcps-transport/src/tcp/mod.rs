@@ -136,6 +136,10 @@ impl Tcp {
     }
 
     fn receive(&mut self, now: Time, packet: &[u8], received_ns: Time, ecn: Ecn) {
+        // The peer may ask before this side has been called for the first time.
+        if self.side == Side::B && self.open_ns.take().is_some() {
+            self.stack.listen(now);
+        }
         if !self.stack.receive_inside(now, packet, ecn) {
             self.stats.malformed += 1;
             return;

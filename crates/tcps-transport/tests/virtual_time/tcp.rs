@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 use tcps_core::{
-    endpoint::{Endpoint, Input},
+    endpoint::{Endpoint, Input, Output},
     ids::NodeId,
     record::{DropReason, Kind, Record},
     sample::{Echo, Meta, PointId},
@@ -33,6 +33,21 @@ fn tcp_pair(seed: u64, params: Value, both: Conditions) -> Pair<Boxed, Boxed> {
 
 fn way(latency_ns: Time, loss: f64) -> Conditions {
     Conditions { latency_ns, loss, ..Default::default() }
+}
+
+/// On sockets the first thing that a side hears may be that the other one asks.
+#[test]
+fn a_side_that_is_asked_before_it_was_called_answers() {
+    let [mut a, mut b] = [Side::A, Side::B].map(|side| make(&Value::Null, side));
+    let (mut asked, mut answer) = (Vec::new(), Vec::new());
+    a.handle_input(0, Input::Timeout);
+    assert!(matches!(a.poll_output(&mut asked), Some(Output::Transmit(_))));
+    b.handle_input(MS, Input::datagram(&asked, MS));
+    assert!(matches!(b.poll_output(&mut answer), Some(Output::Transmit(_))));
+    a.handle_input(2 * MS, Input::datagram(&answer, 2 * MS));
+    let [of_a, of_b] = [&a, &b].map(|side| side.stats());
+    assert_eq!((of_a.malformed, of_b.malformed), (0, 0));
+    assert_eq!(of_a.connections.map(|c| c.connections), Some(1));
 }
 
 // [RFC 9293 §3.5]

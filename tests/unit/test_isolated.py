@@ -10,6 +10,7 @@ import signal
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import failing_run
 import numpy as np
@@ -179,17 +180,24 @@ def test_what_a_hook_has_started_elsewhere_is_ended_and_named(
             os.kill(child, signal.SIGKILL)
 
 
+def called(folder: Path, text: str) -> Any:
+    """The class `Mine` of this code as an isolated hook, after its first call."""
+    (folder / "mine.py").write_text(text)
+    hook = isolated(folder / "mine.py", "Mine")
+    assert hook(0, 1, None, np.zeros(0), np.zeros(1)) == 1
+    return hook
+
+
 def test_a_child_that_ends_with_its_hook_is_not_named(tmp_path: Path) -> None:
     """Such as the tracker of shared memory, which Python starts."""
-    (tmp_path / "mine.py").write_text(
+    hook = called(
+        tmp_path,
         "import subprocess\n"
         "class Mine:\n"
         "    def __call__(self, t_ns, index, x, other, y):\n"
         "        self.child = subprocess.Popen(['cat'], stdin=subprocess.PIPE)\n"
-        "        return 1\n"
+        "        return 1\n",
     )
-    hook = isolated(tmp_path / "mine.py", "Mine")
-    assert hook(0, 1, None, np.zeros(0), np.zeros(1)) == 1
     assert hook.end() == []
 
 
@@ -207,23 +215,18 @@ def test_a_hook_that_takes_too_long_to_load_is_refused_as_documented(
 
 
 def test_a_process_that_does_not_end_is_ended_and_named(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(
+    hook = called(
+        tmp_path,
         "import threading, time\n"
         "class Mine:\n"
         "    def __init__(self): threading.Thread(target=time.sleep, args=(60,)).start()\n"
-        "    def __call__(self, t_ns, index, x, other, y): return 1\n"
+        "    def __call__(self, t_ns, index, x, other, y): return 1\n",
     )
-    hook = isolated(tmp_path / "mine.py", "Mine")
-    assert hook(0, 1, None, np.zeros(0), np.zeros(1)) == 1
     assert hook.end() == ["its process was still running 1 s after its last call, and was ended"]
 
 
 def test_a_watcher_that_was_ended_leaves_what_nobody_knows(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(
-        "class Mine:\n    def __call__(self, t_ns, index, x, other, y): return 1\n"
-    )
-    hook = isolated(tmp_path / "mine.py", "Mine")
-    assert hook(0, 1, None, np.zeros(0), np.zeros(1)) == 1
+    hook = called(tmp_path, "class Mine:\n    def __call__(self, t_ns, index, x, other, y): return 1\n")
     hook._process._watcher.kill()
     assert hook.end() == ["its watcher was ended: what it had started may live on"]
 

@@ -226,8 +226,6 @@ pub struct ConnectionStats {
     pub longest_stall_ns: Time,
     /// The one that lasts to the end; 0 if none does.
     pub silent_at_end_ns: Time,
-    /// Connections that this side ended, since the peer did not repeat what was missing and sent on.
-    pub starved: u64,
     /// Connections that others than the peer asked for.
     pub strangers: u64,
 }

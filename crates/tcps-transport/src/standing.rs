@@ -141,11 +141,6 @@ impl Standing {
         rows
     }
 
-    /// This side ends the connection: what is missing will not come.
-    pub(crate) fn starved(&mut self) {
-        self.stats.starved += 1;
-    }
-
     /// Somebody else than the peer asked for one.
     pub fn stranger(&mut self) {
         self.stats.strangers += 1;

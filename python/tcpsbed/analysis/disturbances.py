@@ -140,9 +140,6 @@ def _connections(result: Found) -> Iterator[str]:
             yield f"{place} had nothing acknowledged in the last {end['silent_at_end_ns'] / 1e9:.2f} s of its connection"
         if lost := end.get("connections_lost"):
             yield f"{place} lost {counted(lost, 'connection')}{_when(end) if 'first_lost_ns' in end else ''}"
-        if end.get("starved"):
-            ended = counted(end["starved"], "connection")
-            yield f"{place} ended {ended} on which the other side never repeated what was missing: somebody acknowledged it"
         if end.get("strangers"):
             yield f"{place} refused {counted(end['strangers'], 'connection')} from strangers"
 

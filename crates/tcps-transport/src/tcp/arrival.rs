@@ -171,9 +171,6 @@ impl Stack {
         if flags.has(Flags::SYN) {
             return self.receive_syn_again(now, segment, start);
         }
-        if !content.is_empty() && start > self.receiver.expected() {
-            self.hole.beyond(now, self.receiver.expected(), self.sender.trips.base_ns());
-        }
         let is_old = end < self.told;
         if is_old || start > self.receiver.offered_to() {
             self.old += u64::from(is_old && !is_empty);

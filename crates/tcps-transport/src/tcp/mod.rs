@@ -13,7 +13,6 @@ mod acks;
 mod arrival;
 mod buffer;
 mod expiry;
-mod hole;
 mod leaving;
 mod losses;
 mod rack;
@@ -224,10 +223,6 @@ impl Tcp {
                 Some(refused) => self.refuse(now, 0, refused),
                 None => self.lose(now),
             }
-        }
-        if self.stack.is_starved() {
-            self.standing.starved();
-            self.lose(now);
         }
         if self.open_ns.is_none() && (self.stack.is_closed() || self.stack.is_over()) {
             self.lose(now);

@@ -12,7 +12,6 @@
 use super::{
     acks::Acks,
     expiry::Expiry,
-    hole::Hole,
     leaving::Leaving,
     receiver::Receiver,
     sender::{Limits, Segment, Sender},
@@ -86,7 +85,6 @@ pub struct Stack {
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     pub(super) acks: Acks,
-    pub(super) hole: Hole,
     /// What the peer was last told to have arrived.
     pub(super) told: u64,
     /// Whether a mark of congestion has been seen of which the peer has not said that it knows.
@@ -118,7 +116,6 @@ impl Stack {
             sender: sender(settings, &agreed),
             receiver: Receiver::new(settings.receive_buffer_bytes, agreed.segment_bytes),
             acks: Acks::default(),
-            hole: Hole::default(),
             told: 0,
             has_mark: false,
             challenged_ns: None,
@@ -160,13 +157,8 @@ impl Stack {
         self.sender = sender(&self.settings, &agreed);
         self.sender.ecn = agreed.ecn;
         self.receiver = Receiver::new(self.settings.receive_buffer_bytes, agreed.segment_bytes);
-        (self.acks, self.hole) = (Acks::default(), Hole::default());
+        self.acks = Acks::default();
         (self.told, self.has_mark, self.challenged_ns) = (0, false, None);
-    }
-
-    /// Whether the peer sends on behind bytes that are missing here and that it will not repeat.
-    pub fn is_starved(&self) -> bool {
-        self.state == State::Open && self.hole.is_forgotten(self.receiver.expected())
     }
 
     /// Sends no more; the connection ends when both sides have said so.

@@ -237,8 +237,6 @@ ENDPOINT = (
         " to the end", "count", rare=True),
     Metric("longest_stall_ns", "the longest of these stalls", "ns", rare=True),
     Metric("silent_at_end_ns", "stall that lasts to the end, 0 if there is none", "ns", rare=True),
-    Metric("starved", "of `tcp`: connections that this side ended because the other side sent on and never repeated what was"
-        " missing", "count", rare=True),
     Metric("strangers", "connection requests from senders other than the peer", "count", rare=True),
 )  # fmt: skip
 

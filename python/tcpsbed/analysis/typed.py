@@ -946,10 +946,6 @@ class Endpoint(Part):
     """The longest of these stalls (ns)."""
     silent_at_end_ns: float
     """Stall that lasts to the end, 0 if there is none (ns)."""
-    starved: int
-    """Of `tcp`: connections that this side ended because the other side sent on and never repeated what
-    was missing.
-    """
     strangers: int
     """Connection requests from senders other than the peer."""
 

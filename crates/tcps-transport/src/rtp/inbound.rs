@@ -61,7 +61,7 @@ pub(crate) struct Inbound {
     /// The source of retransmissions, and what they are asked for.
     asks: Option<(u32, Missing)>,
     motion: Motion,
-    /// Packets of sources that did not prove to be the flow's, those far from all others, and farewells that were none.
+    /// Packets of sources that did not prove to be the flow's, and those far from all others.
     refused: u64,
 }
 
@@ -170,13 +170,18 @@ impl Inbound {
 
     /// A report of the source `ssrc` came; whether that is, or may become, the flow's.
     pub(crate) fn reported(&mut self, at: Time, ssrc: u32, info: &SenderInfo) -> bool {
-        match self.source.as_mut().filter(|s| s.ssrc == ssrc) {
-            Some(s) => s.reported(at, info.ntp, info.timestamp),
-            None if self.early.is_none() || ssrc == self.expected_ssrc => {
-                self.early = Some((ssrc, at, info.ntp, info.timestamp));
+        if let Some(source) = self.source.as_mut() {
+            if source.ssrc == ssrc {
+                source.reported(at, info.ntp, info.timestamp);
+                return true;
             }
-            None => return self.early.is_some_and(|early| early.0 == ssrc),
+            if self.rival.as_ref().is_none_or(|rival| rival.ssrc != ssrc) {
+                return false;
+            }
+        } else if self.early.is_some_and(|early| early.0 != ssrc) && ssrc != self.expected_ssrc {
+            return false;
         }
+        self.early = Some((ssrc, at, info.ntp, info.timestamp));
         true
     }
 
@@ -186,9 +191,9 @@ impl Inbound {
         source.map(|s| s.left = true).is_some()
     }
 
-    /// Packets and reports that it did not take for the peer's; one that waits for the next of its source is among them.
+    /// Packets that it did not take for the peer's; one that waits for the next of its source is not among them yet.
     pub(crate) fn refused(&self) -> u64 {
-        self.refused + u64::from(self.held.is_some())
+        self.refused
     }
 
     /// An RTP packet came; whether its source is known and it counts. The second of an unknown source brings the first
@@ -214,7 +219,6 @@ impl Inbound {
                 Ok(false)
             }
             Verdict::Valid(number) => {
-                self.refused += u64::from(source.left);
                 source.arrived(received_ns, packet.timestamp());
                 self.valid(now, received_ns, number, bytes, settings, to).map(|()| true)
             }
@@ -247,7 +251,7 @@ impl Inbound {
             return Ok(false);
         };
         rival.arrived(received_ns, packet.timestamp());
-        if let Some((_, at, ntp, timestamp)) = self.early.filter(|e| e.0 == ssrc) {
+        if let Some((_, at, ntp, timestamp)) = self.early.take().filter(|e| e.0 == ssrc) {
             rival.reported(at, ntp, timestamp);
         }
         self.source = Some(rival);

@@ -26,6 +26,9 @@ const LAST_RETRY_NS: Time = SECOND;
 /// Side b answers one new hello in this time at most: each costs it two multiplications on the curve. Only hellos of who has the key
 /// take this time: those of strangers cost a hash.
 const ANSWER_NS: Time = 10 * MS;
+/// After this time without an answer side a begins anew: a late hello of an earlier process of its own may have taken the place of
+/// this one at side b, which then refuses it.
+const HELLO_NS: Time = 10 * SECOND;
 /// Times that side a sends a hello again within `LAST_RETRY_NS`; then once in each.
 const FIRST_COPIES: Time = 11;
 /// Silence after which what does not verify makes a side look for a new session, and how often it does.
@@ -107,6 +110,7 @@ pub struct Association {
     guard: Guard,
     /// Side a: the handshake whose answer it waits for.
     opening: Option<Initiator>,
+    opened_ns: Time,
     /// Side a: the hello that was answered last.
     opened: Option<Message>,
     /// Side a: times that it sent its hello and had no answer yet. Each of them is answered once at most.
@@ -141,6 +145,7 @@ impl Association {
             secret,
             prologue,
             opening: None,
+            opened_ns: 0,
             opened: None,
             unanswered: 0,
             answered: None,
@@ -192,7 +197,10 @@ impl Association {
             return;
         }
         match self.side {
-            Side::A if self.opening.is_some() => self.say_hello(),
+            Side::A if self.opening.is_some() && now.saturating_sub(self.opened_ns) < HELLO_NS => {
+                self.say_hello()
+            }
+            Side::A if self.opening.is_some() => self.open_handshake(now),
             Side::A if self.present.is_none() => self.open_handshake(now),
             Side::A => self.confirm(now),
             Side::B => self.push(Repr::Request, &[]),
@@ -296,6 +304,7 @@ impl Association {
 
     fn open_handshake(&mut self, now: Time) {
         self.begun_ns.get_or_insert(now);
+        self.opened_ns = now;
         let drawn = self.secret.random.draw();
         self.opening =
             drawn.and_then(|drawn| Initiator::new(&self.guard, &self.secret.key, &self.prologue, drawn));

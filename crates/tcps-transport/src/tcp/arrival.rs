@@ -259,8 +259,6 @@ impl Stack {
                 self.old += 1;
                 Err(!self.challenge(now, false))
             }
-            // [RFC 9293 §3.8.6]
-            Some(position) if self.takes_back(position, segment.window) => Err(false),
             Some(position) => Ok(position),
             // [RFC 9293 §3.10.7.4]
             None if self.state == State::SynReceived => {
@@ -270,12 +268,6 @@ impl Stack {
             // [RFC 5961 §5.2]
             None => Err(self.challenge(now, false)),
         }
-    }
-
-    /// Whether a window is closed that was open further: the peer, which never shrinks its window, has not done that.
-    fn takes_back(&self, position: u64, window: u16) -> bool {
-        let unit = 1 << self.agreed.shifts[0];
-        window == 0 && position >= self.sender.acked && position + unit <= self.sender.allowed_to
     }
 
     fn receive_acknowledgement(

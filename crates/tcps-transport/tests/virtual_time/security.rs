@@ -518,7 +518,7 @@ fn repeated_messages_of_a_handshake_are_counted_and_not_answered_each_time() {
     assert_eq!(a.open(5 * SECOND, &answer, &mut payload), Opened::Refused(DropReason::Unverified));
 }
 
-/// Copies that a side itself sends until it is answered are no replays, however late they come.
+/// Copies that a side itself sends until it is answered are no replays, in whatever order they come.
 #[test]
 fn nobody_is_accused_of_a_replay_where_a_network_reorders_and_loses() {
     for seed in 0..300 {
@@ -530,6 +530,38 @@ fn nobody_is_accused_of_a_replay_where_a_network_reorders_and_loses() {
             assert_eq!((sessions, replayed, unverified), (1, 0, 0), "seed {seed}");
         }
     }
+}
+
+/// A hello of a side that has been restarted since comes late, and takes the place of the new one, whose answer was lost.
+#[test]
+fn a_late_hello_of_a_former_process_holds_up_a_handshake_for_ten_seconds_at_most() {
+    let named = named("aead", Value::Null);
+    let side = |side, seed| {
+        let random = Secret::seeded(seed, "channel", side).random;
+        let secret = Secret { random, ..Secret::seeded(1, "channel", side) };
+        security::association(&named, "channel", side, secret).unwrap()
+    };
+    let (mut former, mut a, mut b) = (side(Side::A, 1), side(Side::A, 2), side(Side::B, 1));
+    let (mut held, mut message, mut payload) = (Vec::new(), Vec::new(), Vec::new());
+    former.want_keys(0);
+    former.handle_timeout(0);
+    assert!(former.poll_message(&mut held));
+    a.want_keys(0);
+    let mut is_first = true;
+    for now in (0..12 * SECOND).step_by((10 * MS) as usize) {
+        a.handle_timeout(now);
+        while a.poll_message(&mut message) {
+            b.open(now, &message, &mut payload);
+        }
+        if std::mem::take(&mut is_first) {
+            while b.poll_message(&mut message) {}
+            b.open(now + 11 * MS, &held, &mut payload);
+        }
+        while b.poll_message(&mut message) {
+            a.open(now, &message, &mut payload);
+        }
+    }
+    assert_eq!((a.stats().sessions, b.stats().sessions), (1, 1));
 }
 
 #[test]

@@ -86,28 +86,6 @@ fn a_closed_window_is_asked_about_until_it_opens() {
     assert_eq!(wire.ends[0].retransmits(), 0);
 }
 
-/// Who reads the segments closes a window that the peer has opened. A peer never does that.
-// [RFC 9293 §3.8.6]
-#[test]
-fn a_window_that_is_taken_back_is_refused_and_the_sender_goes_on() {
-    let mut wire = Wire::new(all);
-    wire.run_until(100 * MS);
-    let mut forged = 0;
-    for _ in 0..50 {
-        wire.write(1);
-        wire.run_until(wire.now + 20 * MS);
-        let Seen { segment, .. } = wire.seen.iter().rev().find(|s| !s.from_a).unwrap();
-        let (mut packet, ends) = (Vec::new(), Ends { from: (B, 7), to: (A, 7) });
-        Repr { window: 0, ..*segment }.emit(&ends, [&[], &[]], &mut packet);
-        forged += usize::from(!wire.ends[0].receive(wire.now, &packet));
-    }
-    assert_eq!(forged, 50);
-    wire.run_until(2 * SECOND);
-    wire.assert_whole(50);
-    let asked = wire.seen.iter().filter(|s| s.from_a && s.bytes == 0 && s.at > 130 * MS).count();
-    assert_eq!((wire.ends[0].retransmits(), asked), (0, 0), "nothing is sent twice, no question is asked");
-}
-
 /// Data both ways; what A sends empty comes 3 ms late, behind data with newer stamps.
 // [RFC 7323 §5.3]
 #[test]

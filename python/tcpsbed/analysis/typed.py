@@ -946,10 +946,6 @@ class Endpoint(Part):
     """The longest of these stalls (ns)."""
     silent_at_end_ns: float
     """Stall that lasts to the end, 0 if there is none (ns)."""
-    starved: int
-    """Of `tcp`: connections that this side ended because the other side sent on and never repeated what
-    was missing.
-    """
     strangers: int
     """Connection requests from senders other than the peer."""
 
@@ -1192,7 +1188,7 @@ class Effect(Part):
 
 
 class StallsFlow(Part):
-    """Of each flow of which samples arrived, after the warm-up."""
+    """Of each flow of which samples arrived that were made after the warm-up."""
 
     samples: int
     """Arrived samples that a stall touched."""
@@ -1203,15 +1199,16 @@ class StallsFlow(Part):
 class Stalls(Part):
     """Stalls of loops on the machine's clock; absent without one. A stall *touched* a sample if it
     overlaps the time in which the sample was in flight, from its creation to its arrival. Loops on the
-    sample's path count: those of its nodes, and the emulator's if it crosses from one node to another.
+    sample's path count: all loops of its nodes, also those of other sessions, and the emulator's if it
+    crosses from one node to another.
     """
 
     n: int
-    """Stalls over 1 ms, of nodes and emulator."""
+    """Stalls over 1 ms that ended after the warm-up, of nodes and emulator."""
     longest_ms: float
     """The longest of them (ms)."""
     flows: dict[str, StallsFlow]
-    """Of each flow of which samples arrived, after the warm-up."""
+    """Of each flow of which samples arrived that were made after the warm-up."""
 
 
 class Summary(Part):
@@ -1331,7 +1328,8 @@ class Summary(Part):
     stalls: Stalls
     """Stalls of loops on the machine's clock; absent without one. A stall *touched* a sample if it
     overlaps the time in which the sample was in flight, from its creation to its arrival. Loops on the
-    sample's path count: those of its nodes, and the emulator's if it crosses from one node to another.
+    sample's path count: all loops of its nodes, also those of other sessions, and the emulator's if it
+    crosses from one node to another.
     """
     assumed_free: list[str]
     """Zero-cost stages: they run code, have no cost in the scenario, and so took no simulated time."""

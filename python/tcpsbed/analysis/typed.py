@@ -1074,8 +1074,9 @@ class Event(Part):
 
 
 class Outage(Part):
-    """List of the first 10 000 times in which a link was down: by its `outages`, or from an event that
-    took it down (`up = false`) to the one that brought it up, or to the end.
+    """List of the first 10 000 times in which a link was down by the plan: by its `outages`, or from an
+    event that took it down (`up = false`) to the one that brought it up, or to the end; as one where
+    these overlap.
     """
 
     link: str
@@ -1313,8 +1314,9 @@ class Summary(Part):
     which links closed and opened by `outages`, or by `slots` whose cycle is 1 s or more.
     """
     outages: list[Outage]
-    """List of the first 10 000 times in which a link was down: by its `outages`, or from an event that
-    took it down (`up = false`) to the one that brought it up, or to the end.
+    """List of the first 10 000 times in which a link was down by the plan: by its `outages`, or from an
+    event that took it down (`up = false`) to the one that brought it up, or to the end; as one where
+    these overlap.
     """
     states: list[State]
     """List of supervisors and predictive displays, even if their state never changed, and of boards

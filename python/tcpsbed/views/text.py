@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from tcpsbed.analysis import metrics
 from tcpsbed.analysis.disturbances import MEANING
 from tcpsbed.clocks import SIMULATED
+from tcpsbed.errors import counted
 from tcpsbed.views import echoes, paths, programs, spread, states, tables
 from tcpsbed.views.folder import RunFolder
 from tcpsbed.views.glance import glance
@@ -136,7 +138,7 @@ def headline(run: RunFolder) -> str:
 
 
 MOST_OUTAGES = 4
-"""Outages of a link that are told one by one."""
+"""Links, and outages of each, that are told one by one."""
 
 
 def _outages(down: Iterable[Mapping[str, Any]]) -> str:
@@ -144,11 +146,12 @@ def _outages(down: Iterable[Mapping[str, Any]]) -> str:
     by_link: dict[str, list[str]] = {}
     for one in down:
         by_link.setdefault(one["link"], []).append(f"at {one['from_s']:.3f} s for {one['length_s']:.3f} s")
+    left = len(by_link) - MOST_OUTAGES
     return "; ".join(
         f"{link} {', '.join(spans[:MOST_OUTAGES])}"
         + (f" and {len(spans) - MOST_OUTAGES} more" if len(spans) > MOST_OUTAGES else "")
-        for link, spans in by_link.items()
-    )
+        for link, spans in islice(by_link.items(), MOST_OUTAGES)
+    ) + (f"; and {counted(left, 'other link')}" if left > 0 else "")
 
 
 def across_seeds(summary: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from tcpsbed import scenarios
 from tcpsbed.analysis.records import KINDS
 from tcpsbed.scenarios.compile import compile_plan
 from tcpsbed.studio.collector import ROW, Collector
-from tcpsbed.views import text
+from tcpsbed.views import paths, text
 from tcpsbed.views.folder import open_folder
 from tcpsbed.views.sentence import causes, sentence
 
@@ -116,9 +116,13 @@ def test_the_flows_that_lost_most_are_told_and_how_many_others_there_are() -> No
     flows = {f"f{number}": {"loss": number / 100, "drops": drops} for number in range(7)}
     *told, rest = causes({"world": "virtual", "flows": flows})
     assert [line.split()[2] for line in told] == ["f6:", "f5:", "f4:", "f3:"]
-    assert rest == "and 2 other flows lost smaller shares, or the same"
-    flows = dict(list(flows.items())[:5])
-    assert len(causes({"world": "virtual", "flows": flows})) == 4, "all are told"
+    assert rest == "and 2 other flows lost samples"
+    few = dict(list(flows.items())[:5])
+    assert len(causes({"world": "virtual", "flows": few})) == 4, "all are told"
+    unknown = {name: {"loss": 0.5} for name in "abcde"}
+    assert causes({"world": "virtual", "flows": unknown}) == [], "nothing is said of them, nor of others"
+    told = causes({"world": "virtual", "flows": unknown | few})
+    assert told[0].startswith("dropped of f4:") and told[4] == "and 5 other flows lost samples"
 
 
 def test_the_live_page_says_where_samples_are_lost_and_whether_the_machine_is_too_slow(
@@ -153,6 +157,10 @@ def test_the_live_page_says_where_samples_are_lost_and_whether_the_machine_is_to
         (8.5, 4.0, "35 % of the delay of video is propagation over link l1, 30 % is waiting in the queue of link l1 (17 % "
                    "is not split: another part may be larger); nothing is lost."),
         (12.0, 4.0, "50 % of the delay of video is propagation over link l1; nothing is lost."),
+        (8.5, 8.2, "35 % of the delay of video is propagation over link l1 (34 % is not split: another part may be larger); "
+                   "nothing is lost."),
+        (7.5, 1.0, "31 % of the delay of video is propagation over link l1, 30 % is waiting in the queue of link l1 (4 % is "
+                   "not split: another part may be larger); nothing is lost."),
     ],
 )  # fmt: skip
 def test_what_is_not_split_may_make_another_part_the_largest(
@@ -161,8 +169,18 @@ def test_what_is_not_split_may_make_another_part_the_largest(
     def one(cause: str, mean_ms: float) -> dict[str, Any]:
         return {"cause": cause, "place": "l1", "mean_ms": mean_ms, "total_ms": 24.0, "share": mean_ms / 24.0}
 
-    queueing = [one("queueing", 7.3)] if propagation_ms < 9 else []
-    found = {"video": one("propagation", propagation_ms) | {"next": queueing}}
+    second = [one("unsplit", rest_ms) if rest_ms > 7.3 else one("queueing", 7.3)] if propagation_ms < 9 else []
+    found = {"video": one("propagation", propagation_ms) | {"next": second}}
     spans = {"propagation": propagation_ms, "queueing": 7.3, "unsplit": rest_ms}
     split = {"video": {"parts": [{"part": name, "mean_ms": ms} for name, ms in spans.items()]}}
     assert told("real", 0.0, {}, largest=found, split=split) == said
+
+
+@pytest.mark.parametrize(("elsewhere_ms", "rest_ms", "expected"), [(7.0, 2.0, 2.0), (7.0, 0.9, 0.0), (0.0, 7.0, 0.0)])
+def test_the_same_cause_at_another_link_may_be_larger_too(
+    elsewhere_ms: float, rest_ms: float, expected: float
+) -> None:
+    one = {"cause": "queueing", "place": "l1", "mean_ms": 8.0}
+    spans = {"queueing": 8.0 + elsewhere_ms, "propagation": 0.5, "unsplit": rest_ms}
+    split = {"parts": [{"part": name, "mean_ms": ms} for name, ms in spans.items()]}
+    assert paths.unsplit_ms(split, beside=one) == expected

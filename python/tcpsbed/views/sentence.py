@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any
 
 from tcpsbed.clocks import SIMULATED
@@ -61,8 +62,9 @@ def _delay(flow: str, delay: Mapping[str, Any], summary: Mapping[str, Any]) -> S
     if not one:
         return [("much", f"{flow} takes {ms(statistic(delay) or 0.0)} ms")]
     said = [("much", f"{paths.shared(one)} of the delay of {flow}"), ("", f" is {paths.where(one)}")]
-    said += [("", f", {paths.shared(more)} is {paths.where(more)}") for more in one.get("next") or ()]
     rest_ms = paths.unsplit_ms((summary.get("split") or {}).get(flow), beside=one)
+    others = (more for more in one.get("next") or () if not (rest_ms and more["cause"] == "unsplit"))
+    said += [("", f", {paths.shared(more)} is {paths.where(more)}") for more in others]
     if rest_ms:
         share = grouped(100 * rest_ms / one["total_ms"], 0)
         said.append(("", f" ({share} % is not split: another part may be larger)"))
@@ -100,10 +102,10 @@ def causes(summary: Mapping[str, Any]) -> list[str]:
     """By whom the packets of flows that lost any to speak of were dropped: a line a flow, the largest shares first."""
     lost = _lost(summary)
     worst = sorted(lost, key=lambda name: -lost[name])
-    said = {flow: _dropped(flow, summary)[0] for flow in worst[:MOST_NAMED]}
-    left = counted(len(worst) - MOST_NAMED, "other flow")
-    others = [f"and {left} lost smaller shares, or the same"] * (len(worst) > MOST_NAMED)
-    return [*(f"dropped of {flow}: {found}" for flow, found in said.items() if found), *others]
+    known = ((flow, found) for flow in worst if (found := _dropped(flow, summary)[0]))
+    said = [f"dropped of {flow}: {found}" for flow, found in islice(known, MOST_NAMED)]
+    left = len(lost) - len(said)
+    return said + [f"and {counted(left, 'other flow')} lost samples"] * (left > 0 and len(said) == MOST_NAMED)
 
 
 def _late(summary: Mapping[str, Any]) -> Said:

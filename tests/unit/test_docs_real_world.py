@@ -113,6 +113,10 @@ def test_a_disturbed_run_says_what_that_means_for_a_mean_and_a_p99(tmp_path):
         run.summary["disturbances"] = ["node a stalled"]
         assert (disturbances.MEANING in text.headline(run)) == (world == "real")
         assert (disturbances.MEANING[3:] in banners(run.summary)) == (world == "real")
+    for flow in run.summary["flows"].values():
+        flow["delivered"] = 0
+    run.summary["world"] = "real"
+    assert disturbances.MEANING not in text.headline(run) and "mean or median" not in banners(run.summary)
     assert disturbances.MEANING.partition(", ")[2] in " ".join(PAGE.split()), "as the page says it"
 
 

@@ -13,6 +13,7 @@ import pytest
 import sample_run
 
 from tcpsbed.analysis.metrics.metric import LIST, Metric
+from tcpsbed.cli import runs
 from tcpsbed.views import compare, echoes, paths, programs, sections, spread, tables, text
 from tcpsbed.views.folder import RunFolder, open_folder, state_of
 from tcpsbed.views.sentence import sentence
@@ -186,3 +187,14 @@ def test_tables_of_runs_side_by_side_read_their_rows_once_whatever_the_flows(tmp
     found = compare.compare(*(sample_run.write(tmp_path / name) for name in "ab"))
     rows = Read(found.rows)
     assert len(dataclasses.replace(found, rows=rows).flows) == 4 and rows.times == 1
+
+
+def test_what_a_file_holds_moves_no_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = sample_run.write(tmp_path / "run")
+    made = json.loads((folder / "summary.json").read_text())
+    said = {"what": "delay", "verdict": "good", "said": "3 ms\x1b[2J"}
+    made |= {"programs": {"verdict": "good", "settings": [said]}, "duration_s": 1234.0}
+    (folder / "summary.json").write_text(json.dumps(made))
+    runs.show(folder)
+    shown = capsys.readouterr().out
+    assert "delay good: 3 ms\\x1b[2J\n" in shown and "\x1b" not in shown and "1\u202f234 s" in shown

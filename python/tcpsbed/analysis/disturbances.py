@@ -29,6 +29,12 @@ MEANING = (
 Found = Mapping[str, Any]
 
 
+def meaning(summary: Found) -> str:
+    """What disturbances mean for the numbers of a run: empty in simulated time, and where nothing arrived to have numbers."""
+    arrived = any(flow.get("delivered") for flow in summary.get("flows", {}).values())
+    return MEANING if arrived and summary.get("world") not in SIMULATED else ""
+
+
 def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
     """All that disturbed a run.
 

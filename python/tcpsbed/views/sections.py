@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tcpsbed.analysis import metrics
-from tcpsbed.analysis.disturbances import MEANING
+from tcpsbed.analysis.disturbances import meaning
 from tcpsbed.analysis.metrics import Metric
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import counted
@@ -138,8 +138,7 @@ def conditions(run: RunFolder) -> Html:
 def _amiss(summary: dict[str, Any]) -> list[str]:
     """What disturbed a run, and what that means for its numbers on the machine's clock."""
     found = list(summary.get("disturbances") or ())
-    meaning = [MEANING[:1].upper() + MEANING[1:] + "."] if summary.get("world") not in SIMULATED else []
-    return [*found, *meaning] if found else []
+    return [*found, *([_sentence(said)] if (said := meaning(summary)) else [])] if found else []
 
 
 def banners(summary: dict[str, Any]) -> Html:

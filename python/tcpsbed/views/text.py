@@ -7,8 +7,7 @@ from itertools import islice
 from typing import Any
 
 from tcpsbed.analysis import metrics
-from tcpsbed.analysis.disturbances import MEANING
-from tcpsbed.clocks import SIMULATED
+from tcpsbed.analysis.disturbances import meaning
 from tcpsbed.errors import counted
 from tcpsbed.views import echoes, paths, programs, spread, states, tables
 from tcpsbed.views.folder import RunFolder
@@ -124,7 +123,7 @@ def headline(run: RunFolder) -> str:
     lines += [f"ERROR: {text}" for text in summary.get("errors") or ()]
     if amiss := summary.get("disturbances"):
         lines += [f"DISTURBED: {text}" for text in amiss]
-        lines += [f"{MEANING} (tcpsbed docs real-world)"] if summary.get("world") not in SIMULATED else []
+        lines += [f"{said} (tcpsbed docs real-world)"] if (said := meaning(summary)) else []
     if down := summary.get("outages"):
         lines.append(f"outages: {_outages(down)}")
     if found := summary.get("programs"):

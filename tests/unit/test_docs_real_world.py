@@ -80,7 +80,9 @@ def test_sentences_are_those_of_the_analysis():
 
 @pytest.mark.parametrize("lost", [{}, {"ring": 1}, {"torn_bytes": 7}, {"strange_rows": 2}])
 def test_more_samples_than_were_sent_are_told_only_where_no_row_was_lost(lost):
-    flow = {"name": "a", "sent": 9, "delivered": 12} | dict.fromkeys(("superseded", "beyond_window", "undated"), 0)
+    flow = {"name": "a", "sent": 9, "delivered": 12} | dict.fromkeys(
+        ("superseded", "beyond_window", "undated"), 0
+    )
     flow |= {"duplicated": 0, "duplicates_dropped": 0}
     analysis = dict.fromkeys(("torn_bytes", "strange_rows", "unordered_rows"), 0) | lost
     analysis |= {"nodes": [], "clocks": [], "flows": [flow]}

@@ -52,7 +52,8 @@ def test_an_outage_and_an_event_that_overlap_are_one_time_of_a_link() -> None:
     spans = [[2 * S, 4 * S], [5 * S, 6 * S], [9 * S, 20 * S]]
     event = {"name": "mine", "action": {"kind": "link", "links": [0]}}
     events = [
-        event | {"at_ns": at_s * S, "action": event["action"] | {"up": up}} for at_s, up in ((3, False), (5, True))
+        event | {"at_ns": at_s * S, "action": event["action"] | {"up": up}}
+        for at_s, up in ((3, False), (5, True))
     ]
     plan = {"network": {"links": [{"name": "l1.forward", "outages": spans}]}, "events": events}
     assert [tuple(one.values()) for one in outages.spans(plan, 10 * S)] == [
@@ -63,7 +64,9 @@ def test_an_outage_and_an_event_that_overlap_are_one_time_of_a_link() -> None:
 
 def test_thousands_of_links_that_close_together_are_told_up_to_a_number_in_little_time() -> None:
     spans = [[n * S, n * S + S // 2] for n in range(40)]
-    links = [{"name": f"l{n}.{way}", "outages": spans} for n in range(1500) for way in ("forward", "backward")]
+    links = [
+        {"name": f"l{n}.{way}", "outages": spans} for n in range(1500) for way in ("forward", "backward")
+    ]
     begun = time.process_time()
     found = outages.spans({"network": {"links": links}}, 60 * S)
     assert time.process_time() - begun < 1.0

@@ -169,14 +169,18 @@ def test_what_is_not_split_may_make_another_part_the_largest(
     def one(cause: str, mean_ms: float) -> dict[str, Any]:
         return {"cause": cause, "place": "l1", "mean_ms": mean_ms, "total_ms": 24.0, "share": mean_ms / 24.0}
 
-    second = [one("unsplit", rest_ms) if rest_ms > 7.3 else one("queueing", 7.3)] if propagation_ms < 9 else []
+    second = (
+        [one("unsplit", rest_ms) if rest_ms > 7.3 else one("queueing", 7.3)] if propagation_ms < 9 else []
+    )
     found = {"video": one("propagation", propagation_ms) | {"next": second}}
     spans = {"propagation": propagation_ms, "queueing": 7.3, "unsplit": rest_ms}
     split = {"video": {"parts": [{"part": name, "mean_ms": ms} for name, ms in spans.items()]}}
     assert told("real", 0.0, {}, largest=found, split=split) == said
 
 
-@pytest.mark.parametrize(("elsewhere_ms", "rest_ms", "expected"), [(7.0, 2.0, 2.0), (7.0, 0.9, 0.0), (0.0, 7.0, 0.0)])
+@pytest.mark.parametrize(
+    ("elsewhere_ms", "rest_ms", "expected"), [(7.0, 2.0, 2.0), (7.0, 0.9, 0.0), (0.0, 7.0, 0.0)]
+)
 def test_the_same_cause_at_another_link_may_be_larger_too(
     elsewhere_ms: float, rest_ms: float, expected: float
 ) -> None:

@@ -30,7 +30,7 @@ Found = Mapping[str, Any]
 
 
 def meaning(summary: Found) -> str:
-    """What disturbances mean for the numbers of a run: empty in simulated time, and where nothing arrived to have numbers."""
+    """What disturbances mean for the numbers of a run; empty in simulated time, and where nothing arrived."""
     arrived = any(flow.get("delivered") for flow in summary.get("flows", {}).values())
     return MEANING if arrived and summary.get("world") not in SIMULATED else ""
 
@@ -58,7 +58,11 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
         *_hosts(result),
         *_fallback(result),
     ]
-    found += [*_clocks(analysis), *_round_trips(info, analysis), *_flows(analysis, whole=_has_all_rows(result, analysis))]
+    found += [
+        *_clocks(analysis),
+        *_round_trips(info, analysis),
+        *_flows(analysis, whole=_has_all_rows(result, analysis)),
+    ]
     if info["world"] not in SIMULATED:
         found += [*_hooks(info, result), *_code(result)]
     return found
@@ -133,8 +137,8 @@ def _gaps(info: Found, analysis: Found) -> Iterator[str]:
             times = "once" if node["gaps"] == 1 else f"{node['gaps']} times"
             length_ms = node["longest_gap_ns"] / NS_PER_MS
             yield f"node {node['name']} stalled {times}, up to {length_ms:.2f} ms, one of them at {longest['t_s']:.3f} s"
-    if touched := info.get("stalls"):
-        yield stalls.sentence(touched)
+    if found := info.get("stalls"):
+        yield f"stalls touched {stalls.touched(found)}"
 
 
 def _connections(result: Found) -> Iterator[str]:

@@ -139,7 +139,7 @@ def _overlapping(
 
 
 def sentence(found: Mapping[str, Any]) -> str:
-    """What the stalls of a run touched: `12 stalls of at most 34.0 ms touched 0.4 % of the samples of kinematic`.
+    """The stalls of a run and what they touched: `12 stalls of at most 34.0 ms touched 0.4 % of the samples of kinematic`.
 
     Parameters
     ----------
@@ -147,13 +147,17 @@ def sentence(found: Mapping[str, Any]) -> str:
         `stalls` of a summary.
     """
     n, longest = found["n"], f"{found['longest_ms']:.1f} ms"
-    head = f"1 stall of {longest}" if n == 1 else f"{n} stalls of at most {longest}"
+    return f"{f'1 stall of {longest}' if n == 1 else f'{n} stalls of at most {longest}'} touched {touched(found)}"
+
+
+def touched(found: Mapping[str, Any]) -> str:
+    """What they touched: `0.4 % of the samples of kinematic`; with the parameters of `sentence`."""
     shares = {name: flow["share"] for name, flow in found["flows"].items() if flow["share"]}
     most = sorted(shares, key=lambda name: -shares[name])
     said = [f"{_percent(shares[name])} of the samples of {name}" for name in most[:MOST_NAMED]]
     if left := most[MOST_NAMED:]:
         said.append(f"at most {_percent(shares[left[0]])} of {counted(len(left), 'other flow')}")
-    return f"{head} touched {', '.join(said) or 'no sample'}"
+    return ", ".join(said) or "no sample"
 
 
 def _percent(share: float) -> str:

@@ -93,8 +93,8 @@ def _largest(
 
 
 def unsplit_ms(split: Mapping[str, Any] | None, beside: Mapping[str, Any]) -> float:
-    """What of a delay is not split, if with that another part might exceed the largest (`beside`), be it of the same cause at
-    another place; otherwise 0.
+    """What of a delay is not split, if with that another part might exceed the largest (`beside`), also one of the same
+    cause at another place; otherwise 0.
     """
     means = {part["part"]: finite(part["mean_ms"]) or 0.0 for part in (split or {}).get("parts") or ()}
     rest_ms, cause, most = means.pop("unsplit", 0.0), beside["cause"], beside["mean_ms"]

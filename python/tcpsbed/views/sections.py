@@ -18,8 +18,6 @@ from tcpsbed.views.numbers import NONE, count, finite, ms, place, seconds
 
 HEADER = ("name", "world", "duration_s", "seed", "machine", "promise", "errors", "disturbances")
 """Metrics that are told in words."""
-HEAD = (*(part.key for part in metrics.HEAD), "errors", "disturbances")
-"""Those of the run itself."""
 JOINED = {
     "network": ("Network", ("network", "queues", "traffic", "channels")),
     "stages": ("Processing", ("stages", "components", "nodes", "robots", "hosts")),
@@ -54,22 +52,10 @@ def sections(run: RunFolder, sheet: Sheet) -> list[Html]:
 
 def _parts(run: RunFolder) -> Iterator[Html]:
     """A section for every part of the summary without a section of its own."""
-    drawn = {
-        "flows",
-        "path",
-        "points",
-        "echo",
-        "largest",
-        "across_seeds",
-        "events",
-        "programs",
-        "stalls",
-        *HEAD,
-    }
     joined = {key for _, keys in JOINED.values() for key in keys}
     for part in metrics.SUMMARY:
         title, keys = JOINED.get(part.key, (part.title, (part.key,)))
-        if part.key in drawn or (part.key in joined and part.key not in JOINED):
+        if part.key in tables.DRAWN or (part.key in joined and part.key not in JOINED):
             continue
         shown = [_tables(run, metrics.section(key), title) for key in keys]
         yield markup.section(

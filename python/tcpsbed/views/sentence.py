@@ -123,7 +123,8 @@ def _dropped(flow: str, summary: Mapping[str, Any]) -> tuple[str, bool]:
     full = {node["name"]: node.get("socket_drops") or 0 for node in summary.get("nodes") or ()}
     most = max(full, key=lambda name: full[name], default="")
     lost, told = of.get("lost") or 0, sum(drops.values())
-    unknown = lost - told if told <= lost else lost  # more than were lost: they count packets, of which a sample has several
+    # Drops count packets, of which a sample has several: if they are more than the lost samples, they explain no number.
+    unknown = lost - told if told <= lost else lost
     unread = (most, full[most], min(full[most], unknown)) if full else None
     return dropped(
         drops,
@@ -178,7 +179,9 @@ def dropped(
         if n
     ]
     if unread:
-        in_sockets = f"up to {counted(of_all, 'datagram')} of all flows in sockets of {node}: full, or wrong checksums"
+        in_sockets = (
+            f"up to {counted(of_all, 'datagram')} of all flows in sockets of {node}: full, or wrong checksums"
+        )
         found.append((most, in_sockets))
     machines = slow.total() + most
     each = [text for _, text in sorted(found, key=lambda one: -one[0])]

@@ -16,20 +16,6 @@ from tcpsbed.views.markup import Column, words
 from tcpsbed.views.numbers import NONE
 from tcpsbed.views.sentence import causes
 
-DRAWN = (
-    "wall",
-    "records",
-    "across_seeds",
-    "flows",
-    "path",
-    "points",
-    "echo",
-    "largest",
-    "events",
-    "programs",
-    "stalls",
-)
-"""Parts of the summary that have more to them than tables, or are told in words."""
 PLAYOUT = "Playout"
 """A table of flows that an overview has."""
 BAR_CELLS = 32
@@ -101,7 +87,7 @@ def everything(run: RunFolder) -> str:
         echo(summary),
     ]
     for part in metrics.SUMMARY:
-        if part.parts and part.key not in DRAWN:
+        if part.parts and part.key not in tables.DRAWN:
             parts += of(summary, part.key)
     return "\n".join(part for part in [*parts, supervised(summary), notes(summary)] if part)
 

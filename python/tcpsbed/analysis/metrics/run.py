@@ -200,8 +200,8 @@ TAIL = (
         each=LIST,
         label="Events",
     ),
-    Metric("outages", "list of the first 10 000 times in which a link was down by the plan: by its `outages`, or from an event"
-        " that took it down (`up = false`) to the one that brought it up, or to the end; as one where these overlap",
+    Metric("outages", "list of the first 10 000 times in which a link was down by the plan: by its `outages`, or from an"
+        " event that took it down (`up = false`) to the one that brought it up, or to the end; as one where these overlap",
         of=lambda source: outages.spans(source.get("plan", {}), _end_ns(source)),
         parts=(
             Metric("link", "of the network; without a direction if both were down"),

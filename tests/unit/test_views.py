@@ -198,3 +198,8 @@ def test_what_a_file_holds_moves_no_cursor(tmp_path: Path, capsys: pytest.Captur
     runs.show(folder)
     shown = capsys.readouterr().out
     assert "delay good: 3 ms\\x1b[2J\n" in shown and "\x1b" not in shown and "1\u202f234 s" in shown
+
+
+def test_lengths_of_runs_side_by_side_are_rounded(tmp_path: Path) -> None:
+    found = compare.compare(*(sample_run.write(tmp_path / name, seconds=9.99999999) for name in "ab"))
+    assert [row[5] for row in found.runs.rows] == ["10 s", "10 s"]

@@ -17,7 +17,7 @@ from tcpsbed.views.charts import Chart
 from tcpsbed.views.folder import RunFolder, open_folder
 from tcpsbed.views.markup import Column, words
 from tcpsbed.views.metric import Metric, named
-from tcpsbed.views.numbers import NONE, finite, nothing
+from tcpsbed.views.numbers import NONE, finite, nothing, seconds
 from tcpsbed.views.paired import Comparison
 from tcpsbed.views.sentence import Said
 from tcpsbed.views.tables import Field, Table
@@ -276,7 +276,7 @@ def _legend(runs: Sequence[RunFolder]) -> Table:
                 run.name,
                 summary.get("world"),
                 summary.get("seed"),
-                summary.get("duration_s"),
+                seconds(summary.get("duration_s")),
                 ", ".join(amiss),
             )
         )
@@ -286,7 +286,7 @@ def _legend(runs: Sequence[RunFolder]) -> Table:
         words("scenario"),
         words("world"),
         Column("seed"),
-        Column("duration", "s"),
+        Column("duration"),
         words(""),
     )
     return Table("Runs", columns, tuple(rows))

@@ -50,6 +50,13 @@ class Maybe:
     shape: Any
 
 
+@dataclass(frozen=True)
+class Each:
+    """Of an object whose keys are names: the shape of every value."""
+
+    shape: Any
+
+
 def shaped(content: object, shape: Any, file: Path, key: str = "") -> Any:
     """What a file holds, once it is known to have a shape; numbers are finite.
 
@@ -59,7 +66,7 @@ def shaped(content: object, shape: Any, file: Path, key: str = "") -> Any:
         From JSON.
     shape
         A type (`float` takes whole numbers, too) or a union of types; a mapping of keys with their shapes; a list with the
-        shape of every entry; a tuple with the shape of each; or one of these in `Maybe`.
+        shape of every entry; a tuple with the shape of each; or one of these in `Maybe` or `Each`.
     file, key
         Where it is from.
 
@@ -79,6 +86,8 @@ def shaped(content: object, shape: Any, file: Path, key: str = "") -> Any:
 
     if isinstance(shape, Maybe):
         return content if content is None else shaped(content, shape.shape, file, key)
+    if isinstance(shape, Each):
+        shape = dict.fromkeys(content, shape.shape) if isinstance(content, dict) else {}
     if isinstance(shape, type | UnionType):
         kinds = get_args(shape) or (shape,)
         if type(content) not in kinds and not (type(content) is int and float in kinds):

@@ -39,12 +39,12 @@ def counted(number: int, word: str) -> str:
 
 
 def printable(text: str) -> str:
-    """A text for a terminal: control characters are shown as escapes."""
+    """A text for a terminal: control characters are shown as escapes, but for line breaks; thin spaces part digits."""
     if text.isprintable():
         return text
     return "".join(
         letter
-        if letter.isprintable() or letter == "\n"
+        if letter.isprintable() or letter in "\n\u202f"
         else letter.encode("unicode_escape", "replace").decode()
         for letter in text
     )

@@ -50,6 +50,29 @@ def told(command: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> str
     return said.err
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        (("flows",), 3, "flows: found 3"),
+        (("flows", "kinematic"), 3, "flows.kinematic: found 3"),
+        (("network",), {"l1": {}}, 'network: found {"l1": {}}'),
+        (("network", 0), "x", 'network.0: found "x"'),
+        (("disturbances",), 3, "disturbances: found 3"),
+        (("machine",), "mine", 'machine: found "mine"'),
+    ],
+)
+def test_a_summary_that_was_edited_is_told_by_file_and_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], key: tuple[str | int, ...], value: object, said: str
+) -> None:
+    file = sample_run.write(tmp_path / "bad") / "summary.json"
+    whole = inner = json.loads(file.read_text())
+    for name in key[:-1]:
+        inner = inner[name]
+    inner[key[-1]] = value
+    file.write_text(json.dumps(whole))
+    assert f"summary.json: {said}; allowed: " in told(lambda: runs.show(file.parent), capsys)
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_summary_is_told(

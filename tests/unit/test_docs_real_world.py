@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 import sample_run
 
 from tcpsbed import scenarios
@@ -34,7 +35,7 @@ STAGE = {
 HOST = {"name": "lab2", "lost": None, "clock_error_ns": 0.3 * MS, "clock_drift_ns": 0.01 * MS}
 
 
-def sentences():
+def sentences(lost_rows=3):
     """What the analysis says of a run in which everything went wrong."""
     touched = {"n": 12, "longest_ms": 34.0, "flows": {"kinematic": {"samples": 4, "share": 0.004}}}
     info = {"world": "real", "flows": {"kinematic": {"period_s": 1e-3}}, "stalls": touched}
@@ -42,7 +43,7 @@ def sentences():
     emulator = [{"path": "home -> edge", "error_ns": {"p50": 0.08 * MS, "p99": MS}} | rates]
     result = {
         "interrupted": True,
-        "nodes": [NODE | {"strangers": 5}],
+        "nodes": [NODE | {"strangers": 5, "ring_overflows": lost_rows}],
         "robots": [ROBOT],
         "emulator": emulator,
         "stages": [STAGE],
@@ -71,10 +72,23 @@ def bare(text):
 def test_sentences_are_those_of_the_analysis():
     table = PAGE[PAGE.index("| sentence |") :]
     shown = re.findall(r"^\| `(.+?)` \|", table[: table.index("\n\n")], re.M)
-    found = sentences()
+    found = [*sentences(), *sentences(lost_rows=0)]
     for one in shown:
         assert any(bare(one) <= sentence for sentence in found), one
     assert len(shown) == 19
+
+
+@pytest.mark.parametrize("lost", [{}, {"ring": 1}, {"torn_bytes": 7}, {"strange_rows": 2}])
+def test_more_samples_than_were_sent_are_told_only_where_no_row_was_lost(lost):
+    flow = {"name": "a", "sent": 9, "delivered": 12} | dict.fromkeys(
+        ("superseded", "beyond_window", "undated"), 0
+    )
+    flow |= {"duplicated": 0, "duplicates_dropped": 0}
+    analysis = dict.fromkeys(("torn_bytes", "strange_rows", "unordered_rows"), 0) | lost
+    analysis |= {"nodes": [], "clocks": [], "flows": [flow]}
+    result = {"nodes": [{"name": "n", "ring_overflows": lost.get("ring", 0)}]}
+    told = disturbances.disturbances({"world": "virtual", "flows": {}}, result, analysis)
+    assert any("delivered 3 samples more" in line for line in told) == (not lost), told
 
 
 def test_margins_are_those_of_the_analysis():
@@ -101,6 +115,10 @@ def test_a_disturbed_run_says_what_that_means_for_a_mean_and_a_p99(tmp_path):
         run.summary["disturbances"] = ["node a stalled"]
         assert (disturbances.MEANING in text.headline(run)) == (world == "real")
         assert (disturbances.MEANING[3:] in banners(run.summary)) == (world == "real")
+    for flow in run.summary["flows"].values():
+        flow["delivered"] = 0
+    run.summary["world"] = "real"
+    assert disturbances.MEANING not in text.headline(run) and "mean or median" not in banners(run.summary)
     assert disturbances.MEANING.partition(", ")[2] in " ".join(PAGE.split()), "as the page says it"
 
 

@@ -73,8 +73,10 @@ def told(metric: Metric) -> Any:
     if metric.parts:
         found = {part.key: told(part) for part in metric.parts}
         return [found] if metric.each == metrics.LIST else {"named": found} if metric.each else found
-    if metric.each:
+    if metric.each or metric.type.startswith("dict["):
         return {"named": 7}
+    if metric.type.startswith("list["):
+        return ["words"]
     number = 7 if metric.unit else "words"
     return number if metric.shown == ("",) else dict.fromkeys(metric.shown, number)
 

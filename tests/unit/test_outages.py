@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,39 @@ def test_outages_are_told_by_link_with_begin_and_length_until_the_end_of_the_run
     ]
     assert outages.spans({"network": {"links": [{"name": "l1.forward"}]}, "events": []}, S) == []
     assert outages.spans({}, S) == []
+
+
+def test_an_outage_and_an_event_that_overlap_are_one_time_of_a_link() -> None:
+    spans = [[2 * S, 4 * S], [5 * S, 6 * S], [9 * S, 20 * S]]
+    event = {"name": "mine", "action": {"kind": "link", "links": [0]}}
+    events = [
+        event | {"at_ns": at_s * S, "action": event["action"] | {"up": up}}
+        for at_s, up in ((3, False), (5, True))
+    ]
+    plan = {"network": {"links": [{"name": "l1.forward", "outages": spans}]}, "events": events}
+    assert [tuple(one.values()) for one in outages.spans(plan, 10 * S)] == [
+        ("l1.forward", 2.0, 4.0),
+        ("l1.forward", 9.0, 1.0),
+    ]
+
+
+def test_thousands_of_links_that_close_together_are_told_up_to_a_number_in_little_time() -> None:
+    spans = [[n * S, n * S + S // 2] for n in range(40)]
+    links = [
+        {"name": f"l{n}.{way}", "outages": spans} for n in range(1500) for way in ("forward", "backward")
+    ]
+    begun = time.process_time()
+    found = outages.spans({"network": {"links": links}}, 60 * S)
+    assert time.process_time() - begun < 1.0
+    assert len(found) == outages.MOST and found[1500] == {"link": "l0", "from_s": 1.0, "length_s": 0.5}
+
+
+def test_of_many_links_the_first_are_named(tmp_path: Path) -> None:
+    run = open_folder(analysis_run.write(tmp_path))
+    vars(run)["summary"] = run.summary | {
+        "outages": [{"link": f"l{n}", "from_s": 1.0, "length_s": 0.5} for n in range(7)]
+    }
+    assert "; l3 at 1.000 s for 0.500 s; and 3 other links\n" in text.headline(run)
 
 
 def test_the_terminal_names_them_in_one_line_and_none_where_there_were_none(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tcpsbed import scenarios
 from tcpsbed.analysis.records import KINDS
 from tcpsbed.scenarios.compile import compile_plan
 from tcpsbed.studio.collector import ROW, Collector
-from tcpsbed.views import text
+from tcpsbed.views import paths, text
 from tcpsbed.views.folder import open_folder
 from tcpsbed.views.sentence import causes, sentence
 
@@ -75,12 +75,14 @@ def test_the_terminal_says_by_whom_the_packets_of_each_flow_were_dropped(tmp_pat
 def test_links_and_machine_are_both_told_where_sockets_overflowed_too() -> None:
     given = summary("real", 0.1, {"l1.forward full": 9}, nodes=[{"name": "a", "socket_drops": 7}])
     for lost, said in (
-        (20, ["dropped of video: 9 packets by link l1, as set (full queue); 7 packets by the machine: "
-              "receive buffers of the kernel at a overflowed"]),
+        (20, ["dropped of video: 9 packets by link l1, as set (full queue); up to 7 datagrams of all flows in sockets of "
+              "a: full, or wrong checksums"]),
+        (5, ["dropped of video: 9 packets by link l1, as set (full queue); up to 7 datagrams of all flows in sockets of "
+             "a: full, or wrong checksums"]),
         (9, ["dropped of video: 9 packets by link l1, as set (full queue)"]),
     ):  # fmt: skip
         given["flows"]["video"]["lost"] = lost
-        assert causes(given) == said, "what links dropped explains it, or does not"
+        assert causes(given) == said, "what links dropped explains it, or does not, or counts fragments"
 
 
 def test_datagrams_that_the_kernel_dropped_are_the_machines() -> None:
@@ -90,11 +92,37 @@ def test_datagrams_that_the_kernel_dropped_are_the_machines() -> None:
         given["flows"]["video"]["lost"] = lost
         said = "".join(words for _, words in sentence(given))
         slow = (
-            "This machine was too slow: 10.0 % of video is lost: 7 packets by the machine: receive buffers of the kernel at "
-            f"a overflowed; {DELAY}."
+            "This machine was too slow: 10.0 % of video is lost: up to 7 datagrams of all flows in sockets of a: full, or "
+            f"wrong checksums; {DELAY}."
         )
         assert said == (slow if is_most else f"{DELAY}; 10.0 % of video is lost.")
     assert told("real", 0.1, {}) == f"{DELAY}; 10.0 % of video is lost."
+
+
+def test_datagrams_of_all_flows_weigh_no_more_than_what_a_flow_lost() -> None:
+    nodes = [{"name": "a", "socket_drops": 50_000}]
+    sockets = "up to 50000 datagrams of all flows in sockets of a: full, or wrong checksums"
+    given = summary("real", 0.1, {"l1.forward full": 30}, nodes=nodes)
+    given["flows"]["video"]["lost"] = 40
+    assert causes(given) == [f"dropped of video: 30 packets by link l1, as set (full queue); {sockets}"]
+    assert "too slow" not in "".join(words for _, words in sentence(given)), "10 at most are the machine's"
+    given["flows"]["video"]["lost"] = 61
+    assert causes(given) == [f"dropped of video: {sockets}; 30 packets by link l1, as set (full queue)"]
+    assert "too slow" in "".join(words for _, words in sentence(given))
+
+
+def test_the_flows_that_lost_most_are_told_and_how_many_others_there_are() -> None:
+    drops = {"l1.forward full": 3}
+    flows = {f"f{number}": {"loss": number / 100, "drops": drops} for number in range(7)}
+    *told, rest = causes({"world": "virtual", "flows": flows})
+    assert [line.split()[2] for line in told] == ["f6:", "f5:", "f4:", "f3:"]
+    assert rest == "and 2 other flows lost samples"
+    few = dict(list(flows.items())[:5])
+    assert len(causes({"world": "virtual", "flows": few})) == 4, "all are told"
+    unknown = {name: {"loss": 0.5} for name in "abcde"}
+    assert causes({"world": "virtual", "flows": unknown}) == [], "nothing is said of them, nor of others"
+    told = causes({"world": "virtual", "flows": unknown | few})
+    assert told[0].startswith("dropped of f4:") and told[4] == "and 5 other flows lost samples"
 
 
 def test_the_live_page_says_where_samples_are_lost_and_whether_the_machine_is_too_slow(
@@ -129,6 +157,10 @@ def test_the_live_page_says_where_samples_are_lost_and_whether_the_machine_is_to
         (8.5, 4.0, "35 % of the delay of video is propagation over link l1, 30 % is waiting in the queue of link l1 (17 % "
                    "is not split: another part may be larger); nothing is lost."),
         (12.0, 4.0, "50 % of the delay of video is propagation over link l1; nothing is lost."),
+        (8.5, 8.2, "35 % of the delay of video is propagation over link l1 (34 % is not split: another part may be larger); "
+                   "nothing is lost."),
+        (7.5, 1.0, "31 % of the delay of video is propagation over link l1, 30 % is waiting in the queue of link l1 (4 % is "
+                   "not split: another part may be larger); nothing is lost."),
     ],
 )  # fmt: skip
 def test_what_is_not_split_may_make_another_part_the_largest(
@@ -137,8 +169,22 @@ def test_what_is_not_split_may_make_another_part_the_largest(
     def one(cause: str, mean_ms: float) -> dict[str, Any]:
         return {"cause": cause, "place": "l1", "mean_ms": mean_ms, "total_ms": 24.0, "share": mean_ms / 24.0}
 
-    queueing = [one("queueing", 7.3)] if propagation_ms < 9 else []
-    found = {"video": one("propagation", propagation_ms) | {"next": queueing}}
+    second = (
+        [one("unsplit", rest_ms) if rest_ms > 7.3 else one("queueing", 7.3)] if propagation_ms < 9 else []
+    )
+    found = {"video": one("propagation", propagation_ms) | {"next": second}}
     spans = {"propagation": propagation_ms, "queueing": 7.3, "unsplit": rest_ms}
     split = {"video": {"parts": [{"part": name, "mean_ms": ms} for name, ms in spans.items()]}}
     assert told("real", 0.0, {}, largest=found, split=split) == said
+
+
+@pytest.mark.parametrize(
+    ("elsewhere_ms", "rest_ms", "expected"), [(7.0, 2.0, 2.0), (7.0, 0.9, 0.0), (0.0, 7.0, 0.0)]
+)
+def test_the_same_cause_at_another_link_may_be_larger_too(
+    elsewhere_ms: float, rest_ms: float, expected: float
+) -> None:
+    one = {"cause": "queueing", "place": "l1", "mean_ms": 8.0}
+    spans = {"queueing": 8.0 + elsewhere_ms, "propagation": 0.5, "unsplit": rest_ms}
+    split = {"parts": [{"part": name, "mean_ms": ms} for name, ms in spans.items()]}
+    assert paths.unsplit_ms(split, beside=one) == expected

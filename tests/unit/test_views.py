@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ import pytest
 import sample_run
 
 from tcpsbed.analysis.metrics.metric import LIST, Metric
-from tcpsbed.views import echoes, paths, programs, sections, spread, tables, text
+from tcpsbed.cli import runs
+from tcpsbed.views import compare, echoes, paths, programs, sections, spread, tables, text
 from tcpsbed.views.folder import RunFolder, open_folder, state_of
 from tcpsbed.views.sentence import sentence
 
@@ -168,3 +171,35 @@ def test_what_sockets_cannot_separate_stands_beside_the_largest_part() -> None:
             "split": {"video": {"parts": [{"part": "unsplit", "mean_ms": rest_ms}]}},
         }
         assert paths.largest(summary)["video"].endswith(said)
+
+
+class Read(tuple[Any, ...]):
+    """How often it was read from its first entry."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_tables_of_runs_side_by_side_read_their_rows_once_whatever_the_flows(tmp_path: Path) -> None:
+    found = compare.compare(*(sample_run.write(tmp_path / name) for name in "ab"))
+    rows = Read(found.rows)
+    assert len(dataclasses.replace(found, rows=rows).flows) == 4 and rows.times == 1
+
+
+def test_what_a_file_holds_moves_no_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = sample_run.write(tmp_path / "run")
+    made = json.loads((folder / "summary.json").read_text())
+    said = {"what": "delay", "verdict": "good", "said": "3 ms\x1b[2J"}
+    made |= {"programs": {"verdict": "good", "settings": [said]}, "duration_s": 1234.0}
+    (folder / "summary.json").write_text(json.dumps(made))
+    runs.show(folder)
+    shown = capsys.readouterr().out
+    assert "delay good: 3 ms\\x1b[2J\n" in shown and "\x1b" not in shown and "1\u202f234 s" in shown
+
+
+def test_lengths_of_runs_side_by_side_are_rounded(tmp_path: Path) -> None:
+    found = compare.compare(*(sample_run.write(tmp_path / name, seconds=9.99999999) for name in "ab"))
+    assert [row[5] for row in found.runs.rows] == ["10 s", "10 s"]

@@ -29,6 +29,12 @@ MEANING = (
 Found = Mapping[str, Any]
 
 
+def meaning(summary: Found) -> str:
+    """What disturbances mean for the numbers of a run; empty in simulated time, and where nothing arrived."""
+    arrived = any(flow.get("delivered") for flow in summary.get("flows", {}).values())
+    return MEANING if arrived and summary.get("world") not in SIMULATED else ""
+
+
 def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
     """All that disturbed a run.
 
@@ -52,7 +58,11 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
         *_hosts(result),
         *_fallback(result),
     ]
-    found += [*_clocks(analysis), *_round_trips(info, analysis), *_flows(analysis)]
+    found += [
+        *_clocks(analysis),
+        *_round_trips(info, analysis),
+        *_flows(analysis, whole=_has_all_rows(result, analysis)),
+    ]
     if info["world"] not in SIMULATED:
         found += [*_hooks(info, result), *_code(result)]
     return found
@@ -127,8 +137,8 @@ def _gaps(info: Found, analysis: Found) -> Iterator[str]:
             times = "once" if node["gaps"] == 1 else f"{node['gaps']} times"
             length_ms = node["longest_gap_ns"] / NS_PER_MS
             yield f"node {node['name']} stalled {times}, up to {length_ms:.2f} ms, one of them at {longest['t_s']:.3f} s"
-    if touched := info.get("stalls"):
-        yield stalls.sentence(touched)
+    if found := info.get("stalls"):
+        yield f"stalls touched {stalls.touched(found)}"
 
 
 def _connections(result: Found) -> Iterator[str]:
@@ -251,13 +261,20 @@ def _round_trips(info: Found, analysis: Found) -> Iterator[str]:
             )
 
 
-def _flows(analysis: Found) -> Iterator[str]:
+def _has_all_rows(result: Found, analysis: Found) -> bool:
+    """Whether no row is known to be lost or unreadable: only then what was sent and what arrived can be compared."""
+    lost = any(node.get("ring_overflows") for node in result.get("nodes", ()))
+    return not (lost or analysis["torn_bytes"] or analysis["strange_rows"])
+
+
+def _flows(analysis: Found, *, whole: bool) -> Iterator[str]:
     for flow in analysis["flows"]:
         if flow["beyond_window"]:
             late = counted(flow["beyond_window"], "sample")
             yield f"flow {flow['name']}: {late} arrived after they had been counted as lost"
         unrecognised = flow["duplicated"] - flow["duplicates_dropped"]
-        if (more := flow["delivered"] + flow["superseded"] + unrecognised - flow["sent"]) > 0:
+        more = flow["delivered"] + flow["superseded"] + unrecognised - flow["sent"]
+        if more > 0 and whole:
             yield (
                 f"flow {flow['name']} delivered {counted(more, 'sample')} more than were sent: copies that no endpoint"
                 " recognised, or another program used the sender's address"

@@ -14,7 +14,7 @@ Link = Mapping[str, Any]
 SHORTEST_NS = 10**9
 """The shortest cycle of slots whose closing is told: others are the access to a medium."""
 MOST = 10_000
-"""Moments that are told at most, of the first."""
+"""Moments, and times in which links were down, that are told at most, of the first."""
 KEYS = ("outages", "slots")
 """Keys of a link that close it."""
 
@@ -42,9 +42,10 @@ def until(links: Iterable[Link], end_ns: int) -> Iterator[dict[str, Any]]:
 
 
 def spans(plan: Mapping[str, Any], end_ns: int) -> list[dict[str, Any]]:
-    """The times in which links were down, in order: by `outages`, or from an event that takes a link down to the one that
-    brings it up; `link`, `from_s` and `length_s` (s) until the end of the run at most. Both directions of a link that were
-    down together are told as one; of a plan as a run leaves it, with the events that were asked for.
+    """The times in which links are down by the plan, in order: by `outages`, or from an event that takes a link down to the
+    one that brings it up, as one where these overlap; `link`, `from_s` and `length_s` (s) until the end of the run at most.
+    Both directions of a link that are down together are told as one; of a plan as a run leaves it, with the events that were
+    asked for.
     """
     links = (plan.get("network") or {}).get("links") or ()
     down: list[list[tuple[int, int]]] = [
@@ -62,14 +63,26 @@ def spans(plan: Mapping[str, Any], end_ns: int) -> list[dict[str, Any]]:
         down[number].append((begin, end_ns))
     by_span: dict[tuple[int, int], list[str]] = {}
     for link, found in zip(links, down, strict=True):
-        for begin, end in found:
-            if begin < min(end, end_ns):
+        for begin, end in _joined(found):
+            if begin < end_ns:
                 by_span.setdefault((begin, min(end, end_ns)), []).append(link["name"])
-    return [
+    every = (
         {"link": name, "from_s": begin / 1e9, "length_s": (end - begin) / 1e9}
-        for (begin, end), closed in sorted(by_span.items())[:MOST]
+        for (begin, end), closed in sorted(by_span.items())
         for name in names(closed)
-    ]
+    )
+    return list(islice(every, MOST))
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans in order, those that overlap or touch as one, without empty ones."""
+    found: list[tuple[int, int]] = []
+    for begin, end in sorted(spans):
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        elif begin < end:
+            found.append((begin, end))
+    return found
 
 
 class Passing:
@@ -111,11 +124,12 @@ def changed(before: Sequence[Link], after: Sequence[Link], at_ns: int) -> Iterat
 
 def names(links: Sequence[str]) -> Iterator[str]:
     """Links by name; both directions of one as that link."""
+    known = set(links)
     for name in links:
         base, _, way = name.rpartition(".")
-        if way == "forward" and f"{base}.backward" in links:
+        if way == "forward" and f"{base}.backward" in known:
             yield base
-        elif not (way == "backward" and f"{base}.forward" in links):
+        elif not (way == "backward" and f"{base}.forward" in known):
             yield name
 
 

@@ -1074,8 +1074,9 @@ class Event(Part):
 
 
 class Outage(Part):
-    """List of the first 10 000 times in which a link was down: by its `outages`, or from an event that
-    took it down (`up = false`) to the one that brought it up, or to the end.
+    """List of the first 10 000 times in which a link was down by the plan: by its `outages`, or from an
+    event that took it down (`up = false`) to the one that brought it up, or to the end; as one where
+    these overlap.
     """
 
     link: str
@@ -1188,7 +1189,7 @@ class Effect(Part):
 
 
 class StallsFlow(Part):
-    """Of each flow of which samples arrived, after the warm-up."""
+    """Of each flow of which samples arrived that were made after the warm-up."""
 
     samples: int
     """Arrived samples that a stall touched."""
@@ -1199,15 +1200,16 @@ class StallsFlow(Part):
 class Stalls(Part):
     """Stalls of loops on the machine's clock; absent without one. A stall *touched* a sample if it
     overlaps the time in which the sample was in flight, from its creation to its arrival. Loops on the
-    sample's path count: those of its nodes, and the emulator's if it crosses from one node to another.
+    sample's path count: all loops of its nodes, also those of other sessions, and the emulator's if it
+    crosses from one node to another.
     """
 
     n: int
-    """Stalls over 1 ms, of nodes and emulator."""
+    """Stalls over 1 ms that ended after the warm-up, of nodes and emulator."""
     longest_ms: float
     """The longest of them (ms)."""
     flows: dict[str, StallsFlow]
-    """Of each flow of which samples arrived, after the warm-up."""
+    """Of each flow of which samples arrived that were made after the warm-up."""
 
 
 class Summary(Part):
@@ -1312,8 +1314,9 @@ class Summary(Part):
     which links closed and opened by `outages`, or by `slots` whose cycle is 1 s or more.
     """
     outages: list[Outage]
-    """List of the first 10 000 times in which a link was down: by its `outages`, or from an event that
-    took it down (`up = false`) to the one that brought it up, or to the end.
+    """List of the first 10 000 times in which a link was down by the plan: by its `outages`, or from an
+    event that took it down (`up = false`) to the one that brought it up, or to the end; as one where
+    these overlap.
     """
     states: list[State]
     """List of supervisors and predictive displays, even if their state never changed, and of boards
@@ -1327,7 +1330,8 @@ class Summary(Part):
     stalls: Stalls
     """Stalls of loops on the machine's clock; absent without one. A stall *touched* a sample if it
     overlaps the time in which the sample was in flight, from its creation to its arrival. Loops on the
-    sample's path count: those of its nodes, and the emulator's if it crosses from one node to another.
+    sample's path count: all loops of its nodes, also those of other sessions, and the emulator's if it
+    crosses from one node to another.
     """
     assumed_free: list[str]
     """Zero-cost stages: they run code, have no cost in the scenario, and so took no simulated time."""

@@ -7,6 +7,8 @@ import re
 import sys
 from typing import TextIO
 
+from tcpsbed.errors import printable
+
 BOLD, RED, YELLOW = "1", "1;31", "33"
 
 
@@ -19,7 +21,8 @@ def paint(text: str, code: str, stream: TextIO | None) -> str:
 
 
 def tables(text: str) -> str:
-    """Tables for standard output with emphasised heads, errors and disturbances."""
+    """Tables for standard output with emphasised heads, errors and disturbances; what a file has in it moves no cursor."""
+    text = printable(text)
     marks = ((r"^.+(?=\n─)", BOLD), (r"^(ERROR|FAIL)\b.*", RED), (r"^DISTURBED\b.*", YELLOW))
     for pattern, code in marks:
         text = re.sub(pattern, paint(r"\g<0>", code, sys.stdout), text, flags=re.M)

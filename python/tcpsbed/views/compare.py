@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from tcpsbed.views.charts import Chart
 from tcpsbed.views.folder import RunFolder, open_folder
 from tcpsbed.views.markup import Column, words
 from tcpsbed.views.metric import Metric, named
-from tcpsbed.views.numbers import NONE, finite, nothing
+from tcpsbed.views.numbers import NONE, finite, nothing, seconds
 from tcpsbed.views.paired import Comparison
 from tcpsbed.views.sentence import Said
 from tcpsbed.views.tables import Field, Table
@@ -80,7 +80,7 @@ class Compared(Frame):
     @property
     def flows(self) -> tuple[Table, ...]:
         """A table for each flow that all of the runs have."""
-        return tuple(_table(name, self, self.rows) for name in dict.fromkeys(row.flow for row in self.rows))
+        return tuple(_table(name, self, rows) for name, rows in _by_flow(self.rows).items())
 
     @property
     def largest(self) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ class Compared(Frame):
         said = [paths.largest(run.summary) for run in self.folders]
         every = [
             (letter, line)
-            for flow in dict.fromkeys(row.flow for row in self.rows)
+            for flow in _by_flow(self.rows)
             for letter, lines in zip(letters(self.folders), said, strict=True)
             if (line := lines.get(flow))
         ]
@@ -138,11 +138,11 @@ class Compared(Frame):
 
     def told(self, *, every: bool) -> str:
         """The comparison as text, with every row, or without those that are equal in all runs and are not tested."""
-        some = [row for row in self.rows if every or not self._equal(row)]
-        shown = (_table(name, self, some) for name in dict.fromkeys(row.flow for row in some))
+        some = self.rows if every else self._unequal
+        shown = (_table(name, self, rows) for name, rows in _by_flow(some).items())
         runs, *flows = (text.table(one.columns, one.rows) for one in (self.runs, *shown))
         left = len(self.rows) - len(some)
-        rest = f"{left} of {len(self.rows)} rows show no difference and are left out; --all shows them.\n"
+        rest = f"{left} of {len(self.rows)} rows are equal or may be 0, and are left out; --all shows them.\n"
         by_seed = str(self.by_seed)
         said = [*self.left_out, *([self.one_seed] if self.one_seed else [])]
         largest = "".join(f"{line}\n" for line in self.largest)
@@ -157,13 +157,21 @@ class Compared(Frame):
             ]
         )
 
-    def _equal(self, row: Row) -> bool:
-        """Whether a row shows no difference in any run, by value or over seeds, and is none of those that are tested."""
-        tested = {one.path for one in self.metrics} or {f"{row.flow}.{name}" for name in paired.METRICS}
-        path = ".".join(filter(None, (row.flow, *row.metric.path, row.metric.statistic)))
-        doubted = _doubted(row.flow, row.metric, self.folders)
-        others = zip(letters(self.folders)[1:], row.values[1:], strict=True)
-        return path not in tested and all(value == row.values[0] or name in doubted for name, value in others)
+    @property
+    def _unequal(self) -> list[Row]:
+        """The rows that differ in some run, by value and over seeds, and those that are tested."""
+        asked, named = {one.path for one in self.metrics}, letters(self.folders)
+        tested = asked or {f"{name}.{metric}" for name in _by_flow(self.rows) for metric in paired.METRICS}
+        found = []
+        for row in self.rows:
+            path = ".".join(filter(None, (row.flow, *row.metric.path, row.metric.statistic)))
+            if path not in tested:
+                others = zip(named[1:], row.values[1:], strict=True)
+                unlike = [name for name, value in others if value != row.values[0]]
+                if not unlike or set(unlike) <= set(_doubted(row.flow, row.metric, self.folders)):
+                    continue
+            found.append(row)
+        return found
 
     def _repr_html_(self) -> str:
         shown = (markup.table(one.columns, one.rows) for one in (self.runs, *self.flows))
@@ -212,11 +220,11 @@ def sentence(found: Compared) -> Said:
     late = tables.field(metrics.section("flows").parts, "delay_ms.p99")
     first, *others = found.folders
     changes = [
-        (abs(math.log(value / before)), flow.title, before, value, letter)
-        for flow in found.flows
-        if (before := late.number(first.summary["flows"][flow.title]) or 0.0) > 0
+        (abs(math.log(value / before)), flow, before, value, letter)
+        for flow in _by_flow(found.rows)
+        if (before := late.number(first.summary["flows"][flow]) or 0.0) > 0
         for run, letter in zip(others, letters(found.folders)[1:], strict=True)
-        if (value := late.number(run.summary["flows"][flow.title]) or 0.0) > 0
+        if (value := late.number(run.summary["flows"][flow]) or 0.0) > 0
     ]
     if not changes:
         return [("", "No flow has a delay above 0 in two of these runs.")]
@@ -229,13 +237,13 @@ def sentence(found: Compared) -> Said:
 
 def delays(found: Compared) -> Iterator[Chart]:
     """The distribution of the delay of each flow in every run."""
-    for flow in found.flows:
+    for flow in _by_flow(found.rows):
         cdf = {
             letter: (curve["delay_ms"], curve["p"])
             for letter, run in zip(letters(found.folders), found.folders, strict=True)
-            if (curve := run.series.get("cdf", {}).get(flow.title))
+            if (curve := run.series.get("cdf", {}).get(flow))
         }
-        yield from charts.distribution(f"Delay of {flow.title}", "delay (ms)", cdf)[:1]
+        yield from charts.distribution(f"Delay of {flow}", "delay (ms)", cdf)[:1]
 
 
 def _check_versions(runs: Sequence[RunFolder]) -> None:
@@ -268,7 +276,7 @@ def _legend(runs: Sequence[RunFolder]) -> Table:
                 run.name,
                 summary.get("world"),
                 summary.get("seed"),
-                summary.get("duration_s"),
+                seconds(summary.get("duration_s")),
                 ", ".join(amiss),
             )
         )
@@ -278,7 +286,7 @@ def _legend(runs: Sequence[RunFolder]) -> Table:
         words("scenario"),
         words("world"),
         Column("seed"),
-        Column("duration", "s"),
+        Column("duration"),
         words(""),
     )
     return Table("Runs", columns, tuple(rows))
@@ -290,6 +298,14 @@ def _rows(name: str, runs: Sequence[RunFolder]) -> Iterator[Row]:
         values = tuple(metric.number(run.summary["flows"][name]) for run in runs)
         if any(values if metric.metric.rare else (value is not None for value in values)):
             yield Row(name, metric, values)
+
+
+def _by_flow(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """The rows of each flow, in order."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.flow, []).append(row)
+    return found
 
 
 def _table(name: str, found: Compared, rows: Sequence[Row]) -> Table:
@@ -310,7 +326,6 @@ def _table(name: str, found: Compared, rows: Sequence[Row]) -> Table:
             _doubt(_doubted(name, row.metric, found.folders)),
         )
         for row in rows
-        if row.flow == name
     ]
     return Table(name, tuple(columns), tuple(lines))
 

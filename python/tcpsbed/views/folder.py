@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcpsbed import documents, inputs, results
 from tcpsbed.analysis.records import refuse_foreign
 from tcpsbed.errors import DataError, counted
 from tcpsbed.views.numbers import finite, seconds
+
+if TYPE_CHECKING:
+    from tcpsbed.analysis.metrics import Metric
 
 SUMMARY_VERSION = 1
 """Version of summary.json that this program reads."""
@@ -56,7 +59,9 @@ class RunFolder:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The content of `summary.json`, checked for its version."""
+        """The content of `summary.json`, checked for its version, and that tables are tables."""
+        from tcpsbed.analysis import metrics
+
         file = self.path / "summary.json"
         summary = documents.read(file)
         found = summary.get("version")
@@ -70,7 +75,7 @@ class RunFolder:
         if missing := [key for key in NEEDED if key not in summary]:
             found = f"found no {', '.join(missing)}"
             raise DataError(found, file=file, allowed=documents.REMEDY)
-        return summary
+        return documents.shaped(summary, _shape(metrics.SUMMARY), file)  # type: ignore[no-any-return]
 
     @cached_property
     def series(self) -> dict[str, Any]:
@@ -96,6 +101,24 @@ class RunFolder:
         warmup = finite(summary.get("warmup_s"))
         lasted = seconds(summary.get("duration_s")) + (f", first {seconds(warmup)} warm-up" if warmup else "")
         return [str(summary.get("world", "")), f"seed {summary.get('seed')}", lasted]
+
+
+def _shape(parts: Iterable[Metric]) -> dict[str, documents.Maybe]:
+    """Which parts of a summary are tables, and which are lists."""
+    found = ((part.key, _table(part)) for part in parts)
+    return {key: documents.Maybe(shape) for key, shape in found if shape is not None}
+
+
+def _table(part: Metric) -> Any:
+    """The shape of a part, if it is a table or a list."""
+    from tcpsbed.analysis.metrics import LIST
+
+    if not part.parts:
+        return {"list": list, "dict": dict}.get(part.type.partition("[")[0])
+    inner: Any = documents.Maybe(_shape(part.parts))
+    if part.listed or part.each == LIST:
+        inner = [inner]
+    return inner if part.each in ("", LIST) else documents.Each(inner)
 
 
 @dataclass(frozen=True)

@@ -93,12 +93,14 @@ def _largest(
 
 
 def unsplit_ms(split: Mapping[str, Any] | None, beside: Mapping[str, Any]) -> float:
-    """What of a delay is not split, if with that another cause might exceed the largest part (`beside`); otherwise 0."""
+    """What of a delay is not split, if with that another part might exceed the largest (`beside`), also one of the same
+    cause at another place; otherwise 0.
+    """
     means = {part["part"]: finite(part["mean_ms"]) or 0.0 for part in (split or {}).get("parts") or ()}
-    rest_ms = means.pop("unsplit", 0.0)
-    means.pop(beside["cause"], None)
-    named = beside["cause"] == "unsplit" or any(one["cause"] == "unsplit" for one in beside.get("next") or ())
-    return 0.0 if named or max(means.values(), default=0.0) + rest_ms <= beside["mean_ms"] else rest_ms
+    rest_ms, cause, most = means.pop("unsplit", 0.0), beside["cause"], beside["mean_ms"]
+    if cause in means:
+        means[cause] -= most
+    return 0.0 if cause == "unsplit" or max(means.values(), default=0.0) + rest_ms <= most else rest_ms
 
 
 def _with_key(one: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tcpsbed.analysis import metrics
-from tcpsbed.analysis.disturbances import MEANING
+from tcpsbed.analysis.disturbances import meaning
 from tcpsbed.analysis.metrics import Metric
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import counted
@@ -18,8 +18,6 @@ from tcpsbed.views.numbers import NONE, count, finite, ms, place, seconds
 
 HEADER = ("name", "world", "duration_s", "seed", "machine", "promise", "errors", "disturbances")
 """Metrics that are told in words."""
-HEAD = (*(part.key for part in metrics.HEAD), "errors", "disturbances")
-"""Those of the run itself."""
 JOINED = {
     "network": ("Network", ("network", "queues", "traffic", "channels")),
     "stages": ("Processing", ("stages", "components", "nodes", "robots", "hosts")),
@@ -54,22 +52,10 @@ def sections(run: RunFolder, sheet: Sheet) -> list[Html]:
 
 def _parts(run: RunFolder) -> Iterator[Html]:
     """A section for every part of the summary without a section of its own."""
-    drawn = {
-        "flows",
-        "path",
-        "points",
-        "echo",
-        "largest",
-        "across_seeds",
-        "events",
-        "programs",
-        "stalls",
-        *HEAD,
-    }
     joined = {key for _, keys in JOINED.values() for key in keys}
     for part in metrics.SUMMARY:
         title, keys = JOINED.get(part.key, (part.title, (part.key,)))
-        if part.key in drawn or (part.key in joined and part.key not in JOINED):
+        if part.key in tables.DRAWN or (part.key in joined and part.key not in JOINED):
             continue
         shown = [_tables(run, metrics.section(key), title) for key in keys]
         yield markup.section(
@@ -138,8 +124,7 @@ def conditions(run: RunFolder) -> Html:
 def _amiss(summary: dict[str, Any]) -> list[str]:
     """What disturbed a run, and what that means for its numbers on the machine's clock."""
     found = list(summary.get("disturbances") or ())
-    meaning = [MEANING[:1].upper() + MEANING[1:] + "."] if summary.get("world") not in SIMULATED else []
-    return [*found, *meaning] if found else []
+    return [*found, *([_sentence(said)] if (said := meaning(summary)) else [])] if found else []
 
 
 def banners(summary: dict[str, Any]) -> Html:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any
 
 from tcpsbed.clocks import SIMULATED
@@ -61,8 +62,9 @@ def _delay(flow: str, delay: Mapping[str, Any], summary: Mapping[str, Any]) -> S
     if not one:
         return [("much", f"{flow} takes {ms(statistic(delay) or 0.0)} ms")]
     said = [("much", f"{paths.shared(one)} of the delay of {flow}"), ("", f" is {paths.where(one)}")]
-    said += [("", f", {paths.shared(more)} is {paths.where(more)}") for more in one.get("next") or ()]
     rest_ms = paths.unsplit_ms((summary.get("split") or {}).get(flow), beside=one)
+    others = (more for more in one.get("next") or () if not (rest_ms and more["cause"] == "unsplit"))
+    said += [("", f", {paths.shared(more)} is {paths.where(more)}") for more in others]
     if rest_ms:
         share = grouped(100 * rest_ms / one["total_ms"], 0)
         said.append(("", f" ({share} % is not split: another part may be larger)"))
@@ -97,9 +99,13 @@ def _where(flow: str, summary: Mapping[str, Any]) -> str:
 
 
 def causes(summary: Mapping[str, Any]) -> list[str]:
-    """By whom the packets of flows that lost any to speak of were dropped: a line a flow."""
-    said = {flow: _dropped(flow, summary)[0] for flow in list(_lost(summary))[:MOST_NAMED]}
-    return [f"dropped of {flow}: {found}" for flow, found in said.items() if found]
+    """By whom the packets of flows that lost any to speak of were dropped: a line a flow, the largest shares first."""
+    lost = _lost(summary)
+    worst = sorted(lost, key=lambda name: -lost[name])
+    known = ((flow, found) for flow in worst if (found := _dropped(flow, summary)[0]))
+    said = [f"dropped of {flow}: {found}" for flow, found in islice(known, MOST_NAMED)]
+    left = len(lost) - len(said)
+    return said + [f"and {counted(left, 'other flow')} lost samples"] * (left > 0 and len(said) == MOST_NAMED)
 
 
 def _late(summary: Mapping[str, Any]) -> Said:
@@ -116,14 +122,15 @@ def _dropped(flow: str, summary: Mapping[str, Any]) -> tuple[str, bool]:
     drops = of.get("drops") or {}
     full = {node["name"]: node.get("socket_drops") or 0 for node in summary.get("nodes") or ()}
     most = max(full, key=lambda name: full[name], default="")
-    unknown = (of.get("lost") or 0) - sum(drops.values())
+    lost, told = of.get("lost") or 0, sum(drops.values())
+    # Drops count packets, of which a sample has several: if they are more than the lost samples, they explain no number.
+    unknown = lost - told if told <= lost else lost
+    unread = (most, full[most], min(full[most], unknown)) if full else None
     return dropped(
         drops,
         lambda place: [one["kind"] for one in stages if (one["component"], one["flow"]) == (place, flow)],
         machine=summary.get("world") not in SIMULATED,
-        unread=(most, full[most])
-        if full and unknown > 0 and full[most] >= max(MOSTLY * unknown, 1)
-        else None,
+        unread=unread if unknown > 0 and full and full[most] >= max(MOSTLY * unknown, 1) else None,
     )
 
 
@@ -132,7 +139,7 @@ def dropped(
     kinds: Callable[[str], list[str]],
     *,
     machine: bool,
-    unread: tuple[str, int] | None = None,
+    unread: tuple[str, int, int] | None = None,
 ) -> tuple[str, bool]:
     """By whom and why packets of a flow were dropped: by links, as set; by the machine, whose clock it is; by others. With
     counts, the most first: `40 packets by link l1, as set (full queue), and 7 by the machine: …`. And whether most were
@@ -147,7 +154,8 @@ def dropped(
     machine
         Whether the clock is the machine's, so that a camera or another stage that cannot keep up is its doing.
     unread
-        The node whose kernel dropped datagrams before they were read, and how many, if nothing else explains the loss.
+        The node whose kernel dropped datagrams before they were read, how many of all flows, and how many of this flow that
+        may be at most, if nothing else explains the loss.
     """
     links, slow, others = Counter[str](), Counter[str](), Counter[str]()
     why: dict[str, None] = {}
@@ -160,16 +168,24 @@ def dropped(
             slow[_did(place, reason, kinds)] += count
         else:
             others[_did(place, reason, kinds)] += count
-    if unread:
-        slow[f"receive buffers of the kernel at {unread[0]} overflowed"] += unread[1]
+    node, of_all, most = unread or ("", 0, 0)
     found = [
-        (links.total(), f"by link{'s' * (len(links) > 1)} {_first(links)}, as set ({', '.join(why)})"),
-        (slow.total(), f"by the machine: {_first(slow)}"),
-        (others.total(), f"at {_first(others)}"),
+        (n, f"{counted(n, 'packet')} {text}")
+        for n, text in (
+            (links.total(), f"by link{'s' * (len(links) > 1)} {_first(links)}, as set ({', '.join(why)})"),
+            (slow.total(), f"by the machine: {_first(slow)}"),
+            (others.total(), f"at {_first(others)}"),
+        )
+        if n
     ]
-    said = sorted((one for one in found if one[0]), key=lambda one: -one[0])
-    each = [f"{counted(n, 'packet')} {text}" for n, text in said]
-    return "; ".join(each), bool(said) and said[0] == found[1]
+    if unread:
+        in_sockets = (
+            f"up to {counted(of_all, 'datagram')} of all flows in sockets of {node}: full, or wrong checksums"
+        )
+        found.append((most, in_sockets))
+    machines = slow.total() + most
+    each = [text for _, text in sorted(found, key=lambda one: -one[0])]
+    return "; ".join(each), machines > links.total() and machines >= max(others.total(), 1)
 
 
 def _first(counts: Counter[str]) -> str:

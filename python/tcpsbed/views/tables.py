@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tcpsbed.analysis import stats
-from tcpsbed.analysis.metrics import LIST, STATISTICS, Metric
+from tcpsbed.analysis.metrics import HEAD, LIST, STATISTICS, Metric
 from tcpsbed.views import markup, numbers
 from tcpsbed.views.markup import Column, Html, bar, words
 from tcpsbed.views.numbers import NONE, count, finite
@@ -32,6 +32,11 @@ SHOWN: dict[str, tuple[Shown, str]] = {
 """By the unit of a metric: how a number is shown, and the unit that its column names."""
 PERCENTILES = tuple(name for name in STATISTICS if name[0] == "p")
 """Statistics that are read from histograms."""
+DRAWN = frozenset([
+    *(part.key for part in HEAD), "errors", "disturbances",
+    "flows", "path", "points", "echo", "largest", "events", "programs", "stalls",
+])  # fmt: skip
+"""Parts of a summary that have more to them than tables, or are told in words."""
 MOST = 40
 """Entries of a list inside a row that are shown; `summary.json` has more."""
 STATISTIC = {"p999": "p99.9", "ci95": "±", "ci95_batch": "± in batches"}

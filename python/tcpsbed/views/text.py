@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from tcpsbed.analysis import metrics
-from tcpsbed.analysis.disturbances import MEANING
-from tcpsbed.clocks import SIMULATED
+from tcpsbed.analysis.disturbances import meaning
+from tcpsbed.errors import counted
 from tcpsbed.views import echoes, paths, programs, spread, states, tables
 from tcpsbed.views.folder import RunFolder
 from tcpsbed.views.glance import glance
@@ -15,20 +16,6 @@ from tcpsbed.views.markup import Column, words
 from tcpsbed.views.numbers import NONE
 from tcpsbed.views.sentence import causes
 
-DRAWN = (
-    "wall",
-    "records",
-    "across_seeds",
-    "flows",
-    "path",
-    "points",
-    "echo",
-    "largest",
-    "events",
-    "programs",
-    "stalls",
-)
-"""Parts of the summary that have more to them than tables, or are told in words."""
 PLAYOUT = "Playout"
 """A table of flows that an overview has."""
 BAR_CELLS = 32
@@ -100,7 +87,7 @@ def everything(run: RunFolder) -> str:
         echo(summary),
     ]
     for part in metrics.SUMMARY:
-        if part.parts and part.key not in DRAWN:
+        if part.parts and part.key not in tables.DRAWN:
             parts += of(summary, part.key)
     return "\n".join(part for part in [*parts, supervised(summary), notes(summary)] if part)
 
@@ -122,7 +109,7 @@ def headline(run: RunFolder) -> str:
     lines += [f"ERROR: {text}" for text in summary.get("errors") or ()]
     if amiss := summary.get("disturbances"):
         lines += [f"DISTURBED: {text}" for text in amiss]
-        lines += [f"{MEANING} (tcpsbed docs real-world)"] if summary.get("world") not in SIMULATED else []
+        lines += [f"{said} (tcpsbed docs real-world)"] if (said := meaning(summary)) else []
     if down := summary.get("outages"):
         lines.append(f"outages: {_outages(down)}")
     if found := summary.get("programs"):
@@ -136,7 +123,7 @@ def headline(run: RunFolder) -> str:
 
 
 MOST_OUTAGES = 4
-"""Outages of a link that are told one by one."""
+"""Links, and outages of each, that are told one by one."""
 
 
 def _outages(down: Iterable[Mapping[str, Any]]) -> str:
@@ -144,11 +131,12 @@ def _outages(down: Iterable[Mapping[str, Any]]) -> str:
     by_link: dict[str, list[str]] = {}
     for one in down:
         by_link.setdefault(one["link"], []).append(f"at {one['from_s']:.3f} s for {one['length_s']:.3f} s")
+    left = len(by_link) - MOST_OUTAGES
     return "; ".join(
         f"{link} {', '.join(spans[:MOST_OUTAGES])}"
         + (f" and {len(spans) - MOST_OUTAGES} more" if len(spans) > MOST_OUTAGES else "")
-        for link, spans in by_link.items()
-    )
+        for link, spans in islice(by_link.items(), MOST_OUTAGES)
+    ) + (f"; and {counted(left, 'other link')}" if left > 0 else "")
 
 
 def across_seeds(summary: Mapping[str, Any]) -> str:

@@ -176,9 +176,9 @@ OWN = (
     Metric("meaning", "the first line of its docstring"),
 )
 STALLS = (
-    Metric("n", "stalls over 1 ms, of nodes and emulator", "count"),
+    Metric("n", "stalls over 1 ms that ended after the warm-up, of nodes and emulator", "count"),
     Metric("longest_ms", "the longest of them", "ms"),
-    Metric("flows", "of each flow of which samples arrived, after the warm-up", each="flow", parts=(
+    Metric("flows", "of each flow of which samples arrived that were made after the warm-up", each="flow", parts=(
         Metric("samples", "arrived samples that a stall touched", "count"),
         Metric("share", "of those that arrived", "share"),
     )),
@@ -200,8 +200,8 @@ TAIL = (
         each=LIST,
         label="Events",
     ),
-    Metric("outages", "list of the first 10 000 times in which a link was down: by its `outages`, or from an event that took"
-        " it down (`up = false`) to the one that brought it up, or to the end",
+    Metric("outages", "list of the first 10 000 times in which a link was down by the plan: by its `outages`, or from an"
+        " event that took it down (`up = false`) to the one that brought it up, or to the end; as one where these overlap",
         of=lambda source: outages.spans(source.get("plan", {}), _end_ns(source)),
         parts=(
             Metric("link", "of the network; without a direction if both were down"),
@@ -218,7 +218,7 @@ TAIL = (
         of=lambda source: source["rows"].get("effects", ()), parts=EFFECT, each=LIST, label="Effects of events"),
     Metric("stalls", "stalls of loops on the machine's clock; absent without one. A stall *touched* a sample if it overlaps"
         " the time in which the sample was in flight, from its creation to its arrival. Loops on the sample's path count:"
-        " those of its nodes, and the emulator's if it crosses from one node to another",
+        " all loops of its nodes, also those of other sessions, and the emulator's if it crosses from one node to another",
         of=lambda source: source.get("stalls") or ABSENT, parts=STALLS, label="Stalls"),
     Metric("assumed_free", "zero-cost stages: they run code, have no cost in the scenario, and so took no"
         " simulated time", type="list[str]"),

@@ -507,6 +507,13 @@ def test_a_loss_is_told_with_what_the_links_set_together_and_what_few_draws_do_n
     assert judged == found[0] and said.endswith(found[1]), said
 
 
+def test_a_path_with_few_packets_is_not_the_worst_beside_one_with_enough() -> None:
+    ended = both(delivered=720)
+    ended["doors"][1] = row("ip", "far -> near", 9, 4)
+    judged, said = said_of(ended, path(**losing(0.2)), "loss")
+    assert judged == "good" and said.startswith("ip to far lost 20.0 %"), said
+
+
 def test_of_losses_the_path_counts_that_sets_one() -> None:
     ended = both()
     ended["doors"][1] |= {"delivered_loss": 0.004, "set_loss": 0.0}

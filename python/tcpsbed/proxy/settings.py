@@ -146,6 +146,7 @@ def _loss(rows: Sequence[Row], margin: Margin, links: Sequence[Row], loses: bool
     known = [row for row in rows if row["delivered_loss"] is not None and row["set_loss"] is not None]
     if not loses:  # a connection that ends here has no loss
         known = [row for row in known if _losses(row, links) and not row["door"].endswith("/tcp")]
+        known = [row for row in known if _draws(row) >= DRAWS] or known
     if not known:
         return NOT_SHOWN, "no packet has left or was lost where a link sets a loss"
     worst = max(known, key=lambda row: (abs(row["delivered_loss"] - row["set_loss"]), row["set_loss"]))
@@ -154,7 +155,7 @@ def _loss(rows: Sequence[Row], margin: Margin, links: Sequence[Row], loses: bool
         f"{worst['path']} lost {share}, of these dropped by the network {dropped} (margin {margin.loss:.1%})"
     )
     others = {reason: count for reason, count in worst["drops"].items() if reason != "loss" and count}
-    draws = worst["packets"] - sum(others.values())
+    draws = _draws(worst)
     if draws < DRAWS:
         few = f"{said}, {counted(draws, 'draw')} of a loss: too few to tell"
         return (NOT_GOOD, said) if loses else (NOT_SHOWN, few)
@@ -162,6 +163,12 @@ def _loss(rows: Sequence[Row], margin: Margin, links: Sequence[Row], loses: bool
     without = f"; without {', '.join(others)} {numbers.percent(drawn)}" if others else ""
     asked = _asked(_losses(worst, links), _is_chain(worst, links), draws, drawn)
     return NOT_GOOD if loses else GOOD, f"{said}{without if asked else ''}{asked}"
+
+
+def _draws(row: Row) -> int:
+    """Packets that were not dropped for another reason than a loss."""
+    dropped: int = sum(count for reason, count in row["drops"].items() if reason != "loss")
+    return int(row["packets"]) - dropped
 
 
 def _asked(losses: Sequence[Any], is_chain: bool, draws: int, drawn: float) -> str:

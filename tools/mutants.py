@@ -68,7 +68,7 @@ MEMORY = 10 << 30
 GONE = "gone"
 """Outcome of a mutant whose code is no longer there."""
 BROKEN = 1, 101
-"""Statuses of pytest and cargo where a test failed, or code did not compile; others are no answer."""
+"""Statuses of pytest and cargo where a test failed, or code did not compile; others are no answer without a mutant."""
 
 
 @dataclass(frozen=True)
@@ -185,6 +185,9 @@ def of_python(part: Part, root: Path) -> Iterator[Mutant]:
 class Copy:
     """A copy of the tree in which this process tests mutants: the first that no other holds, as the tree is now."""
 
+    is_mutated = False
+    """Whether a mutant is in its code."""
+
     def __init__(self) -> None:
         for number in range(1, 100):
             self.root = ROOT / "target" / "mutants" / str(number)
@@ -216,7 +219,10 @@ class Copy:
                 path.unlink()
 
     def run(self, command: list[str], limit_s: float = 7200, stop: bool = False) -> tuple[str, str, float]:
-        """`passed`, `failed` or `timeout`, the failed test (the last line), and seconds; `stop`: ends at a failed test."""
+        """`passed`, `failed` or `timeout`, the failed test (the last line), and seconds; `stop`: ends at a failed test.
+
+        A process that crashes, or in which no test could begin, failed where there is a mutant; without one this ends.
+        """
         shared = ROOT.parent / "shared" / "data"
         environment = {
             **os.environ, **SMALLER, "PYTHONPATH": f"{self.root}/python:{ROOT}/tools",
@@ -249,7 +255,7 @@ class Copy:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        if not by and not ended.is_set() and status not in (0, *BROKEN):
+        if not by and not ended.is_set() and not self.is_mutated and status not in (0, *BROKEN):
             sys.exit(f"mutants: status {status} of {' '.join(command)}: {last}")
         outcome = "failed" if by else "timeout" if ended.is_set() else "failed" if status else "passed"
         return outcome, by or last[:200], time.monotonic() - start
@@ -289,8 +295,10 @@ class Copy:
         text = file.read_text(encoding="utf-8")
         try:
             file.write_text(one.changed(text), encoding="utf-8")
+            self.is_mutated = True
             yield
         finally:
+            self.is_mutated = False
             file.write_text(text, encoding="utf-8")
 
     def judge(self, part: Part, chosen: list[str], one: Mutant | None) -> tuple[str, str, float]:
@@ -393,7 +401,9 @@ def tested(copy: Copy, part: Part, one: Mutant, chosen: list[str]) -> tuple[str,
         spent += took
         if part.crate or outcome != "caught":
             return outcome, by, spent
-        failed = [test for test in chosen if test.startswith(by)] or chosen
+        is_cut = "[" in by and not by.endswith("]")  # a name ends for us where it has a blank
+        names = by if is_cut else (f"{by}[", f"{by}::")
+        failed = [test for test in chosen if test == by or test.startswith(names)] or chosen
         again, as_it_is = (copy.judge(part, failed, code)[0] for code in (one, None))
         if (again, as_it_is) == ("caught", "missed"):
             return outcome, by, spent

@@ -23,6 +23,7 @@ FILE = re.compile(
     r"(?:[Ss]ave\s+(?:this|it)\s+as|beside\s+it:|^)\s*`([\w.-]+\.\w+)`[^`]*?\n\n```\w+\n(.*?)^```$",
     re.S | re.M,
 )
+ADDED = re.compile(r"add\s+this\s+at\s+the\s+end\s+of\s+`([\w.-]+)`[^`]*?\n\n```\w+\n(.*?)^```$", re.S | re.M)
 SECURE = 'include = "scenarios/dumbbell-dpm.toml"\nduration = "2 s"\nchannels.session.security = "aead"\n'
 READERS = {
     "docs/security.md": {"my.toml": SECURE},
@@ -68,17 +69,20 @@ class Block:
         A command each, as typed.
     shown
         Lines that the page shows as their output, of tables without the columns at their right.
+    added
+        What the page says before them to add to files: the name of each and the text at its end.
     """
 
     lines: tuple[str, ...]
     shown: tuple[str, ...]
+    added: tuple[tuple[str, str], ...] = ()
 
 
 def blocks(page: str) -> list[Block]:
     """The blocks of a page with commands, each with the output behind it."""
     text = PAGES[page].read_text(encoding="utf-8")
     fences = list(FENCE.finditer(text))
-    found = []
+    found, so_far = [], 0
     for fence, after in itertools.zip_longest(fences, fences[1:]):
         if fence[1] != "sh":
             continue
@@ -86,7 +90,9 @@ def blocks(page: str) -> list[Block]:
         near = near and not set("►◄") & set(after[2])  # a drawing
         shown = after[2].splitlines() if after and near else ()
         joined = re.sub(r"\\\n\s*", " ", fence[2]).splitlines()
-        found.append(Block(tuple(line.strip() for line in joined if line.strip()), tuple(shown)))
+        added = tuple(ADDED.findall(text[so_far : fence.start()]))
+        found.append(Block(tuple(line.strip() for line in joined if line.strip()), tuple(shown), added))
+        so_far = fence.end()
     return found
 
 

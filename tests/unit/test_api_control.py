@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 from test_api_run import SHORT
+from typer.testing import CliRunner
 
 import tcpsbed
 from tcpsbed import shipped
 from tcpsbed.api.map import LoopMap
 from tcpsbed.api.step import StepResponses
+from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError, TcpsbedError
 
 
@@ -273,6 +275,70 @@ def test_tune_keeps_a_least_margin(loop: Path) -> None:
 def test_what_cannot_be_is_one_message(loop: Path, ask: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         ask(loop)
+
+
+LAW = ([0.5, 10], [1, 0])
+
+
+def test_factors_are_numbers_of_any_kind_and_none_of_them_is_none(loop: Path, tmp_path: Path) -> None:
+    import numpy as np
+
+    def settings(factor: Any, folder: str) -> list[str]:
+        found = tcpsbed.step(
+            loop, controller=LAW, factor=factor, runs=1, duration="0.6 s", out=tmp_path / folder
+        )
+        return list(found)
+
+    assert settings(np.array([0.5, 1.0]), "a") == ["factor 0.5", "factor 1.0"]
+    assert settings([np.float64(0.5), np.int64(1)], "b") == ["factor 0.5", "factor 1"]
+    assert settings(None, "c") == settings([], "d") == [""]
+    small = {"cells": "2x2", "runs": 1, "rtt": "2 ms..4 ms", "loss": "0..10%", "controller": LAW}
+    plain, none, halved = (tcpsbed.map(loop, factor=one, **small) for one in (None, [], np.float64(0.5)))
+    assert plain.figures == none.figures != halved.figures
+    assert len(tcpsbed.tune("2 ms", runs=1, c=np.array([1.5, 2.0])).steps) == 2
+
+
+@pytest.mark.parametrize(
+    ("factor", "message"),
+    [
+        ("", 'found ""; allowed: "1.2"'),
+        ("1,1", 'found "1" twice; allowed: each value once'),
+        ("1e308", 'found "1e308"; allowed: one that leaves every number'),
+        (True, "found True"),
+    ],
+)
+def test_factors_that_cannot_be_are_refused_by_step_and_map(loop: Path, factor: Any, message: str) -> None:
+    for ask in (tcpsbed.step, tcpsbed.map):
+        with pytest.raises(ConfigError, match=f"^--factor: {message}"):
+            ask(loop, controller=LAW, factor=factor)
+    with pytest.raises(ConfigError, match=r'^--factor: found "1,2"; allowed: one factor'):
+        tcpsbed.map(loop, controller=LAW, factor="1,2")
+    with pytest.raises(ConfigError, match=r'^--c: found ""'):
+        tcpsbed.tune("2 ms", c=None)
+    done = CliRunner().invoke(app, ["step", str(loop), "--factor", ""])
+    assert done.exit_code == 2 and done.stderr.startswith('tcpsbed: --factor: found ""'), done.output
+
+
+def test_the_delay_of_drops_is_told_where_a_link_loses_whatever_a_setting_is_called(
+    loop: Path, tmp_path: Path
+) -> None:
+    for number, (asked, is_told) in enumerate(
+        (
+            ({"loss": "0"}, False),
+            ({"loss": "10 %"}, True),
+            ({"set": ['links.line.loss="10 %"']}, True),
+        )
+    ):
+        out = tmp_path / str(number)
+        found = tcpsbed.step(loop, runs=1, duration="0.6 s", out=out, **asked)  # type: ignore[arg-type]
+        assert ("acts as 2 p / (1 - p) ticks" in str(found)) == is_told, asked
+        assert str(tcpsbed.load(out)) == str(found)
+
+
+def test_a_loss_that_leaves_no_round_trip_of_a_tick_is_unstable_at_every_one(loop: Path) -> None:
+    found = tcpsbed.map(loop, runs=1, cells="2x2", rtt="2 ms..4 ms", loss="0..94.81%")
+    (remark,) = found.remarks
+    assert "with 94.8 % loss each way at every RTT" in remark, remark
 
 
 def test_a_reproduction_has_rows_with_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 import tcpsbed
+from tcpsbed.cli.app import app
 from tcpsbed.lab.control import tuning
 from tcpsbed.lab.control.batch import Bench, Cell
 from tcpsbed.lab.control.offsets import offsets
@@ -196,6 +198,17 @@ def test_gains_without_an_integral_are_said_not_to_settle():
     assert f"NOT settled  an error of {left:.1f} % of the step stays" in str(found)
     integral = tcpsbed.tune("6 ms", plant=slow, controller=([1.0, 5.0], [1.0, 0.0]), runs=4)
     assert integral is not None and not integral.best.lasting and "NOT settled" not in str(integral)
+
+
+def test_gains_that_theory_calls_unstable_are_never_the_best(capsys) -> None:
+    plant = '{ kind = "transfer-function", num = [1], den = [1, -1] }'
+    done = CliRunner().invoke(app, ["tune", "--rtt", "10 ms", "--runs", "5", "--plant", plant])
+    assert done.exit_code == 1 and done.stdout.startswith("no gains that are stable by theory keep"), (
+        done.stdout
+    )
+    unstable, stable = tuning.Tuned(2.0, 0.5, 1.0, 0.0, 0.0), tuning.Tuned(0.1, 0.05, 9.0, 0.0, 0.0)
+    kept = [tuning.ANY.kept(tuning.Network(10.0), one, 2.0) for one in (unstable, stable)]
+    assert kept == [False, True]
 
 
 def test_nothing_stops_faster_gains_where_they_are_not_wanted_and_a_margin_may() -> None:

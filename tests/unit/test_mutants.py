@@ -107,6 +107,40 @@ def test_tests_that_fail_without_a_mutant_end_it(mutants, copy, one):
         copy.judge(mutants.PARTS["net"], [], one)
 
 
+def test_a_process_that_a_mutant_crashes_failed_and_one_without_a_mutant_is_no_answer(
+    mutants, copy, one, monkeypatch
+):
+    monkeypatch.setattr(mutants.resource, "setrlimit", lambda *_: None)
+    crash = [sys.executable, "-c", "import os; os.kill(os.getpid(), 11)"]
+    refused = [sys.executable, "-c", "print('ERROR: conftest'); raise SystemExit(4)"]
+    for command, last in ((crash, ""), (refused, "ERROR: conftest")):
+        with copy.mutated(one):
+            assert copy.run(command)[:2] == ("failed", last)
+        with pytest.raises(SystemExit, match=r"mutants: status (-11|4) of "):
+            copy.run(command)
+
+
+@pytest.mark.parametrize(
+    ("by", "failed"),
+    [
+        ("t.py::test_a", ["t.py::test_a", "t.py::test_a[1 b]"]),
+        ("t.py::test_a[1", ["t.py::test_a[1 b]"]),
+        ("t.py", ["t.py::test_a", "t.py::test_a[1 b]", "t.py::test_a_longer"]),
+    ],
+)
+def test_a_failed_test_is_not_one_with_a_longer_name(mutants, copy, one, by, failed):
+    ran, left = [], iter([("caught", by, 1.0), ("caught", by, 1.0), ("missed", "", 1.0)])
+
+    def judge(part, chosen, mutant):
+        ran.append(chosen)
+        return next(left)
+
+    copy.judge = judge
+    chosen = ["t.py::test_a", "t.py::test_a[1 b]", "t.py::test_a_longer"]
+    assert mutants.tested(copy, mutants.PARTS["python-views"], one, chosen)[0] == "caught"
+    assert ran[1] == failed
+
+
 PLUS = ["caught", "t.py::test_a"]
 
 

@@ -102,6 +102,13 @@ def test_the_first_tutorial_needs_no_clone() -> None:
     assert lines and not [line for line in lines if re.search(r"\b(scenarios|examples)/", line)]
 
 
+def test_what_a_page_adds_to_a_file_is_there_for_the_commands_behind_it() -> None:
+    *before, last = pages.blocks("docs/tutorial-controller.md")
+    assert not any(block.added for block in before)
+    ((name, text),) = last.added
+    assert name == "compare.toml" and text.startswith("[zipped]\ntraffic.cbr.packet") and "`" not in text
+
+
 def test_a_reason_names_tests_that_are_there() -> None:
     for why in pages.OFF.values():
         for named in re.findall(r"\btests/[\w/*.]*\w|\btest_[\w*]+\.py", why):
@@ -120,6 +127,9 @@ def test_what_runs_nowhere_here(page: str, line: str, why: str) -> None:
 def test_the_commands_of_a_page_run_and_print_what_it_shows(page: str, tmp_path: Path) -> None:
     folder, wrong, so_far = pages.prepared(page, tmp_path), [], ""
     for block in pages.blocks(page):
+        for name, text in block.added:
+            with (folder / name).open("a") as file:
+                file.write(text)
         if not (lines := pages.script(page, block)):
             continue
         whole = "\n".join(lines)

@@ -114,6 +114,15 @@ def test_a_box_and_a_waterfall_of_a_sweep_are_across_seeds(here: Path) -> None:
     assert tcpsbed.plot("s", kind="waterfall", y="haptic").latex.count(r"\pm") > 6
 
 
+def test_what_is_drawn_is_chosen_by_the_names_of_the_figure_too(here: Path) -> None:
+    names = ["links.l1.rate=bottleneck", "1 Mbit/s=slow", "udp=plain"]
+    where = ["bottleneck=500 kbit/s,slow", "transport=plain"]
+    (panel,) = tcpsbed.plot("s", y="haptic.delay_ms.p99", labels=names, where=where).panels
+    assert len(panel.rows) == 2 and panel.head == ("bottleneck (Mbit/s)", "haptic delay, p99 (ms)"), (
+        panel.head
+    )
+
+
 @pytest.mark.parametrize("ending", ["pdf", "svg", "png", "pgf"])
 def test_a_file_has_its_origin_and_is_the_same_each_time(here: Path, ending: str) -> None:
     first, again = (said(*LINES, "--out", f"{name}.{ending}") for name in ("one", "two"))
@@ -179,6 +188,7 @@ def test_a_file_that_is_not_ours_stays(here: Path) -> None:
         (["s", "--kind", "cdf", "--out", "f.pdf"], "whose cells keep no distributions; allowed: --y"),
         (["s", "--kind", "time", "--out", "f.pdf"], "whose cells keep no curves over time; allowed: "),
         (["s", "--x", "l1.rat", "--out", "f.pdf"], "(did you mean l1.rate?); allowed: links.l1.rate"),
+        (["s", "--where", "links.l1.rate=", "--out", "f.pdf"], "tcpsbed: --where: found \"links.l1.rate=\"; allowed: KEY="),
         (["s", "--where", "rate=7", "--out", "f.pdf"], "--where: found \"7\"; allowed: 500 kbit/s"),
         (["s", "--y", "haptic.reordered", "--log", "y", "--out", "f.pdf"], "found 0 or less on the y axis"),
         (["s", "--y", "haptic.delay_ms", "--out", "f.pdf"], "such as haptic.delay_ms.p99"),

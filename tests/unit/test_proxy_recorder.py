@@ -17,6 +17,7 @@ from tcpsbed.analysis.delivered import Margin
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError
 from tcpsbed.proxy import saved, verdict
+from tcpsbed.proxy.changes import Changes
 from tcpsbed.proxy.recorded import Recorder, recording
 from tcpsbed.views import programs, sections, text
 from tcpsbed.views.folder import RunFolder
@@ -162,7 +163,7 @@ def test_outages_are_events_of_a_kept_run_also_after_another_profile(tmp_path: P
         (tmp_path / "mine.toml").write_text(CLOSED.replace('["5 s", "6 s"]', '["7 s", "8 s"]'))
         found.now_ns = lambda: 1_500_000_000
         happened = found.change(Stand(), proxy.load(tmp_path / "mine.toml"))
-        assert happened["event"]["name"] == "profile mine read again: path outages"
+        assert happened["event"]["name"] == "profile mine read again: path outages changed"
         assert [name for _, name in told(100)].count("outage of path begins") == 2
         assert {at for at, name in told(100) if name.startswith("outage")} == {1, 2, 7, 8}
         seen = outages.Passing(happened["closing"], happened["at_ns"])
@@ -325,10 +326,11 @@ def test_a_record_keeps_the_verdict_and_what_was_measured_beside_the_network(
         shown,
         *programs.settings(kept),
         *kept["remedies"],
-        *told["broken"],
     ]
     for line in said:
         assert line in terminal and line in text.headline(run)
+    for line in told["broken"]:  # of its worst path a setting says it
+        assert line in text.headline(run) and (line in terminal) == line.startswith("ip to near: ")
     page = [line for _, line in sections.health(run.summary)]
     assert len(page) == 1 + 1 + 2 + len(kept["remedies"]) + 2 and page[-2] == f"{said[0]}."
 
@@ -364,7 +366,7 @@ RATES = {"set_rate_bps": 19e6, "delivered_rate_bps": 19e6, "wire_rate_bps": 20e6
                 "rate good: ip to far 20.0 Mbit/s of 20.0 Mbit/s; not reached, so not shown: ip to near 20.0 Mbit/s of "
                 "40.0 Mbit/s",
                 "loss good: ip to far lost 0.00 %, of these dropped by the network 0.00 % (margin 0.5%), set 1.00 % (900 "
-                "draws: 0.350 % to 1.65 %)",
+                "draws: 0.350 % to 1.65 %; outside that range)",
                 "jitter not good: ip to far delivered 2.000, set 2.000 ms (p99 - p50; that of the error 3.984 ms, margin "
                 "0.3 ms)",
             ],
@@ -379,7 +381,11 @@ RATES = {"set_rate_bps": 19e6, "delivered_rate_bps": 19e6, "wire_rate_bps": 20e6
             "NOT GOOD: loss; good: delay, rate, jitter",
             ["loss not good: ip to far lost 2.00 %, of these dropped by the network 0.00 % (margin 0.5%), set 1.00 % ("],
         ),
-        (RATES | {"refused": 3}, "NOT GOOD:", ["loss good: "]),
+        (
+            RATES | {"refused": 3},
+            "NOT GOOD: for reasons other than the settings; good: delay, rate, loss, jitter",
+            ["loss good: ", "ip to far: closed 3 connections: "],
+        ),
         ({}, "good: the network delivered as set", ["rate not shown: packets came for less than 1 s"]),
         ({"delivered": 20}, "good: the network delivered as set", ["delay not shown: no path delivered 100 packets"]),
     ],
@@ -411,6 +417,134 @@ def test_a_loss_that_is_set_is_told_beside_what_an_outage_took() -> None:
     assert said["said"].endswith("; without outage 5.00 %, set 5.00 % (900 draws: 3.58 % to 6.42 %)"), said
 
 
+def path(name: str = "path", **keys: Any) -> list[dict[str, Any]]:
+    """Both directions of a link."""
+    ways = (("forward", 0, 1), ("backward", 1, 0))
+    return [{"name": f"{name}.{way}", "from": here, "to": end} | keys for way, here, end in ways]
+
+
+def losing(share: float) -> dict[str, Any]:
+    return {"loss": {"kind": "random", "p": share}}
+
+
+def said_of(ended: dict[str, Any], links: list[dict[str, Any]], what: str) -> tuple[str, str]:
+    """The verdict on a setting, and what is said."""
+    (found,) = (
+        one for one in verdict.ending(ended, Margin(), {"links": links})["settings"] if one["what"] == what
+    )
+    return found["verdict"], found["said"]
+
+
+def both(*, packets: int = 900, delivered: int = 900, **more: Any) -> dict[str, Any]:
+    ways = ("near -> far", "far -> near")
+    return outcome([row("ip", way, packets, delivered, **more) for way in ways], [])
+
+
+def test_what_was_changed_in_the_run_has_neither_its_first_value_nor_a_range() -> None:
+    before = path(rate_bps=10e6, **losing(0.5), jitter={"delay": {"kind": "constant", "mean_ns": 5}})
+    after = path(rate_bps=1e6, **losing(0.01), jitter={"delay": {"kind": "constant", "mean_ns": 9}})
+    by_profile, by_event = Changes(), Changes()
+    by_profile.profile({"links": before}, {"links": after})
+    by_event.event(
+        {"action": {"kind": "link", "links": [0], "rate_bps": 1e6, "loss": 0.01}}, {"links": before}
+    )
+    assert by_profile.found == {one["name"]: ["rate_bps", "loss", "jitter"] for one in before}
+    assert by_event.found == {"path.forward": ["rate_bps", "loss"]}
+    drawn = dict.fromkeys(("sd", "mean", "p50", "p99", "p999", "max"), 1) | {"n": 9}
+    link = {"jitter_ns": drawn, "packets": 9, "dropped_packets": 0, "busy_s": 0.0}
+    ended = both(packets=500, delivered=386, **RATES) | {"changed": by_profile.found}
+    ended["links"] = [link | {"name": one["name"]} for one in before]
+    told = verdict.told(ended, Margin(), {"links": before})
+    assert told.count("changed in the run") == 2 + 2 + 2, (
+        told
+    )  # links of the table, paths of a rate, loss and jitter
+    assert "50.0 %" not in told and "10.0 Mbit/s" not in told and "constant" not in told, told
+
+
+def test_of_rates_that_are_not_good_the_farthest_of_those_with_both_is_named() -> None:
+    rates = {"near -> far": (1e6, 1.5e6), "far -> near": (1e6, 0.9e6)}
+    doors = [
+        row("0/udp", way, 900, 900, set_rate_bps=a, delivered_rate_bps=b) for way, (a, b) in rates.items()
+    ]
+    idle = [row("1/udp", way, 9, 9) for way in rates]
+    found = said_of(outcome([*doors, *idle], []), path(rate_bps=1e6), "rate")
+    assert found == (
+        "not good",
+        "0/udp to far delivered 1.500 Mbit/s, released 1.000 Mbit/s (margin 1%)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("links", "ended", "found"),
+    [
+        (path(**losing(0.2)), both(), ("good", "900 draws: 17.4 % to 22.6 %; outside that range)")),
+        (path(**losing(0.2)), both(packets=1, delivered=1), ("not shown", ", 1 draw of a loss: too few to tell")),
+        (
+            path(**losing(0.2)),
+            both(drops={"queue": 900}, delivered=0),
+            ("not shown", ", 0 draws of a loss: too few to tell"),
+        ),
+        (path(**losing(0.1))[:1] + path()[1:], both(delivered=700), ("good", "; outside that range)")),
+        (
+            [
+                {"name": "a.forward", "from": 0, "to": 2} | losing(0.1),
+                {"name": "b.forward", "from": 2, "to": 1} | losing(0.2),
+            ],
+            both(),
+            ("good", "set 28.0 % (900 draws: 25.1 % to 30.9 %; outside that range)"),
+        ),
+        (
+            path(loss={"kind": "gilbert-elliott", "p": 0.1, "r": 0.3, "loss_good": 0.0, "loss_bad": 1.0}),
+            both(),
+            ("good", ", set 25.0 % in the mean of its bursts"),
+        ),
+    ],
+)  # fmt: skip
+def test_a_loss_is_told_with_what_the_links_set_together_and_what_few_draws_do_not_show(
+    links: list[dict[str, Any]], ended: dict[str, Any], found: tuple[str, str]
+) -> None:
+    judged, said = said_of(ended, links, "loss")
+    assert judged == found[0] and said.endswith(found[1]), said
+
+
+def test_a_path_with_few_packets_is_not_the_worst_beside_one_with_enough() -> None:
+    ended = both(delivered=720)
+    ended["doors"][1] = row("ip", "far -> near", 9, 4)
+    judged, said = said_of(ended, path(**losing(0.2)), "loss")
+    assert judged == "good" and said.startswith("ip to far lost 20.0 %"), said
+
+
+def test_of_losses_the_path_counts_that_sets_one() -> None:
+    ended = both()
+    ended["doors"][1] |= {"delivered_loss": 0.004, "set_loss": 0.0}
+    links = path(**losing(0.01))[:1] + path()[1:]
+    assert said_of(ended, links, "loss")[1].startswith("ip to far lost 0.00 %")
+    ended["doors"][1]["delivered_loss"] = 0.02
+    judged, said = said_of(ended, links, "loss")
+    assert judged == "not good" and said.startswith("ip to near lost 2.00 %")
+
+
+def test_an_error_that_varies_makes_a_run_not_good_where_jitter_is_set() -> None:
+    ended = both(error_ns={"p50": -200_000, "p99": 200_000})
+    law = path(jitter={"delay": {"kind": "constant", "mean_ns": 5}})
+    assert said_of(ended, law, "jitter")[0] == "not good"
+    good, why = verdict.judged(ended, Margin(), {"links": law})
+    assert good is False and why[0].startswith("ip to far: emulation error 0.400 ms (p99 - p50; margin")
+    assert verdict.judged(ended, Margin(), {"links": path(delay_ns=5)})[0] is True
+
+
+def test_a_verdict_says_where_nothing_is_shown_and_where_no_setting_is_the_reason() -> None:
+    few = {"links": path(rate_bps=1e6, delay_ns=5)}
+    shown = verdict.told(both(packets=20, delivered=20), Margin(), few)
+    assert "\ngood: nothing failed, but this run does not show that the network kept delay, rate\n" in shown
+    back = verdict.told(both(unreached=3), Margin(), {"links": path(delay_ns=5)})
+    assert "\nNOT GOOD: for reasons other than the settings; good: delay\n" in back
+    late = verdict.told(both(error_ns={"p50": 0, "p99": 9e5}), Margin(), {"links": path(delay_ns=5)})
+    assert late.count("error 0.900 ms") == 2, (
+        late
+    )  # of the worst path in its setting, of the other as a reason
+
+
 def test_a_normal_jitter_whose_draws_are_cut_says_so() -> None:
     drawn = dict.fromkeys(("sd", "mean", "p50", "p99", "p999", "max"), 1) | {"n": 9}
     part = metrics.section("network")
@@ -428,7 +562,7 @@ def test_only_what_a_link_sets_is_judged() -> None:
         network = {"links": [{"name": "path.forward"} | keys]}
         assert [one["what"] for one in verdict.ending(ended, Margin(), network)["settings"]] == what
     late = outcome([row("ip", "near -> far", 900, 900, error_ns={"p50": 0, "p99": 1})], [])
-    strict = verdict.ending(late, Margin(p99_ms=0.0), {"links": [{"name": "path.forward", "delay_ns": 5}]})
+    strict = verdict.ending(late, Margin(p99_ms=1e-7), {"links": [{"name": "path.forward", "delay_ns": 5}]})
     assert strict["settings"][0]["verdict"] == "not good", strict
     nothing = outcome([row("ip", "near -> far", 0, 0)], [])
     assert (
@@ -463,11 +597,11 @@ def test_a_verdict_that_is_not_good_says_once_what_to_do(
 ) -> None:
     doors = [row("0/udp", way, 900, 900) | more for way in ("near -> far", "far -> near")]
     ended = outcome(doors, []) | {"own": own}
-    (remedy,) = verdict.remedies(ended, Margin())
+    (remedy,) = verdict.remedies(ended, Margin(), {})
     lines = verdict.told(ended, Margin(), {}).splitlines()
     assert says in remedy and "{" not in remedy and lines[-1] == f"  → {remedy}"
     assert any(line.startswith("NOT GOOD:") for line in lines) and not verdict.remedies(
-        outcome([row("0/udp", "near -> far", 9, 9)] * 2, []), Margin()
+        outcome([row("0/udp", "near -> far", 9, 9)] * 2, []), Margin(), {}
     )
 
 

@@ -68,11 +68,16 @@ PROXY = {
     ),
     "a margin without an end": (
         ["--delay", "1 ms", "0=127.0.0.1:9", "--margin-ms", "inf"],
-        "--margin-ms: found inf; allowed: a finite number of ms, such as 0.3",
+        "--margin-ms: found inf; allowed: a finite number of ms above 0, such as 0.3",
+    ),
+    "a margin that no run keeps": (
+        ["--delay", "1 ms", "0=127.0.0.1:9", "--margin-ms", "0"],
+        "--margin-ms: found 0; allowed: a finite number of ms above 0, such as 0.3",
     ),
 }
 NETNS = {
     "a delay without a unit": (["--delay", "5"], '--delay: found "5", a number without a unit'),
+    "a margin that no run keeps": (["--margin-ms", "0"], "--margin-ms: found 0; allowed: a finite number"),
     "a margin that is none": (["--margin-ms", "inf"], "--margin-ms: found inf; allowed: a finite number"),
     "a far command that is none": (["--far", ""], '--far: found "", an empty command; allowed: a command'),
     "a far command of an empty name": (

@@ -559,7 +559,9 @@ class Network(Part):
     loss: float
     """Dropped over all that arrived (share)."""
     jitter: str
-    """The extra delay that was set at the start; absent where the link drew none, as the next."""
+    """The extra delay that was set at the start; `changed in the run` where an emulated network between
+    your own programs had another later; absent where the link drew none, as the next.
+    """
     jitter_ms: Distribution
     """Distribution of the extra delays that the link drew for its packets, those of background traffic
     and copies, too: `n`, `sd` and as usual. It has neither queueing nor the lateness of this machine,

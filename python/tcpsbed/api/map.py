@@ -174,7 +174,8 @@ class LoopMap:
             text += f"; unstable from an RTT of about {limit_ms:.1f} ms on"
             if worst > 0 and grid.burst == 1:
                 late_ms = theory.delay_of_drops_ms(worst, grid.period_ms)
-                when = f"from about {limit_ms - late_ms:.1f} ms on" if late_ms < limit_ms else "at every RTT"
+                from_ms = limit_ms - late_ms
+                when = f"from about {from_ms:.1f} ms on" if from_ms > grid.period_ms else "at every RTT"
                 text += f", with {100 * worst:.3g} % loss each way {when}"
         each = self.margins.one_at_a_time if isinstance(self.margins, AxesMargins) else ()
         alone = [f"  axis {n} alone: {one}" for n, one in enumerate(each, 1)]
@@ -338,8 +339,8 @@ def computed(
     from tcpsbed.lab.control.batch import Bench
     from tcpsbed.runs import session
 
-    if factor is not None:
-        scenario = scenario.changed(factors_of(scenario, str(factor)))
+    for text in _one(factor):
+        scenario = scenario.changed(factors_of(scenario, text))
     overshoot, rise, reliability = limits
     share = _share(reliability, rise)
     loop = loop_of(scenario, which)
@@ -378,6 +379,16 @@ def computed(
             (place.path / "scenario.toml").write_text(dumped, encoding="utf-8")
             (place.path / "map.json").write_text(f"{json.dumps(found.figures)}\n", encoding="utf-8")
             (place.path / "map.html").write_text(_page(found), encoding="utf-8")
+    return found
+
+
+def _one(factor: object) -> list[str]:
+    """The factor of a map, or none."""
+    from tcpsbed.lab.control import values
+
+    found = values.several(values.texts(factor), "--factor", "1.2")
+    if len(found) > 1:
+        raise ConfigError(f'found "{",".join(found)}"', key="--factor", allowed="one factor, such as 1.2")
     return found
 
 

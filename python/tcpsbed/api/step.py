@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 KIND = "step"
 """Kind of result that it leaves."""
-Values = str | Sequence[str]
-"""Several values: a list of texts, or one text with commas."""
+Values = str | Sequence[str] | None
+"""Several values: a list of texts, one text with commas, or none."""
 
 
 @dataclass(frozen=True)
@@ -172,10 +172,10 @@ def step(
         `gain`: after the step the loop has a c-th of its gain. `output`: it has all of it.
     runs : int
         Runs of each setting, each with a seed of its own.
-    rtt, loss, gain : str or sequence of str
+    rtt, loss, gain : str or sequence of str, optional
         Round trips (`"5 ms,10 ms"`), losses each way (`["0", "30 %"]`), gains Kp:Ki per ms (`"0.2:0.09"`) in place of the
         scenario's; of several values every combination runs.
-    factor : float, sequence of float or str
+    factor : float, sequence of float or str, optional
         Factors that multiply the linear controller, such as `best.factor` of `tcpsbed.tune`.
     link : str, optional
         The link to change; absent: the only one.

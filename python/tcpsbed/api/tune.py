@@ -213,7 +213,7 @@ def tune(
     Returns
     -------
     Gains or None
-        The best gains; none if no gains keep the limits.
+        The best gains; none if no gains that are stable by theory keep the limits.
 
     Raises
     ------

@@ -86,7 +86,7 @@ Out = Annotated[
     ),
 ]
 LateMs = Annotated[
-    float, typer.Option("--margin-ms", min=0, help="Fail if the p99 emulation error exceeds this many ms.")
+    float, typer.Option("--margin-ms", help="Fail if the p99 emulation error exceeds this many ms.")
 ]
 
 
@@ -94,10 +94,9 @@ def margin_of(p99_ms: float) -> Margin:
     """The margin of `--margin-ms`."""
     from tcpsbed.analysis.delivered import Margin
 
-    if not math.isfinite(p99_ms):
-        raise ConfigError(
-            f"found {p99_ms:g}", key="--margin-ms", allowed="a finite number of ms, such as 0.3"
-        )
+    if not 0 < p99_ms < math.inf:
+        allowed = "a finite number of ms above 0, such as 0.3"
+        raise ConfigError(f"found {p99_ms:g}", key="--margin-ms", allowed=allowed)
     return Margin(p99_ms=p99_ms)
 
 

@@ -157,7 +157,7 @@ def step(
             found = measured(
                 scenario,
                 runs=runs,
-                values=(rtt or (), loss or (), gain or (), factor or ()),
+                values=(rtt, loss, gain, factor),
                 link=link,
                 limits=(rise, overshoot, undershoot),
                 phases=phases,

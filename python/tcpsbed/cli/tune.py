@@ -135,7 +135,8 @@ def tune(
             progress=bar,
         )
     if found is None:
-        reason = "no gains keep these limits in 95 % of runs" + f" with a margin of {margin}" * bool(margin)
+        asked = f" with a margin of {margin}" * bool(margin)
+        reason = f"no gains that are stable by theory keep these limits in 95 % of runs{asked}"
         print(json.dumps({"kp": None, "ki_per_ms": None, "reason": reason}) if as_json else reason)
         raise typer.Exit(FAILED)
     if nyquist is not None:

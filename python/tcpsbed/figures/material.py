@@ -13,7 +13,7 @@ from tcpsbed.campaign import grid
 from tcpsbed.campaign.grid import Axis
 from tcpsbed.campaign.results import Group
 from tcpsbed.campaign.survey import summary_in
-from tcpsbed.errors import DataError, counted
+from tcpsbed.errors import ConfigError, DataError, counted
 from tcpsbed.nearest import close_match, meant
 from tcpsbed.scenarios import units
 from tcpsbed.views.folder import RunFolder, open_folder, state_of
@@ -133,7 +133,7 @@ class Material:
             factor = found.factor(key.strip(), "--where")
             plain = {found.called(value): value for value in factor.values}
             plain |= {value.strip().strip("\"'"): value for value in factor.values}
-            chosen = [value.strip("\"'") for value in grid.axis(text).values]
+            chosen = [value.strip("\"'") for value in _values(text)]
             for value in chosen:
                 if value not in plain:
                     raise DataError(f'found "{value}"', key="--where", allowed=close_match(value, plain))
@@ -178,7 +178,7 @@ class Material:
         }
         known = [*(one.key for one in self.factors), *values, *self.names]
         part = name.partition(".")[0]
-        if name in known or part in self.summary or part in self.summary["flows"]:
+        if name in known or any(part in one.summary or part in one.summary["flows"] for one in self.runs):
             return name
         ends = [key for key in known if key.endswith(f".{name}")]
         if len(ends) == 1:
@@ -272,6 +272,14 @@ def _cells(folder: Path) -> tuple[list[One], sweeps.Filling]:
         if summary is not None:
             found.append(One(cell.values, cell.seed, summary))
     return found, sweep
+
+
+def _values(text: str) -> tuple[str, ...]:
+    """The values of `KEY=VALUE,VALUE`."""
+    try:
+        return grid.axis(text).values
+    except ConfigError as error:
+        raise DataError(error.found, key="--where", allowed=error.allowed) from None
 
 
 def numbers(values: Sequence[str]) -> tuple[list[float], str] | None:

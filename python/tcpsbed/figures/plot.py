@@ -179,7 +179,7 @@ def plot(
             (labels, "--label", "runs/a=UDP"),
         )
     )
-    material = reading.read([inputs.path(folder, "plot") for folder in folders]).only(chosen).renamed(names)
+    material = reading.read([inputs.path(folder, "plot") for folder in folders]).renamed(names).only(chosen)
     with documents.trusted(" or ".join(map(str, folders))):
         kind = kind or _kind(material, paths)
         panels = _panels(material, kind, paths, x, factors)

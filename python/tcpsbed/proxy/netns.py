@@ -24,6 +24,7 @@ from typing import IO, Any
 from tcpsbed.errors import ConfigError, WorldError, needs_linux, of_run
 from tcpsbed.processes import OURS
 from tcpsbed.proxy import door
+from tcpsbed.proxy.changes import Changes
 from tcpsbed.proxy.door import Door
 from tcpsbed.proxy.profile import Profile
 from tcpsbed.proxy.proxy import waiting
@@ -87,7 +88,7 @@ class Behind:
     ) -> None:
         needs_linux("netns")
         door.once(reaching, "--reach")
-        self.profile, self._line = profile, _Line()
+        self.profile, self._line, self._changes = profile, _Line(), Changes()
         with ExitStack() as stack:
             self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tcpsbed-")))
             settings = {
@@ -140,6 +141,7 @@ class Behind:
             As of `change`.
         """
         self._order(op="event", line=line, network=network)
+        self._changes.event(line, network)
 
     def change(self, profile: Profile, event: int | None = None) -> None:
         """Puts another profile in the place of the present one, as `Proxy.change` does.
@@ -150,6 +152,7 @@ class Behind:
             If no way leads through it, or the network does not stand; then nothing has changed.
         """
         self._order(op="change", network=profile.network, event=event)
+        self._changes.profile(self.profile.network, profile.network)
         self.profile = profile
 
     def _order(self, **request: Any) -> None:
@@ -183,7 +186,8 @@ class Behind:
         found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
         if "error" in found:
             raise of_run(**found["error"])
-        return Ended(status, found["outcome"] | {"tcp": found["tcp"], "late_ns": found["late_ns"]})
+        more = {"tcp": found["tcp"], "late_ns": found["late_ns"], "changed": self._changes.found}
+        return Ended(status, found["outcome"] | more)
 
     def __enter__(self) -> Behind:
         return self

@@ -96,7 +96,7 @@ class Profile:
             "delay_ms": sum(link.get("delay_ns", 0) for link in links) / 1e6,
             "jitter_ms": None if None in jitters else sum(filter(None, jitters)),
             "queue": next((_limit(link["queue"]) for link in links if "queue" in link), None),
-            "loss": 1 - math.prod(1 - _lost(link.get("loss", {})) for link in links),
+            "loss": 1 - math.prod(1 - (lost(link.get("loss", {})) or 0.0) for link in links),
         }
 
 
@@ -117,11 +117,11 @@ def _limit(queue: Mapping[str, Any]) -> str | None:
     return f"{queue['limit_bytes']} B" if "limit_bytes" in queue else None
 
 
-def _lost(loss: Mapping[str, Any]) -> float:
-    """The share that a loss model takes in the long run."""
+def lost(loss: Mapping[str, Any]) -> float | None:
+    """The share that a loss model of a plan takes in the long run; `None` of code of one's own."""
     if "r" not in loss:
-        return float(loss.get("p", 0.0))
-    bad = loss["p"] / (loss["p"] + loss["r"])
+        return loss.get("p")
+    bad = loss["p"] / (loss["p"] + loss["r"]) if loss["p"] else 0.0
     return float(bad * loss["loss_bad"] + (1 - bad) * loss["loss_good"])
 
 
@@ -173,9 +173,17 @@ def _read(path: Path, overrides: Sequence[str]) -> Profile:
     origin.document = stub | {"name": path.stem} | origin.document | {"links": _led(origin.document)}
     scenario = scenarios.Scenario.of(origin)
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        network = scenarios.compile_network(scenario, folder)
+        network = _led_at_first(scenarios.compile_network(scenario, folder))
     name = _named(scenario.name, overrides, nothing=_is_nothing(bare))
     return Profile(name, scenario.description, path, network, scenario.seed, origin)
+
+
+def _led_at_first(network: dict[str, Any]) -> dict[str, Any]:
+    """With outages from 0 on that begin a nanosecond later: the native module seeks its paths at the moment 0."""
+    for link in network["links"]:
+        if "outages" in link:
+            link["outages"] = [[max(begin, 1), end] for begin, end in link["outages"] if end > 1]
+    return network
 
 
 def _is_nothing(document: dict[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from tcpsbed import _tcps
 from tcpsbed.errors import ConfigError, needs_linux
 from tcpsbed.processes import cores
 from tcpsbed.proxy import circles
+from tcpsbed.proxy.changes import Changes
 from tcpsbed.proxy.door import Door, once
 from tcpsbed.proxy.profile import Profile
 
@@ -73,7 +74,7 @@ class Proxy:
         record: Mapping[str, Any] | None = None,
     ) -> None:
         check(doors)
-        self.profile, self.doors = profile, tuple(doors)
+        self.profile, self.doors, self._changes = profile, tuple(doors), Changes()
         settings = {
             "network": profile.network,
             "seed": profile.seed,
@@ -101,6 +102,7 @@ class Proxy:
     def event(self, line: dict[str, Any], network: dict[str, Any]) -> None:
         """Asks for an event of the record's plan, after which the network is this one; see `Recorder`."""
         self._native.event(json.dumps(line), json.dumps(network))
+        self._changes.event(line, network)
 
     def change(self, profile: Profile, event: int | None = None) -> None:
         """Replaces the profile. If only rates, delays and independent losses differ, waiting packets see the change;
@@ -112,6 +114,7 @@ class Proxy:
             If it has no path between the two sides; then nothing has changed.
         """
         self._native.change(json.dumps(profile.network), event)
+        self._changes.profile(self.profile.network, profile.network)
         self.profile = profile
 
     def ended(self) -> bool:
@@ -119,9 +122,11 @@ class Proxy:
         return self._native.ended()
 
     def close(self) -> dict[str, Any]:
-        """Stops it, once. Returns the outcome: `doors` with set against delivered, `links`, `own`, `errors`."""
+        """Stops it, once. Returns the outcome: `doors` with set against delivered, `links`, `own`, `errors`, and by link
+        what was `changed`.
+        """
         if self.outcome is None:
-            self.outcome = json.loads(self._native.stop())
+            self.outcome = json.loads(self._native.stop()) | {"changed": self._changes.found}
         found: dict[str, Any] = self.outcome
         return found
 

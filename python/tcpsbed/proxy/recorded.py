@@ -24,6 +24,7 @@ from typing import Any, Protocol
 from tcpsbed import _tcps, scenarios
 from tcpsbed.analysis import outages
 from tcpsbed.analysis.delivered import Margin
+from tcpsbed.analysis.metrics.network import drawn
 from tcpsbed.errors import ConfigError, TcpsbedError
 from tcpsbed.proxy import door, verdict
 from tcpsbed.proxy.profile import FAR, NEAR, Profile
@@ -267,6 +268,7 @@ class Recorder:
             "world": self.world,
             "interrupted": False,
             "links": outcome["links"],
+            "changed": outcome.get("changed", {}),
             "legs": [*report.get("split", []), *ends],
             "emulator": [
                 path | {"stamps": stamps[path.get("part_of", path["path"])]}
@@ -274,7 +276,7 @@ class Recorder:
             ],
             "events": sum(node.get("ticks", 0) for node in report.get("nodes", ())),
             "asked_by": self.steering.by,
-            "broken": verdict.judged(outcome, margin)[1],
+            "broken": verdict.judged(outcome, margin, self.plan["network"])[1],
             "programs": verdict.ending(outcome, margin, self.plan["network"]),
             "errors": [*outcome["errors"], *self.errors],
         }
@@ -302,11 +304,11 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[s
 
 
 def _said(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> str:
-    """What differs, in words: `path.forward delay 7.000 ms, queue`."""
+    """What differs, in words: `path.forward delay 7.000 ms, queue changed`."""
     found: dict[str, list[str]] = {}
     for old, new in zip(before, after, strict=True):
         keys = [key for key in _KEYS if old.get(key) != new.get(key)]
-        words = ", ".join(f"{_KEYS[key][0]} {_KEYS[key][1](new.get(key))}".rstrip() for key in keys)
+        words = ", ".join(f"{_KEYS[key][0]} {_KEYS[key][1](new.get(key))}" for key in keys)
         if words:
             found.setdefault(words, []).append(new["name"])
     return "; ".join(f"{' and '.join(outages.names(links))} {words}" for words, links in found.items())
@@ -314,7 +316,11 @@ def _said(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]
 
 def _loss(loss: Mapping[str, Any] | None) -> str:
     """An independent loss, or none; of another only that it is another."""
-    return "" if loss and ("r" in loss or "p" not in loss) else numbers.percent((loss or {}).get("p", 0.0))
+    return (
+        "changed"
+        if loss and ("r" in loss or "p" not in loss)
+        else numbers.percent((loss or {}).get("p", 0.0))
+    )
 
 
 _KEYS: dict[str, tuple[str, Callable[[Any], str]]] = (
@@ -322,12 +328,13 @@ _KEYS: dict[str, tuple[str, Callable[[Any], str]]] = (
         "rate_bps": ("rate", lambda bps: numbers.rate(bps) if bps else "unlimited"),
         "delay_ns": ("delay", lambda ns: f"{(ns or 0) / 1e6:g} ms"),
         "loss": ("loss", _loss),
+        "jitter": ("jitter", lambda jitter: drawn(jitter) if jitter else "none"),
     }
     | {
-        key: (key, lambda _: "")
-        for key in ("jitter", "queue", "duplicate", "corrupt", "outages", "slots", "medium", "radio")
+        key: (key, lambda _: "changed")
+        for key in ("queue", "duplicate", "corrupt", "outages", "slots", "medium", "radio")
     }
-    | {"opportunities_ns": ("trace", lambda _: "")}
+    | {"opportunities_ns": ("trace", lambda _: "changed")}
 )
 """Keys of a link whose change is told: how each is called, and its value in words."""
 

@@ -15,49 +15,55 @@ from tcpsbed.views import programs, tables, text
 JITTER = metrics.section("network").part("jitter").table
 
 
-def judged(outcome: Mapping[str, Any], margin: Margin) -> tuple[bool | None, list[str]]:
-    """Whether the run was good, and why not in sentences; neither good nor bad where no packet came in."""
-    found = broken(outcome, margin)
+def judged(
+    outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]
+) -> tuple[bool | None, list[str]]:
+    """Whether the run was good, and why not in sentences; neither good nor bad where no packet came in. `network` is as it
+    was set at the start.
+    """
+    found = broken(outcome, margin, network)
     if not found and not any(row["packets"] for row in outcome["doors"]):
         return None, [programs.PROVES_NOTHING]
     return not found, found
 
 
-def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
+def broken(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]) -> list[str]:
     """What is beyond the margin, and what failed, in sentences; nothing if the run was good."""
-    return [*(sentence for _, sentence in _found(outcome, margin)), *outcome["errors"]]
+    return [*(sentence for _, _, sentence in _found(outcome, margin, network)), *outcome["errors"]]
 
 
-def remedies(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
+def remedies(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]) -> list[str]:
     """What to do about it: a sentence a cause."""
-    causes = dict.fromkeys(cause for cause, _ in _found(outcome, margin))
+    causes = [cause for cause, _, _ in _found(outcome, margin, network)]
     if "tcp" in outcome and not any(row["packets"] for row in outcome["doors"]):
-        causes[UNHEARD] = None
+        causes.append(UNHEARD)
     root = "" if "SCHED_FIFO: yes" in outcome["own"].get("privileges", ()) else AS_ROOT
-    return [REMEDIES[cause].format(root=root) for cause in causes]
+    return list(dict.fromkeys(REMEDIES[cause].format(root=root) for cause in causes))
 
 
 def ending(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]) -> dict[str, Any]:
-    """The verdict, that of each setting, what to do, and what was measured beside the network: `programs` of a result;
-    `network` is as it was set at the start.
-    """
-    good, _ = judged(outcome, margin)
+    """The verdict, that of each setting, what to do, and what was measured beside the network: `programs` of a result."""
+    good, _ = judged(outcome, margin, network)
     verdict = {True: programs.GOOD, False: programs.NOT_GOOD, None: programs.NOTHING}[good]
     more = {key: outcome[key] for key in ("tcp", "late_ns") if outcome.get(key)}
     return {
         "verdict": verdict,
-        "settings": settings.judged(paths(outcome), margin, network),
+        "settings": settings.judged(paths(outcome), margin, network, outcome.get("changed", {})),
         "margin_ms": margin.p99_ms,
-        "remedies": remedies(outcome, margin),
+        "remedies": remedies(outcome, margin, network),
     } | more
 
 
 DROPPED, INSIDE, SENT_BACK, UNREACHED, CLOSED = "dropped", "inside", "sent back", "unreached", "closed"
 UNHEARD = "unheard"
 AS_ROOT = ", run as root (SCHED_FIFO)"
+_BUSY = (
+    "this machine was too busy to release packets in time: close other programs, leave tcpsbed a core of its own"
+    " (taskset for your programs){root}, or send less; --margin-ms accepts more at p99"
+)
 REMEDIES = {
-    LATE: "this machine was too busy to release packets in time: close other programs, leave tcpsbed a core of its own"
-    " (taskset for your programs){root}, or send less; --margin-ms accepts more at p99",
+    LATE: _BUSY,
+    settings.VARIES: _BUSY,
     SLOW: "this machine could not send as fast as the network released: set a lower --rate, send fewer and larger packets,"
     " or close other programs",
     LOSES: "the kernel refused packets: send fewer at a time, or smaller ones, and start the receiver before the sender",
@@ -71,14 +77,21 @@ REMEDIES = {
 """What to do, by cause."""
 
 
-def _found(outcome: Mapping[str, Any], margin: Margin) -> Iterator[tuple[str, str]]:
-    """Causes of a run that was not good, each with its sentence."""
-    for row in paths(outcome):
-        if "part_of" not in row:
-            yield from _row(row, margin)
+def _found(
+    outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str]]:
+    """Causes of a run that was not good, each with its path and its sentence."""
+    every, late = paths(outcome), set()
+    for row in every:
+        for cause, said in () if "part_of" in row else _row(row, margin):
+            late |= {row["path"]} if cause == LATE else set()
+            yield cause, row["path"], said
+    for path, said in settings.varying(every, margin, network, outcome.get("changed", {})):
+        if path not in late:
+            yield settings.VARIES, path, said
     if drops := outcome["own"].get("socket_drops", 0):
         said = f"the kernel dropped {drops} datagrams before they were read: this machine was too slow"
-        yield DROPPED, said
+        yield DROPPED, "", said
 
 
 def _row(row: Mapping[str, Any], margin: Margin) -> Iterator[tuple[str, str]]:
@@ -152,9 +165,9 @@ def jitters(outcome: Mapping[str, Any], network: Mapping[str, Any]) -> str:
 
 def told(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]) -> str:
     """The tables and the verdict, for the terminal; `network` is as it was set at the start."""
-    good, found = judged(outcome, margin)
+    good, _ = judged(outcome, margin, network)
     kept = metrics.section("programs").value({"told": {"programs": ending(outcome, margin, network)}})
-    because = [] if good is None else found
+    because = [] if good is None else _unsaid(outcome, margin, network, kept["settings"])
     lines = [programs.verdict(kept), *programs.settings(kept), *because, *programs.remedies(kept)]
     verdict = "\n  ".join(lines)
     unread = outcome.get("own", {}).get("unread", 0)
@@ -166,3 +179,16 @@ def told(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any])
     measured = "".join(f"{line}\n" for line in programs.measured(kept))
     more = f"{jitters(outcome, network)}{measured}"
     return f"{table(outcome)}\n{more}{verdict}{note}"
+
+
+def _unsaid(
+    outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any], judged_: list[dict[str, str]]
+) -> list[str]:
+    """Why a run was not good, without what the line of a setting says of that path."""
+    worst = {one["what"]: one["said"] for one in judged_}
+    said = [
+        sentence
+        for cause, path, sentence in _found(outcome, margin, network)
+        if not worst.get(settings.SETTING.get(cause, ""), "").startswith(f"{path} ")
+    ]
+    return [*said, *outcome["errors"]]

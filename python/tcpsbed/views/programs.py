@@ -16,6 +16,7 @@ GOOD, NOT_GOOD, NOTHING = "good", "not good", "no packet arrived"
 NOT_SHOWN = "not shown"
 """Verdict on a setting of which a run says nothing."""
 PROVES_NOTHING = "no packet arrived, so this run proves nothing"
+OTHERWISE = "for reasons other than the settings"
 _SAID = {
     GOOD: "good: the network delivered as set; time that packets wait in your programs is not covered",
     NOTHING: PROVES_NOTHING,
@@ -24,19 +25,21 @@ _SAID = {
 
 def judged(programs: Mapping[str, Any]) -> list[str]:
     """The verdict in a line; none where nothing arrived, which stands among the disturbances of the run."""
-    return [] if programs["verdict"] == NOTHING else [verdict(programs).rstrip(":")]
+    return [] if programs["verdict"] == NOTHING else [verdict(programs)]
 
 
 def verdict(programs: Mapping[str, Any]) -> str:
     """The verdict, and which settings are not good; other reasons are among the disturbances of the run."""
     found = programs["verdict"]
+    bad, good, unknown = (
+        ", ".join(one["what"] for one in programs.get("settings", ()) if one["verdict"] == which)
+        for which in (NOT_GOOD, GOOD, NOT_SHOWN)
+    )
+    if found == GOOD and unknown and not good:
+        return f"good: nothing failed, but this run does not show that the network kept {unknown}"
     if found in _SAID:
         return _SAID[found]
-    bad, good = (
-        ", ".join(one["what"] for one in programs.get("settings", ()) if one["verdict"] == which)
-        for which in (NOT_GOOD, GOOD)
-    )
-    return f"{found.upper()}: {'; good: '.join(filter(None, (bad, good)))}" if bad else f"{found.upper()}:"
+    return f"{found.upper()}: {bad or OTHERWISE}{f'; good: {good}' if good else ''}"
 
 
 def settings(programs: Mapping[str, Any]) -> list[str]:

@@ -9,6 +9,8 @@ from tcpsbed.analysis.metrics.metric import ABSENT, LIST, Metric, one_of, spread
 from tcpsbed.analysis.units import ms
 
 ENDS = ("p50", "p99")
+CHANGED = "changed in the run"
+"""In place of a setting that has no one value."""
 
 
 def _loss(link: Any) -> float:
@@ -25,7 +27,9 @@ def _links(source: Any) -> list[dict[str, Any]]:
     """What each link told, with what is set at it."""
     planned = {link["name"]: link for link in source.get("plan", {}).get("network", {}).get("links", ())}
     return [
-        link | {"ran_s": source["ran_s"], "set": planned.get(link["name"], {})}
+        link
+        | {"ran_s": source["ran_s"], "set": planned.get(link["name"], {})}
+        | {"changed": source["told"].get("changed", {}).get(link["name"], ())}
         for link in source["told"].get("links", ())
     ]
 
@@ -34,7 +38,12 @@ def _jitter(link: Any) -> Any:
     """The jitter that is set at a link, in words, where it drew any."""
     if not link.get("jitter_ns"):
         return ABSENT
-    jitter = link["set"].get("jitter") or {}
+    jitter = link["set"].get("jitter")
+    return CHANGED if not jitter or "jitter" in link["changed"] else drawn(jitter)
+
+
+def drawn(jitter: Any) -> str:
+    """A jitter of a plan in words: its law with its parameters, and whether it reorders."""
     law = jitter.get("delay", {})
     spans = (
         f"{key.removesuffix('_ns')} {value / 1e6:g} ms"
@@ -44,7 +53,7 @@ def _jitter(link: Any) -> Any:
     reorders = " and reorders" if jitter.get("reorder") else ""
     is_cut = law.get("kind") == "normal" and law.get("mean_ns", 0) < 3 * law.get("sd_ns", 0)
     cut = " (draws below 0 are 0)" * is_cut
-    return f"{law.get('kind', 'changed')}{''.join(f', {span}' for span in spans)}{cut}{reorders}"
+    return f"{law['kind']}{''.join(f', {span}' for span in spans)}{cut}{reorders}"
 
 
 LINK = (
@@ -67,7 +76,8 @@ LINK = (
     Metric("loss", "dropped over all that arrived", "share", _loss),
     Metric(
         "jitter",
-        "the extra delay that was set at the start; absent where the link drew none, as the next",
+        "the extra delay that was set at the start; `changed in the run` where an emulated network between your own programs"
+        " had another later; absent where the link drew none, as the next",
         of=_jitter,
         label="set",
         table="Jitter: set against drawn",

@@ -51,6 +51,8 @@ class Loop:
         Delay of the links around the loop, without queues and jitter; not known (None) behind routers.
     axes : int
         How many quantities it holds. One packet carries them all.
+    is_lossy : bool
+        Whether a link around the loop has an independent loss.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Loop:
     law: dict[str, Any] | None = None
     delay_ms: float | None = None
     axes: int = 1
+    is_lossy: bool = False
 
     @property
     def point(self) -> str:
@@ -125,7 +128,8 @@ def _loop(plan: Mapping[str, Any], component: int, name: str, params: Mapping[st
         )
     run, far = _controller(plan, there), defaults("robot", ROBOT) | dict(params)
     gains = defaults("hook", CONTROLLER) | (run["params"] or {}) if run and run["name"] == CONTROLLER else {}
-    delays = [_delay_ms(plan, there[0]), _delay_ms(plan, back[0])]
+    ways = [_links(plan, there[0]), _links(plan, back[0])]
+    around = [link for way in ways for link in way or ()]
     law = (
         (run["params"] or {}).get("system", {"kind": "static"})
         if run and run["name"] in (COMPENSATOR, AXES)
@@ -148,8 +152,9 @@ def _loop(plan: Mapping[str, Any], component: int, name: str, params: Mapping[st
         gains.get("kp"),
         gains.get("ki_per_ms"),
         law,
-        None if None in delays else math.fsum(delay for delay in delays if delay is not None),
+        None if None in ways else math.fsum(link.get("delay_ns", 0) / 1e6 for link in around),
         _axes(name, far.get("plant"), law),
+        any(loss["kind"] == "random" and loss["p"] > 0 for link in around if (loss := link.get("loss"))),
     )
 
 
@@ -182,19 +187,19 @@ def _controller(plan: Mapping[str, Any], flows: list[int]) -> dict[str, Any] | N
     return None
 
 
-def _delay_ms(plan: Mapping[str, Any], flow: int) -> float | None:
-    """Delay of the links on a flow's path; none where nodes are not joined by one."""
+def _links(plan: Mapping[str, Any], flow: int) -> list[dict[str, Any]] | None:
+    """The links on a flow's path; none where nodes are not joined by one."""
     network = plan.get("network") or {"vertices": [], "links": []}
     nodes = [
         plan["nodes"][plan["components"][visit["component"]]["node"]]["name"]
         for visit in plan["flows"][flow]["path"]
     ]
     ends = {
-        (network["vertices"][link["from"]], network["vertices"][link["to"]]): link.get("delay_ns", 0)
+        (network["vertices"][link["from"]], network["vertices"][link["to"]]): link
         for link in network["links"]
     }
     hops = [pair for pair in pairwise(nodes) if pair[0] != pair[1]]
-    return sum(ends[hop] for hop in hops) / 1e6 if all(hop in ends for hop in hops) else None
+    return [ends[hop] for hop in hops] if all(hop in ends for hop in hops) else None
 
 
 def controllers(hooks: Mapping[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,11 +55,19 @@ def factors_of(scenario: Scenario, text: str) -> list[str]:
         )
     loop = next(one for one in _compiled(scenario) if one.law is not None)
     law = linear.multiplied(loop.law or {}, factor, round(loop.period_ms * 1e6))
+    if not _is_finite([law[key] for key in ("num", "c", "d") if key in law]):
+        allowed = "one that leaves every number of the controller finite, such as 1.2"
+        raise ConfigError(f'found "{text}"', key="--factor", allowed=allowed)
     told: dict[str, Any] = {key: law[key] for key in ("kind", "num", "den", "a", "b", "c", "d") if key in law}
     if law.get("sample_time_ns"):
         told["sample_time"] = f"{law['sample_time_ns']} ns"
     place = f"hooks.{hooks[0]}.params.system"
     return [f"{place}={EMPTY}", override("factor", place, told)]
+
+
+def _is_finite(of: Any) -> bool:
+    """Whether numbers in lists are."""
+    return all(map(_is_finite, of)) if isinstance(of, list) else math.isfinite(of)
 
 
 def refuse_gains(axes: int) -> None:

@@ -135,8 +135,8 @@ def said(experiments: Sequence[tuple[str, Experiment]], limits: Limits) -> str:
 def _theory(experiments: Sequence[tuple[str, Experiment]]) -> str:
     """Of which loop the margins are."""
     loops = [one.loop for _, one in experiments if one.margins is not None]
-    lossy = any("loss" in name for name, _ in experiments)
-    drops = "; a loss of p each way acts as 2 p / (1 - p) ticks of delay" if lossy else ""
+    is_lossy = any(one.loop.is_lossy for _, one in experiments)
+    drops = "; a loss of p each way acts as 2 p / (1 - p) ticks of delay" if is_lossy else ""
     return f"margins: by theory, without loss{loops[0].step.left}{drops}\n" if loops else ""
 
 

@@ -121,16 +121,15 @@ class Least:
         return self != Least()
 
     def kept(self, network: Network, tuned: Tuned, by: float) -> bool:
-        """Whether the loop with these gains has them."""
-        if not self:
-            return True
+        """Whether the loop with these gains is stable, and has them."""
         found = margins(network.loop(tuned, by))
         # A loop that every delay leaves stable has no crossing, and no delay margin.
-        return found.gain >= self.gain and not found.delay_ms < self.delay_ms
+        has = not self or (found.gain >= self.gain and not found.delay_ms < self.delay_ms)
+        return found.stable and has
 
 
 ANY = Least()
-"""Whatever the margins are."""
+"""Whatever the margins of a stable loop are."""
 
 
 @dataclass(frozen=True)
@@ -152,8 +151,8 @@ class Tuned:
     settling_ms: float = math.nan
     undershoot: float = 0.0
     stopped_by: tuple[str, ...] = ()
-    """Limits that faster gains exceed: of the mean response with the next faster ones, or `margin`; only where the shortest
-    rise time is wanted.
+    """Limits that faster gains exceed: of the mean response with the next faster ones, or `margin` or `stability` by theory;
+    only where the shortest rise time is wanted.
     """
     dip: float = 0.0
     """The deepest fall before h first crosses the target, in percent of the step, without loss; no limit counts it."""
@@ -202,7 +201,7 @@ def tune(
     seed: int = 1,
     progress: Callable[[float], object] | None = None,
 ) -> Tuned | None:
-    """The gains that serve a goal within limits; none if no gains keep them.
+    """The gains that serve a goal within limits, of those that are stable without loss by theory; none if no gains are.
 
     Parameters
     ----------
@@ -328,7 +327,7 @@ def _best(
     for done, one in enumerate(order):
         progress(runs + (1 - runs) * done / len(order))
         if least.kept(network, one, bench.step.divisor):
-            stopped = _stopped_by(one, here, bench) if not done else ("margin",)
+            stopped = _stopped_by(one, here, bench) if not done else ("margin" if least else "stability",)
             found, most = _dipping(one, network, bench), bench.limits.undershoot
             slower = (_dipping(other, network, bench) for other in order[done + 1 :] if found.dip > most)
             kept = (t for t in slower if t.dip <= most and least.kept(network, t, bench.step.divisor))

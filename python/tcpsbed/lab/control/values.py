@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from numbers import Real
 from typing import Any, TypeVar
 
 from tcpsbed.errors import ConfigError
@@ -24,7 +25,7 @@ def parts(text: str | None) -> list[str]:
 
 
 def several(text: object, key: str, example: str) -> list[str]:
-    """Values as a list of texts, or as one text with commas.
+    """Values as a list of texts, or as one text with commas; `None` is no value.
 
     Examples
     --------
@@ -34,13 +35,19 @@ def several(text: object, key: str, example: str) -> list[str]:
     Raises
     ------
     ConfigError
-        If they are none, or one is a range.
+        If they are no texts, one is empty or a range, or there is one twice.
     """
+    if text is None:
+        return []
     every = [text] if isinstance(text, str) or not isinstance(text, Sequence) else text
     found = [
         part for one in every for part in parts(given(one, key, f'"{example}", or a list of such texts'))
     ]
+    if not found and len(every):
+        raise ConfigError('found ""', key=key, allowed=f'"{example}", or a list of such texts')
     for one in found:
+        if found.count(one) > 1:
+            raise ConfigError(f'found "{one}" twice', key=key, allowed="each value once")
         if ".." in one:
             low, high = (end.strip() for end in one.split("..", 1))
             unit = high.lstrip("+-0123456789.eE")
@@ -172,17 +179,26 @@ def factor(text: str, key: str) -> float:
 
 
 def texts(of: Any) -> Any:
-    """Numbers as texts; everything else as it is.
+    """Numbers as texts, also those of numpy; of nothing none; everything else as it is.
 
     Examples
     --------
-    >>> texts(1.5), texts([1.5, 2]), texts("1.5,2")
-    (['1.5'], ['1.5', '2'], '1.5,2')
+    >>> texts(1.5), texts([1.5, 2]), texts("1.5,2"), texts(None)
+    (['1.5'], ['1.5', '2'], '1.5,2', [])
     """
-    every = [of] if isinstance(of, int | float) and not isinstance(of, bool) else of
+    found = [] if of is None else _plain(of)
+    every = [found] if isinstance(found, int | float) and not isinstance(found, bool) else found
     if isinstance(every, str) or not isinstance(every, Sequence):
         return every
-    return [one if isinstance(one, str) else repr(one) for one in every]
+    return [one if isinstance(one, str) else repr(_plain(one)) for one in every]
+
+
+def _plain(of: Any) -> Any:
+    """A number as Python's own, an array as a list; everything else as it is."""
+    found = of.tolist() if hasattr(of, "tolist") else of
+    if isinstance(found, int):
+        return found
+    return float(found) if isinstance(found, Real) else found
 
 
 def _read(reader: Callable[[object], T], value: object, key: str) -> T:

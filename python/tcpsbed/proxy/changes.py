@@ -1,0 +1,32 @@
+"""Which settings of an emulated network were changed while it ran: by a profile that was read again, or by events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+KEYS = ("rate_bps", "delay_ns", "loss", "jitter")
+"""Keys of a link in a plan that are judged."""
+
+
+class Changes:
+    """`found`: of each link that was changed the keys that were, in the order of the changes."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[str]] = {}
+
+    def profile(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        """Notes what differs between a network and the one that took its place."""
+        old, new = ({link["name"]: link for link in network["links"]} for network in (before, after))
+        for name in old | new:
+            self._note(name, old.get(name, {}), new.get(name, {}))
+
+    def event(self, line: Mapping[str, Any], network: Mapping[str, Any]) -> None:
+        """Notes what an event sets, as a plan has it."""
+        for number in line["action"].get("links", ()):
+            self._note(network["links"][number]["name"], {}, line["action"])
+
+    def _note(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        known = self.found.get(name, [])
+        if keys := [key for key in KEYS if old.get(key) != new.get(key) and key not in known]:
+            self.found[name] = known + keys

@@ -33,7 +33,7 @@ def test_a_profile_may_have_users_over_quic(tmp_path):
 
 def test_an_outage_may_last_from_the_first_moment_on():
     found = proxy.load("direct", ['links.path.outages=[["0 s", "1 s"], ["2 s", "3 s"]]'])
-    assert [link["outages"][1] for link in found.network["links"]] == [[2 * 10**9, 3 * 10**9]] * 2
+    assert [link["outages"] for link in found.network["links"]] == [[[0, 10**9], [2 * 10**9, 3 * 10**9]]] * 2
     with proxy.Proxy(found, [door.parse("0=127.0.0.1:9/udp")]) as running:
         assert running.ports[0] > 0
 

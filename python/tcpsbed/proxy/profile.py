@@ -173,17 +173,9 @@ def _read(path: Path, overrides: Sequence[str]) -> Profile:
     origin.document = stub | {"name": path.stem} | origin.document | {"links": _led(origin.document)}
     scenario = scenarios.Scenario.of(origin)
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        network = _led_at_first(scenarios.compile_network(scenario, folder))
+        network = scenarios.compile_network(scenario, folder)
     name = _named(scenario.name, overrides, nothing=_is_nothing(bare))
     return Profile(name, scenario.description, path, network, scenario.seed, origin)
-
-
-def _led_at_first(network: dict[str, Any]) -> dict[str, Any]:
-    """With outages from 0 on that begin a nanosecond later: the native module seeks its paths at the moment 0."""
-    for link in network["links"]:
-        if "outages" in link:
-            link["outages"] = [[max(begin, 1), end] for begin, end in link["outages"] if end > 1]
-    return network
 
 
 def _is_nothing(document: dict[str, Any]) -> bool:

@@ -71,10 +71,12 @@ impl TcpLine {
 pub struct Lines(Arc<[Mutex<TcpLine>; 2]>);
 
 impl Lines {
-    /// Delay and rate of the way that packets take: the sum of all delays, the smallest rate; an error where the network
-    /// cannot be built or does not lead from one side to the other and back.
+    /// Delay and rate of the way that packets take while no link is out: the sum of all delays, the smallest rate; an error
+    /// where the network cannot be built or does not lead from one side to the other and back.
     pub fn of(spec: &NetworkSpec, seed: u64) -> Result<Self, RunError> {
-        let network = BusyNetwork::of(spec, &[], seed, &mut Disk)?;
+        let mut open = spec.clone();
+        open.links.iter_mut().for_each(|link| link.outages.clear());
+        let network = BusyNetwork::of(&open, &[], seed, &mut Disk)?;
         let line = |from, to, words: &str| {
             let route = network.network().route(from, to);
             let none =
@@ -439,7 +441,7 @@ mod tests {
         let spec = serde_json::from_value(serde_json::json!({
             "vertices": ["near", "far", "middle"],
             "links": [
-                {"name": "a", "from": 0, "to": 2, "delay_ns": 3, "rate_bps": 1e6},
+                {"name": "a", "from": 0, "to": 2, "delay_ns": 3, "rate_bps": 1e6, "outages": [[0, 5]]},
                 {"name": "b", "from": 2, "to": 1, "delay_ns": 4, "rate_bps": 1e5},
                 {"name": "c", "from": 1, "to": 0, "delay_ns": 9},
             ],

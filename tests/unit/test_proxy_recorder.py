@@ -351,6 +351,16 @@ def test_a_rate_that_was_not_reached_is_said_with_what_was_lost_on_the_line(set_
     assert (says in found[0]) if says else not found, found
 
 
+def test_packets_that_a_full_queue_refused_have_not_used_the_line() -> None:
+    rates = {"set_rate_bps": 1.9e6, "delivered_rate_bps": 1.9e6, "wire_rate_bps": 1.96e6}
+    ended = both(packets=1700, delivered=980, drops={"full queue": 700, "loss": 20}, **rates)
+    links = path(rate_bps=2e6, **losing(0.02))
+    told = "ip to far 2.000 Mbit/s of 2.000 Mbit/s; ip to near 2.000 Mbit/s of 2.000 Mbit/s"
+    assert said_of(ended, links, "rate") == ("good", told)
+    slow = both(packets=1700, delivered=980, drops={"full queue": 720}, **rates | {"wire_rate_bps": 1e6})
+    assert said_of(slow, links, "rate")[0] == "not shown"
+
+
 RATES = {"set_rate_bps": 19e6, "delivered_rate_bps": 19e6, "wire_rate_bps": 20e6}
 
 

@@ -159,7 +159,7 @@ def _loss(rows: Sequence[Row], margin: Margin, links: Sequence[Row], loses: bool
     if draws < DRAWS:
         few = f"{said}, {counted(draws, 'draw')} of a loss: too few to tell"
         return (NOT_GOOD, said) if loses else (NOT_SHOWN, few)
-    drawn: float = worst["drops"].get("loss", 0) / draws
+    drawn = _drawn(worst)
     without = f"; without {', '.join(others)} {numbers.percent(drawn)}" if others else ""
     asked = _asked(_losses(worst, links), _is_chain(worst, links), draws, drawn)
     return NOT_GOOD if loses else GOOD, f"{said}{without if asked else ''}{asked}"
@@ -169,6 +169,12 @@ def _draws(row: Row) -> int:
     """Packets that were not dropped for another reason than a loss."""
     dropped: int = sum(count for reason, count in row["drops"].items() if reason != "loss")
     return int(row["packets"]) - dropped
+
+
+def _drawn(row: Row) -> float:
+    """The share of its draws that a loss took."""
+    taken: int = row["drops"].get("loss", 0)
+    return taken / max(_draws(row), 1)
 
 
 def _asked(losses: Sequence[Any], is_chain: bool, draws: int, drawn: float) -> str:
@@ -236,10 +242,12 @@ def _rate(rows: Sequence[Row], margin: Margin, links: Sequence[Row], slow: bool)
 
 
 def _reached(rows: Sequence[Row], links: Sequence[Row]) -> Iterator[tuple[float | None, str]]:
-    """The share of each path's rate that was used, and it in words; lost packets use the line, too."""
+    """The share of each path's rate that was used, and it in words. Packets that a loss takes use the line, too; those that
+    a full queue refuses do not.
+    """
     for row in rows:
-        came = row.get("wire_rate_bps", row["set_rate_bps"])
-        used = came / (1 - row["set_loss"]) if came and row["set_loss"] < 1 else 0.0
+        came, drawn = row.get("wire_rate_bps", row["set_rate_bps"]), _drawn(row)
+        used = came / (1 - drawn) if came and drawn < 1 else 0.0
         rates = [link["rate_bps"] for link in _along(row, links) if link.get("rate_bps")]
         if used and CHANGED in rates:
             yield None, f"{row['path']} {numbers.rate(used)}, rate {CHANGED}"

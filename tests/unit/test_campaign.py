@@ -425,6 +425,12 @@ def test_seeds_stop_where_the_interval_is_narrow(tmp_path: Path) -> None:
     assert ("not haptic.delay_ms.p99 known within 0.5 % after 20 seeds" in ended.stdout) == bool(wide)
 
 
+def test_a_combination_is_named_by_what_varies_and_by_zipped_factors_of_the_same_values_once() -> None:
+    sizes = [("udp", rate, size, size, 2 * size) for rate in "12" for size in ("50 B", "137 B")]
+    assert results.naming(sizes) == [1, 2, 4]
+    assert results.naming([("udp", "1")]) == []
+
+
 @pytest.mark.slow
 def test_several_worlds_are_a_factor(tmp_path: Path) -> None:
     plan = planned(tmp_path, 'world = ["virtual", "real"]\n' + PLAN)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpsbed.campaign.filling import filling
+from tcpsbed.campaign.results import naming
 from tcpsbed.errors import DataError
 from tcpsbed.views import paired
 from tcpsbed.views.folder import cells_in
@@ -40,14 +41,10 @@ def compared(folder: Path, metrics: Sequence[Metric] = ()) -> Comparison:
         raise DataError("has nothing to compare", file=folder, allowed="a sweep of two combinations or more")
     places = {values: place for place, values in enumerate(found)}
     first = next(iter(places))
-    varied = [len({values[place] for values in found}) > 1 for place in range(len(shown.axes))]
+    named = naming(found)
     conditions = []
     for values, by_seed in found.items():
-        factors = {
-            shown.called(axis.key): shown.called(value)
-            for axis, value, several in zip(shown.axes, values, varied, strict=True)
-            if several
-        }
+        factors = {shown.called(shown.axes[place].key): shown.called(values[place]) for place in named}
         base = places.get(shown.base_of(values, first))
         conditions.append(Condition(paired.pairs(factors), by_seed, base, factors))
     summary = next(iter(found[first].values()))

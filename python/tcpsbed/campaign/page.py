@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tcpsbed import results
 from tcpsbed.analysis import metrics
-from tcpsbed.campaign.results import COLUMNS, Group, Row, Shown, remarks
+from tcpsbed.analysis.stats import Interval
+from tcpsbed.campaign.results import COLUMNS, Group, Row, Shown, naming, remarks
 from tcpsbed.campaign.survey import Survey
 from tcpsbed.errors import counted
 from tcpsbed.studio import freeze
@@ -86,18 +87,18 @@ def _sentence(found: Mapping[str, Sequence[Group]], shown: Shown) -> Said:
     apart = last.against(first, late)
     if apart is None or numbers.nothing(apart.mean, apart.half) or high == low:
         return [("", f"The {shown.title(late, flow)} of {flow} is not different between these values.")]
-    where = [
-        ", ".join(
-            f"{shown.called(a.key)} = {shown.called(v)}"
-            for a, v in zip(shown.axes, group.values, strict=True)
-        )
-        for group in (first, last)
-    ]
+    named = naming(group.values for group in found[flow])
+    where = [", ".join(_pairs(group.values, named, shown)) for group in (first, last)]
     change = f"from {late.shown(low)} to {late.shown(high)} {late.unit}"
     return [
         ("much", f"The {shown.title(late, flow)} of {flow} goes {change}"),
         ("", f", from {where[0]} to {where[1]}."),
     ]
+
+
+def _pairs(values: tuple[str, ...], places: Sequence[int], shown: Shown) -> list[str]:
+    """Keys and values at some places of a combination, as people read them."""
+    return [f"{shown.called(shown.axes[place].key)} = {shown.called(values[place])}" for place in places]
 
 
 def _flow(flow: str, found: Sequence[Group], shown: Shown, sheet: Sheet) -> Html:
@@ -131,19 +132,21 @@ def _quality(found: Sequence[Group]) -> list[Chart]:
 
 
 def _figure(flow: str, found: Sequence[Group], told: Shown, column: Field) -> Chart:
-    first, others = told.axes[0], told.axes[1:]
+    first = told.axes[0]
     title = told.title(column, flow)
     title = title[:1].upper() + title[1:]
     label, factor = (f"{title} (%)", 100.0) if column.metric.unit == "share" else (column.metric.axis, 1.0)
     along = first.numbers()
     x = dict(zip(first.values, along[0] if along else range(len(first.values)), strict=True))
     order = sorted(first.values, key=lambda value: x[value])
+    by_line: dict[str, dict[str, Interval | None]] = {}
+    others = [place for place in naming(group.values for group in found) if place]
+    for group in found:
+        line = by_line.setdefault(", ".join(_pairs(group.values, others, told)) or title, {})
+        line[group.values[0]] = group.mean(column)
     lines, whiskers = {}, []
-    for name in dict.fromkeys(group.values[1:] for group in found):
-        by_x = {group.values[0]: group.mean(column) for group in found if group.values[1:] == name}
+    for shown, by_x in by_line.items():
         means = [by_x.get(value) for value in order]
-        pairs = [(told.called(a.key), told.called(value)) for a, value in zip(others, name, strict=True)]
-        shown = ", ".join(f"{key} = {value}" for key, value in pairs) or title
         lines[shown] = [None if mean is None else mean.mean * factor for mean in means]
         whiskers.append([None if mean is None or mean.half is None else mean.half * factor for mean in means])
     unit = f" ({along[1]})" if along and along[1] else ""

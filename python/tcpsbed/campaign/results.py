@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any
@@ -83,6 +83,15 @@ def groups(rows: Sequence[Row], axes: Sequence[Axis]) -> dict[str, list[Group]]:
     for (flow, values), by_seed in found.items():
         by_flow.setdefault(flow, []).append(Group(values, flow, by_seed))
     return by_flow
+
+
+def naming(combinations: Iterable[tuple[str, ...]]) -> list[int]:
+    """The places of the values that name combinations: those of keys that vary, without a key that has the value of an
+    earlier one in each (zipped factors).
+    """
+    columns = list(zip(*combinations, strict=True))
+    varied = (place for place, column in enumerate(columns) if len(set(column)) > 1)
+    return [place for place in varied if columns[place] not in columns[:place]]
 
 
 COLUMNS = tuple(

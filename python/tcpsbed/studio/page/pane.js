@@ -124,16 +124,18 @@ function supervised(/** @type {string} */ component, /** @type {string} */ name)
   alarm("robot", !good && said ? `${name}: ${said}` : "");
 }
 
-/** The frame rate; of the robot's own side, which no network drops, it says when the machine cannot keep it. */
+/** Pictures of the last 2 s, each second. */
+const rate = (/** @type {number[]} */ times) => times.filter((at) => at > performance.now() - 2000).length / 2;
+
+/** The frame rate; that of the robot's own side, which no network drops, says when the machine cannot keep it. */
 function paced(/** @type {number} */ nominal) {
-  const own = seen.near.length > 0, rate = (own ? seen.near : seen.pictures).length / 2;
-  if (own) begun ??= performance.now();
-  if (!own && !seen.pictures.length) return;
-  write("fps", rate.toFixed(0));
-  write("fps-of", `of ${nominal} frames a second${own ? " drawn" : ""}`);
-  const slow = begun !== null && performance.now() - begun > 5000 && rate < SHORT * nominal;
+  if (seen.near.length) begun ??= performance.now();
+  if (!seen.near.length && !seen.pictures.length) return;
+  write("fps", rate(seen.pictures).toFixed(0));
+  write("fps-of", `of ${nominal} frames a second`);
+  const slow = begun !== null && performance.now() - begun > 5000 && rate(seen.near) < SHORT * nominal;
   $("slow").hidden = !slow;
-  if (slow) write("slow", `This machine draws ${rate.toFixed(0)} of ${nominal} frames a second; what is missing is part of the delay shown. Close other programs.`);
+  if (slow) write("slow", `This machine draws ${rate(seen.near).toFixed(0)} of ${nominal} frames a second; what is missing is part of the delay shown. Close other programs.`);
 }
 
 function draw() {

@@ -63,9 +63,9 @@ on("steered", (told) => {
 });
 /** Hands what was done over as a file: by the page itself, as browsers load no file from where the certificate is self-made. */
 async function keep() {
-  const told = await fetch(`/${run.saves}.toml${location.search}`).catch(() => null);
-  if (told?.ok) save(await told.blob(), run.saves === "profile" ? "profile.toml" : "steered.toml");
-  $("save").textContent = told?.ok ? `Save as ${run.saves}` : "Not saved: the page's server did not answer. Try again";
+  const told = await fetch(`/${run.saves}.toml${location.search}`).catch(() => null), name = run.saves === "profile" ? "profile.toml" : "steered.toml";
+  if (told?.ok) save(await told.blob(), name);
+  $("save").textContent = told?.ok ? `Saved as ${name}. Save again` : "Not saved: the page's server did not answer. Try again";
 }
 
 on("viewers", control);

@@ -93,8 +93,8 @@ const LEAST_LOSS = 0.0005, MOST_NAMED = 4;
 export function sentence() {
   if (run.paused) return;
   const flows = run.now.flows.filter((/** @type {any} */ f) => f.mean_ms !== undefined);
+  $("big").replaceChildren(...(flows.length ? flows : run.now.flows).slice(0, 4).map((/** @type {any} */ f) => tile(ms(f.p99_ms), "ms", `${f.name}, p99${run.now.whole ? "" : ` of ${span()}`}`)));
   if (!flows.length) return $("sentence").replaceChildren(`Nothing arrived in ${span()}.`);
-  $("big").replaceChildren(...flows.slice(0, 4).map((/** @type {any} */ f) => tile(ms(f.p99_ms), "ms", `${f.name}, p99${run.now.whole ? "" : ` of ${span()}`}`)));
   if (run.now.sentence) return $("sentence").replaceChildren(...run.now.sentence.map((/** @type {[string, string]} */ [className, text]) => (className ? element("b", { className }, text) : text)));
   const worst = flows.reduce((/** @type {any} */ a, /** @type {any} */ b) => (b.p99_ms > a.p99_ms ? b : a));
   const split = worst.causes.length ? causes(worst) : parts(worst);

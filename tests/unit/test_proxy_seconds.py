@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tcpsbed import proxy
+from tcpsbed.cli import emulated
 from tcpsbed.proxy import seconds
 from tcpsbed.proxy.seconds import Seconds
 
@@ -85,3 +88,21 @@ def test_a_long_run_has_no_more_points_than_a_short_one_and_all_its_packets(
 
 def test_without_services_there_is_nothing() -> None:
     assert over(Seconds(), 1.0) == {}
+
+
+class Still:
+    """In place of an emulated network at work."""
+
+    profile = proxy.load("direct")
+
+    def snapshot(self) -> dict[str, Any]:
+        return said(1.5, row(9, 1, recent(20, 1)))
+
+
+def test_a_command_whose_run_is_kept_notes_what_the_network_says() -> None:
+    record = emulated.Record()
+    record.recorder = SimpleNamespace(seconds=Seconds())
+    session = emulated.Session(Still(), [], told=None, talks=False, record=record)
+    session.look(emulated.Screen(False, lambda _: ""))
+    told = over(record.recorder.seconds, 2.0, row(9, 1, recent(20, 1)))
+    assert told["paths"]["udp :5005 to far"]["p50_ms"] == [20.0]

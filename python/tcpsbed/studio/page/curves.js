@@ -81,8 +81,8 @@ function build() {
 function ofServices() {
   const names = Object.keys(services.paths), found = () => (services.at === bins.count ? services.binned : ((services.at = bins.count), (services.binned = names.map((name) => binned(services.paths[name])))));
   const line = (/** @type {string} */ label, /** @type {number} */ at, /** @type {string} */ key, /** @type {Fold} */ fold) => ({ label, at, fold, period_s: services.span_s, dots: services.paths[names[at]].t_s.length <= FEW, of: () => found()[at][key] });
-  if (names.length > MOST_CHARTS) chart("Delay by service, p99", "ms", names.map((name, at) => line(name, at, "p99_ms", most)), { folded: "highest of a second" });
-  else names.forEach((name, at) => chart(`Delay of ${name}`, "ms", [line("p50", at, "p50_ms", mean), { ...line("p99", at, "p99_ms", most), at: 1 }], { folded: "mean p50, highest p99 of a second" }));
+  if (names.length > MOST_CHARTS) chart("Delay by service, p99", "ms", names.map((name, at) => line(name, at, "p99_ms", most)), { folded: "highest" });
+  else names.forEach((name, at) => chart(`Delay of ${name}`, "ms", [{ ...line("p50", at, "p50_ms", mean), at: 0 }, { ...line("p99", at, "p99_ms", most), at: 1 }], { folded: "mean p50, highest p99" }));
   const lost = (/** @type {number} */ at) => (/** @type {any} */ _v, /** @type {any} */ _l, /** @type {[number, number]} */ [from, to]) => share(...["lost", "packets"].map((key) => known(found()[at][key].slice(from, to)).reduce((sum, v) => sum + v, 0)));
   chart("Packets lost by service", "%", names.map((name, at) => line(name, at, "loss", lost(at))), { folded: "in all" });
 }

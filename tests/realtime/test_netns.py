@@ -125,6 +125,12 @@ def test_programs_in_one_namespace_have_rows_of_their_own_by_port_and_name(tmp_p
     every = [*((row["door"], row) for row in end["doors"]), *((door, row) for (door, _), row in rows.items())]
     assert kept_rows == {f"{door} {ends[row['way']]}": row["packets"] for door, row in every}
     assert "udp :5004 answers.py to far" in (tmp_path / "out" / "report.html").read_text()
+    curves = json.loads((tmp_path / "out" / "series.json").read_text())["services"]["paths"]
+    assert {name: (sum(curve["packets"]), sum(curve["lost"])) for name, curve in curves.items()} == {
+        f"{door} {ends[way]}": (row["packets"] - row["inside"], row["lost"])
+        for (door, way), row in rows.items()
+        if row["packets"]
+    }
 
 
 @pytest.mark.beside

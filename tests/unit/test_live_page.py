@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ pytest.importorskip("websockets", reason="needs the extra studio")
 import tcpsbed
 from tcpsbed.console.server import FACT, Console
 from tcpsbed.media.line import FORCE, VARIABLE
-from tcpsbed.studio import collector
+from tcpsbed.studio import collector, freeze
 from tcpsbed.studio.certificate import own_addresses
 from tcpsbed.studio.collector import ROW
 from tcpsbed.studio.feed import OVER, PLAN, ROWS, SCENARIO, TEXT
@@ -483,3 +485,40 @@ def test_the_scenario_is_saved_behind_a_self_made_certificate(
     finally:
         page.context.close()
         played.studio.stop()
+
+
+def test_a_run_that_is_over_shows_delay_and_loss_of_each_service(
+    run: Any, tmp_path: Path, opened: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the page that was live, and in the report: of every second, also where bins are wider."""
+    copied = tmp_path / "run"
+    shutil.copytree(run.folder, copied)
+    curve = {
+        "t_s": [0.5, 1.5, 1.501, 5.5],
+        "p50_ms": [20, 10, 40, 30],
+        "p99_ms": [25, 90, 60, 35],
+        "packets": [10, 20, 10, 10],
+        "lost": [0, 0, 0, 5],
+    }
+    silent = {"t_s": [2.0], "p50_ms": [None], "p99_ms": [None], "packets": [4], "lost": [4]}
+    series = json.loads((copied / "series.json").read_text())
+    services = {"span_s": 1.0, "paths": {"udp :5005 to far": curve, "icmp to far": silent}}
+    (copied / "series.json").write_text(json.dumps(series | {"services": services}))
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    made = Played(SimpleNamespace(folder=copied, summary=run.summary), tmp_path, Listening())
+    try:
+        live = opened(made.studio.address)
+        made.play(6.1)
+        made.studio._take(OVER, json.dumps(dict(run.summary)).encode(), 6.0)
+        for page in (live, opened(freeze.write(copied).as_uri())):
+            figures = "[...document.querySelectorAll('#charts figure:not([hidden])')]"
+            shown = f"{figures}.find((one) => one.querySelector('figcaption b')?.textContent === "
+            becomes(page, f"!!{shown}'Delay of udp :5005 to far (ms)')")
+            values = f"{shown}'Delay of udp :5005 to far (ms)').plot.data.slice(1).map((of) => of.filter((v) => v !== null))"
+            assert page.evaluate(values) == [[20, 20, 30], [25, 90, 35]]
+            becomes(page, f"/p99 90/.test({shown}'Delay of udp :5005 to far (ms)').innerText)")
+            lost = f"{shown}'Packets lost by service (%)').innerText"
+            becomes(page, f"/udp :5005 to far 10.*icmp to far 100/s.test({lost})")
+            assert page.evaluate(f"!{shown}'Delay of icmp to far (ms)')")
+    finally:
+        made.studio.stop()

@@ -247,7 +247,9 @@ def test_a_summary_has_the_rows_by_port_and_program_of_the_terminal(tmp_path: Pa
     with recorder(tmp_path, doors=("ip/ip",)) as found:
         found.world, found.doors = "netns", [("ip", "ip")]
         part = metrics.section("emulator")
-        summed = part.value({"told": found._result(ended, Margin())})
+        result = found._result(ended, Margin())
+        summed = part.value({"told": result})
+    assert list(result["services"]["paths"]) == [path["path"] for path in summed if "part_of" in path]
     assert [(path["path"], path.get("part_of"), path["packets"], path["delivered"]) for path in summed] == [
         ("ip to far", None, 30, 27),
         ("ip to near", None, 20, 20),

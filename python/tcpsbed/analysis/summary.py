@@ -76,7 +76,10 @@ def build(folder: Path, scenario_info: Found, result: Found, analysis: Found) ->
     """
     summary = metrics.summary(scenario_info, result, analysis)
     _write(folder / "summary.json", summary)
-    results.write_whole(folder / "series.json", json.dumps(series.series(analysis), allow_nan=False) + "\n")
+    curves = series.series(analysis)
+    if services := result.get("services"):
+        curves["services"] = services
+    results.write_whole(folder / "series.json", json.dumps(curves, allow_nan=False) + "\n")
     return summary
 
 

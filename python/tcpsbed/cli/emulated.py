@@ -339,6 +339,8 @@ class Session:
         """One look at profile and network."""
         self._read_again()
         snapshot = self.running.snapshot()
+        if self.record.recorder is not None:
+            self.record.recorder.seconds.note(snapshot)
         screen.draw(self.running.profile.name, snapshot)
         if time.monotonic() - self.last >= TOLD_S:
             self.last = time.monotonic()

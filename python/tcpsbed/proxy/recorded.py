@@ -28,6 +28,7 @@ from tcpsbed.analysis.metrics.network import drawn
 from tcpsbed.errors import ConfigError, TcpsbedError
 from tcpsbed.proxy import door, verdict
 from tcpsbed.proxy.profile import FAR, NEAR, Profile
+from tcpsbed.proxy.seconds import Seconds
 from tcpsbed.results import Place, marker
 from tcpsbed.scenarios.compile import compile_plan
 from tcpsbed.views import numbers
@@ -120,6 +121,7 @@ class Recorder:
         self.steering = _Links(self.scenario)
         self.drain: rows_.RingDrain | None = None
         self.errors: list[str] = []
+        self.seconds = Seconds()
         self._write()
 
     @property
@@ -278,6 +280,7 @@ class Recorder:
             "asked_by": self.steering.by,
             "broken": verdict.judged(outcome, margin, self.plan["network"])[1],
             "programs": verdict.ending(outcome, margin, self.plan["network"]),
+            "services": self.seconds.over(outcome),
             "errors": [*outcome["errors"], *self.errors],
         }
 

@@ -76,7 +76,10 @@ def render(run: RunFolder) -> str:
     }
     filled |= {"sentence": said(sentence(summary)), "big": _tiles(summary), "events": _events(summary)}
     body = _filled(body, filled)
-    data = {"messages": messages(summary, run.series, plan, network), "charts": parts["charts"]}
+    data = {
+        "messages": messages(summary, run.series, plan, network),
+        **{key: parts[key] for key in ("charts", "services")},
+    }
     return _document(run.name, "report", body, data)
 
 
@@ -95,7 +98,7 @@ def _filled(body: str, inside: Mapping[str, str]) -> str:
 
 
 def more(run: RunFolder, left_out: str = "") -> dict[str, Any]:
-    """What a run's page has only when the run is over: HTML by the place where it goes, and charts."""
+    """What a run's page has only when the run is over: HTML by its place, charts, and curves of services."""
     sheet = Sheet()
     shown = "".join(sections.sections(run, sheet))
     panels = re.sub(r".*<main>|</main>.*", "", _read("index.html"), flags=re.S)
@@ -106,7 +109,7 @@ def more(run: RunFolder, left_out: str = "") -> dict[str, Any]:
         "more": shown + markup.terms(shown),
         "health": "".join(_health(*line) for line in sections.health(run.summary)),
     }
-    return {"k": "more", "html": html, "charts": sheet.drawn}
+    return {"k": "more", "html": html, "charts": sheet.drawn, "services": run.series.get("services")}
 
 
 def table(found: Table, title: str = "") -> Html:

@@ -14,9 +14,11 @@ const HEIGHT = 176, EVERY_MS = 200, ROWS = 24;
 const NARROW = 300, GAP = 24, JOINED = 3;
 /** More flows than these share a chart of delays: only means. */
 const MOST_CHARTS = 8;
+/** Values of a line whose moments are marked by dots, where there are no more. */
+const FEW = 60;
 
 /**
- * @typedef {{label: string, at: number, of: () => (number | null)[] | undefined, period_s?: number, soft?: boolean, flow?: boolean, fold?: Fold}} Line
+ * @typedef {{label: string, at: number, of: () => (number | null)[] | undefined, period_s?: number, soft?: boolean, dots?: boolean, flow?: boolean, fold?: Fold}} Line
  * @typedef {(values: (number | null)[], line: Line, span: [number, number]) => number | null} Fold
  * @typedef {{lines: Line[], title: string, folded: string, plot: any, figure: any, readout: any, table: any}} Chart
  */
@@ -26,11 +28,13 @@ const drawable = "uPlot" in globalThis && !!document.createElement("canvas").get
 /** No more than this share of the time goes into drawing: on a slow machine charts move less often. */
 const BUSY = 0.1;
 let due = 0, took_ms = 0;
+/** What series.json has of services: of a run that is over. @type {any} */ let services = null;
 /** Whether anybody can see them: beside an operator, whose hand waits for nobody, others are not drawn. */
 let seen = true;
 on("shows", ({ operator }) => operator && new IntersectionObserver(([now]) => { seen = now.isIntersecting; soon(); }).observe($("charts")));
 
-on("plan", build);
+on("plan", () => ((services = null), build()));
+on("more", (told) => told.services && ((services = told.services), build(), more(), soon()));
 on("bins", () => (more(), soon()));
 on("view", soon);
 on("marks", soon);
@@ -58,6 +62,7 @@ function build() {
       const line = (/** @type {string} */ label, /** @type {string} */ key, soft = false) => ({ label, at, soft, flow: true, of: () => columns[key]?.[at], period_s: flow.period_ns / 1e9 });
       chart(`Delay of ${flow.name}`, "ms", [{ ...line("max", "most_ms", true), fold: delay("max_ms", most) }, { ...line("mean", "mean_ms"), fold: delay("mean_ms", weighted) }, { ...line("min", "least_ms", true), fold: least }]);
     });
+  if (services) ofServices();
   chart("Rate delivered", "kbit/s", of("rate_bps", each(1e-3)), { fold: (_, { at }, [from, to]) => middle(columns.rate_bps?.[at].slice(from, to) ?? [], 1e-3), folded: "mean" });
   chart("Packets dropped", "1/s", of("dropped", ({ values }) => values?.map((/** @type {any} */ v) => v / bins.width_s)), { fold: (values) => Math.round(values.reduce((/** @type {number} */ sum, v) => sum + (v ?? 0), 0) * bins.width_s), folded: "in all" });
   chart("Samples lost, by time sent", "", of("lost", plain), { fold: (values) => known(values).reduce((sum, v) => sum + v, 0), folded: "in all" });
@@ -70,6 +75,36 @@ function build() {
     if (lines.length) chart(title, unit, lines.map((/** @type {any} */ line, /** @type {number} */ at) => ({ ...line, at })), { fold: most, folded: "most" });
   }
   arrange();
+}
+
+/** Delay and loss of each service, a value a second: bins of the page are shorter or longer. */
+function ofServices() {
+  const names = Object.keys(services.paths), found = () => (services.at === bins.count ? services.binned : ((services.at = bins.count), (services.binned = names.map((name) => binned(services.paths[name])))));
+  const line = (/** @type {string} */ label, /** @type {number} */ at, /** @type {string} */ key, /** @type {Fold} */ fold) => ({ label, at, fold, period_s: services.span_s, dots: services.paths[names[at]].t_s.length <= FEW, of: () => found()[at][key] });
+  if (names.length > MOST_CHARTS) chart("Delay by service, p99", "ms", names.map((name, at) => line(name, at, "p99_ms", most)), { folded: "highest" });
+  else names.forEach((name, at) => chart(`Delay of ${name}`, "ms", [{ ...line("p50", at, "p50_ms", mean), at: 0 }, { ...line("p99", at, "p99_ms", most), at: 1 }], { folded: "mean p50, highest p99" }));
+  const lost = (/** @type {number} */ at) => (/** @type {any} */ _v, /** @type {any} */ _l, /** @type {[number, number]} */ [from, to]) => share(...["lost", "packets"].map((key) => known(found()[at][key].slice(from, to)).reduce((sum, v) => sum + v, 0)));
+  chart("Packets lost by service", "%", names.map((name, at) => line(name, at, "loss", lost(at))), { folded: "in all" });
+}
+
+/** Percent of the packets. @param {number} lost @param {number} packets */
+const share = (lost = 0, packets = 0) => (packets ? (100 * lost) / packets : null);
+
+/** Curves of a service in the bins of the page: where several fall into one, joined as in proxy/seconds.py. @param {any} path */
+function binned(path) {
+  const [p50_ms, p99_ms, packets, lost, weights] = Array.from({ length: 5 }, () => /** @type {(number | null)[]} */ (middles.map(() => null)));
+  path.t_s.forEach((/** @type {number} */ t, /** @type {number} */ n) => {
+    const at = Math.min(Math.floor(t / bins.width_s), middles.length - 1);
+    if (at < 0) return;
+    packets[at] = (packets[at] ?? 0) + path.packets[n];
+    lost[at] = (lost[at] ?? 0) + path.lost[n];
+    if (path.p50_ms[n] == null) return;
+    const weight = Math.max(path.packets[n] - path.lost[n], 1), all = (weights[at] ?? 0) + weight;
+    p50_ms[at] = ((p50_ms[at] ?? 0) * (all - weight) + path.p50_ms[n] * weight) / all;
+    p99_ms[at] = Math.max(p99_ms[at] ?? 0, path.p99_ms[n]);
+    weights[at] = all;
+  });
+  return { p50_ms, p99_ms, packets, lost, loss: packets.map((n, at) => share(lost[at] ?? 0, n ?? 0)) };
 }
 
 /** Kinds of charts that came when there was something in them. @type {Set<string>} */ const watched = new Set();
@@ -147,7 +182,7 @@ function chart(name, unit, lines, { fold, folded = "", note = "" } = {}) {
     bands: lines[0].soft ? [{ series: [1, 3], fill: () => faded(paint(lines[0].at), 0.17) }] : [],
     hooks: { setSelect: [select], setCursor: [() => read(made)], drawClear: [shade], draw: [mark] },
   }, [[], ...lines.map(() => [])], place);
-  figure.lastChild.append(saves(title, made.plot, lines.map((line) => line.label), "time (s)", (n) => 2 * (lines[n].period_s ?? 0) + 2 * bins.width_s, draw));
+  figure.lastChild.append(saves(title, made.plot, lines.map((line) => line.label), "time (s)", (n) => bridge(lines[n]), draw));
   figure.plot = made.plot; // for the browser's console, too
   made.plot.root.setAttribute("aria-hidden", "true");
   made.plot.over.addEventListener("dblclick", () => follow(null));
@@ -161,13 +196,15 @@ function chart(name, unit, lines, { fold, folded = "", note = "" } = {}) {
   new ResizeObserver(() => made.plot.setSize(size())).observe(place);
 }
 
-/** A line goes on over gaps in which no sample was due. @param {Line} line */
+/** A line goes on over gaps in which no sample was due: so long, s. @param {Line} line */
+const bridge = (line) => 2 * (line.period_s ?? 0) + 2 * bins.width_s;
+
+/** @param {Line} line */
 function series(line) {
-  const bridge = () => 2 * (line.period_s ?? 0) + 2 * bins.width_s;
   const span = (/** @type {any} */ u, /** @type {number} */ a, /** @type {number} */ b) => u.posToVal(b, "x", true) - u.posToVal(a, "x", true);
   return {
-    label: line.label, stroke: () => faded(paint(line.at), line.soft ? 0.45 : 1), width: line.soft ? 0.6 : 1.6, points: { show: false },
-    gaps: (/** @type {any} */ u, /** @type {any} */ _i, /** @type {any} */ _a, /** @type {any} */ _b, /** @type {number[][]} */ gaps) => gaps.filter(([left, right]) => span(u, left, right) > bridge()),
+    label: line.label, stroke: () => faded(paint(line.at), line.soft ? 0.45 : 1), width: line.soft ? 0.6 : 1.6, points: { show: !!line.dots, size: 4 },
+    gaps: (/** @type {any} */ u, /** @type {any} */ _i, /** @type {any} */ _a, /** @type {any} */ _b, /** @type {number[][]} */ gaps) => gaps.filter(([left, right]) => span(u, left, right) > bridge(line)),
   };
 }
 
@@ -225,14 +262,14 @@ function read({ plot, lines, readout, folded }) {
   $("at").textContent = at === null || !plot.data[0].length ? "" : `at ${plot.data[0][at].toFixed(2)} s`;
   readout.replaceChildren(folds && folded ? element("small", {}, folded) : "", ...lines.flatMap((line, n) => {
     if (line.flow && hidden.has(line.at)) return [];
-    const value = folds && line.fold ? line.fold(plot.data[n + 1].slice(first, after), line, [first, after]) : at === null ? plot.data[n + 1].findLast((/** @type {any} */ v) => v != null) : near(plot.data[n + 1], at);
+    const value = folds && line.fold ? line.fold(plot.data[n + 1].slice(first, after), line, [first, after]) : at === null ? plot.data[n + 1].findLast((/** @type {any} */ v) => v != null) : near(plot.data[n + 1], at, line);
     if (!plot.data[n + 1].some((/** @type {any} */ v) => v != null)) return [];
     return [element("span", { title: line.label }, element("i", { className: `swatch flow${line.at % 8}${line.soft ? " soft" : ""}` }), line.soft || lines[0].soft || !line.flow ? `${line.label} ` : "", element("b", {}, short(value)))];
   }));
 }
 
-/** The value in this bin, or the last one before it that is not older than a few bins. @param {any[]} values @param {number} at */
-const near = (values, at) => values.slice(Math.max(at - 5, 0), at + 1).findLast((v) => v != null);
+/** The value in this bin, or the last one before it that is no older than a few bins or a gap of its line. @param {any[]} values @param {number} at @param {Line} line */
+const near = (values, at, line) => values.slice(Math.max(at - Math.max(5, Math.ceil(bridge(line) / bins.width_s)), 0), at + 1).findLast((v) => v != null);
 
 function draw() {
   due = 0;
@@ -268,5 +305,5 @@ function reveal() {
 function sampled(title, lines, data) {
   const within = data[0].map((t, n) => [t, n]).filter(([t]) => t >= view.from && t <= view.to);
   const every = Math.max(Math.ceil(within.length / ROWS), 1);
-  return table(`${title}, every ${short(every * bins.width_s)} s`, ["time (s)", ...lines.map((line) => line.label)], within.filter((_, n) => n % every === 0).map(([t, n]) => [t.toFixed(2), ...lines.map((_, line) => short(data[line + 1][n]))]));
+  return table(`${title}, every ${short(every * bins.width_s)} s`, ["time (s)", ...lines.map((line) => line.label)], within.filter((_, n) => n % every === 0).map(([t, n]) => [t.toFixed(2), ...lines.map((line, number) => short(line.flow || !line.period_s ? data[number + 1][n] : near(data[number + 1], n, line)))]));
 }

@@ -7,12 +7,12 @@ import "./plots.js";
 import { know } from "./terms.js";
 import { tell } from "./run.js";
 
-/** What the page has to tell. @type {{messages: any[], charts: any[], terms: Record<string, string>}} */
+/** What the page has to tell. @type {{messages: any[], charts: any[], services?: any, terms: Record<string, string>}} */
 export const data = JSON.parse($("data").textContent);
 
 know(data.terms);
 data.messages.forEach(tell);
-tell({ k: "more", charts: data.charts });
+tell({ k: "more", charts: data.charts, services: data.services });
 document.documentElement.classList.add("drawn");
 
 /** On paper all is open, light, and charts are as wide as half a page. */

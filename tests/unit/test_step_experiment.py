@@ -152,14 +152,14 @@ def test_gains_that_make_no_sense_are_called_unstable_in_a_table_that_can_be_rea
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
-    ("more", "names"), [([], None), (["--rtt", "5 ms,10 ms"], ["RTT 5 ms", "RTT 10 ms"])]
+    ("more", "names"), [([], ["RTT 10 ms"]), (["--rtt", "5 ms,20 ms"], ["RTT 5 ms", "RTT 20 ms"])]
 )
-def test_a_figure_names_settings_where_there_are_several(
+def test_a_figure_names_its_settings_and_limits(
     shipped_scenarios: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     more: list[str],
-    names: list[str] | None,
+    names: list[str],
 ) -> None:
     drawn: list[Any] = []
     monkeypatch.setattr(figure, "saved", lambda shown, file: drawn.append(shown) or file)
@@ -167,7 +167,7 @@ def test_a_figure_names_settings_where_there_are_several(
     done = CliRunner().invoke(app, ["step", str(shipped_scenarios / "step.toml"), *words])
     assert done.exit_code == 0, done.output
     legends = [[text.get_text() for text in one.get_texts()] for one in drawn[0].legends]
-    assert legends == ([names] if names else [])
+    assert legends == [[*names, "overshoot of 20 %", "90 % of the step"]]
 
 
 def test_the_command_says_where_its_results_are(

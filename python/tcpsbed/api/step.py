@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tcpsbed import __version__, executors, shipped
 from tcpsbed.analysis.frame import Frame, field
 from tcpsbed.api.run import Progress, told
-from tcpsbed.errors import ConfigError, one_line
+from tcpsbed.errors import ConfigError, counted, one_line
 from tcpsbed.inputs import out_of
 from tcpsbed.lab.control import systems, table
 from tcpsbed.lab.control.loop import chosen
@@ -94,8 +94,8 @@ class StepResponses(Frame):
     @property
     def caption(self) -> str:
         """What ran, in a line."""
-        runs, seed = len(self.settings[0][1].curves), self.scenario.seed
-        return f"{self.scenario.name} · {self.world} · {runs} runs · seed {seed} · tcpsbed {__version__}"
+        ran, seed = counted(len(self.settings[0][1].curves), "run"), self.scenario.seed
+        return f"{self.scenario.name} · {self.world} · {ran} · seed {seed} · tcpsbed {__version__}"
 
     def to_arrow(self) -> pa.Table:
         """A row for each run of each setting: seed, figures of its response (null: it has none), whether good, disturbed."""

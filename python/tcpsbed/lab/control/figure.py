@@ -49,14 +49,18 @@ def responses(
     figure, axes = plot(caption)
     for number, (name, experiment) in enumerate(experiments):
         around, color = divmod(number, len(PALETTE))
-        _curves(axes, experiment, PALETTE[color], ROUNDS[around % len(ROUNDS)], name)
+        known_ms = experiment.loop.delay_ms
+        label = name or ("median" if known_ms is None else f"RTT {known_ms:g} ms")
+        _curves(axes, experiment, PALETTE[color], ROUNDS[around % len(ROUNDS)], label)
     step = experiments[0][1].loop.step
-    axes.axhline(1 + limits.overshoot / 100 * step.height, color="0.4", linestyle="--", linewidth=0.8)
-    axes.axhline(1 - 0.1 * step.height, color="0.4", linestyle=":", linewidth=0.8)
+    for share, line, label in (
+        (limits.overshoot / 100, "--", f"overshoot of {limits.overshoot:g} %"),
+        (-0.1, ":", "90 % of the step"),
+    ):
+        axes.axhline(1 + share * step.height, color="0.4", linestyle=line, linewidth=0.8, label=label)
     axes.set_xlabel("time from the step, ms")
     axes.set_ylabel("h")
-    if any(name for name, _ in experiments):
-        keyed(figure, axes)
+    keyed(figure, axes)
     return saved(figure, file)
 
 

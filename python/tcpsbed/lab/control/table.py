@@ -137,7 +137,9 @@ def _theory(experiments: Sequence[tuple[str, Experiment]]) -> str:
     loops = [one.loop for _, one in experiments if one.margins is not None]
     is_lossy = any(one.loop.is_lossy for _, one in experiments)
     drops = "; a loss of p each way acts as 2 p / (1 - p) ticks of delay" if is_lossy else ""
-    return f"margins: by theory, without loss{loops[0].step.left}{drops}\n" if loops else ""
+    least_ms = max((loop.period_ms for loop in loops if (loop.delay_ms or 0.0) < loop.period_ms), default=0.0)
+    tick = f"; an RTT below a tick of {least_ms:g} ms counts as one" if least_ms else ""
+    return f"margins: by theory, without loss{loops[0].step.left}{drops}{tick}\n" if loops else ""
 
 
 def lasting(experiments: Sequence[tuple[str, Experiment]]) -> str:

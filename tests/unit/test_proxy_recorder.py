@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from tcpsbed.analysis import metrics, outages
 from tcpsbed.analysis.delivered import Margin
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError
-from tcpsbed.proxy import saved, verdict
+from tcpsbed.proxy import saved, settings, verdict
 from tcpsbed.proxy.changes import Changes
 from tcpsbed.proxy.recorded import Recorder, recording
 from tcpsbed.views import programs, sections, text
@@ -295,7 +296,7 @@ def test_the_drawn_jitter_stands_beside_what_was_set_and_the_rate_with_headers_b
 
 @pytest.mark.parametrize(
     ("error_ns", "verdict_", "shown"),
-    [(1e5, "good", "good: the network delivered as set"), (9e5, "not good", "NOT GOOD")],
+    [(1e5, "good", "good: delay; not shown: rate"), (9e5, "not good", "NOT GOOD")],
 )
 def test_a_record_keeps_the_verdict_and_what_was_measured_beside_the_network(
     tmp_path: Path, error_ns: float, verdict_: str, shown: str
@@ -337,33 +338,48 @@ def test_a_record_keeps_the_verdict_and_what_was_measured_beside_the_network(
     assert len(page) == 1 + 1 + 2 + len(kept["remedies"]) + 2 and page[-2] == f"{said[0]}."
 
 
+def served(name: str, packets: int, busy_s: float = 0.0, **drops: int) -> dict[str, Any]:
+    """What a link counted."""
+    dropped = sum(drops.values())
+    return {"name": name, "packets": packets, "busy_s": busy_s, "dropped_packets": dropped, "drops": drops}
+
+
+def came(span_s: float, delivered: int = 900, way: str = "near -> far", **more: Any) -> dict[str, Any]:
+    """A path whose packets of 1,000 bits came out in that time."""
+    bits = 1000.0 * delivered
+    rates = dict.fromkeys(("set_rate_bps", "delivered_rate_bps", "wire_rate_bps"), bits / span_s)
+    return row("ip", way, delivered, delivered, delivered_bytes=bits / 8, **rates, **more)
+
+
 @pytest.mark.parametrize(
-    ("set_mbps", "says"),
-    [(20, "ip to far 11.1 Mbit/s of 20.0 Mbit/s; ip to near 11.1 Mbit/s of"), (12, "")],
-)
-def test_a_rate_that_was_not_reached_is_said_with_what_was_lost_on_the_line(set_mbps: int, says: str) -> None:
-    rates = {"set_rate_bps": 9_500_000.0, "delivered_rate_bps": 9_500_000.0, "wire_rate_bps": 10_000_000.0}
-    ended = outcome([row("ip", way, 1000, 900, **rates) for way in ("near -> far", "far -> near")], [])
-    network = proxy.load("direct", [f'links.path.rate="{set_mbps} Mbit/s"']).network
-    found = [
-        line
-        for line in verdict.told(ended, Margin(), network).splitlines()
-        if "rate not shown: not reached" in line
-    ]
-    assert (says in found[0]) if says else not found, found
+    ("links", "counted", "found"),
+    [
+        (
+            [("there", 0, 1, 2e6), ("back", 1, 0, 2e6)],
+            [served("there", 900, 9.9, full=700), served("back", 9, 0.1)],
+            ("good", "there (rate 2.000 Mbit/s) busy 99.0 % of the time"),
+        ),
+        (
+            [("there", 0, 1, 2e6), ("back", 1, 0, 2e6)],
+            [served("there", 900, 3.4)],
+            ("not shown", "not reached: there (rate 2.000 Mbit/s) busy 34.0 % of the time"),
+        ),
+        (  # a bottleneck behind a fast link, and a way that no packet takes
+            [("a", 0, 2, 9e6), ("b", 2, 1, 1e6), ("s", 0, 3, 1e5), ("t", 3, 4, 1e5), ("u", 4, 1, 1e5), ("back", 1, 0, 2e6)],
+            [served("a", 900, 1.0), served("b", 800, 9.6), served("s", 0)],
+            ("good", "b (rate 1.000 Mbit/s) busy 96.0 % of the time"),
+        ),
+    ],
+)  # fmt: skip
+def test_a_rate_is_shown_by_the_time_for_which_its_link_was_busy(
+    links: list[tuple[str, int, int, float]], counted: list[dict[str, Any]], found: tuple[str, str]
+) -> None:
+    of = [{"name": name, "from": here, "to": end, "rate_bps": rate} for name, here, end, rate in links]
+    ended = outcome([came(10.0), row("ip", "far -> near", 9, 9)], [])
+    assert said_of(ended | {"links": counted, "duration_s": 12.0}, of, "rate") == found
 
 
-def test_packets_that_a_full_queue_refused_have_not_used_the_line() -> None:
-    rates = {"set_rate_bps": 1.9e6, "delivered_rate_bps": 1.9e6, "wire_rate_bps": 1.96e6}
-    ended = both(packets=1700, delivered=980, drops={"full queue": 700, "loss": 20}, **rates)
-    links = path(rate_bps=2e6, **losing(0.02))
-    told = "ip to far 2.000 Mbit/s of 2.000 Mbit/s; ip to near 2.000 Mbit/s of 2.000 Mbit/s"
-    assert said_of(ended, links, "rate") == ("good", told)
-    slow = both(packets=1700, delivered=980, drops={"full queue": 720}, **rates | {"wire_rate_bps": 1e6})
-    assert said_of(slow, links, "rate")[0] == "not shown"
-
-
-RATES = {"set_rate_bps": 19e6, "delivered_rate_bps": 19e6, "wire_rate_bps": 20e6}
+RATES = {"set_rate_bps": 19e6, "delivered_rate_bps": 19e6, "wire_rate_bps": 20e6, "delivered_bytes": 19e6 / 8}
 
 
 @pytest.mark.parametrize(
@@ -375,10 +391,9 @@ RATES = {"set_rate_bps": 19e6, "delivered_rate_bps": 19e6, "wire_rate_bps": 20e6
             [
                 "delay not good: ip to far delivered 5.000, set 5.000 ms (p50; error 0.016 ms, margin 0.05 ms); delivered "
                 "7.000, set 7.000 ms (p99; error 4.000 ms, margin 0.3 ms)",
-                "rate good: ip to far 20.0 Mbit/s of 20.0 Mbit/s; not reached, so not shown: ip to near 20.0 Mbit/s of "
-                "40.0 Mbit/s",
-                "loss good: ip to far lost 0.00 %, of these dropped by the network 0.00 % (margin 0.5%), set 1.00 % (900 "
-                "draws: 0.350 % to 1.65 %; outside that range)",
+                "rate good: path.forward (rate 20.0 Mbit/s) busy 95.0 % of the time",
+                "loss good: ip to far lost 0.00 %, of these dropped by the network 0.00 % (margin 0.5%); path.forward "
+                "0.222 % of 900 draws, set 1.00 % (95 % interval 0.444 % to 1.67 %; outside that interval); path.backward ",
                 "jitter not good: ip to far delivered 2.000, set 2.000 ms (p99 - p50; that of the error 3.984 ms, margin "
                 "0.3 ms)",
             ],
@@ -391,42 +406,30 @@ RATES = {"set_rate_bps": 19e6, "delivered_rate_bps": 19e6, "wire_rate_bps": 20e6
         (
             RATES | {"delivered_loss": 0.02},
             "NOT GOOD: loss; good: delay, rate, jitter",
-            ["loss not good: ip to far lost 2.00 %, of these dropped by the network 0.00 % (margin 0.5%), set 1.00 % ("],
+            ["loss not good: ip to far lost 2.00 %, of these dropped by the network 0.00 % (margin 0.5%); path.f"],
         ),
         (
             RATES | {"refused": 3},
             "NOT GOOD: for reasons other than the settings; good: delay, rate, loss, jitter",
             ["loss good: ", "ip to far: closed 3 connections: "],
         ),
-        ({}, "good: the network delivered as set", ["rate not shown: packets came for less than 1 s"]),
-        ({"delivered": 20}, "good: the network delivered as set", ["delay not shown: no path delivered 100 packets"]),
+        ({}, "good: delay, loss, jitter; not shown: rate", ["rate not shown: packets came for less than 1 s"]),
+        ({"delivered": 20}, "good: loss; not shown: delay, rate, jitter", ["delay not shown: no path delivered 100 packets"]),
     ],
 )  # fmt: skip
 def test_each_setting_is_judged_by_itself_and_the_verdict_names_those_that_are_not_good(
     more: dict[str, Any], head: str, said: list[str]
 ) -> None:
     ended = outcome([row("ip", way, 900, 900) | more for way in ("near -> far", "far -> near")], [])
-    link = {
-        "name": "path.forward",
-        "delay_ns": 5,
-        "rate_bps": 20e6,
-        "loss": {"kind": "random", "p": 0.01},
-        "jitter": {"x": 1},
-    }
-    network = {"links": [link, link | {"name": "path.backward", "rate_bps": 40e6}]}
+    there, back = path(delay_ns=5, rate_bps=20e6, **losing(0.01), jitter={"x": 1})
+    network = {"links": [there, back | {"rate_bps": 40e6}]}
+    ended["links"] = [served(one["name"], 898, 0.95 / n, loss=2) for n, one in enumerate((there, back), 1)]
     lines = verdict.told(ended, Margin(), network | {"traffic": []}).splitlines()
     (at,) = (n for n, line in enumerate(lines) if line.startswith(head))
     assert head.startswith("good") or lines[at] == head
     assert [line.split()[0] for line in lines[at + 1 : at + 5]] == ["delay", "rate", "loss", "jitter"]
-    assert all(any(line.startswith(f"  {one}") for line in lines) for one in said), lines
-
-
-def test_a_loss_that_is_set_is_told_beside_what_an_outage_took() -> None:
-    drops = {"drops": {"loss": 45, "outage": 100}, "set_loss": 0.145, "delivered_loss": 0.145}
-    ended = outcome([row("ip", "near -> far", 1000, 855) | drops], [])
-    links = [{"name": "path.forward", "loss": {"kind": "random", "p": 0.05}}]
-    (said,) = verdict.ending(ended, Margin(), {"links": links})["settings"]
-    assert said["said"].endswith("; without outage 5.00 %, set 5.00 % (900 draws: 3.58 % to 6.42 %)"), said
+    for one in said:
+        assert any(line.startswith(f"  {one}") for line in lines), lines[at:]
 
 
 def path(name: str = "path", **keys: Any) -> list[dict[str, Any]]:
@@ -463,13 +466,10 @@ def test_what_was_changed_in_the_run_has_neither_its_first_value_nor_a_range() -
     assert by_profile.found == {one["name"]: ["rate_bps", "loss", "jitter"] for one in before}
     assert by_event.found == {"path.forward": ["rate_bps", "loss"]}
     drawn = dict.fromkeys(("sd", "mean", "p50", "p99", "p999", "max"), 1) | {"n": 9}
-    link = {"jitter_ns": drawn, "packets": 9, "dropped_packets": 0, "busy_s": 0.0}
     ended = both(packets=500, delivered=386, **RATES) | {"changed": by_profile.found}
-    ended["links"] = [link | {"name": one["name"]} for one in before]
+    ended["links"] = [served(one["name"], 386, 1.0, loss=114) | {"jitter_ns": drawn} for one in before]
     told = verdict.told(ended, Margin(), {"links": before})
-    assert told.count("changed in the run") == 2 + 2 + 2, (
-        told
-    )  # links of the table, paths of a rate, loss and jitter
+    assert told.count("changed in the run") == 2 + 2 + 2 + 1, told  # links of table, rate and loss; jitter
     assert "50.0 %" not in told and "10.0 Mbit/s" not in told and "constant" not in told, told
 
 
@@ -486,69 +486,68 @@ def test_of_rates_that_are_not_good_the_farthest_of_those_with_both_is_named() -
     )
 
 
+BURSTS = {"kind": "gilbert-elliott", "p": 0.1, "r": 0.3, "loss_good": 0.0, "loss_bad": 1.0}
+
+
 @pytest.mark.parametrize(
-    ("links", "ended", "found"),
+    ("links", "counted", "found"),
     [
-        (path(**losing(0.2)), both(), ("good", "900 draws: 17.4 % to 22.6 %; outside that range)")),
-        (path(**losing(0.2)), both(packets=1, delivered=1), ("not shown", ", 1 draw of a loss: too few to tell")),
+        (  # what waits in a queue has met no loss yet
+            path(**losing(0.1)),
+            [served("path.forward", 2032, loss=231, full=400)],
+            ("good", "path.forward 10.2 % of 2 263 draws, set 10.0 % (95 % interval 8.79 % to 11.2 %)"),
+        ),
         (
             path(**losing(0.2)),
-            both(drops={"queue": 900}, delivered=0),
-            ("not shown", ", 0 draws of a loss: too few to tell"),
+            [served("path.forward", 900)],
+            ("good", "0.00 % of 900 draws, set 20.0 % (95 % interval 17.4 % to 22.6 %; outside that interval)"),
         ),
-        (path(**losing(0.1))[:1] + path()[1:], both(delivered=700), ("good", "; outside that range)")),
+        (path(**losing(0.2)), [served("path.forward", 1)], ("not shown", "path.forward 1 draw: too few to tell")),
+        (path(**losing(0.2)), [served("path.forward", 0, full=9)], ("not shown", "no packet came to the loss of a link")),
         (
-            [
-                {"name": "a.forward", "from": 0, "to": 2} | losing(0.1),
-                {"name": "b.forward", "from": 2, "to": 1} | losing(0.2),
-            ],
-            both(),
-            ("good", "set 28.0 % (900 draws: 25.1 % to 30.9 %; outside that range)"),
+            path(**losing(0.2)),
+            [served("path.forward", 9), served("path.backward", 800, loss=200)],
+            ("good", "path.forward 9 draws: too few to tell; path.backward 20.0 % of 1 000 draws, set 20.0 % (95 % "
+             "interval 17.6 % to 22.4 %)"),
         ),
         (
-            path(loss={"kind": "gilbert-elliott", "p": 0.1, "r": 0.3, "loss_good": 0.0, "loss_bad": 1.0}),
-            both(),
-            ("good", ", set 25.0 % in the mean of its bursts"),
+            path(loss=BURSTS),
+            [served("path.forward", 600, loss=300)],
+            ("good", "path.forward 33.3 % of 900 draws, set 25.0 % in the long run of its bursts"),
+        ),
+        (
+            [one for name in "abcdef" for one in path(name, **losing(0.2))],
+            [served(f"{name}.forward", 800, loss=200) for name in "abcdef"],
+            ("good", "; and 2 other links"),
         ),
     ],
 )  # fmt: skip
-def test_a_loss_is_told_with_what_the_links_set_together_and_what_few_draws_do_not_show(
-    links: list[dict[str, Any]], ended: dict[str, Any], found: tuple[str, str]
+def test_the_loss_of_each_link_is_told_by_its_own_draws(
+    links: list[dict[str, Any]], counted: list[dict[str, Any]], found: tuple[str, str]
 ) -> None:
-    judged, said = said_of(ended, links, "loss")
+    judged, said = said_of(both() | {"links": counted}, links, "loss")
     assert judged == found[0] and said.endswith(found[1]), said
 
 
-def test_a_path_with_few_packets_is_not_the_worst_beside_one_with_enough() -> None:
-    ended = both(delivered=720)
-    ended["doors"][1] = row("ip", "far -> near", 9, 4)
-    judged, said = said_of(ended, path(**losing(0.2)), "loss")
-    assert judged == "good" and said.startswith("ip to far lost 20.0 %"), said
+@pytest.mark.parametrize(("draws", "share"), [(20, 0.005), (100, 0.001), (1000, 0.001), (50, 0.98), (9, 0.5)])
+def test_an_interval_leaves_out_what_is_rarer_than_2_5_percent(draws: int, share: float) -> None:
+    low, high = settings.interval(draws, share)
+    mass = [math.comb(draws, n) * share**n * (1 - share) ** (draws - n) for n in range(draws + 1)]
+    for rest, more in ((mass[:low], mass[: low + 1]), (mass[high + 1 :], mass[high:])):
+        assert sum(rest) <= 0.025 < sum(more)
 
 
-def test_of_losses_the_path_counts_that_sets_one() -> None:
+def test_of_losses_the_path_counts_that_is_farthest_from_what_the_network_dropped() -> None:
     ended = both()
-    ended["doors"][1] |= {"delivered_loss": 0.004, "set_loss": 0.0}
-    links = path(**losing(0.01))[:1] + path()[1:]
-    assert said_of(ended, links, "loss")[1].startswith("ip to far lost 0.00 %")
-    ended["doors"][1]["delivered_loss"] = 0.02
-    judged, said = said_of(ended, links, "loss")
+    ended["doors"][1] |= {"delivered_loss": 0.02, "set_loss": 0.0}
+    judged, said = said_of(ended, path(**losing(0.01)), "loss")
     assert judged == "not good" and said.startswith("ip to near lost 2.00 %")
-
-
-def test_an_error_that_varies_makes_a_run_not_good_where_jitter_is_set() -> None:
-    ended = both(error_ns={"p50": -200_000, "p99": 200_000})
-    law = path(jitter={"delay": {"kind": "constant", "mean_ns": 5}})
-    assert said_of(ended, law, "jitter")[0] == "not good"
-    good, why = verdict.judged(ended, Margin(), {"links": law})
-    assert good is False and why[0].startswith("ip to far: emulation error 0.400 ms (p99 - p50; margin")
-    assert verdict.judged(ended, Margin(), {"links": path(delay_ns=5)})[0] is True
 
 
 def test_a_verdict_says_where_nothing_is_shown_and_where_no_setting_is_the_reason() -> None:
     few = {"links": path(rate_bps=1e6, delay_ns=5)}
     shown = verdict.told(both(packets=20, delivered=20), Margin(), few)
-    assert "\ngood: nothing failed, but this run does not show that the network kept delay, rate\n" in shown
+    assert "\ngood: nothing failed; not shown: delay, rate; time that packets wait" in shown
     back = verdict.told(both(unreached=3), Margin(), {"links": path(delay_ns=5)})
     assert "\nNOT GOOD: for reasons other than the settings; good: delay\n" in back
     late = verdict.told(both(error_ns={"p50": 0, "p99": 9e5}), Margin(), {"links": path(delay_ns=5)})
@@ -609,11 +608,11 @@ def test_a_verdict_that_is_not_good_says_once_what_to_do(
 ) -> None:
     doors = [row("0/udp", way, 900, 900) | more for way in ("near -> far", "far -> near")]
     ended = outcome(doors, []) | {"own": own}
-    (remedy,) = verdict.remedies(ended, Margin(), {})
+    (remedy,) = verdict.remedies(ended, Margin())
     lines = verdict.told(ended, Margin(), {}).splitlines()
     assert says in remedy and "{" not in remedy and lines[-1] == f"  → {remedy}"
     assert any(line.startswith("NOT GOOD:") for line in lines) and not verdict.remedies(
-        outcome([row("0/udp", "near -> far", 9, 9)] * 2, []), Margin(), {}
+        outcome([row("0/udp", "near -> far", 9, 9)] * 2, []), Margin()
     )
 
 

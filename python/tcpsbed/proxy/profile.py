@@ -85,11 +85,7 @@ class Profile:
         return max(((span / 1e6, cycle / 1e6) for span, cycle in closed), default=None)
 
     def _sums(self, here: int, end: int) -> dict[str, Any]:
-        links, seen = [], {here}
-        while here != end:
-            link = next(one for one in self.network["links"] if one["from"] == here and one["to"] not in seen)
-            links.append(link)
-            seen.add(here := link["to"])
+        links = way(self.network["links"], here, end)
         jitters = [_mean_ms(link["jitter"]["delay"]) for link in links if "jitter" in link]
         return {
             "rate_bps": min((link["rate_bps"] for link in links if "rate_bps" in link), default=None),
@@ -98,6 +94,17 @@ class Profile:
             "queue": next((_limit(link["queue"]) for link in links if "queue" in link), None),
             "loss": 1 - math.prod(1 - (lost(link.get("loss", {})) or 0.0) for link in links),
         }
+
+
+def way(links: Sequence[Mapping[str, Any]], here: int, end: int) -> list[Mapping[str, Any]]:
+    """The links from one vertex to another by the fewest links; none where no way leads there."""
+    ways: dict[int, list[Mapping[str, Any]]] = {here: []}
+    for vertex in (reached := [here]):
+        for link in links:
+            if link.get("from") == vertex and link["to"] not in ways:
+                ways[link["to"]] = [*ways[vertex], link]
+                reached.append(link["to"])
+    return ways.get(end, [])
 
 
 def _mean_ms(law: Mapping[str, Any]) -> float | None:

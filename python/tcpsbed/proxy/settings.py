@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from tcpsbed.analysis.delivered import LATE, LEAST, LOSES, SLOW, Margin, beyond
 from tcpsbed.analysis.metrics.network import CHANGED
 from tcpsbed.analysis.units import NS_PER_MS
 from tcpsbed.errors import counted
-from tcpsbed.proxy.profile import lost
+from tcpsbed.proxy.profile import lost, way
 from tcpsbed.views import numbers
 from tcpsbed.views.programs import GOOD, NOT_GOOD, NOT_SHOWN
 
 SHOWN = 0.9
-"""Share of a rate from which a run is said to show it."""
+"""Share of the time for which a link has to be busy if a run is to show its rate."""
 DRAWS = 20
 """Draws below which a run says nothing about a loss."""
-VARIES = "varies"
-"""Cause: an emulation error that is not constant."""
-SETTING = {LATE: "delay", SLOW: "rate", LOSES: "loss", VARIES: "jitter"}
+MOST_NAMED = 4
+"""Links that are told."""
+TAIL = 0.025
+"""Probability of more draws than an interval has, and of less."""
+NORMAL = 25.0
+"""Variance of a number of draws from which its distribution is taken as normal."""
+SETTING = {LATE: "delay", SLOW: "rate", LOSES: "loss"}
 """The setting that is not good, by cause."""
 Row = Mapping[str, Any]
 Said = tuple[str, str]
 
 
 def judged(
-    paths: Sequence[Row], margin: Margin, network: Mapping[str, Any], changed: Mapping[str, Sequence[str]]
+    paths: Sequence[Row], margin: Margin, network: Mapping[str, Any], outcome: Mapping[str, Any]
 ) -> list[dict[str, str]]:
     """Each setting of a network with its verdict; none where no packet came in.
 
@@ -39,54 +44,41 @@ def judged(
         What is accepted.
     network
         As it was set at the start.
-    changed
-        By link the keys that were changed in the run, which have no one value.
+    outcome
+        What the network told at its end: counters of `links`, `duration_s`, and what was `changed` in the run by link.
 
     Returns
     -------
     list of dict
         `what`: `delay`, `rate`, `loss` or `jitter`, of those that a link sets, and of those that are beyond the margin;
-        `verdict`: `good`, `not good`, or `not shown` where too few packets came in; `said`: measured against set at the
-        worst path, in words.
+        `verdict`: `good`, `not good`, or `not shown` where the run does not tell; `said`: measured against set, in words.
     """
-    rows = _whole(paths)
-    links = _links(network, changed)
+    rows = [row for row in paths if "part_of" not in row and row["packets"]]
+    links = _links(network, outcome)
     causes = {cause for row in rows for cause, _ in beyond("", row, margin)}
-    every = (
-        ("delay", "delay_ns", LATE, _delay),
-        ("rate", "rate_bps", SLOW, _rate),
-        ("loss", "loss", LOSES, _loss),
-        ("jitter", "jitter", VARIES, _jitter),
+    every: tuple[tuple[str, str, str | None, Callable[[], Said]], ...] = (
+        ("delay", "delay_ns", LATE, lambda: _delay(rows, margin, LATE in causes)),
+        ("rate", "rate_bps", SLOW, lambda: _rate(rows, margin, links, outcome, SLOW in causes)),
+        ("loss", "loss", LOSES, lambda: _loss(rows, margin, links, LOSES in causes)),
+        ("jitter", "jitter", None, lambda: _jitter(rows, margin, links)),
     )
     found = []
     for what, key, cause, judge in every:
         if rows and (cause in causes or any(link.get(key) for link in links)):
-            verdict, said = judge(rows, margin, links, cause in causes)
+            verdict, said = judge()
             found.append({"what": what, "verdict": verdict, "said": said})
     return found
 
 
-def varying(
-    paths: Sequence[Row], margin: Margin, network: Mapping[str, Any], changed: Mapping[str, Sequence[str]]
-) -> Iterator[tuple[str, str]]:
-    """Paths of a network with jitter whose emulation error varies beyond the margin, each with its sentence."""
-    if any(link.get("jitter") for link in _links(network, changed)):
-        for row in _measured(_whole(paths)):
-            if (error := _varies(row, "error_ns")) > margin.p99_ms:
-                said = f"emulation error {error:.3f} ms (p99 - p50; margin {margin.p99_ms:g} ms)"
-                yield row["path"], f"{row['path']}: {said}"
-
-
-def _whole(paths: Sequence[Row]) -> list[Row]:
-    """Those of whole doors that had packets."""
-    return [row for row in paths if "part_of" not in row and row["packets"]]
-
-
-def _links(network: Mapping[str, Any], changed: Mapping[str, Sequence[str]]) -> list[Row]:
-    """The links, with `CHANGED` in place of what was changed."""
+def _links(network: Mapping[str, Any], outcome: Mapping[str, Any]) -> list[Row]:
+    """The links with what they counted, and with `CHANGED` in place of what was changed in the run."""
+    changed, told = outcome.get("changed", {}), {link["name"]: link for link in outcome.get("links", ())}
     known = {link["name"]: link for link in network.get("links", ())}
-    keys = known | {name: known.get(name, {"name": name}) for name in changed}
-    return [link | dict.fromkeys(changed.get(name, ()), CHANGED) for name, link in keys.items()]
+    names = dict.fromkeys([*known, *changed])
+    return [
+        known.get(name, {"name": name}) | dict.fromkeys(changed.get(name, ()), CHANGED) | told.get(name, {})
+        for name in names
+    ]
 
 
 def _ms(row: Row, key: str, percentile: str) -> float:
@@ -102,7 +94,7 @@ def _measured(rows: Sequence[Row]) -> list[Row]:
 _FEW: Said = (NOT_SHOWN, f"no path delivered {LEAST} packets")
 
 
-def _delay(rows: Sequence[Row], margin: Margin, _all: Any, late: bool) -> Said:
+def _delay(rows: Sequence[Row], margin: Margin, late: bool) -> Said:
     if not (measured := _measured(rows)):
         return _FEW
     worst = max(
@@ -123,7 +115,7 @@ def _set(row: Row, key: str) -> str:
     return f"delivered {delivered:.3f}, set {chosen:.3f}"
 
 
-def _jitter(rows: Sequence[Row], margin: Margin, links: Sequence[Row], _late: bool) -> Said:
+def _jitter(rows: Sequence[Row], margin: Margin, links: Sequence[Row]) -> Said:
     """By how much the emulation error varies: a constant one leaves jitter as it is."""
     if not (measured := _measured(rows)):
         return _FEW
@@ -133,7 +125,7 @@ def _jitter(rows: Sequence[Row], margin: Margin, links: Sequence[Row], _late: bo
     )
     said = f"{worst['path']} delivered {delivered:.3f}, set {chosen:.3f} ms"
     more = f"(p99 - p50; that of the error {error:.3f} ms, margin {margin.p99_ms:g} ms)"
-    if any(link.get("jitter") == CHANGED for link in _along(worst, links)):
+    if any(link.get("jitter") == CHANGED for link in links):
         more += f"; jitter {CHANGED}"
     return NOT_GOOD if error > margin.p99_ms else GOOD, f"{said} {more}"
 
@@ -143,113 +135,122 @@ def _varies(row: Row, key: str) -> float:
 
 
 def _loss(rows: Sequence[Row], margin: Margin, links: Sequence[Row], loses: bool) -> Said:
+    """What paths lost against what the network dropped, and what its links drew against what they set."""
     known = [row for row in rows if row["delivered_loss"] is not None and row["set_loss"] is not None]
-    if not loses:  # a connection that ends here has no loss
-        known = [row for row in known if _losses(row, links) and not row["door"].endswith("/tcp")]
-        known = [row for row in known if _draws(row) >= DRAWS] or known
-    if not known:
-        return NOT_SHOWN, "no packet has left or was lost where a link sets a loss"
-    worst = max(known, key=lambda row: (abs(row["delivered_loss"] - row["set_loss"]), row["set_loss"]))
-    share, dropped = numbers.percent(worst["delivered_loss"]), numbers.percent(worst["set_loss"])
-    said = (
-        f"{worst['path']} lost {share}, of these dropped by the network {dropped} (margin {margin.loss:.1%})"
+    worst = max(
+        known, key=lambda row: (abs(row["delivered_loss"] - row["set_loss"]), row["lost"]), default=None
     )
-    others = {reason: count for reason, count in worst["drops"].items() if reason != "loss" and count}
-    draws = _draws(worst)
-    if draws < DRAWS:
-        few = f"{said}, {counted(draws, 'draw')} of a loss: too few to tell"
-        return (NOT_GOOD, said) if loses else (NOT_SHOWN, few)
-    drawn = _drawn(worst)
-    without = f"; without {', '.join(others)} {numbers.percent(drawn)}" if others else ""
-    asked = _asked(_losses(worst, links), _is_chain(worst, links), draws, drawn)
-    return NOT_GOOD if loses else GOOD, f"{said}{without if asked else ''}{asked}"
+    said = []
+    if worst is not None:
+        share, dropped = (numbers.percent(worst[key]) for key in ("delivered_loss", "set_loss"))
+        limit = f"(margin {margin.loss:.1%})"
+        said.append(f"{worst['path']} lost {share}, of these dropped by the network {dropped} {limit}")
+    lossy = [link for link in links if link.get("loss") and _draws(link)]
+    if not (loses or lossy):
+        return NOT_SHOWN, "no packet came to the loss of a link"
+    enough = any(_draws(link) >= DRAWS for link in lossy)
+    return NOT_GOOD if loses else GOOD if enough else NOT_SHOWN, _few([*said, *map(_drawn, lossy)])
 
 
-def _draws(row: Row) -> int:
-    """Packets that were not dropped for another reason than a loss."""
-    dropped: int = sum(count for reason, count in row["drops"].items() if reason != "loss")
-    return int(row["packets"]) - dropped
+def _draws(link: Row) -> int:
+    """Packets that met the loss of a link: full queues and outages take theirs before."""
+    return int(link.get("packets", 0) + link.get("drops", {}).get("loss", 0))
 
 
-def _drawn(row: Row) -> float:
-    """The share of its draws that a loss took."""
-    taken: int = row["drops"].get("loss", 0)
-    return taken / max(_draws(row), 1)
-
-
-def _asked(losses: Sequence[Any], is_chain: bool, draws: int, drawn: float) -> str:
-    """The loss that links set together, where it is known, and the shares between which so many draws are in 95 of 100 runs,
-    where each is one probability.
+def _drawn(link: Row) -> str:
+    """The share that the loss of a link took, beside what it sets; with one probability the shares that so many draws have
+    in 95 of 100 runs, or more.
     """
-    if CHANGED in losses:
-        return f", loss {CHANGED}"
-    shares = [lost(loss) for loss in losses]
-    if not losses or (len(losses) > 1 and not is_chain) or None in shares:
-        return ""
-    share = 1 - math.prod(1 - one for one in shares if one is not None)
-    if any("r" in loss for loss in losses):
-        return f", set {numbers.percent(share)} in the mean of its bursts"
-    half = 1.96 * math.sqrt(share * (1 - share) / draws)
-    low, high = (min(max(share + one, 0.0), 1.0) for one in (-half, half))
-    outside = "" if low <= drawn <= high else "; outside that range"
-    span = f"{numbers.percent(low)} to {numbers.percent(high)}"
-    return f", set {numbers.percent(share)} ({numbers.grouped(draws, 0)} draws: {span}{outside})"
+    draws = _draws(link)
+    if draws < DRAWS:
+        return f"{link['name']} {counted(draws, 'draw')}: too few to tell"
+    taken = link["drops"].get("loss", 0)
+    said = f"{link['name']} {numbers.percent(taken / draws)} of {numbers.grouped(draws, 0)} draws"
+    if link["loss"] == CHANGED:
+        return f"{said}, loss {CHANGED}"
+    if (share := lost(link["loss"])) is None:
+        return said
+    said += f", set {numbers.percent(share)}"
+    if "r" in link["loss"]:
+        return f"{said} in the long run of its bursts"
+    low, high = interval(draws, share)
+    outside = "" if low <= taken <= high else "; outside that interval"
+    return (
+        f"{said} (95 % interval {numbers.percent(low / draws)} to {numbers.percent(high / draws)}{outside})"
+    )
 
 
-def _losses(row: Row, links: Sequence[Row]) -> list[Any]:
-    """The losses that the links of a path's direction set."""
-    return [link["loss"] for link in _along(row, links) if link.get("loss")]
+def interval(draws: int, share: float) -> tuple[int, int]:
+    """Between which numbers of hits so many draws of a probability are, but for `TAIL` of the runs at most on each side.
+
+    Examples
+    --------
+    >>> interval(100, 0.01), interval(100, 0.99), interval(10_000, 0.5)
+    ((0, 3), (97, 100), (4902, 5098))
+    """
+    variance = draws * share * (1 - share)
+    if variance >= NORMAL:
+        half = 1.96 * math.sqrt(variance)
+        return math.ceil(draws * share - half), math.floor(draws * share + half)
+    if share > 0.5:
+        low, high = interval(draws, 1 - share)
+        return draws - high, draws - low
+    mass = below = math.exp(draws * math.log1p(-share))
+    least = 0
+    for hits in count(1):
+        if below < TAIL:
+            least = hits
+        if below >= 1 - TAIL:
+            return least, hits - 1
+        mass *= (draws - hits + 1) / hits * share / (1 - share)
+        below += mass
+    raise AssertionError
 
 
-def _is_chain(row: Row, links: Sequence[Row]) -> bool:
-    """Whether the links of a path's direction lead one after the other from end to end, so that each packet meets all."""
-    along = _along(row, links)
-    here, end = (0, 1) if _is_forward(row) else (1, 0)
-    onward: dict[Any, Any] = {link.get("from"): link.get("to") for link in along}
-    whole = len(onward) == len(along)
-    while here in onward:
-        here = onward.pop(here)
-    return whole and here == end and not onward
-
-
-def _along(row: Row, links: Sequence[Row]) -> list[Row]:
-    """The links of a path's direction."""
-    ends = ".forward" if _is_forward(row) else ".backward"
-    return [link for link in links if link["name"].endswith(ends)]
-
-
-def _is_forward(row: Row) -> bool:
-    return bool(row["way"] == "near -> far")
-
-
-def _rate(rows: Sequence[Row], margin: Margin, links: Sequence[Row], slow: bool) -> Said:
+def _rate(
+    rows: Sequence[Row], margin: Margin, links: Sequence[Row], outcome: Mapping[str, Any], slow: bool
+) -> Said:
     if slow:
         known = [row for row in rows if row["set_rate_bps"] and row["delivered_rate_bps"] is not None]
         worst = max(known, key=lambda row: abs(row["delivered_rate_bps"] / row["set_rate_bps"] - 1))
         delivered, released = numbers.rate(worst["delivered_rate_bps"]), numbers.rate(worst["set_rate_bps"])
-        return (
-            NOT_GOOD,
-            f"{worst['path']} delivered {delivered}, released {released} (margin {margin.rate:.0%})",
-        )
-    found = list(_reached(rows, links))
-    unknown = [said for share, said in found if share is None]
-    missed = "; ".join(said for share, said in found if share is not None and share < SHOWN)
-    if not (reached := [said for share, said in found if share is not None and share >= SHOWN]):
-        not_shown = [f"not reached: {missed}"] if missed else []
-        return NOT_SHOWN, "; ".join([*not_shown, *unknown]) or "packets came for less than 1 s"
-    not_shown = [f"not reached, so not shown: {missed}"] if missed else []
-    return GOOD, "; ".join([*reached, *not_shown, *unknown])
+        said = f"{worst['path']} delivered {delivered}, released {released} (margin {margin.rate:.0%})"
+        return NOT_GOOD, said
+    found = list(_used(rows, links, outcome))
+    if reached := [said for share, said in found if share >= SHOWN]:
+        return GOOD, _few(reached)
+    if not found:
+        return NOT_SHOWN, "packets came for less than 1 s"
+    return NOT_SHOWN, f"not reached: {max(found)[1]}"
 
 
-def _reached(rows: Sequence[Row], links: Sequence[Row]) -> Iterator[tuple[float | None, str]]:
-    """The share of each path's rate that was used, and it in words. Packets that a loss takes use the line, too; those that
-    a full queue refuses do not.
+def _used(
+    rows: Sequence[Row], links: Sequence[Row], outcome: Mapping[str, Any]
+) -> Iterator[tuple[float, str]]:
+    """For which share of the time in which packets came a link was busy, and it in words; of a TCP port, which has a line of
+    its own, the share of the least rate that it used.
     """
-    for row in rows:
-        came, drawn = row.get("wire_rate_bps", row["set_rate_bps"]), _drawn(row)
-        used = came / (1 - drawn) if came and drawn < 1 else 0.0
-        rates = [link["rate_bps"] for link in _along(row, links) if link.get("rate_bps")]
-        if used and CHANGED in rates:
-            yield None, f"{row['path']} {numbers.rate(used)}, rate {CHANGED}"
-        elif used and rates:
-            yield used / min(rates), f"{row['path']} {numbers.rate(used)} of {numbers.rate(min(rates))}"
+    for here, end, toward in ((0, 1, "near -> far"), (1, 0, "far -> near")):
+        along = [link for link in way(links, here, end) if link.get("rate_bps")]
+        mine = [row for row in rows if row["way"] == toward and row["delivered_rate_bps"]]
+        streams = [row for row in mine if row["door"].endswith("/tcp")]
+        for row in streams if along else ():
+            came = row.get("wire_rate_bps", row["set_rate_bps"])
+            if any(link["rate_bps"] == CHANGED for link in along):
+                yield 1.0, f"{row['path']} {numbers.rate(came)}, rate {CHANGED}"
+            else:
+                least = min(link["rate_bps"] for link in along)
+                yield came / least, f"{row['path']} {numbers.rate(came)} of {numbers.rate(least)}"
+        spans = [8 * row["delivered_bytes"] / row["delivered_rate_bps"] for row in mine if row not in streams]
+        span_s = min(sum(spans), outcome["duration_s"])
+        for link in along if span_s else ():
+            share = min(link.get("busy_s", 0.0) / span_s, 1.0)
+            rate = CHANGED if link["rate_bps"] == CHANGED else numbers.rate(link["rate_bps"])
+            yield share, f"{link['name']} (rate {rate}) busy {numbers.percent(share)} of the time"
+
+
+def _few(said: Iterable[str]) -> str:
+    """The first of several sentences, and how many others there are."""
+    every = list(said)
+    others = len(every) - MOST_NAMED - 1
+    return "; ".join(every[: MOST_NAMED + 1] + [f"and {counted(others, 'other link')}"] * (others > 0))

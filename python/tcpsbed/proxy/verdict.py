@@ -15,26 +15,22 @@ from tcpsbed.views import programs, tables, text
 JITTER = metrics.section("network").part("jitter").table
 
 
-def judged(
-    outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]
-) -> tuple[bool | None, list[str]]:
-    """Whether the run was good, and why not in sentences; neither good nor bad where no packet came in. `network` is as it
-    was set at the start.
-    """
-    found = broken(outcome, margin, network)
+def judged(outcome: Mapping[str, Any], margin: Margin) -> tuple[bool | None, list[str]]:
+    """Whether the run was good, and why not in sentences; neither good nor bad where no packet came in."""
+    found = broken(outcome, margin)
     if not found and not any(row["packets"] for row in outcome["doors"]):
         return None, [programs.PROVES_NOTHING]
     return not found, found
 
 
-def broken(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]) -> list[str]:
+def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
     """What is beyond the margin, and what failed, in sentences; nothing if the run was good."""
-    return [*(sentence for _, _, sentence in _found(outcome, margin, network)), *outcome["errors"]]
+    return [*(sentence for _, _, sentence in _found(outcome, margin)), *outcome["errors"]]
 
 
-def remedies(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]) -> list[str]:
+def remedies(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
     """What to do about it: a sentence a cause."""
-    causes = [cause for cause, _, _ in _found(outcome, margin, network)]
+    causes = [cause for cause, _, _ in _found(outcome, margin)]
     if "tcp" in outcome and not any(row["packets"] for row in outcome["doors"]):
         causes.append(UNHEARD)
     root = "" if "SCHED_FIFO: yes" in outcome["own"].get("privileges", ()) else AS_ROOT
@@ -42,28 +38,26 @@ def remedies(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, A
 
 
 def ending(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]) -> dict[str, Any]:
-    """The verdict, that of each setting, what to do, and what was measured beside the network: `programs` of a result."""
-    good, _ = judged(outcome, margin, network)
+    """The verdict, that of each setting, what to do, and what was measured beside the network: `programs` of a result;
+    `network` is as it was set at the start.
+    """
+    good, _ = judged(outcome, margin)
     verdict = {True: programs.GOOD, False: programs.NOT_GOOD, None: programs.NOTHING}[good]
     more = {key: outcome[key] for key in ("tcp", "late_ns") if outcome.get(key)}
     return {
         "verdict": verdict,
-        "settings": settings.judged(paths(outcome), margin, network, outcome.get("changed", {})),
+        "settings": settings.judged(paths(outcome), margin, network, outcome),
         "margin_ms": margin.p99_ms,
-        "remedies": remedies(outcome, margin, network),
+        "remedies": remedies(outcome, margin),
     } | more
 
 
 DROPPED, INSIDE, SENT_BACK, UNREACHED, CLOSED = "dropped", "inside", "sent back", "unreached", "closed"
 UNHEARD = "unheard"
 AS_ROOT = ", run as root (SCHED_FIFO)"
-_BUSY = (
-    "this machine was too busy to release packets in time: close other programs, leave tcpsbed a core of its own"
-    " (taskset for your programs){root}, or send less; --margin-ms accepts more at p99"
-)
 REMEDIES = {
-    LATE: _BUSY,
-    settings.VARIES: _BUSY,
+    LATE: "this machine was too busy to release packets in time: close other programs, leave tcpsbed a core of its own"
+    " (taskset for your programs){root}, or send less; --margin-ms accepts more at p99",
     SLOW: "this machine could not send as fast as the network released: set a lower --rate, send fewer and larger packets,"
     " or close other programs",
     LOSES: "the kernel refused packets: send fewer at a time, or smaller ones, and start the receiver before the sender",
@@ -77,18 +71,11 @@ REMEDIES = {
 """What to do, by cause."""
 
 
-def _found(
-    outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]
-) -> Iterator[tuple[str, str, str]]:
+def _found(outcome: Mapping[str, Any], margin: Margin) -> Iterator[tuple[str, str, str]]:
     """Causes of a run that was not good, each with its path and its sentence."""
-    every, late = paths(outcome), set()
-    for row in every:
+    for row in paths(outcome):
         for cause, said in () if "part_of" in row else _row(row, margin):
-            late |= {row["path"]} if cause == LATE else set()
             yield cause, row["path"], said
-    for path, said in settings.varying(every, margin, network, outcome.get("changed", {})):
-        if path not in late:
-            yield settings.VARIES, path, said
     if drops := outcome["own"].get("socket_drops", 0):
         said = f"the kernel dropped {drops} datagrams before they were read: this machine was too slow"
         yield DROPPED, "", said
@@ -165,9 +152,9 @@ def jitters(outcome: Mapping[str, Any], network: Mapping[str, Any]) -> str:
 
 def told(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]) -> str:
     """The tables and the verdict, for the terminal; `network` is as it was set at the start."""
-    good, _ = judged(outcome, margin, network)
+    good, _ = judged(outcome, margin)
     kept = metrics.section("programs").value({"told": {"programs": ending(outcome, margin, network)}})
-    because = [] if good is None else _unsaid(outcome, margin, network, kept["settings"])
+    because = [] if good is None else _unsaid(outcome, margin, kept["settings"])
     lines = [programs.verdict(kept), *programs.settings(kept), *because, *programs.remedies(kept)]
     verdict = "\n  ".join(lines)
     unread = outcome.get("own", {}).get("unread", 0)
@@ -181,14 +168,12 @@ def told(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any])
     return f"{table(outcome)}\n{more}{verdict}{note}"
 
 
-def _unsaid(
-    outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any], judged_: list[dict[str, str]]
-) -> list[str]:
+def _unsaid(outcome: Mapping[str, Any], margin: Margin, judged_: list[dict[str, str]]) -> list[str]:
     """Why a run was not good, without what the line of a setting says of that path."""
     worst = {one["what"]: one["said"] for one in judged_}
     said = [
         sentence
-        for cause, path, sentence in _found(outcome, margin, network)
+        for cause, path, sentence in _found(outcome, margin)
         if not worst.get(settings.SETTING.get(cause, ""), "").startswith(f"{path} ")
     ]
     return [*said, *outcome["errors"]]

@@ -17,8 +17,9 @@ NOT_SHOWN = "not shown"
 """Verdict on a setting of which a run says nothing."""
 PROVES_NOTHING = "no packet arrived, so this run proves nothing"
 OTHERWISE = "for reasons other than the settings"
+UNCOVERED = "time that packets wait in your programs is not covered"
 _SAID = {
-    GOOD: "good: the network delivered as set; time that packets wait in your programs is not covered",
+    GOOD: f"good: the network delivered as set; {UNCOVERED}",
     NOTHING: PROVES_NOTHING,
 }
 
@@ -35,8 +36,8 @@ def verdict(programs: Mapping[str, Any]) -> str:
         ", ".join(one["what"] for one in programs.get("settings", ()) if one["verdict"] == which)
         for which in (NOT_GOOD, GOOD, NOT_SHOWN)
     )
-    if found == GOOD and unknown and not good:
-        return f"good: nothing failed, but this run does not show that the network kept {unknown}"
+    if found == GOOD and unknown:
+        return f"good: {good or 'nothing failed'}; not shown: {unknown}; {UNCOVERED}"
     if found in _SAID:
         return _SAID[found]
     return f"{found.upper()}: {bad or OTHERWISE}{f'; good: {good}' if good else ''}"

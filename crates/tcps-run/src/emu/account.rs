@@ -144,9 +144,9 @@ struct Live {
     last: Recent,
 }
 
-/// What came in a span of time.
+/// What came in a span of time, which begins when it is first looked at.
 struct Window {
-    begun: Time,
+    begun: Option<Time>,
     packets: u64,
     bytes: u64,
     lost: u64,
@@ -155,22 +155,23 @@ struct Window {
 
 impl Default for Window {
     fn default() -> Self {
-        Self { begun: 0, packets: 0, bytes: 0, lost: 0, delays: histogram() }
+        Self { begun: None, packets: 0, bytes: 0, lost: 0, delays: histogram() }
     }
 }
 
 impl Live {
     fn turn(&mut self, now: Time) {
         let w = &mut self.now;
-        if now - w.begun >= WINDOW {
-            let seconds = (now - w.begun) as f64 / 1e9;
+        let span = now - *w.begun.get_or_insert(now);
+        if span >= WINDOW {
+            let seconds = span as f64 / 1e9;
             self.last = Recent {
                 rate_pps: w.packets as f64 / seconds,
                 rate_bps: w.bytes as f64 * 8.0 / seconds,
                 recent_delay_ns: Spread::of(&w.delays),
                 recent_lost: w.lost,
             };
-            (w.begun, w.packets, w.bytes, w.lost) = (now, 0, 0, 0);
+            (w.begun, w.packets, w.bytes, w.lost) = (Some(now), 0, 0, 0);
             w.delays.reset();
         }
     }
@@ -262,13 +263,15 @@ mod tests {
     #[test]
     fn the_window_shows_the_last_second_and_the_end_everything() {
         let mut account = Account::new(true);
-        (0..10).for_each(|_| account.left(packet(0, 5 * MS, 1000)));
-        account.lost(DropReason::Loss);
         account.turn(SECOND);
+        assert_eq!(account.recent().rate_pps, 0.0, "it begins now, not at 0");
+        (0..10).for_each(|_| account.left(packet(SECOND, 5 * MS, 1000)));
+        account.lost(DropReason::Loss);
+        account.turn(2 * SECOND);
         let first = account.recent();
         assert_eq!((first.rate_pps, first.rate_bps, first.recent_lost), (10.0, 10_000.0, 1));
-        (0..4).for_each(|_| account.left(packet(SECOND, MS, 1000)));
-        account.turn(2 * SECOND);
+        (0..4).for_each(|_| account.left(packet(2 * SECOND, MS, 1000)));
+        account.turn(3 * SECOND);
         let second = account.recent();
         assert_eq!((second.rate_pps, second.recent_lost), (4.0, 0));
         let whole = account.told(true);

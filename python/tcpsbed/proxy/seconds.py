@@ -12,7 +12,9 @@ from tcpsbed.proxy import verdict
 SECOND = 1.0
 """What the network speaks of, s."""
 MOST = 7_200
-"""Bins of half a second, so that no two seconds share one. Of a run with more they become twice as wide, and again."""
+"""Bins of half a second: no two seconds share one in the first hour. Of a longer run bins become twice as wide, and again:
+in the second hour they are as wide as a second, and two seconds whose middles fall into one are joined.
+"""
 _RECENT = ("rate_pps", "rate_bps", "recent_lost", "recent_delay_ns")
 """What a row says of its last second; another one differs in its rates, whose times are in ns."""
 _POINT = ("t_s", "p50_ms", "p99_ms", "packets", "lost")

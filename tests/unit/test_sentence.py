@@ -123,6 +123,8 @@ def test_the_flows_that_lost_most_are_told_and_how_many_others_there_are() -> No
     assert causes({"world": "virtual", "flows": unknown}) == [], "nothing is said of them, nor of others"
     told = causes({"world": "virtual", "flows": unknown | few})
     assert told[0].startswith("dropped of f4:") and told[4] == "and 5 other flows lost samples"
+    told = causes({"world": "virtual", "flows": unknown | {"f1": flows["f1"]}})
+    assert told[1:] == ["and 5 other flows lost samples, no cause known"]
 
 
 def test_the_live_page_says_where_samples_are_lost_and_whether_the_machine_is_too_slow(

@@ -105,7 +105,8 @@ def causes(summary: Mapping[str, Any]) -> list[str]:
     known = ((flow, found) for flow in worst if (found := _dropped(flow, summary)[0]))
     said = [f"dropped of {flow}: {found}" for flow, found in islice(known, MOST_NAMED)]
     left = len(lost) - len(said)
-    return said + [f"and {counted(left, 'other flow')} lost samples"] * (left > 0 and len(said) == MOST_NAMED)
+    more = "" if len(said) == MOST_NAMED else ", no cause known"
+    return said + [f"and {counted(left, 'other flow')} lost samples{more}"] * (left > 0 and bool(said))
 
 
 def _late(summary: Mapping[str, Any]) -> Said:

@@ -180,10 +180,8 @@ def dropped(
         if n
     ]
     if unread:
-        in_sockets = (
-            f"up to {counted(of_all, 'datagram')} of all flows in sockets of {node}: full, or wrong checksums"
-        )
-        found.append((most, in_sockets))
+        few = f"dropped up to {counted(of_all, 'datagram')} of all flows"
+        found.append((most, f"the kernel at {node} {few} (receive buffer full, or bad checksum)"))
     machines = slow.total() + most
     each = [text for _, text in sorted(found, key=lambda one: -one[0])]
     return "; ".join(each), machines > links.total() and machines >= max(others.total(), 1)

@@ -105,7 +105,8 @@ def causes(summary: Mapping[str, Any]) -> list[str]:
     known = ((flow, found) for flow in worst if (found := _dropped(flow, summary)[0]))
     said = [f"dropped of {flow}: {found}" for flow, found in islice(known, MOST_NAMED)]
     left = len(lost) - len(said)
-    return said + [f"and {counted(left, 'other flow')} lost samples"] * (left > 0 and len(said) == MOST_NAMED)
+    more = "" if len(said) == MOST_NAMED else ", no cause known"
+    return said + [f"and {counted(left, 'other flow')} lost samples{more}"] * (left > 0 and bool(said))
 
 
 def _late(summary: Mapping[str, Any]) -> Said:
@@ -179,10 +180,8 @@ def dropped(
         if n
     ]
     if unread:
-        in_sockets = (
-            f"up to {counted(of_all, 'datagram')} of all flows in sockets of {node}: full, or wrong checksums"
-        )
-        found.append((most, in_sockets))
+        few = f"dropped up to {counted(of_all, 'datagram')} of all flows"
+        found.append((most, f"the kernel at {node} {few} (receive buffer full, or bad checksum)"))
     machines = slow.total() + most
     each = [text for _, text in sorted(found, key=lambda one: -one[0])]
     return "; ".join(each), machines > links.total() and machines >= max(others.total(), 1)

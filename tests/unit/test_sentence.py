@@ -11,6 +11,7 @@ import pytest
 
 from tcpsbed import scenarios
 from tcpsbed.analysis.records import KINDS
+from tcpsbed.analysis.together import together
 from tcpsbed.scenarios.compile import compile_plan
 from tcpsbed.studio.collector import ROW, Collector
 from tcpsbed.views import paths, text
@@ -186,3 +187,23 @@ def test_the_same_cause_at_another_link_may_be_larger_too(
     spans = {"queueing": 8.0 + elsewhere_ms, "propagation": 0.5, "unsplit": rest_ms}
     split = {"parts": [{"part": name, "mean_ms": ms} for name, ms in spans.items()]}
     assert paths.unsplit_ms(split, beside=one) == expected
+
+
+def test_drops_of_flows_that_a_link_cannot_tell_apart_are_told_together(
+    shipped_scenarios: Path, tmp_path: Path
+) -> None:
+    file = shipped_scenarios / "quickstart.toml"
+    shared = ['channels.session.flows=["kinematic", "audio", "video", "haptic"]']
+    plain = compile_plan(scenarios.load(file, shared), tmp_path)
+    secured = compile_plan(scenarios.load(file, [*shared, "channels.session.security='aead'"]), tmp_path)
+    assert together(plain, "real") == together(secured, "virtual") == []
+    (group,) = together(secured, "real")
+    assert group == ["haptic", "audio", "video"]
+    lost = {"sent": 900, "delivered": 500, "lost": 100, "loss": 0.1, "drops": {}}
+    flows = {name: lost for name in ("kinematic", *group)}
+    flows |= {"haptic": lost | {"drops": {"l1.backward full": 850}}}
+    found = {"world": "real", "flows": flows, "drops_together": [group]}
+    assert causes(found) == [
+        "dropped of haptic, audio and video together: 850 packets by link l1, as set (full queue)",
+        "and 1 other flow lost samples, no cause known",
+    ]

@@ -146,3 +146,18 @@ impl super::Follower for Follower {
         (Drive { v, force }, [force, self.account.in_j, 0.0])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A force of -2 N on a device that moves with 0.5 m/s gives it 1 J a second; nothing is left in the account.
+    #[test]
+    fn damping_takes_force_away_up_to_its_limit() {
+        let of = |params: Value| Leader::new(&params).unwrap().damped(1.0, 0.5, -2.0);
+        assert_eq!(of(json!({})), 0.0);
+        assert_eq!(of(json!({"most_alpha_n_s_m": 10.0})), 0.0);
+        assert_eq!(of(json!({"most_alpha_n_s_m": 3.0})), -0.5);
+    }
+}

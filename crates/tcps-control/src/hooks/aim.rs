@@ -146,3 +146,19 @@ impl Hook for Aim {
         emit(output, &self.wanted())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_angle_of_the_tool_is_followed_over_turns_around_the_centre() {
+        let mut aim = Aim::new(&json!({"centre_m": [0.3, 0.1, 0.2]})).unwrap();
+        for step in 0..=80 {
+            let angle = 0.2 * f64::from(step);
+            let distance = aim.follow([0.3, 0.1 + 0.05 * libm::cos(angle), 0.2 + 0.05 * libm::sin(angle)]);
+            assert!((distance - 0.05).abs() < 1e-12 && (aim.angle - angle).abs() < 1e-9, "{angle}: {aim:?}");
+        }
+    }
+}

@@ -187,6 +187,15 @@ mod tests {
         at_ms.iter().map(|ms| y[*ms]).collect()
     }
 
+    /// x <- 0.5 x + u in steps of 1 ms: of a span that is no whole number of them, the nearest number.
+    #[test]
+    fn a_sampled_system_makes_the_nearest_number_of_steps() {
+        let system = Linear::of_polynomials(&[1.0], &[1.0, -0.5], 1_000_000).unwrap();
+        for (span_ns, decay) in [(1_400_000, 0.5), (1_600_000, 0.25), (2_000_000, 0.25), (2_400_000, 0.25)] {
+            assert_eq!(system.ticked(span_ns, Rule::Held).a, [[decay]]);
+        }
+    }
+
     #[test]
     fn step_responses_are_those_of_the_textbook_to_the_last_digits() {
         let near = |found: Vec<f64>, right: &[f64]| {

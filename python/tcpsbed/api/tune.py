@@ -113,7 +113,7 @@ class Gains:
         compared = self.steps if len(self.steps) > 1 else ()
         lines = [
             f"c = {one.c:<8g} rise time {one.rise_ms:.1f} ms, h higher by {one.growth:.2f} % for each ms of RTT"
-            + f", keeps an error of {abs(one.error):.1f} %" * one.lasting
+            + f", not settled, an error of {abs(one.error):.1f} % in the end" * (not one.settled)
             for one in compared
         ]
         lines += [f"step         c = {found.c:g}"] if compared else []

@@ -294,7 +294,8 @@ class Open:
     def _poles(self) -> NDArray[np.complex128]:
         import numpy as np
 
-        return np.concatenate([np.linalg.eigvals(one.a).astype(complex) for one in self.systems])
+        every = [np.linalg.eigvals(one.a).astype(complex) for one in self.systems]
+        return np.concatenate([np.zeros(0, complex), *every])
 
     @property
     def integrates(self) -> bool:

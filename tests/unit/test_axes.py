@@ -532,6 +532,36 @@ def test_tune_finds_the_factor_of_a_controller_with_axes() -> None:
     assert found.figures["margins"]["disk"]["alpha"] > 0
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {"kind": "state-space", "a": [[-20.0]], "b": [[20.0]], "c": [[1.0]], "d": [[0.0]]},
+        {"kind": "state-space", "a": [[-20.0]], "b": [[20.0]], "c": [[1.0]]},
+        {"kind": "transfer-function", "num": [[[1.0]]], "den": [[[0.05, 1.0]]]},
+    ],
+)
+def test_one_axis_written_with_rows_is_tuned_as_one_without(rows: dict[str, Any]) -> None:
+    one, other = (
+        tcpsbed.tune("10 ms", plant=plant, runs=1)
+        for plant in (rows, {"kind": "transfer-function", "num": [1.0], "den": [0.05, 1.0]})
+    )
+    assert one is not None and other is not None and one.best.factor is None
+    assert (one.best.kp, one.best.ki_per_ms) == pytest.approx((other.best.kp, other.best.ki_per_ms))
+
+
+def test_one_axis_with_rows_in_a_scenario_keeps_its_gains(here: Path) -> None:
+    from tcpsbed import shipped
+
+    rows = "plant = { kind = 'state-space', a = [[-20.0]], b = [[20.0]], c = [[1.0]], d = [[0.0]] }"
+    text = shipped.find("step").read_text()
+    assert text.count('t0 = "200 ms"') == 1
+    file = here / "rows.toml"
+    file.write_text(text.replace('t0 = "200 ms"', f't0 = "200 ms", {rows}'))
+    found = tcpsbed.tune("10 ms", plant=file, runs=1)
+    assert found is not None and found.best.factor is None and found.best.kp > 0
+    assert tcpsbed.map(file, cells="2x2", runs=1).margins.stable
+
+
 def test_axes_on_the_clock_of_the_machine(tmp_path: Path) -> None:
     loop = {"plant": (A, B, C), "controller": ([0.2, 10.0], [1.0, 0.0]), "runs": 1, "axis": 1}
     simulated, own = (

@@ -15,7 +15,7 @@ from tcpsbed.lab.control import tuning
 from tcpsbed.lab.control.batch import Bench, Cell
 from tcpsbed.lab.control.offsets import offsets
 from tcpsbed.lab.control.response import Step, dip
-from tcpsbed.lab.control.theory import LoopModel, delay_of_drops_ms, margins, nyquist, response
+from tcpsbed.lab.control.theory import LoopModel, delay_of_drops_ms, margins, nyquist, response, ultimate
 from tcpsbed.lab.control.verdict import Limits
 
 loops = st.builds(
@@ -201,11 +201,14 @@ def test_gains_without_an_integral_are_said_not_to_settle():
 
 
 def test_gains_that_theory_calls_unstable_are_never_the_best(capsys) -> None:
-    plant = '{ kind = "transfer-function", num = [1], den = [1, -1] }'
-    done = CliRunner().invoke(app, ["tune", "--rtt", "10 ms", "--runs", "5", "--plant", plant])
+    plant = '{ kind = "transfer-function", num = [1], den = [1, 0, 0] }'
+    done = CliRunner().invoke(
+        app, ["tune", "--rtt", "4 ms", "--period", "4 ms", "--runs", "1", "--plant", plant]
+    )
     assert done.exit_code == 1 and done.stdout.startswith("no gains that are stable by theory keep"), (
         done.stdout
     )
+    assert "try larger --overshoot and --undershoot, or gains beyond the searched range" in done.stdout
     unstable, stable = tuning.Tuned(2.0, 0.5, 1.0, 0.0, 0.0), tuning.Tuned(0.1, 0.05, 9.0, 0.0, 0.0)
     kept = [tuning.ANY.kept(tuning.Network(10.0), one, 2.0) for one in (unstable, stable)]
     assert kept == [False, True]
@@ -226,6 +229,78 @@ def test_what_stops_faster_gains_is_named() -> None:
         found = tcpsbed.tune("150 ms", **loop, disturbance="output", runs=1, **limits)  # type: ignore[arg-type]
         assert found.best.stopped_by == (stopped,)
         assert f"stopped by   the limit of {stopped}: faster gains exceed it" in str(found)
+
+
+@pytest.mark.parametrize("den", [[1.0, 0.0], [1.0, -1.0]], ids=["integrates", "unstable"])
+def test_the_range_of_gains_is_that_of_the_plant(den, tmp_path):
+    """A plant whose gain at the speed of the loop is low takes gains in proportion, and they keep the limits later, too."""
+    plant = {"kind": "transfer-function", "num": [1.0], "den": den}
+    found = tcpsbed.tune("10 ms", plant=plant, runs=5)
+    assert found is not None and found.best.settled and found.best.rise_ms < 45, str(found)
+    ran = tcpsbed.step(
+        plant=plant,
+        gain=f"{found.best.kp!r}:{found.best.ki_per_ms!r}",
+        rtt="10 ms",
+        duration="3 s",
+        runs=1,
+        out=tmp_path / "out",
+    )
+    [response] = ran[next(iter(ran))].responses
+    assert response.overshoot <= 5 and response.undershoot <= 5
+
+
+def test_the_range_of_factors_reaches_the_stable_ones():
+    """Of gain / (s - 1) it begins at c / gain, here beyond the controller itself, and beyond 50 times it."""
+    found = tcpsbed.tune("10 ms", plant=([1.0], [1.0, -1.0]), controller=([0.01], [1.0]), runs=1)
+    assert found is not None and found.margins.stable and found.best.settled
+    assert 5000 < found.best.factor < 11000, "Kp from 50 to 110"
+
+
+def test_gains_for_a_plant_in_other_units_are_the_same_in_its_units():
+    one, fifty = (tcpsbed.tune("10 ms", plant=([gain], [0.02, 1.0]), runs=1).best for gain in (1.0, 50.0))
+    assert (one.kp, one.ki_per_ms) == pytest.approx((50 * fifty.kp, 50 * fifty.ki_per_ms), rel=1e-6)
+    assert one.rise_ms == fifty.rise_ms
+
+
+def test_the_ultimate_gain_is_that_of_the_polynomial():
+    """[Ziegler and Nichols 1942] gain / (s - 1) after 4 ticks is unstable below 1, and beyond the ultimate gain."""
+    plant = {"kind": "transfer-function", "num": [1.0], "den": [1.0, -1.0]}
+    found = ultimate(LoopModel(1.0, 0.0, 5.0, 20.0, 2.0, plant))
+    a = math.exp(0.005)
+
+    def largest(gain: float) -> float:
+        """Of the roots of z^4 (z - a) + gain (a - 1) / c."""
+        return float(np.abs(np.roots([1, -a, 0, 0, 0, gain * (a - 1) / 2])).max())
+
+    assert largest(0.999 * found) < 1 < largest(1.001 * found) and largest(1.9) > 1
+    doubled = {"kind": "transfer-function", "num": [1.0], "den": [1.0, 0.0, 0.0]}
+    assert ultimate(LoopModel(1.0, 0.0, 5.0, 20.0, 2.0, doubled)) == 0, "no gain makes it stable"
+
+
+def test_gains_at_the_end_of_the_searched_range_are_said_to_be():
+    found = tcpsbed.tune("10 ms", plant=([1.0], [1.0, 0.0]), runs=1, overshoot=100, undershoot=100)
+    assert found.best.at_end == ("most kp",) and found.best.stopped_by == ()
+    said = f"stopped by   the end of the searched range: Kp up to {found.best.kp:.4g}; better gains may lie beyond it"
+    assert said in str(found) and "faster gains exceed" not in str(found)
+    assert found.figures["at_end"] == ["most kp"] and tcpsbed.tune("10 ms", runs=1).best.at_end == ()
+
+
+def test_a_response_that_is_cut_off_is_not_said_to_keep_the_limits(monkeypatch):
+    """Runs that end before h has settled tell nothing of what comes later, and an integral has not failed."""
+    monkeypatch.setattr(tuning, "_duration", lambda network: math.ceil(2 * network.theta_ms) + 16)
+    found = tcpsbed.tune("10 ms", runs=1, overshoot=1000, undershoot=1000)
+    assert not found.best.settled and found.best.stopped_by == () and found.figures["settled"] is False
+    said = "NOT settled  within the 16 ms that are simulated: the limits are kept until then, and may be exceeded later"
+    assert said in str(found) and "has the controller an integral" not in str(found)
+    late = replace(found.best, error=-9.0)
+    assert said in str(replace(found, best=late)), "an integral ends the error"
+
+
+@pytest.mark.parametrize("goal", ["rise", "sensitivity"])
+def test_gains_that_have_not_settled_come_after_those_that_have(goal):
+    quick = tuning.Tuned(0.1, 0.01, 5.0, 0.0, 9.0, settled=False)
+    slow = tuning.Tuned(0.1, 0.01, 50.0, 0.0, 0.1)
+    assert tuning.best([quick, slow], goal) is slow
 
 
 SWAYS = {

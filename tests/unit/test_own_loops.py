@@ -823,6 +823,18 @@ def test_a_map_takes_the_factor_too() -> None:
         ((), '--factor: found no hooks with run = "compensator"; allowed: one such hook, or --controller'),
         (("--controller", "lag", "--factor", "0"), '--factor: found "0"; allowed: a number above 0'),
         (("--controller", "lag", "--factor", "1..2"), '--factor: found "1..2", a range; allowed: values'),
+        *[
+            (
+                (
+                    "--controller",
+                    "{ kind = 'transfer-function', num = [0.1, -4], den = [1, 0] }",
+                    "--factor",
+                    factor,
+                ),
+                f'--factor: found "{factor}"; allowed: 2.5e-31 to 2.5e+29, with this controller\n',
+            )
+            for factor in ("1e-320", "2.4e-31", "2.6e29", "1e308")
+        ],
     ],
 )
 def test_a_factor_that_cannot_be_is_refused(options: tuple[str, ...], message: str, tmp_path: Path) -> None:

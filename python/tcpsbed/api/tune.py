@@ -39,10 +39,12 @@ class Gains:
     ----------
     best
         The gains: `kp`, `ki_per_ms`, with the mean rise time `rise_ms`, settling time `settling_ms`, `overshoot` and
-        `undershoot` (% of the step) measured with them, the limits that faster gains exceed (`stopped_by`), the rise-time
-        `index`, and the `error` that is left in the end (%), with whether it is `lasting`. The deepest fall before h first
-        crosses the target, without loss, is `dip` (%) at `dip_ms`; if it exceeds the limit of undershoot, `without_dip` has
-        the best gains whose dip does not, or None.
+        `undershoot` (% of the step) measured with them, the limits that faster gains exceed (`stopped_by`), the ends of the
+        searched range at which they are (`at_end`), the rise-time `index`, and the `error` that is left in the end (%), with
+        whether it is `lasting`. `settled` is whether 95 % of the runs settle in the `simulated_ms` after the step; if not,
+        the limits are known to be kept only until then. The deepest fall before h first crosses the target, without loss, is
+        `dip` (%) at `dip_ms`; if it exceeds the limit of undershoot, `without_dip` has the best gains whose dip does not, or
+        None.
     steps
         The best gains for each step that was tried.
     loop, margins
@@ -99,12 +101,19 @@ class Gains:
             loop, f"{gains}, delay {loop.delay_ms:g} ms, gain margin {gain:.2f}", Path(file)
         )
 
+    @property
+    def _ends_errors(self) -> bool:
+        """Whether no error stays for ever in this loop: an integral ends it, or a plant that integrates."""
+        from tcpsbed.lab.control.theory import Open
+
+        return self.best.ki_per_ms > 0 or Open(self.loop).integrates
+
     def __str__(self) -> str:
         found, spare = self.best, self.margins
         compared = self.steps if len(self.steps) > 1 else ()
         lines = [
             f"c = {one.c:<8g} rise time {one.rise_ms:.1f} ms, h higher by {one.growth:.2f} % for each ms of RTT"
-            + f", keeps an error of {abs(one.error):.1f} %" * one.lasting
+            + f", not settled, an error of {abs(one.error):.1f} % in the end" * (not one.settled)
             for one in compared
         ]
         lines += [f"step         c = {found.c:g}"] if compared else []
@@ -119,6 +128,12 @@ class Gains:
             lines.append(
                 f"stopped by   the limit of {' and '.join(found.stopped_by)}: faster gains exceed it"
             )
+        if found.at_end:
+            ends = " and ".join(_end(found, one) for one in found.at_end)
+            option = "--gain" if found.factor is None else "--factor"
+            lines.append(
+                f"stopped by   the end of the searched range: {ends}; better gains may lie beyond it (tcpsbed step {option})"
+            )
         if found.settling_ms > LATE * found.rise_ms:
             lines.append(
                 f"settles late {found.settling_ms / found.rise_ms:.1f} times the rise time: look at the response "
@@ -130,13 +145,25 @@ class Gains:
                 "no undershoot by definition",
                 f"without dip  {_other(found.without_dip, self.undershoot)}",
             ]
-        if found.lasting:
+        if found.lasting and not self._ends_errors:
             lines.append(
                 f"NOT settled  an error of {abs(found.error):.1f} % of the step stays, as with all gains that keep the "
                 "limits: has the controller an integral?"
             )
+        elif not found.settled:
+            lines.append(
+                f"NOT settled  within the {found.simulated_ms:g} ms that are simulated: the limits are kept until then, "
+                "and may be exceeded later (tcpsbed step --duration)"
+            )
         lines += [str(self.linearised)] if self.linearised is not None else []
         return "\n".join(lines)
+
+
+def _end(found: Tuned, which: str) -> str:
+    """An end of the searched range, in words."""
+    end, gain = which.split()
+    name, unit = {"kp": ("Kp", ""), "ki_per_ms": ("Ki", " per ms"), "factor": ("a factor", "")}[gain]
+    return f"{name} {'up to' if end == 'most' else 'from'} {getattr(found, gain):.4g}{unit}"
 
 
 def _other(found: Tuned | None, undershoot: float) -> str:

@@ -136,7 +136,11 @@ def tune(
         )
     if found is None:
         asked = f" with a margin of {margin}" * bool(margin)
-        reason = f"no gains that are stable by theory keep these limits in 95 % of runs{asked}"
+        smaller = ", a smaller --margin" * bool(margin)
+        reason = (
+            f"no gains that are stable by theory keep these limits in 95 % of runs{asked}; try larger --overshoot and "
+            f"--undershoot{smaller}, or gains beyond the searched range with tcpsbed step (--gain or --factor)"
+        )
         print(json.dumps({"kp": None, "ki_per_ms": None, "reason": reason}) if as_json else reason)
         raise typer.Exit(FAILED)
     if nyquist is not None:

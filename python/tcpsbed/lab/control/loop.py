@@ -151,7 +151,7 @@ def _loop(plan: Mapping[str, Any], component: int, name: str, params: Mapping[st
         plan["flows"][there[0]]["period_ns"] * 1e-6,
         gains.get("kp"),
         gains.get("ki_per_ms"),
-        law,
+        None if law is None else alone(law),
         None if None in ways else math.fsum(link.get("delay_ns", 0) / 1e6 for link in around),
         _axes(name, far.get("plant"), law),
         any(loss["kind"] == "random" and loss["p"] > 0 for link in around if (loss := link.get("loss"))),
@@ -173,7 +173,26 @@ def _axes(name: str, plant: dict[str, Any] | None, law: dict[str, Any] | None) -
 
 
 def _with_memory(plant: dict[str, Any] | None) -> dict[str, Any] | None:
-    return None if plant is None or plant["kind"] == "static" else plant
+    return None if plant is None or plant["kind"] == "static" else alone(plant)
+
+
+def alone(system: dict[str, Any]) -> dict[str, Any]:
+    """A system of one input and output that is written with rows, as one without; any other as it is.
+
+    Examples
+    --------
+    >>> alone({"kind": "state-space", "a": [[0.0]], "b": [[1.0]], "c": [[1.0]], "d": [[0.0]]})
+    {'kind': 'state-space', 'a': [[0.0]], 'b': [1.0], 'c': [1.0], 'd': 0.0}
+    """
+    rows = system.get("kind") in ("state-space", "transfer-function") and linear.several(system)
+    if not rows or linear.shape(system) != (1, 1):
+        return system
+
+    def flat(of: Any) -> list[Any]:
+        return [one for row in of for one in flat(row)] if isinstance(of, list) else [of]
+
+    told = {key: flat(system[key]) for key in ("num", "den", "b", "c", "d") if key in system}
+    return system | told | ({"d": told["d"][0]} if told.get("d") else {})
 
 
 def _controller(plan: Mapping[str, Any], flows: list[int]) -> dict[str, Any] | None:

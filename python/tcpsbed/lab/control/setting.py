@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,9 @@ from tcpsbed.nearest import close_match
 
 if TYPE_CHECKING:
     from tcpsbed.scenarios import Scenario
+
+MOST_NUMBER = 1e30
+"""Largest number of a system, and its reciprocal the least that the largest of a multiplied controller may be."""
 
 
 def link_of(scenario: Scenario, wanted: str | None) -> str:
@@ -54,10 +56,13 @@ def factors_of(scenario: Scenario, text: str) -> list[str]:
             f'found {len(hooks) or "no"} hooks with run = "{COMPENSATOR}"', key="--factor", allowed=allowed
         )
     loop = next(one for one in _compiled(scenario) if one.law is not None)
-    law = linear.multiplied(loop.law or {}, factor, round(loop.period_ms * 1e6))
-    if not _is_finite([law[key] for key in ("num", "c", "d") if key in law]):
-        allowed = "one that leaves every number of the controller finite, such as 1.2"
+    period_ns = round(loop.period_ms * 1e6)
+    law = linear.multiplied(loop.law or {}, 1.0, period_ns)
+    largest = _largest([law[key] for key in ("num", "c", "d") if key in law])
+    if largest and not 1 / MOST_NUMBER <= factor * largest <= MOST_NUMBER:
+        allowed = f"{1 / MOST_NUMBER / largest:.3g} to {MOST_NUMBER / largest:.3g}, with this controller"
         raise ConfigError(f'found "{text}"', key="--factor", allowed=allowed)
+    law = linear.multiplied(law, factor, period_ns)
     told: dict[str, Any] = {key: law[key] for key in ("kind", "num", "den", "a", "b", "c", "d") if key in law}
     if law.get("sample_time_ns"):
         told["sample_time"] = f"{law['sample_time_ns']} ns"
@@ -65,9 +70,9 @@ def factors_of(scenario: Scenario, text: str) -> list[str]:
     return [f"{place}={EMPTY}", override("factor", place, told)]
 
 
-def _is_finite(of: Any) -> bool:
-    """Whether numbers in lists are."""
-    return all(map(_is_finite, of)) if isinstance(of, list) else math.isfinite(of)
+def _largest(of: Any) -> float:
+    """The largest size of numbers in lists; 0 of none."""
+    return max(map(_largest, of), default=0.0) if isinstance(of, list) else abs(of)
 
 
 def refuse_gains(axes: int) -> None:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from tcpsbed import Plant, linear, scenarios
 from tcpsbed.errors import ConfigError, one_line
 from tcpsbed.hooks import find, make, safely
-from tcpsbed.lab.control.loop import COMPENSATOR, CONTROLLER, ROBOT
+from tcpsbed.lab.control.loop import COMPENSATOR, CONTROLLER, ROBOT, alone
 from tcpsbed.nearest import close_match
 from tcpsbed.scenarios.fields import Refusal
 from tcpsbed.scenarios.model.entries import defaults
@@ -346,6 +346,7 @@ def applied(
             sets.append(f'{place}={{ run = "{ROBOT}" }}')
         if plant is not None:
             said = table(plant, "plant")
+            said = said if isinstance(said, str) else alone(said)
             size = axes(said)
             sets += [f"{place}.params.plant={EMPTY}", override("plant", f"{place}.params.plant", said)]
         if disturbance is not None:

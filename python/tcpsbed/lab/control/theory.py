@@ -29,6 +29,8 @@ BEYOND = 1e-9
 """How far outside the unit circle a loop is followed for its stability: what grows by less in a tick counts as stable."""
 UNIT = 1e-6
 """How near to 1 a gain is at a crossing, and where it tends to 1."""
+MOST_ASKED = 8
+"""Crossings of the negative real axis that are asked whether the loop becomes unstable there: a delay has many."""
 _AT_ONCE = 4096
 """Frequencies that are solved for at a time."""
 
@@ -167,6 +169,26 @@ def _sampled(loop: LoopModel) -> Margins:
     return Margins(next(calm, 0.0), spare_ms, crossed.hz(loop.period_ms))
 
 
+# [Ziegler and Nichols 1942] ultimate gain
+def ultimate(loop: LoopModel) -> float:
+    """The smallest factor of the gain at which a loop of one axis, stable with a little less, becomes unstable.
+
+    Other than the gain margin it asks nothing of the loop itself, which may be unstable. 0 if no such factor is found.
+
+    Examples
+    --------
+    >>> round(ultimate(LoopModel(1.0, 0.0, 1.0, 10.0, 1.0)), 6)  # proportional action on the static plant
+    1.0
+    """
+    import numpy as np
+
+    model = Open(loop)
+    x = model.grid()
+    factors = np.sort(_Crossed(model.at, x).factors)[:MOST_ASKED]
+    below = (float(one) for one in factors if Open(replace(loop, c=loop.c / (0.999 * one))).stable(x))
+    return next(below, 0.0)
+
+
 def beside(at: Opened, x: NDArray[np.float64], period_ms: float) -> Margins:
     """Margins of a loop that is stable when it is closed, by its curve at angles of z."""
     import numpy as np
@@ -272,7 +294,15 @@ class Open:
     def _poles(self) -> NDArray[np.complex128]:
         import numpy as np
 
-        return np.concatenate([np.linalg.eigvals(one.a).astype(complex) for one in self.systems])
+        every = [np.linalg.eigvals(one.a).astype(complex) for one in self.systems]
+        return np.concatenate([np.zeros(0, complex), *every])
+
+    @property
+    def integrates(self) -> bool:
+        """Whether plant or linear controller has a pole at 1, and so no error stays in a stable loop."""
+        import numpy as np
+
+        return bool((np.abs(self._poles() - 1) < UNIT).any())
 
     def stable(self, x: NDArray[np.float64]) -> bool:
         """Whether the closed loop is stable: 1 + L winds about 0 once for each pole outside the circle. [Nyquist 1932]"""

@@ -6,7 +6,9 @@ Kp / c in [0, 0.4],  Ki theta / c in [0.05, 1.5]   ─► batch ─► good in 9
 ```
 The loop after the step is linear and its gain is K / c: another c with gains in proportion answers the same, in
 percent of the step, as long as the controller's integral, which goes to c, is not at its bound. So gains are searched
-relative to c. What h itself changes by grows with the step, 1 - 1/c: the most sensitive c is the largest.
+relative to c. Of the static plant Kp / c = 1 and Ki theta / c = pi / 2, each alone, are about where the loop becomes
+unstable; for a plant with a memory the ranges are in the same way relative to its own such gains. What h itself changes by
+grows with the step, 1 - 1/c: the most sensitive c is the largest.
 """
 
 from __future__ import annotations
@@ -21,13 +23,17 @@ from tcpsbed import linear
 from tcpsbed.lab.control.batch import Bench, Cell
 from tcpsbed.lab.control.loci import LASTING, margins
 from tcpsbed.lab.control.response import Disturbance, Step, dip
-from tcpsbed.lab.control.theory import LoopModel, response
+from tcpsbed.lab.control.theory import LoopModel, Open, response, ultimate
 from tcpsbed.lab.control.verdict import Limits
 
 MOST_KP = 0.4
-"""Largest Kp / c: a proportional kick on a plant without memory meets the 90 % level by itself."""
-MOST_KP_SLOW = 2.0
-"""Largest Kp / c where the plant has a memory."""
+"""Largest share of the Kp / c at which proportional action alone makes the loop unstable. That is 1 for a plant without a
+memory, where a proportional kick meets the 90 % level by itself.
+"""
+SMALL = (16, 32, 64)
+"""Parts of the largest Kp that are tried besides the eighths where the plant has a memory, which may swing at more."""
+SLOW_INTEGRAL = 8.0
+"""Ti / theta of the integral of a plant that integrates, at its ultimate gain. [Skogestad 2003] with tau_c = theta"""
 SHARE = 0.95
 """Share of the runs that must be good."""
 TIGHT = Limits(overshoot=5.0, undershoot=5.0)
@@ -49,6 +55,8 @@ NO_DIP = 1e-6
 """Share of a step up to which a fall is rounding."""
 
 Goal = Literal["rise", "sensitivity"]
+Pairs = Sequence[tuple[float, float]]
+"""Kp and Ki of each cell, or the factor of a controller and 0."""
 
 
 @dataclass(frozen=True)
@@ -79,10 +87,31 @@ class Network:
         stays = np.abs(np.linalg.eigvals(linear.sampled(self.plant, self._period_ns, controls=False).a))
         return float((-self.period_ms / np.log(stays[(stays > 0) & (stays < 1 - 1e-9)])).max(initial=0.0))
 
-    @property
+    @cached_property
     def most_kp(self) -> float:
         """Largest Kp / c that is tried."""
-        return MOST_KP if self.plant is None else MOST_KP_SLOW
+        return MOST_KP if self.plant is None else MOST_KP * (self._ultimate(1.0, 0.0) or 1.0)
+
+    @cached_property
+    def integral_ms(self) -> float:
+        """What Ki / c is relative to: 1 / Ki where an integral alone is a factor of pi / 2 from instability."""
+        if self.plant is None:
+            return self.theta_ms
+        alone, least = (self._ultimate(kp, 1 - kp) for kp in (1.0, 0.0))
+        slow = SLOW_INTEGRAL * self.theta_ms / alone if alone else self.theta_ms
+        return math.pi / 2 / least if least else slow
+
+    @cached_property
+    def proportional(self) -> bool:
+        """Whether gains without an integral are tried, too: the plant alone leads an error to 0, or is unstable."""
+        if self.plant is None:
+            return False
+        alone = Open(LoopModel(0.0, 0.0, self.period_ms, 0.0, 1.0, self.plant))
+        return alone.integrates or alone.outside > 0
+
+    def _ultimate(self, kp: float, ki_per_ms: float) -> float:
+        """The factor of these gains at which the loop becomes unstable; 0 if it is never stable."""
+        return ultimate(LoopModel(kp, ki_per_ms, self.period_ms, self.rtt_ms, 1.0, self.plant))
 
     def cell(self, kp: float, ki_per_ms: float) -> Cell:
         """The batch engine's cell with these gains; a controller is multiplied by `kp`."""
@@ -154,6 +183,12 @@ class Tuned:
     """Limits that faster gains exceed: of the mean response with the next faster ones, or `margin` or `stability` by theory;
     only where the shortest rise time is wanted.
     """
+    at_end: tuple[str, ...] = ()
+    """Ends of the searched range at which the gains are: `most kp`, `most` or `least ki_per_ms`, `most factor`."""
+    simulated_ms: float = math.inf
+    """From the step to the end of a run."""
+    settled: bool = True
+    """Whether 95 % of the runs settle until then; if not, nothing is known of the limits afterwards."""
     dip: float = 0.0
     """The deepest fall before h first crosses the target, in percent of the step, without loss; no limit counts it."""
     dip_ms: float = 0.0
@@ -232,9 +267,10 @@ def tune(
         most_factor = _most_factor(network, by)
         coarse = [(most_factor / 1.12**i, 0.0) for i in range(FACTORS)]
     else:
-        coarse = _grid(
-            [network.most_kp / 8 * i for i in range(9)], [0.05 * 1.12**i for i in range(31)], network, by
-        )
+        most = network.most_kp
+        gs = [0.0] * network.proportional + [0.05 * 1.12**i for i in range(31)]
+        some = [most / 8 * i for i in range(9)] + [most / part for part in SMALL if network.plant is not None]
+        coarse = [(kp * by, g * by / network.integral_ms) for kp in some for g in gs]
     best_of = partial(_best, bench, network, c, goal, least)
     found = best_of(coarse, lambda share: tell(share / 2))
     if found is None:
@@ -242,12 +278,17 @@ def tune(
     if found.factor is not None:
         fine = [(found.factor * 1.015**i, 0.0) for i in range(-7, 9)]  # to beyond the next of the coarse ones
     else:
-        most = network.most_kp
-        kps = [max(0.0, min(most, found.kp / by + most / 32 * i)) for i in range(-3, 4)]
+        apart = min(most / 32, (found.kp / by or min(filter(None, some))) / 4)
+        kps = [max(0.0, min(most, found.kp / by + apart * i)) for i in range(-3, 4)]
         kis = [found.ki_per_ms * 1.03**i for i in range(-4, 5)]
         fine = sorted({(kp * by, ki) for kp in kps for ki in kis})
     closer = best_of(fine, lambda share: tell(0.5 + share / 2))
-    if closer is None or closer.dip <= limits.undershoot:
+    if closer is None:
+        return None
+    at_end = _at_end(closer, coarse, fine)
+    if at_end or not closer.settled:
+        closer = replace(closer, at_end=at_end, stopped_by=())
+    if closer.dip <= limits.undershoot:
         return closer
     others = (closer.without_dip, found if found.dip <= limits.undershoot else found.without_dip)
     return replace(closer, without_dip=best([one for one in others if one is not None], goal))
@@ -260,23 +301,36 @@ def best(found: Sequence[Tuned], goal: Goal) -> Tuned | None:
 
 def ranked(found: Sequence[Tuned], goal: Goal) -> list[Tuned]:
     """Gains by how they serve a goal, the best first: the shortest rise time, or the steepest growth of h itself; those
-    with which an error stays come after all others.
+    with which an error stays come after all others, and before them those that have not settled.
     """
-    return sorted(found, key=lambda one: (one.lasting, one.rise_ms if goal == "rise" else -one.growth))
+    return sorted(
+        found, key=lambda one: (one.lasting, not one.settled, one.rise_ms if goal == "rise" else -one.growth)
+    )
 
 
-def _grid(
-    kps: Sequence[float], gs: Sequence[float], network: Network, by: float
-) -> list[tuple[float, float]]:
-    return [(kp * by, g * by / network.theta_ms) for kp in kps for g in gs]
+def _at_end(found: Tuned, coarse: Pairs, fine: Pairs) -> tuple[str, ...]:
+    """What is at an end of the searched range: at that of the finer search, where this reaches beyond the first one."""
+    if found.factor is not None:
+        # The largest factor is that at which the loop becomes unstable, where there is one.
+        beyond = found.factor >= max(factor for factor, _ in fine) and found.factor >= UNBOUNDED
+        return ("most factor",) * beyond
+    at = []
+    if math.isclose(found.kp, max(kp for kp, _ in coarse)):
+        at.append("most kp")
+    if found.ki_per_ms == max(ki for _, ki in fine) and found.ki_per_ms > max(ki for _, ki in coarse):
+        at.append("most ki_per_ms")
+    if found.ki_per_ms == min(ki for _, ki in fine) and found.ki_per_ms < min(ki for _, ki in coarse):
+        at.append("least ki_per_ms")
+    return tuple(at)
 
 
 def _most_factor(network: Network, by: float) -> float:
     """The factor of the controller at which the loop becomes unstable without loss."""
-    known = margins(
-        LoopModel(0.0, 0.0, network.period_ms, network.rtt_ms, by, network.plant, network.controller)
-    )
-    return known.gain if 0 < known.gain < math.inf else UNBOUNDED
+    loop = LoopModel(0.0, 0.0, network.period_ms, network.rtt_ms, by, network.plant, network.controller)
+    known = margins(loop).gain
+    if known == 0 and loop.axes == 1:  # unstable, and at lower factors too
+        known = ultimate(loop)
+    return known if 0 < known < math.inf else UNBOUNDED
 
 
 def _step(network: Network, c: float) -> Step:
@@ -293,7 +347,7 @@ def _best(
     c: float,
     goal: Goal,
     least: Least,
-    gains: Sequence[tuple[float, float]],
+    gains: Pairs,
     progress: Callable[[float], object],
 ) -> Tuned | None:
     """The best of these gains."""
@@ -317,6 +371,8 @@ def _best(
             near["error"]["mean"],
             math.nan if near["settling_ms"]["mean"] is None else near["settling_ms"]["mean"],
             near["undershoot"]["mean"],
+            simulated_ms=bench.duration_ms - bench.step.t0_ms,
+            settled=near["settling_ms"]["n"] >= SHARE * bench.runs,
         )
         for (kp, ki), near, far in zip(gains, here, there, strict=True)
         if near["good"] >= SHARE * bench.runs
@@ -336,8 +392,7 @@ def _best(
 
 def _dipping(one: Tuned, network: Network, bench: Bench) -> Tuned:
     """Gains with their dip until the response has settled; of several axes the deepest."""
-    most_ms = bench.duration_ms - bench.step.t0_ms
-    lasts_ms = most_ms if math.isnan(one.settling_ms) else min(one.settling_ms, most_ms)
+    lasts_ms = one.simulated_ms if math.isnan(one.settling_ms) else min(one.settling_ms, one.simulated_ms)
     loop = network.loop(one, bench.step.divisor)
     ticks = math.ceil(lasts_ms / network.period_ms) + 1
     every = [dip(response(replace(loop, axis=axis), ticks)) for axis in bench.axes]

@@ -282,7 +282,7 @@ PROGRAMS = Metric(
     parts=(
         Metric("verdict", "`good`, `not good`, or `no packet arrived`"),
         Metric("settings", "of `delay`, `rate`, `loss` and `jitter` those that a link set at the start, and those beyond the"
-            " margin", parts=(
+            " margin, and `delivery` where a path delivered nothing", parts=(
             Metric("what", "which of them"),
             Metric("verdict", "`good`, `not good`, or `not shown`: too few packets came in"),
             Metric("said", "what was measured against what was set, at the worst path"),

@@ -67,8 +67,7 @@ REMEDIES = {
     SENT_BACK: "start the program at the target before its client, and check HOST:PORT",
     UNREACHED: "start the server at the target before its client, and check HOST:PORT/tcp",
     UNHEARD: f"let the near program send to {FAR_IP} (TCPSBED_FAR): 127.0.0.1 and localhost stay on its own side",
-    UNSENT: "let the client send to the port of the proxy, not to that of the target,"
-    " while the proxy runs",
+    UNSENT: "let the client send to the port of the proxy, not to that of the target, while the proxy runs",
     CLOSED: "close connections that are not used; tcpsbed netns has no limit of connections",
 }
 """What to do, by cause."""

@@ -38,16 +38,16 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
+UNSEEN = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
+"""Letters that no terminal or page may be given, beside control characters below U+0020: those of C1, marks that part lines
+or turn the direction of writing, halves of surrogate pairs.
+"""
+_HIDDEN = re.compile(rf"[\x00-\x09\x0b-\x1f{UNSEEN}]")
+
+
 def printable(text: str) -> str:
-    """A text for a terminal: control characters are shown as escapes, but for line breaks; thin spaces part digits."""
-    if text.isprintable():
-        return text
-    return "".join(
-        letter
-        if letter.isprintable() or letter in "\n\u202f"
-        else letter.encode("unicode_escape", "replace").decode()
-        for letter in text
-    )
+    """A text for a terminal: control characters but line breaks, and `UNSEEN` letters, are shown as escapes."""
+    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def one_line(text: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.errors import ConfigError, DataError, brief
+from tcpsbed.errors import UNSEEN, ConfigError, DataError, brief
 
 DOCUMENT_BYTES = 4 << 20
 """Largest text that people write: a scenario, a profile, a study."""
@@ -28,10 +28,8 @@ DEEPEST = 32
 
 Key = tuple[str | int, ...]
 
-_CONTROL = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
-# Control characters (C0, C1), marks that turn the direction of writing, halves of surrogate pairs.
-_HIDDEN = re.compile(rf"[\x00-\x08\x0b-\x1f{_CONTROL}]")
-_HIDDEN_IN_NAMES = re.compile(rf"[\x00-\x1f{_CONTROL}]")
+_HIDDEN = re.compile(rf"[\x00-\x08\x0b-\x1f{UNSEEN}]")
+_HIDDEN_IN_NAMES = re.compile(rf"[\x00-\x1f{UNSEEN}]")
 _PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
 # A key of too many parts, or else a text, a comment, a word that is passed over: keys within them are none.
 _DEEP_KEY = re.compile(

@@ -7,6 +7,8 @@ import re
 import shlex
 import subprocess
 import sys
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from tcpsbed.api.map import LoopMap
 from tcpsbed.api.step import StepResponses
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError, TcpsbedError
+from tcpsbed.lab.control import values
 
 
 def printed(folder: Path, *command: str) -> Any:
@@ -296,6 +299,37 @@ def test_factors_are_numbers_of_any_kind_and_none_of_them_is_none(loop: Path, tm
     plain, none, halved = (tcpsbed.map(loop, factor=one, **small) for one in (None, [], np.float64(0.5)))
     assert plain.figures == none.figures != halved.figures
     assert len(tcpsbed.tune("2 ms", runs=1, c=np.array([1.5, 2.0])).steps) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"rtt": "5 ms,0.005 s"},
+            '--rtt: found "5 ms" and "0.005 s", the same value; allowed: each value once',
+        ),
+        ({"loss": ["0", "0 %"]}, '--loss: found "0" and "0 %", the same value'),
+        ({"gain": "0.2:0.09,0.20:.09"}, '--gain: found "0.2:0.09" and "0.20:.09"'),
+        ({"factor": ["1", "1.0"], "controller": LAW}, '--factor: found "1" and "1.0"'),
+        ({"rtt": "5 ms,5 ms"}, '--rtt: found "5 ms" twice'),
+    ],
+)
+def test_a_value_that_is_written_in_two_ways_is_refused(
+    loop: Path, given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"^{message}"):
+        tcpsbed.step(loop, **given)
+
+
+@pytest.mark.parametrize(("c", "message"), [("2,2", '"2" twice'), ([2, 2.0], '"2" and "2.0"')])
+def test_tune_takes_each_step_once(c: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=f"^--c: found {message}"):
+        tcpsbed.tune("2 ms", runs=1, c=c)
+
+
+def test_numbers_of_every_kind_are_texts() -> None:
+    assert values.texts(Decimal("1.5")) == ["1.5"]
+    assert values.texts([Decimal("1.5"), Fraction(1, 4), 2]) == ["1.5", "0.25", "2"]
 
 
 @pytest.mark.parametrize(

@@ -457,9 +457,9 @@ def test_show_and_compare_print_the_numbers(tmp_path: Path) -> None:
     assert re.search(r"^loss ", table, re.M), "what is tested is shown in any case"
     rows = [sum(line.count("  ") > 2 for line in told.splitlines()) for told in (table, whole)]
     left = re.search(
-        r"^(\d+) of \d+ rows are equal or may be 0, and are left out; --all shows them\.$", table, re.M
+        r"^(\d+) of \d+ rows do not differ, or their difference may be 0; --all shows them\.$", table, re.M
     )
-    assert left and int(left[1]) == rows[1] - rows[0] and "left out" not in whole
+    assert left and int(left[1]) == rows[1] - rows[0] and "--all" not in whole
     asked = tcpsbed(tmp_path, "compare", "a", "b", "--metric", "kinematic.sent").stdout
     assert len(re.findall(r"^sent ", asked, re.M)) == 1
 

@@ -269,3 +269,12 @@ def test_the_response_by_theory_is_that_of_the_equations():
     h = response(loop, 200)
     assert 100 * (h.max() - 1) == pytest.approx(cell["runs"][0]["overshoot"], abs=1e-6)
     assert 2.0 * np.flatnonzero(h >= 0.9)[0] == cell["runs"][0]["rise_ms"]
+
+
+def test_the_progress_of_tune_leaves_a_part_to_margins(monkeypatch: pytest.MonkeyPatch) -> None:
+    shares: list[float] = []
+    at: list[float] = []
+    asked = tuning.margins
+    monkeypatch.setattr(tuning, "margins", lambda loop: at.append(shares[-1]) or asked(loop))
+    tuning.tune(tuning.Network(2.0), runs=2, progress=shares.append)
+    assert at[0] == pytest.approx(0.35) and at[-1] < 0.95, "both times"

@@ -306,6 +306,14 @@ def test_a_value_is_chosen_by_its_label_too(here: Path) -> None:
     assert mine == written
 
 
+def test_labels_that_are_values_of_others_win(here: Path) -> None:
+    asked = {"x": "rate", "y": "haptic.delay_ms.p99", "by": "transport"}
+    swapped = tcpsbed.plot("s", labels=["udp=no_merge", "no_merge=udp"], where="transport=udp", **asked)  # type: ignore[arg-type]
+    plain = tcpsbed.plot("s", where="transport=no_merge", **asked)  # type: ignore[arg-type]
+    (one,), (other,) = swapped.panels, plain.panels
+    assert [row[-1] for row in one.rows] == [row[-1] for row in other.rows]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["pdf", "svg", "png", "pgf"])
 def test_no_room_for_a_figure_is_one_line(here: Path, ending: str) -> None:

@@ -70,6 +70,14 @@ def test_seconds_without_packets_have_no_point_and_those_that_lost_all_no_delay(
     assert (curve["packets"], curve["lost"], curve["p50_ms"]) == ([10, 7], [0, 7], [20.0, None])
 
 
+def test_what_the_kernel_refused_is_lost() -> None:
+    found = Seconds()
+    found.note(said(1.0, row(10, 0, recent(20))))
+    found.note(said(2.0, row(15, 1, recent(21), unsent=4)))
+    curve = over(found, 2.0, row(15, 1, NOTHING, unsent=4))["paths"]["udp :5005 to far"]
+    assert (curve["packets"], curve["lost"]) == ([10, 10], [0, 5])
+
+
 def test_a_long_run_has_no_more_points_than_a_short_one_and_all_its_packets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

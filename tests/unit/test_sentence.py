@@ -11,6 +11,7 @@ import pytest
 
 from tcpsbed import scenarios
 from tcpsbed.analysis.records import KINDS
+from tcpsbed.analysis.together import together
 from tcpsbed.scenarios.compile import compile_plan
 from tcpsbed.studio.collector import ROW, Collector
 from tcpsbed.views import paths, text
@@ -29,6 +30,7 @@ def told(*given: Any, **more: Any) -> str:
 
 
 DELAY = "video takes 30.000 ms"
+KERNEL = "the kernel at a dropped up to 7 datagrams of all flows (receive buffer full, or bad checksum)"
 
 
 @pytest.mark.parametrize(
@@ -75,10 +77,8 @@ def test_the_terminal_says_by_whom_the_packets_of_each_flow_were_dropped(tmp_pat
 def test_links_and_machine_are_both_told_where_sockets_overflowed_too() -> None:
     given = summary("real", 0.1, {"l1.forward full": 9}, nodes=[{"name": "a", "socket_drops": 7}])
     for lost, said in (
-        (20, ["dropped of video: 9 packets by link l1, as set (full queue); up to 7 datagrams of all flows in sockets of "
-              "a: full, or wrong checksums"]),
-        (5, ["dropped of video: 9 packets by link l1, as set (full queue); up to 7 datagrams of all flows in sockets of "
-             "a: full, or wrong checksums"]),
+        (20, [f"dropped of video: 9 packets by link l1, as set (full queue); {KERNEL}"]),
+        (5, [f"dropped of video: 9 packets by link l1, as set (full queue); {KERNEL}"]),
         (9, ["dropped of video: 9 packets by link l1, as set (full queue)"]),
     ):  # fmt: skip
         given["flows"]["video"]["lost"] = lost
@@ -91,17 +91,14 @@ def test_datagrams_that_the_kernel_dropped_are_the_machines() -> None:
         given = summary("real", 0.1, {}, nodes=nodes)
         given["flows"]["video"]["lost"] = lost
         said = "".join(words for _, words in sentence(given))
-        slow = (
-            "This machine was too slow: 10.0 % of video is lost: up to 7 datagrams of all flows in sockets of a: full, or "
-            f"wrong checksums; {DELAY}."
-        )
+        slow = f"This machine was too slow: 10.0 % of video is lost: {KERNEL}; {DELAY}."
         assert said == (slow if is_most else f"{DELAY}; 10.0 % of video is lost.")
     assert told("real", 0.1, {}) == f"{DELAY}; 10.0 % of video is lost."
 
 
 def test_datagrams_of_all_flows_weigh_no_more_than_what_a_flow_lost() -> None:
     nodes = [{"name": "a", "socket_drops": 50_000}]
-    sockets = "up to 50000 datagrams of all flows in sockets of a: full, or wrong checksums"
+    sockets = KERNEL.replace("7", "50000")
     given = summary("real", 0.1, {"l1.forward full": 30}, nodes=nodes)
     given["flows"]["video"]["lost"] = 40
     assert causes(given) == [f"dropped of video: 30 packets by link l1, as set (full queue); {sockets}"]
@@ -123,6 +120,8 @@ def test_the_flows_that_lost_most_are_told_and_how_many_others_there_are() -> No
     assert causes({"world": "virtual", "flows": unknown}) == [], "nothing is said of them, nor of others"
     told = causes({"world": "virtual", "flows": unknown | few})
     assert told[0].startswith("dropped of f4:") and told[4] == "and 5 other flows lost samples"
+    told = causes({"world": "virtual", "flows": unknown | {"f1": flows["f1"]}})
+    assert told[1:] == ["and 5 other flows lost samples, no cause known"]
 
 
 def test_the_live_page_says_where_samples_are_lost_and_whether_the_machine_is_too_slow(
@@ -188,3 +187,23 @@ def test_the_same_cause_at_another_link_may_be_larger_too(
     spans = {"queueing": 8.0 + elsewhere_ms, "propagation": 0.5, "unsplit": rest_ms}
     split = {"parts": [{"part": name, "mean_ms": ms} for name, ms in spans.items()]}
     assert paths.unsplit_ms(split, beside=one) == expected
+
+
+def test_drops_of_flows_that_a_link_cannot_tell_apart_are_told_together(
+    shipped_scenarios: Path, tmp_path: Path
+) -> None:
+    file = shipped_scenarios / "quickstart.toml"
+    shared = ['channels.session.flows=["kinematic", "audio", "video", "haptic"]']
+    plain = compile_plan(scenarios.load(file, shared), tmp_path)
+    secured = compile_plan(scenarios.load(file, [*shared, "channels.session.security='aead'"]), tmp_path)
+    assert together(plain, "real") == together(secured, "virtual") == []
+    (group,) = together(secured, "real")
+    assert group == ["haptic", "audio", "video"]
+    lost = {"sent": 900, "delivered": 500, "lost": 100, "loss": 0.1, "drops": {}}
+    flows = {name: lost for name in ("kinematic", *group)}
+    flows |= {"haptic": lost | {"drops": {"l1.backward full": 850}}}
+    found = {"world": "real", "flows": flows, "drops_together": [group]}
+    assert causes(found) == [
+        "dropped of haptic, audio and video together: 850 packets by link l1, as set (full queue)",
+        "and 1 other flow lost samples, no cause known",
+    ]

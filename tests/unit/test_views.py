@@ -13,9 +13,10 @@ import pytest
 import sample_run
 
 from tcpsbed.analysis.metrics.metric import LIST, Metric
-from tcpsbed.cli import runs
+from tcpsbed.cli import colour, runs
 from tcpsbed.views import compare, echoes, paths, programs, sections, spread, tables, text
 from tcpsbed.views.folder import RunFolder, open_folder, state_of
+from tcpsbed.views.markup import Column, words
 from tcpsbed.views.sentence import sentence
 
 BY_LINKS = "13 packets by links l2, l1 and 1 other, as set (full queue)"
@@ -198,6 +199,30 @@ def test_what_a_file_holds_moves_no_cursor(tmp_path: Path, capsys: pytest.Captur
     runs.show(folder)
     shown = capsys.readouterr().out
     assert "delay good: 3 ms\\x1b[2J\n" in shown and "\x1b" not in shown and "1\u202f234 s" in shown
+
+
+@pytest.mark.parametrize(
+    "lawful",
+    [
+        "a\u00a0b",
+        "a\u3000b",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "\U0001f469\u200d\U0001f467",
+        "1\u202f234",
+    ],
+)
+def test_letters_of_every_script_reach_the_terminal(lawful: str) -> None:
+    assert colour.tables(f"{lawful}\n") == f"{lawful}\n"
+
+
+@pytest.mark.parametrize(
+    "hidden", ["\x1b", "\t", "\r", "\x85", "\x9b", "\x7f", "\ud800", "\u202e", "\u2069", "\u200f", "\u061c"]
+)
+def test_letters_that_move_or_turn_are_escaped_before_columns_are_aligned(hidden: str) -> None:
+    columns, cells = [words("name"), Column("n")], [f"a{hidden}b", "plain", "two\nlines"]
+    shown = text.table(columns, [(cell, 1) for cell in cells])
+    assert hidden not in shown and colour.tables(shown) == shown
+    assert len({len(line) for line in shown.splitlines()}) == 1, shown
 
 
 def test_lengths_of_runs_side_by_side_are_rounded(tmp_path: Path) -> None:

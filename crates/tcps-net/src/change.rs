@@ -50,7 +50,7 @@ impl Network {
     /// Chooses all paths again, over links that are up. Packets on a link reach its end, and go on from there.
     pub fn reroute(&mut self, now: Time) {
         let now = self.move_to(now);
-        self.routes = Routes::new(&self.spec, &self.links, now);
+        self.routes = Routes::new(&self.spec, &self.links, |link| link.is_up(now));
         self.take_back(now, None);
     }
 

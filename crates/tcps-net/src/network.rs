@@ -96,7 +96,7 @@ impl Network {
             passages: None,
         };
         net.share_media(&spec.links);
-        net.routes = Routes::new(spec, &net.links, 0);
+        net.routes = Routes::new(spec, &net.links, |_| true);
         for i in 0..net.sources.len() {
             net.schedule_source(i);
         }

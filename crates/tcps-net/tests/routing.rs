@@ -94,6 +94,19 @@ fn a_vertex_out_of_reach_has_no_route() {
     assert_eq!(way(&net, 2, 2), Some(vec![]));
 }
 
+/// Routes are those of links without their outages: one that begins at 0 takes packets until it ends.
+#[test]
+fn an_outage_from_the_first_moment_on_ends() {
+    let mut spec = fork(Routing::Hops);
+    spec.links[0].outages = vec![(0, 2 * MS)];
+    let mut net = Network::new(&spec, &[], 1).expect("valid");
+    assert_eq!(way(&net, 0, 3), Some(vec![0]));
+    let sent = [0, 3 * MS].map(|at| packet((at / MS) as u32, 3, 100, at));
+    let events = run(&mut net, sent, SECOND);
+    let arrived: Vec<_> = arrivals(&events).iter().map(|(p, _)| p.payload).collect();
+    assert_eq!((arrived, drops(&events).len()), (vec![3], 1));
+}
+
 /// With a link down, paths chosen again avoid it; packets already behind the fork go on as they were.
 #[test]
 fn rerouting_avoids_links_that_are_down() {

@@ -74,7 +74,8 @@ def _records(result: Found, analysis: Found) -> Iterator[str]:
     if analysis["torn_bytes"]:
         yield f"records end in an unfinished row of {counted(analysis['torn_bytes'], 'byte')}"
     if analysis["strange_rows"]:
-        yield f"rows about nothing in the scenario: {analysis['strange_rows']}"
+        rows = counted(analysis["strange_rows"], "row")
+        yield f"{rows} of samples that no source can have made: forged or damaged packets, or a damaged record"
     if analysis["unordered_rows"]:
         yield f"rows out of time order: {analysis['unordered_rows']}"
 
@@ -262,9 +263,9 @@ def _round_trips(info: Found, analysis: Found) -> Iterator[str]:
 
 
 def _has_all_rows(result: Found, analysis: Found) -> bool:
-    """Whether no row is known to be lost or unreadable: only then what was sent and what arrived can be compared."""
+    """Whether no row is known to be lost: only then what was sent and what arrived can be compared."""
     lost = any(node.get("ring_overflows") for node in result.get("nodes", ()))
-    return not (lost or analysis["torn_bytes"] or analysis["strange_rows"])
+    return not (lost or analysis["torn_bytes"])
 
 
 def _flows(analysis: Found, *, whole: bool) -> Iterator[str]:

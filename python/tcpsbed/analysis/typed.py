@@ -205,7 +205,7 @@ class Flow(Part):
     samples waited for a stage), `corrupt` (damaged by the link, dropped by the receiver), `line` (lost
     by the serial line to a board, or by the board), `unverified`, `replayed`, `unkeyed` (by a secured
     channel), `connection` (unacknowledged on a connection of `tcp` or `quic` that was lost; some of
-    them may have arrived).
+    them may have arrived). Of flows in one list of `drops_together` each has any of the packets of all.
     """
     delay_ms: Distribution
     """Distribution of the one-way delay by the clocks of the nodes, from the source to the entry of the
@@ -1319,6 +1319,11 @@ class Summary(Part):
     """List of the first 10 000 times in which a link was down by the plan: by its `outages`, or from an
     event that took it down (`up = false`) to the one that brought it up, or to the end; as one where
     these overlap.
+    """
+    drops_together: list[list[str]]
+    """Lists of flows whose packets a link cannot tell apart on the machine's clock: those of a secured
+    channel, and of a stream. `drops` of the flows of a list are those of all of them; absent without
+    one.
     """
     states: list[State]
     """List of supervisors and predictive displays, even if their state never changed, and of boards

@@ -374,16 +374,23 @@ def _settings(
     link: str | None,
     axis: int | None,
 ) -> Iterator[Setting]:
+    from tcpsbed.lab.control import values
     from tcpsbed.lab.control.values import several, texts
 
-    trips, losses = several(rtt, "--rtt", "5 ms"), several(loss, "--loss", "30 %")
+    trips = several(rtt, "--rtt", "5 ms", values.duration_ns)
+    losses = several(loss, "--loss", "30 %", values.share)
     axes: list[list[tuple[str, list[str]]]] = [list(_jumps(scenario, axis))]
     if trips or losses:
         name = link_of(scenario, link)
         axes.append([(f"RTT {text}", [f"links.{name}.delay={_half(scenario, text)}"]) for text in trips])
         axes.append([(f"loss {text}", [f"links.{name}.loss={_share(text)}"]) for text in losses])
-    axes.append([(f"gain {text}", gains_of(scenario, text)) for text in several(gain, "--gain", "0.2:0.09")])
-    factors = several(texts(factor), "--factor", "1.2")
+    axes.append(
+        [
+            (f"gain {text}", gains_of(scenario, text))
+            for text in several(gain, "--gain", "0.2:0.09", values.gains)
+        ]
+    )
+    factors = several(texts(factor), "--factor", "1.2", values.factor)
     axes.append([(f"factor {text}", factors_of(scenario, text)) for text in factors])
     for choice in itertools.product(*(axis for axis in axes if axis)):
         yield Setting(

@@ -316,7 +316,8 @@ def _steps(c: str | float | Sequence[float]) -> list[float]:
     given = values.texts(c)
     text = given if isinstance(given, str) else ",".join(str(one) for one in given)
     try:
-        steps = [values.number(part) for part in values.parts(text)]
+        parts = values.parts(text)
+        steps = [values.number(part) for part in parts]
     except ValueError:
         steps = []
     if not steps or not all(1.01 <= step <= tuning.MOST_C for step in steps):
@@ -324,4 +325,5 @@ def _steps(c: str | float | Sequence[float]) -> list[float]:
         beyond = next((step for step in steps if not 1.01 <= step <= tuning.MOST_C), None)
         which = "" if beyond is None else f", with {beyond:g}"
         raise ConfigError(f'found "{text}"{which}', key="--c", allowed=allowed)
+    values.once(parts, steps, "--c")
     return steps

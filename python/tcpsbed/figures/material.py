@@ -131,8 +131,8 @@ class Material:
             if not equals:
                 raise DataError(f'found "{text}"', key="--where", allowed="KEY=VALUE, such as transport=udp")
             factor = found.factor(key.strip(), "--where")
-            plain = {found.called(value): value for value in factor.values}
-            plain |= {value.strip().strip("\"'"): value for value in factor.values}
+            plain = {value.strip().strip("\"'"): value for value in factor.values}
+            plain |= {found.called(value): value for value in factor.values}
             chosen = [value.strip("\"'") for value in _values(text)]
             for value in chosen:
                 if value not in plain:

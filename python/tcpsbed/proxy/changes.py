@@ -7,6 +7,8 @@ from typing import Any
 
 KEYS = ("rate_bps", "delay_ns", "loss", "jitter")
 """Keys of a link in a plan that are judged."""
+_ABSENT = {"delay_ns": 0, "loss": {"kind": "random", "p": 0.0}}
+"""What a link has whose plan does not say it."""
 
 
 class Changes:
@@ -22,11 +24,16 @@ class Changes:
             self._note(name, old.get(name, {}), new.get(name, {}))
 
     def event(self, line: Mapping[str, Any], network: Mapping[str, Any]) -> None:
-        """Notes what an event sets, as a plan has it."""
+        """Notes what an event, as a plan has it, sets to other values than those of the network before it."""
+        given = {key: value for key, value in line["action"].items() if key in KEYS and value is not None}
+        if "loss" in given:
+            given["loss"] = {"kind": "random", "p": given["loss"]}
         for number in line["action"].get("links", ()):
-            self._note(network["links"][number]["name"], {}, line["action"])
+            link = network["links"][number]
+            self._note(link["name"], link, {**link, **given})
 
     def _note(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
         known = self.found.get(name, [])
-        if keys := [key for key in KEYS if old.get(key) != new.get(key) and key not in known]:
+        before, after = ({**_ABSENT, **link} for link in (old, new))
+        if keys := [key for key in KEYS if before.get(key) != after.get(key) and key not in known]:
             self.found[name] = known + keys

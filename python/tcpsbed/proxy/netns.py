@@ -141,7 +141,7 @@ class Behind:
             As of `change`.
         """
         self._order(op="event", line=line, network=network)
-        self._changes.event(line, network)
+        self._changes.event(line, self.profile.network)
 
     def change(self, profile: Profile, event: int | None = None) -> None:
         """Puts another profile in the place of the present one, as `Proxy.change` does.

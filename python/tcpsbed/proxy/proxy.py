@@ -102,7 +102,7 @@ class Proxy:
     def event(self, line: dict[str, Any], network: dict[str, Any]) -> None:
         """Asks for an event of the record's plan, after which the network is this one; see `Recorder`."""
         self._native.event(json.dumps(line), json.dumps(network))
-        self._changes.event(line, network)
+        self._changes.event(line, self.profile.network)
 
     def change(self, profile: Profile, event: int | None = None) -> None:
         """Replaces the profile. If only rates, delays and independent losses differ, waiting packets see the change;

@@ -12,7 +12,9 @@ from tcpsbed.proxy import verdict
 SECOND = 1.0
 """What the network speaks of, s."""
 MOST = 7_200
-"""Bins of half a second, so that no two seconds share one. Of a run with more they become twice as wide, and again."""
+"""Bins of half a second: no two seconds share one in the first hour. Of a longer run bins become twice as wide, and again:
+in the second hour they are as wide as a second, and two seconds whose middles fall into one are joined.
+"""
 _RECENT = ("rate_pps", "rate_bps", "recent_lost", "recent_delay_ns")
 """What a row says of its last second; another one differs in its rates, whose times are in ns."""
 _POINT = ("t_s", "p50_ms", "p99_ms", "packets", "lost")
@@ -20,7 +22,9 @@ _POINT = ("t_s", "p50_ms", "p99_ms", "packets", "lost")
 
 @dataclass
 class _Point:
-    """The middle of a second, median and 99th percentile of the delay, and packets that came out or were lost."""
+    """The middle of a second, median and 99th percentile of the delay, packets whose fate became known, and those of them
+    that the network lost or the kernel refused.
+    """
 
     t_s: float
     p50_ms: float | None
@@ -96,8 +100,9 @@ class Seconds:
     def _add(self, path: _Path, row: Mapping[str, Any], t_s: float, delay_ns: Mapping[str, float]) -> None:
         decided = _decided(row)
         p50_ms, p99_ms = (delay_ns[key] / 1e6 if key in delay_ns else None for key in ("p50", "p99"))
-        more = _Point(t_s, p50_ms, p99_ms, decided - path.decided, row["lost"] - path.lost)
-        path.decided, path.lost = decided, row["lost"]
+        lost = row["lost"] + row["unsent"]
+        more = _Point(t_s, p50_ms, p99_ms, decided - path.decided, lost - path.lost)
+        path.decided, path.lost = decided, lost
         number = math.floor(t_s / self.bin_s)
         _put(path.points, number, more)
         if number >= MOST:

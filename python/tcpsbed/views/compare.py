@@ -142,7 +142,7 @@ class Compared(Frame):
         shown = (_table(name, self, rows) for name, rows in _by_flow(some).items())
         runs, *flows = (text.table(one.columns, one.rows) for one in (self.runs, *shown))
         left = len(self.rows) - len(some)
-        rest = f"{left} of {len(self.rows)} rows are equal or may be 0, and are left out; --all shows them.\n"
+        rest = f"{left} of {len(self.rows)} rows do not differ, or their difference may be 0; --all shows them.\n"
         by_seed = str(self.by_seed)
         said = [*self.left_out, *([self.one_seed] if self.one_seed else [])]
         largest = "".join(f"{line}\n" for line in self.largest)

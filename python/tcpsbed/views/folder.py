@@ -108,6 +108,7 @@ _NUMBERS = [Maybe(float)]
 _KINDS: dict[str, Any] = {
     "list[str]": [str],
     "list[int]": [int],
+    "list[list[str]]": [[str]],
     "dict[str, str]": Each(Maybe(str)),
     "dict[str, int]": Each(Maybe(float)),
     "dict[str, dict[str, int]]": Each(Each(Maybe(float))),

@@ -6,7 +6,7 @@ Where the machine itself was too slow, it begins with that.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -94,18 +94,30 @@ def _loss(summary: Mapping[str, Any]) -> Said:
 
 
 def _where(flow: str, summary: Mapping[str, Any]) -> str:
-    found = _dropped(flow, summary)[0]
-    return f": {f'of {flow} ' * (len(_lost(summary)) > 1)}{found}" if found else ""
+    flows = _together(flow, summary)
+    found = _dropped(flows, summary)[0]
+    return f": {f'of {_all(flows)} ' * (len(_lost(summary)) > 1)}{found}" if found else ""
 
 
 def causes(summary: Mapping[str, Any]) -> list[str]:
     """By whom the packets of flows that lost any to speak of were dropped: a line a flow, the largest shares first."""
     lost = _lost(summary)
-    worst = sorted(lost, key=lambda name: -lost[name])
-    known = ((flow, found) for flow in worst if (found := _dropped(flow, summary)[0]))
-    said = [f"dropped of {flow}: {found}" for flow, found in islice(known, MOST_NAMED)]
-    left = len(lost) - len(said)
-    return said + [f"and {counted(left, 'other flow')} lost samples"] * (left > 0 and len(said) == MOST_NAMED)
+    worst = dict.fromkeys(_together(flow, summary) for flow in sorted(lost, key=lambda name: -lost[name]))
+    known = ((flows, found) for flows in worst if (found := _dropped(flows, summary)[0]))
+    told = list(islice(known, MOST_NAMED))
+    said = [f"dropped of {_all(flows)}: {found}" for flows, found in told]
+    left = len(lost.keys() - {flow for flows, _ in told for flow in flows})
+    more = "" if len(said) == MOST_NAMED else ", no cause known"
+    return said + [f"and {counted(left, 'other flow')} lost samples{more}"] * (left > 0 and bool(said))
+
+
+def _together(flow: str, summary: Mapping[str, Any]) -> tuple[str, ...]:
+    """A flow, with those from whose packets a link cannot tell its own."""
+    return next((tuple(one) for one in summary.get("drops_together") or () if flow in one), (flow,))
+
+
+def _all(flows: Sequence[str]) -> str:
+    return flows[0] if len(flows) == 1 else f"{', '.join(flows[:-1])} and {flows[-1]} together"
 
 
 def _late(summary: Mapping[str, Any]) -> Said:
@@ -113,22 +125,22 @@ def _late(summary: Mapping[str, Any]) -> Said:
     lost = _lost(summary)
     if not lost:
         return []
-    slow = _dropped(max(lost, key=lambda name: lost[name]), summary)[1]
+    slow = _dropped(_together(max(lost, key=lambda name: lost[name]), summary), summary)[1]
     return [("bad", "This machine was too slow"), ("", ": ")] if slow else []
 
 
-def _dropped(flow: str, summary: Mapping[str, Any]) -> tuple[str, bool]:
-    of, stages = summary["flows"][flow], summary.get("stages") or ()
-    drops = of.get("drops") or {}
+def _dropped(flows: Sequence[str], summary: Mapping[str, Any]) -> tuple[str, bool]:
+    of, stages = [summary["flows"][flow] for flow in flows], summary.get("stages") or ()
+    drops = sum((Counter(one.get("drops") or {}) for one in of), Counter[str]())
     full = {node["name"]: node.get("socket_drops") or 0 for node in summary.get("nodes") or ()}
     most = max(full, key=lambda name: full[name], default="")
-    lost, told = of.get("lost") or 0, sum(drops.values())
+    lost, told = sum(one.get("lost") or 0 for one in of), drops.total()
     # Drops count packets, of which a sample has several: if they are more than the lost samples, they explain no number.
     unknown = lost - told if told <= lost else lost
     unread = (most, full[most], min(full[most], unknown)) if full else None
     return dropped(
         drops,
-        lambda place: [one["kind"] for one in stages if (one["component"], one["flow"]) == (place, flow)],
+        lambda place: [one["kind"] for one in stages if one["component"] == place and one["flow"] in flows],
         machine=summary.get("world") not in SIMULATED,
         unread=unread if unknown > 0 and full and full[most] >= max(MOSTLY * unknown, 1) else None,
     )
@@ -179,10 +191,8 @@ def dropped(
         if n
     ]
     if unread:
-        in_sockets = (
-            f"up to {counted(of_all, 'datagram')} of all flows in sockets of {node}: full, or wrong checksums"
-        )
-        found.append((most, in_sockets))
+        few = f"dropped up to {counted(of_all, 'datagram')} of all flows"
+        found.append((most, f"the kernel at {node} {few} (receive buffer full, or bad checksum)"))
     machines = slow.total() + most
     each = [text for _, text in sorted(found, key=lambda one: -one[0])]
     return "; ".join(each), machines > links.total() and machines >= max(others.total(), 1)

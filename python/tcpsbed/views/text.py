@@ -8,7 +8,7 @@ from typing import Any
 
 from tcpsbed.analysis import metrics
 from tcpsbed.analysis.disturbances import meaning
-from tcpsbed.errors import counted
+from tcpsbed.errors import counted, one_line
 from tcpsbed.views import echoes, paths, programs, spread, states, tables
 from tcpsbed.views.folder import RunFolder
 from tcpsbed.views.glance import glance
@@ -27,9 +27,9 @@ EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[object]], footer: Sequence[object] = ()) -> str:
     """Aligned text: words left, numbers right, without columns that are empty in every row."""
-    body = [[str(cell) for cell in row] for row in rows]
+    body = [[one_line(str(cell)) for cell in row] for row in rows]
     shown = [i for i in range(len(columns)) if any(row[i].strip() not in ("", NONE) for row in body)]
-    head = [f"{column.title} {column.unit}".strip() for column in columns]
+    head = [one_line(f"{column.title} {column.unit}".strip()) for column in columns]
     every = [head, *body, *([[str(cell) for cell in footer]] if footer else [])]
     widths = {i: max(len(row[i]) for row in every) for i in shown}
     lines = [_line(row, columns, shown, widths) for row in every]

@@ -71,12 +71,10 @@ impl TcpLine {
 pub struct Lines(Arc<[Mutex<TcpLine>; 2]>);
 
 impl Lines {
-    /// Delay and rate of the way that packets take while no link is out: the sum of all delays, the smallest rate; an error
-    /// where the network cannot be built or does not lead from one side to the other and back.
+    /// Delay and rate of the way that packets take: the sum of all delays, the smallest rate; an error where the network
+    /// cannot be built or does not lead from one side to the other and back.
     pub fn of(spec: &NetworkSpec, seed: u64) -> Result<Self, RunError> {
-        let mut open = spec.clone();
-        open.links.iter_mut().for_each(|link| link.outages.clear());
-        let network = BusyNetwork::of(&open, &[], seed, &mut Disk)?;
+        let network = BusyNetwork::of(spec, &[], seed, &mut Disk)?;
         let line = |from, to, words: &str| {
             let route = network.network().route(from, to);
             let none =

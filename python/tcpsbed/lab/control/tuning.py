@@ -39,7 +39,7 @@ MOST_C = 8.0
 """Largest c: the controller's integral goes to c, a fifth beyond it while h overshoots, and is bounded by 10."""
 
 RUNS = 0.7
-"""Share of the progress that runs have where margins are computed besides."""
+"""Share of the progress that runs have; margins have the rest."""
 FACTORS = 69
 """Factors of a linear controller that are tried first: each 12 % below the one before, from the gain margin on."""
 UNBOUNDED = 50.0
@@ -298,13 +298,12 @@ def _best(
 ) -> Tuned | None:
     """The best of these gains."""
     more = max(0.1 * network.rtt_ms, network.period_ms)
-    runs = RUNS if least else 1.0
     here = bench.run(
-        [network.cell(*pair) for pair in gains], progress=lambda share: progress(runs * share / 2)
+        [network.cell(*pair) for pair in gains], progress=lambda share: progress(RUNS * share / 2)
     )
     farther = replace(network, rtt_ms=network.rtt_ms + more)
     there = bench.run(
-        [farther.cell(*pair) for pair in gains], progress=lambda share: progress(runs * (1 + share) / 2)
+        [farther.cell(*pair) for pair in gains], progress=lambda share: progress(RUNS * (1 + share) / 2)
     )
     candidates = [
         Tuned(
@@ -325,7 +324,7 @@ def _best(
     # Margins take long where the plant has states: the best gains are asked first.
     order = ranked(candidates, goal)
     for done, one in enumerate(order):
-        progress(runs + (1 - runs) * done / len(order))
+        progress(RUNS + (1 - RUNS) * done / len(order))
         if least.kept(network, one, bench.step.divisor):
             stopped = _stopped_by(one, here, bench) if not done else ("margin" if least else "stability",)
             found, most = _dipping(one, network, bench), bench.limits.undershoot

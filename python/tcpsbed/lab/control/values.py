@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from numbers import Real
+from numbers import Number
 from typing import Any, TypeVar
 
 from tcpsbed.errors import ConfigError
@@ -24,8 +24,11 @@ def parts(text: str | None) -> list[str]:
     return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
-def several(text: object, key: str, example: str) -> list[str]:
-    """Values as a list of texts, or as one text with commas; `None` is no value.
+def several(
+    text: object, key: str, example: str, reader: Callable[[str, str], object] = lambda text, _key: text
+) -> list[str]:
+    """Values as a list of texts, or as one text with commas; `None` is no value. Two are
+    the same if `reader` reads the same.
 
     Examples
     --------
@@ -35,7 +38,7 @@ def several(text: object, key: str, example: str) -> list[str]:
     Raises
     ------
     ConfigError
-        If they are no texts, one is empty or a range, or there is one twice.
+        If they are no texts, one is empty or a range, there is one twice, or `reader` refuses one.
     """
     if text is None:
         return []
@@ -46,8 +49,6 @@ def several(text: object, key: str, example: str) -> list[str]:
     if not found and len(every):
         raise ConfigError('found ""', key=key, allowed=f'"{example}", or a list of such texts')
     for one in found:
-        if found.count(one) > 1:
-            raise ConfigError(f'found "{one}" twice', key=key, allowed="each value once")
         if ".." in one:
             low, high = (end.strip() for end in one.split("..", 1))
             unit = high.lstrip("+-0123456789.eE")
@@ -56,7 +57,17 @@ def several(text: object, key: str, example: str) -> list[str]:
             if key in ("--rtt", "--loss"):
                 allowed += f'; a range is what tcpsbed map takes: {key} "{one}"'
             raise ConfigError(f'found "{one}", a range', key=key, allowed=allowed)
+    once(found, [reader(one, key) for one in found], key)
     return found
+
+
+def once(said: Sequence[str], read: Sequence[object], key: str) -> None:
+    """Raises `ConfigError` if two texts are read as the same value."""
+    for number, value in enumerate(read):
+        if (first := read.index(value)) < number:
+            one, same = said[first], said[number]
+            found = f'found "{one}" twice' if one == same else f'found "{one}" and "{same}", the same value'
+            raise ConfigError(found, key=key, allowed="each value once")
 
 
 def given(text: object, key: str, example: str) -> str:
@@ -179,7 +190,7 @@ def factor(text: str, key: str) -> float:
 
 
 def texts(of: Any) -> Any:
-    """Numbers as texts, also those of numpy; of nothing none; everything else as it is.
+    """Numbers as texts, also those of numpy and `Decimal`; of nothing none; everything else as it is.
 
     Examples
     --------
@@ -198,7 +209,7 @@ def _plain(of: Any) -> Any:
     found = of.tolist() if hasattr(of, "tolist") else of
     if isinstance(found, int):
         return found
-    return float(found) if isinstance(found, Real) else found
+    return float(found) if isinstance(found, Number) and not isinstance(found, complex) else found  # type: ignore[arg-type]
 
 
 def _read(reader: Callable[[object], T], value: object, key: str) -> T:

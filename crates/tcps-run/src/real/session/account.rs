@@ -40,9 +40,14 @@ impl Account {
 
     /// The loop has come to something that was due, so much later.
     #[inline]
-    pub fn tick(&mut self, late: Time, now: Time, node: NodeId, ring: &mut Producer) {
+    pub fn tick(&mut self, late: Time) {
         self.ticks += 1;
         let _ = self.late.record(late.max(0) as u64);
+    }
+
+    /// What was due, or came, has waited so long for the loop.
+    #[inline]
+    pub fn gap(&mut self, late: Time, now: Time, node: NodeId, ring: &mut Producer) {
         if late > GAP_NS {
             self.gaps += 1;
             ring.push(&Record { value: late, node, ..Record::new(now, Kind::Gap) });

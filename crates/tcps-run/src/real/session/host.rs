@@ -63,6 +63,9 @@ pub(super) struct RealHost {
     spare: Spare,
     /// From the kernel's stamp of a datagram to the loop.
     pub stamp_to_loop: Histogram<u64>,
+    /// When the loop last had nothing to do, and how long after that the first datagram then waited for it.
+    pub idle_since: Time,
+    pub waited: Option<Time>,
 }
 
 impl RealHost {
@@ -95,6 +98,8 @@ impl RealHost {
             received: None,
             spare: Spare::default(),
             stamp_to_loop: histogram(),
+            idle_since: NEVER,
+            waited: None,
         }
     }
 
@@ -110,6 +115,7 @@ impl RealHost {
         let now = self.clock.now();
         let received = got.stamp_ns.map_or(now, |s| self.clock.of_stamp(s, now));
         let _ = self.stamp_to_loop.record((now - received).max(0) as u64);
+        self.waited.get_or_insert(now - received.max(self.idle_since));
         let bytes = &buffer[..got.len];
         let known = match channel {
             ChannelId::NONE => self.aside_senders.get(&got.from).copied(),

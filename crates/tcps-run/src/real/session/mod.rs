@@ -145,12 +145,14 @@ impl SessionLoop {
             world.ring.beat();
             steering.try_iter().for_each(|steered| events.take(world.clock.now(), steered));
             let due = node.poll_timeout().min(events.next()).min(world.lines.due());
+            (world.idle_since, world.waited) = (world.clock.now(), None);
             detach.detached(&mut || doors.waiter.wait(due.saturating_add(start)));
             let idle = doors.open(&mut node, &mut world, &mut account, &mut buffer);
             world.listen(&mut node);
             let now = world.clock.now();
+            account.gap(world.waited.unwrap_or(0).max(now.saturating_sub(due)), now, id, &mut world.ring);
             if due <= now {
-                account.tick(now - due, now, id, &mut world.ring);
+                account.tick(now - due);
                 events.apply(plan, now, &mut node, &mut world.ring, notes_events);
                 node.handle_timeout(now, &mut world);
             }

@@ -77,7 +77,7 @@ def told(metric: Metric) -> Any:
     if metric.each or metric.type.startswith("dict["):
         return of.get(metric.type, {"named": 7})
     if metric.type.startswith("list["):
-        return ["words" if metric.type == "list[str]" else 7]
+        return {"list[str]": ["words"], "list[list[str]]": [["words"]]}.get(metric.type, [7])
     number = 7 if metric.unit or metric.type in ("int", "float") else metric.type == "bool" or "words"
     return number if metric.shown == ("",) or not metric.unit else dict.fromkeys(metric.shown, number)
 

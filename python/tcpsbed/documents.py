@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Any, get_args
 
 from tcpsbed import inputs
@@ -103,6 +103,8 @@ def shaped(content: object, shape: Any, file: Path, key: str = "") -> Any:
         ]
         if missing := next((name for name, _ in parts if name not in content), None):
             raise DataError("is missing", file=file, key=f"{key}.{missing}".lstrip("."), allowed=REMEDY)
+    elif shape and isinstance(shape, list) and _numbers(content, shape[0]):
+        return content
     else:
         parts = list(enumerate(shape if isinstance(shape, tuple) else shape * len(content)))
         if len(parts) != len(content):
@@ -110,6 +112,14 @@ def shaped(content: object, shape: Any, file: Path, key: str = "") -> Any:
     for name, inner in parts:
         shaped(content[name], inner, file, f"{key}.{name}".lstrip("."))
     return content
+
+
+def _numbers(content: Any, shape: Any) -> bool:
+    """Whether a list of finite numbers, perhaps with gaps, has no other entries: of those there may be millions."""
+    if shape not in (float, Maybe(float)):
+        return False
+    kinds = {int, float} if shape is float else {int, float, NoneType}
+    return set(map(type, content)) <= kinds and all(map(math.isfinite, filter(None, content)))
 
 
 def _named(content: object) -> str:

@@ -308,7 +308,7 @@ def test_a_target_that_takes_no_connection_and_packets_that_never_come_out_are_t
     assert not end["good"] and child.returncode == 1
     assert sorted(end["broken"]) == [
         "0/tcp to far: the target did not accept 1 connection: it refused, or did not answer",
-        "0/udp to far: of 1 packet none was delivered: 1 were still in flight at the end",
+        "0/udp to far: delivered none of 1 packet: 1 were still in flight at the end",
     ]
 
 
@@ -375,7 +375,7 @@ def test_a_good_run_is_called_good_and_a_slow_one_is_not():
     crowded = outcome | {"doors": [row | {"refused": 7}]}
     assert "closed 7 connections" in verdict.broken(crowded, Margin())[0]
     silent = outcome | {"doors": [row | {"delivered": 0, "inside": 1000}]}
-    assert "of 1000 packets none was delivered: 1000 were still" in verdict.broken(silent, Margin())[0]
+    assert "delivered none of 1000 packets: 1000 were still" in verdict.broken(silent, Margin())[0]
     nothing = row | {"delivered": 0, "lost": 1000, "set_loss": 1, "delivered_loss": 1}
     assert verdict.broken(outcome | {"doors": [nothing]}, Margin()) == []
     idle = outcome | {"doors": [row | {"delivered": 0, "packets": 0}]}

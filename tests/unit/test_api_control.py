@@ -312,6 +312,11 @@ def test_factors_are_numbers_of_any_kind_and_none_of_them_is_none(loop: Path, tm
         ({"gain": "0.2:0.09,0.20:.09"}, '--gain: found "0.2:0.09" and "0.20:.09"'),
         ({"factor": ["1", "1.0"], "controller": LAW}, '--factor: found "1" and "1.0"'),
         ({"rtt": "5 ms,5 ms"}, '--rtt: found "5 ms" twice'),
+        (
+            {"factor": "[1,2]"},
+            r'--factor: found "\[1,2\]", a list in brackets; allowed: values with commas and without',
+        ),
+        ({"rtt": ["5 ms", "(1 ms"]}, r'--rtt: found "\(1 ms", a list in brackets'),
     ],
 )
 def test_a_value_that_is_written_in_two_ways_is_refused(

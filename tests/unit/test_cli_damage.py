@@ -17,7 +17,8 @@ from command import scenario, tcpsbed
 from tcpsbed import results
 from tcpsbed.cli import runs
 from tcpsbed.cli.failures import guarded
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import ConfigError, DataError
+from tcpsbed.views import folder
 
 COMMANDS = {
     "show": lambda bad, _: runs.show(bad, as_json=False),
@@ -59,6 +60,26 @@ def told(command: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> str
         (("network", 0), "x", 'network.0: found "x"'),
         (("disturbances",), 3, "disturbances: found 3"),
         (("machine",), "mine", 'machine: found "mine"'),
+        (("programs",), {}, "programs.verdict is missing"),
+        (("programs",), {"verdict": "good", "settings": [{}]}, "programs.settings.0.what is missing"),
+        (("programs",), {"verdict": "good", "tcp": [{"side": "near"}]}, "programs.tcp.0.sent is missing"),
+        (
+            ("programs",),
+            {"verdict": "good", "settings": [{"what": "delay", "verdict": "good", "said": None}]},
+            "programs.settings.0.said: found null",
+        ),
+        (("stalls",), {"n": float("nan"), "longest_ms": 1, "flows": {}}, "stalls.n: found NaN"),
+        (("stalls",), {"n": 1, "longest_ms": 1, "flows": {"x": {}}}, "stalls.flows.x.samples is missing"),
+        (("emulator",), [{}], "emulator.0.path is missing"),
+        (("outages",), [{"link": "l", "from_s": "a", "length_s": 1}], 'outages.0.from_s: found "a"'),
+        (
+            ("outages",),
+            [{"link": "l", "from_s": float("inf"), "length_s": 1}],
+            "outages.0.from_s: found Infinity",
+        ),
+        (("flows", "kinematic", "delay_ms", "p99"), "x", 'flows.kinematic.delay_ms.p99: found "x"'),
+        (("flows", "kinematic", "loss"), [], "flows.kinematic.loss: found []"),
+        (("disturbances",), [3], "disturbances.0: found 3"),
     ],
 )
 def test_a_summary_that_was_edited_is_told_by_file_and_key(
@@ -107,6 +128,39 @@ def test_a_damaged_series_is_told_by_the_report(tmp_path: Path, damage: bytes) -
     (tmp_path / "bad/series.json").write_bytes(damage)
     done = tcpsbed(tmp_path, "report", "bad")
     assert done.returncode == 2 and "bad/series.json" in done.stderr and "Traceback" not in done.stderr
+
+
+SERVICE = {"t_s": [1, 2], "p50_ms": [1, None], "p99_ms": [1, None], "packets": [2, 1], "lost": [0, 1]}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        (("services", "paths", "a", "p50_ms"), [1], "services.paths.a.p50_ms: found 1 value at 2 places"),
+        (("services", "paths", "a", "p50_ms"), [1, "x"], 'services.paths.a.p50_ms.1: found "x"'),
+        (("services", "paths", "a", "lost"), [0, 5], "services.paths.a.lost.1: found 5 of 1 packets"),
+        (("services", "paths", "a", "lost"), [-1, 0], "services.paths.a.lost.0: found -1 of 2 packets"),
+        (("services", "paths", "a"), {"t_s": [1]}, "services.paths.a.p50_ms is missing"),
+        (("flows", "kinematic", "rate_bps"), [1], "flows.kinematic.rate_bps: found 1 value at 500 places"),
+        (("cdf", "haptic", "delay_ms"), [1], "cdf.haptic.delay_ms: found 1 value at 101 places"),
+        (("bin_s",), float("nan"), "bin_s: found NaN"),
+    ],
+)
+def test_a_series_that_was_edited_is_told_by_file_and_key(
+    tmp_path: Path, key: tuple[str, ...], value: object, said: str
+) -> None:
+    file = sample_run.write(tmp_path / "bad") / "series.json"
+    whole = json.loads(file.read_text()) | {"services": {"span_s": 1.0, "paths": {"a": dict(SERVICE)}}}
+    file.write_text(json.dumps(whole))
+    assert folder.open_folder(file.parent).series == whole
+    inner = whole
+    for name in key[:-1]:
+        inner = inner[name]
+    inner[key[-1]] = value
+    file.write_text(json.dumps(whole))
+    with pytest.raises(DataError, match="series") as error:
+        _ = folder.open_folder(file.parent).series
+    assert f"series.json: {said}; allowed: " in str(error.value)
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:

@@ -73,12 +73,13 @@ def told(metric: Metric) -> Any:
     if metric.parts:
         found = {part.key: told(part) for part in metric.parts}
         return [found] if metric.each == metrics.LIST else {"named": found} if metric.each else found
+    of = {"dict[str, dict[str, int]]": {"named": {"named": 7}}, "dict[str, str]": {"named": "words"}}
     if metric.each or metric.type.startswith("dict["):
-        return {"named": 7}
+        return of.get(metric.type, {"named": 7})
     if metric.type.startswith("list["):
-        return ["words"]
-    number = 7 if metric.unit else "words"
-    return number if metric.shown == ("",) else dict.fromkeys(metric.shown, number)
+        return {"list[str]": ["words"], "list[list[str]]": [["words"]]}.get(metric.type, [7])
+    number = 7 if metric.unit or metric.type in ("int", "float") else metric.type == "bool" or "words"
+    return number if metric.shown == ("",) or not metric.unit else dict.fromkeys(metric.shown, number)
 
 
 @pytest.fixture

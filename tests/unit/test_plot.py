@@ -114,6 +114,13 @@ def test_a_box_and_a_waterfall_of_a_sweep_are_across_seeds(here: Path) -> None:
     assert tcpsbed.plot("s", kind="waterfall", y="haptic").latex.count(r"\pm") > 6
 
 
+def test_a_label_with_a_comma_is_chosen_in_quotes(here: Path) -> None:
+    asked: Any = {"kind": "box", "y": "haptic.delay_ms.p99"}
+    chosen = tcpsbed.plot("s", **asked, labels="1 Mbit/s=a,b", where='rate="a,b"')
+    plain = tcpsbed.plot("s", **asked, where="rate=1 Mbit/s")
+    assert chosen.panels[0].rows == plain.panels[0].rows
+
+
 def test_what_is_drawn_is_chosen_by_the_names_of_the_figure_too(here: Path) -> None:
     names = ["links.l1.rate=bottleneck", "1 Mbit/s=slow", "udp=plain"]
     where = ["bottleneck=500 kbit/s,slow", "transport=plain"]
@@ -189,6 +196,22 @@ def test_a_file_that_is_not_ours_stays(here: Path) -> None:
         (["s", "--kind", "time", "--out", "f.pdf"], "whose cells keep no curves over time; allowed: "),
         (["s", "--x", "l1.rat", "--out", "f.pdf"], "(did you mean l1.rate?); allowed: links.l1.rate"),
         (["s", "--where", "links.l1.rate=", "--out", "f.pdf"], "tcpsbed: --where: found \"links.l1.rate=\"; allowed: KEY="),
+        (
+            [*LINES, "--label", "1 Mbit/s=X", "--label", "2 Mbit/s=X", "--out", "f.pdf"],
+            '--label: found "X" for 1 Mbit/s and for 2 Mbit/s; allowed: a label for each',
+        ),
+        (
+            [*LINES, "--label", "1 Mbit/s=2 Mbit/s", "--out", "f.pdf"],
+            '--label: found "2 Mbit/s" for 1 Mbit/s and for 2 Mbit/s; allowed: a label for each',
+        ),
+        (
+            [*LINES, "--label", "rate=k", "--label", "transport=k", "--out", "f.pdf"],
+            '--label: found "k" for links.l1.rate and for channels.session.transport; allowed: a label for each',
+        ),
+        (
+            [*LINES, "--label", "1 Mbit/s=a,b", "--where", "rate=a,b", "--out", "f.pdf"],
+            """; a value with a comma in quotes: --where 'rate="a,b"'""",
+        ),
         (["s", "--where", "rate=7", "--out", "f.pdf"], "--where: found \"7\"; allowed: 500 kbit/s"),
         (["s", "--y", "haptic.reordered", "--log", "y", "--out", "f.pdf"], "found 0 or less on the y axis"),
         (["s", "--y", "haptic.delay_ms", "--out", "f.pdf"], "such as haptic.delay_ms.p99"),

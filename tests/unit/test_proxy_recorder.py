@@ -389,13 +389,13 @@ RATES = {"set_rate_bps": 19e6, "delivered_rate_bps": 19e6, "wire_rate_bps": 20e6
             RATES | {"error_ns": {"p50": 16_000, "p99": 4_000_000}},
             "NOT GOOD: delay, jitter; good: rate, loss",
             [
-                "delay not good: ip to far delivered 5.000, set 5.000 ms (p50; error 0.016 ms, margin 0.05 ms); delivered "
-                "7.000, set 7.000 ms (p99; error 4.000 ms, margin 0.3 ms)",
+                "delay not good: ip to far error of each packet 0.016 ms at p50 (margin 0.05 ms; delivered 5.000, set 5.000 "
+                "ms), 4.000 ms at p99 (margin 0.3 ms; delivered 7.000, set 7.000 ms)",
                 "rate good: path.forward (rate 20.0 Mbit/s) busy 95.0 % of the time",
                 "loss good: ip to far lost 0.00 %, of these dropped by the network 0.00 % (margin 0.5%); path.forward "
                 "0.222 % of 900 draws, set 1.00 % (95 % interval 0.444 % to 1.67 %; outside that interval); path.backward ",
-                "jitter not good: ip to far delivered 2.000, set 2.000 ms (p99 - p50; that of the error 3.984 ms, margin "
-                "0.3 ms)",
+                "jitter not good: ip to far error of each packet varies by 3.984 ms (p99 - p50; margin 0.3 ms; delivered "
+                "2.000, set 2.000 ms)",
             ],
         ),
         (
@@ -413,8 +413,20 @@ RATES = {"set_rate_bps": 19e6, "delivered_rate_bps": 19e6, "wire_rate_bps": 20e6
             "NOT GOOD: for reasons other than the settings; good: delay, rate, loss, jitter",
             ["loss good: ", "ip to far: closed 3 connections: "],
         ),
-        ({}, "good: delay, loss, jitter; not shown: rate", ["rate not shown: packets came for less than 1 s"]),
-        ({"delivered": 20}, "good: loss; not shown: delay, rate, jitter", ["delay not shown: no path delivered 100 packets"]),
+        ({}, "good: delay, loss, jitter; not shown: rate", ["rate not shown: packets came out for less than 1 s"]),
+        (
+            {"delivered": 0, "inside": 900},
+            "NOT GOOD: delivery; good: loss; not shown: delay, rate, jitter",
+            [
+                "delivery not good: ip to far delivered none of 900 packets: 900 were still in flight at the end",
+                "ip to near: delivered none of 900 packets: 900 were",
+            ],
+        ),
+        (
+            {"delivered": 20},
+            "good: loss; not shown: delay, rate, jitter",
+            ["delay not shown: no path delivered 100 packets"],
+        ),
     ],
 )  # fmt: skip
 def test_each_setting_is_judged_by_itself_and_the_verdict_names_those_that_are_not_good(
@@ -430,6 +442,18 @@ def test_each_setting_is_judged_by_itself_and_the_verdict_names_those_that_are_n
     assert [line.split()[0] for line in lines[at + 1 : at + 5]] == ["delay", "rate", "loss", "jitter"]
     for one in said:
         assert any(line.startswith(f"  {one}") for line in lines), lines[at:]
+
+
+def test_tcp_ports_have_no_jitter() -> None:
+    """A connection ends at the port: what varies there was drawn by no link."""
+    links, varies = path(jitter={"x": 1}), {"p50": 0, "p99": 9e5}
+    streams = [row("1/tcp", way, 900, 900, error_ns=varies) for way in ("near -> far", "far -> near")]
+    assert said_of(outcome(streams, []), links, "jitter") == (
+        "not shown",
+        "no packet came to the jitter of a link",
+    )
+    verdict_, said = said_of(outcome([*streams, *both()["doors"]], []), links, "jitter")
+    assert verdict_ == "good" and said.startswith("ip to far "), said
 
 
 def path(name: str = "path", **keys: Any) -> list[dict[str, Any]]:
@@ -551,9 +575,7 @@ def test_a_verdict_says_where_nothing_is_shown_and_where_no_setting_is_the_reaso
     back = verdict.told(both(unreached=3), Margin(), {"links": path(delay_ns=5)})
     assert "\nNOT GOOD: for reasons other than the settings; good: delay\n" in back
     late = verdict.told(both(error_ns={"p50": 0, "p99": 9e5}), Margin(), {"links": path(delay_ns=5)})
-    assert late.count("error 0.900 ms") == 2, (
-        late
-    )  # of the worst path in its setting, of the other as a reason
+    assert late.count("0.900 ms ") == 2, late  # of the worst path in its setting, of the other as a reason
 
 
 def test_a_normal_jitter_whose_draws_are_cut_says_so() -> None:

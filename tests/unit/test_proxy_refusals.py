@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from watch import until
 from tcpsbed import proxy
 from tcpsbed.analysis.delivered import Margin
 from tcpsbed.cli.app import app
+from tcpsbed.cli.emulated import Record, Screen, Session, overrides_of
 from tcpsbed.proxy import door, verdict
 from tcpsbed.views import programs
 
@@ -75,6 +77,13 @@ PROXY = {
         "--margin-ms: found 0; allowed: a finite number of ms above 0, such as 0.3",
     ),
 }
+BESIDE = {
+    "delay": 'links.path.delay="30 ms"',
+    "jitter": "links.path.jitter.mean=1 ms",
+    "loss": "links.path = { backward = { loss = 0.1 } }",
+    "rate": "links.path.forward.rate=9 Mbit/s",
+}
+"""What `--set` may not give beside an option, by its key."""
 NETNS = {
     "a delay without a unit": (["--delay", "5"], '--delay: found "5", a number without a unit'),
     "a margin that no run keeps": (["--margin-ms", "0"], "--margin-ms: found 0; allowed: a finite number"),
@@ -124,7 +133,9 @@ def test_the_proxy_says_what_to_change(case: str) -> None:
 def test_a_proxy_through_which_nothing_passed_proves_nothing() -> None:
     words = ["proxy", "--delay", "1 ms", "0=127.0.0.1:9", "--duration", "0.1 s"]
     done = CliRunner().invoke(app, words)
-    assert done.exit_code == 3 and done.stdout.endswith("\nno packet arrived, so this run proves nothing\n")
+    said, remedy = done.stdout.splitlines()[-2:]
+    assert done.exit_code == 3 and said == programs.PROVES_NOTHING
+    assert remedy.startswith("  → let the client send to the port of the proxy, not to that of the target")
     done = CliRunner().invoke(app, [*words, "--json"])
     end = json.loads(done.stdout.splitlines()[-1])
     assert (done.exit_code, end["good"], end["broken"]) == (3, None, [programs.PROVES_NOTHING])
@@ -133,8 +144,11 @@ def test_a_proxy_through_which_nothing_passed_proves_nothing() -> None:
 @pytest.mark.parametrize(("unread", "note"), [(0, None), (1, "1 packet"), (70, "70 packets")])
 def test_the_verdict_counts_packets_whose_port_cannot_be_read(unread: int, note: str | None) -> None:
     outcome = {"doors": [], "own": {"unread": unread}, "errors": []}
-    last = verdict.told(outcome, Margin(), {}).splitlines()[-1]
-    assert last == (f"not read: the port of {note}: {UNREAD}" if note else programs.PROVES_NOTHING)
+    said, remedy, *last = verdict.told(outcome, Margin(), {}).strip().splitlines()[-2 - bool(note) :]
+    assert said == programs.PROVES_NOTHING and remedy.startswith(
+        "  → let the client send to the port of the proxy"
+    )
+    assert last == ([f"not read: the port of {note}: {UNREAD}"] if note else [])
 
 
 def test_packets_that_were_still_inside_are_counted() -> None:
@@ -158,6 +172,36 @@ def test_packets_that_were_still_inside_are_counted() -> None:
 def test_netns_says_what_to_change(case: str) -> None:
     words, message = NETNS[case]
     refused(["netns", "--delay", "1 ms", *words, "--", "true"], message)
+
+
+@pytest.mark.parametrize("key", BESIDE)
+def test_an_option_and_set_do_not_give_the_same_key(key: str) -> None:
+    values = {"delay": "10 ms", "jitter": "2 ms", "loss": "1 %", "rate": "1 Mbit/s"}
+    words = [f"--{key}", values[key], "--set", BESIDE[key]]
+    said = f'--{key}: found "{values[key]}" beside --set {BESIDE[key]}; allowed: one of them: leave out --{key}, or'
+    refused(["netns", *words, "--", "true"], said)
+    refused(["proxy", *words, "0=127.0.0.1:9", "--duration", "0.1 s"], said)
+
+
+def test_set_gives_other_keys_beside_an_option() -> None:
+    sets = ["links.path.queue=9 packets", 'links.path={ delay = "3 ms" }', "seed=3"]
+    assert overrides_of(sets, None, "1 %", None, None)[:3] == sets
+
+
+def test_a_profile_that_is_deleted_is_said_and_its_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('links.path.delay = "1 ms"')
+    running = SimpleNamespace(profile=proxy.load(file), snapshot=dict, change=lambda profile: None)
+    session = Session(running, [], told=None, talks=False, record=Record())
+    file.unlink()
+    session.look(Screen(shown=False, note=str))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == (
+        f"tcpsbed: the profile stays as it was: {file} does not exist any more; allowed: a profile in its place, which "
+        "is then read"
+    )
 
 
 @pytest.mark.parametrize("kind", ["udp", "tcp"])

@@ -783,7 +783,7 @@ class Emulator(Part):
 
 class ProgramsSetting(Part):
     """Of `delay`, `rate`, `loss` and `jitter` those that a link set at the start, and those beyond the
-    margin.
+    margin, and `delivery` where a path delivered nothing.
     """
 
     what: str
@@ -814,7 +814,7 @@ class Programs(Part):
     """`good`, `not good`, or `no packet arrived`."""
     settings: list[ProgramsSetting]
     """Of `delay`, `rate`, `loss` and `jitter` those that a link set at the start, and those beyond the
-    margin.
+    margin, and `delivery` where a path delivered nothing.
     """
     margin_ms: float
     """The emulation error at p99 that was accepted (`--margin-ms`) (ms)."""

@@ -162,15 +162,32 @@ def _outage(found: tuple[float, float] | None) -> str:
 def overrides_of(
     sets: list[str] | None, delay: str | None, loss: str | None, rate: str | None, jitter: str | None
 ) -> list[str]:
-    """All overrides of the profile in the order of their weight."""
+    """All overrides of the profile: an option and `--set` may not give the same key."""
     from tcpsbed.scenarios.origin import option
 
     given = {"delay": delay, "loss": loss, "rate": rate}
+    for key, value in (given | {"jitter": jitter}).items():
+        if value is not None:
+            _refuse_both(key, value, sets or ())
     named = [option(key, f"links.path.{key}", value) for key, value in given.items() if value is not None]
     if jitter is not None:
         law = {"kind": "exponential", "mean": jitter}
         named.append(option("jitter", "links.path.jitter", jitter, law))
     return [*(sets or ()), *named]
+
+
+def _refuse_both(key: str, value: str, sets: Sequence[str]) -> None:
+    """Raises `ConfigError` if `--set` gives what an option gives, in one direction or in both."""
+    from tcpsbed.scenarios.load import assigned
+
+    for text in sets:
+        path: Any = assigned(text)
+        for name in ("links", "path"):
+            path = path.get(name) if isinstance(path, dict) else None
+        ways = [path, path.get("forward"), path.get("backward")] if isinstance(path, dict) else []
+        if any(isinstance(way, dict) and key in way for way in ways):
+            allowed = f"one of them: leave out --{key}, or --set {shlex.quote(text)}"
+            raise ConfigError(f'found "{value}" beside --set {text}', key=f"--{key}", allowed=allowed)
 
 
 def profile_of(name: str | None, overrides: list[str]) -> Profile:
@@ -355,6 +372,10 @@ class Session:
         self.stamp = stamp
         try:
             file = self.running.profile.file
+            if stamp is None:
+                raise ConfigError(
+                    "does not exist any more", file=file, allowed="a profile in its place, which is then read"
+                )
             if not file.stat().st_size:  # an editor is about to write it
                 raise ConfigError("is empty", file=file, allowed="a link, such as [links.path]")
             self._change(load(file, self.overrides))

@@ -136,7 +136,12 @@ class Material:
             chosen = [value.strip("\"'") for value in _values(text)]
             for value in chosen:
                 if value not in plain:
-                    raise DataError(f'found "{value}"', key="--where", allowed=close_match(value, plain))
+                    quoted = (one for one in plain if len(_values(f"of={one}")) > 1)
+                    hint = [f"""a value with a comma in quotes: --where '{key}="{one}"'""" for one in quoted][
+                        :1
+                    ]
+                    allowed = "; ".join([close_match(value, plain), *hint])
+                    raise DataError(f'found "{value}"', key="--where", allowed=allowed)
             kept = tuple(plain[value] for value in chosen)
             place = found.factors.index(factor)
             factors = tuple(replace(one, values=kept) if one is factor else one for one in found.factors)
@@ -154,7 +159,7 @@ class Material:
         Raises
         ------
         DataError
-            If it is no pair.
+            If it is no pair, or if two factors, or two values of one, are called the same.
         """
         names = list(names)
         pairs = [name.rpartition("=") for name in names]
@@ -163,7 +168,15 @@ class Material:
                 allowed = "OLD=NEW, such as runs/a=UDP or 'links.l1.rate=Bottleneck rate'"
                 raise DataError(f'found "{text}"', key="--label", allowed=allowed)
         new_names = {self._known(old): new for old, _, new in pairs}
-        return replace(self, names={**self.names, **new_names})
+        found = replace(self, names={**self.names, **new_names})
+        for together in ([one.key for one in self.factors], *(one.values for one in self.factors)):
+            met: dict[str, str] = {}
+            for name in together if names else ():
+                label = found.called(name)
+                if (other := met.setdefault(label, name)) != name:
+                    said = f'found "{label}" for {other} and for {name}'
+                    raise DataError(said, key="--label", allowed="a label for each")
+        return found
 
     def _known(self, name: str) -> str:
         """What is to be renamed: a value, the key of a factor or the end of it, or a path of a metric.

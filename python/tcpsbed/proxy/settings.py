@@ -25,7 +25,9 @@ TAIL = 0.025
 """Probability of more draws than an interval has, and of less."""
 NORMAL = 25.0
 """Variance of a number of draws from which its distribution is taken as normal."""
-SETTING = {LATE: "delay", SLOW: "rate", LOSES: "loss"}
+INSIDE = "inside"
+"""Cause: a path delivered nothing, and packets were still in flight at the end."""
+SETTING = {LATE: "delay", SLOW: "rate", LOSES: "loss", INSIDE: "delivery"}
 """The setting that is not good, by cause."""
 Row = Mapping[str, Any]
 Said = tuple[str, str]
@@ -50,7 +52,8 @@ def judged(
     Returns
     -------
     list of dict
-        `what`: `delay`, `rate`, `loss` or `jitter`, of those that a link sets, and of those that are beyond the margin;
+        `what`: `delay`, `rate`, `loss` or `jitter`, of those that a link sets, and of those that are beyond the margin, and
+        `delivery` where a path delivered nothing;
         `verdict`: `good`, `not good`, or `not shown` where the run does not tell; `said`: measured against set, in words.
     """
     rows = [row for row in paths if "part_of" not in row and row["packets"]]
@@ -67,7 +70,18 @@ def judged(
         if rows and (cause in causes or any(link.get(key) for link in links)):
             verdict, said = judge()
             found.append({"what": what, "verdict": verdict, "said": said})
+    if held := next((row for row in rows if held_back(row)), None):
+        said = f"{held['path']} {held_back(held)}"
+        found.append({"what": SETTING[INSIDE], "verdict": NOT_GOOD, "said": said})
     return found
+
+
+def held_back(row: Row) -> str:
+    """That a path delivered nothing because its packets were still in flight; empty if it is not so."""
+    if row["delivered"] or not row["inside"]:
+        return ""
+    came = counted(row["packets"], "packet")
+    return f"delivered none of {came}: {row['inside']} were still in flight at the end"
 
 
 def _links(network: Mapping[str, Any], outcome: Mapping[str, Any]) -> list[Row]:
@@ -104,10 +118,10 @@ def _delay(rows: Sequence[Row], margin: Margin, late: bool) -> Said:
         ),
     )
     said = (
-        f"{_set(worst, key)} ms ({key}; error {_ms(worst, 'error_ns', key):.3f} ms, margin {most:g} ms)"
+        f"{_ms(worst, 'error_ns', key):.3f} ms at {key} (margin {most:g} ms; {_set(worst, key)} ms)"
         for key, most in (("p50", margin.p50_ms), ("p99", margin.p99_ms))
     )
-    return NOT_GOOD if late else GOOD, f"{worst['path']} {'; '.join(said)}"
+    return NOT_GOOD if late else GOOD, f"{worst['path']} error of each packet {', '.join(said)}"
 
 
 def _set(row: Row, key: str) -> str:
@@ -116,15 +130,17 @@ def _set(row: Row, key: str) -> str:
 
 
 def _jitter(rows: Sequence[Row], margin: Margin, links: Sequence[Row]) -> Said:
-    """By how much the emulation error varies: a constant one leaves jitter as it is."""
-    if not (measured := _measured(rows)):
+    """By how much the emulation error varies: a constant one leaves jitter as it is. TCP ports have none."""
+    if not (drawing := [row for row in rows if not row["door"].endswith("/tcp")]):
+        return NOT_SHOWN, "no packet came to the jitter of a link"
+    if not (measured := _measured(drawing)):
         return _FEW
     worst = max(measured, key=lambda row: _varies(row, "error_ns"))
     error, delivered, chosen = (
         _varies(worst, key) for key in ("error_ns", "delivered_delay_ns", "set_delay_ns")
     )
-    said = f"{worst['path']} delivered {delivered:.3f}, set {chosen:.3f} ms"
-    more = f"(p99 - p50; that of the error {error:.3f} ms, margin {margin.p99_ms:g} ms)"
+    said = f"{worst['path']} error of each packet varies by {error:.3f} ms"
+    more = f"(p99 - p50; margin {margin.p99_ms:g} ms; delivered {delivered:.3f}, set {chosen:.3f} ms)"
     if any(link.get("jitter") == CHANGED for link in links):
         more += f"; jitter {CHANGED}"
     return NOT_GOOD if error > margin.p99_ms else GOOD, f"{said} {more}"
@@ -220,7 +236,7 @@ def _rate(
     if reached := [said for share, said in found if share >= SHOWN]:
         return GOOD, _few(reached)
     if not found:
-        return NOT_SHOWN, "packets came for less than 1 s"
+        return NOT_SHOWN, "packets came out for less than 1 s"
     return NOT_SHOWN, f"not reached: {max(found)[1]}"
 
 

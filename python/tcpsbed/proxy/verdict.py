@@ -31,8 +31,8 @@ def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
 def remedies(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
     """What to do about it: a sentence a cause."""
     causes = [cause for cause, _, _ in _found(outcome, margin)]
-    if "tcp" in outcome and not any(row["packets"] for row in outcome["doors"]):
-        causes.append(UNHEARD)
+    if not any(row["packets"] for row in outcome["doors"]):
+        causes.append(UNHEARD if "tcp" in outcome else UNSENT)
     root = "" if "SCHED_FIFO: yes" in outcome["own"].get("privileges", ()) else AS_ROOT
     return list(dict.fromkeys(REMEDIES[cause].format(root=root) for cause in causes))
 
@@ -52,8 +52,8 @@ def ending(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any
     } | more
 
 
-DROPPED, INSIDE, SENT_BACK, UNREACHED, CLOSED = "dropped", "inside", "sent back", "unreached", "closed"
-UNHEARD = "unheard"
+DROPPED, SENT_BACK, UNREACHED, CLOSED = "dropped", "sent back", "unreached", "closed"
+UNHEARD, UNSENT = "unheard", "unsent"
 AS_ROOT = ", run as root (SCHED_FIFO)"
 REMEDIES = {
     LATE: "this machine was too busy to release packets in time: close other programs, leave tcpsbed a core of its own"
@@ -62,10 +62,12 @@ REMEDIES = {
     " or close other programs",
     LOSES: "the kernel refused packets: send fewer at a time, or smaller ones, and start the receiver before the sender",
     DROPPED: "tcpsbed read its ports too late: send fewer packets a second, or close other programs{root}",
-    INSIDE: "run for longer than the delay of the network, or set a higher --rate: packets may also wait in a queue",
+    settings.INSIDE: "run for longer than the delay of the network, or set a higher --rate: packets may also wait in a"
+    " queue",
     SENT_BACK: "start the program at the target before its client, and check HOST:PORT",
     UNREACHED: "start the server at the target before its client, and check HOST:PORT/tcp",
     UNHEARD: f"let the near program send to {FAR_IP} (TCPSBED_FAR): 127.0.0.1 and localhost stay on its own side",
+    UNSENT: "let the client send to the port of the proxy, not to that of the target, while the proxy runs",
     CLOSED: "close connections that are not used; tcpsbed netns has no limit of connections",
 }
 """What to do, by cause."""
@@ -84,9 +86,8 @@ def _found(outcome: Mapping[str, Any], margin: Margin) -> Iterator[tuple[str, st
 def _row(row: Mapping[str, Any], margin: Margin) -> Iterator[tuple[str, str]]:
     name = row["path"]
     yield from beyond(name, row, margin)
-    if not row["delivered"] and row["inside"]:
-        none = f"none was delivered: {row['inside']} were still in flight at the end"
-        yield INSIDE, f"{name}: of {counted(row['packets'], 'packet')} {none}"
+    if held := settings.held_back(row):
+        yield settings.INSIDE, f"{name}: {held}"
     if row["unreached"] and row["door"].endswith("/udp"):
         back = counted(row["unreached"], "packet")
         yield (

@@ -215,7 +215,7 @@ def _shorthand(key: Key) -> str | None:
 
 def _override(origin: Origin, text: str) -> None:
     """Puts `a.b=value` over the tree; the value is TOML, or text that needs no quotes."""
-    tables = _assignment(text)
+    tables = assigned(text)
     key = _path(tables)
     section = origin.document.get(str(key[0]))
     topology = origin.document.get("topology", {})
@@ -233,7 +233,8 @@ def _override(origin: Origin, text: str) -> None:
     origin.places[key] = (place_of(text), None)
 
 
-def _assignment(text: str) -> dict[str, Any]:
+def assigned(text: str) -> dict[str, Any]:
+    """The tables of an override `KEY=VALUE`: the value is TOML, or text that needs no quotes."""
     key, equals, value = text.partition("=")
     allowed = "KEY=VALUE on one line, such as --set 'duration=\"5 s\"'"
     found = 'no "=" after a key' if not equals or not key.strip() else ""

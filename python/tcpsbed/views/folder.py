@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpsbed import documents, inputs, results
 from tcpsbed.analysis.records import refuse_foreign
+from tcpsbed.documents import Each, Maybe
 from tcpsbed.errors import DataError, counted
 from tcpsbed.views.numbers import finite, seconds
 
@@ -59,7 +60,7 @@ class RunFolder:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The content of `summary.json`, checked for its version, and that tables are tables."""
+        """The content of `summary.json`, checked for its version and the kinds of all values."""
         from tcpsbed.analysis import metrics
 
         file = self.path / "summary.json"
@@ -81,7 +82,7 @@ class RunFolder:
     def series(self) -> dict[str, Any]:
         """The content of `series.json`; empty where the run left none."""
         file = self.path / "series.json"
-        return documents.read(file) if file.exists() else {}
+        return _curves(documents.read(file), file) if file.exists() else {}
 
     @cached_property
     def scenario(self) -> str:
@@ -103,22 +104,85 @@ class RunFolder:
         return [str(summary.get("world", "")), f"seed {summary.get('seed')}", lasted]
 
 
-def _shape(parts: Iterable[Metric]) -> dict[str, documents.Maybe]:
-    """Which parts of a summary are tables, and which are lists."""
-    found = ((part.key, _table(part)) for part in parts)
-    return {key: documents.Maybe(shape) for key, shape in found if shape is not None}
+_NUMBERS = [Maybe(float)]
+_KINDS: dict[str, Any] = {
+    "list[str]": [str],
+    "list[int]": [int],
+    "list[list[str]]": [[str]],
+    "dict[str, str]": Each(Maybe(str)),
+    "dict[str, int]": Each(Maybe(float)),
+    "dict[str, dict[str, int]]": Each(Each(Maybe(float))),
+    "dict[str, Any]": dict,
+    "bool": bool,
+    "int": int,
+    "float": float,
+    "str": str,
+}
+"""Shapes of values without a unit, by their types in the table of metrics."""
+_CURVES = {
+    "t_s": Maybe([float]),
+    "bin_s": Maybe(float),
+    "flows": Maybe(Each(Each(Maybe(list | float)))),
+    "queues": Maybe(Each(Each(Maybe(_NUMBERS)))),
+    "events": Maybe([{"t_s": float, "name": str}]),
+    "disturbed": Maybe([{"from_s": float, "to_s": float, "why": str}]),
+    "cdf": Maybe(Each({"p": [float], "delay_ms": _NUMBERS, "interarrival_ms": Maybe(_NUMBERS)})),
+    "echo": Maybe(Each({"p": [float], "round_trip_ms": Each(_NUMBERS)})),
+    "services": Maybe(
+        {
+            "span_s": float,
+            "paths": Each(
+                {"t_s": [float], "p50_ms": _NUMBERS, "p99_ms": _NUMBERS, "packets": [int], "lost": [int]}
+            ),
+        }
+    ),
+}
+"""The shape of `series.json`."""
 
 
-def _table(part: Metric) -> Any:
-    """The shape of a part, if it is a table or a list."""
+def _shape(parts: Iterable[Metric], needs: Sequence[str] = ()) -> dict[str, Any]:
+    """The shape of a table of metrics."""
+    return {part.key: _value(part) if part.key in needs else Maybe(_value(part)) for part in parts}
+
+
+def _value(part: Metric) -> Any:
+    """The shape of what a metric gives."""
     from tcpsbed.analysis.metrics import LIST
 
-    if not part.parts:
-        return {"list": list, "dict": dict}.get(part.type.partition("[")[0])
-    inner: Any = documents.Maybe(_shape(part.parts))
-    if part.listed or part.each == LIST:
-        inner = [inner]
-    return inner if part.each in ("", LIST) else documents.Each(inner)
+    if part.parts:
+        inner: Any = _shape(part.parts, part.needs)
+        if part.listed or part.each == LIST:
+            inner = [inner]
+        return inner if part.each in ("", LIST) else Each(inner)
+    if not part.unit:
+        return _KINDS[part.type]
+    if part.each or part.shown not in ((), ("",)):
+        return Each(Maybe(float))
+    return float if part.shown else float | dict
+
+
+def _curves(content: dict[str, Any], file: Path) -> dict[str, Any]:
+    """The content of `series.json`, once curves are as long as their times and no more packets were lost than there were."""
+    documents.shaped(content, _CURVES, file)
+    times, services = content.get("t_s") or [], (content.get("services") or {}).get("paths", {})
+    parts = {name: content.get(name) or {} for name in ("flows", "queues", "cdf")}
+    tables = [
+        (f"{part}.{name}", of, of.get("p", times)) for part in parts for name, of in parts[part].items()
+    ]
+    tables += [(f"services.paths.{name}", of, of["t_s"]) for name, of in services.items()]
+    for key, of, at in tables:
+        for name, curve in of.items():
+            if isinstance(curve, list):
+                documents.shaped(curve, _NUMBERS, file, f"{key}.{name}")
+                if len(curve) not in (0, len(at)):
+                    found = f"found {counted(len(curve), 'value')} at {counted(len(at), 'place')}"
+                    raise DataError(found, file=file, key=f"{key}.{name}", allowed=documents.REMEDY)
+    for name, of in services.items():
+        for number, (came, lost) in enumerate(zip(of["packets"], of["lost"], strict=False)):
+            if not 0 <= lost <= came:
+                found, key = f"found {lost} of {came} packets", f"services.paths.{name}.lost.{number}"
+                raise DataError(found, file=file, key=key, allowed=documents.REMEDY)
+    return content
 
 
 @dataclass(frozen=True)

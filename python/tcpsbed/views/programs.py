@@ -40,7 +40,8 @@ def verdict(programs: Mapping[str, Any]) -> str:
         return f"good: {good or 'nothing failed'}; not shown: {unknown}; {UNCOVERED}"
     if found in _SAID:
         return _SAID[found]
-    return f"{found.upper()}: {bad or OTHERWISE}{f'; good: {good}' if good else ''}"
+    rest = f"; good: {good}" * bool(good) + f"; not shown: {unknown}" * bool(unknown)
+    return f"{found.upper()}: {bad or OTHERWISE}{rest}"
 
 
 def settings(programs: Mapping[str, Any]) -> list[str]:

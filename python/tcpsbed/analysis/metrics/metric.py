@@ -52,6 +52,8 @@ class Metric:
         Heading of another table than that of its part in which it is shown.
     rare
         Whether nought is nothing to show.
+    needs
+        Of its parts those that are never absent and never null, in whichever version of tcpsbed wrote them.
     """
 
     key: str
@@ -67,6 +69,7 @@ class Metric:
     brief: tuple[str, ...] | None = None
     table: str = ""
     rare: bool = False
+    needs: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:

@@ -251,7 +251,9 @@ ENDPOINT = (
 )  # fmt: skip
 
 
-def _list(key: str, where: str, meaning: str, parts: tuple[Metric, ...], label: str) -> Metric:
+def _list(
+    key: str, where: str, meaning: str, parts: tuple[Metric, ...], label: str, needs: tuple[str, ...] = ()
+) -> Metric:
     """A list that a source has under its own name at `where`, empty where it has none."""
     return Metric(
         key,
@@ -260,20 +262,22 @@ def _list(key: str, where: str, meaning: str, parts: tuple[Metric, ...], label: 
         parts=parts,
         each=LIST,
         label=label,
+        needs=needs,
     )
 
 
 SECTIONS = (
     Metric("network", "list of links",
         of=_links,
-        parts=LINK, each=LIST, label="Network"),
+        parts=LINK, each=LIST, label="Network", needs=("name",)),
     _list("queues", "rows", "list of sampled queues (`measure.queues`)", QUEUE, "Queues, sampled"),
     _list("traffic", "told", "list of background traffic", TRAFFIC, "Background traffic"),
     _list("channels", "rows", 'list, with `measure.records = "packets"`', CHANNEL, "Channels"),
 )  # fmt: skip
 EMULATOR = _list(
-    "emulator", "told", "list, on the machine's clock", EMULATED, "Emulator: set against delivered"
-)
+    "emulator", "told", "list, on the machine's clock", EMULATED, "Emulator: set against delivered",
+    ("path",),
+)  # fmt: skip
 PROGRAMS = Metric(
     "programs",
     "of `proxy` and `netns`, absent otherwise and where they were killed: the verdict over the network between your own"
@@ -282,20 +286,21 @@ PROGRAMS = Metric(
     parts=(
         Metric("verdict", "`good`, `not good`, or `no packet arrived`"),
         Metric("settings", "of `delay`, `rate`, `loss` and `jitter` those that a link set at the start, and those beyond the"
-            " margin", parts=(
+            " margin, and `delivery` where a path delivered nothing", parts=(
             Metric("what", "which of them"),
             Metric("verdict", "`good`, `not good`, or `not shown`: too few packets came in"),
             Metric("said", "what was measured against what was set, at the worst path"),
-        ), of=lambda told: told.get("settings", ABSENT), each=LIST),
+        ), of=lambda told: told.get("settings", ABSENT), each=LIST, needs=("what", "verdict", "said")),
         Metric("margin_ms", "the emulation error at p99 that was accepted (`--margin-ms`)", "ms"),
         Metric("remedies", "what to do where it is not good", type="list[str]"),
         Metric("tcp", "of `netns`: what TCP sent in each namespace, as its kernel counts it (RFC 4022)", parts=(
             Metric("side", "`near` or `far`"),
             Metric("sent", "segments but those sent again", "count"),
             Metric("retransmitted", "segments sent again", "count"),
-        ), of=lambda told: told.get("tcp", ABSENT), each=LIST),
+        ), of=lambda told: told.get("tcp", ABSENT), each=LIST, needs=("side", "sent", "retransmitted")),
         spread("late_ms", "of `netns`: how late this machine woke a program that sleeps 2 ms at a time",
             shown=("p50", "p99", "max")),
     ),
+    needs=("verdict",),
 )  # fmt: skip
 ENDPOINTS = _list("endpoints", "told", "list of transport endpoints", ENDPOINT, "Counted by transports")

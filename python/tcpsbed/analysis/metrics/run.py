@@ -182,7 +182,7 @@ STALLS = (
     Metric("flows", "of each flow of which samples arrived that were made after the warm-up", each="flow", parts=(
         Metric("samples", "arrived samples that a stall touched", "count"),
         Metric("share", "of those that arrived", "share"),
-    )),
+    ), needs=("samples", "share")),
 )  # fmt: skip
 TAIL = (
     Metric("metrics", "list of values of your own metrics (`measure.metrics`); absent without these",
@@ -200,6 +200,7 @@ TAIL = (
         ),
         each=LIST,
         label="Events",
+        needs=("t_s", "name"),
     ),
     Metric("outages", "list of the first 10 000 times in which a link was down by the plan: by its `outages`, or from an"
         " event that took it down (`up = false`) to the one that brought it up, or to the end; as one where these overlap",
@@ -208,7 +209,7 @@ TAIL = (
             Metric("link", "of the network; without a direction if both were down"),
             Metric("from_s", "when it went down", "s", label="from"),
             Metric("length_s", "for how long", "s", label="length"),
-        ), each=LIST, label="Outages"),
+        ), each=LIST, label="Outages", needs=("link", "from_s", "length_s")),
     Metric("drops_together", "lists of flows whose packets a link cannot tell apart on the machine's clock: those of a secured"
         " channel, and of a stream. `drops` of the flows of a list are those of all of them; absent without one",
         of=lambda source: together(source.get("plan", {}), source.get("world", "")) or ABSENT, type="list[list[str]]",
@@ -224,7 +225,8 @@ TAIL = (
     Metric("stalls", "stalls of loops on the machine's clock; absent without one. A stall *touched* a sample if it overlaps"
         " the time in which the sample was in flight, from its creation to its arrival. Loops on the sample's path count:"
         " all loops of its nodes, also those of other sessions, and the emulator's if it crosses from one node to another",
-        of=lambda source: source.get("stalls") or ABSENT, parts=STALLS, label="Stalls"),
+        of=lambda source: source.get("stalls") or ABSENT, parts=STALLS, label="Stalls",
+        needs=("n", "longest_ms", "flows")),
     Metric("assumed_free", "zero-cost stages: they run code, have no cost in the scenario, and so took no"
         " simulated time", type="list[str]"),
     Metric("ignored", "keys of the scenario without effect in this world, each with the reason"

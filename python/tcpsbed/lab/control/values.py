@@ -43,6 +43,10 @@ def several(
     if text is None:
         return []
     every = [text] if isinstance(text, str) or not isinstance(text, Sequence) else text
+    for one in every:
+        if isinstance(one, str) and one.strip().startswith(("[", "(")):
+            allowed = f'values with commas and without brackets, such as "{example}"'
+            raise ConfigError(f'found "{one}", a list in brackets', key=key, allowed=allowed)
     found = [
         part for one in every for part in parts(given(one, key, f'"{example}", or a list of such texts'))
     ]

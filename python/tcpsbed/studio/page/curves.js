@@ -12,7 +12,7 @@ import { end_s, follow, keys, look, view, zoom } from "./view.js";
 const HEIGHT = 176, EVERY_MS = 200, ROWS = 24;
 /** Least width of a chart and the gap between two, px; stalls that are nearer than the last are one band. */
 const NARROW = 300, GAP = 24, JOINED = 3;
-/** More flows than these share a chart of delays: only means. */
+/** More flows than these share a chart of delays: only means. Of services no more have a curve. */
 const MOST_CHARTS = 8;
 /** Values of a line whose moments are marked by dots, where there are no more. */
 const FEW = 60;
@@ -79,12 +79,15 @@ function build() {
 
 /** Delay and loss of each service, a value a second: bins of the page are shorter or longer. */
 function ofServices() {
-  const names = Object.keys(services.paths), found = () => (services.at === bins.count ? services.binned : ((services.at = bins.count), (services.binned = names.map((name) => binned(services.paths[name])))));
+  const all = Object.keys(services.paths), sent = (/** @type {string} */ name) => known(services.paths[name].packets).reduce((sum, n) => sum + n, 0);
+  const most_sent = new Set([...all].sort((a, b) => sent(b) - sent(a)).slice(0, MOST_CHARTS)), names = all.filter((name) => most_sent.has(name));
+  const others = all.length - names.length, note = others ? `The ${names.length} services with the most packets; series.json has ${others} ${others > 1 ? "others" : "other"}.` : "";
+  const found = () => (services.at === bins.count ? services.binned : ((services.at = bins.count), (services.binned = names.map((name) => binned(services.paths[name])))));
   const line = (/** @type {string} */ label, /** @type {number} */ at, /** @type {string} */ key, /** @type {Fold} */ fold) => ({ label, at, fold, period_s: services.span_s, dots: services.paths[names[at]].t_s.length <= FEW, of: () => found()[at][key] });
-  if (names.length > MOST_CHARTS) chart("Delay by service, p99", "ms", names.map((name, at) => line(name, at, "p99_ms", most)), { folded: "highest" });
+  if (others) chart("Delay by service, p99", "ms", names.map((name, at) => line(name, at, "p99_ms", most)), { folded: "highest", note });
   else names.forEach((name, at) => chart(`Delay of ${name}`, "ms", [{ ...line("p50", at, "p50_ms", mean), at: 0 }, { ...line("p99", at, "p99_ms", most), at: 1 }], { folded: "mean p50, highest p99" }));
   const lost = (/** @type {number} */ at) => (/** @type {any} */ _v, /** @type {any} */ _l, /** @type {[number, number]} */ [from, to]) => share(...["lost", "packets"].map((key) => known(found()[at][key].slice(from, to)).reduce((sum, v) => sum + v, 0)));
-  chart("Packets lost by service", "%", names.map((name, at) => line(name, at, "loss", lost(at))), { folded: "in all" });
+  chart("Packets lost by service", "%", names.map((name, at) => line(name, at, "loss", lost(at))), { folded: "in all", note });
 }
 
 /** Percent of the packets. @param {number} lost @param {number} packets */

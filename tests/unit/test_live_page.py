@@ -531,7 +531,8 @@ def test_a_run_that_is_over_shows_delay_and_loss_of_each_service(
         live = opened(made.studio.address)
         made.play(6.1)
         made.studio._take(OVER, json.dumps(dict(run.summary)).encode(), 6.0)
-        for page in (live, opened(freeze.write(copied).as_uri())):
+        for find in (lambda: live, lambda: opened(freeze.write(copied).as_uri())):
+            page = find()  # one after the other: a page behind another draws nothing
             figures = "[...document.querySelectorAll('#charts figure:not([hidden])')]"
             shown = f"{figures}.find((one) => one.querySelector('figcaption b')?.textContent === "
             becomes(page, f"!!{shown}'Delay of udp :5005 to far (ms)')")

@@ -200,7 +200,7 @@ def test_drops_of_flows_that_a_link_cannot_tell_apart_are_told_together(
     (group,) = together(secured, "real")
     assert group == ["haptic", "audio", "video"]
     lost = {"sent": 900, "delivered": 500, "lost": 100, "loss": 0.1, "drops": {}}
-    flows = {name: lost for name in ("kinematic", *group)}
+    flows = dict.fromkeys(("kinematic", *group), lost)
     flows |= {"haptic": lost | {"drops": {"l1.backward full": 850}}}
     found = {"world": "real", "flows": flows, "drops_together": [group]}
     assert causes(found) == [

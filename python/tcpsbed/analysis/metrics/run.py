@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tcpsbed.analysis import disturbances, machine, outages
-from tcpsbed.analysis.together import together
 from tcpsbed.analysis.metrics.metric import ABSENT, LIST, Metric, one_of
+from tcpsbed.analysis.together import together
 
 VERSION = 1
 """Version of `summary.json`."""
@@ -210,8 +210,8 @@ TAIL = (
             Metric("from_s", "when it went down", "s", label="from"),
             Metric("length_s", "for how long", "s", label="length"),
         ), each=LIST, label="Outages", needs=("link", "from_s", "length_s")),
-    Metric("drops_together", "lists of flows whose packets a link cannot tell apart on the machine's clock: those of a secured"
-        " channel, and of a stream. `drops` of the flows of a list are those of all of them; absent without one",
+    Metric("drops_together", "lists of flows whose packets a link cannot tell apart on the machine's clock: those of a"
+        " secured channel, and of a stream. `drops` of the flows of a list are those of all of them; absent without one",
         of=lambda source: together(source.get("plan", {}), source.get("world", "")) or ABSENT, type="list[list[str]]",
         label="Flows whose dropped packets are not told apart"),
     Metric("states", "list of supervisors and predictive displays, even if their state never"

@@ -29,9 +29,10 @@ const drawable = "uPlot" in globalThis && !!document.createElement("canvas").get
 const BUSY = 0.1;
 let due = 0, took_ms = 0;
 /** What series.json has of services: of a run that is over. @type {any} */ let services = null;
-/** Whether anybody can see them: beside an operator, whose hand waits for nobody, others are not drawn. */
+/** Whether they are drawn: beside an operator, whose hand waits for nobody, only where they can be seen. */
 let seen = true;
-on("shows", ({ operator }) => operator && new IntersectionObserver(([now]) => { seen = now.isIntersecting; soon(); }).observe($("charts")));
+on("shows", ({ operator }) => operator && new IntersectionObserver(([now]) => { seen = now.isIntersecting || run.over; soon(); }).observe($("charts")));
+on("over", () => ((seen = true), soon()));
 
 on("plan", () => ((services = null), build()));
 on("more", (told) => told.services && ((services = told.services), build(), more(), soon()));

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import queue
 import re
@@ -300,7 +299,7 @@ class Asker:
 def test_a_run_that_has_gone_refuses_a_comparison_and_holds_nobody_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    flows: dict[str, Any] = {"a": {"delay_ms": {"mean": math.nan, "p50": 1.5}, "delivered": 7}}
+    flows: dict[str, Any] = {"a": {"delay_ms": {"mean": None, "p50": 1.5}, "delivered": 7}}
     summary = {"version": 1, "name": "x", "world": "virtual", "seed": 1, "duration_s": 1.0}
     for name, found in (("one", flows), ("two", flows), ("odd", 7)):
         (tmp_path / name).mkdir()

@@ -205,7 +205,7 @@ class Flow(Part):
     samples waited for a stage), `corrupt` (damaged by the link, dropped by the receiver), `line` (lost
     by the serial line to a board, or by the board), `unverified`, `replayed`, `unkeyed` (by a secured
     channel), `connection` (unacknowledged on a connection of `tcp` or `quic` that was lost; some of
-    them may have arrived). Of flows in one list of `drops_together` each has any of the packets of all.
+    them may have arrived).
     """
     delay_ms: Distribution
     """Distribution of the one-way delay by the clocks of the nodes, from the source to the entry of the

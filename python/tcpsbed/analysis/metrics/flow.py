@@ -104,8 +104,7 @@ FLOW = (
         ' for a stage), `corrupt` (damaged by the link, dropped by the receiver), `line`'
         ' (lost by the serial line to a board, or by the board), `unverified`, `replayed`,'
         ' `unkeyed` (by a [secured](security.md) channel), `connection` (unacknowledged on a connection of `tcp` or'
-        ' `quic` that was lost; some of them may have arrived). Of flows in one list of `drops_together` each has any of'
-        ' the packets of all', "count", _drops,
+        ' `quic` that was lost; some of them may have arrived)', "count", _drops,
         each="link and reason", label="Where packets were lost"),
     spread("delay_ms", "distribution of the one-way delay by the clocks of the nodes, from the source"
         " to the entry of the last component: until the kernel received the last byte,"

@@ -116,7 +116,7 @@ def test_ctrl_c_leaves_a_whole_folder_with_the_numbers_of_the_verdict(tmp_path: 
     assert {file.name for file in out.iterdir()} >= WHOLE
     summary = json.loads((out / "summary.json").read_text())
     assert summary["errors"] == [] and summary["world"] == "proxy"
-    said = ["path delay 9 ms", "path queue"]
+    said = ["path delay 9 ms", "path queue changed"]
     assert [event["name"] for event in summary["events"]] == [
         f"profile mine read again: {one}" for one in said
     ]

@@ -22,6 +22,8 @@ DISTURBED = 3
 WRONG_INPUT = 2
 """Exit status after bad input: the message says what to change."""
 OUTPUT = "standard output"
+NO_THREAD = "can't start new thread"
+"""What threading says where a stack finds no room."""
 UNMAPPED = "failed to map segment"
 """What the dynamic linker says of a library for which there is no memory."""
 MORE_MEMORY = "a higher limit (ulimit -v unlimited), fewer programs beside this one, or a shorter run"
@@ -50,6 +52,8 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
                 raise
             fail(f"{OUTPUT} was closed by code of the scenario; its output is lost", WRONG_INPUT)
         except RuntimeError as error:
+            if str(error) == NO_THREAD:
+                fail(f"found too little memory ({error}); allowed: {MORE_MEMORY}", WRONG_INPUT)
             if not str(error).startswith("Symlink loop"):  # of pathlib before Python 3.13
                 raise
             fail(f"found a link that leads to itself ({error}); allowed: a file or folder", WRONG_INPUT)

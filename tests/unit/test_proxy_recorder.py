@@ -6,6 +6,7 @@ import json
 import math
 import tomllib
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -344,42 +345,81 @@ def served(name: str, packets: int, busy_s: float = 0.0, **drops: int) -> dict[s
     return {"name": name, "packets": packets, "busy_s": busy_s, "dropped_packets": dropped, "drops": drops}
 
 
-def came(span_s: float, delivered: int = 900, way: str = "near -> far", **more: Any) -> dict[str, Any]:
-    """A path whose packets of 1,000 bits came out in that time."""
-    bits = 1000.0 * delivered
-    rates = dict.fromkeys(("set_rate_bps", "delivered_rate_bps", "wire_rate_bps"), bits / span_s)
-    return row("ip", way, delivered, delivered, delivered_bytes=bits / 8, **rates, **more)
+def came(mbps: float, begin_s: float, end_s: float, **more: Any) -> dict[str, Any]:
+    """A path whose packets came out in that time at that rate."""
+    rates = dict.fromkeys(("set_rate_bps", "delivered_rate_bps", "wire_rate_bps"), mbps * 1e6)
+    return row("0/udp", "near -> far", 900, 900, released_ns=[begin_s * 1e9, end_s * 1e9], **rates) | more
+
+
+LINKS = [("there", 0, 1, 2e6), ("back", 1, 0, 2e6)]
 
 
 @pytest.mark.parametrize(
-    ("links", "counted", "found"),
+    ("paths", "links", "counted", "found"),
     [
+        # What a full queue refused has not used the link, what the loss took has; a flood of others has not, either.
         (
-            [("there", 0, 1, 2e6), ("back", 1, 0, 2e6)],
-            [served("there", 900, 9.9, full=700), served("back", 9, 0.1)],
-            ("good", "there (rate 2.000 Mbit/s) busy 99.0 % of the time"),
+            [came(1.9, 1, 11)],
+            LINKS,
+            [served("there", 900, 11.0, full=700, loss=47)],
+            ("good", "there 1.999 Mbit/s of 2.000 Mbit/s"),
         ),
         (
-            [("there", 0, 1, 2e6), ("back", 1, 0, 2e6)],
-            [served("there", 900, 3.4)],
-            ("not shown", "not reached: there (rate 2.000 Mbit/s) busy 34.0 % of the time"),
+            [came(0.68, 1, 3)],
+            LINKS,
+            [served("there", 900, 11.0)],
+            ("not shown", "not reached: there 680.0 kbit/s of 2.000 Mbit/s"),
         ),
-        (  # a bottleneck behind a fast link, and a way that no packet takes
+        # Two ports at the same time, and one after the other.
+        ([came(1, 1, 4), came(1, 1, 4)], LINKS, [served("there", 900)], ("good", "there 2.000 Mbit/s of 2.000 Mbit/s")),
+        (
+            [came(1, 1, 4), came(1, 5, 8)],
+            LINKS,
+            [served("there", 900)],
+            ("not shown", "not reached: there 1.000 Mbit/s of 2.000 Mbit/s"),
+        ),
+        # A bottleneck behind a lossy link, and a way that no packet takes.
+        (
+            [came(0.96, 1, 11)],
             [("a", 0, 2, 9e6), ("b", 2, 1, 1e6), ("s", 0, 3, 1e5), ("t", 3, 4, 1e5), ("u", 4, 1, 1e5), ("back", 1, 0, 2e6)],
-            [served("a", 900, 1.0), served("b", 800, 9.6), served("s", 0)],
-            ("good", "b (rate 1.000 Mbit/s) busy 96.0 % of the time"),
+            [served("a", 900, loss=900), served("b", 900)],
+            ("good", "b 960.0 kbit/s of 1.000 Mbit/s"),
         ),
+        # A stream has a line of its own.
+        (
+            [came(1.9, 1, 11, door="1/tcp")],
+            LINKS,
+            [],
+            ("good", "1/tcp to far 1.900 Mbit/s of 2.000 Mbit/s"),
+        ),
+        ([row("ip", "near -> far", 9, 9)], LINKS, [], ("not shown", "packets came out for less than 1 s")),
     ],
 )  # fmt: skip
-def test_a_rate_is_shown_by_the_time_for_which_its_link_was_busy(
-    links: list[tuple[str, int, int, float]], counted: list[dict[str, Any]], found: tuple[str, str]
+def test_a_rate_is_shown_by_what_came_out_of_its_link(
+    paths: list[dict[str, Any]],
+    links: list[tuple[str, int, int, float]],
+    counted: list[dict[str, Any]],
+    found: tuple[str, str],
 ) -> None:
     of = [{"name": name, "from": here, "to": end, "rate_bps": rate} for name, here, end, rate in links]
-    ended = outcome([came(10.0), row("ip", "far -> near", 9, 9)], [])
-    assert said_of(ended | {"links": counted, "duration_s": 12.0}, of, "rate") == found
+    doors = [one for each in paths for one in (each, row(each["door"], "far -> near", 9, 9))]
+    ended = outcome(doors, []) | {"links": counted, "duration_s": 12.0}
+    assert said_of(ended, of, "rate") == found
 
 
-RATES = {"set_rate_bps": 19e6, "delivered_rate_bps": 19e6, "wire_rate_bps": 20e6, "delivered_bytes": 19e6 / 8}
+def test_a_rate_that_was_changed_or_whose_way_is_not_known_is_not_shown() -> None:
+    ended = outcome([came(1.9, 1, 11), row("0/udp", "far -> near", 9, 9)], [])
+    links = path(rate_bps=2e6)
+    (told,) = verdict.ending(ended, Margin(), {"links": links, "routing": "delay"})["settings"]
+    assert told["verdict"] == "not shown" and "chosen by the network's routing" in told["said"]
+    for door in ("0/udp", "0/tcp"):
+        stream = [one | {"door": door} for one in ended["doors"]]
+        changed = ended | {"doors": stream, "changed": {"path.forward": ["rate_bps"]}}
+        judged, said = said_of(changed, links, "rate")
+        assert judged == "not shown" and said.endswith("1.900 Mbit/s, rate changed in the run"), said
+
+
+RATES = {"set_rate_bps": 19e6, "delivered_rate_bps": 19e6, "wire_rate_bps": 20e6, "released_ns": [0, 1e9]}
 
 
 @pytest.mark.parametrize(
@@ -391,7 +431,7 @@ RATES = {"set_rate_bps": 19e6, "delivered_rate_bps": 19e6, "wire_rate_bps": 20e6
             [
                 "delay not good: ip to far error of each packet 0.016 ms at p50 (margin 0.05 ms; delivered 5.000, set 5.000 "
                 "ms), 4.000 ms at p99 (margin 0.3 ms; delivered 7.000, set 7.000 ms)",
-                "rate good: path.forward (rate 20.0 Mbit/s) busy 95.0 % of the time",
+                "rate good: path.forward 20.0 Mbit/s of 20.0 Mbit/s",
                 "loss good: ip to far lost 0.00 %, of these dropped by the network 0.00 % (margin 0.5%); path.forward "
                 "0.222 % of 900 draws, set 1.00 % (95 % interval 0.444 % to 1.67 %; outside that interval); path.backward ",
                 "jitter not good: ip to far error of each packet varies by 3.984 ms (p99 - p50; margin 0.3 ms; delivered "
@@ -435,7 +475,7 @@ def test_each_setting_is_judged_by_itself_and_the_verdict_names_those_that_are_n
     ended = outcome([row("ip", way, 900, 900) | more for way in ("near -> far", "far -> near")], [])
     there, back = path(delay_ns=5, rate_bps=20e6, **losing(0.01), jitter={"x": 1})
     network = {"links": [there, back | {"rate_bps": 40e6}]}
-    ended["links"] = [served(one["name"], 898, 0.95 / n, loss=2) for n, one in enumerate((there, back), 1)]
+    ended["links"] = [served(one["name"], 898, loss=2) for one in (there, back)]
     lines = verdict.told(ended, Margin(), network | {"traffic": []}).splitlines()
     (at,) = (n for n, line in enumerate(lines) if line.startswith(head))
     assert head.startswith("good") or lines[at] == head
@@ -493,7 +533,9 @@ def test_what_was_changed_in_the_run_has_neither_its_first_value_nor_a_range() -
     ended = both(packets=500, delivered=386, **RATES) | {"changed": by_profile.found}
     ended["links"] = [served(one["name"], 386, 1.0, loss=114) | {"jitter_ns": drawn} for one in before]
     told = verdict.told(ended, Margin(), {"links": before})
-    assert told.count("changed in the run") == 2 + 2 + 2 + 1, told  # links of table, rate and loss; jitter
+    assert told.count("changed in the run") == 2 + 1 + 2 + 1, (
+        told
+    )  # links of the table; rate; links of loss; jitter
     assert "50.0 %" not in told and "10.0 Mbit/s" not in told and "constant" not in told, told
 
 
@@ -519,20 +561,21 @@ BURSTS = {"kind": "gilbert-elliott", "p": 0.1, "r": 0.3, "loss_good": 0.0, "loss
         (  # what waits in a queue has met no loss yet
             path(**losing(0.1)),
             [served("path.forward", 2032, loss=231, full=400)],
-            ("good", "path.forward 10.2 % of 2 263 draws, set 10.0 % (95 % interval 8.79 % to 11.2 %)"),
+            ("good", "path.forward 10.2 % of 2 263 draws, set 10.0 % (95 % interval 8.79 % to 11.3 %)"),
         ),
         (
             path(**losing(0.2)),
             [served("path.forward", 900)],
-            ("good", "0.00 % of 900 draws, set 20.0 % (95 % interval 17.4 % to 22.6 %; outside that interval)"),
+            ("good", "0.00 % of 900 draws, set 20.0 % (95 % interval 17.4 % to 22.7 %; outside that interval)"),
         ),
+        (path(**losing(1e-4)), [served("path.forward", 30)], ("not shown", "set 0.010 % (95 % interval 0.00 % to 0.00 %)")),
         (path(**losing(0.2)), [served("path.forward", 1)], ("not shown", "path.forward 1 draw: too few to tell")),
         (path(**losing(0.2)), [served("path.forward", 0, full=9)], ("not shown", "no packet came to the loss of a link")),
         (
             path(**losing(0.2)),
             [served("path.forward", 9), served("path.backward", 800, loss=200)],
             ("good", "path.forward 9 draws: too few to tell; path.backward 20.0 % of 1 000 draws, set 20.0 % (95 % "
-             "interval 17.6 % to 22.4 %)"),
+             "interval 17.6 % to 22.5 %)"),
         ),
         (
             path(loss=BURSTS),
@@ -553,10 +596,14 @@ def test_the_loss_of_each_link_is_told_by_its_own_draws(
     assert judged == found[0] and said.endswith(found[1]), said
 
 
-@pytest.mark.parametrize(("draws", "share"), [(20, 0.005), (100, 0.001), (1000, 0.001), (50, 0.98), (9, 0.5)])
+@pytest.mark.parametrize(
+    ("draws", "share"),
+    [(20, 0.005), (100, 0.001), (1000, 0.05), (50, 0.98), (9, 0.5), (130, 0.4), (2000, 0.03), (1000, 0.999)],
+)
 def test_an_interval_leaves_out_what_is_rarer_than_2_5_percent(draws: int, share: float) -> None:
     low, high = settings.interval(draws, share)
-    mass = [math.comb(draws, n) * share**n * (1 - share) ** (draws - n) for n in range(draws + 1)]
+    hit, miss = Decimal(str(share)), 1 - Decimal(str(share))
+    mass = [float(math.comb(draws, n) * hit**n * miss ** (draws - n)) for n in range(draws + 1)]
     for rest, more in ((mass[:low], mass[: low + 1]), (mass[high + 1 :], mass[high:])):
         assert sum(rest) <= 0.025 < sum(more)
 

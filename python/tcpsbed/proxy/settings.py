@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import count
 from typing import Any
 
 from tcpsbed.analysis.delivered import LATE, LEAST, LOSES, SLOW, Margin, beyond
@@ -16,15 +15,17 @@ from tcpsbed.views import numbers
 from tcpsbed.views.programs import GOOD, NOT_GOOD, NOT_SHOWN
 
 SHOWN = 0.9
-"""Share of the time for which a link has to be busy if a run is to show its rate."""
+"""Share of its rate that a link has to be used for if a run is to show it."""
+HOPS = "hops"
+"""The routing whose ways `profile.way` has."""
 DRAWS = 20
 """Draws below which a run says nothing about a loss."""
 MOST_NAMED = 4
 """Links that are told."""
 TAIL = 0.025
 """Probability of more draws than an interval has, and of less."""
-NORMAL = 25.0
-"""Variance of a number of draws from which its distribution is taken as normal."""
+FAR = 12.0
+"""Standard deviations from the mean beyond which hits are as good as never."""
 INSIDE = "inside"
 """Cause: a path delivered nothing, and packets were still in flight at the end."""
 SETTING = {LATE: "delay", SLOW: "rate", LOSES: "loss", INSIDE: "delivery"}
@@ -61,7 +62,7 @@ def judged(
     causes = {cause for row in rows for cause, _ in beyond("", row, margin)}
     every: tuple[tuple[str, str, str | None, Callable[[], Said]], ...] = (
         ("delay", "delay_ns", LATE, lambda: _delay(rows, margin, LATE in causes)),
-        ("rate", "rate_bps", SLOW, lambda: _rate(rows, margin, links, outcome, SLOW in causes)),
+        ("rate", "rate_bps", SLOW, lambda: _rate(rows, margin, links, network, SLOW in causes)),
         ("loss", "loss", LOSES, lambda: _loss(rows, margin, links, LOSES in causes)),
         ("jitter", "jitter", None, lambda: _jitter(rows, margin, links)),
     )
@@ -164,8 +165,15 @@ def _loss(rows: Sequence[Row], margin: Margin, links: Sequence[Row], loses: bool
     lossy = [link for link in links if link.get("loss") and _draws(link)]
     if not (loses or lossy):
         return NOT_SHOWN, "no packet came to the loss of a link"
-    enough = any(_draws(link) >= DRAWS for link in lossy)
-    return NOT_GOOD if loses else GOOD if enough else NOT_SHOWN, _few([*said, *map(_drawn, lossy)])
+    enough = any(_shows(link) for link in lossy)
+    drawn = _few([*map(_drawn, lossy)], "; ".join(said))
+    return NOT_GOOD if loses else GOOD if enough else NOT_SHOWN, drawn
+
+
+def _shows(link: Row) -> bool:
+    """Whether a link had draws enough that its loss, if it sets one probability, had to take some."""
+    share = None if link["loss"] == CHANGED or "r" in link["loss"] else lost(link["loss"])
+    return _draws(link) >= DRAWS and (not share or interval(_draws(link), share)[1] > 0)
 
 
 def _draws(link: Row) -> int:
@@ -174,9 +182,7 @@ def _draws(link: Row) -> int:
 
 
 def _drawn(link: Row) -> str:
-    """The share that the loss of a link took, beside what it sets; with one probability the shares that so many draws have
-    in 95 of 100 runs, or more.
-    """
+    """The share that the loss of a link took, beside what it sets, and for one probability its `interval`."""
     draws = _draws(link)
     if draws < DRAWS:
         return f"{link['name']} {counted(draws, 'draw')}: too few to tell"
@@ -197,34 +203,30 @@ def _drawn(link: Row) -> str:
 
 
 def interval(draws: int, share: float) -> tuple[int, int]:
-    """Between which numbers of hits so many draws of a probability are, but for `TAIL` of the runs at most on each side.
+    """Between which numbers of hits so many draws of a probability are: fewer, and more, have a probability of `TAIL` or
+    less each (binomial law).
 
     Examples
     --------
     >>> interval(100, 0.01), interval(100, 0.99), interval(10_000, 0.5)
     ((0, 3), (97, 100), (4902, 5098))
     """
-    variance = draws * share * (1 - share)
-    if variance >= NORMAL:
-        half = 1.96 * math.sqrt(variance)
-        return math.ceil(draws * share - half), math.floor(draws * share + half)
-    if share > 0.5:
-        low, high = interval(draws, 1 - share)
-        return draws - high, draws - low
-    mass = below = math.exp(draws * math.log1p(-share))
-    least = 0
-    for hits in count(1):
-        if below < TAIL:
-            least = hits
-        if below >= 1 - TAIL:
-            return least, hits - 1
-        mass *= (draws - hits + 1) / hits * share / (1 - share)
-        below += mass
-    raise AssertionError
+    if not 0 < share < 1:
+        return (0, 0) if share <= 0 else (draws, draws)
+    far = FAR * math.sqrt(draws * share * (1 - share)) + FAR
+    hits, last = max(0, math.floor(draws * share - far)), min(draws, math.ceil(draws * share + far))
+    ways = math.lgamma(draws + 1) - math.lgamma(hits + 1) - math.lgamma(draws - hits + 1)
+    mass = math.exp(ways + hits * math.log(share) + (draws - hits) * math.log1p(-share))
+    below, least = mass, hits
+    while below < 1 - TAIL and hits < last:
+        least = hits + 1 if below < TAIL else least
+        mass *= (draws - hits) / (hits + 1) * share / (1 - share)
+        hits, below = hits + 1, below + mass
+    return least, hits
 
 
 def _rate(
-    rows: Sequence[Row], margin: Margin, links: Sequence[Row], outcome: Mapping[str, Any], slow: bool
+    rows: Sequence[Row], margin: Margin, links: Sequence[Row], network: Mapping[str, Any], slow: bool
 ) -> Said:
     if slow:
         known = [row for row in rows if row["set_rate_bps"] and row["delivered_rate_bps"] is not None]
@@ -232,41 +234,64 @@ def _rate(
         delivered, released = numbers.rate(worst["delivered_rate_bps"]), numbers.rate(worst["set_rate_bps"])
         said = f"{worst['path']} delivered {delivered}, released {released} (margin {margin.rate:.0%})"
         return NOT_GOOD, said
-    found = list(_used(rows, links, outcome))
+    if network.get("routing", HOPS) != HOPS:
+        return NOT_SHOWN, "which links packets take is chosen by the network's routing"
+    found = list(_used(rows, links))
     if reached := [said for share, said in found if share >= SHOWN]:
         return GOOD, _few(reached)
-    if not found:
-        return NOT_SHOWN, "packets came out for less than 1 s"
-    return NOT_SHOWN, f"not reached: {max(found)[1]}"
+    return NOT_SHOWN, max(found)[1] if found else "packets came out for less than 1 s"
 
 
-def _used(
-    rows: Sequence[Row], links: Sequence[Row], outcome: Mapping[str, Any]
-) -> Iterator[tuple[float, str]]:
-    """For which share of the time in which packets came a link was busy, and it in words; of a TCP port, which has a line of
-    its own, the share of the least rate that it used.
+def _used(rows: Sequence[Row], links: Sequence[Row]) -> Iterator[tuple[float, str]]:
+    """The share of its rate that each link was used for while packets came out, and it in words; of a TCP port, which has a
+    line of its own, that of the least rate.
     """
     for here, end, toward in ((0, 1, "near -> far"), (1, 0, "far -> near")):
-        along = [link for link in way(links, here, end) if link.get("rate_bps")]
-        mine = [row for row in rows if row["way"] == toward and row["delivered_rate_bps"]]
-        streams = [row for row in mine if row["door"].endswith("/tcp")]
-        for row in streams if along else ():
-            came = row.get("wire_rate_bps", row["set_rate_bps"])
-            if any(link["rate_bps"] == CHANGED for link in along):
-                yield 1.0, f"{row['path']} {numbers.rate(came)}, rate {CHANGED}"
-            else:
-                least = min(link["rate_bps"] for link in along)
-                yield came / least, f"{row['path']} {numbers.rate(came)} of {numbers.rate(least)}"
-        spans = [8 * row["delivered_bytes"] / row["delivered_rate_bps"] for row in mine if row not in streams]
-        span_s = min(sum(spans), outcome["duration_s"])
-        for link in along if span_s else ():
-            share = min(link.get("busy_s", 0.0) / span_s, 1.0)
-            rate = CHANGED if link["rate_bps"] == CHANGED else numbers.rate(link["rate_bps"])
-            yield share, f"{link['name']} (rate {rate}) busy {numbers.percent(share)} of the time"
+        along = way(links, here, end)
+        mine = [row for row in rows if row["way"] == toward and row["set_rate_bps"]]
+        rates = [link["rate_bps"] for link in along if link.get("rate_bps")]
+        for row in mine if rates else ():
+            if row["door"].endswith("/tcp"):
+                least = CHANGED if CHANGED in rates else min(rates)
+                yield _share(row["path"], _wire_bps(row), least)
+        plain = [row for row in mine if not row["door"].endswith("/tcp")]
+        bits = sum(_wire_bps(row) * _length_s(row["released_ns"]) for row in plain)
+        span_s = sum(map(_length_s, _joined(row["released_ns"] for row in plain)))
+        for link in reversed(along):  # what a loss takes has used its link, and those before it
+            bits /= 1 - min(link.get("drops", {}).get("loss", 0) / max(_draws(link), 1), 0.999)
+            if span_s and link.get("rate_bps"):
+                yield _share(link["name"], bits / span_s, link["rate_bps"])
 
 
-def _few(said: Iterable[str]) -> str:
-    """The first of several sentences, and how many others there are."""
-    every = list(said)
-    others = len(every) - MOST_NAMED - 1
-    return "; ".join(every[: MOST_NAMED + 1] + [f"and {counted(others, 'other link')}"] * (others > 0))
+def _share(name: str, used_bps: float, rate: Any) -> tuple[float, str]:
+    if rate == CHANGED:
+        return 0.0, f"{name} {numbers.rate(used_bps)}, rate {CHANGED}"
+    share = used_bps / rate
+    reached = "" if share >= SHOWN else "not reached: "
+    return share, f"{reached}{name} {numbers.rate(used_bps)} of {numbers.rate(rate)}"
+
+
+def _wire_bps(row: Row) -> float:
+    return float(row.get("wire_rate_bps") or row["set_rate_bps"])
+
+
+def _length_s(span_ns: Sequence[float]) -> float:
+    return (span_ns[1] - span_ns[0]) / 1e9
+
+
+def _joined(spans: Iterable[Sequence[float]]) -> list[tuple[float, float]]:
+    """Spans in order, those that overlap as one."""
+    found: list[tuple[float, float]] = []
+    for begin, end in sorted((begin, end) for begin, end in spans):
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((begin, end))
+    return found
+
+
+def _few(links: Sequence[str], head: str = "") -> str:
+    """A sentence, those of the first links, and how many others there are."""
+    others = len(links) - MOST_NAMED
+    more = [f"and {counted(others, 'other link')}"] * (others > 0)
+    return "; ".join([*([head] if head else []), *links[:MOST_NAMED], *more])

@@ -170,6 +170,8 @@ def _curves(content: dict[str, Any], file: Path) -> dict[str, Any]:
         (f"{part}.{name}", of, of.get("p", times)) for part in parts for name, of in parts[part].items()
     ]
     tables += [(f"services.paths.{name}", of, of["t_s"]) for name, of in services.items()]
+    echo = content.get("echo") or {}
+    tables += [(f"echo.{name}.round_trip_ms", of["round_trip_ms"], of["p"]) for name, of in echo.items()]
     for key, of, at in tables:
         for name, curve in of.items():
             if isinstance(curve, list):

@@ -113,7 +113,8 @@ def causes(summary: Mapping[str, Any]) -> list[str]:
 
 def _together(flow: str, summary: Mapping[str, Any]) -> tuple[str, ...]:
     """A flow, with those from whose packets a link cannot tell its own."""
-    return next((tuple(one) for one in summary.get("drops_together") or () if flow in one), (flow,))
+    found = next((one for one in summary.get("drops_together") or () if flow in one), [flow])
+    return tuple(name for name in found if name in summary["flows"])
 
 
 def _all(flows: Sequence[str]) -> str:

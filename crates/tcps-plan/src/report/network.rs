@@ -108,6 +108,9 @@ pub struct Emulated {
     /// The rate set with all headers, as links count packets; none where it has them already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wire_rate_bps: Option<f64>,
+    /// When the network let the first packet out, and the last; none without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub released_ns: Option<(Time, Time)>,
     /// The longest time from the loss of a TCP segment until its bytes came out; none without one, and between nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_repair_ns: Option<Time>,

@@ -121,6 +121,7 @@ impl Account {
             set_rate_bps: self.rates.set_bps(),
             delivered_rate_bps: self.rates.delivered_bps(),
             wire_rate_bps: self.rates.wire_bps(),
+            released_ns: self.rates.span(),
             ..self.counted.clone()
         }
     }

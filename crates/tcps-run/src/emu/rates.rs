@@ -52,6 +52,11 @@ impl Rates {
         self.refused += u64::from(bytes);
     }
 
+    /// When the network let the first packet out, and the last; none without any.
+    pub fn span(&self) -> Option<(Time, Time)> {
+        self.span
+    }
+
     /// As set, in bit/s; none over less than the shortest span.
     pub fn set_bps(&self) -> Option<f64> {
         self.bps(self.bytes)

@@ -48,12 +48,22 @@ impl RunClock {
     /// Run time of a kernel stamp; never later than `now`.
     pub fn of_stamp(&mut self, realtime_ns: Time, now: Time) -> Time {
         if now + self.start - self.sampled > SECOND {
-            let offset = offset();
-            // Slewing moves the clocks apart by microseconds a second; more is a step of the wall clock.
-            self.steps += ((offset - self.offset).abs() > MS) as u64;
-            (self.offset, self.sampled) = (offset, now + self.start);
+            self.sample(now);
         }
         (realtime_ns - self.offset - self.start).min(now)
+    }
+
+    /// The same by the wall clock as it is set at `now`.
+    pub fn of_stamp_anew(&mut self, realtime_ns: Time, now: Time) -> Time {
+        self.sample(now);
+        self.of_stamp(realtime_ns, now)
+    }
+
+    fn sample(&mut self, now: Time) {
+        let offset = offset();
+        // Slewing moves the clocks apart by microseconds a second; more is a step of the wall clock.
+        self.steps += ((offset - self.offset).abs() > MS) as u64;
+        (self.offset, self.sampled) = (offset, now + self.start);
     }
 
     /// Steps of the wall clock seen so far.

@@ -16,7 +16,7 @@ use tcps_plan::Waiting;
 /// A pause that marks the run as disturbed.
 pub const GAP_NS: Time = MS;
 /// The longest sleep, so that a stop request is seen.
-const LONGEST: Time = 20 * MS;
+pub const LONGEST: Time = 20 * MS;
 /// What scheduling class and memory lock need.
 const LIMITS: &str = "root or CAP_SYS_NICE, CAP_IPC_LOCK";
 

@@ -29,6 +29,8 @@ BEYOND = 1e-9
 """How far outside the unit circle a loop is followed for its stability: what grows by less in a tick counts as stable."""
 UNIT = 1e-6
 """How near to 1 a gain is at a crossing, and where it tends to 1."""
+LEAST_FACTOR = 1e-9
+"""Factor of a gain below which a crossing is rounding: of a pole on the circle the curve comes from beyond."""
 MOST_ASKED = 8
 """Crossings of the negative real axis that are asked whether the loop becomes unstable there: a delay has many."""
 _AT_ONCE = 4096
@@ -179,12 +181,16 @@ def ultimate(loop: LoopModel) -> float:
     --------
     >>> round(ultimate(LoopModel(1.0, 0.0, 1.0, 10.0, 1.0)), 6)  # proportional action on the static plant
     1.0
+    >>> integrator = {"kind": "transfer-function", "num": [1.0], "den": [1.0, 0.0]}
+    >>> [ultimate(LoopModel(0.0, 1.0, 1.0, rtt_ms, 1.0, integrator)) for rtt_ms in (0.0, 1.0, 2.0)]  # no integral holds it
+    [0.0, 0.0, 0.0]
     """
     import numpy as np
 
     model = Open(loop)
     x = model.grid()
-    factors = np.sort(_Crossed(model.at, x).factors)[:MOST_ASKED]
+    factors = np.sort(_Crossed(model.at, x).factors)
+    factors = factors[factors > LEAST_FACTOR][:MOST_ASKED]
     below = (float(one) for one in factors if Open(replace(loop, c=loop.c / (0.999 * one))).stable(x))
     return next(below, 0.0)
 

@@ -54,7 +54,9 @@ class EventKeys(TypedDict, total=False):
     up: bool | None
     """With `link`: `false` takes the link down, `true` brings it back."""
     reroute: bool | None
-    """`true` computes all routes again, over links that are up."""
+    """`true` computes all routes again, over links that are up then, also by their `outages`. Routes go
+    back over a link that is up again with the next `reroute`.
+    """
     flow: Any
     """Flows to start or to stop."""
     traffic: Any
@@ -203,7 +205,9 @@ class LinkKeys(TypedDict, total=False):
     the wrong checksum; absent: 0.
     """
     outages: Any
-    """Times, from and to, during which nothing passes."""
+    """Times, from and to, during which nothing passes. Routes stay as without them until an event with
+    `reroute`.
+    """
     slots: Any
     """Repeating time windows in which packets may start, as on a link that several stations use in
     turns. A packet starts if all of it fits into the window. A packet that fits into none is dropped as

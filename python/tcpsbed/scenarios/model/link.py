@@ -189,7 +189,7 @@ class LinkSettings(Table):
     wrong checksum; absent: 0.
     """
     outages: Annotated[list[tuple[Duration, Duration]], Called("list of pairs of times")] | None = None
-    """Times, from and to, during which nothing passes."""
+    """Times, from and to, during which nothing passes. Routes stay as without them until an event with `reroute`."""
     slots: Slots | None = None
     """Repeating time windows in which packets may start, as on a link that several stations use in turns. A
     packet starts if all of it fits into the window. A packet that fits into none is dropped as `managed`.

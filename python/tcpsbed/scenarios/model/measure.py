@@ -47,7 +47,9 @@ class Event(Table):
     up: bool | None = None
     """With `link`: `false` takes the link down, `true` brings it back."""
     reroute: bool | None = None
-    """`true` computes all routes again, over links that are up."""
+    """`true` computes all routes again, over links that are up then, also by their `outages`. Routes go back over a link
+    that is up again with the next `reroute`.
+    """
     flow: Names | None = None
     """Flows to start or to stop."""
     traffic: Names | None = None

@@ -11,6 +11,7 @@ use crate::{
         clock::{monotonic_ns, thread_cpu_ns, RunClock},
         ring::Producer,
         socket::{Received, Socket},
+        wait::GAP_NS,
     },
     pcapng::Datagram,
     real::{line::Lines, stream::Stream, worker::Crew},
@@ -63,9 +64,10 @@ pub(super) struct RealHost {
     spare: Spare,
     /// From the kernel's stamp of a datagram to the loop.
     pub stamp_to_loop: Histogram<u64>,
-    /// When the loop last had nothing to do, and how long after that the first datagram then waited for it.
+    /// When the loop last had nothing to do, when it then woke, and how long the datagrams that it found had waited.
     pub idle_since: Time,
-    pub waited: Option<Time>,
+    pub woken: Time,
+    pub waited: Time,
 }
 
 impl RealHost {
@@ -99,7 +101,8 @@ impl RealHost {
             spare: Spare::default(),
             stamp_to_loop: histogram(),
             idle_since: NEVER,
-            waited: None,
+            woken: NEVER,
+            waited: 0,
         }
     }
 
@@ -113,9 +116,14 @@ impl RealHost {
         buffer: &[u8],
     ) -> bool {
         let now = self.clock.now();
-        let received = got.stamp_ns.map_or(now, |s| self.clock.of_stamp(s, now));
+        let mut received = got.stamp_ns.map_or(now, |s| self.clock.of_stamp(s, now));
+        let (woken, idle_since) = (self.woken, self.idle_since);
+        let waited = |received: Time| woken - received.max(idle_since);
+        if let Some(stamp) = got.stamp_ns.filter(|_| waited(received) > GAP_NS) {
+            received = self.clock.of_stamp_anew(stamp, now); // the wall clock may have been set
+        }
+        self.waited = self.waited.max(waited(received));
         let _ = self.stamp_to_loop.record((now - received).max(0) as u64);
-        self.waited.get_or_insert(now - received.max(self.idle_since));
         let bytes = &buffer[..got.len];
         let known = match channel {
             ChannelId::NONE => self.aside_senders.get(&got.from).copied(),

@@ -15,7 +15,7 @@ use crate::{
         clock::thread_cpu_ns,
         ring::Producer,
         socket::{Socket, MAX_DATAGRAM},
-        wait::{privileges, Detach, Waiter},
+        wait::{privileges, Detach, Waiter, LONGEST},
     },
 };
 use account::Account;
@@ -145,12 +145,17 @@ impl SessionLoop {
             world.ring.beat();
             steering.try_iter().for_each(|steered| events.take(world.clock.now(), steered));
             let due = node.poll_timeout().min(events.next()).min(world.lines.due());
-            (world.idle_since, world.waited) = (world.clock.now(), None);
+            (world.idle_since, world.waited) = (world.clock.now(), 0);
             detach.detached(&mut || doors.waiter.wait(due.saturating_add(start)));
+            world.woken = world.clock.now();
             let idle = doors.open(&mut node, &mut world, &mut account, &mut buffer);
             world.listen(&mut node);
             let now = world.clock.now();
-            account.gap(world.waited.unwrap_or(0).max(now.saturating_sub(due)), now, id, &mut world.ring);
+            // What comes on streams has no stamp: it may have come when the longest sleep should have ended.
+            let overslept =
+                if idle || world.waited > 0 { 0 } else { world.woken - world.idle_since - LONGEST };
+            let late = world.waited.max(overslept).max(now.saturating_sub(due));
+            account.gap(late, now, id, &mut world.ring);
             if due <= now {
                 account.tick(now - due);
                 events.apply(plan, now, &mut node, &mut world.ring, notes_events);

@@ -9,10 +9,10 @@
 cargo-mutants lists the mutants of Rust (``cargo install cargo-mutants --locked``). mutmut makes those of Python
 (``.venv/bin/pip install mutmut``); those of texts are left out. The draw follows the hash of the seed and of the mutant: a
 larger sample holds the smaller one, and a change of other code moves neither. Mutants are tested in a copy of the tree in
-target/mutants, one after another, with incremental builds: first with the tests of the crate, then with those of tcps-run in
-virtual time, then with tests of Python. A mutant of Python meets the unit tests that run its line, the quickest first. The
-first test that fails ends the mutant; a step that runs three times as long as without mutants counts as failed. A test of
-Python catches a mutant of Python if it fails twice, and passes without the mutant; others are left out and named.
+target/mutants, one after another. A mutant meets the tests that reach it, the quickest first: in Rust those of its crate and
+those of tcps-run in virtual time, then tests of Python; in Python the unit tests that run its line. The first that fails
+ends the mutant; a test that runs several times as long as without it counts as failed. A test of Python catches a mutant
+of Python if it fails twice, and passes without the mutant; others are left out and named.
 
 A line a mutant goes into tools/mutants.local/ledger.jsonl, which is not committed: outcome, the test that caught it, and the
 state (hash of the part's sources without tests). A draw notes which mutants are no longer in the code; the table leaves them
@@ -38,12 +38,13 @@ import threading
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import mutants_python
+import mutants_rust
 
 ROOT = Path(__file__).resolve().parent.parent
 LEDGER = mutants_python.LOCAL / "ledger.jsonl"
@@ -62,8 +63,7 @@ COLUMNS = (
 FAILED = re.compile(r"^test (\S+) \.\.\. FAILED|^FAILED (\S+)|^ERROR (\S+)")
 IN_VIRTUAL_TIME = ("--test", "virtual_time", "--test", "batch", "--test", "background")
 NOT_HERE = "not realtime and not interop and not slow"
-MODULE = "python/tcpsbed/_tcps.abi3.so"
-SMALLER = {"CARGO_PROFILE_DEV_DEBUG": "0", "SCHEDULES": "200"}
+PYTEST = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider", "-m", NOT_HERE]
 MEMORY = 10 << 30
 GONE = "gone"
 """Outcome of a mutant whose code is no longer there."""
@@ -108,13 +108,14 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of one file: its place, what it does, the line's code, and the function from the old text to the new."""
+    """One change of one file: its place, what it does, the line, from the old text to the new, its entry in Rust."""
 
     file: str
     line: int
     text: str
     code: str
     changed: Callable[[str], str]
+    entry: dict[str, Any] = field(default_factory=dict)
     number: int = 0
 
     @property
@@ -151,25 +152,10 @@ def state(part: Part, root: Path) -> str:
 
 def of_rust(part: Part, root: Path) -> Iterator[Mutant]:
     """What cargo-mutants would change."""
-    if not shutil.which("cargo-mutants"):
-        sys.exit("mutants: cargo-mutants is missing; install it with: cargo install cargo-mutants --locked")
-    globs = ["-e" + glob[1:] if glob.startswith("!") else "-f" + glob for glob in part.files]
-    command = ["cargo", "mutants", "--list", "--json", "-p", part.crate, *globs]
-    listed = subprocess.run(command, cwd=root, capture_output=True, text=True)
-    if listed.returncode:
-        sys.exit(f"mutants: cargo mutants --list failed: {listed.stderr.strip()[-300:]}")
-    for one in json.loads(listed.stdout):
-        first, last = (one["span"][end] for end in ("start", "end"))
-        old = (root / one["file"]).read_text(encoding="utf-8").splitlines(keepends=True)
-
-        def changed(text: str, one: Any = one, first: Any = first, last: Any = last) -> str:
-            lines = text.splitlines(keepends=True)
-            head = "".join(lines[: first["line"] - 1]) + lines[first["line"] - 1][: first["column"] - 1]
-            tail = lines[last["line"] - 1][last["column"] - 1 :] + "".join(lines[last["line"] :])
-            return f"{head}{one['replacement']}{tail}"
-
-        text = re.sub(r"^\S+: ", "", one["name"])
-        yield Mutant(one["file"], first["line"], text, old[first["line"] - 1].strip(), changed)
+    for entry, changed in mutants_rust.changes(root, part.crate, part.files):
+        line = entry["span"]["start"]["line"]
+        code = (root / entry["file"]).read_text(encoding="utf-8").splitlines()[line - 1].strip()
+        yield Mutant(entry["file"], line, re.sub(r"^\S+: ", "", entry["name"]), code, changed, entry)
 
 
 def of_python(part: Part, root: Path) -> Iterator[Mutant]:
@@ -196,10 +182,14 @@ class Copy:
             with contextlib.suppress(OSError):
                 fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
-        self.limits_s: dict[int, float] = {}
+        self.limit_s = 7200.0
+        self.renew()
+
+    def renew(self) -> None:
+        """Its files become those of the tree."""
         git = ["git", "ls-files", "-coz", "--exclude-standard"]
         listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True)
-        names = set(listed.stdout.split("\0")) - {""} | {MODULE}
+        names = set(listed.stdout.split("\0")) - {""} | {mutants_rust.MODULE}
         for name in names:
             old, new = ROOT / name, self.root / name
             same = (
@@ -218,15 +208,21 @@ class Copy:
             if path.suffix in (".rs", ".py") and not (ROOT / path.relative_to(self.root)).exists():
                 path.unlink()
 
-    def run(self, command: list[str], limit_s: float = 7200, stop: bool = False) -> tuple[str, str, float]:
+    def run(
+        self,
+        command: list[str],
+        limit_s: float = 7200,
+        more: Mapping[str, str] | None = None,
+        stop: bool = False,
+    ) -> tuple[str, str, float]:
         """`passed`, `failed` or `timeout`, the failed test (the last line), and seconds; `stop`: ends at a failed test.
+        `more`: variables of the environment.
 
         A process that crashes, or in which no test could begin, failed where there is a mutant; without one this ends.
         """
         shared = ROOT.parent / "shared" / "data"
         environment = {
-            **os.environ, **SMALLER, "PYTHONPATH": f"{self.root}/python:{ROOT}/tools",
-            "CARGO_TARGET_DIR": str(self.root / "target"), "PYO3_PYTHON": sys.executable,
+            **os.environ, "PYTHONPATH": f"{self.root}/python:{ROOT}/tools", "SCHEDULES": "200", **(more or {}),
             **({"TCPSBED_DATA": str(shared)} if shared.is_dir() else {}),
         }  # fmt: skip
         process = subprocess.Popen(
@@ -255,35 +251,11 @@ class Copy:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        if not by and not ended.is_set() and not self.is_mutated and status not in (0, *BROKEN):
+        is_mutated = self.is_mutated or mutants_rust.NUMBER in (more or {})
+        if not by and not ended.is_set() and not is_mutated and status not in (0, *BROKEN):
             sys.exit(f"mutants: status {status} of {' '.join(command)}: {last}")
         outcome = "failed" if by else "timeout" if ended.is_set() else "failed" if status else "passed"
         return outcome, by or last[:200], time.monotonic() - start
-
-    def steps(self, part: Part, chosen: list[str]) -> Iterator[tuple[list[str], list[str]]]:
-        """Commands that build and that test, one step after another; `chosen` are the tests of a line of Python."""
-        pytest = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-x",
-            "-q",
-            "-rfE",
-            "-p",
-            "no:cacheprovider",
-            "-m",
-            NOT_HERE,
-        ]
-        if not part.crate:
-            (self.root / "chosen.txt").write_text("\n".join(chosen), encoding="utf-8")
-            yield [], [*pytest, "@chosen.txt"]
-            return
-        for words in ((part.crate, *part.own), ("tcps-run", *IN_VIRTUAL_TIME)):
-            yield ["cargo", "test", "--no-run", "-p", *words], ["cargo", "test", "-p", *words]
-        if part.python:
-            build = f"cargo build -p tcps-py && cp target/debug/lib_tcps.so {MODULE}"
-            files = [f for name in part.python for f in sorted(self.root.glob(f"tests/unit/{name}.py"))]
-            yield ["sh", "-c", build], [*pytest, *map(str, files)]
 
     @contextlib.contextmanager
     def mutated(self, one: Mutant | None) -> Iterator[None]:
@@ -301,29 +273,16 @@ class Copy:
             self.is_mutated = False
             file.write_text(text, encoding="utf-8")
 
-    def judge(self, part: Part, chosen: list[str], one: Mutant | None) -> tuple[str, str, float]:
-        """Outcome of the code with a mutant, or as it is; the test that decided, and seconds.
-
-        A step runs first as the code is, once: that gives its limit. Ends with a message where this fails.
-        """
-        spent = 0.0
-        for number, (build, tests) in enumerate(self.steps(part, chosen)):
-            if number not in self.limits_s:
-                for command in filter(None, (build, tests)):
-                    outcome, by, took = self.run(command, stop=command is tests)
-                    if outcome != "passed":
-                        sys.exit(f"mutants: {' '.join(command)} does not pass without a mutant: {by}")
-                self.limits_s[number] = 60 + 3 * took
-            with self.mutated(one):
-                outcome, by, took = self.run(build) if build else ("passed", "", 0.0)
-                spent += took
-                if outcome != "passed":
-                    return "unviable", by, spent
-                outcome, by, took = self.run(tests, self.limits_s[number], stop=True)
-            spent += took
-            if outcome != "passed":
-                return "caught" if outcome == "failed" else outcome, by, spent
-        return "missed", "", spent
+    def judge(self, chosen: list[str], one: Mutant | None) -> tuple[str, str, float]:
+        """Outcome of a mutant of Python, or of the code as it is; the test that decided, and seconds."""
+        (self.root / "chosen.txt").write_text("\n".join(chosen), encoding="utf-8")
+        with self.mutated(one):
+            outcome, by, took = self.run([*PYTEST, "@chosen.txt"], self.limit_s, stop=True)
+        return (
+            {"passed": "missed", "failed": "caught"}.get(outcome, outcome),
+            by if outcome != "passed" else "",
+            took,
+        )
 
 
 def rows() -> list[dict[str, Any]]:
@@ -393,18 +352,52 @@ def table(
     return "\n".join(lines) + "\n", survivors
 
 
-def tested(copy: Copy, part: Part, one: Mutant, chosen: list[str]) -> tuple[str, str, float]:
-    """Outcome of a mutant in the copy, the test that decided, and seconds."""
+def outcomes_of_rust(
+    copy: Copy, part: Part, left: list[Mutant]
+) -> Iterator[tuple[Mutant, tuple[str, str, float]]]:
+    """Each mutant with its outcome, the test that decided, and seconds: those behind switches first."""
+    steps = [[part.crate, *part.own], ["tcps-run", *IN_VIRTUAL_TIME]]
+    files = [file for name in part.python for file in sorted(copy.root.glob(f"tests/unit/{name}.py"))]
+    placed = mutants_rust.place(copy.root, part.crate, {n: one.entry for n, one in enumerate(left)})
+    print(f"{len(placed)} in one build", flush=True)
+    built = mutants_rust.tests(copy.root, steps, files, PYTEST)
+    if built is None:
+        sys.exit(
+            f"mutants: the tests of {part.crate} do not compile; see: cargo test --no-run in {copy.root}"
+        )
+    known = mutants_rust.measured(copy.root, built, copy.run)
+    for number in sorted(placed):
+        reaching = [test for test in known if number in test.reached]
+        yield left[number], mutants_rust.judge(number, reaching, copy.run)
+    copy.renew()
+    for number in sorted(set(range(len(left))) - placed):
+        with copy.mutated(left[number]):
+            is_there = mutants_rust.tests(copy.root, steps, files, PYTEST) is not None
+            outcome = mutants_rust.judge(number, known, copy.run) if is_there else ("unviable", "", 0.0)
+        yield left[number], outcome
+
+
+def outcomes_of_python(copy: Copy, left: list[Mutant]) -> Iterator[tuple[Mutant, tuple[str, str, float]]]:
+    """Each mutant with its outcome, the test that decided, and seconds."""
+    known = mutants_python.measured(copy.root, copy.run, NOT_HERE)
+    for one in left:
+        chosen = mutants_python.running(known, one.file, one.line)
+        copy.limit_s = 60 + 3 * sum(known["took_s"][test] for test in chosen)
+        yield one, tested(copy, one, chosen)
+
+
+def tested(copy: Copy, one: Mutant, chosen: list[str]) -> tuple[str, str, float]:
+    """Outcome of a mutant of Python in the copy, the test that decided, and seconds."""
     spent = 0.0
-    while part.crate or chosen:
-        outcome, by, took = copy.judge(part, chosen, one)
+    while chosen:
+        outcome, by, took = copy.judge(chosen, one)
         spent += took
-        if part.crate or outcome != "caught":
+        if outcome != "caught":
             return outcome, by, spent
         is_cut = "[" in by and not by.endswith("]")  # a name ends for us where it has a blank
         names = by if is_cut else (f"{by}[", f"{by}::")
         failed = [test for test in chosen if test == by or test.startswith(names)] or chosen
-        again, as_it_is = (copy.judge(part, failed, code)[0] for code in (one, None))
+        again, as_it_is = (copy.judge(failed, code)[0] for code in (one, None))
         if (again, as_it_is) == ("caught", "missed"):
             return outcome, by, spent
         print(
@@ -429,13 +422,10 @@ def sample(name: str, number: int, seed: int, again: bool) -> None:
     print(f"{name}: {len(mutants)} mutants, {len(left)} to test", flush=True)
     if not left:
         return
-    known = {} if part.crate else mutants_python.measured(copy.root, copy.run, NOT_HERE)
-    for one in (mutants[key] for key in left):
-        chosen: list[str] = []
-        if not part.crate:
-            chosen = mutants_python.running(known, one.file, one.line)
-            copy.limits_s[0] = 60 + 3 * sum(known["took_s"][test] for test in chosen)
-        outcome, by, took = tested(copy, part, one, chosen)
+    those = [mutants[key] for key in left]
+    for one, (outcome, by, took) in (
+        outcomes_of_rust(copy, part, those) if part.crate else outcomes_of_python(copy, those)
+    ):
         row = {"part": name, "mutant": one.key, "line": one.line, "outcome": outcome, "by": by, "seed": seed}
         note(row | {"seconds": round(took, 1), "state": is_now})
         print(f"{outcome:8} {took:6.1f} s  {one.file}:{one.line}: {one.text}  [{by}]", flush=True)

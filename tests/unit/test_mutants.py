@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 from test_tools import tool
@@ -76,7 +79,7 @@ def copy(mutants, tmp_path):
     """A copy with one line of code."""
     (tmp_path / "a.py").write_text("x + y")
     made = mutants.Copy.__new__(mutants.Copy)
-    made.root, made.limits_s = tmp_path, {}
+    made.root, made.limit_s = tmp_path, 7200
     return made
 
 
@@ -85,26 +88,53 @@ def one(mutants):
     return mutants.Mutant("a.py", 1, "replace + with -", "x + y", lambda text: text.replace("+", "-"))
 
 
-def test_a_step_runs_once_as_the_code_is_and_the_code_stays_so(mutants, copy, one):
+def test_the_code_stays_as_it_is_behind_a_mutant(mutants, copy, one):
     ran = []
 
-    def run(command, limit_s=7200, stop=False):
-        ran.append((*command, (copy.root / "a.py").read_text(), limit_s))
-        return "passed", "", 2.0
+    def run(command, limit_s, stop):
+        ran.append(((copy.root / "a.py").read_text(), limit_s))
+        return "passed", "1 passed", 2.0
 
-    copy.run, copy.steps = run, lambda part, chosen: [([], ["lib"]), ([], ["run"])]
-    as_it_is = [(step, "x + y", 7200) for step in ("lib", "run")]
-    mutated = [(step, "x - y", 66) for step in ("lib", "run")]
-    assert copy.judge(mutants.PARTS["net"], [], one) == ("missed", "", 4.0)
-    assert ran == [as_it_is[0], mutated[0], as_it_is[1], mutated[1]]
-    copy.judge(mutants.PARTS["net"], [], one)
-    assert ran[4:] == mutated and (copy.root / "a.py").read_text() == "x + y"
+    copy.run, copy.limit_s = run, 66
+    assert copy.judge(["t.py::test_a"], one) == ("missed", "", 2.0)
+    assert ran == [("x - y", 66)] and (copy.root / "a.py").read_text() == "x + y"
 
 
-def test_tests_that_fail_without_a_mutant_end_it(mutants, copy, one):
-    copy.run, copy.steps = lambda *_, **__: ("failed", "test_a", 1.0), lambda *_: [([], ["lib"])]
-    with pytest.raises(SystemExit, match="lib does not pass without a mutant: test_a"):
-        copy.judge(mutants.PARTS["net"], [], one)
+def test_a_mutant_of_rust_meets_the_tests_that_reach_it_the_quickest_first(mutants, tmp_path):
+    rust, ran = mutants.mutants_rust, []
+    took_s = {"slow": 3.0, "quick": 0.1, "python": 0.2, "other": 0.3, "broken": 0.1}
+    reached = {"slow": "7\n", "quick": "7\n8\n", "python": "7\n", "other": "", "broken": "7\n"}
+
+    def run(command, limit_s, more, stop):
+        name = command[-1]
+        if file := more.get(rust.REACHED):
+            Path(file).write_text(reached[name])
+            return "failed" if name == "broken" else "passed", "", took_s[name]
+        ran.append((name, more, limit_s))
+        return "failed" if name == "slow" else "passed", "", 1.0
+
+    made = [rust.Test(name, [sys.executable if name == "python" else name, name]) for name in took_s]
+    known = rust.measured(tmp_path, made, run)
+    assert [test.name for test in known] == ["quick", "other", "slow", "python"]
+    reaching = [test for test in known if 7 in test.reached]
+    assert rust.judge(7, reaching, run) == ("caught", "slow", 2.0)
+    assert ran == [("quick", {rust.NUMBER: "7"}, 20.5), ("slow", {rust.NUMBER: "7"}, 35.0)]
+    assert rust.judge(9, [], run) == ("missed", "no test reaches it", 0.0)
+
+
+def test_an_error_is_of_the_mutants_in_whose_place_it_is(mutants):
+    text = "é; /*<3*/(if is(3) {a - b} else {/*<11*/(if is(11) {c} else {d})/*11>*/})/*3>*/; e".encode()
+    places = mutants.mutants_rust.ranges(text)
+    assert {n: text[a:b].decode()[-6:] for n, (a, b) in places.items()} == {3: "/*3>*/", 11: "*11>*/"}
+    assert places[3][0] < places[11][0] < places[11][1] < places[3][1]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("cargo"), reason="cargo is missing")
+def test_mutants_stand_behind_switches(root):
+    command = ["cargo", "test", "--quiet", "--manifest-path", str(root / "tools" / "switches" / "Cargo.toml")]
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(root / "target" / "switches")}
+    subprocess.run(command, env=environment, check=True)
 
 
 def test_a_process_that_a_mutant_crashes_failed_and_one_without_a_mutant_is_no_answer(
@@ -131,13 +161,13 @@ def test_a_process_that_a_mutant_crashes_failed_and_one_without_a_mutant_is_no_a
 def test_a_failed_test_is_not_one_with_a_longer_name(mutants, copy, one, by, failed):
     ran, left = [], iter([("caught", by, 1.0), ("caught", by, 1.0), ("missed", "", 1.0)])
 
-    def judge(part, chosen, mutant):
+    def judge(chosen, mutant):
         ran.append(chosen)
         return next(left)
 
     copy.judge = judge
     chosen = ["t.py::test_a", "t.py::test_a[1 b]", "t.py::test_a_longer"]
-    assert mutants.tested(copy, mutants.PARTS["python-views"], one, chosen)[0] == "caught"
+    assert mutants.tested(copy, one, chosen)[0] == "caught"
     assert ran[1] == failed
 
 
@@ -158,13 +188,13 @@ def test_only_a_test_that_fails_twice_and_passes_without_the_mutant_catches_it(
 ):
     ran, left = [], iter(outcomes)
 
-    def judge(part, chosen, mutant):
+    def judge(chosen, mutant):
         ran.append((mutant, chosen))
         return (*next(left), 1.0)
 
     copy.judge = judge
     both = ["t.py::test_a", "t.py::test_b"]
-    assert mutants.tested(copy, mutants.PARTS["python-views"], one, both)[0] == outcome
+    assert mutants.tested(copy, one, both)[0] == outcome
     assert ran[:3] == [(one, both), (one, both[:1]), (None, both[:1])]
     assert ran[3:] == [(one, both[1:])] * (outcome == "missed")
     assert ("left out: t.py::test_a" in capsys.readouterr().out) == (outcome == "missed")

@@ -948,6 +948,10 @@ class Endpoint(Part):
     """The longest of these stalls (ns)."""
     silent_at_end_ns: float
     """Stall that lasts to the end, 0 if there is none (ns)."""
+    window_waits: int
+    """Of `tcp`: times that data waited because the other side's window was closed or too small: it did
+    not read, or somebody on the path forged this.
+    """
     strangers: int
     """Connection requests from senders other than the peer."""
 

@@ -88,6 +88,7 @@ impl Sender {
         } else if !matches!(self.timer, Some(Timer::Closed(_))) {
             let wait_ns = self.trips.timeout_ns().max(FLOOR_NS);
             self.timer = Some(Timer::Closed(now.saturating_add(wait_ns)));
+            self.window_waits += 1;
         }
     }
 

@@ -39,7 +39,7 @@ use crate::{
     tls::{Refused, TlsStream},
 };
 use tcps_core::{
-    endpoint::{Delivery, Ecn, Endpoint, EndpointStats, Input, Output, Transmit},
+    endpoint::{ConnectionStats, Delivery, Ecn, Endpoint, EndpointStats, Input, Output, Transmit},
     ids::FlowId,
     param::{Draws, Entry, Params as _},
     params,
@@ -322,7 +322,8 @@ impl Endpoint for Tcp {
 
     fn stats(&self) -> EndpointStats {
         let security = self.tls.as_ref().map(TlsStream::stats);
-        let connections = Some(self.standing.stats());
+        let window_waits = self.stack.window_waits();
+        let connections = Some(ConnectionStats { window_waits, ..self.standing.stats() });
         let (retransmits, duplicates) = (self.stack.retransmits(), self.stack.duplicates());
         EndpointStats { retransmits, duplicates, security, connections, ..self.stats }
     }

@@ -70,6 +70,8 @@ pub(super) struct Sender {
     pub(super) ecn: bool,
     pub(super) tells_reduced: bool,
     repeats: u64,
+    /// Times that data waited for the peer's window.
+    pub(super) window_waits: u64,
 }
 
 /// Whether the congestion window is what limits: if not, it does not grow.
@@ -127,6 +129,7 @@ impl Sender {
             ecn: false,
             tells_reduced: false,
             repeats: 0,
+            window_waits: 0,
         }
     }
 

@@ -92,6 +92,7 @@ pub struct Stack {
     pub(super) challenged_ns: Option<Time>,
     pub(super) leaving: Leaving,
     repeats: u64,
+    window_waits: u64,
     /// Segments dropped since they are old: what they say or carry had come, or was overtaken.
     pub(super) old: u64,
     /// Whether there has been a connection.
@@ -121,6 +122,7 @@ impl Stack {
             challenged_ns: None,
             leaving: Leaving::default(),
             repeats: 0,
+            window_waits: 0,
             old: 0,
             has_stood: false,
         }
@@ -153,6 +155,7 @@ impl Stack {
 
     pub(super) fn reset_halves(&mut self, agreed: Agreed) {
         self.repeats += self.sender.repeats();
+        self.window_waits += self.sender.window_waits;
         self.agreed = agreed;
         self.sender = sender(&self.settings, &agreed);
         self.sender.ecn = agreed.ecn;
@@ -387,5 +390,10 @@ impl Stack {
     /// Segments sent that repeat what was sent before.
     pub fn retransmits(&self) -> u64 {
         self.repeats + self.sender.repeats()
+    }
+
+    /// Times that data waited for the peer's window to open.
+    pub fn window_waits(&self) -> u64 {
+        self.window_waits + self.sender.window_waits
     }
 }

@@ -183,10 +183,6 @@ class Copy:
                 fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
         self.limit_s = 7200.0
-        self.renew()
-
-    def renew(self) -> None:
-        """Its files become those of the tree."""
         git = ["git", "ls-files", "-coz", "--exclude-standard"]
         listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True)
         names = set(listed.stdout.split("\0")) - {""} | {mutants_rust.MODULE}
@@ -358,18 +354,16 @@ def outcomes_of_rust(
     """Each mutant with its outcome, the test that decided, and seconds: those behind switches first."""
     steps = [[part.crate, *part.own], ["tcps-run", *IN_VIRTUAL_TIME]]
     files = [file for name in part.python for file in sorted(copy.root.glob(f"tests/unit/{name}.py"))]
-    placed = mutants_rust.place(copy.root, part.crate, {n: one.entry for n, one in enumerate(left)})
-    print(f"{len(placed)} in one build", flush=True)
-    built = mutants_rust.tests(copy.root, steps, files, PYTEST)
-    if built is None:
-        sys.exit(
-            f"mutants: the tests of {part.crate} do not compile; see: cargo test --no-run in {copy.root}"
-        )
-    known = mutants_rust.measured(copy.root, built, copy.run)
-    for number in sorted(placed):
-        reaching = [test for test in known if number in test.reached]
-        yield left[number], mutants_rust.judge(number, reaching, copy.run)
-    copy.renew()
+    entries = {number: one.entry for number, one in enumerate(left)}
+    with mutants_rust.placed(copy.root, part.crate, entries) as placed:
+        print(f"{len(placed)} in one build", flush=True)
+        built = mutants_rust.tests(copy.root, steps, files, PYTEST)
+        if built is None:
+            sys.exit(f"mutants: the tests of {part.crate} do not compile; see: cargo test --no-run")
+        known = mutants_rust.measured(copy.root, built, copy.run)
+        for number in sorted(placed):
+            reaching = [test for test in known if number in test.reached]
+            yield left[number], mutants_rust.judge(number, reaching, copy.run)
     for number in sorted(set(range(len(left))) - placed):
         with copy.mutated(left[number]):
             is_there = mutants_rust.tests(copy.root, steps, files, PYTEST) is not None

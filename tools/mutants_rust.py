@@ -7,6 +7,7 @@ a switch (constants, bodies whose type is not named, what the compiler refuses t
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -59,32 +60,34 @@ class Test:
     reached: set[int] = field(default_factory=set)
 
 
-def place(root: Path, crate: str, entries: dict[int, dict[str, Any]]) -> set[int]:
-    """Puts mutants behind switches in the tree, and gives the numbers of those that compile there."""
+@contextlib.contextmanager
+def placed(root: Path, crate: str, entries: dict[int, dict[str, Any]]) -> Iterator[set[int]]:
+    """With mutants behind switches in the tree: the numbers of those that compile there."""
     core = root / "crates" / "tcps-core" / "src"
-    shutil.copy(SWITCHES / "mutant.rs", core / "mutant.rs")
-    library = (core / "lib.rs").read_text(encoding="utf-8")
-    if "pub mod mutant;" not in library:
-        (core / "lib.rs").write_text(f"{library}pub mod mutant;\n", encoding="utf-8")
-    originals = {
-        root / entry["file"]: (root / entry["file"]).read_text(encoding="utf-8") for entry in entries.values()
-    }
-    kept = dict(entries)
+    touched = {core / "lib.rs", *(root / entry["file"] for entry in entries.values())}
+    originals = {path: path.read_text(encoding="utf-8") for path in touched}
     target = {**os.environ, "CARGO_TARGET_DIR": str(root.parent / "switches")}
     command = ["cargo", "run", "--quiet", "--release", "--manifest-path", str(SWITCHES / "Cargo.toml")]
-    while True:
+    kept = dict(entries)
+    try:
+        shutil.copy(SWITCHES / "mutant.rs", core / "mutant.rs")
+        refused = {-1}
+        while refused:
+            for path, text in originals.items():
+                path.write_text(text + "pub mod mutant;\n" * (path.parent == core), encoding="utf-8")
+            wanted = [entry | {"id": number, "diff": ""} for number, entry in kept.items()]
+            told = subprocess.run(
+                command, cwd=root, env=target, input=json.dumps(wanted), capture_output=True, text=True
+            )
+            if told.returncode:
+                sys.exit(f"mutants: switches failed: {told.stderr.strip()[-300:]}")
+            refused = set(json.loads(told.stdout)) or not_compiling(root, crate)
+            kept = {number: entry for number, entry in kept.items() if number not in refused}
+        yield set(kept)
+    finally:
+        (core / "mutant.rs").unlink(missing_ok=True)
         for path, text in originals.items():
             path.write_text(text, encoding="utf-8")
-        wanted = [entry | {"id": number, "diff": ""} for number, entry in kept.items()]
-        told = subprocess.run(
-            command, cwd=root, env=target, input=json.dumps(wanted), capture_output=True, text=True
-        )
-        if told.returncode:
-            sys.exit(f"mutants: switches failed: {told.stderr.strip()[-300:]}")
-        refused = set(json.loads(told.stdout)) or not_compiling(root, crate)
-        if not refused:
-            return set(kept)
-        kept = {number: entry for number, entry in kept.items() if number not in refused}
 
 
 def building(root: Path) -> dict[str, str]:
@@ -93,7 +96,10 @@ def building(root: Path) -> dict[str, str]:
 
 
 def not_compiling(root: Path, crate: str) -> set[int]:
-    """The mutants behind switches at which the compiler finds errors. Ends with a message where an error is elsewhere."""
+    """The mutants behind switches at which, or behind which, the compiler finds errors.
+
+    Ends with a message where an error is elsewhere.
+    """
     command = ["cargo", "check", "--quiet", "--message-format=json", "-p", crate, "--lib"]
     told = subprocess.run(command, cwd=root, env=building(root), capture_output=True, text=True)
     refused: set[int] = set()
@@ -102,10 +108,13 @@ def not_compiling(root: Path, crate: str) -> set[int]:
         if message.get("level") != "error" or not message["spans"]:
             continue
         here: set[int] = set()
+        ahead: set[tuple[int, int]] = set()
         for span in message["spans"]:
             places = ranges((root / span["file_name"]).read_bytes())
             begin, end = span["byte_start"], span["byte_end"]
             here |= {number for number, (first, last) in places.items() if first < end and begin < last}
+            ahead |= set(sorted((first, n) for n, (first, _) in places.items() if first < begin)[-1:])
+        here = here or {number for _, number in ahead}
         if not here:
             sys.exit(f"mutants: {message['rendered']}")
         refused |= here

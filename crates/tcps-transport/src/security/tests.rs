@@ -1,8 +1,11 @@
 use super::{
+    association::{Association, Opened, Protection},
     handshake,
     keys::{expand, Chain, Key, Method},
     record::{Limits, Opener, Sealer, AHEAD},
+    secret::Secret,
 };
+use crate::channel::Side;
 use ring::{aead, hkdf};
 use tcps_core::{record::DropReason, time::SECOND};
 use tcps_wire::secure::{Record, Repr};
@@ -214,4 +217,33 @@ fn a_handshake_needs_the_same_key_and_the_same_channel() {
     assert!(own.admits(&a.hello) && !own.admits(&answered), "an answer is no hello");
     let a_roots = a.take(&own, &answered).expect("forged answers spoil nothing");
     assert!(a_roots == b_roots && a_roots.forward != a_roots.backward);
+}
+
+/// Whoever has the key can put a right code behind anything, such as another implementation behind a handshake of its own.
+#[test]
+fn a_hello_with_a_right_code_that_is_no_handshake_of_the_channel_is_refused_and_holds_up_no_other() {
+    let guard = handshake::Guard::new(&[1; 32], b"channel");
+    let hello = |channel: &[u8], drawn| {
+        let hello = handshake::Initiator::new(&guard, &[1; 32], channel, drawn).unwrap().hello;
+        assert!(guard.admits(&hello));
+        let mut datagram = Vec::new();
+        Repr::Hello.emit(&mut datagram);
+        datagram.extend(hello);
+        datagram
+    };
+    let limits = Limits { packets: 64, time_ns: SECOND };
+    let protection = Protection { method: Method::Hmac, limits, profile: None };
+    let secret = Secret { key: [1; 32], ..Secret::seeded(1, "channel", Side::B) };
+    let mut b = Association::new(Side::B, protection, b"channel".to_vec(), secret);
+    let (mut message, mut payload) = (Vec::new(), Vec::new());
+    for n in 1..=3 {
+        let refused = b.open(0, &hello(b"other", [n; 32]), &mut payload);
+        assert_eq!(refused, Opened::Refused(DropReason::Unverified));
+        assert_eq!((b.stats().refused_handshakes, b.stats().unverified), (n.into(), n.into()));
+    }
+    while b.poll_message(&mut message) {
+        assert!(matches!(Repr::parse(&message), Ok(Repr::Request)), "it answers none of them");
+    }
+    assert_eq!(b.open(0, &hello(b"channel", [9; 32]), &mut payload), Opened::Own);
+    assert!(b.poll_message(&mut message) && matches!(Repr::parse(&message), Ok(Repr::Answer)), "at once");
 }

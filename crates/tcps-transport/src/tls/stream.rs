@@ -329,3 +329,95 @@ impl std::fmt::Debug for TlsStream {
         f.debug_struct("TlsStream").field("is_ready", &self.is_ready()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flushed(end: &mut TlsStream) -> Vec<u8> {
+        let mut sent = Vec::new();
+        let is_all = end.flush(|bytes| {
+            sent.extend_from_slice(bytes);
+            bytes.len()
+        });
+        assert!(is_all && end.waiting_bytes() == 0);
+        sent
+    }
+
+    /// Both sides of a connection.
+    struct Ends {
+        sides: [TlsStream; 2],
+        /// Bytes that each has put on the wire.
+        sent: [u64; 2],
+    }
+
+    impl Ends {
+        fn new() -> Self {
+            let ctx = ChannelContext::of(&[(1, Side::B, "kinematic")]);
+            let side = |side| TlsStream::new(TlsSecret::Seeded, "tcp", side, &ctx).unwrap();
+            Self { sides: [Side::A, Side::B].map(side), sent: [0; 2] }
+        }
+
+        /// Begins a connection, and carries its handshake.
+        fn connect(&mut self) {
+            self.sides[0].begin(0);
+            for from in [0, 1, 0] {
+                let bytes = flushed(&mut self.sides[from]);
+                self.sent[from] += bytes.len() as u64;
+                assert_eq!(self.sides[1 - from].receive(0, &bytes, |_| panic!("no sample")), Ok(()));
+            }
+            assert!(self.sides.iter().all(TlsStream::is_ready));
+        }
+    }
+
+    /// What TLS costs is reported beside the samples: whatever is on the wire is one or the other.
+    #[test]
+    fn of_the_bytes_on_the_wire_all_but_the_samples_are_counted_as_added_over_all_connections() {
+        let mut ends = Ends::new();
+        let mut sealed = [0; 2];
+        for length in [1, RECORD_BYTES + 1] {
+            ends.connect();
+            for from in [0, 1] {
+                let sample = vec![7; length];
+                ends.sides[from].seal(&sample);
+                let bytes = flushed(&mut ends.sides[from]);
+                ends.sent[from] += bytes.len() as u64;
+                sealed[from] += length as u64;
+                let mut plain = Vec::new();
+                let received = ends.sides[1 - from].receive(0, &bytes, |part| plain.extend_from_slice(part));
+                assert_eq!((received, plain), (Ok(()), sample));
+            }
+            ends.sides.iter_mut().for_each(TlsStream::forget);
+        }
+        assert!(ends.sent.iter().all(|sent| *sent > 1_000), "two handshakes");
+        for side in [0, 1] {
+            assert_eq!(ends.sides[side].stats().added_bytes, ends.sent[side] - sealed[side], "{side}");
+        }
+    }
+
+    /// A full stream takes a part of what waits. The rest, and an alert that comes to wait behind it, follow once.
+    #[test]
+    fn behind_a_record_that_has_gone_in_part_an_alert_waits_and_counts_its_own_bytes_only() {
+        let mut ends = Ends::new();
+        ends.connect();
+        let [a, b] = &mut ends.sides;
+        let added = a.stats().added_bytes;
+        a.seal(&[7; 100]);
+        let mut sent = Vec::new();
+        let is_all = a.flush(|bytes| {
+            let room = bytes.len().min(50 - sent.len());
+            sent.extend_from_slice(&bytes[..room]);
+            room
+        });
+        assert!(!is_all);
+        assert_eq!((a.waiting_bytes(), a.stats().added_bytes - added), (122 - 50, 22));
+        let forged = [&[23, 3, 3, 0, 20][..], &[0; 20]].concat();
+        assert_eq!(a.receive(0, &forged, |_| panic!("it does not verify")), Err(Refused::Here));
+        assert_eq!((a.waiting_bytes(), a.stats().added_bytes - added), (122 - 50 + 24, 22 + 24));
+        sent.extend(flushed(a));
+        let mut plain = Vec::new();
+        let received = b.receive(0, &sent, |part| plain.extend_from_slice(part));
+        assert_eq!((received, plain), (Err(Refused::There), vec![7; 100]));
+        assert_eq!((b.stats().alerts, b.stats().unproven_alerts), (1, 0), "keys prove whose alert it is");
+    }
+}

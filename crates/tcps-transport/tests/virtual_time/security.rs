@@ -8,10 +8,12 @@ use proptest::prelude::*;
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use tcps_core::{
-    endpoint::{EndpointStats, SecurityStats},
+    endpoint::{Endpoint, EndpointStats, Input, Output, SecurityStats, Transmit},
+    ids::FlowId,
     param::Named,
-    record::{DropReason, Kind},
+    record::{DropReason, Kind, Record},
     seed::Stream,
+    size::STACK_BYTES,
     time::{Time, MS, SECOND},
 };
 use tcps_transport::{
@@ -79,7 +81,10 @@ fn samples_arrive_as_they_were_by_every_method_and_cost_24_bytes_each() {
             let got: Vec<_> = end.delivered.iter().map(|(d, b)| (d.meta.index, b.clone())).collect();
             assert_eq!(got, (0..100).map(|i| (i, content(i, length))).collect::<Vec<_>>(), "{method:?}");
             let expected = SecurityStats { sessions: 1, ..SecurityStats::default() };
-            let SecurityStats { handshake_ns, added_bytes, .. } = stats(&end.endpoint);
+            let SecurityStats { handshake_ns, .. } = stats(&end.endpoint);
+            // A message of the handshake, or 24 bytes: of a sample, or a record that is empty.
+            let added = |t: &Transmit| if t.wire_bytes == 68 + 54 { 68 } else { 24 };
+            let added_bytes = end.transmitted.iter().map(added).sum();
             let expected = SecurityStats { handshake_ns, added_bytes, ..expected };
             assert_eq!(stats(&end.endpoint), expected, "{method:?}: nothing is refused");
         }
@@ -132,6 +137,26 @@ fn rtp_goes_as_srtp_and_its_reports_as_srtcp() {
     }
 }
 
+/// What security costs is reported beside what was sent: RTP grows by its tag, RTCP by a word more.
+// [RFC 3711 §3.1] [RFC 3711 §3.4]
+#[test]
+fn bytes_that_srtp_adds_to_each_packet_are_counted() {
+    for (cipher, tag) in [("aes-128-gcm", 16), ("aes-256-gcm", 16), ("aes-128-cm-hmac-sha1-80", 10)] {
+        let method = named("srtp", json!({"cipher": cipher}));
+        let [mut a, mut b] = associations(1, &method, "channel");
+        let (mut now, mut datagram) = (0, Vec::new());
+        let carried = settle(&mut now, &mut a, &mut b).iter().map(|m| m.len() as u64).sum::<u64>();
+        assert_eq!(a.stats().added_bytes + b.stats().added_bytes, carried, "{cipher}: the handshake");
+        let report = [&[0x80, 201, 0, 1, 0, 0, 0, 7][..], &[9; 20]].concat();
+        for (packet, more) in [(numbered(&method, 1), tag), (report, tag + 4)] {
+            let before = a.stats().added_bytes;
+            assert!(a.seal(now, &packet, &mut datagram));
+            let added = a.stats().added_bytes - before;
+            assert_eq!((added, datagram.len() - packet.len()), (more as u64, more), "{cipher}");
+        }
+    }
+}
+
 #[test]
 fn a_transport_that_is_not_rtp_sends_nothing_by_srtp_and_counts_it() {
     let srtp = named("srtp", Value::Null);
@@ -168,9 +193,72 @@ fn the_newest_datagrams_wait_for_keys_and_older_ones_have_a_row() {
     let got: Vec<_> = pair.server.delivered.iter().map(|(d, _)| d.meta.index).collect();
     assert_eq!(got, (36..100).collect::<Vec<_>>());
     let rows = pair.client.records.iter().filter(|r| r.kind == Kind::Dropped);
-    let rows: Vec<_> = rows.map(|r| (r.flow.0, r.index, r.detail)).collect();
-    assert_eq!(rows, (0..36).map(|i| (1, i, DropReason::Unkeyed as u8)).collect::<Vec<_>>());
+    let rows: Vec<_> = rows.map(|r| (r.time_ns, r.flow.0, r.index, r.size, r.detail)).collect();
+    let size = 64 + 24 + STACK_BYTES; // as the transport made it
+    assert_eq!(rows, (0..36).map(|i| (0, 1, i, size, DropReason::Unkeyed as u8)).collect::<Vec<_>>());
     assert_eq!(stats(&pair.client.endpoint).unkeyed, 36);
+}
+
+/// By its row a reader of a capture finds the datagram again: the moment, the size on the wire, and why it was dropped.
+#[test]
+fn each_datagram_that_is_refused_has_a_row_with_its_moment_size_and_reason() {
+    let mut pair = pair(1, &named("aead", Value::Null), LATE, LATE);
+    pair.send(meta(1, 0, 0), &[1; 64]);
+    pair.run_until(SECOND);
+    let genuine = pair.server.last_received.clone().unwrap();
+    let end = &mut pair.server.endpoint;
+    let mut row = |bytes: &[u8]| {
+        let mut buf = Vec::new();
+        end.handle_input(SECOND, Input::datagram(bytes, SECOND));
+        let Some(Output::Record(row)) = end.poll_output(&mut buf) else { panic!("no row") };
+        while end.poll_output(&mut buf).is_some() {}
+        row
+    };
+    let expected = |reason, size: usize| {
+        let (size, detail) = (size as u32 + STACK_BYTES, reason as u8);
+        Record { size, detail, ..Record::new(SECOND, Kind::Dropped) }
+    };
+    assert_eq!(row(&genuine), expected(DropReason::Replayed, genuine.len()));
+    assert_eq!(row(&[7; 200]), expected(DropReason::Unverified, 200));
+    assert_eq!(row(&[]), expected(DropReason::Unverified, 0));
+}
+
+/// A transport that says something of itself wherever it may.
+struct Talkative;
+
+impl Endpoint for Talkative {
+    fn handle_input(&mut self, _: Time, _: Input<'_>) {}
+    fn poll_output(&mut self, _: &mut Vec<u8>) -> Option<Output> {
+        None
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(7)
+    }
+    fn merging(&self) -> u16 {
+        3
+    }
+    fn allowance_bps(&self, flow: FlowId) -> Option<f64> {
+        Some(f64::from(flow.0))
+    }
+    fn stats(&self) -> EndpointStats {
+        EndpointStats { malformed: 5, ..EndpointStats::default() }
+    }
+    fn failure(&self) -> Option<String> {
+        Some("what went wrong".into())
+    }
+}
+
+/// A user's own transport that fails ends the run also where security stands around it, and a sampler follows its allowance.
+#[test]
+fn what_a_transport_says_of_itself_is_said_by_it_with_security_too() {
+    let secret = Secret::seeded(1, "channel", Side::B);
+    let end =
+        security::secured(Box::new(Talkative), &named("aead", Value::Null), Side::B, &context(), secret)
+            .unwrap();
+    assert_eq!(end.failure().as_deref(), Some("what went wrong"));
+    assert_eq!((end.poll_timeout(), end.merging(), end.allowance_bps(FlowId(2))), (Some(7), 3, Some(2.0)));
+    assert_eq!((end.stats().malformed, end.stats().security), (5, Some(SecurityStats::default())));
+    assert_eq!(secured(1, "channel", &named("aead", Value::Null), Side::B).0.failure(), None);
 }
 
 /// When both sides could send, of a handshake over a network with so much loss.
@@ -698,4 +786,80 @@ fn a_method_that_seals_no_datagrams_is_refused_with_all_that_do() {
     let secret = Secret::seeded(1, "c", Side::A);
     let refused = security::association(&named("tls", Value::Null), "c", Side::A, secret).err().unwrap();
     assert_eq!(refused.allowed, r#""aead", "hmac", "srtp""#);
+}
+
+/// Documentation, schema and checks of a scenario come from the description.
+#[test]
+fn each_method_that_is_described_can_be_chosen_and_only_tls_is_inside_the_transport() {
+    let described = security::described();
+    let methods: Vec<_> = described
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|method| {
+            let name = method["name"].as_str().unwrap();
+            let Value::Object(defaults) = security::checked(&named(name, json!({}))).unwrap() else {
+                panic!("no parameters")
+            };
+            let params = method["params"].as_array().unwrap();
+            assert!(defaults.keys().all(|key| params.iter().any(|param| param["key"] == **key)), "{method}");
+            (name, security::is_inside(&named(name, json!({}))))
+        })
+        .collect();
+    assert_eq!(methods, [("aead", false), ("hmac", false), ("srtp", false), ("tls", true)]);
+    assert!(!security::is_inside(&named("none", json!({}))));
+    let refused = security::checked(&named("none", json!({}))).unwrap_err();
+    assert_eq!(refused.allowed, "aead, hmac, srtp, tls");
+}
+
+/// RTP in the clear tells of a side without security only as long as nobody with the key has answered. Later it is a forgery.
+#[test]
+fn rtp_that_does_not_verify_is_unsealed_until_somebody_with_the_key_answers_and_then_only_unverified() {
+    let srtp = named("srtp", Value::Null);
+    let [mut a, mut b] = associations(1, &srtp, "channel");
+    let (mut message, mut payload) = (Vec::new(), Vec::new());
+    let refused = |side: &mut Association| {
+        let opened = side.open(0, &numbered(&srtp, 1), &mut Vec::new());
+        assert_eq!(opened, Opened::Refused(DropReason::Unverified));
+        (side.stats().unverified, side.stats().unsealed)
+    };
+    assert_eq!([refused(&mut a), refused(&mut b)], [(1, 1); 2], "nobody has answered");
+    while b.poll_message(&mut message) {} // it asks for a hello
+    a.handle_timeout(0);
+    assert!(a.poll_message(&mut message));
+    assert_eq!(b.open(0, &message, &mut payload), Opened::Own);
+    assert_eq!([refused(&mut a), refused(&mut b)], [(2, 2), (2, 1)], "b has heard the hello");
+    assert!(b.poll_message(&mut message));
+    assert_eq!(a.open(0, &message, &mut payload), Opened::Own);
+    assert_eq!([refused(&mut a), refused(&mut b)], [(3, 2), (3, 1)], "a has the answer");
+    assert!(a.poll_message(&mut message));
+    assert_eq!(b.open(0, &message, &mut payload), Opened::Own);
+    assert_eq!([refused(&mut a), refused(&mut b)], [(4, 2), (4, 1)], "the session stands");
+    assert!(a.seal(0, &numbered(&srtp, 2), &mut message));
+    assert_eq!(b.open(0, &message, &mut payload), Opened::Payload);
+    assert_eq!((b.stats().unverified, b.stats().unsealed), (4, 1), "what verifies is neither");
+}
+
+/// Each hello is answered once at most: an answer that comes late is none of an attacker, one more than there were hellos is.
+#[test]
+fn as_many_answers_are_expected_as_hellos_were_said_and_one_more_is_a_replay() {
+    let [mut a, mut b] = associations(1, &named("aead", Value::Null), "channel");
+    let (mut answers, mut message, mut payload) = (Vec::new(), Vec::new(), Vec::new());
+    let mut now = 0;
+    for _ in 0..4 {
+        now = a.poll_timeout().unwrap();
+        a.handle_timeout(now);
+        assert!(a.poll_message(&mut message));
+        assert_eq!(b.open(now, &message, &mut payload), Opened::Own);
+        assert!(b.poll_message(&mut message));
+        answers.push(message.clone());
+    }
+    for (n, answer) in answers.iter().enumerate() {
+        assert_eq!((a.open(now, answer, &mut payload), a.stats().replayed), (Opened::Own, 0), "answer {n}");
+    }
+    for n in 1..=2 {
+        let again = a.open(now, &answers[0], &mut payload);
+        assert_eq!((again, a.stats().replayed), (Opened::Refused(DropReason::Replayed), n));
+    }
+    assert_eq!((a.stats().sessions, a.stats().unverified), (1, 0));
 }

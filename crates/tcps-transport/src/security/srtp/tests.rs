@@ -242,6 +242,30 @@ fn a_number_seals_once_and_what_is_no_rtp_never() {
     }
 }
 
+/// A number more would reach into the source in the vector: source 4 would seal under the key and nonce of source 5.
+// [RFC 3711 §3.3.1] [RFC 3711 §3.4]
+#[test]
+fn behind_the_last_number_of_a_source_nothing_is_sealed_or_opened() {
+    for profile in Profile::ALL {
+        let [mut a, mut b] = ends(profile);
+        for end in [&mut a, &mut b] {
+            end.sources.entry(4).or_insert_with(Replay::new).mark(MOST_PACKETS - 2);
+            end.reporters.entry(4).or_insert_with(Replay::new).mark(u64::from(srtcp::MOST_PACKETS) - 2);
+        }
+        for (last, more) in
+            [(rtp(4, 65_535, b"last"), rtp(4, 0, b"more")), (rtcp(4, b"last"), rtcp(4, b"more"))]
+        {
+            let datagram = sealed(&mut a, &last);
+            assert_eq!(opened(&mut b, &datagram), Ok(last), "{profile:?}");
+            assert!(!a.seal(&more, &mut Vec::new()), "{profile:?}");
+        }
+        // Of a sender that goes on.
+        let mut packet = rtp(4, 0, b"more");
+        assert!(a.media.seal(Place { kind: Kind::Media, ssrc: 4, index: MOST_PACKETS }, 12, &mut packet));
+        assert_eq!(opened(&mut b, &packet), Err(DropReason::Unverified), "{profile:?}");
+    }
+}
+
 #[test]
 fn after_a_loss_of_98_302_packets_and_at_the_start_the_next_one_is_found() {
     for (first, before, lost) in [

@@ -7,7 +7,10 @@ use super::{
 };
 use crate::channel::Side;
 use ring::{aead, hkdf};
-use tcps_core::{record::DropReason, time::SECOND};
+use tcps_core::{
+    record::DropReason,
+    time::{MS, SECOND},
+};
 use tcps_wire::secure::{Record, Repr};
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -167,6 +170,8 @@ fn keys_change_after_packets_or_time_and_nothing_is_lost_that_is_late_by_one_key
     }
     assert_eq!(open(&mut opener, &sent[1].1), Err(DropReason::Unverified), "two keys ago");
     assert!(seal(&mut sealer, SECOND, 8).0, "by time");
+    let (mut idle, _) = halves(3);
+    assert!(!seal(&mut idle, SECOND, 0).0, "a key by which nothing was sealed stays");
     let (mut sealer, mut opener) = halves(1);
     let sent: Vec<_> = (0..2 * AHEAD).map(|n| seal(&mut sealer, 0, n).1).collect();
     assert_eq!(
@@ -246,4 +251,9 @@ fn a_hello_with_a_right_code_that_is_no_handshake_of_the_channel_is_refused_and_
     }
     assert_eq!(b.open(0, &hello(b"channel", [9; 32]), &mut payload), Opened::Own);
     assert!(b.poll_message(&mut message) && matches!(Repr::parse(&message), Ok(Repr::Answer)), "at once");
+    // Each costs it two multiplications on the curve.
+    for (now, is_answered) in [(1, false), (10 * MS - 1, false), (10 * MS, true)] {
+        assert_eq!(b.open(now, &hello(b"channel", [10; 32]), &mut payload), Opened::Own);
+        assert_eq!(b.poll_message(&mut message), is_answered, "another one after {now} ns");
+    }
 }

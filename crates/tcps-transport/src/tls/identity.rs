@@ -101,3 +101,22 @@ fn key(secret: &[u8; 32]) -> Result<CertifiedKey, Error> {
     let public = signing.public_key().ok_or(Error::General("no public key".into()))?;
     Ok(CertifiedKey::new(vec![CertificateDer::from(public.as_ref().to_vec())], signing))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Python's `hmac` makes the same of `tcpsbed tcp a` and the others: by this another program takes the part of a side.
+    #[test]
+    fn the_secret_of_a_side_follows_from_what_is_shared_transport_and_side() {
+        for (transport, side, answer) in [
+            ("tcp", Side::A, "67d851003c85ba91351726f8b2de879db2205ca2f3ae290b20f2da97727ad3ac"),
+            ("tcp", Side::B, "bfbf0c09de679d66b90469b4862243f1e960727b25d394171307c3371860229a"),
+            ("quic", Side::A, "ba7fca701b9451cf50af8c183199fea6e27cf2de85f69633300a227ce5e22a1f"),
+        ] {
+            let found: String =
+                derived(&[7; 32], transport, side).iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(found, answer, "{transport} {side:?}");
+        }
+    }
+}

@@ -375,7 +375,7 @@ mod tests {
     fn of_the_bytes_on_the_wire_all_but_the_samples_are_counted_as_added_over_all_connections() {
         let mut ends = Ends::new();
         let mut sealed = [0; 2];
-        for length in [1, RECORD_BYTES + 1] {
+        for length in [1, 100 * RECORD_BYTES + 1] {
             ends.connect();
             for from in [0, 1] {
                 let sample = vec![7; length];
@@ -389,7 +389,7 @@ mod tests {
             }
             ends.sides.iter_mut().for_each(TlsStream::forget);
         }
-        assert!(ends.sent.iter().all(|sent| *sent > 1_000), "two handshakes");
+        assert_eq!(format!("{:?}", ends.sides[0]), "TlsStream { is_ready: false, .. }", "no key is shown");
         for side in [0, 1] {
             assert_eq!(ends.sides[side].stats().added_bytes, ends.sent[side] - sealed[side], "{side}");
         }
@@ -419,5 +419,53 @@ mod tests {
         let received = b.receive(0, &sent, |part| plain.extend_from_slice(part));
         assert_eq!((received, plain), (Err(Refused::There), vec![7; 100]));
         assert_eq!((b.stats().alerts, b.stats().unproven_alerts), (1, 0), "keys prove whose alert it is");
+    }
+
+    /// Otherwise the first record that comes in two segments would end a connection that has stood for long.
+    #[test]
+    fn the_patience_with_a_record_begins_with_its_own_first_byte() {
+        let mut ends = Ends::new();
+        ends.connect();
+        let [a, b] = &mut ends.sides;
+        for (begin, cut) in [(3_600 * SECOND, 2), (7_200 * SECOND, HEADER_BYTES), (9_000 * SECOND, 60)] {
+            a.seal(&[7; 100]);
+            let record = flushed(a);
+            assert_eq!(b.gives_up_ns(SECOND), None);
+            for (late_ns, part) in [(0, 0..cut), (SECOND, cut..cut + 1)] {
+                assert_eq!(b.receive(begin + late_ns, &record[part], |_| panic!("in part")), Ok(()));
+                assert_eq!(b.gives_up_ns(SECOND), Some(begin + 128 * SECOND), "{cut} B first");
+            }
+            let mut plain = Vec::new();
+            let rest =
+                b.receive(begin + 2 * SECOND, &record[cut + 1..], |part| plain.extend_from_slice(part));
+            assert_eq!((rest, plain), (Ok(()), vec![7; 100]));
+        }
+    }
+
+    /// Another implementation may say that it is done.
+    // [RFC 8446 §6.1]
+    #[test]
+    fn what_stands_behind_the_end_of_a_connection_is_refused_and_not_waited_for() {
+        let mut ends = Ends::new();
+        ends.connect();
+        let [a, b] = &mut ends.sides;
+        a.connection.as_mut().unwrap().send_close_notify();
+        a.collect();
+        assert_eq!(b.receive(0, &flushed(a), |_| panic!("no sample")), Ok(()));
+        let more = [&[23, 3, 3, 0, 20][..], &[0; 20]].concat();
+        assert_eq!(b.receive(0, &more, |_| panic!("no sample")), Err(Refused::Here));
+        assert_eq!(b.stats().refused_connections, 1);
+    }
+
+    /// Zeros in place of its content continue a message that is not complete, and are no reason for TLS to end the connection.
+    // [RFC 8446 §5.1]
+    #[test]
+    fn a_message_of_a_handshake_that_goes_on_in_a_record_that_is_too_long_is_counted() {
+        let [_, mut b] = Ends::new().sides;
+        let hello_of_60_000 = [22, 3, 1, 0, 4, 1, 0, 0xea, 0x60];
+        assert_eq!(b.receive(0, &hello_of_60_000, |_| panic!("no sample")), Ok(()));
+        let [high, low] = (HELLO_BYTES as u16 + 1).to_be_bytes();
+        assert_eq!(b.receive(0, &[22, 3, 3, high, low], |_| panic!("no sample")), Err(Refused::Here));
+        assert_eq!(b.stats().refused_connections, 1);
     }
 }

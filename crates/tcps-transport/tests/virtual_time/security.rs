@@ -863,3 +863,79 @@ fn as_many_answers_are_expected_as_hellos_were_said_and_one_more_is_a_replay() {
     }
     assert_eq!((a.stats().sessions, a.stats().unverified), (1, 0));
 }
+
+/// Anybody can make a request for a new session, or what does not verify. A handshake that has begun goes on as if there were none.
+#[test]
+fn strangers_neither_speed_up_nor_renew_a_handshake_that_has_begun() {
+    let request = [0xd4, 1, 0, 0];
+    let aead = named("aead", Value::Null);
+    let [mut a, mut b] = associations(1, &aead, "channel");
+    let (mut hello, mut message, mut payload) = (Vec::new(), Vec::new(), Vec::new());
+    a.handle_timeout(0);
+    assert!(a.poll_message(&mut hello));
+    let again = a.poll_timeout();
+    a.open(1, &request, &mut payload);
+    a.open(2, b"forged", &mut payload);
+    assert_eq!((a.poll_timeout(), a.poll_message(&mut message)), (again, false), "before there are keys");
+    let mut now = 0;
+    settle(&mut now, &mut a, &mut b);
+    a.want_keys(now);
+    assert_eq!(a.poll_timeout(), None, "it has keys");
+
+    now += 3 * SECOND;
+    a.open(now, &request, &mut payload);
+    assert!(a.poll_message(&mut hello) && hello.len() == 68, "silence: a new session");
+    a.open(now + 2 * SECOND, &request, &mut payload);
+    assert!(!a.poll_message(&mut message), "under keys");
+    // Nobody answers: after ten seconds it begins anew.
+    let mut said = BTreeMap::from([(hello, 0)]);
+    while now < 14 * SECOND {
+        now = a.poll_timeout().expect("it goes on");
+        a.handle_timeout(now);
+        assert!(a.poll_message(&mut message) && message.len() == 68);
+        said.entry(message.clone()).or_insert(now);
+    }
+    let said: Vec<_> = said.into_values().filter(|at| *at > 0).collect();
+    assert!(matches!(said[..], [at] if (13 * SECOND..=14 * SECOND).contains(&at)), "{said:?}");
+
+    let secret = Secret::seeded(1, "channel", Side::A);
+    let mut early = security::association(&aead, "channel", Side::A, secret).unwrap();
+    early.open(0, b"forged", &mut payload);
+    assert_eq!(
+        (early.poll_timeout(), early.poll_message(&mut message)),
+        (None, false),
+        "its time is to come"
+    );
+}
+
+#[test]
+fn a_session_in_which_something_verifies_is_not_given_up_whatever_strangers_say() {
+    let [mut a, mut b] = associations(1, &named("aead", Value::Null), "channel");
+    let (mut now, mut message, mut payload) = (0, Vec::new(), Vec::new());
+    settle(&mut now, &mut a, &mut b);
+    let mut carry = |now, from: &mut Association, to: &mut Association| {
+        assert!(from.seal(now, b"sample", &mut message));
+        assert_eq!(to.open(now, &message, &mut payload), Opened::Payload);
+        to.open(now + SECOND - 1, b"forged", &mut payload);
+        assert!(!to.poll_message(&mut message), "it looks for no other session");
+    };
+    for _ in 0..5 {
+        now += SECOND;
+        carry(now, &mut a, &mut b);
+        carry(now, &mut b, &mut a);
+    }
+    for side in [&mut a, &mut b] {
+        side.open(now + SECOND, b"forged", &mut payload);
+        assert!(side.poll_message(&mut message), "after a second of silence it does");
+    }
+}
+
+/// Bytes of security are shown at the flow beside which they are sent.
+#[test]
+fn a_handshake_counts_for_the_flow_that_leaves_its_side() {
+    let mut pair = pair(1, &named("aead", Value::Null), LATE, LATE);
+    pair.run_until(SECOND);
+    let flows = [&pair.client, &pair.server]
+        .map(|end| end.transmitted.iter().map(|t| t.flow.0).collect::<BTreeSet<_>>());
+    assert_eq!(flows, [[1].into(), [2].into()]);
+}

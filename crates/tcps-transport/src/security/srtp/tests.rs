@@ -203,6 +203,7 @@ fn the_index_is_the_nearest_with_that_sequence_number() {
         (Some(3 << 16 | 10), 11, 3 << 16 | 11),
         (Some(3 << 16 | 10), 32_778, 3 << 16 | 32_778),
         (Some(3 << 16 | 10), 32_779, 2 << 16 | 32_779),
+        (Some(3 << 16 | 32_768), 0, 3 << 16),
         (Some(3 << 16 | 40_000), 7_232, 3 << 16 | 7_232),
         (Some(3 << 16 | 40_000), 7_231, 4 << 16 | 7_231),
         (Some(10), 60_000, 60_000), // nothing stands before the first cycle

@@ -874,7 +874,7 @@ fn strangers_neither_speed_up_nor_renew_a_handshake_that_has_begun() {
     a.handle_timeout(0);
     assert!(a.poll_message(&mut hello));
     let again = a.poll_timeout();
-    a.open(1, &request, &mut payload);
+    assert_eq!(a.open(1, &request, &mut payload), Opened::Own);
     a.open(2, b"forged", &mut payload);
     assert_eq!((a.poll_timeout(), a.poll_message(&mut message)), (again, false), "before there are keys");
     let mut now = 0;
@@ -883,7 +883,7 @@ fn strangers_neither_speed_up_nor_renew_a_handshake_that_has_begun() {
     assert_eq!(a.poll_timeout(), None, "it has keys");
 
     now += 3 * SECOND;
-    a.open(now, &request, &mut payload);
+    assert_eq!(a.open(now, &request, &mut payload), Opened::Own);
     assert!(a.poll_message(&mut hello) && hello.len() == 68, "silence: a new session");
     a.open(now + 2 * SECOND, &request, &mut payload);
     assert!(!a.poll_message(&mut message), "under keys");
@@ -906,6 +906,21 @@ fn strangers_neither_speed_up_nor_renew_a_handshake_that_has_begun() {
         (None, false),
         "its time is to come"
     );
+    assert_eq!(early.open(5, &request, &mut payload), Opened::Own);
+    assert_eq!(early.poll_timeout(), Some(5), "the other side is there already");
+}
+
+#[test]
+fn a_hello_is_the_same_until_ten_seconds_have_passed_and_then_another_one() {
+    for (now, is_same) in [(10 * SECOND - 1, true), (10 * SECOND, false)] {
+        let [mut a, _] = associations(1, &named("aead", Value::Null), "channel");
+        let (mut hello, mut message) = (Vec::new(), Vec::new());
+        a.handle_timeout(0);
+        assert!(a.poll_message(&mut hello));
+        a.handle_timeout(now);
+        assert!(a.poll_message(&mut message));
+        assert_eq!((hello.len(), message.len(), hello == message), (68, 68, is_same), "{now}");
+    }
 }
 
 #[test]

@@ -4,10 +4,13 @@ use super::{
     keys::{expand, Chain, Key, Method},
     record::{Limits, Opener, Sealer, AHEAD},
     secret::Secret,
+    Profile, Protects, METHODS,
 };
 use crate::channel::Side;
 use ring::{aead, hkdf};
+use serde_json::json;
 use tcps_core::{
+    param::Named,
     record::DropReason,
     time::{MS, SECOND},
 };
@@ -139,6 +142,31 @@ fn every_secret_of_a_chain_has_a_key_of_its_own() {
             tags.push(datagram);
             chain.step();
         }
+    }
+}
+
+/// Sizes do not show it: a weaker cipher in its place would go unnoticed, since both sides would take the same one.
+#[test]
+fn the_cipher_that_is_asked_for_is_the_one_that_seals() {
+    let protection = |kind: &str, cipher: &str| {
+        let (entry, params) = Named::new(kind, json!({"cipher": cipher})).of(METHODS).unwrap();
+        let Protects::Datagrams(make) = &entry.make else { panic!("{kind} seals no datagrams") };
+        make(&params).unwrap()
+    };
+    for (cipher, algorithm) in [
+        ("chacha20-poly1305", &aead::CHACHA20_POLY1305),
+        ("aes-128-gcm", &aead::AES_128_GCM),
+        ("aes-256-gcm", &aead::AES_256_GCM),
+    ] {
+        let Protection { method, profile, .. } = protection("aead", cipher);
+        assert!(method == Method::Aead(algorithm) && profile.is_none(), "{cipher}: {method:?}");
+    }
+    for (cipher, profile) in [
+        ("aes-128-gcm", Profile::Aes128Gcm),
+        ("aes-256-gcm", Profile::Aes256Gcm),
+        ("aes-128-cm-hmac-sha1-80", Profile::Aes128CmHmacSha1),
+    ] {
+        assert_eq!(protection("srtp", cipher).profile, Some(profile));
     }
 }
 

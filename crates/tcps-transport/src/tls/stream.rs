@@ -442,6 +442,13 @@ mod tests {
         }
     }
 
+    /// Longer where acknowledgements take long, but a stranger who falls silent holds up a side for 20 s at most.
+    #[test]
+    fn the_patience_with_a_handshake_follows_the_network_between_5_and_20_seconds() {
+        let found = [0, SECOND / 10, SECOND / 5, SECOND, Time::MAX].map(patience_ns);
+        assert_eq!(found, [5_000, 5_000, 9_600, 20_000, 20_000].map(|ms| ms * SECOND / 1_000));
+    }
+
     /// Another implementation may say that it is done.
     // [RFC 8446 §6.1]
     #[test]

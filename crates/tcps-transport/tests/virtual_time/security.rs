@@ -910,6 +910,23 @@ fn strangers_neither_speed_up_nor_renew_a_handshake_that_has_begun() {
     assert_eq!(early.poll_timeout(), Some(5), "the other side is there already");
 }
 
+/// Nothing is known of the round trip yet: soon at first, later so that a side which is absent costs a message a second.
+#[test]
+fn a_hello_that_is_not_answered_is_said_again_after_twice_as_long_up_to_a_second() {
+    let [mut a, _] = associations(1, &named("aead", Value::Null), "channel");
+    let (mut last, mut message) = (0, Vec::new());
+    let gaps: Vec<_> = (0..14)
+        .map(|_| {
+            let now = a.poll_timeout().unwrap();
+            a.handle_timeout(now);
+            assert!(a.poll_message(&mut message) && message.len() == 68);
+            assert!(!a.poll_message(&mut message), "one at a time");
+            (now - std::mem::replace(&mut last, now)) / (MS / 2)
+        })
+        .collect();
+    assert_eq!(gaps, [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2_000, 2_000], "half milliseconds");
+}
+
 #[test]
 fn a_hello_is_the_same_until_ten_seconds_have_passed_and_then_another_one() {
     for (now, is_same) in [(10 * SECOND - 1, true), (10 * SECOND, false)] {

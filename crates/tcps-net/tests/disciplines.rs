@@ -110,11 +110,14 @@ fn a_flow_has_its_own_limit() {
         });
     }
     let mut net = Network::new(&spec, &names(&["kinematic", "haptic"]), 1).expect("a valid network");
-    let classes = [1, 0, TRAFFIC_BASE, TRAFFIC_BASE + 1]; // the first packet goes on the line
+    // The first packet goes on the line. Two classes that nobody knows share one queue, and nobody else's.
+    let unknown = [2, TRAFFIC_BASE + 2];
+    let classes = [1, 0, TRAFFIC_BASE, TRAFFIC_BASE + 1, unknown[0], unknown[1]];
     let packets = classes.iter().flat_map(|&c| (0..60).map(move |n| flow(c, 100, n, 0)));
     let arrived = arrivals(&run(&mut net, packets, SECOND));
     let count = |class| arrived.iter().filter(|(p, _)| p.class == class).count();
     assert_eq!([count(0), count(1), count(TRAFFIC_BASE), count(TRAFFIC_BASE + 1)], [3, 51, 5, 50]);
+    assert_eq!(unknown.map(count), [50, 0]);
 }
 
 /// Urgent packets go first, and a full queue of others makes room for them. [RFC 2474 §4.2.2]

@@ -204,8 +204,11 @@ fn a_line_is_opened_and_closed_by_one_key_alone() {
 /// A packet of frames holds more than its headers and fits into a datagram; recordings are in order and fit into a round.
 #[test]
 fn what_is_played_is_checked_before() {
-    let frames = |packet_bytes, overhead_bytes| {
-        Played::Frames { recording: 0, loop_ns: Some(9 * MS), packet_bytes, overhead_bytes }
+    let frames = |packet_bytes, overhead_bytes| Played::Frames {
+        recording: 0,
+        loop_ns: Some(9 * MS),
+        packet_bytes,
+        overhead_bytes,
     };
     let replay = |recording, loop_ns| Played::Replay { recording, loop_ns };
     for (played, refused) in [

@@ -113,8 +113,8 @@ fn counters_leave_out_what_waits() {
     }
 }
 
-/// A long run accounts for a part of its samples (every n-th would meet some flows only): each link adds up those and no
-/// others, also where a change takes back what was known ahead.
+/// A long run accounts for a part of its samples: each link adds up those and no others, also where a change takes back what
+/// was known ahead.
 #[test]
 fn links_account_for_followed_samples_only() {
     let followed = Choice::of(1 << 18); // a quarter

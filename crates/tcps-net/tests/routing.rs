@@ -125,7 +125,8 @@ fn the_load_of_what_is_played_is_its_mean_rate() {
             }
             let mut loaded = fork(Routing::Load);
             loaded.recordings = vec![recording.to_vec().into()];
-            let cbr = |rate_bps| TrafficModel::source("cbr", json!({"rate_bps": rate_bps, "packet_bytes": 50}));
+            let cbr =
+                |rate_bps| TrafficModel::source("cbr", json!({"rate_bps": rate_bps, "packet_bytes": 50}));
             // The direct way, the first way round, and the second, which is full.
             let entries = [(3, TrafficModel::Played(played.clone())), (1, cbr(other_bps)), (2, cbr(1e9))];
             loaded.traffic = entries.into_iter().map(|(to, model)| entry(0, to, model)).collect();

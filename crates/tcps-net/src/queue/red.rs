@@ -280,6 +280,44 @@ mod tests {
         }
     }
 
+    /// The count of packets begins at 0 with the first one above the minimum, and at 1 behind a drop: the first is dropped with
+    /// pb, the next one with pb / (1 - pb). [Floyd 1993 §4]
+    #[test]
+    fn the_count_begins_anew_below_the_minimum() {
+        let pb = 0.3;
+        let curve = Curve { max_p: 2.0 * pb, ..CURVE };
+        let mut queue = Red { curve, ..red(1.0) }; // the average is the queue
+        let rounds = 20_000;
+        let (mut first, mut behind_drop) = (0, (0, 0));
+        for round in 0..rounds {
+            let mut dropped = || {
+                let mut refused = Vec::new();
+                queue.enqueue(in_flight(round), false, &mut refused);
+                if refused.is_empty() {
+                    queue.fifo.pop_newest();
+                }
+                !refused.is_empty()
+            };
+            if dropped() {
+                first += 1;
+                behind_drop.0 += i32::from(dropped());
+                behind_drop.1 += 1;
+            }
+            // Below the minimum for one packet; full again before the next.
+            while queue.fifo.pop().is_some() {}
+            queue.enqueue(in_flight(round), false, &mut Vec::new());
+            assert_eq!(queue.fifo.packets(), 1, "nothing is dropped below the minimum");
+            (0..99).for_each(|_| queue.fifo.push(in_flight(round))); // 10000 bytes: half of max_p
+        }
+        for (met, all, expected) in
+            [(first, rounds as i32, pb), (behind_drop.0, behind_drop.1, pb / (1.0 - pb))]
+        {
+            let share = f64::from(met) / f64::from(all);
+            let half_width = 3.3 * libm::sqrt(expected * (1.0 - expected) / f64::from(all));
+            assert!((share - expected).abs() < half_width, "{share} +- {half_width} for {expected}");
+        }
+    }
+
     /// Gaps between drops are uniform on 1 .. 1/pb - 1, with the mean 1/(2 pb). [Floyd 1993 §7]
     #[test]
     fn drops_are_spread_uniformly() {

@@ -165,3 +165,18 @@ fn poisson_arrivals_have_their_mean_rate_and_size() {
         assert!(!common::check_exact(bytes - 1.0, 50.0, 5e-3), "sizes rounded down must be refused");
     }
 }
+
+/// Constant sizes are all the same (M/D/1), exponential ones have the spread of their mean (M/M/1): waits differ by a factor
+/// of two, so a scenario must get those that it names.
+#[test]
+fn poisson_packets_have_the_spread_of_their_kind() {
+    for (size, expected) in [("constant", 0.0), ("exponential", 1000.0 * 1000.0)] {
+        let params = json!({"rate_bps": 8e6, "packet_bytes": 1000, "size": size});
+        let (entry, params) = Named::new("poisson", params).of(SOURCES).unwrap();
+        let mut source = (entry.make)(&params, Stream::new(1, "sizes")).unwrap();
+        let spread = |(_, bytes): (Time, u32)| (f64::from(bytes) - 1000.0).powi(2);
+        let spreads: Vec<_> = std::iter::from_fn(|| source.next()).map(spread).take(300_000).collect();
+        let variance = spreads.iter().sum::<f64>() / spreads.len() as f64;
+        assert!(common::check_exact(variance, expected, 0.02), "{size}: {variance}");
+    }
+}

@@ -11,7 +11,7 @@ use tcps_core::{
     record::DropReason,
     time::{Time, MS, SECOND},
 };
-use tcps_net::{NetEvent, Network, Packet, Spent};
+use tcps_net::{NetEvent, Network, Packet, Spent, BACKGROUND};
 use tcps_plan::net::LinkChange;
 use tcps_plan::net::{
     AccessSpec, DelaySpec, JitterSpec, LinkSpec, NetworkSpec, NrSpec, QueueSpec, RadioSpec, SlotSpec,
@@ -226,6 +226,25 @@ fn an_idle_line_asks_for_no_call() {
             assert_eq!(arrivals(&events).len(), 1, "{}", spec.name);
         }
     }
+}
+
+/// Links that only delay are passed without a stop: a packet costs one event however many of them lie on its path, and one of
+/// background traffic, of which nobody is to learn, none.
+#[test]
+fn links_that_only_delay_cost_no_events() {
+    let first = link("first", 0, 1, Some(8e6), MS); // 1000 bytes take 1 ms
+    let links = (1..9).map(|i| link(&format!("l{i}"), i, i + 1, None, MS));
+    let mut net =
+        Network::new(&network(std::iter::once(first).chain(links).collect()), &[], 1).expect("valid");
+    net.send(0, VertexId(0), Packet { payload: BACKGROUND, ..packet(1, 9, 1000, 0) });
+    assert_eq!(net.poll_timeout(), None, "background");
+    net.send(MS, VertexId(0), packet(0, 9, 1000, MS));
+    assert_eq!(net.poll_timeout(), Some(11 * MS));
+    net.handle_timeout(11 * MS);
+    assert_eq!(times(&std::iter::from_fn(|| net.poll_event()).collect::<Vec<_>>()), [(0, 11 * MS)]);
+    assert_eq!(net.poll_timeout(), None);
+    let carried: Vec<_> = net.link_stats().iter().map(|l| (l.packets, l.bytes)).collect();
+    assert_eq!(carried, [(2, 2000); 9], "they count what passed them");
 }
 
 /// Whoever sets the same loss or the same jitter again begins a fresh stream: a repeated event must not repeat the very

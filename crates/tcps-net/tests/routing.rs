@@ -89,17 +89,21 @@ fn marked_packets_go_over_the_links_that_are_for_them() {
 fn of_equal_links_a_marked_packet_takes_its_own() {
     let own = |name| LinkSpec { dscp: Some(9), ..link(name, 0, 1, None, 0) };
     let all = |name| link(name, 0, 1, None, 0);
-    for (links, its_own, of_all) in [
+    for (mut links, its_own, of_all) in [
         (vec![all("a"), own("b"), own("c"), all("d")], 1, 0),
         (vec![own("a"), own("b"), all("c"), all("d")], 0, 2),
     ] {
-        let mut net = Network::new(&network(links), &[], 1).expect("valid");
-        let mut taken = |dscp| {
-            let before: Vec<_> = net.link_stats().iter().map(|l| l.offered_packets).collect();
-            net.send(0, VertexId(0), Packet { dscp, ..packet(0, 1, 100, 0) });
-            net.link_stats().iter().zip(before).position(|(l, n)| l.offered_packets > n)
-        };
-        assert_eq!([9, 0, 46].map(&mut taken), [its_own, of_all, of_all].map(Some));
+        links.push(link("access", 2, 0, None, 0)); // only a delay, as they are
+        for from in [0, 2] {
+            let mut net = Network::new(&network(links.clone()), &[], 1).expect("valid");
+            let mut taken = |dscp| {
+                let before: Vec<_> = net.link_stats().iter().map(|l| l.offered_packets).collect();
+                net.send(0, VertexId(from), Packet { dscp, ..packet(0, 1, 100, 0) });
+                net.handle_timeout(0);
+                net.link_stats().iter().zip(before).position(|(l, n)| l.offered_packets > n)
+            };
+            assert_eq!([9, 0, 46].map(&mut taken), [its_own, of_all, of_all].map(Some), "from {from}");
+        }
     }
 }
 

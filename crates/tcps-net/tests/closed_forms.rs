@@ -174,7 +174,10 @@ fn poisson_packets_have_the_spread_of_their_kind() {
         let params = json!({"rate_bps": 8e6, "packet_bytes": 1000, "size": size});
         let (entry, params) = Named::new("poisson", params).of(SOURCES).unwrap();
         let mut source = (entry.make)(&params, Stream::new(1, "sizes")).unwrap();
-        let spread = |(_, bytes): (Time, u32)| (f64::from(bytes) - 1000.0).powi(2);
+        let spread = |(_, bytes): (Time, u32)| {
+            let off = f64::from(bytes) - 1000.0;
+            off * off
+        };
         let spreads: Vec<_> = std::iter::from_fn(|| source.next()).map(spread).take(300_000).collect();
         let variance = spreads.iter().sum::<f64>() / spreads.len() as f64;
         assert!(common::check_exact(variance, expected, 0.02), "{size}: {variance}");

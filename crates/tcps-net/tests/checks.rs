@@ -123,6 +123,20 @@ fn a_trace_has_a_period_and_is_in_order() {
     );
 }
 
+/// A link of a network that others run is held to the same ranges, its loss too. Code of the user's is judged when it is made.
+#[test]
+fn the_loss_of_a_link_is_checked_wherever_it_leads() {
+    for (kind, params, refused) in [
+        ("random", json!({"p": 1.0}), ""),
+        ("random", json!({"p": 2.0}), "links.l.loss.p: 2"),
+        ("gilbert-elliott", json!({"p": 0.1, "r": -1.0}), "links.l.loss.r: -1"),
+        ("./mine.py:Loss", json!({}), ""),
+    ] {
+        let spec = LinkSpec { loss: Some(Named::new(kind, params)), ..link("l", 0, 1, None, 0) };
+        check(tcps_net::check_link(&spec), refused, kind);
+    }
+}
+
 fn nr() -> NrSpec {
     NrSpec {
         slot_ns: MS,

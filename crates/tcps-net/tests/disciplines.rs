@@ -134,6 +134,23 @@ fn priority_serves_urgent_packets_first_and_throws_out_others() {
     assert_eq!(dropped, [4, 3, 7]);
 }
 
+/// The same where the limit is one of bytes: a large urgent packet throws out as many others as it needs, the newest of the
+/// least urgent class first, and nothing of its own class.
+#[test]
+fn priority_makes_room_by_bytes() {
+    let discipline = Named::new("priority", json!({"classes": [[46], [34], []]}));
+    let queue = QueueSpec { limit_bytes: Some(4000), discipline, ..QueueSpec::default() };
+    let mut net = Network::new(&one_link(8e6, queue), &[], 1).expect("a valid network");
+    let offered = [(0, 100), (0, 1000), (34, 1000), (0, 1000), (0, 900), (46, 1500), (46, 1500), (34, 1001)];
+    let packets = offered.iter().zip(0..).map(|(&(dscp, b), n)| Packet { dscp, ..packet(n, 1, b, 0) });
+    let events = run(&mut net, packets, SECOND);
+    let order: Vec<u32> = arrivals(&events).iter().map(|a| a.0.index).collect();
+    let dropped: Vec<u32> = drops(&events).iter().map(|d| d.0.index).collect();
+    // 3900 B wait: 5 needs 1400 B of them, for which 4 and 3 go; 6 takes the place of 1; for 7 none is less urgent.
+    assert_eq!(order, [0, 5, 6, 2]);
+    assert_eq!(dropped, [4, 3, 1, 7]);
+}
+
 /// Below its minimum RED never drops; with a standing average above twice its maximum it drops everything.
 /// [Floyd 2000]
 #[test]
@@ -179,9 +196,10 @@ fn ecn_of_a_discipline_marks_what_it_would_drop() {
             // Twice what the line takes.
             let packets = (0..4_000)
                 .map(|n| Packet { ecn: Ecn::Capable, ..packet(n, 1, 1000, Time::from(n) * MS / 2) });
-            let events = run(&mut net, packets, 2 * SECOND);
+            let events = run(&mut net, packets, 9 * SECOND);
             let marked = arrivals(&events).iter().filter(|(p, _)| p.ecn == Ecn::Met).count();
             assert_eq!((marked > 0, drops(&events).is_empty()), (ecn, ecn), "{name}: {marked} marked");
+            assert_eq!(net.link_stats()[0].marked, marked as u64, "{name}");
         }
     }
 }

@@ -236,6 +236,7 @@ fn links_that_only_delay_cost_no_events() {
     let links = (1..9).map(|i| link(&format!("l{i}"), i, i + 1, None, MS));
     let mut net =
         Network::new(&network(std::iter::once(first).chain(links).collect()), &[], 1).expect("valid");
+    net.keep_passages();
     net.send(0, VertexId(0), Packet { payload: BACKGROUND, ..packet(1, 9, 1000, 0) });
     assert_eq!(net.poll_timeout(), None, "background");
     net.send(MS, VertexId(0), packet(0, 9, 1000, MS));
@@ -245,6 +246,11 @@ fn links_that_only_delay_cost_no_events() {
     assert_eq!(net.poll_timeout(), None);
     let carried: Vec<_> = net.link_stats().iter().map(|l| (l.packets, l.bytes)).collect();
     assert_eq!(carried, [(2, 2000); 9], "they count what passed them");
+    net.settle_passages();
+    let passages: Vec<_> =
+        std::iter::from_fn(|| net.poll_passage()).map(|p| (p.link.0, p.entered_ns)).collect();
+    let entered = (1..9).map(|l| (l, Time::from(l + 2) * MS));
+    assert_eq!(passages, [(0, MS)].into_iter().chain(entered).collect::<Vec<_>>(), "and say when");
 }
 
 /// Whoever sets the same loss or the same jitter again begins a fresh stream: a repeated event must not repeat the very

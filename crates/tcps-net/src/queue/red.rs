@@ -260,10 +260,10 @@ mod tests {
         assert!((ratio / 0.75 - 1.0).abs() < 0.1, "3 to 4, not by size: {drops:?}");
     }
 
-    /// Up to the maximum packets that may be marked are marked, above it all are dropped. [RFC 3168 §7]
+    /// Below the maximum packets that may be marked are marked, from it on all are dropped. [RFC 3168 §7]
     #[test]
-    fn marks_take_the_place_of_drops_up_to_the_maximum() {
-        for (waiting, marks) in [(100, true), (290, false)] {
+    fn marks_take_the_place_of_drops_below_the_maximum() {
+        for (waiting, marks) in [(100, true), (149, true), (150, false), (290, false)] {
             let mut queue = Red { ecn: true, ..red(1.0) };
             (0..waiting).for_each(|_| queue.fifo.push(in_flight(0)));
             let (mut refused, mut marked) = (Vec::new(), 0);

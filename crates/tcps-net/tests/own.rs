@@ -183,6 +183,26 @@ fn failures_of_a_line_and_of_a_source_are_named() {
     assert_eq!(net.failures(), told);
 }
 
+/// Only code of the user's is ever named: a network of built-in parts reports no failure.
+#[test]
+fn built_in_parts_report_no_failure() {
+    let delay = tcps_core::dist::Dist::new("uniform", json!({"low_ns": 0, "high_ns": MS})).expect("a delay");
+    let l = LinkSpec {
+        queue: QueueSpec { discipline: named("codel"), ..QueueSpec::default() },
+        loss: Some(Named::new("random", json!({"p": 0.5}))),
+        jitter: Some(JitterSpec { delay: DelaySpec::Model(delay), reorder: true }),
+        ..link("l", 0, 1, Some(8e6), 0)
+    };
+    let mut spec = network(vec![l]);
+    let (from, to) = (VertexId(0), VertexId(1));
+    let model = TrafficModel::source("cbr", json!({"rate_bps": 1e6}));
+    spec.traffic =
+        vec![TrafficSpec { name: "t".into(), from, to, start_ns: 0, stop_ns: None, dscp: 0, model }];
+    let mut net = Network::new(&spec, &[], 1).expect("a valid network");
+    run(&mut net, (0..9).map(|n| packet(n, 1, 1000, 0)), SECOND);
+    assert_eq!(net.failures(), Vec::<String>::new());
+}
+
 /// Answers from a list, then fails.
 struct Listed(Vec<(Time, u32)>);
 

@@ -154,6 +154,29 @@ fn vbr_models_have_their_mean_rates() {
     }
 }
 
+/// What varies is what is named, and nothing else: gaps from packet to packet, gaps from piece to piece, or sizes.
+#[test]
+fn vbr_varies_what_it_says() {
+    for (vary, gaps, sizes) in [
+        ("constant", 1..=1, 1..=1),
+        ("per-packet", 50..=99, 1..=1),
+        ("piecewise", 9..=25, 1..=1), // a gap may lie across the end of a piece
+        ("size", 1..=1, 50..=100),
+    ] {
+        // A packet every millisecond in the mean, 100 of them; pieces of 10 ms.
+        let params = json!({"rate_bps": 8e6, "packet_bytes": 1000, "vary": vary, "piecewise_ns": 10_000_000});
+        let (entry, params) = Named::new("vbr", params).of(SOURCES).unwrap();
+        let mut source = (entry.make)(&params, Stream::new(1, "vary")).unwrap();
+        let packets: Vec<_> = std::iter::from_fn(|| source.next()).take(100).collect();
+        let changes = |values: Vec<Time>| 1 + values.windows(2).filter(|w| (w[0] - w[1]).abs() > 1).count();
+        let found = (
+            changes(packets.windows(2).map(|w| w[1].0 - w[0].0).collect()),
+            packets.iter().map(|p| p.1).collect::<std::collections::BTreeSet<_>>().len(),
+        );
+        assert!(gaps.contains(&found.0) && sizes.contains(&found.1), "{vary}: {found:?}");
+    }
+}
+
 /// Sizes are rounded, and none is below a byte: small packets have their mean, too.
 #[test]
 fn poisson_arrivals_have_their_mean_rate_and_size() {

@@ -53,6 +53,17 @@ fn round_robin_shares_bytes_equally() {
     }
 }
 
+/// A packet that just fits into the credit of a turn is sent in it. [Shreedhar 1995]
+#[test]
+fn a_turn_sends_what_fits_exactly() {
+    let discipline = Named::new("round-robin", json!({"quantum_bytes": 1000}));
+    let mut net = Network::new(&queue(discipline, None), &names(&["a", "b", "c"]), 1).expect("valid");
+    let sent = [(2, 1000), (0, 500), (0, 500), (0, 500), (0, 500), (1, 1000), (1, 1000)]; // c goes on the line
+    let packets = sent.iter().zip(0..).map(|(&(class, bytes), n)| flow(class, bytes, n, 0));
+    let order: Vec<_> = arrivals(&run(&mut net, packets, SECOND)).iter().map(|a| a.0.class).collect();
+    assert_eq!(order, [2, 0, 0, 1, 0, 0, 1]);
+}
+
 /// The same holds for flow queues with controlled delay while nothing is dropped. [RFC 8290 §4.2]
 #[test]
 fn fq_codel_shares_bytes_equally() {

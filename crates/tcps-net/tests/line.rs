@@ -296,11 +296,10 @@ fn a_new_rate_is_for_those_that_wait() {
     assert_eq!(net.link_stats()[0].busy_ns, 6 * MS);
 }
 
-/// Every discipline keeps the new limit, also one that had none.
-#[test]
-fn a_new_limit_holds_whatever_the_discipline() {
+/// Every discipline, with parameters by which it drops nothing here of its own.
+fn disciplines() -> [Named; 7] {
     let (classes, bounds) = (json!([[46], []]), json!({"min_bytes": 90_000, "max_bytes": 99_000}));
-    for (kind, params) in [
+    [
         ("drop-tail", json!({})),
         ("codel", json!({})),
         ("fq-codel", json!({})),
@@ -308,8 +307,28 @@ fn a_new_limit_holds_whatever_the_discipline() {
         ("priority", json!({"classes": classes})),
         ("red", bounds),
         ("round-robin", json!({})),
-    ] {
-        let queue = QueueSpec { discipline: Named::new(kind, params), ..QueueSpec::default() };
+    ]
+    .map(|(kind, params)| Named::new(kind, params))
+}
+
+/// A packet that finds the line free does not wait, so that no limit applies to it. [model: FIFO link]
+#[test]
+fn an_idle_line_takes_what_is_above_the_limit() {
+    for discipline in disciplines() {
+        let kind = discipline.kind.clone();
+        let queue = QueueSpec { discipline, limit_bytes: Some(999), ..QueueSpec::default() };
+        let mut net = one(LinkSpec { queue, ..link("l", 0, 1, Some(8e6), 0) });
+        let events = run(&mut net, [(0, 0), (1, 0), (2, MS)].map(|(n, at)| packet(n, 1, 1000, at)), SECOND);
+        assert_eq!(times(&events), [(0, MS), (2, 2 * MS)], "{kind}");
+    }
+}
+
+/// Every discipline keeps the new limit, also one that had none.
+#[test]
+fn a_new_limit_holds_whatever_the_discipline() {
+    for discipline in disciplines() {
+        let kind = discipline.kind.clone();
+        let queue = QueueSpec { discipline, ..QueueSpec::default() };
         let mut net = one(LinkSpec { queue, ..link("l", 0, 1, Some(8e6), 0) }); // 1000 bytes take 1 ms
         net.send(0, VertexId(0), packet(0, 1, 1000, 0));
         let change = LinkChange { limit_packets: Some(2), ..LinkChange::default() };

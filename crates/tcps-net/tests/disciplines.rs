@@ -108,7 +108,7 @@ fn fq_codel_drops_from_the_head_of_the_largest_flow() {
 fn fq_codel_keeps_what_just_fits() {
     for (limit_packets, limit_bytes) in [(Some(2), None), (None, Some(2000))] {
         let discipline = Named::new("fq-codel", json!({}));
-        let queue = QueueSpec { limit_packets, limit_bytes, discipline, ..QueueSpec::default() };
+        let queue = QueueSpec { limit_packets, limit_bytes, discipline };
         let mut net = Network::new(&one_link(8e6, queue), &names(&["bulk"]), 1).expect("a valid network");
         let events = run(&mut net, (0..4).map(|n| flow(0, 1000, n, 0)), SECOND); // packet 0 is on the line
         let dropped: Vec<_> = drops(&events).iter().map(|d| d.0.index).collect();

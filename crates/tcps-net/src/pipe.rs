@@ -131,3 +131,26 @@ impl Pipe {
         later.fold((0, 0), |(n, b), p| (n + 1, b + u64::from(p.packet.wire_bytes)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::hash::BuildHasher;
+
+    /// Numbers of links and of destinations follow one another, and the table takes the lowest bits for the place and the
+    /// highest ones for a first comparison: both differ from key to key, or a packet would search through all pipes.
+    #[test]
+    fn keys_of_a_network_are_spread() {
+        let (links, destinations) = (64, 32);
+        let hasher = BuildHasherDefault::<Spread>::default();
+        let keys = (0..links).flat_map(|l| (0..destinations).map(move |d| (LinkId(l), VertexId(d))));
+        let hashes: Vec<u64> =
+            keys.flat_map(|(l, d)| [true, false].map(|b| hasher.hash_one(key(l, d, b)))).collect();
+        for (what, shift, places) in [("place", 0, 4096), ("first comparison", 57, 128)] {
+            let mut met = vec![0; places];
+            hashes.iter().for_each(|h| met[(h >> shift) as usize % places] += 1);
+            let (mean, most) = (hashes.len() / places, met.iter().copied().max().unwrap_or(0));
+            assert!(most <= mean + 8, "{what}: {most} keys at one, {mean} in the mean");
+        }
+    }
+}

@@ -154,6 +154,29 @@ fn vbr_models_have_their_mean_rates() {
     }
 }
 
+/// What varies is what is named, and nothing else: gaps from packet to packet, gaps from piece to piece, or sizes.
+#[test]
+fn vbr_varies_what_it_says() {
+    for (vary, gaps, sizes) in [
+        ("constant", 1..=1, 1..=1),
+        ("per-packet", 50..=99, 1..=1),
+        ("piecewise", 9..=25, 1..=1), // a gap may lie across the end of a piece
+        ("size", 1..=1, 50..=100),
+    ] {
+        // A packet every millisecond in the mean, 100 of them; pieces of 10 ms.
+        let params = json!({"rate_bps": 8e6, "packet_bytes": 1000, "vary": vary, "piecewise_ns": 10_000_000});
+        let (entry, params) = Named::new("vbr", params).of(SOURCES).unwrap();
+        let mut source = (entry.make)(&params, Stream::new(1, "vary")).unwrap();
+        let packets: Vec<_> = std::iter::from_fn(|| source.next()).take(100).collect();
+        let changes = |values: Vec<Time>| 1 + values.windows(2).filter(|w| (w[0] - w[1]).abs() > 1).count();
+        let found = (
+            changes(packets.windows(2).map(|w| w[1].0 - w[0].0).collect()),
+            packets.iter().map(|p| p.1).collect::<std::collections::BTreeSet<_>>().len(),
+        );
+        assert!(gaps.contains(&found.0) && sizes.contains(&found.1), "{vary}: {found:?}");
+    }
+}
+
 /// Sizes are rounded, and none is below a byte: small packets have their mean, too.
 #[test]
 fn poisson_arrivals_have_their_mean_rate_and_size() {
@@ -163,5 +186,23 @@ fn poisson_arrivals_have_their_mean_rate_and_size() {
         assert!(common::check_exact(rate, 400.0, 1e-2) && stated == 400.0, "{size}: {rate}, {stated}");
         assert!(common::check_exact(bytes, 50.0, 5e-3), "{size}: {bytes}");
         assert!(!common::check_exact(bytes - 1.0, 50.0, 5e-3), "sizes rounded down must be refused");
+    }
+}
+
+/// Constant sizes are all the same (M/D/1), exponential ones have the spread of their mean (M/M/1): waits differ by a factor
+/// of two, so a scenario must get those that it names.
+#[test]
+fn poisson_packets_have_the_spread_of_their_kind() {
+    for (size, expected) in [("constant", 0.0), ("exponential", 1000.0 * 1000.0)] {
+        let params = json!({"rate_bps": 8e6, "packet_bytes": 1000, "size": size});
+        let (entry, params) = Named::new("poisson", params).of(SOURCES).unwrap();
+        let mut source = (entry.make)(&params, Stream::new(1, "sizes")).unwrap();
+        let spread = |(_, bytes): (Time, u32)| {
+            let off = f64::from(bytes) - 1000.0;
+            off * off
+        };
+        let spreads: Vec<_> = std::iter::from_fn(|| source.next()).map(spread).take(300_000).collect();
+        let variance = spreads.iter().sum::<f64>() / spreads.len() as f64;
+        assert!(common::check_exact(variance, expected, 0.02), "{size}: {variance}");
     }
 }

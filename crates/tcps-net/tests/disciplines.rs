@@ -53,6 +53,17 @@ fn round_robin_shares_bytes_equally() {
     }
 }
 
+/// A packet that just fits into the credit of a turn is sent in it. [Shreedhar 1995]
+#[test]
+fn a_turn_sends_what_fits_exactly() {
+    let discipline = Named::new("round-robin", json!({"quantum_bytes": 1000}));
+    let mut net = Network::new(&queue(discipline, None), &names(&["a", "b", "c"]), 1).expect("valid");
+    let sent = [(2, 1000), (0, 500), (0, 500), (0, 500), (0, 500), (1, 1000), (1, 1000)]; // c goes on the line
+    let packets = sent.iter().zip(0..).map(|(&(class, bytes), n)| flow(class, bytes, n, 0));
+    let order: Vec<_> = arrivals(&run(&mut net, packets, SECOND)).iter().map(|a| a.0.class).collect();
+    assert_eq!(order, [2, 0, 0, 1, 0, 0, 1]);
+}
+
 /// The same holds for flow queues with controlled delay while nothing is dropped. [RFC 8290 §4.2]
 #[test]
 fn fq_codel_shares_bytes_equally() {
@@ -91,6 +102,20 @@ fn fq_codel_drops_from_the_head_of_the_largest_flow() {
     assert_eq!(dropped, expected);
 }
 
+/// What just fills the limit stays: of three packets that wait for two places, or for the bytes of two, one goes.
+/// [RFC 8290 §4.1]
+#[test]
+fn fq_codel_keeps_what_just_fits() {
+    for (limit_packets, limit_bytes) in [(Some(2), None), (None, Some(2000))] {
+        let discipline = Named::new("fq-codel", json!({}));
+        let queue = QueueSpec { limit_packets, limit_bytes, discipline };
+        let mut net = Network::new(&one_link(8e6, queue), &names(&["bulk"]), 1).expect("a valid network");
+        let events = run(&mut net, (0..4).map(|n| flow(0, 1000, n, 0)), SECOND); // packet 0 is on the line
+        let dropped: Vec<_> = drops(&events).iter().map(|d| d.0.index).collect();
+        assert_eq!(dropped, [1], "{limit_packets:?} {limit_bytes:?}");
+    }
+}
+
 /// A small buffer for the telehaptic flow alone: its own limit in packets, the others have the limit of the queue.
 /// [Polachan 2022]
 #[test]
@@ -110,11 +135,14 @@ fn a_flow_has_its_own_limit() {
         });
     }
     let mut net = Network::new(&spec, &names(&["kinematic", "haptic"]), 1).expect("a valid network");
-    let classes = [1, 0, TRAFFIC_BASE, TRAFFIC_BASE + 1]; // the first packet goes on the line
+    // The first packet goes on the line. Two classes that nobody knows share one queue, and nobody else's.
+    let unknown = [2, TRAFFIC_BASE + 2];
+    let classes = [1, 0, TRAFFIC_BASE, TRAFFIC_BASE + 1, unknown[0], unknown[1]];
     let packets = classes.iter().flat_map(|&c| (0..60).map(move |n| flow(c, 100, n, 0)));
     let arrived = arrivals(&run(&mut net, packets, SECOND));
     let count = |class| arrived.iter().filter(|(p, _)| p.class == class).count();
     assert_eq!([count(0), count(1), count(TRAFFIC_BASE), count(TRAFFIC_BASE + 1)], [3, 51, 5, 50]);
+    assert_eq!(unknown.map(count), [50, 0]);
 }
 
 /// Urgent packets go first, and a full queue of others makes room for them. [RFC 2474 §4.2.2]
@@ -129,6 +157,23 @@ fn priority_serves_urgent_packets_first_and_throws_out_others() {
     let dropped: Vec<u32> = drops(&events).iter().map(|d| d.0.index).collect();
     assert_eq!(order, [0, 5, 6, 2, 1]);
     assert_eq!(dropped, [4, 3, 7]);
+}
+
+/// The same where the limit is one of bytes: a large urgent packet throws out as many others as it needs, the newest of the
+/// least urgent class first, and nothing of its own class.
+#[test]
+fn priority_makes_room_by_bytes() {
+    let discipline = Named::new("priority", json!({"classes": [[46], [34], []]}));
+    let queue = QueueSpec { limit_bytes: Some(4000), discipline, ..QueueSpec::default() };
+    let mut net = Network::new(&one_link(8e6, queue), &[], 1).expect("a valid network");
+    let offered = [(0, 100), (0, 1000), (34, 1000), (0, 1000), (0, 900), (46, 1500), (46, 1500), (34, 1001)];
+    let packets = offered.iter().zip(0..).map(|(&(dscp, b), n)| Packet { dscp, ..packet(n, 1, b, 0) });
+    let events = run(&mut net, packets, SECOND);
+    let order: Vec<u32> = arrivals(&events).iter().map(|a| a.0.index).collect();
+    let dropped: Vec<u32> = drops(&events).iter().map(|d| d.0.index).collect();
+    // 3900 B wait: 5 needs 1400 B of them, for which 4 and 3 go; 6 takes the place of 1; for 7 none is less urgent.
+    assert_eq!(order, [0, 5, 6, 2]);
+    assert_eq!(dropped, [4, 3, 1, 7]);
 }
 
 /// Below its minimum RED never drops; with a standing average above twice its maximum it drops everything.
@@ -176,9 +221,10 @@ fn ecn_of_a_discipline_marks_what_it_would_drop() {
             // Twice what the line takes.
             let packets = (0..4_000)
                 .map(|n| Packet { ecn: Ecn::Capable, ..packet(n, 1, 1000, Time::from(n) * MS / 2) });
-            let events = run(&mut net, packets, 2 * SECOND);
+            let events = run(&mut net, packets, 9 * SECOND);
             let marked = arrivals(&events).iter().filter(|(p, _)| p.ecn == Ecn::Met).count();
             assert_eq!((marked > 0, drops(&events).is_empty()), (ecn, ecn), "{name}: {marked} marked");
+            assert_eq!(net.link_stats()[0].marked, marked as u64, "{name}");
         }
     }
 }

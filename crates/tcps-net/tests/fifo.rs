@@ -5,13 +5,14 @@ mod common;
 use common::{arrivals, check_exact, drops, link, network, one_link, packet, run};
 use serde_json::json;
 use tcps_core::{
-    ids::{LinkId, VertexId},
+    ids::{FlowId, LinkId, VertexId},
     record::DropReason,
+    split::Choice,
     time::{Time, MS, SECOND},
 };
-use tcps_net::{Network, Packet};
+use tcps_net::{NetEvent, Network, Packet};
 use tcps_plan::net::{
-    LinkSpec, QueueSpec, QueueState, TrafficModel, TrafficSpec, TrafficStats, TRAFFIC_BASE,
+    Hop, LinkChange, LinkSpec, QueueSpec, QueueState, TrafficModel, TrafficSpec, TrafficStats, TRAFFIC_BASE,
 };
 
 fn limited(limit_bytes: Option<u64>, limit_packets: Option<u64>) -> Network {
@@ -42,14 +43,27 @@ fn a_packet_limit_counts_packets() {
     assert_eq!(net.link_stats()[0].max_queue_packets, 2);
 }
 
-/// Room is free again at the very moment at which a transmission starts: departures come before arrivals.
+/// Room is free again at the very moment at which a transmission starts: departures come before arrivals, however the link
+/// is computed, and whether or not its driver has called it for that moment.
 #[test]
 fn departures_come_before_arrivals_of_the_same_moment() {
-    let mut net = limited(None, Some(1));
-    let packets =
-        [packet(0, 1, 1000, 0), packet(1, 1, 1000, 0), packet(2, 1, 1000, MS), packet(3, 1, 1000, MS)];
-    let dropped: Vec<u32> = drops(&run(&mut net, packets, SECOND)).iter().map(|d| d.0.index).collect();
-    assert_eq!(dropped, [3]);
+    let queue = QueueSpec { limit_packets: Some(1), ..QueueSpec::default() };
+    let ahead = LinkSpec { queue, ..link("l", 0, 1, Some(8e6), 0) };
+    let served = LinkSpec { outages: vec![(SECOND, 2 * SECOND)], ..ahead.clone() };
+    let hub = LinkSpec { medium: Some("hub".into()), ..ahead.clone() };
+    for (name, spec) in [("ahead", ahead), ("served", served), ("hub", hub)] {
+        for called in [true, false] {
+            let mut net = Network::new(&network(vec![spec.clone()]), &[], 1).expect("a valid network");
+            for (n, at) in [(0, 0), (1, 0), (2, MS), (3, MS)] {
+                if called {
+                    net.handle_timeout(at);
+                }
+                net.send(at, VertexId(0), packet(n, 1, 1000, at));
+            }
+            let dropped: Vec<u32> = drops(&run(&mut net, [], SECOND)).iter().map(|d| d.0.index).collect();
+            assert_eq!(dropped, [3], "{name}, called: {called}");
+        }
+    }
 }
 
 /// What a blocking send waits for: the end of its own transmission.
@@ -72,6 +86,63 @@ fn the_queue_at_a_moment_is_what_has_not_started() {
     assert_eq!(net.queue(MS, LinkId(0)), QueueState { packets: 2, bytes: 2000, wait_ns: 3 * MS });
     assert_eq!(net.queue(10 * MS, LinkId(0)), QueueState::default());
     assert_eq!(net.link_stats()[0].busy_ns, 4 * MS);
+}
+
+/// What a link carried is what was offered less what waits and what was dropped, in packets and in bytes, at every moment:
+/// counters are read while packets wait.
+#[test]
+fn counters_leave_out_what_waits() {
+    let queue = QueueSpec { limit_packets: Some(2), ..QueueSpec::default() };
+    let ahead = LinkSpec { queue, ..link("l", 0, 1, Some(8e6), 0) };
+    let served = LinkSpec { outages: vec![(SECOND, 2 * SECOND)], ..ahead.clone() };
+    for spec in [ahead, served] {
+        let mut net = Network::new(&network(vec![spec]), &[], 1).expect("a valid network");
+        // 700 B dropped, 1000 B on the line for 1 ms, then 500 B for 0.5 ms, then 300 B.
+        for (n, bytes) in (0..).zip([1000, 500, 300, 700]) {
+            net.send(0, VertexId(0), packet(n, 1, bytes, 0));
+        }
+        for (now, carried, waiting) in
+            [(0, (1, 1000), (2, 800)), (MS, (2, 1500), (1, 300)), (2 * MS, (3, 1800), (0, 0))]
+        {
+            net.handle_timeout(now);
+            let s = net.link_stats().remove(0);
+            let dropped = (s.dropped_packets, s.dropped_bytes);
+            let found = ((s.packets, s.bytes), (s.waiting_packets, s.waiting_bytes), dropped);
+            assert_eq!(found, (carried, waiting, (1, 700)), "at {now}");
+        }
+    }
+}
+
+/// A long run accounts for a part of its samples: each link adds up those and no others, also where a change takes back what
+/// was known ahead.
+#[test]
+fn links_account_for_followed_samples_only() {
+    let followed = Choice::of(1 << 18); // a quarter
+    let ahead = link("l", 0, 1, Some(8e6), MS);
+    let served = LinkSpec { outages: vec![(SECOND, 2 * SECOND)], ..ahead.clone() };
+    for (spec, changes) in [(&ahead, false), (&ahead, true), (&served, true)] {
+        let mut net = Network::new(&network(vec![spec.clone()]), &[], 1).expect("a valid network");
+        net.follow(followed);
+        for n in 0..40 {
+            net.send(0, VertexId(0), packet(n, 1, 1000, 0));
+        }
+        if changes {
+            let change = LinkChange { rate_bps: Some(4e6), ..LinkChange::default() };
+            net.change_link(10 * MS, LinkId(0), &change).expect("a valid change");
+        }
+        let mut sum = Hop::default();
+        for event in run(&mut net, [], SECOND) {
+            let NetEvent::Arrived { packet, spent, .. } = event else { continue };
+            if followed.takes(packet.index) {
+                sum.packets += 1;
+                sum.queued_ns += spent.queued_ns;
+                sum.serial_ns += spent.serial_ns;
+                sum.propagated_ns += MS;
+            }
+        }
+        assert!((5..20).contains(&sum.packets), "{} of 40 are followed", sum.packets);
+        assert_eq!(net.hops()[0].of(FlowId(0)), Some(&sum), "changes: {changes}");
+    }
 }
 
 /// One direction of the dumbbell, with one packet of `67 + 70 k` bytes every `k` ms against CBR and VBR. Returns
@@ -158,7 +229,9 @@ fn background_traffic_is_counted_to_the_nanosecond() {
     {
         net.handle_timeout(now);
         assert_eq!(net.link_stats()[1].offered_packets, entered_b, "at {now}");
-        assert_eq!(net.traffic_stats()[0].delivered_packets, delivered, "at {now}");
+        let entry = net.traffic_stats().remove(0);
+        assert_eq!(entry.delivered_packets, delivered, "at {now}");
+        assert_eq!(entry.bytes, entry.packets * 50, "at {now}");
     }
     assert_eq!(net.poll_timeout(), None, "nothing to see");
 }

@@ -11,11 +11,11 @@ use tcps_core::{
     record::DropReason,
     time::{Time, MS, SECOND},
 };
-use tcps_net::{NetEvent, Network, Packet, Spent};
+use tcps_net::{NetEvent, Network, Packet, Spent, BACKGROUND};
 use tcps_plan::net::LinkChange;
 use tcps_plan::net::{
-    AccessSpec, DelaySpec, JitterSpec, LinkSpec, NetworkSpec, NrSpec, QueueSpec, RadioSpec, TrafficModel,
-    TrafficSpec,
+    AccessSpec, DelaySpec, JitterSpec, LinkSpec, NetworkSpec, NrSpec, QueueSpec, RadioSpec, SlotSpec,
+    TrafficModel, TrafficSpec,
 };
 
 fn one(spec: LinkSpec) -> Network {
@@ -166,6 +166,121 @@ fn a_sender_learns_when_its_packet_will_have_left() {
     }
 }
 
+/// Lines that are open at some moments only and begin closed: a trace, a radio link downward, and slots.
+fn closed_lines() -> [LinkSpec; 3] {
+    let nr = NrSpec {
+        slot_ns: 5 * MS,
+        pattern: "SDU".into(),
+        up: false,
+        access: AccessSpec::Configured { period_ns: 15 * MS },
+        processing_ns: 0,
+        block_error: 0.0,
+        again_ns: 0,
+        retransmissions: 0,
+    };
+    let slots = SlotSpec { cycle_ns: 15 * MS, open: vec![(5 * MS, 10 * MS)] };
+    let l = |name, rate_bps| link(name, 0, 1, rate_bps, 0);
+    [
+        LinkSpec { opportunities_ns: Some(vec![5 * MS, 15 * MS]), ..l("trace", None) },
+        LinkSpec { radio: Some(RadioSpec::Nr(nr)), ..l("radio", Some(8e6)) },
+        LinkSpec { slots: Some(slots), ..l("slots", Some(8e6)) },
+    ]
+}
+
+/// What finds a closed line waits for it, also when nobody else does: it counts against the limit, by packets and by bytes.
+#[test]
+fn a_limit_counts_what_waits_for_a_closed_line() {
+    for spec in closed_lines() {
+        for (limit_packets, limit_bytes, waiting) in
+            [(Some(2), None, 2), (Some(0), None, 0), (None, Some(2500), 2), (None, Some(999), 0)]
+        {
+            let queue = QueueSpec { limit_packets, limit_bytes, ..QueueSpec::default() };
+            let mut net = one(LinkSpec { queue, ..spec.clone() });
+            for n in 0..5 {
+                net.send(MS, VertexId(0), packet(n, 1, 1000, MS));
+            }
+            assert_eq!(net.queue(MS, LinkId(0)).packets, waiting, "{} {limit_packets:?}", spec.name);
+            let s = net.link_stats().remove(0);
+            assert_eq!((s.dropped_packets, s.drops[DropReason::Full as usize]), (5 - waiting, 5 - waiting));
+        }
+    }
+}
+
+/// A line whose turns nobody waits for asks for no call: otherwise every slot of an idle radio link would be an event, and a
+/// run that has nothing left to do would not end.
+#[test]
+fn an_idle_line_asks_for_no_call() {
+    for spec in closed_lines() {
+        let mut net = one(spec.clone());
+        for round in 0..3 {
+            let now = round * SECOND;
+            net.send(now, VertexId(0), packet(0, 1, 1000, now));
+            assert!(net.poll_timeout().is_some_and(|at| at > now), "{}: a packet waits", spec.name);
+            let mut calls = 0;
+            while let Some(at) = net.poll_timeout() {
+                net.handle_timeout(at);
+                calls += 1;
+                assert!(calls < 10, "{}: it never ends", spec.name);
+            }
+            let events: Vec<_> = std::iter::from_fn(|| net.poll_event()).collect();
+            assert_eq!(arrivals(&events).len(), 1, "{}", spec.name);
+        }
+    }
+}
+
+/// Links that only delay are passed without a stop: a packet costs one event however many of them lie on its path, and one of
+/// background traffic, of which nobody is to learn, none.
+#[test]
+fn links_that_only_delay_cost_no_events() {
+    let first = link("first", 0, 1, Some(8e6), MS); // 1000 bytes take 1 ms
+    let links = (1..9).map(|i| link(&format!("l{i}"), i, i + 1, None, MS));
+    let mut net =
+        Network::new(&network(std::iter::once(first).chain(links).collect()), &[], 1).expect("valid");
+    net.keep_passages();
+    net.send(0, VertexId(0), Packet { payload: BACKGROUND, ..packet(1, 9, 1000, 0) });
+    assert_eq!(net.poll_timeout(), None, "background");
+    net.send(MS, VertexId(0), packet(0, 9, 1000, MS));
+    assert_eq!(net.poll_timeout(), Some(11 * MS));
+    net.handle_timeout(11 * MS);
+    assert_eq!(times(&std::iter::from_fn(|| net.poll_event()).collect::<Vec<_>>()), [(0, 11 * MS)]);
+    assert_eq!(net.poll_timeout(), None);
+    let carried: Vec<_> = net.link_stats().iter().map(|l| (l.packets, l.bytes)).collect();
+    assert_eq!(carried, [(2, 2000); 9], "they count what passed them");
+    net.settle_passages();
+    let passages: Vec<_> =
+        std::iter::from_fn(|| net.poll_passage()).map(|p| (p.link.0, p.entered_ns)).collect();
+    let entered = (1..9).map(|l| (l, Time::from(l + 2) * MS));
+    assert_eq!(passages, [(0, MS)].into_iter().chain(entered).collect::<Vec<_>>(), "and say when");
+}
+
+/// Whoever sets the same loss or the same jitter again begins a fresh stream: a repeated event must not repeat the very
+/// draws, which would make its losses and delays depend on one another.
+#[test]
+fn a_repeated_change_draws_anew() {
+    let uniform = Dist::new("uniform", json!({"low_ns": 0, "high_ns": MS})).expect("a delay");
+    let jitter = Some(JitterSpec { delay: DelaySpec::Model(uniform), reorder: true });
+    let changes = [
+        LinkChange { jitter, ..LinkChange::default() },
+        LinkChange { loss: Some(0.5), ..LinkChange::default() },
+    ];
+    for change in changes {
+        let mut net = one(link("l", 0, 1, None, 0));
+        let mut drawn = |round: Time| {
+            let now = round * SECOND;
+            net.change_link(now, LinkId(0), &change).expect("a valid change");
+            let events = run(&mut net, (0..50).map(|n| packet(n, 1, 100, now)), now + SECOND - 1);
+            let mut delays: Vec<_> = times(&events).iter().map(|(n, at)| (*n, at - now)).collect();
+            delays.sort_unstable();
+            delays
+        };
+        let rounds = [0, 1, 2].map(&mut drawn);
+        assert!(rounds.iter().all(|r| r.len() > 10), "{rounds:?}");
+        for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+            assert_ne!(rounds[a], rounds[b], "{change:?}: changes {a} and {b}");
+        }
+    }
+}
+
 /// Packets that have started keep their times, those that wait see the new rate and the new delay.
 #[test]
 fn a_new_rate_is_for_those_that_wait() {
@@ -181,11 +296,10 @@ fn a_new_rate_is_for_those_that_wait() {
     assert_eq!(net.link_stats()[0].busy_ns, 6 * MS);
 }
 
-/// Every discipline keeps the new limit, also one that had none.
-#[test]
-fn a_new_limit_holds_whatever_the_discipline() {
+/// Every discipline, with parameters by which it drops nothing here of its own.
+fn disciplines() -> [Named; 7] {
     let (classes, bounds) = (json!([[46], []]), json!({"min_bytes": 90_000, "max_bytes": 99_000}));
-    for (kind, params) in [
+    [
         ("drop-tail", json!({})),
         ("codel", json!({})),
         ("fq-codel", json!({})),
@@ -193,8 +307,28 @@ fn a_new_limit_holds_whatever_the_discipline() {
         ("priority", json!({"classes": classes})),
         ("red", bounds),
         ("round-robin", json!({})),
-    ] {
-        let queue = QueueSpec { discipline: Named::new(kind, params), ..QueueSpec::default() };
+    ]
+    .map(|(kind, params)| Named::new(kind, params))
+}
+
+/// A packet that finds the line free does not wait, so that no limit applies to it. [model: FIFO link]
+#[test]
+fn an_idle_line_takes_what_is_above_the_limit() {
+    for discipline in disciplines() {
+        let kind = discipline.kind.clone();
+        let queue = QueueSpec { discipline, limit_bytes: Some(999), ..QueueSpec::default() };
+        let mut net = one(LinkSpec { queue, ..link("l", 0, 1, Some(8e6), 0) });
+        let events = run(&mut net, [(0, 0), (1, 0), (2, MS)].map(|(n, at)| packet(n, 1, 1000, at)), SECOND);
+        assert_eq!(times(&events), [(0, MS), (2, 2 * MS)], "{kind}");
+    }
+}
+
+/// Every discipline keeps the new limit, also one that had none.
+#[test]
+fn a_new_limit_holds_whatever_the_discipline() {
+    for discipline in disciplines() {
+        let kind = discipline.kind.clone();
+        let queue = QueueSpec { discipline, ..QueueSpec::default() };
         let mut net = one(LinkSpec { queue, ..link("l", 0, 1, Some(8e6), 0) }); // 1000 bytes take 1 ms
         net.send(0, VertexId(0), packet(0, 1, 1000, 0));
         let change = LinkChange { limit_packets: Some(2), ..LinkChange::default() };

@@ -15,7 +15,7 @@ use tcps_net::{
     Network,
 };
 use tcps_plan::{
-    net::{DelaySpec, JitterSpec, LinkChange, LinkSpec, QueueSpec, TrafficModel, TrafficSpec},
+    net::{DelaySpec, JitterSpec, LinkChange, LinkSpec, NetworkSpec, QueueSpec, TrafficModel, TrafficSpec},
     RunError,
 };
 
@@ -181,6 +181,96 @@ fn failures_of_a_line_and_of_a_source_are_named() {
     net.change_link(SECOND, LinkId(0), &change).expect("a valid change");
     run(&mut net, [packet(2, 1, 1000, SECOND)], 2 * SECOND);
     assert_eq!(net.failures(), told);
+}
+
+/// Only code of the user's is ever named: a network of built-in parts reports no failure.
+#[test]
+fn built_in_parts_report_no_failure() {
+    let delay = tcps_core::dist::Dist::new("uniform", json!({"low_ns": 0, "high_ns": MS})).expect("a delay");
+    let l = LinkSpec {
+        queue: QueueSpec { discipline: named("codel"), ..QueueSpec::default() },
+        loss: Some(Named::new("random", json!({"p": 0.5}))),
+        jitter: Some(JitterSpec { delay: DelaySpec::Model(delay), reorder: true }),
+        ..link("l", 0, 1, Some(8e6), 0)
+    };
+    let mut spec = network(vec![l]);
+    let (from, to) = (VertexId(0), VertexId(1));
+    let model = TrafficModel::source("cbr", json!({"rate_bps": 1e6}));
+    spec.traffic =
+        vec![TrafficSpec { name: "t".into(), from, to, start_ns: 0, stop_ns: None, dscp: 0, model }];
+    let mut net = Network::new(&spec, &[], 1).expect("a valid network");
+    run(&mut net, (0..9).map(|n| packet(n, 1, 1000, 0)), SECOND);
+    assert_eq!(net.failures(), Vec::<String>::new());
+}
+
+/// Answers from a list, then fails.
+struct Listed(Vec<(Time, u32)>);
+
+impl SourceCode for Listed {
+    fn next(&mut self) -> Result<Option<(Time, u32)>, String> {
+        let next = self.0.pop().ok_or("asked again")?;
+        Ok(Some(next))
+    }
+}
+
+/// Makes one source.
+struct SourceOnly(Option<Listed>);
+
+impl ForeignCode for SourceOnly {
+    fn queue(&mut self, _: &Named, _: &str, _: u64) -> Result<Box<dyn QueueCode>, RunError> {
+        Err(RunError::hook("no queue"))
+    }
+
+    fn loss(&mut self, _: &Named, _: &str, _: u64) -> Result<Box<dyn LossCode>, RunError> {
+        Err(RunError::hook("no loss"))
+    }
+
+    fn delay(&mut self, _: &Named, _: &str, _: u64) -> Result<Box<dyn DelayCode>, RunError> {
+        Err(RunError::hook("no delay"))
+    }
+
+    fn source(&mut self, _: &Named, _: &str, _: u64) -> Result<Box<dyn SourceCode>, RunError> {
+        Ok(Box::new(self.0.take().ok_or_else(|| RunError::hook("one source"))?))
+    }
+}
+
+/// A source sends what has a size that a datagram can have, in order of time and 100 000 at once at most, as otherwise its
+/// run would not advance. The first packet that is none ends it, and is the one that is named: it is not asked again.
+#[test]
+fn a_source_ends_with_its_first_mistake() {
+    let allowed = "allowed: 1 to 65535 B, in order of time, once";
+    for (packets, sent, failure) in [
+        (vec![(0, 1), (0, 65_535), (7, 20)], 3, "asked again, once".to_owned()),
+        (
+            vec![(5, 20), (4, 20), (6, 20)],
+            1,
+            format!("gave a packet of 20 B at 4 ns after one at 5 ns; {allowed}"),
+        ),
+        (vec![(-1, 20), (4, 20)], 0, format!("gave a packet of 20 B at -1 ns after one at 0 ns; {allowed}")),
+        (vec![(5, 0), (6, 20)], 0, format!("gave a packet of 0 B at 5 ns after one at 0 ns; {allowed}")),
+        (
+            vec![(5, 65_536), (6, 9)],
+            0,
+            format!("gave a packet of 65536 B at 5 ns after one at 0 ns; {allowed}"),
+        ),
+        (
+            [vec![(3, 9); 100_000], vec![(4, 9); 100_001], vec![(5, 9)]].concat(),
+            200_000,
+            "gave 100001 packets at 4 ns; allowed: at most 100000 at one time, once".to_owned(),
+        ),
+    ] {
+        let (name, from, to) = ("t".into(), VertexId(0), VertexId(1));
+        let model = TrafficModel::source("./mine.py:Source", json!({}));
+        let entry = TrafficSpec { name, from, to, start_ns: 0, stop_ns: None, dscp: 0, model };
+        let spec = NetworkSpec { traffic: vec![entry], ..network(vec![link("l", 0, 1, None, 0)]) };
+        let mut code = SourceOnly(Some(Listed(packets.iter().rev().copied().collect())));
+        let mut source = tcps_net::traffic::build(&spec, &spec.traffic[0], 1, &mut code).expect("a source");
+        assert_eq!(source.mean_rate_bps(), 0.0, "nobody knows before what it will send");
+        let given: Vec<_> = std::iter::from_fn(|| source.next()).collect();
+        assert_eq!(given, packets[..sent]);
+        assert_eq!(source.next(), None, "it has ended");
+        assert_eq!(source.failure(), Some(format!("source ./mine.py:Source of traffic.t: {failure}")));
+    }
 }
 
 /// Code that cannot be made is named by its place, and keeps the kind of its error.

@@ -128,6 +128,7 @@ proptest! {
             prop_assert!(e.at() >= last);
             last = e.at();
             let NetEvent::Arrived { packet: p, .. } = e else { continue };
+            prop_assert!(e.at() >= p.sent_ns);
             let key = (sources[&p.payload], p.dst, p.class, p.dscp);
             let before = newest.insert(key, p.index);
             prop_assert!(before.is_none_or(|b| b <= p.index), "{} after {:?}", p.index, before);

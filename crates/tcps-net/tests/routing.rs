@@ -10,7 +10,7 @@ use tcps_core::{
 };
 use tcps_net::{Network, Packet};
 use tcps_plan::net::LinkChange;
-use tcps_plan::net::{NetworkSpec, Routing, TrafficModel, TrafficSpec};
+use tcps_plan::net::{LinkSpec, NetworkSpec, Played, Routing, TrafficModel, TrafficSpec};
 
 /// ```text
 ///        --- 0: 9 ms, fast ------------
@@ -37,6 +37,11 @@ fn route(spec: &NetworkSpec) -> Option<Vec<u16>> {
     way(&Network::new(spec, &[], 1).ok()?, 0, 3)
 }
 
+fn entry(from: u16, to: u16, model: TrafficModel) -> TrafficSpec {
+    let (from, to) = (VertexId(from), VertexId(to));
+    TrafficSpec { name: format!("{from} {to}"), from, to, start_ns: 0, stop_ns: None, dscp: 0, model }
+}
+
 #[test]
 fn each_policy_takes_its_own_path() {
     assert_eq!(route(&fork(Routing::Hops)), Some(vec![0]));
@@ -47,17 +52,9 @@ fn each_policy_takes_its_own_path() {
     );
     let mut loaded = fork(Routing::Load);
     assert_eq!(route(&loaded), Some(vec![0]), "no load: fewest hops");
-    for (name, from, to) in [("x", 0, 3), ("y", 1, 3)] {
+    for (from, to) in [(0, 3), (1, 3)] {
         let model = TrafficModel::source("cbr", json!({"rate_bps": 100e3, "packet_bytes": 50}));
-        loaded.traffic.push(TrafficSpec {
-            name: name.into(),
-            from: VertexId(from),
-            to: VertexId(to),
-            start_ns: 0,
-            stop_ns: None,
-            dscp: 0,
-            model,
-        });
+        loaded.traffic.push(entry(from, to, model));
     }
     assert_eq!(route(&loaded), Some(vec![3, 4]), "the direct link and a2 are loaded");
 }
@@ -84,6 +81,62 @@ fn marked_packets_go_over_the_links_that_are_for_them() {
     spec.links[0].dscp = Some(64);
     let refused = Network::new(&spec, &[], 1).err().map(|e| e.to_string()).unwrap_or_default();
     assert!(refused.contains("from 0 to 63"), "{refused}");
+}
+
+/// Of equal ways a marked packet takes the link that is for it alone, wherever that is named; all others take the link that
+/// is named first.
+#[test]
+fn of_equal_links_a_marked_packet_takes_its_own() {
+    let own = |name| LinkSpec { dscp: Some(9), ..link(name, 0, 1, None, 0) };
+    let all = |name| link(name, 0, 1, None, 0);
+    for (mut links, its_own, of_all) in [
+        (vec![all("a"), own("b"), own("c"), all("d")], 1, 0),
+        (vec![own("a"), own("b"), all("c"), all("d")], 0, 2),
+    ] {
+        links.push(link("access", 2, 0, None, 0)); // only a delay, as they are
+        for from in [0, 2] {
+            let mut net = Network::new(&network(links.clone()), &[], 1).expect("valid");
+            let mut taken = |dscp| {
+                let before: Vec<_> = net.link_stats().iter().map(|l| l.offered_packets).collect();
+                net.send(0, VertexId(from), Packet { dscp, ..packet(0, 1, 100, 0) });
+                net.handle_timeout(0);
+                net.link_stats().iter().zip(before).position(|(l, n)| l.offered_packets > n)
+            };
+            assert_eq!([9, 0, 46].map(&mut taken), [its_own, of_all, of_all].map(Some), "from {from}");
+        }
+    }
+}
+
+/// What is played loads its links by its bytes over its round, or over its own length if it is played once; users, of whom
+/// nobody knows before what they take, load none.
+#[test]
+fn the_load_of_what_is_played_is_its_mean_rate() {
+    let recording = [(0, 100), (10 * MS, 25)]; // 125 B in 10 ms: 100 kbit/s
+    let frames = |loop_ns| Played::Frames { recording: 0, loop_ns, packet_bytes: 1500, overhead_bytes: 28 };
+    let replay = |loop_ns| Played::Replay { recording: 0, loop_ns };
+    let users = json!({"users": 1, "transport": "tcp", "congestion": "reno", "mtu_bytes": 1500, "buffer_bytes": 4096});
+    let users = Played::Users(serde_json::from_value(users).expect("users"));
+    for (played, kbps) in [
+        (replay(None), 100.0),
+        (frames(None), 100.0),
+        (replay(Some(20 * MS)), 50.0),
+        (frames(Some(20 * MS)), 50.0),
+        (users, 0.0),
+    ] {
+        for (other_bps, way) in [(kbps * 1e3 - 10.0, vec![1, 2]), (kbps * 1e3 + 10.0, vec![0])] {
+            if other_bps < 0.0 {
+                continue; // nothing is less than no load
+            }
+            let mut loaded = fork(Routing::Load);
+            loaded.recordings = vec![recording.to_vec().into()];
+            let cbr =
+                |rate_bps| TrafficModel::source("cbr", json!({"rate_bps": rate_bps, "packet_bytes": 50}));
+            // The direct way, the first way round, and the second, which is full.
+            let entries = [(3, TrafficModel::Played(played.clone())), (1, cbr(other_bps)), (2, cbr(1e9))];
+            loaded.traffic = entries.into_iter().map(|(to, model)| entry(0, to, model)).collect();
+            assert_eq!(route(&loaded), Some(way), "{played:?} beside {other_bps} bit/s");
+        }
+    }
 }
 
 #[test]

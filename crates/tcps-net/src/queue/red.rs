@@ -260,10 +260,10 @@ mod tests {
         assert!((ratio / 0.75 - 1.0).abs() < 0.1, "3 to 4, not by size: {drops:?}");
     }
 
-    /// Up to the maximum packets that may be marked are marked, above it all are dropped. [RFC 3168 §7]
+    /// Below the maximum packets that may be marked are marked, from it on all are dropped. [RFC 3168 §7]
     #[test]
-    fn marks_take_the_place_of_drops_up_to_the_maximum() {
-        for (waiting, marks) in [(100, true), (290, false)] {
+    fn marks_take_the_place_of_drops_below_the_maximum() {
+        for (waiting, marks) in [(100, true), (149, true), (150, false), (290, false)] {
             let mut queue = Red { ecn: true, ..red(1.0) };
             (0..waiting).for_each(|_| queue.fifo.push(in_flight(0)));
             let (mut refused, mut marked) = (Vec::new(), 0);
@@ -277,6 +277,44 @@ mod tests {
                 }
             }
             assert_eq!((marked > 0, refused.is_empty()), (marks, marks), "{waiting}");
+        }
+    }
+
+    /// The count of packets begins at 0 with the first one above the minimum, and at 1 behind a drop: the first is dropped with
+    /// pb, the next one with pb / (1 - pb). [Floyd 1993 §4]
+    #[test]
+    fn the_count_begins_anew_below_the_minimum() {
+        let pb = 0.3;
+        let curve = Curve { max_p: 2.0 * pb, ..CURVE };
+        let mut queue = Red { curve, ..red(1.0) }; // the average is the queue
+        let rounds = 20_000;
+        let (mut first, mut behind_drop) = (0, (0, 0));
+        for round in 0..rounds {
+            let mut dropped = || {
+                let mut refused = Vec::new();
+                queue.enqueue(in_flight(round), false, &mut refused);
+                if refused.is_empty() {
+                    queue.fifo.pop_newest();
+                }
+                !refused.is_empty()
+            };
+            if dropped() {
+                first += 1;
+                behind_drop.0 += i32::from(dropped());
+                behind_drop.1 += 1;
+            }
+            // Below the minimum for one packet; full again before the next.
+            while queue.fifo.pop().is_some() {}
+            queue.enqueue(in_flight(round), false, &mut Vec::new());
+            assert_eq!(queue.fifo.packets(), 1, "nothing is dropped below the minimum");
+            (0..99).for_each(|_| queue.fifo.push(in_flight(round))); // 10000 bytes: half of max_p
+        }
+        for (met, all, expected) in
+            [(first, rounds as i32, pb), (behind_drop.0, behind_drop.1, pb / (1.0 - pb))]
+        {
+            let share = f64::from(met) / f64::from(all);
+            let half_width = 3.3 * libm::sqrt(expected * (1.0 - expected) / f64::from(all));
+            assert!((share - expected).abs() < half_width, "{share} +- {half_width} for {expected}");
         }
     }
 

@@ -98,9 +98,9 @@ def building(root: Path) -> dict[str, str]:
 
 
 def not_compiling(root: Path, crate: str) -> set[int]:
-    """The mutants behind switches at which, or behind which, the compiler finds errors.
+    """The mutants behind switches at which the compiler finds errors, or the nearest before them.
 
-    Ends with a message where an error is elsewhere.
+    Ends with a message where there is none.
     """
     command = ["cargo", "check", "--quiet", "--message-format=json", "-p", crate, "--lib", "--tests"]
     told = subprocess.run(command, cwd=root, env=building(root), capture_output=True, text=True)
@@ -110,13 +110,14 @@ def not_compiling(root: Path, crate: str) -> set[int]:
         if message.get("level") != "error" or not message["spans"]:
             continue
         here: set[int] = set()
-        ahead: set[tuple[int, int]] = set()
+        near: set[int] = set()
         for span in message["spans"]:
             places = ranges((root / span["file_name"]).read_bytes())
             begin, end = span["byte_start"], span["byte_end"]
             here |= {number for number, (first, last) in places.items() if first < end and begin < last}
-            ahead |= set(sorted((first, n) for n, (first, _) in places.items() if first < begin)[-1:])
-        here = here or {number for _, number in ahead}
+            ahead = sorted(places, key=lambda n: (places[n][0] > begin, abs(places[n][0] - begin)))
+            near |= set(ahead[:1])
+        here = here or near
         if not here:
             sys.exit(f"mutants: {message['rendered']}")
         refused |= here

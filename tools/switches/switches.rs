@@ -50,14 +50,28 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Bodies of functions: what is not an expression, and returns early.
-    fn bodies(&mut self, body: &syn::Block) {
+    /// A body of a function that can return early: its type is named.
+    fn body(&mut self, output: &syn::ReturnType, body: &syn::Block) {
+        let mut is_named = IsNamed(true);
+        is_named.visit_return_type(output);
+        if !is_named.0 {
+            return;
+        }
         let (Some(first), Some(last)) = (body.stmts.first(), body.stmts.last()) else { return };
         let (from, to) = (self.range(first.span()).0, self.range(last.span()).1);
         for (id, new) in self.left.remove(&(from, to)).unwrap_or_default() {
             let before = format!("/*<{id}*/if {}({id}) {{ return {new}; }}/*{id}>*/", self.switch);
             self.put.push(Around { from, to: to + 1, before, behind: String::new() });
         }
+    }
+}
+
+/// Whether a type is named, not `impl`.
+struct IsNamed(bool);
+
+impl<'ast> Visit<'ast> for IsNamed {
+    fn visit_type_impl_trait(&mut self, _: &'ast syn::TypeImplTrait) {
+        self.0 = false;
     }
 }
 
@@ -70,21 +84,21 @@ impl<'ast> Visit<'ast> for Source<'_> {
 
     fn visit_item_fn(&mut self, one: &'ast syn::ItemFn) {
         if one.sig.constness.is_none() {
-            self.bodies(&one.block);
+            self.body(&one.sig.output, &one.block);
             syn::visit::visit_item_fn(self, one);
         }
     }
 
     fn visit_impl_item_fn(&mut self, one: &'ast syn::ImplItemFn) {
         if one.sig.constness.is_none() {
-            self.bodies(&one.block);
+            self.body(&one.sig.output, &one.block);
             syn::visit::visit_impl_item_fn(self, one);
         }
     }
 
     fn visit_trait_item_fn(&mut self, one: &'ast syn::TraitItemFn) {
         if let Some(body) = &one.default {
-            self.bodies(body);
+            self.body(&one.sig.output, body);
         }
         syn::visit::visit_trait_item_fn(self, one);
     }
@@ -229,5 +243,7 @@ mod tests {
         for text in ["const A: i32 = b + c;", "const fn f() -> i32 { b + c }"] {
             assert_eq!(with(text, "+", "-"), (text.into(), vec![7]));
         }
+        let text = "fn f() -> Option<impl Fn()> { a }";
+        assert_eq!(with(text, "a", "None"), (text.into(), vec![7]));
     }
 }

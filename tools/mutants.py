@@ -85,8 +85,23 @@ class Part:
 SAFETY, SECURITY = "crates/tcps-control/src/safety/**/*.rs", "crates/tcps-transport/src/security/**/*.rs"
 TLS = "crates/tcps-transport/src/tls/**/*.rs"
 SUPERVISOR = ("--lib", "--test", "supervisor", "--test", "engagement")
-ON_NODE = ("test_native_runs", "test_boards", "test_echo_moments", "test_playout", "test_media_runs")
-ON_PLAN = ("test_native_checks", "test_native_runs", "test_config_plan", "test_config_refusals")
+ON_RUNS = (
+    "test_native_runs",
+    "test_boards",
+    "test_media_runs",
+    "test_split",
+    "test_attacks",
+    "test_hook_failures",
+)
+ON_NODE = (*ON_RUNS, "test_echo_moments", "test_playout", "test_user_code")
+ON_PLAN = (
+    *ON_RUNS,
+    "test_native_checks",
+    "test_config_plan",
+    "test_config_refusals",
+    "test_isolated",
+    "test_metrics",
+)
 ON_ROWS = ("test_analysis_*", "test_native_runs", "test_metrics", "test_records")
 PARTS = {
     "safety": Part((SAFETY,), 0.95, "tcps-control", SUPERVISOR),

@@ -69,7 +69,7 @@ impl Session {
     }
 }
 
-/// Stalls that the client tells after an answer that took `late_ns` more than the round trip of 300 ms, and told before it came.
+/// Stalls that the client tells of where an answer takes `late_ns` more than the round trip of 300 ms. It is called 10 ms before.
 pub fn stalls_at_a_late_answer(mut pair: Pair<Boxed, Boxed>, late_ns: Time) -> u64 {
     pair.run_until(SECOND);
     pair.server.sends.latency_ns += late_ns;

@@ -186,7 +186,7 @@ fn after_a_recovery_the_window_grows_by_one_a_round_trip_and_the_next_loss_halve
 /// The network was down: all that was in flight is lost, and the window begins with one segment.
 // [RFC 5681 §3.1] [RFC 5682 §3.1]
 #[test]
-fn a_time_out_that_was_none_of_the_path_s_delay_is_not_taken_back() {
+fn a_time_out_is_not_taken_back_where_everything_was_lost() {
     let mut wire = Wire::new(|seen, _| {
         let is_out = seen.from_a && (100 * MS..900 * MS).contains(&seen.at);
         if is_out {

@@ -160,8 +160,8 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sender::tests::{ack, in_flight};
     use super::*;
-    use crate::tcp::sender::tests::{ack, in_flight};
     use tcps_core::time::MS;
 
     /// Acknowledgements overtake each other: an older window would let too much out, or stop everything.

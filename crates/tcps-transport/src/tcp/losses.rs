@@ -207,8 +207,8 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sender::tests::{ack, in_flight};
     use super::*;
-    use crate::tcp::sender::tests::{ack, in_flight};
     use tcps_core::time::MS;
 
     /// The acknowledgement answers first copies, of which nothing new is learned about the others: without another look these would

@@ -394,7 +394,7 @@ pub(super) mod tests {
     use tcps_core::time::MS;
 
     /// A sender whose round trip is 40 ms, and so many segments of ten bytes from position 1 on, sent 1 ms apart.
-    pub(in crate::tcp) fn in_flight(count: u64) -> Sender {
+    pub(crate) fn in_flight(count: u64) -> Sender {
         let limits = Limits { segment_bytes: 10, no_delay: true, buffer_bytes: 10_000 };
         let mut sender = Sender::new(limits, Some(Box::new(Reno)));
         sender.allowed_to = 10_001;
@@ -406,7 +406,7 @@ pub(super) mod tests {
     }
 
     /// An acknowledgement of everything before `position`.
-    pub(in crate::tcp) fn ack(position: u64) -> Ack<'static> {
+    pub(crate) fn ack(position: u64) -> Ack<'static> {
         let (sequence, window) = (1, 10_000);
         Ack { position, sequence, window, blocks: &[], echo_ns: None, has_content: false, has_mark: false }
     }

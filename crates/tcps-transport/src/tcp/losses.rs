@@ -207,7 +207,7 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sender::tests::{ack, in_flight};
+    use super::super::tests::{ack, in_flight};
     use super::*;
     use tcps_core::time::MS;
 

@@ -89,3 +89,45 @@ impl Inbox {
         self.flows.iter().map(|i| i.parts.incomplete()).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inbox() -> Inbox {
+        Inbox::new(Side::B, &ChannelContext::of(&[(1, Side::B, "video")]))
+    }
+
+    fn take(inbox: &mut Inbox, now: Time, part: &Repr) -> Result<bool, Error> {
+        let payload = vec![0; part.payload_bytes()];
+        inbox.take(now, part, &payload, &[]).map(|taken| matches!(taken, Taken::Kept))
+    }
+
+    fn part(fragment: u16, length: usize, fragments: u16) -> Repr {
+        let (flow, length) = (FlowId(1), length as u32);
+        Repr { flow, index: 0, origin_ns: 0, length, fragment, fragments, has_echo: false }
+    }
+
+    /// A receiver reserves what a header announces, so that anybody's header could fill its memory.
+    #[test]
+    fn no_part_makes_a_receiver_reserve_more_than_the_largest_sample() {
+        let mut inbox = inbox();
+        assert_eq!(take(&mut inbox, 0, &part(0, MAX_SAMPLE_BYTES + 1, 20_000)), Err(Error::TooLong));
+        assert_eq!(inbox.poll_timeout(), None, "nothing of it is kept");
+        assert_eq!(take(&mut inbox, 0, &part(0, MAX_SAMPLE_BYTES, 20_000)), Ok(true));
+    }
+
+    /// Otherwise samples of which a part is lost would hold their memory for ever.
+    #[test]
+    fn a_sample_in_parts_is_given_up_when_nothing_of_it_came_for_its_patience() {
+        let mut inbox = inbox();
+        for (now, fragment) in [(5, 0), (9, 1)] {
+            assert_eq!(take(&mut inbox, now, &part(fragment, 300, 3)), Ok(true));
+        }
+        assert_eq!(inbox.poll_timeout(), Some(5 + PATIENCE_NS));
+        inbox.expire(5 + PATIENCE_NS);
+        assert_eq!((inbox.incomplete(), inbox.poll_timeout()), (0, Some(9 + PATIENCE_NS)));
+        inbox.expire(9 + PATIENCE_NS);
+        assert_eq!((inbox.incomplete(), inbox.poll_timeout()), (1, None));
+    }
+}

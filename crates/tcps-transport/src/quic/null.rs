@@ -346,4 +346,25 @@ mod tests {
             assert!(session(Side::Server).read_handshake(bad).is_err());
         }
     }
+
+    /// Whoever takes the connection for made before sends samples that the other side cannot read yet.
+    // [RFC 9001 §4.1.1]
+    #[test]
+    fn a_side_is_in_its_handshake_until_it_has_read_the_end_of_the_other_one() {
+        let params = TransportParameters::read(Side::Server, &mut &[][..]).unwrap();
+        let mut ends = [Side::Client, Side::Server].map(|side| NullCrypto.session(side, &params));
+        let mut say = |from: usize| {
+            let mut bytes = Vec::new();
+            let has_keys = ends[from].write_handshake(&mut bytes).is_some();
+            if !bytes.is_empty() {
+                ends[1 - from].read_handshake(&bytes).unwrap();
+            }
+            (bytes.len() > 1, has_keys, [ends[0].is_handshaking(), ends[1].is_handshaking()])
+        };
+        assert_eq!(say(0), (true, false, [true, true]), "hello");
+        assert_eq!(say(1), (true, true, [true, true]), "hello, and the keys of the handshake");
+        assert_eq!(say(0), (false, true, [true, true]), "the same keys");
+        assert_eq!(say(1), (false, true, [false, true]), "all that the server says");
+        assert_eq!(say(0), (false, true, [false, false]), "the client has got it");
+    }
 }

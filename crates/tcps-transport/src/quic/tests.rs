@@ -85,3 +85,44 @@ fn what_ends_within_a_sample_is_incomplete_by_its_end_or_by_that_of_the_connecti
     b.close(2 * MS);
     assert_eq!((b.stats.incomplete, b.readers.len()), (1, 0));
 }
+
+/// A datagram that brings nothing new is a copy, and counted as one: whatever kind of frame it has, it is none.
+#[test]
+fn each_frame_of_any_kind_is_seen() {
+    type Change = fn(&mut FrameStats);
+    let kinds: [Change; 24] = [
+        |rx| rx.acks += 1,
+        |rx| rx.ack_frequency += 1,
+        |rx| rx.crypto += 1,
+        |rx| rx.connection_close += 1,
+        |rx| rx.data_blocked += 1,
+        |rx| rx.datagram += 1,
+        |rx| rx.handshake_done += 1,
+        |rx| rx.immediate_ack += 1,
+        |rx| rx.max_data += 1,
+        |rx| rx.max_stream_data += 1,
+        |rx| rx.max_streams_bidi += 1,
+        |rx| rx.max_streams_uni += 1,
+        |rx| rx.new_connection_id += 1,
+        |rx| rx.new_token += 1,
+        |rx| rx.path_challenge += 1,
+        |rx| rx.path_response += 1,
+        |rx| rx.ping += 1,
+        |rx| rx.reset_stream += 1,
+        |rx| rx.retire_connection_id += 1,
+        |rx| rx.stream_data_blocked += 1,
+        |rx| rx.streams_blocked_bidi += 1,
+        |rx| rx.streams_blocked_uni += 1,
+        |rx| rx.stop_sending += 1,
+        |rx| rx.stream += 1,
+    ];
+    let mut rx = FrameStats::default();
+    for round in 0..2 {
+        for (kind, change) in kinds.iter().enumerate() {
+            let before = frames(&rx);
+            change(&mut rx);
+            assert_eq!(frames(&rx), before + 1, "kind {kind} in round {round}");
+        }
+    }
+    assert_eq!(format!("{rx:?}").matches(": 2").count(), kinds.len(), "all kinds that there are");
+}

@@ -157,3 +157,41 @@ impl Sender {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ack, in_flight};
+    use super::*;
+    use tcps_core::time::MS;
+
+    /// Acknowledgements overtake each other: an older window would let too much out, or stop everything.
+    // [RFC 9293 §3.10.7.4]
+    #[test]
+    fn the_window_is_that_of_the_newest_segment() {
+        let mut sender = in_flight(5);
+        let mut told = |position, sequence, window| {
+            sender.acknowledge(50 * MS, &Ack { sequence, window, ..ack(position) });
+            sender.allowed_to
+        };
+        assert_eq!(told(1, 100, 5_000), 5_001);
+        assert_eq!(told(1, 60, 9_000), 5_001, "an older segment");
+        assert_eq!(told(1, 100, 4_000), 5_001, "of two with one number, that with the smaller window");
+        assert_eq!(told(1, 100, 6_000), 6_001);
+        assert_eq!(told(1, 100, 0), 1, "the peer takes nothing more");
+        assert_eq!(told(11, 100, 3_000), 3_011, "one that acknowledges more is newer");
+        assert_eq!(told(11, 200, 2_000), 2_011);
+        assert_eq!(told(1, 300, 9_000), 2_011, "one that acknowledges less is older");
+    }
+
+    /// What a peer or a forger says of other bytes must not count as delivered.
+    // [RFC 2018 §4]
+    #[test]
+    fn a_block_counts_only_within_what_is_in_flight() {
+        let mut sender = in_flight(10);
+        sender.acknowledge(45 * MS, &ack(21));
+        for (block, sacked) in [((31, 102), 0), ((20, 51), 0), ((51, 31), 0), ((21, 31), 1), ((31, 101), 8)] {
+            sender.acknowledge(50 * MS, &Ack { blocks: &[block], ..ack(21) });
+            assert_eq!(sender.board.sacked(), sacked, "{block:?}");
+        }
+    }
+}

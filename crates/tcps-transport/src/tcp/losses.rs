@@ -204,3 +204,28 @@ impl Sender {
         self.recovery.settle(self.has_holes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ack, in_flight};
+    use super::*;
+    use tcps_core::time::MS;
+
+    /// The acknowledgement answers first copies, of which nothing new is learned about the others: without another look these would
+    /// wait for a time-out.
+    // [RFC 3522 §3.2] [RFC 8985 §6.2]
+    #[test]
+    fn with_a_reduction_that_is_taken_back_the_rest_is_looked_at_again() {
+        let mut sender = in_flight(10);
+        let blocks = &[(41, 71)];
+        sender.acknowledge(46 * MS, &Ack { blocks, ..ack(1) });
+        assert_eq!((sender.recovery.phase(), sender.board.lost()), (Phase::Recovery, 4));
+        let repeats: Vec<_> = std::iter::from_fn(|| sender.next(46 * MS)).map(|s| s.start).collect();
+        assert_eq!(repeats, [1, 11]);
+        sender.acknowledge(48 * MS, &Ack { blocks, echo_ns: Some(MS), ..ack(21) });
+        assert_eq!((sender.recovery.phase(), sender.board.lost()), (Phase::Disorder, 0));
+        assert_eq!(sender.timer, Some(Timer::Reorder((3 + 40 + 10) * MS)), "a quarter of a round trip more");
+        sender.expire(53 * MS);
+        assert_eq!((sender.recovery.phase(), sender.board.lost()), (Phase::Recovery, 2));
+    }
+}

@@ -24,6 +24,8 @@ mod sender;
 mod sequence;
 mod settings;
 mod stack;
+#[cfg(test)]
+mod tests;
 mod timer;
 
 pub use settings::{Congestion, Settings};

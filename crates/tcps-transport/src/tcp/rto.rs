@@ -142,6 +142,24 @@ mod tests {
         assert_eq!(trips.timeout_ns(), 230 * MS, "a measurement ends the doubling");
     }
 
+    /// Above the floor it is that of the RFC, in which the variance counts four times: a path of 400 ms whose round trip doubles.
+    // [RFC 6298 §2.2] [RFC 6298 §2.3]
+    #[test]
+    fn on_a_long_path_the_time_out_is_three_round_trips_and_rises_with_their_deviation() {
+        let mut trips = RoundTrips::default();
+        trips.measured(400 * MS, 1, 10);
+        assert_eq!(trips.timeout_ns(), (400 + 4 * 200) * MS);
+        trips.measured(800 * MS, 2, 10);
+        assert_eq!(
+            trips.timeout_ns(),
+            (450 + 4 * 250) * MS,
+            "7/8 of 400 and 1/8 of 800; 3/4 of 200 and 1/4 of 400"
+        );
+        trips.measured(50 * MS, 3, 10);
+        let falls = 400 * MS + 4 * (250 * MS + (400 - 250) * MS / 32);
+        assert_eq!(trips.timeout_ns(), falls, "one that falls counts an eighth");
+    }
+
     /// A round trip of 900 ms once, then 30 ms: the variance jumps, and falls by a quarter of its excess a window.
     #[test]
     fn the_variance_is_the_largest_of_a_window() {

@@ -330,6 +330,22 @@ mod tests {
         assert_eq!(board.first().unwrap().start, 16);
     }
 
+    /// RACK measures a round trip from the last sending, and sees by what had been delivered then whether its window was widened in
+    /// the same one.
+    // [RFC 8985 §6.2, step 4]
+    #[test]
+    fn a_repeat_that_arrives_tells_of_its_own_sending() {
+        let mut board = Scoreboard::default();
+        board.push(1, 11, 0, 3);
+        board.push(11, 21, 1, 3);
+        board.repeat(0, 50, 7);
+        let mut arrived = Vec::new();
+        board.acknowledge(21, 0, &mut AckSummary::default(), &mut |s| {
+            arrived.push((s.sent_ns, s.order, s.delivered));
+        });
+        assert_eq!(arrived, [(50, 3, 7), (1, 2, 3)]);
+    }
+
     proptest! {
         #[test]
         fn counts_are_those_of_the_entries(acts in proptest::collection::vec((0u8..7, 0u64..120, 0u64..60), 1..80)) {

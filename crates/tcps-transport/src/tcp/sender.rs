@@ -385,3 +385,77 @@ impl Sender {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ack, burst, in_flight};
+    use super::*;
+    use tcps_core::time::MS;
+
+    /// A window that nothing has filled says nothing of what the path bears.
+    // RFC 7661 §4.2
+    #[test]
+    fn the_window_grows_in_slow_start_if_more_than_half_of_it_was_used_and_above_if_all_was() {
+        let grown = |bursts: [usize; 2], threshold| {
+            let mut sender = in_flight(0);
+            sender.window.threshold = threshold;
+            (0..).zip(bursts).for_each(|(i, segments)| burst(&mut sender, i * MS, segments));
+            sender.acknowledge(41 * MS, &ack(sender.sent_to));
+            sender.window.segments
+        };
+        assert_eq!([[1, 4], [1, 5], [1, 20], [6, 0]].map(|bursts| grown(bursts, 1 << 30)), [10, 16, 20, 16]);
+        assert_eq!([[1, 8], [1, 9], [1, 20]].map(|bursts| grown(bursts, 10)), [10, 11, 11]);
+    }
+
+    /// Use in one round trip does not count in the next one.
+    // RFC 7661 §4.2
+    #[test]
+    fn a_window_that_was_full_once_does_not_grow_while_little_is_sent() {
+        let mut sender = in_flight(10);
+        sender.acknowledge(50 * MS, &ack(101));
+        assert_eq!(sender.window.segments, 20);
+        for round in 1..5 {
+            burst(&mut sender, (50 * round + 1) * MS, 1);
+            sender.acknowledge((50 * round + 42) * MS, &ack(sender.sent_to));
+            assert_eq!(sender.window.segments, 20, "{round}");
+        }
+    }
+
+    // RFC 7661 §4.4
+    #[test]
+    fn a_window_that_is_not_used_comes_half_way_to_what_is_each_time_out() {
+        let mut sender = in_flight(0);
+        sender.window.set(40);
+        sender.window.threshold = 20;
+        let mut windows = Vec::new();
+        for round in 0..12 {
+            burst(&mut sender, 60 * round * MS, 5);
+            sender.acknowledge((60 * round + 40) * MS, &ack(sender.sent_to));
+            windows.push(sender.window.segments);
+        }
+        assert_eq!(windows, [40, 40, 40, 40, 25, 25, 25, 25, 17, 17, 17, 17]);
+        assert_eq!(sender.window.threshold, 30, "three quarters of what it was");
+    }
+
+    /// What is known of the path ages with each round trip in which nothing is sent.
+    // RFC 5681 §4.1
+    #[test]
+    fn a_pause_halves_the_window_for_each_time_out_down_to_the_first_window() {
+        let resumed = |window, half_timeouts: Time| {
+            let mut sender = in_flight(1);
+            sender.acknowledge(40 * MS, &ack(11));
+            sender.window.set(window);
+            sender.window.threshold = 50;
+            let pause_ns = half_timeouts * sender.trips.timeout_ns() / 2;
+            sender.buffer.write(&[0; 10]);
+            assert!(sender.next(pause_ns).is_some());
+            (sender.window.segments, sender.window.threshold)
+        };
+        assert_eq!(resumed(80, 2), (80, 50), "no longer than a time-out");
+        assert_eq!(
+            [3, 4, 5, 7, 19].map(|pause| resumed(80, pause)),
+            [(40, 60), (40, 60), (20, 60), (10, 60), (10, 60)]
+        );
+        assert_eq!(resumed(4, 19), (4, 50), "a smaller window stays");
+    }
+}

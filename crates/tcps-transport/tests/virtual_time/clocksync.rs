@@ -180,6 +180,31 @@ fn only_answers_to_own_requests_count() {
     assert_eq!(client.stats(), EndpointStats { malformed: 6, duplicates: 2, ..Default::default() });
 }
 
+/// A client takes answers to its last 64 requests: more would only fill the memory of a server that strangers ask.
+#[test]
+fn a_server_gives_the_answers_to_its_last_64_requests_again() {
+    let (mut client, mut server) = (Client::new(PERIOD_NS), Server::default());
+    let requests: Vec<Vec<u8>> = (0..65)
+        .map(|i| {
+            let mut request = Vec::new();
+            client.handle_input(i * PERIOD_NS, Input::Timeout);
+            assert!(client.poll_output(&mut request).is_some());
+            request
+        })
+        .collect();
+    let mut answer = |now: Time, request: &[u8]| {
+        let mut answer = Vec::new();
+        server.handle_input(now, Input::datagram(request, now));
+        assert!(server.poll_output(&mut answer).is_some());
+        answer
+    };
+    let first: Vec<_> = requests[..64].iter().map(|request| answer(10, request)).collect();
+    assert_eq!(answer(20, &requests[0]), first[0], "as it was");
+    answer(30, &requests[64]);
+    assert_eq!(answer(40, &requests[1]), first[1]);
+    assert_ne!(answer(50, &requests[0]), first[0], "it has been forgotten");
+}
+
 #[test]
 fn a_client_that_was_held_up_does_not_send_a_burst() {
     let mut client = Client::new(PERIOD_NS);

@@ -2,7 +2,7 @@
 
 use crate::{
     pair::{Boxed, Conditions, Pair},
-    session::{arrive_in_order, content, meta, Session},
+    session::{arrive_in_order, content, meta, stalls_at_a_late_answer, Session},
 };
 use proptest::prelude::*;
 use serde_json::{json, Value};
@@ -273,6 +273,13 @@ fn a_lost_connection_tells_each_sample_that_its_buffer_still_had() {
             assert_eq!(stats.lost_in_flight, dropped.len() as u64, "{mode}");
         }
     }
+}
+
+/// On a long path every answer takes longer than a stall does on a short one.
+#[test]
+fn a_silence_is_a_stall_from_two_round_trips_on() {
+    let stalls = |late_ns| stalls_at_a_late_answer(quic_pair(1, Value::Null, way(150 * MS, 0.0)), late_ns);
+    assert_eq!([20 * MS, 250 * MS, 350 * MS].map(stalls), [0, 0, 1]);
 }
 
 #[test]

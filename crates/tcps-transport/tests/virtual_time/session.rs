@@ -2,9 +2,10 @@
 
 use crate::pair::{Boxed, Pair};
 use tcps_core::{
+    endpoint::Endpoint,
     ids::FlowId,
     sample::Meta,
-    time::{Time, MS},
+    time::{Time, MS, SECOND},
 };
 
 /// Bytes that tell samples and places in them apart.
@@ -66,4 +67,15 @@ impl Session {
     pub fn arrived(&self) -> (u32, u32) {
         (self.pair.server.delivered.len() as u32, self.pair.client.delivered.len() as u32)
     }
+}
+
+/// Stalls that the client tells of where an answer takes `late_ns` more than the round trip of 300 ms. It is called 10 ms before.
+pub fn stalls_at_a_late_answer(mut pair: Pair<Boxed, Boxed>, late_ns: Time) -> u64 {
+    pair.run_until(SECOND);
+    pair.server.sends.latency_ns += late_ns;
+    pair.send(meta(1, 0, SECOND), &content(0, 24));
+    pair.run_until(SECOND + 290 * MS + late_ns);
+    pair.send(meta(1, 1, pair.time), &content(1, 24));
+    pair.run_until(5 * SECOND);
+    pair.client.endpoint.stats().connections.map_or(0, |c| c.stalls)
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     pair::{Boxed, Conditions, Pair},
-    session::{arrive_in_order, content, meta, Session},
+    session::{arrive_in_order, content, meta, stalls_at_a_late_answer, Session},
 };
 use proptest::prelude::*;
 use serde_json::{json, Value};
@@ -152,6 +152,13 @@ fn the_same_seed_gives_the_same_bytes_at_the_same_moments() {
         assert_eq!(digest(1), digest(1), "{congestion}");
         assert_ne!(digest(1), digest(2), "{congestion}");
     }
+}
+
+/// On a long path every answer takes longer than a stall does on a short one.
+#[test]
+fn a_silence_is_a_stall_from_two_round_trips_on() {
+    let stalls = |late_ns| stalls_at_a_late_answer(tcp_pair(1, Value::Null, way(150 * MS, 0.0)), late_ns);
+    assert_eq!([20 * MS, 250 * MS, 350 * MS].map(stalls), [0, 0, 1]);
 }
 
 // [RFC 9293 §3.1]

@@ -52,6 +52,18 @@ fn two_sides_that_ask_at_once_have_one_connection() {
     wire.assert_whole(20);
 }
 
+/// A byte less would cost a round trip: the last segment of the first flight would wait.
+// [RFC 9293 §3.10.7.3]
+#[test]
+fn the_first_flight_fills_the_window_of_the_syn_to_its_last_byte() {
+    let two = Settings { receive_buffer_bytes: 2 * SEGMENT as usize, ..settings(Congestion::Reno) };
+    let mut wire = Wire::of(&two, 1, all);
+    wire.run_until(100 * MS);
+    wire.write(10);
+    wire.run_until(100 * MS + LATENCY_NS - 1);
+    assert_eq!(wire.data(0), [(100, 0), (100, 1)]);
+}
+
 /// A window of half a segment, which the peer reads at once: two shorter segments fill it each round trip.
 // [RFC 9293 §3.8.6.2.1]
 #[test]
@@ -180,6 +192,37 @@ fn a_connection_goes_on_after_a_month_of_silence() {
         wire.write(20);
         wire.run_until(wire.now + SECOND);
         wire.assert_whole(40);
+    }
+}
+
+/// Who does not know the next number must guess: within the window the peer is asked, so that a true end is not lost; elsewhere
+/// nobody is told anything. Of 17 segments one is not acknowledged yet.
+// [RFC 5961 §3.2]
+#[test]
+fn only_a_reset_with_the_next_number_ends_a_connection() {
+    let (told, next, offered) = (1 + 16 * SEGMENT, 1 + 17 * SEGMENT, 1 + (1 << 20));
+    for (position, answers, is_open) in
+        [(told, 0, true), (next, 0, false), (next + 1, 1, true), (offered, 1, true), (offered + 1, 0, true)]
+    {
+        let mut wire = Wire::new(all);
+        wire.reads = false;
+        wire.run_until(100 * MS);
+        wire.write(17);
+        wire.run_until(150 * MS);
+        let first = wire.seen[0].segment;
+        let last = wire.seen.iter().rev().find(|s| !s.from_a).unwrap().segment;
+        assert_eq!(u64::from(last.acknowledgement.wrapping_sub(first.sequence)), told);
+        let sequence = first.sequence.wrapping_add(position as u32);
+        let reset = Repr { sequence, flags: Flags::RST, ..Repr::default() };
+        let (mut packet, before) = (Vec::new(), wire.seen.len());
+        reset.emit(&Ends { from: (A, 7), to: (B, 7) }, [&[], &[]], &mut packet);
+        assert_eq!(wire.ends[1].receive(wire.now, &packet), !is_open, "{position}");
+        wire.collect(1);
+        assert_eq!(
+            (wire.seen.len() - before, wire.ends[1].is_established()),
+            (answers, is_open),
+            "{position}"
+        );
     }
 }
 

@@ -168,6 +168,43 @@ fn a_copy_that_the_network_makes_takes_no_reduction_back() {
     assert!(wire.most_in_a_round(250 * MS) < 50, "{}", wire.most_in_a_round(250 * MS));
 }
 
+/// A recovery that did not end would keep the window at the threshold for ever, and repair a second loss without a reduction.
+// [RFC 5681 §3.1] [RFC 6675 §5]
+#[test]
+fn after_a_recovery_the_window_grows_by_one_a_round_trip_and_the_next_loss_halves_it() {
+    let mut wire = Wire::new(losing(&[12, 150]));
+    wire.run_until(100 * MS);
+    wire.write(700);
+    wire.run_until(3 * SECOND);
+    wire.assert_whole(700);
+    let data = wire.data(0);
+    let sent = |from: i64| data.iter().filter(|d| (from..from + 30).contains(&d.0)).count();
+    assert_eq!(sent(430), 19, "in the round trip of the second loss");
+    assert_eq!([491, 791, 1091].map(sent), [9, 19, 29], "each ten round trips later");
+}
+
+/// The network was down: all that was in flight is lost, and the window begins with one segment.
+// [RFC 5681 §3.1] [RFC 5682 §3.1]
+#[test]
+fn a_time_out_is_not_taken_back_where_everything_was_lost() {
+    let mut wire = Wire::new(|seen, _| {
+        let is_out = seen.from_a && (100 * MS..900 * MS).contains(&seen.at);
+        if is_out {
+            vec![]
+        } else {
+            vec![0]
+        }
+    });
+    wire.run_until(100 * MS);
+    wire.write(60);
+    wire.run_until(5 * SECOND);
+    wire.assert_whole(60);
+    let data = wire.data(0);
+    let sent = |from: i64| data.iter().filter(|d| (from..from + 30).contains(&d.0)).count();
+    let rounds = [1710, 1740, 1770, 1800, 1830, 1860].map(sent);
+    assert_eq!(rounds, [1, 2, 2, 4, 5, 6], "a repeat, two that test it, and slow start up to half of ten");
+}
+
 // [RFC 3168 §6.1.1] [RFC 3168 §6.1.2] [RFC 3168 §6.1.3]
 #[test]
 fn a_mark_halves_the_window_and_nothing_is_sent_again() {

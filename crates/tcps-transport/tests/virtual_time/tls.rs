@@ -681,6 +681,36 @@ fn a_packet_of_quic_that_is_repeated_late_is_known_again() {
     assert_eq!((counted.unverified, counted.replayed), (0, 5), "{counted:?}");
 }
 
+/// A packet of the handshake overtakes the one that brings its keys, twice: what cannot be read yet may be anybody's, and a copy of
+/// it is no replay.
+// [RFC 9001 §5.7]
+#[test]
+fn a_packet_of_quic_that_comes_before_its_keys_is_not_known_again() {
+    let mut early = Early::new();
+    let sealed = [&early.header(0, 0xe0, 1)[..], &[0x40, 60], &[7; 60]].concat();
+    early.wire.ends[0].handle_input(0, Input::datagram(&sealed, 0));
+    let mut wire = early.forged(0, &sealed, false);
+    wire.sample(0, |_, _| {});
+    let (counted, all) = (stats(&wire.ends[0]), wire.ends[0].stats());
+    assert_eq!((counted.sessions, counted.replayed, counted.unverified), (1, 0, 0), "{counted:?}");
+    assert_eq!((all.duplicates, all.malformed, wire.delivered[1].len()), (2, 0, 1));
+}
+
+/// A report compares handshakes: waiting for the run to begin, or for the peer to ask, is no part of one.
+#[test]
+fn a_handshake_takes_as_long_as_from_its_first_packet_at_either_side() {
+    for transport in TRANSPORTS {
+        let flows = ChannelContext::of(&[(1, Side::B, "kinematic"), (2, Side::A, "haptic")]);
+        let context = ChannelContext { start_ns: SECOND, tls: SEEDED, ..flows };
+        let a = Boxed(endpoint(transport, &Value::Null, Side::A, &context).unwrap());
+        let b = make(transport, SEEDED, 1, Side::B);
+        let mut pair = Pair::new(1, a, b, way(5 * MS, 0.0), way(5 * MS, 0.0));
+        pair.run_until(2 * SECOND);
+        let handshakes = [&pair.client, &pair.server].map(|end| stats(&end.endpoint).handshake_ns);
+        assert_eq!(handshakes, [Some(10 * MS); 2], "{transport}");
+    }
+}
+
 /// A side that has lost its connection asks the other one, which does not know yet: nobody forges anything.
 #[test]
 fn nothing_is_called_forged_when_one_direction_of_an_honest_network_is_down() {
@@ -771,6 +801,37 @@ fn a_connection_is_opened_when_the_run_begins_whatever_the_clock_shows() {
         pair.send(meta(1, 0, 0), b"command");
         pair.run_until(100 * MS);
         assert_eq!(pair.server.delivered.len(), 1, "{transport}, {offset_ns}");
+    }
+}
+
+/// Behind gaps bytes wait in a ring, and come out of it in two parts: what is behind the forged record is not looked at. Records of a
+/// KiB arrive so: the first four behind a gap, more behind a second one, and the forged one in it last.
+#[test]
+fn a_forged_record_is_counted_once_whatever_has_come_behind_it() {
+    for behind in 3..20 {
+        let mut wire = Wire::begun();
+        // The window grows, so that all of them are sent at once.
+        let long = content(1, 60_000);
+        wire.input(0, Input::Sample { meta: meta(1, 1, 0), bytes: &long }, |_, _| {});
+        let mut packets = Vec::new();
+        for index in 2..8 + behind {
+            let (bytes, mut packet) = (content(index, 900), Vec::new());
+            wire.ends[0].handle_input(0, Input::Sample { meta: meta(1, index, 0), bytes: &bytes });
+            while let Some(output) = wire.ends[0].poll_output(&mut packet) {
+                if matches!(output, Output::Transmit(_)) {
+                    packets.push(packet.clone());
+                }
+            }
+        }
+        assert_eq!(packets.len(), 6 + behind as usize);
+        assert!((100..140).step_by(4).any(|at| forge(&mut packets[5], at)));
+        let (last, early) = (packets.len(), 8);
+        let order = (1..5).chain(6..early).chain([0]).chain(early..last).chain([5]);
+        for at in order {
+            wire.ends[1].handle_input(0, Input::datagram(&packets[at], 0));
+        }
+        let counted = stats(&wire.ends[1]);
+        assert_eq!((counted.refused_connections, counted.alerts), (1, 0), "{behind}: {counted:?}");
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output},
     ids::NodeId,
-    record::Kind,
+    record::{Kind, Record},
     sample::{Echo, Meta, PointId},
     time::{Time, MS, SECOND},
 };
@@ -116,6 +116,21 @@ fn every_refused_datagram_is_counted_and_nothing_comes_of_it() {
     assert_eq!(receiver.stats(), EndpointStats { malformed: bad.len() as u64, ..Default::default() });
     receiver.handle_input(0, Input::datagram(&good, 0));
     assert!(matches!(receiver.poll_output(&mut buf), Some(Output::Deliver(_))), "the good one still arrives");
+}
+
+/// An analysis charges a copy to its flow and shows which sample it repeats.
+#[test]
+fn a_copy_is_told_with_its_flow_its_sample_and_the_bytes_of_the_datagram() {
+    let mut pair = udp_pair(2, Value::Null, Conditions { duplication: 1.0, ..Default::default() });
+    pair.send(meta(3, 7, 0), &content(7, 64));
+    pair.send(meta(1, 9, 0), &content(9, 1200));
+    pair.run_until(SECOND);
+    let told = |r: &Record| (r.kind, r.flow.0, r.index, r.size);
+    let mut rows: Vec<_> = pair.server.records.iter().map(told).collect();
+    rows.sort_by_key(|row| row.1);
+    let copy = |flow, index, bytes: u32| (Kind::Duplicate, flow, index, 24 + bytes);
+    assert_eq!(rows, [copy(1, 9, 600), copy(1, 9, 600), copy(3, 7, 64)]);
+    assert_eq!(pair.server.endpoint.stats().duplicates, 3);
 }
 
 #[test]

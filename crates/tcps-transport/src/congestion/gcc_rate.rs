@@ -298,4 +298,41 @@ mod tests {
         (0..10_000).for_each(|_| d.adapt(0.0, 100.0));
         assert_eq!(d.gamma_ms, 6.0);
     }
+
+    /// What the rate of 1 Mbit/s rises by in 100 ms, with a round trip of as long, where so much comes in.
+    fn rise_bps(c: &mut GccRate, packet_bytes: f64, incoming_bps: f64) -> f64 {
+        (c.packet_bytes, c.round_trip_ns) = (packet_bytes, 1e8);
+        (c.increased(1e6, incoming_bps, 0.1) - 1e6).round()
+    }
+
+    /// Far from the limit 8 % a second find the rate of a faster path soon; near it, within three deviations, so fast a rise
+    /// would be the next over-use.
+    // [draft-ietf-rmcat-gcc-02]
+    #[test]
+    fn the_rate_rises_by_half_a_packet_a_response_time_near_the_limit_and_by_8_percent_a_second_else() {
+        let fast_bps = (1e6 * (libm::pow(1.08, 0.1) - 1.0)).round();
+        let mut c = GccRate::new(60, None);
+        assert_eq!(rise_bps(&mut c, 1000.0, 1e6), fast_bps, "no limit is known");
+        c.learn(1e6);
+        // The least variance, 400 kbit/s times the mean: a deviation of 20 kbit/s.
+        assert_eq!([0.94e6, 1e6, 1.06e6].map(|bps| rise_bps(&mut c, 1000.0, bps)), [2000.0; 3]);
+        assert_eq!(rise_bps(&mut c, 10.0, 1e6), 100.0, "1000 bit/s a second at least");
+        assert_eq!(c.increased(1e6, 1e6, 1.0) - 1e6, 1000.0, "half a packet at most, and of 80 bits 40");
+        assert_eq!(rise_bps(&mut c, 1000.0, 0.9399e6), fast_bps);
+        assert_eq!(rise_bps(&mut c, 1000.0, 1e6), 2000.0, "below it the limit is still known");
+        assert_eq!(rise_bps(&mut c, 1000.0, 1.0601e6), fast_bps);
+        assert_eq!(rise_bps(&mut c, 1000.0, 1e6), fast_bps, "above it there is a new one to be found");
+    }
+
+    // [draft-ietf-rmcat-gcc-02]
+    #[test]
+    fn the_limit_is_a_smoothed_mean_with_its_variance_kept_within_bounds() {
+        let mut c = GccRate::new(60, None);
+        let learnt = [1e6, 0.8e6, 0.2e6].map(|bps| {
+            c.learn(bps);
+            c.limit.map(|(mean, variance)| (mean.round(), variance.round()))
+        });
+        // 0.95 (4e8 + 0.05 (2e5)^2), and of 3.1e10 what 2500 kbit/s times the mean allow.
+        assert_eq!(learnt, [(1e6, 4e8), (0.99e6, 2.28e9), (0.9505e6, 2500.0 * 0.9505e6)].map(Some));
+    }
 }

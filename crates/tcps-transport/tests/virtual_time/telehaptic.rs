@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output},
     ids::NodeId,
-    record::Kind,
+    record::{Kind, Record},
     sample::{Echo, Meta, PointId},
     time::{NodeClock, Time, MS, SECOND, US},
 };
@@ -106,6 +106,22 @@ fn accounts_count_one_sub_header_or_all_or_the_given_overhead() {
     assert_eq!(largest(json!({"k": 4})), Some(280 + 67));
     assert_eq!(largest(json!({"k": 4, "strict_two_subheaders": true})), Some(280 + 72));
     assert_eq!(largest(json!({"k": 4, "overhead_bytes": 40})), Some(320));
+}
+
+/// Rows are told apart by their flow: those of another one would be counted there.
+#[test]
+fn rows_of_merging_and_of_repeated_packets_are_of_the_haptic_flow() {
+    let twice = Conditions { duplication: 1.0, latency_ns: MS, ..Default::default() };
+    let mut p = pair("timetable-k", &json!({"at_ms": [0, 40], "k": [1, 4]}), 1, twice);
+    session(&mut p, 80);
+    let rows = |records: &[Record], kind: Kind| -> Vec<_> {
+        let own = records.iter().filter(|r| r.kind == kind);
+        own.map(|r| (r.flow.0, r.value, r.detail, r.size)).collect()
+    };
+    assert_eq!(rows(&p.client.records, Kind::Merging), [(HAPTIC, 1, 1, 0), (HAPTIC, 4, 4, 0)]);
+    let repeated = rows(&p.server.records, Kind::Duplicate);
+    assert_eq!((repeated.len(), p.server.endpoint.stats().duplicates), (40 + 10, 50));
+    assert!(repeated.iter().all(|row| row.0 == HAPTIC && row.3 > 70), "{repeated:?}");
 }
 
 // [Polachan 2022: echoes]

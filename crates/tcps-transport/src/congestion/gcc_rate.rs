@@ -335,4 +335,60 @@ mod tests {
         // 0.95 (4e8 + 0.05 (2e5)^2), and of 3.1e10 what 2500 kbit/s times the mean allow.
         assert_eq!(learnt, [(1e6, 4e8), (0.99e6, 2.28e9), (0.9505e6, 2500.0 * 0.9505e6)].map(Some));
     }
+
+    /// Losses of less than 2 % are those of the medium, more than 10 % those of a full queue.
+    // [draft-ietf-rmcat-gcc-02]
+    #[test]
+    fn the_rate_by_losses_follows_the_share_lost_in_half_a_second() {
+        let after = |came: u32, lost: u32| {
+            let mut c = GccRate::new(60, None);
+            c.sent(SECOND, 1000, [1e5, 2e6]);
+            c.by_loss_bps = Some(1e6);
+            let lost_one = Arrival { sent_ns: 0, wire_bytes: 1000, arrived_ns: None, round_trip_ns: 0 };
+            let came_one = Arrival { arrived_ns: Some(SECOND), ..lost_one };
+            (0..lost).for_each(|_| c.count(SECOND + 499 * MS, &lost_one));
+            (1..came).for_each(|_| c.count(SECOND + 499 * MS, &came_one));
+            assert_eq!((c.by_loss_bps, c.incoming_bps), (Some(1e6), None), "the window is not over");
+            c.count(SECOND + 500 * MS, &came_one);
+            (c.by_loss_bps.unwrap().round(), c.incoming_bps.unwrap())
+        };
+        // 50 packets of 1000 B in half a second are 800 kbit/s.
+        assert_eq!(after(50, 0), (1.05e6, 800e3));
+        assert_eq!([after(98, 2).0, after(90, 10).0], [1e6; 2]);
+        assert_eq!([after(99, 1).0, after(88, 12).0, after(1, 99).0], [1.05e6, 0.94e6, 505e3]);
+    }
+
+    /// A queue that drains is left to drain: neither over-use, whose news may be of packets from before the decrease, nor
+    /// under-use lets the rate rise.
+    // [draft-ietf-rmcat-gcc-02]
+    #[test]
+    fn over_use_decreases_once_then_the_rate_holds_before_it_rises_again() {
+        let mut c = GccRate::new(60, None);
+        c.sent(0, 1000, [1e5, 2e6]);
+        (c.by_delay_bps, c.incoming_bps) = (Some(1e6), Some(1e6));
+        let signals = [Signal::Over, Signal::Normal, Signal::Normal, Signal::Under, Signal::Normal];
+        let mut now = 0;
+        let rates = signals.map(|signal| {
+            now += 100 * MS;
+            c.turn(signal);
+            c.adjust(now);
+            c.by_delay_bps.unwrap().round()
+        });
+        // Near the limit: half a packet of 8000 bits in a response time of 100 ms.
+        assert_eq!(rates, [850e3, 850e3, 854e3, 854e3, 854e3 + 4e3]);
+    }
+
+    /// A sender that makes less than it may learns nothing of more.
+    // [draft-ietf-rmcat-gcc-02]
+    #[test]
+    fn the_rate_rises_to_one_and_a_half_times_what_comes_in_at_most() {
+        let rate_bps = |incoming_bps: f64| {
+            let mut c = GccRate::new(60, None);
+            c.sent(0, 1000, [1e5, 2e6]);
+            (c.by_delay_bps, c.incoming_bps) = (Some(1e6), Some(incoming_bps));
+            c.adjust(9 * SECOND);
+            c.by_delay_bps.unwrap().round()
+        };
+        assert_eq!([0.5e6, 0.7e6, 1e6].map(rate_bps), [1e6, 1.05e6, 1.08e6], "a second counts at most");
+    }
 }

@@ -102,8 +102,9 @@ fn nafcah_probes_100_times_a_second_and_merges_by_the_round_trip() {
 fn etp_leaves_samples_out_under_congestion_and_loses_no_sound() {
     let mut p = pair("etp", &Value::Null, STILL);
     congestion(&mut p, 300, 6000);
-    let times: Vec<u32> =
-        p.client.records.iter().filter(|r| r.kind == Kind::Suppressed).map(|r| r.index).collect();
+    let rows = p.client.records.iter().filter(|r| r.kind == Kind::Suppressed);
+    assert!(rows.clone().all(|r| r.flow.0 == HAPTIC));
+    let times: Vec<u32> = rows.map(|r| r.index).collect();
     assert!(times.first().is_some_and(|i| (1000..1100).contains(i)), "{:?}", times.first());
     let late = times.iter().filter(|i| (1500..2500).contains(*i)).count();
     assert!(late > 1000 * 14 / 16, "{late}: one in 16 ms");

@@ -364,4 +364,22 @@ mod tests {
         }
         assert_eq!(window(300, 0), 60.0, "more would only fill a queue");
     }
+
+    /// After a pause a few packets leave at once, and none later than the rate asks for.
+    // [Ping 2005]
+    #[test]
+    fn four_packets_may_leave_at_once_and_then_one_with_each_share_of_the_window() {
+        let mut aimd = Aimd::new(1e-6);
+        (0..9).for_each(|_| aimd.spend());
+        assert!(aimd.allows(), "nothing is held back before a round trip is known");
+        aimd.report(20 * MS, 0, 0, Some(30 * MS));
+        let mut burst = |now: Time| {
+            aimd.refill(now);
+            let left = (0..9).take_while(|_| aimd.allows().then(|| aimd.spend()).is_some()).count();
+            (left, aimd.next() - now)
+        };
+        assert_eq!(burst(SECOND), (4, MS));
+        assert_eq!(burst(SECOND + MS / 4), (0, MS * 3 / 4), "30 packets in 30 ms");
+        assert_eq!([burst(SECOND + 3 * MS).0, burst(SECOND + 4 * MS).0], [3, 1]);
+    }
 }

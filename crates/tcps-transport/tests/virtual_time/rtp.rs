@@ -382,6 +382,24 @@ fn a_sample_that_is_never_answered_is_given_up_and_counted() {
     assert_eq!(pair.client.endpoint.stats().unanswered, 2, "one a second");
 }
 
+// [Abdullah 2023]
+#[test]
+fn samples_that_wait_behind_one_without_an_answer_make_room_for_newer_ones() {
+    let mut pair = pair(1, json!({"mode": "stop_and_wait"}), Conditions { loss: 1.0, ..latency(9 * MS) });
+    (0..1 + 8192).for_each(|i| pair.send(meta(1, i, 0), &[7; 16]));
+    assert_eq!(pair.client.endpoint.stats().refused, 0);
+    (8193..8195).for_each(|i| pair.send(meta(1, i, 0), &[7; 16]));
+    assert_eq!(pair.client.endpoint.stats().refused, 2);
+    pair.client.sends.loss = 0.0;
+    pair.run_until(1030 * MS);
+    let next: Vec<u32> = pair.server.delivered.iter().map(|(d, _)| d.meta.index).collect();
+    assert_eq!(
+        next,
+        [3, 4],
+        "the oldest have gone, and the first, never answered, was given up after a second"
+    );
+}
+
 // [RFC 4585 §6.2.1] [RFC 4588 §4] [RFC 4588]
 #[test]
 fn what_is_missing_is_asked_for_and_comes_in_a_stream_of_its_own() {
@@ -398,6 +416,29 @@ fn what_is_missing_is_asked_for_and_comes_in_a_stream_of_its_own() {
     let late = pair.server.delivered.iter().filter(|(d, _)| d.received_ns - d.meta.origin_ns > 16 * MS);
     let least = late.map(|(d, _)| d.received_ns - d.meta.origin_ns).min().unwrap();
     assert!((45 * MS..48 * MS).contains(&least), "{least}: one and a half round trips");
+}
+
+/// [RFC 4585 §6.2.1] A datagram of some 50 bytes from anybody must not bring hundreds of packets.
+#[test]
+fn one_request_brings_64_packets_at_most() {
+    let mut endpoint = boxed("rtp", &json!({"nack": 2}), Side::A, &context());
+    let (mut buf, mut numbers, mut media) = (Vec::new(), Vec::new(), 0);
+    for index in 0..100 {
+        endpoint.handle_input(0, Input::Sample { meta: meta(1, index, 0), bytes: &content(index, 64) });
+        while endpoint.poll_output(&mut buf).is_some() {
+            if let (false, Ok(sent)) = (is_rtcp(&buf), Packet::new_checked(&buf[..])) {
+                numbers.push(sent.sequence());
+                media = sent.ssrc();
+            }
+        }
+    }
+    assert_eq!(numbers.len(), 100);
+    let (mut information, mut request) = (Vec::new(), Vec::new());
+    emit_nack(&numbers, &mut information);
+    Feedback { kind: TRANSPORT, format: NACK, sender: 9, media, information: &information }
+        .emit(&mut request);
+    endpoint.handle_input(MS, Input::datagram(&request, MS));
+    assert_eq!(endpoint.stats().retransmits, 64);
 }
 
 /// Otherwise a datagram that is refused, and counted so, would have had an effect.

@@ -298,4 +298,97 @@ mod tests {
         (0..10_000).for_each(|_| d.adapt(0.0, 100.0));
         assert_eq!(d.gamma_ms, 6.0);
     }
+
+    /// What the rate of 1 Mbit/s rises by in 100 ms, with a round trip of as long, where so much comes in.
+    fn rise_bps(c: &mut GccRate, packet_bytes: f64, incoming_bps: f64) -> f64 {
+        (c.packet_bytes, c.round_trip_ns) = (packet_bytes, 1e8);
+        (c.increased(1e6, incoming_bps, 0.1) - 1e6).round()
+    }
+
+    /// Far from the limit 8 % a second find the rate of a faster path soon; near it, within three deviations, so fast a rise
+    /// would be the next over-use.
+    // [draft-ietf-rmcat-gcc-02]
+    #[test]
+    fn the_rate_rises_by_half_a_packet_a_response_time_near_the_limit_and_by_8_percent_a_second_else() {
+        let fast_bps = (1e6 * (libm::pow(1.08, 0.1) - 1.0)).round();
+        let mut c = GccRate::new(60, None);
+        assert_eq!(rise_bps(&mut c, 1000.0, 1e6), fast_bps, "no limit is known");
+        c.learn(1e6);
+        // The least variance, 400 kbit/s times the mean: a deviation of 20 kbit/s.
+        assert_eq!([0.94e6, 1e6, 1.06e6].map(|bps| rise_bps(&mut c, 1000.0, bps)), [2000.0; 3]);
+        assert_eq!(rise_bps(&mut c, 10.0, 1e6), 100.0, "1000 bit/s a second at least");
+        assert_eq!(c.increased(1e6, 1e6, 1.0) - 1e6, 1000.0, "half a packet at most, and of 80 bits 40");
+        assert_eq!(rise_bps(&mut c, 1000.0, 0.9399e6), fast_bps);
+        assert_eq!(rise_bps(&mut c, 1000.0, 1e6), 2000.0, "below it the limit is still known");
+        assert_eq!(rise_bps(&mut c, 1000.0, 1.0601e6), fast_bps);
+        assert_eq!(rise_bps(&mut c, 1000.0, 1e6), fast_bps, "above it there is a new one to be found");
+    }
+
+    // [draft-ietf-rmcat-gcc-02]
+    #[test]
+    fn the_limit_is_a_smoothed_mean_with_its_variance_kept_within_bounds() {
+        let mut c = GccRate::new(60, None);
+        let learnt = [1e6, 0.8e6, 0.2e6].map(|bps| {
+            c.learn(bps);
+            c.limit.map(|(mean, variance)| (mean.round(), variance.round()))
+        });
+        // 0.95 (4e8 + 0.05 (2e5)^2), and of 3.1e10 what 2500 kbit/s times the mean allow.
+        assert_eq!(learnt, [(1e6, 4e8), (0.99e6, 2.28e9), (0.9505e6, 2500.0 * 0.9505e6)].map(Some));
+    }
+
+    /// Losses of less than 2 % are those of the medium, more than 10 % those of a full queue.
+    // [draft-ietf-rmcat-gcc-02]
+    #[test]
+    fn the_rate_by_losses_follows_the_share_lost_in_half_a_second() {
+        let after = |came: u32, lost: u32| {
+            let mut c = GccRate::new(60, None);
+            c.sent(SECOND, 1000, [1e5, 2e6]);
+            c.by_loss_bps = Some(1e6);
+            let lost_one = Arrival { sent_ns: 0, wire_bytes: 1000, arrived_ns: None, round_trip_ns: 0 };
+            let came_one = Arrival { arrived_ns: Some(SECOND), ..lost_one };
+            (0..lost).for_each(|_| c.count(SECOND + 499 * MS, &lost_one));
+            (1..came).for_each(|_| c.count(SECOND + 499 * MS, &came_one));
+            assert_eq!((c.by_loss_bps, c.incoming_bps), (Some(1e6), None), "the window is not over");
+            c.count(SECOND + 500 * MS, &came_one);
+            (c.by_loss_bps.unwrap().round(), c.incoming_bps.unwrap())
+        };
+        // 50 packets of 1000 B in half a second are 800 kbit/s.
+        assert_eq!(after(50, 0), (1.05e6, 800e3));
+        assert_eq!([after(98, 2).0, after(90, 10).0], [1e6; 2]);
+        assert_eq!([after(99, 1).0, after(88, 12).0, after(1, 99).0], [1.05e6, 0.94e6, 505e3]);
+    }
+
+    /// A queue that drains is left to drain: neither over-use, whose news may be of packets from before the decrease, nor
+    /// under-use lets the rate rise.
+    // [draft-ietf-rmcat-gcc-02]
+    #[test]
+    fn over_use_decreases_once_then_the_rate_holds_before_it_rises_again() {
+        let mut c = GccRate::new(60, None);
+        c.sent(0, 1000, [1e5, 2e6]);
+        (c.by_delay_bps, c.incoming_bps) = (Some(1e6), Some(1e6));
+        let signals = [Signal::Over, Signal::Normal, Signal::Normal, Signal::Under, Signal::Normal];
+        let mut now = 0;
+        let rates = signals.map(|signal| {
+            now += 100 * MS;
+            c.turn(signal);
+            c.adjust(now);
+            c.by_delay_bps.unwrap().round()
+        });
+        // Near the limit: half a packet of 8000 bits in a response time of 100 ms.
+        assert_eq!(rates, [850e3, 850e3, 854e3, 854e3, 854e3 + 4e3]);
+    }
+
+    /// A sender that makes less than it may learns nothing of more.
+    // [draft-ietf-rmcat-gcc-02]
+    #[test]
+    fn the_rate_rises_to_one_and_a_half_times_what_comes_in_at_most() {
+        let rate_bps = |incoming_bps: f64| {
+            let mut c = GccRate::new(60, None);
+            c.sent(0, 1000, [1e5, 2e6]);
+            (c.by_delay_bps, c.incoming_bps) = (Some(1e6), Some(incoming_bps));
+            c.adjust(9 * SECOND);
+            c.by_delay_bps.unwrap().round()
+        };
+        assert_eq!([0.5e6, 0.7e6, 1e6].map(rate_bps), [1e6, 1.05e6, 1.08e6], "a second counts at most");
+    }
 }

@@ -376,15 +376,16 @@ mod tests {
             wire_bytes: 347,
             ..notice(sent.generated_ns, 0.0)
         };
-        let seen: Vec<bool> = (0..4)
-            .map(|i| {
-                let packet = merged((3 + 4 * i) * MS);
-                others.sent(&packet);
-                others.notice(packet.generated_ns + 33 * MS, &told_of(packet)).is_some()
-            })
-            .collect();
+        let seen = [0, 1, 2, 3].map(|i| {
+            let packet = merged((3 + 4 * i) * MS);
+            others.sent(&packet);
+            others.notice(packet.generated_ns + 33 * MS, &told_of(packet))
+        });
         // A header comes every 4 ms, and a notice may be 2 ms older than that.
-        assert_eq!(seen, [false, false, true, true]);
+        assert_eq!(seen.map(|seen| seen.is_some()), [false, false, true, true]);
+        let last = seen[3].unwrap();
+        assert_eq!(last.sent_ns, 18 * MS, "with the sample of 18 ms, the last of four");
+        assert!(last.queue_ns.abs() < 1e4, "{}: merging is no queue", last.queue_ns);
     }
 
     #[test]

@@ -554,4 +554,23 @@ mod tests {
         p.c.feedback(p.now_ms * MS, &Feedback::Delay(notice));
         assert!(p.run(1000, 400.0, 50.0).iter().all(|k| *k == 1), "a base 4 ms too low would be an alarm");
     }
+
+    /// Fragments beyond the most are for draining only: when they have drained, the most are kept, and not left again at the
+    /// end of a trial.
+    #[test]
+    fn the_step_back_from_draining_is_no_trial() {
+        for others_kbps in [800.0, 806.0] {
+            let mut p = Path::new(0);
+            p.run(1000, 400.0, 50.0);
+            let mut ks = p.run(1500, others_kbps + 20.0, 50.0);
+            ks.extend(p.run(2500, others_kbps, 50.0));
+            let stays: Vec<&[u8]> = ks.chunk_by(|a, b| a == b).collect();
+            let back = stays.windows(3).filter(|three| [three[0][0], three[1][0], three[2][0]] == [5, 4, 5]);
+            let back: Vec<usize> = back.map(|three| three[1].len()).collect();
+            assert!(
+                !back.is_empty() && back.iter().all(|ms| *ms > 30),
+                "{back:?}: a window of 30 ms at least"
+            );
+        }
+    }
 }

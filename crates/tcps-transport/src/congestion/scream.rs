@@ -336,4 +336,22 @@ mod tests {
         assert!((c.media.target_bps.unwrap() - 0.81 * 1.2 * 1.096e6).abs() < 1.0);
         assert!(!c.fast);
     }
+
+    /// An encoder that makes less than it may must not come back with a burst.
+    // [RFC 8298]
+    #[test]
+    fn the_rate_stays_below_twice_what_left_or_was_acknowledged_whichever_is_more() {
+        let kbps = |left: u32, acked: u32| {
+            let mut c = with_window(10_000.0);
+            let packet = Sent { generated_ns: 0, fragments: 1, payload_bytes: 70, wire_bytes: 137 };
+            (0..left).for_each(|_| c.sent(0, &packet));
+            let (arrived_ns, round_trip_ns) = (Some(15 * MS), 30 * MS);
+            let came = Arrival { sent_ns: 0, wire_bytes: 137, arrived_ns, round_trip_ns };
+            (1..acked).for_each(|_| c.arrival(100 * MS, &came));
+            c.arrival(200 * MS, &came);
+            (c.media.target_bps.unwrap() / 100.0).round() / 10.0
+        };
+        // 80 packets of 137 B in 200 ms are 438.4 kbit/s; four fragments a packet need 694.
+        assert_eq!([kbps(80, 1), kbps(1, 80), kbps(1, 1)], [876.8, 876.8, 694.0]);
+    }
 }

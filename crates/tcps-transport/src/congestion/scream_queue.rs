@@ -188,4 +188,27 @@ mod tests {
         assert_eq!(run(&mut t, 10, 90e6, true), 40e6, "never above four times");
         assert_eq!(run(&mut t, 2000, 1e6, false), 10e6);
     }
+
+    /// Where queues vary, the target cannot be the one that fits; it falls all the same, or it would stay high for ever.
+    // [RFC 8298]
+    #[test]
+    fn the_target_is_mean_and_deviation_of_steady_queues_and_falls_where_they_vary() {
+        let next = |from_ns: f64, queue_ms: fn(i64) -> f64| {
+            let mut t = Target::new(10e6);
+            (1..=100).for_each(|i| t.follow(i * 40 * MS, 1e6 * queue_ms(i), 30e6));
+            t.now_ns = from_ns;
+            t.follow(101 * 40 * MS, 1e6 * queue_ms(101), 30e6);
+            t.now_ns().round()
+        };
+        let steady = |i| if i % 2 == 0 { 18.0 } else { 22.0 };
+        assert_eq!([10e6, 36e6].map(|from_ns| next(from_ns, steady)), [22e6; 2]);
+        let varies = |i| if i % 2 == 0 { 0.0 } else { 30.0 };
+        assert_eq!(next(36e6, varies), 32.4e6, "slowly: what would fit is above the least");
+        let spikes = |i| if i % 10 == 0 { 22.5 } else { 0.0 };
+        assert_eq!(
+            [36e6, 12e6].map(|from_ns| next(from_ns, spikes)),
+            [18e6, 10e6],
+            "quickly: 9 ms would fit"
+        );
+    }
 }

@@ -122,7 +122,7 @@ pub(crate) const ENTRY: Entry<Controller> = merging(
 mod tests {
     use super::*;
     use serde_json::json;
-    use tcps_core::time::MS;
+    use tcps_core::{rate::DelayNotice, time::MS};
 
     // [model: approximations]
     #[test]
@@ -142,5 +142,30 @@ mod tests {
         let force = |n: f32| n.to_be_bytes();
         assert!(c.admits(0, &force(1.0), false) && c.admits(MS, &force(2.0), false));
         assert_eq!([2, 100, 101].map(|ms| c.media_bytes(ms * MS)), [Some(0), Some(0), Some(58)]);
+    }
+
+    /// The mean of half a second, told at its end: 20 ms above the first one.
+    // [model: approximations]
+    #[test]
+    fn delays_told_in_headers_change_the_share() {
+        let mut c = shares(&Params::new("admux", &json!({}))).unwrap();
+        let mut bytes = |from_ms: Time, delay_ms: Time| {
+            for ms in (from_ms..from_ms + 500).step_by(10) {
+                let notice = DelayNotice {
+                    delay_ns: delay_ms * MS,
+                    fresh: true,
+                    generated_ns: ms * MS,
+                    fragments: 1,
+                    wire_bytes: 137,
+                    certain: true,
+                    reverse_ns: 0,
+                    left_ns: 0,
+                };
+                c.feedback(ms * MS, &Feedback::Delay(notice));
+            }
+            c.media_bytes(0)
+        };
+        assert_eq!([bytes(0, 15), bytes(500, 35)], [Some(58); 2], "nothing but the base is known");
+        assert_eq!([bytes(1000, 15), bytes(1500, 15)], [Some(29), Some(31)]);
     }
 }

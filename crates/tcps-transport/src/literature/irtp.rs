@@ -325,6 +325,7 @@ impl Endpoint for Irtp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tcps_core::time::MS;
 
     // [Ping 2005]
     #[test]
@@ -333,5 +334,52 @@ mod tests {
         let new = [65_534u16, 65_534, 1, 65_535, 65_535, 0, 0, 400, 1, 390].map(|n| arrivals.is_new(n));
         assert_eq!(new, [true, false, true, true, false, true, false, true, false, true]);
         assert_eq!(arrivals.newest, Some(400));
+    }
+
+    /// A flow of 1 kHz over a round trip of 30 ms needs a window of 30 packets.
+    // [Ping 2005]
+    #[test]
+    fn the_window_grows_by_a_packet_a_round_trip_up_to_twice_the_need_and_a_loss_halves_it() {
+        let mut aimd = Aimd::new(1e-6);
+        let (mut now, mut newest, mut had) = (0, 0u16, 0);
+        let mut window = |ms: Time, lost: u16| {
+            now += ms * MS;
+            newest += ms as u16;
+            had += u32::from(ms as u16 - lost);
+            aimd.report(now, newest, had, Some(30 * MS));
+            (aimd.rate() * 30e6 * 100.0).round() / 100.0
+        };
+        assert_eq!([window(0, 0), window(30, 0), window(30, 0)], [30.0, 31.0, 32.0]);
+        assert_eq!(
+            [window(15, 1), window(30, 1), window(1, 1)],
+            [16.0, 16.0, 8.0],
+            "at most once a round trip"
+        );
+        for _ in 0..10 {
+            window(31, 1);
+        }
+        assert_eq!([window(31, 1), window(30, 0)], [1.0, 2.0], "never below one packet");
+        for _ in 0..10 {
+            window(300, 0);
+        }
+        assert_eq!(window(300, 0), 60.0, "more would only fill a queue");
+    }
+
+    /// After a pause a few packets leave at once, and none later than the rate asks for.
+    // [Ping 2005]
+    #[test]
+    fn four_packets_may_leave_at_once_and_then_one_with_each_share_of_the_window() {
+        let mut aimd = Aimd::new(1e-6);
+        (0..9).for_each(|_| aimd.spend());
+        assert!(aimd.allows(), "nothing is held back before a round trip is known");
+        aimd.report(20 * MS, 0, 0, Some(30 * MS));
+        let mut burst = |now: Time| {
+            aimd.refill(now);
+            let left = (0..9).take_while(|_| aimd.allows().then(|| aimd.spend()).is_some()).count();
+            (left, aimd.next() - now)
+        };
+        assert_eq!(burst(SECOND), (4, MS));
+        assert_eq!(burst(SECOND + MS / 4), (0, MS * 3 / 4), "30 packets in 30 ms");
+        assert_eq!([burst(SECOND + 3 * MS).0, burst(SECOND + 4 * MS).0], [3, 1]);
     }
 }

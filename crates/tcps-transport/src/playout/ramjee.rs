@@ -71,4 +71,20 @@ mod tests {
         (0..100).for_each(|i| r.observe(i, 12 * MS));
         assert!(r.delay_ns() < 30 * MS, "and it is over: {}", r.delay_ns());
     }
+
+    /// A spike of one packet, 200 ms above 40 ms: of n packets behind it the slopes are 25, 37.5, 18.75, 9.4 and 4.7 ms, and
+    /// below 7.9 ms it is over. Until then the delay follows each packet at once, then hardly.
+    // [model: playout]
+    #[test]
+    fn a_spike_is_over_when_its_slope_has_died_away_however_long_the_delay_is() {
+        let after = |calm: i64| {
+            let mut r = Ramjee::default();
+            (0..10).for_each(|i| r.observe(i, 40 * MS));
+            r.observe(10, 240 * MS);
+            (0..calm).for_each(|i| r.observe(11 + i, 40 * MS));
+            r.observe(11 + calm, 60 * MS);
+            r.delay_ns() / MS
+        };
+        assert_eq!([3, 4, 5, 50].map(after), [60, 60, 40, 40]);
+    }
 }

@@ -355,4 +355,20 @@ mod tests {
         assert!(queue_ns.is_some_and(|q| (4 * MS..6 * MS).contains(&q)), "{queue_ns:?}");
         assert_eq!(c.allowance_bps(SECOND, FlowId(3)), None, "no rate is derived");
     }
+
+    #[test]
+    fn a_flow_may_take_nine_tenths_of_what_the_other_flows_of_its_side_leave() {
+        let beside = |bytes: u32| {
+            let limits = Limits { range_bps: [1e5, 4e6], feedback_ns: 50 * MS };
+            let mut c = Congestion::new(&[(FlowId(3), 7), (FlowId(4), 8)], Some((gcc(json!({})), limits)));
+            for ms in 0..2000u16 {
+                let sent_ns = Time::from(ms) * MS;
+                c.sent(8, ms, Left { flow: FlowId(4), index: ms.into(), wire_bytes: bytes, sent_ns });
+            }
+            let kbps = |flow| c.allowance_bps(2 * SECOND, FlowId(flow)).map(|bps| (bps / 1e4).round() * 10.0);
+            [3, 4, 5].map(kbps)
+        };
+        assert_eq!(beside(125), [Some(2700.0), Some(3600.0), None], "1 of 4 Mbit/s are taken");
+        assert_eq!(beside(625)[0], Some(0.0), "an encoder cannot send less than nothing");
+    }
 }

@@ -152,4 +152,18 @@ mod tests {
             assert_eq!(notice.delay_ns, 15_200 * US + offset);
         }
     }
+
+    /// A controller that takes a packet for one with another k sees a queue that is not there, or none where one is.
+    #[test]
+    fn a_notice_is_certain_if_all_packets_of_16_ms_before_held_as_many_fragments() {
+        let mut log = Log::default();
+        assert!(!log.notice(0, false, 0, 0).certain, "nothing has left");
+        let merged = |ms: Time| (ms * MS, 4);
+        let single = |ms: Time| (ms * MS, 1);
+        for (generated_ns, fragments) in (50..100).map(single).chain((103..130).step_by(4).map(merged)) {
+            log.add(&Sent { fragments, ..packet(generated_ns) });
+        }
+        let certain = [98, 103, 111, 115, 119].map(|ms| log.notice(0, false, ms * MS, 0).certain);
+        assert_eq!(certain, [true, false, false, true, true]);
+    }
 }

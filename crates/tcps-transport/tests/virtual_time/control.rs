@@ -7,13 +7,14 @@ use crate::{
 };
 use serde_json::{json, Value};
 use tcps_core::{
-    endpoint::Endpoint,
-    ids::NodeId,
+    endpoint::{Endpoint, Input, Output},
+    ids::{FlowId, NodeId},
+    rate::{Feedback, RateController, Sent},
     record::Kind,
     sample::{Echo, Meta, PointId},
     time::{NodeClock, Time, MS, SECOND, US},
 };
-use tcps_transport::{ChannelContext, Side};
+use tcps_transport::{led, ChannelContext, Side};
 
 const KINEMATIC: u16 = 0;
 const HAPTIC: u16 = 1;
@@ -89,7 +90,9 @@ fn nafcah_probes_100_times_a_second_and_merges_by_the_round_trip() {
     let first = ks.iter().position(|k| *k == 2).unwrap();
     assert!((1100..1300).contains(&first), "{first}: 9 probes of 10 ms and half a round trip");
     assert_eq!(ks.iter().max(), Some(&4));
-    let probes = p.client.transmitted.iter().filter(|t| t.wire_bytes == 62).count();
+    let probes = p.client.transmitted.iter().filter(|t| t.wire_bytes == 62);
+    assert!(probes.clone().all(|t| t.flow.0 == HAPTIC), "they are counted where their sender's packets are");
+    let probes = probes.count();
     assert!((2 * 290..=2 * 300).contains(&probes), "{probes}: its own and its answers");
     assert_eq!(p.server.endpoint.stats().malformed + p.client.endpoint.stats().malformed, 0);
 }
@@ -99,8 +102,9 @@ fn nafcah_probes_100_times_a_second_and_merges_by_the_round_trip() {
 fn etp_leaves_samples_out_under_congestion_and_loses_no_sound() {
     let mut p = pair("etp", &Value::Null, STILL);
     congestion(&mut p, 300, 6000);
-    let times: Vec<u32> =
-        p.client.records.iter().filter(|r| r.kind == Kind::Suppressed).map(|r| r.index).collect();
+    let rows = p.client.records.iter().filter(|r| r.kind == Kind::Suppressed);
+    assert!(rows.clone().all(|r| r.flow.0 == HAPTIC));
+    let times: Vec<u32> = rows.map(|r| r.index).collect();
     assert!(times.first().is_some_and(|i| (1000..1100).contains(i)), "{:?}", times.first());
     let late = times.iter().filter(|i| (1500..2500).contains(*i)).count();
     assert!(late > 1000 * 14 / 16, "{late}: one in 16 ms");
@@ -187,6 +191,60 @@ fn pahcp_leaves_out_what_nobody_feels_and_more_of_it_under_congestion() {
         arrived(&p, AUDIO),
         arrived(&p, VIDEO)
     );
+}
+
+/// A controller as a user writes it: three samples a packet, 2 Mbit/s, and a fault in its third packet.
+#[derive(Default)]
+struct Own {
+    packets: u32,
+}
+
+impl RateController for Own {
+    fn feedback(&mut self, _now: Time, _feedback: &Feedback) {}
+
+    fn sent(&mut self, _now: Time, _packet: &Sent) {
+        self.packets += 1;
+    }
+
+    fn fragments(&mut self, _now: Time) -> u8 {
+        3
+    }
+
+    fn rate_bps(&self) -> Option<f64> {
+        Some(2e6)
+    }
+
+    fn failure(&self) -> Option<String> {
+        (self.packets > 2).then(|| "division by zero".into())
+    }
+}
+
+/// A run that went on without it would show results of no controller under its name.
+#[test]
+fn a_controller_of_the_users_rules_and_its_failure_is_that_of_its_endpoint() {
+    let context = ChannelContext::of(&[(KINEMATIC, Side::A, "kinematic"), (HAPTIC, Side::B, "haptic")]);
+    let code = json!({"path": "mine.py", "name": "Own"});
+    for (name, params, samples) in [
+        ("telehaptic", json!({"controller": code}), 9),
+        ("rtp", json!({"congestion": code, "feedback_ns": 20 * MS, "bandwidth_bps": 4_000_000}), 3),
+    ] {
+        let own: Box<dyn RateController> = Box::new(Own::default());
+        let mut endpoint = led(name, &params, Some(own), Side::A, &context).unwrap();
+        let (mut packets, mut buf) = (Vec::new(), Vec::new());
+        for i in 0..samples {
+            assert_eq!(endpoint.failure(), None, "{name} {i}");
+            let now = Time::from(i) * MS;
+            endpoint.handle_input(now, Input::Sample { meta: meta(HAPTIC, i, now), bytes: &force(1.0) });
+            while let Some(output) = endpoint.poll_output(&mut buf) {
+                packets.extend(matches!(output, Output::Transmit(_)).then_some(i));
+            }
+        }
+        assert_eq!(endpoint.failure().as_deref(), Some("division by zero"), "{name}");
+        match name {
+            "telehaptic" => assert_eq!((packets, endpoint.merging()), (vec![2, 5, 8], 3)),
+            _ => assert_eq!(endpoint.allowance_bps(FlowId(HAPTIC)), Some(0.9 * 2e6)),
+        }
+    }
 }
 
 // [RFC 8298] [draft-ietf-rmcat-gcc-02] [RFC 8888 §3.1]

@@ -19,6 +19,7 @@ use tcps_core::{
     time::{Time, MS, SECOND},
 };
 use tcps_transport::{endpoint, ChannelContext, Side};
+use tcps_wire::echo;
 
 const ALL: [&str; 7] =
     ["alphan", "coarse-copy", "irtp", "merge-span", "nack", "smoothed-sctp", "visual-haptic"];
@@ -112,6 +113,36 @@ fn a_sample_is_cut_where_prefix_header_and_payload_exceed_the_mtu() {
         pair.client.transmitted.len()
     };
     assert_eq!((datagrams(600 - 4 - 24), datagrams(600 - 4 - 24 + 1)), (1, 2));
+}
+
+/// The same with the header of ALPHAN, 16 B and 8 B more of a part, and the echo command behind the last part.
+// [Al Osman 2007]
+#[test]
+fn alphan_cuts_a_sample_so_that_no_datagram_exceeds_the_mtu() {
+    let echo = Some(Echo { target: PointId(5), sequence: 1, reply_to: NodeId(1), injected_ns: 3 });
+    let trailer = echo::trailer_bytes(1);
+    for (echo, room) in [(None, 600 - 16 - 8), (echo, 600 - 16 - 8 - trailer)] {
+        for (size, count) in [(room, 1), (room + 1, 2), (2 * room, 2), (2 * room + 1, 3)] {
+            let mut pair = pair("alphan", json!({"mtu_bytes": 600}), RTT);
+            pair.send(Meta { echo, ..meta(2, 0, 0) }, &vec![0; size]);
+            let sizes: Vec<u32> = pair.client.transmitted.iter().map(|t| t.wire_bytes - 54).collect();
+            assert!(sizes.len() == count && sizes.iter().all(|b| *b <= 600), "{size}: {sizes:?}");
+        }
+    }
+}
+
+/// A receiver takes no longer ones, so that nobody can make it reserve more.
+#[test]
+fn a_sample_that_no_receiver_takes_is_refused_and_counted() {
+    for name in ALL {
+        let mut pair = pair(name, fast(name), RTT);
+        let longest = vec![0; 16_000_001];
+        pair.send(meta(2, 0, 0), &longest);
+        let refused = pair.client.endpoint.stats().malformed;
+        assert_eq!((refused, pair.client.transmitted.len()), (1, 0), "{name}");
+        pair.send(meta(2, 1, 0), &longest[1..]);
+        assert_eq!(pair.client.endpoint.stats().malformed, 1, "{name}: 16 MB are allowed");
+    }
 }
 
 #[test]

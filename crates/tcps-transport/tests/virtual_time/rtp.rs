@@ -20,8 +20,8 @@ use tcps_wire::{
     rtcp::{
         bye::Bye,
         ccfb,
-        feedback::TRANSPORT,
-        report::{Report, SenderInfo},
+        feedback::{emit_nack, Feedback, NACK, TRANSPORT},
+        report::{Report, SenderInfo, RR, SR},
         Packets,
     },
     rtp::{is_rtcp, Packet, Repr},
@@ -105,6 +105,32 @@ fn reports_tell_round_trip_loss_and_jitter() {
     assert!(receiver.lost.abs_diff(lost) <= 1, "{} of {lost}: the last has no follower", receiver.lost);
     assert!(sender.peer_fraction_lost.is_some_and(|f| (5..60).contains(&f)), "{sender:?}");
     assert!(receiver.jitter_ns.unwrap() < 300 * US);
+}
+
+/// A receiver that were told of a sender for ever could not know that nothing is sent any more.
+// [RFC 3550 §6.4] [RFC 3550 §6.3.8]
+#[test]
+fn a_side_that_has_sent_nothing_for_two_intervals_reports_as_a_receiver() {
+    let mut endpoint = boxed("rtp", &Value::Null, Side::A, &context());
+    let (mut buf, mut kinds) = (Vec::new(), [vec![], vec![], vec![], vec![]]);
+    for ms in 0..20_000u32 {
+        let now = 100 * SECOND + Time::from(ms) * MS;
+        if endpoint.poll_timeout().is_some_and(|t| t <= now) {
+            endpoint.handle_input(now, Input::Timeout);
+        }
+        if ms / 5000 % 2 == 0 {
+            endpoint.handle_input(now, Input::Sample { meta: meta(1, ms, now), bytes: &[7; 64] });
+        }
+        while endpoint.poll_output(&mut buf).is_some() {
+            // Reports come every half second or so: the first two seconds of each quarter may be those of the one before.
+            if is_rtcp(&buf) && ms % 5000 >= 2000 {
+                kinds[ms as usize / 5000].push(buf[1]);
+            }
+        }
+    }
+    for (quarter, kind) in kinds.iter().zip([SR, RR, SR, RR]) {
+        assert!(quarter.len() > 2 && quarter.iter().all(|k| *k == kind), "{kinds:?}");
+    }
 }
 
 #[test]
@@ -318,6 +344,17 @@ fn stop_and_wait_sends_the_next_when_the_echo_is_back() {
     assert!(pair.server.delivered.iter().all(|(_, b)| b[..12] == [1; 12]), "motion of the first is held");
 }
 
+// [Abdullah 2023] [model: wire size]
+#[test]
+fn a_given_overhead_counts_the_byte_of_an_answer_too() {
+    let mut pair = pair(1, json!({"mode": "stop_and_wait", "overhead_bytes": 40}), latency(MS));
+    pair.send(meta(1, 0, 0), &[7; 16]);
+    pair.run_until(20 * MS);
+    let answers: Vec<u32> =
+        pair.server.transmitted.iter().map(|t| t.wire_bytes).filter(|b| *b < 60).collect();
+    assert_eq!(answers, [16 + 1 + 40]);
+}
+
 // [Abdullah 2023]
 #[test]
 fn stop_and_wait_sends_one_packet_of_a_sample_at_a_time() {
@@ -345,6 +382,24 @@ fn a_sample_that_is_never_answered_is_given_up_and_counted() {
     assert_eq!(pair.client.endpoint.stats().unanswered, 2, "one a second");
 }
 
+// [Abdullah 2023]
+#[test]
+fn samples_that_wait_behind_one_without_an_answer_make_room_for_newer_ones() {
+    let mut pair = pair(1, json!({"mode": "stop_and_wait"}), Conditions { loss: 1.0, ..latency(9 * MS) });
+    (0..1 + 8192).for_each(|i| pair.send(meta(1, i, 0), &[7; 16]));
+    assert_eq!(pair.client.endpoint.stats().refused, 0);
+    (8193..8195).for_each(|i| pair.send(meta(1, i, 0), &[7; 16]));
+    assert_eq!(pair.client.endpoint.stats().refused, 2);
+    pair.client.sends.loss = 0.0;
+    pair.run_until(1030 * MS);
+    let next: Vec<u32> = pair.server.delivered.iter().map(|(d, _)| d.meta.index).collect();
+    assert_eq!(
+        next,
+        [3, 4],
+        "the oldest have gone, and the first, never answered, was given up after a second"
+    );
+}
+
 // [RFC 4585 §6.2.1] [RFC 4588 §4] [RFC 4588]
 #[test]
 fn what_is_missing_is_asked_for_and_comes_in_a_stream_of_its_own() {
@@ -361,6 +416,59 @@ fn what_is_missing_is_asked_for_and_comes_in_a_stream_of_its_own() {
     let late = pair.server.delivered.iter().filter(|(d, _)| d.received_ns - d.meta.origin_ns > 16 * MS);
     let least = late.map(|(d, _)| d.received_ns - d.meta.origin_ns).min().unwrap();
     assert!((45 * MS..48 * MS).contains(&least), "{least}: one and a half round trips");
+}
+
+/// [RFC 4585 §6.2.1] A datagram of some 50 bytes from anybody must not bring hundreds of packets.
+#[test]
+fn one_request_brings_64_packets_at_most() {
+    let mut endpoint = boxed("rtp", &json!({"nack": 2}), Side::A, &context());
+    let (mut buf, mut numbers, mut media) = (Vec::new(), Vec::new(), 0);
+    for index in 0..100 {
+        endpoint.handle_input(0, Input::Sample { meta: meta(1, index, 0), bytes: &content(index, 64) });
+        while endpoint.poll_output(&mut buf).is_some() {
+            if let (false, Ok(sent)) = (is_rtcp(&buf), Packet::new_checked(&buf[..])) {
+                numbers.push(sent.sequence());
+                media = sent.ssrc();
+            }
+        }
+    }
+    assert_eq!(numbers.len(), 100);
+    let (mut information, mut request) = (Vec::new(), Vec::new());
+    emit_nack(&numbers, &mut information);
+    Feedback { kind: TRANSPORT, format: NACK, sender: 9, media, information: &information }
+        .emit(&mut request);
+    endpoint.handle_input(MS, Input::datagram(&request, MS));
+    assert_eq!(endpoint.stats().retransmits, 64);
+}
+
+/// Otherwise a datagram that is refused, and counted so, would have had an effect.
+// [RFC 3550 §A.2] [RFC 4585 §6.2.1]
+#[test]
+fn a_datagram_of_rtcp_is_taken_whole_or_refused() {
+    let mut endpoint = boxed("rtp", &json!({"nack": 2}), Side::A, &context());
+    endpoint.handle_input(0, Input::Sample { meta: meta(1, 0, 0), bytes: &content(0, 64) });
+    let (mut buf, mut request) = (Vec::new(), Vec::new());
+    while endpoint.poll_output(&mut buf).is_some() {
+        if let (false, Ok(sent)) = (is_rtcp(&buf), Packet::new_checked(&buf[..])) {
+            let mut information = Vec::new();
+            emit_nack(&[sent.sequence()], &mut information);
+            let (kind, format, sender, media) = (TRANSPORT, NACK, 9, sent.ssrc());
+            Feedback { kind, format, sender, media, information: &information }.emit(&mut request);
+        }
+    }
+    let mut take = |behind: &[u8]| {
+        let datagram = [&request[..], behind].concat();
+        endpoint.handle_input(MS, Input::datagram(&datagram, MS));
+        let stats = endpoint.stats();
+        (stats.malformed, stats.reports, stats.retransmits)
+    };
+    // Of each type one that ends before what it says is there: SR, RR, SDES, BYE, NACK, RFC 8888, PLI; XR without its source.
+    let cut = [(0, 200), (2, 201), (2, 202), (2, 203), (NACK, 205), (ccfb::FORMAT, 205), (1, 206)];
+    for (refused, (count, kind)) in (1..).zip(cut) {
+        assert_eq!(take(&[0x80 | count, kind, 0, 1, 0, 0, 0, 9]), (refused, 0, 0), "{kind} {count}");
+    }
+    assert_eq!(take(&[0x80, 207, 0, 0]), (8, 0, 0), "207");
+    assert_eq!(take(&[]), (8, 1, 1), "the request alone");
 }
 
 // [RFC 4585 §6.2.1]

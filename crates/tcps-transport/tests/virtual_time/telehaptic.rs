@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tcps_core::{
     endpoint::{Endpoint, EndpointStats, Input, Output},
     ids::NodeId,
-    record::Kind,
+    record::{DropReason, Kind, Record},
     sample::{Echo, Meta, PointId},
     time::{NodeClock, Time, MS, SECOND, US},
 };
@@ -108,6 +108,22 @@ fn accounts_count_one_sub_header_or_all_or_the_given_overhead() {
     assert_eq!(largest(json!({"k": 4, "overhead_bytes": 40})), Some(320));
 }
 
+/// Rows are told apart by their flow: those of another one would be counted there.
+#[test]
+fn rows_of_merging_and_of_repeated_packets_are_of_the_haptic_flow() {
+    let twice = Conditions { duplication: 1.0, latency_ns: MS, ..Default::default() };
+    let mut p = pair("timetable-k", &json!({"at_ms": [0, 40], "k": [1, 4]}), 1, twice);
+    session(&mut p, 80);
+    let rows = |records: &[Record], kind: Kind| -> Vec<_> {
+        let own = records.iter().filter(|r| r.kind == kind);
+        own.map(|r| (r.flow.0, r.value, r.detail, r.size)).collect()
+    };
+    assert_eq!(rows(&p.client.records, Kind::Merging), [(HAPTIC, 1, 1, 0), (HAPTIC, 4, 4, 0)]);
+    let repeated = rows(&p.server.records, Kind::Duplicate);
+    assert_eq!((repeated.len(), p.server.endpoint.stats().duplicates), (40 + 10, 50));
+    assert!(repeated.iter().all(|row| row.0 == HAPTIC && row.3 > 70), "{repeated:?}");
+}
+
 // [Polachan 2022: echoes]
 #[test]
 fn echo_commands_stay_on_their_samples_in_merged_packets_and_on_frames() {
@@ -137,13 +153,32 @@ fn echo_commands_stay_on_their_samples_in_merged_packets_and_on_frames() {
 fn video_that_does_not_fit_is_dropped_whole_and_told() {
     let mut p = pair("no-merge", &json!({"media_bytes": 40}), 1, Conditions::default());
     session(&mut p, 4000);
-    let dropped: BTreeSet<u32> =
-        p.client.records.iter().filter(|r| r.kind == Kind::Dropped).map(|r| r.index).collect();
+    let rows = p.client.records.iter().filter(|r| r.kind == Kind::Dropped);
+    assert!(rows.clone().all(|r| (r.flow.0, r.detail) == (VIDEO, DropReason::Overload as u8)));
+    assert!(rows.clone().all(|r| r.value == 80 * MS), "when the second after it came");
+    let dropped: BTreeSet<u32> = rows.map(|r| r.index).collect();
     let there: BTreeSet<u32> = arrived(&p, VIDEO).iter().map(|(i, _)| *i).collect();
     assert!(dropped.len() > 20 && dropped.is_disjoint(&there));
     assert!(100 - dropped.len() - there.len() <= 3, "what is neither waits at the sender");
     assert_eq!(arrived(&p, AUDIO).len(), 200, "audio goes first");
     assert!(arrived(&p, VIDEO).iter().all(|(i, b)| *b == content(VIDEO, *i, 2000)));
+}
+
+/// What no packet can hold is counted, and nothing of it leaves.
+#[test]
+fn samples_that_fit_no_packet_are_refused_and_counted() {
+    let mut p = pair("no-merge", &Value::Null, 1, Conditions::default());
+    let mut refused = |flow: u16, bytes: usize| {
+        let before = p.client.endpoint.stats().malformed;
+        p.send(meta(flow, 0, p.time), &vec![0; bytes]);
+        p.client.endpoint.stats().malformed - before
+    };
+    // A datagram of 1200 B, 58 of them for sound and picture.
+    assert_eq!([refused(HAPTIC, 1200 - 58 + 1), refused(HAPTIC, 1200 - 58)], [1, 0]);
+    assert_eq!([refused(AUDIO, 0), refused(AUDIO, 1)], [1, 0]);
+    assert_eq!([refused(VIDEO, 16_000_001), refused(VIDEO, 16_000_000)], [1, 0]);
+    assert_eq!([refused(KINEMATIC, 12), refused(9, 12)], [1, 1], "flows that do not leave here");
+    assert_eq!(p.client.transmitted.len(), 1);
 }
 
 // [Gokhale 2017: notification]

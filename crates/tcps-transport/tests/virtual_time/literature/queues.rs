@@ -1,7 +1,7 @@
 //! What each does with queues and a known capacity: who goes first, what is merged, what is left out.
 
 use super::*;
-use tcps_core::record::DropReason;
+use tcps_core::record::{DropReason, Record};
 
 /// [Al Osman 2007] What a full queue drops leaves a row.
 #[test]
@@ -40,6 +40,32 @@ fn alphan_lets_haptic_samples_pass_a_frame() {
     assert_eq!((charged("alphan", 12), charged("udp", 12)), (12 + 16 + 54, 12 + 24 + 54));
 }
 
+/// [Al Osman 2007] Force goes first, then sound, pictures and the rest; of fewer queues the last has all that is left.
+#[test]
+fn alphan_serves_its_queues_by_the_names_of_flows() {
+    let context = ChannelContext::of(&[
+        (1, Side::B, "haptic"),
+        (2, Side::B, "video"),
+        (4, Side::B, "audio"),
+        (5, Side::B, "status"),
+    ]);
+    let order = |queues: u32| {
+        let params = json!({"rate_bps": 1_000_000, "queues": queues});
+        let side = |side| Boxed(endpoint("alphan", &params, side, &context).unwrap());
+        let mut pair = Pair::new(7, side(Side::A), side(Side::B), RTT, RTT);
+        // The first leaves at once, and the others wait behind it.
+        for (index, flow) in (0..).zip([5, 5, 2, 4, 1]) {
+            pair.send(meta(flow, index, 0), &[0; 100]);
+        }
+        pair.run_until(SECOND);
+        pair.client.transmitted.iter().map(|t| t.flow.0).collect::<Vec<_>>()
+    };
+    assert_eq!(order(4), [5, 1, 4, 2, 5]);
+    assert_eq!(order(3), [5, 1, 4, 5, 2]);
+    assert_eq!(order(2), [5, 1, 5, 2, 4]);
+    assert_eq!(order(1), [5, 5, 2, 4, 1]);
+}
+
 /// [Fujimoto 2005] Fixed merging: an eighth of the packets, up to 7 ms more delay, fewer bytes, and a lost packet
 /// loses eight samples.
 #[test]
@@ -55,6 +81,37 @@ fn merge_span_saves_bytes_and_costs_7_ms() {
     let lossy = run("merge-span", Value::Null, Conditions { loss: 0.05, ..RTT });
     assert_eq!(lossy.lost() % 8, 0, "{}", lossy.lost());
     assert!(lossy.lost() > 0);
+}
+
+/// [Fujimoto 2005] The report counts packets by the samples that they are to hold: as many as the span has periods.
+#[test]
+fn merge_span_tells_how_many_samples_a_packet_holds() {
+    for (span_ns, samples) in [(8 * MS, 8), (4 * MS, 4), (1_500_000, 1)] {
+        let mut pair = pair("merge-span", json!({"span_ns": span_ns}), RTT);
+        assert_eq!(pair.client.endpoint.0.merging(), 1, "none has left");
+        for index in 0..8 {
+            pair.run_until(Time::from(index) * MS);
+            pair.send(meta(1, index, pair.time), &force(index));
+        }
+        assert_eq!(pair.client.endpoint.0.merging(), samples);
+    }
+}
+
+/// [Cizmeci 2014] Where the capacity does not carry the pictures, those that wait longest without having begun give way.
+#[test]
+fn visual_haptic_multiplexing_tells_which_frames_it_drops() {
+    let mut pair = pair("visual-haptic", json!({"capacity_bps": 500_000}), RTT);
+    for index in 0..10 {
+        pair.run_until(Time::from(index) * 10 * MS);
+        pair.send(meta(2, index, pair.time), &[index as u8; 2000]);
+    }
+    pair.run_until(5 * SECOND);
+    let rows: Vec<_> = pair.client.records.iter().filter(|r| r.kind == Kind::Dropped).collect();
+    assert!(rows.iter().map(|r| r.index).eq(1..8), "{rows:?}: two may wait behind the one that has begun");
+    let told = |r: &&Record| (r.flow.0, r.value, r.detail) == (2, 20 * MS, DropReason::Overload as u8);
+    assert!(rows.iter().all(told), "{rows:?}: when the second after it came");
+    let arrived: Vec<u32> = pair.server.delivered.iter().map(|(d, _)| d.meta.index).collect();
+    assert_eq!(arrived, [0, 8, 9]);
 }
 
 /// [Cizmeci 2014] Visual-haptic multiplexing at 1 Mbit/s: the bytes of any 10 ms stay within the capacity and two slots,

@@ -1,7 +1,7 @@
 //! Transport `visual-haptic`: force at once, sound and picture in what is left of a known capacity (after Cizmeci 2014).
 //!
 //! ```text
-//! slot of 1 ms, budget capacity · 1 ms, two of which may be saved up
+//! slot of 1 ms, budget capacity · 1 ms, two of which may be saved up, and at least one small packet
 //! haptic sample ──► opens a packet at once ──► the rest of the budget: audio, then video bytes ──► datagram
 //! no sample     ──► audio and video alone, a budget's worth
 //! ```
@@ -67,6 +67,7 @@ pub(crate) struct VisualHaptic {
     urgent: Meter,
     /// Bits times a second over nanoseconds: what may still be sent.
     budget: i64,
+    most_budget: i64,
     filled_ns: Time,
     next_slot_ns: Option<Time>,
     /// The last input.
@@ -85,13 +86,17 @@ impl VisualHaptic {
             "video" => Some((f.flow, Medium::Video)),
             _ => None,
         };
+        let bundler = Bundler::from_params(params, side, ctx)?;
+        let capacity_bps = params.read::<Given>()?.capacity_bps as i64;
+        let least = (bundler.charged(0) + LEAST_BYTES) as i64 * 8 * SECOND;
         Ok(Self {
-            bundler: Bundler::from_params(params, side, ctx)?,
+            bundler,
             multiplexer: Multiplexer::new(MTU_BYTES, Order::Strict),
             media: ctx.flows.iter().filter_map(medium).collect(),
-            capacity_bps: params.read::<Given>()?.capacity_bps as _,
+            capacity_bps,
             urgent: Meter::default(),
             budget: 0,
+            most_budget: least.max(DEPTH * SLOT_NS * capacity_bps),
             filled_ns: 0,
             next_slot_ns: None,
             now: 0,
@@ -133,8 +138,7 @@ impl VisualHaptic {
     fn refill(&mut self, now: Time) {
         let gone_ns = (now - self.filled_ns).clamp(0, DEPTH * SLOT_NS);
         self.filled_ns = now;
-        let full = DEPTH * SLOT_NS * self.capacity_bps;
-        self.budget = (self.budget + gone_ns * self.capacity_bps).min(full);
+        self.budget = (self.budget + gone_ns * self.capacity_bps).min(self.most_budget);
     }
 
     /// Bytes of media that the budget allows in one more run of the datagram.

@@ -114,6 +114,17 @@ fn visual_haptic_multiplexing_tells_which_frames_it_drops() {
     assert_eq!(arrived, [0, 8, 9]);
 }
 
+/// [Cizmeci 2014] A slow line saves up for the smallest packet: 125 packets of 16 B and headers take 2 s at 50 kbit/s.
+#[test]
+fn visual_haptic_multiplexing_sends_pictures_over_a_slow_line() {
+    let mut pair = pair("visual-haptic", json!({"capacity_bps": 50_000}), RTT);
+    pair.send(meta(2, 0, 0), &[7; 2000]);
+    pair.run_until(5 * SECOND);
+    let bytes: u32 = pair.client.transmitted.iter().map(|t| t.wire_bytes).sum();
+    let received: Vec<Time> = pair.server.delivered.iter().map(|(d, _)| d.received_ns).collect();
+    assert_eq!((bytes, received), (12_500, vec![2 * SECOND + 15 * MS]));
+}
+
 /// [Cizmeci 2014] Visual-haptic multiplexing at 1 Mbit/s: the bytes of any 10 ms stay within the capacity and two slots,
 /// and force leaves in the millisecond in which it is made; plain UDP puts the whole frame in front of it.
 #[test]

@@ -483,4 +483,17 @@ mod tests {
         let mine = network("q:Q", "l:L", json!({"kind": "/d.so:d"}), "s:S");
         assert_eq!(found(mine), ["q:Q", "l:L", "/d.so:d", "s:S"]);
     }
+
+    /// The built-in network runs a link of which it gets none here as one without radio.
+    #[test]
+    fn only_the_built_in_radio_has_slots() {
+        let nr = json!({"kind": "nr", "slot_ns": 500, "pattern": "DU", "up": true, "processing_ns": 1, "block_error": 0.1,
+                        "access": {"kind": "configured", "period_ns": 1}, "again_ns": 1, "retransmissions": 1});
+        for (radio, slot_ns) in
+            [(nr, Some(500)), (json!({"kind": "lte"}), None), (json!({"kind": "wifi"}), None)]
+        {
+            let radio: RadioSpec = serde_json::from_value(radio).expect("radio access");
+            assert_eq!(radio.nr().map(|nr| nr.slot_ns), slot_ns);
+        }
+    }
 }

@@ -229,7 +229,8 @@ mod tests {
         let mut report = Report::default();
         report.hops(&plan(), &[first, second]);
         let seen = Visited { samples: 4, waiting_ns: 8, working_ns: 12 };
-        let visits = vec![(ComponentId(0), FlowId(0), seen), (ComponentId(0), FlowId(1), seen)];
+        let others = Visited { samples: 9, ..seen };
+        let visits = vec![(ComponentId(0), FlowId(0), others), (ComponentId(0), FlowId(1), seen)];
         report.node(&plan(), NodeId(0), NodeReport { visits, ..nothing() });
         let link = |name, packets, n: f64| {
             json!({"link": name, "packets": packets, "queueing_ns": n, "serialisation_ns": 2.0 * n,
@@ -374,5 +375,24 @@ mod tests {
         let hop = json!({"link": "l2", "packets": 1, "queueing_ns": 5.0, "serialisation_ns": 0.0,
                          "propagation_ns": 0.0, "radio_ns": 0.0});
         assert_eq!(found, json!([leg("g", true, json!([hop]))]), "in simulated time all ends are known");
+    }
+
+    #[test]
+    fn the_accounts_of_a_network_are_those_of_its_links_and_of_its_traffic() {
+        let link = LinkStats { name: "l1".into(), packets: 2, ..Default::default() };
+        let traffic = TrafficStats {
+            name: "t".into(),
+            packets: 5,
+            bytes: 500,
+            delivered_packets: 3,
+            dropped_packets: 2,
+        };
+        let mut report = Report::default();
+        report.accounts(vec![link], vec![traffic]);
+        let found = serde_json::to_value(&report).unwrap();
+        assert_eq!((&found["links"][0]["name"], &found["links"][0]["packets"]), (&json!("l1"), &json!(2)));
+        let told =
+            json!({"name": "t", "packets": 5, "bytes": 500, "delivered_packets": 3, "dropped_packets": 2});
+        assert_eq!(found["traffic"], json!([told]));
     }
 }

@@ -113,3 +113,35 @@ impl Attack {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// The attacker finds the packets by the flow, and rows and reports are looked up by the name.
+    #[test]
+    fn each_attack_has_its_name_and_its_flow() {
+        for (what, name, flow) in [
+            (json!({"kind": "forge", "flow": 3, "period_ns": 1}), "forge", Some(3)),
+            (json!({"kind": "replay", "flow": 4, "after_ns": 1, "share": 0.5}), "replay", Some(4)),
+            (json!({"kind": "tamper", "flow": 5, "share": 0.5}), "tamper", Some(5)),
+            (json!({"kind": "flood", "flow": 6, "rate_bps": 1.0, "bytes": 1}), "flood", Some(6)),
+            (json!({"kind": "reset", "flow": 7, "period_ns": 1, "fin": true}), "reset", Some(7)),
+            (json!({"kind": "clock_lie", "offset_ns": 1}), "clock-lie", None),
+        ] {
+            let attack: Attack = serde_json::from_value(what).expect("an attack");
+            assert_eq!((attack.name(), attack.flow()), (name, flow.map(FlowId)));
+        }
+    }
+
+    /// Else the samples of a source would count as accepted forgeries, or forgeries as samples of the source.
+    #[test]
+    fn numbers_of_forged_samples_are_above_those_of_a_source_and_below_that_of_none() {
+        for (index, forged) in
+            [(0, false), (0x6fff_ffff, false), (0x7000_0000, true), (u32::MAX - 1, true), (u32::MAX, false)]
+        {
+            assert_eq!(is_forged(index), forged, "{index:#x}");
+        }
+    }
+}

@@ -158,3 +158,192 @@ fn writes_values(step: &StepPlan) -> bool {
         && step.kind != StepKind::Decode
         && step.run.as_ref().is_some_and(|run| native(run.kind))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::plan;
+    use serde_json::{json, Value};
+    use tcps_core::time::Time;
+
+    fn refusal(changes: &[(&str, Value)]) -> Option<String> {
+        plan(changes).check().err().map(|e| e.to_string())
+    }
+
+    fn hook(kind: &str, run: &str) -> Value {
+        json!({"kind": kind, "run": {"kind": run, "name": "m", "symbol": "C"}})
+    }
+
+    /// Nodes, hooks and networks index lists by these numbers without looking: one past the end is the first that would panic.
+    #[test]
+    fn numbers_that_name_nothing_are_refused_from_the_first_on() {
+        let probe =
+            |flow, reply_to| json!([{"flow": flow, "points": [], "period_ns": 0, "reply_to": reply_to}]);
+        for (place, good, bad, found) in [
+            ("/components/0/node", json!(0), json!(2), "components.op: node 2, and there are 2"),
+            ("/components/0/session", json!(0), json!(1), "components.op: session 1, and there are 1"),
+            ("/channels/0/a", json!(0), json!(2), "channels.c: node 2, and there are 2"),
+            ("/channels/0/b", json!(1), json!(2), "channels.c: node 2, and there are 2"),
+            ("/channels/0/dscp", json!(63), json!(64), "channels.c: dscp 64, and there are 64"),
+            ("/flows/0/path/2/component", json!(2), json!(3), "flows.f: component 3, and there are 3"),
+            (
+                "/flows/0/path/0/steps",
+                json!([{"kind": "feedback", "other": [0]}]),
+                json!([{"kind": "feedback", "other": [0, 1]}]),
+                "flows.f: other 1, and there are 1",
+            ),
+            ("/probes", probe(0, 1), probe(1, 1), "probe: flow 1, and there are 1"),
+            ("/probes", probe(0, 1), probe(0, 2), "probe: reply_to 2, and there are 2"),
+            (
+                "/sync",
+                json!({"reference": 1, "period_ns": 1}),
+                json!({"reference": 2, "period_ns": 1}),
+                "sync: reference 2, and there are 2",
+            ),
+        ] {
+            assert_eq!(refusal(&[(place, good)]), None, "{place}");
+            assert_eq!(refusal(&[(place, bad)]), Some(format!("plan: {found}")));
+        }
+    }
+
+    /// They come from scenarios, and during a run from whoever steers it.
+    #[test]
+    fn events_about_what_is_not_there_are_refused() {
+        let attack = |link, flow| {
+            let what = json!({"kind": "tamper", "flow": flow, "share": 1.0});
+            json!({"kind": "attack", "link": link, "duration_ns": 1, "what": what})
+        };
+        let lie = json!({"kind": "attack", "link": 0, "duration_ns": 1, "what": {"kind": "clock_lie", "offset_ns": 1}});
+        let flow = |flow| json!({"kind": "flow", "flow": flow, "running": false});
+        let component = |component| json!({"kind": "component", "component": component, "alive": false});
+        let clock = |node| json!({"kind": "clock", "node": node, "step_ns": 1});
+        let traffic = |traffic: &[u16]| json!({"kind": "traffic", "traffic": traffic, "running": false});
+        for (good, bad, found) in [
+            (flow(0), flow(1), "flow 1, and there are 1"),
+            (component(2), component(3), "component 3, and there are 3"),
+            (clock(1), clock(2), "node 2, and there are 2"),
+            (traffic(&[0]), traffic(&[0, 1]), "traffic 1, and there are 1"),
+            (attack(0, 0), attack(1, 0), "attack.link 1, and there are 1"),
+            (lie, attack(0, 1), "attack.flow 1, and there are 1"),
+        ] {
+            let refused = |action: Value| {
+                let network = json!({
+                    "links": [{"name": "l", "from": 0, "to": 1}],
+                    "traffic": [{"name": "t", "from": 0, "to": 1, "model": {"kind": "cbr"}}],
+                });
+                let event = json!([{"at_ns": 0, "name": "e", "action": action}]);
+                refusal(&[("/network", network), ("/events", event)])
+            };
+            assert_eq!(refused(good), None, "{found}");
+            assert_eq!(refused(bad), Some(format!("plan: events.e: {found}")));
+        }
+    }
+
+    /// A sample that finds no channel to its next node would never arrive.
+    #[test]
+    fn a_path_that_no_channel_carries_is_refused() {
+        let back = json!([{"component": 2, "channel": 0}, {"component": 1}, {"component": 0}]);
+        assert_eq!(refusal(&[("/flows/0/path", back)]), None, "a channel leads both ways");
+        for (place, channel, step) in [
+            ("/flows/0/path/1/channel", json!(null), "com to arm"),
+            ("/flows/0/path/1/channel", json!(1), "com to arm"),
+            ("/flows/0/path/0/channel", json!(0), "op to com"),
+        ] {
+            let text = format!("plan: flows.f: no channel leads from {step}");
+            assert_eq!(refusal(&[(place, channel)]), Some(text));
+        }
+    }
+
+    /// Shares of what operators command are divided by the sum of these: a negative or infinite one would make them no numbers.
+    #[test]
+    fn a_weight_is_a_number_from_0_on() {
+        for (authority, is_good) in
+            [(0.0, true), (2.5, true), (-0.5, false), (f64::INFINITY, false), (f64::NAN, false)]
+        {
+            let mut plan = plan(&[]);
+            plan.flows[0].authority = authority;
+            let refused = plan.check().err().map(|e| e.to_string());
+            let text = "flows.f.authority: it must be 0 or more".to_string();
+            assert_eq!(refused, (!is_good).then_some(text), "{authority}");
+        }
+    }
+
+    /// A board only answers what comes over its line, and runs its firmware: it can neither make, end nor hook samples.
+    #[test]
+    fn a_board_is_between_two_components_and_has_no_hooks() {
+        let board = json!({"rate_bps": 1e6, "watchdog_ms": 0, "safe": "hold", "work_us": 0});
+        let hooks = |at: usize| {
+            (["/flows/0/path/0/steps", "/flows/0/path/1/steps"][at], json!([hook("work", "python")]))
+        };
+        let at = |place: &'static str| (place, board.clone());
+        let text = |name: &str| {
+            Some(format!("flows.f: the board {name} must be between two components and have no hooks"))
+        };
+        assert_eq!(refusal(&[at("/components/1/board")]), None);
+        assert_eq!(refusal(&[at("/components/1/board"), hooks(0)]), None, "hooks of another component");
+        assert_eq!(refusal(&[at("/components/1/board"), hooks(1)]), text("com"));
+        assert_eq!(refusal(&[at("/components/0/board")]), text("op"));
+        assert_eq!(refusal(&[at("/components/2/board")]), text("arm"));
+    }
+
+    /// Its samples have no counterpart at the source: each would count as damaged.
+    #[test]
+    fn what_a_periodic_stage_makes_is_not_compared_with_its_source() {
+        let refused = |sink: &str, period_ns: Option<Time>| {
+            let steps = json!([{"kind": "predict", "period_ns": period_ns}]);
+            refusal(&[("/flows/0/sink", json!({"kind": sink})), ("/flows/0/path/1/steps", steps)])
+        };
+        let text = refused("verify", Some(5)).expect("a refusal");
+        assert!(text.starts_with("flows.f.sink: verify compares") && text.contains("at com makes"), "{text}");
+        assert_eq!(refused("verify", None), None);
+        assert_eq!(refused("count", Some(5)), None);
+    }
+
+    /// Values that nothing makes bytes of would stay behind at the channel, and the receiver would see the old ones.
+    #[test]
+    fn raw_carries_the_values_of_a_hook_only_if_a_hook_codes_them() {
+        let refused = |codec: &str, at: usize, steps: &[Value]| {
+            let place = format!("/flows/0/path/{at}/steps");
+            refusal(&[("/flows/0/codec", json!(codec)), (&place, json!(steps))])
+        };
+        let (writes, codes) = (hook("kinematics", "python"), hook("code", "python"));
+        let text = refused("raw", 0, std::slice::from_ref(&writes)).expect("a refusal");
+        assert!(text.starts_with("flows.f.codec: raw") && text.contains("the hook at op writes"), "{text}");
+        assert!(refused("raw", 1, &[codes.clone(), writes.clone()]).is_some(), "coded too early");
+        let mut aside = writes.clone();
+        aside["worker"] = json!({"queue": 1, "most_bytes": 1});
+        for (codec, at, steps) in [
+            ("f32", 0, vec![writes.clone()]),
+            ("raw", 0, vec![writes.clone(), codes]),
+            ("raw", 2, vec![writes]),
+            ("raw", 0, vec![aside]),
+            ("raw", 0, vec![hook("kinematics", "library")]),
+            ("raw", 0, vec![hook("decode", "python")]),
+            ("raw", 0, vec![json!({"kind": "work"})]),
+        ] {
+            assert_eq!(refused(codec, at, &steps), None, "{codec} {at} {steps:?}");
+        }
+    }
+
+    /// One more would get the number of something else in rows, packets or captures.
+    #[test]
+    fn there_are_at_most_as_many_things_as_can_be_numbered() {
+        type Grow = fn(&mut Plan, usize);
+        let components: Grow = |plan, count| plan.components.resize(count, plan.components[0].clone());
+        let channels: Grow = |plan, count| plan.channels.resize(count, plan.channels[0].clone());
+        let flows: Grow = |plan, count| plan.flows.resize(count, plan.flows[0].clone());
+        for (what, grow, most) in
+            [("components", components, 16_384), ("channels", channels, 16_384), ("flows", flows, 32_767)]
+        {
+            let mut plan = plan(&[]);
+            grow(&mut plan, most);
+            assert_eq!(plan.check(), Ok(()), "{what}");
+            grow(&mut plan, most + 1);
+            let text = plan.check().expect_err(what).to_string();
+            assert!(
+                text.starts_with(&format!("plan: found {} {what}; at most {most}, ", most + 1)),
+                "{text}"
+            );
+        }
+    }
+}

@@ -75,4 +75,12 @@ mod tests {
         assert_eq!(kind("/a.so/zoh.py:Zoh"), (CodeKind::Python, "/a.so/zoh.py".into(), "Zoh".into()));
         assert_eq!(kind("module:Zoh").0, CodeKind::Python);
     }
+
+    /// Errors name code by the string that the user wrote.
+    #[test]
+    fn a_label_is_the_string_that_names_the_code() {
+        for text in ["zoh", "/a/lib.so:hold", "/a.so/zoh.py:Zoh", "module:Zoh"] {
+            assert_eq!(CodePlan::named(text, Value::Null).label(), text);
+        }
+    }
 }

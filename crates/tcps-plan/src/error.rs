@@ -142,3 +142,48 @@ impl fmt::Display for RunError {
 }
 
 impl std::error::Error for RunError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An exception in Python becomes an error here and an exception of the same class again.
+    #[test]
+    fn an_error_keeps_its_class_on_its_way_through_rust() {
+        for kind in ["config", "hook", "data", "world"] {
+            assert_eq!(RunError::named(kind, "x").report().kind, kind);
+        }
+        assert_eq!(RunError::named("", "x").report().kind, "hook", "of no class of its own");
+    }
+
+    /// A caller prints the text, or builds an exception of the parts.
+    #[test]
+    fn an_error_tells_its_parts_and_its_remedy() {
+        let fault = Fault::new("rate_bps", -1, "above 0");
+        let config = RunError { allowed: Some("udp, tcp".into()), ..RunError::config("found udq") };
+        for (error, parts, text) in [
+            (config, ("config", "found udq", Some("udp, tcp"), None), "found udq; allowed: udp, tcp"),
+            (RunError::of(&"red", Some(fault)), ("config", "red", None, None), "red"),
+            (RunError::of(&"red", None).within("l1"), ("config", "l1: red", None, None), "l1: red"),
+            (RunError::data("no rows"), ("data", "no rows", None, None), "no rows"),
+            (RunError::hook("no C"), ("hook", "no C", None, None), "no C"),
+            (RunError::bug("0"), ("world", "0 (please report this)", None, None), "0 (please report this)"),
+            (
+                RunError::system("a.bin", io::Error::from_raw_os_error(28)),
+                ("world", "a.bin", None, Some(28)),
+                "a.bin: No space left on device (os error 28)",
+            ),
+            (
+                RunError::system("a.bin", io::Error::other("torn")),
+                ("world", "a.bin: torn", None, None),
+                "a.bin: torn",
+            ),
+        ] {
+            let report = error.report();
+            assert_eq!((report.kind, report.error, report.allowed, report.errno), parts);
+            assert_eq!(error.to_string(), text);
+            let fault = (error.found == "red").then_some(["rate_bps", "-1", "above 0"]);
+            assert_eq!(report.fault, fault);
+        }
+    }
+}

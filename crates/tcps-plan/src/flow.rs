@@ -200,3 +200,31 @@ pub struct WorkerPlan {
     /// Most bytes of a sample that it is given or gives out.
     pub most_bytes: u32,
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::plan;
+    use serde_json::json;
+
+    /// Telehaptic endpoints find their flows by these names, in every session.
+    #[test]
+    fn sound_and_picture_are_known_by_their_names_in_any_session() {
+        for (name, short, medium) in [
+            ("audio", "audio", Some(0)),
+            ("left/audio", "audio", Some(0)),
+            ("video", "video", Some(1)),
+            ("left/video", "video", Some(1)),
+            ("kinematic", "kinematic", None),
+            ("video/haptic", "haptic", None),
+        ] {
+            let flow = &plan(&[("/flows/0/name", json!(name))]).flows[0];
+            assert_eq!((flow.short_name(), flow.medium()), (short, medium), "{name}");
+        }
+    }
+
+    /// Operators of whom a plan says nothing command a robot to equal shares, and none is without any.
+    #[test]
+    fn a_flow_has_a_weight_of_1() {
+        assert_eq!(plan(&[]).flows[0].authority.to_bits(), 1f64.to_bits());
+    }
+}

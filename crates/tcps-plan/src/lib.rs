@@ -169,3 +169,116 @@ pub enum Level {
     /// And every hook call.
     Events,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use tcps_core::sample::{Echo, Meta};
+    use tcps_wire::echo;
+
+    /// A plan of one flow, from `op` by `com` over the channel `c` to `arm` at another node. `changes` are keys of objects in
+    /// it by their places (JSON pointers), with their new values.
+    pub fn plan(changes: &[(&str, Value)]) -> Plan {
+        let component =
+            |name: &str, node: u16| json!({"name": name, "kind": "x", "session": 0, "node": node});
+        let mut plan = json!({
+            "name": "p", "seed": 1, "duration_ns": 1_000, "sessions": ["a"],
+            "nodes": [{"name": "left"}, {"name": "right"}],
+            "components": [component("op", 0), component("com", 0), component("arm", 1)],
+            "channels": [{"name": "c", "session": 0, "a": 0, "b": 1, "transport": "udp"}],
+            "flows": [{"name": "f", "session": 0, "direction": "forward", "period_ns": 10, "codec": "f32",
+                       "source": {"kind": "generated", "bytes": 4}, "sink": {"kind": "count"},
+                       "path": [{"component": 0}, {"component": 1, "channel": 0}, {"component": 2}]}],
+        });
+        for (place, value) in changes {
+            let (object, key) = place.rsplit_once('/').expect("a pointer");
+            plan.pointer_mut(object).expect("an object")[key] = value.clone();
+        }
+        serde_json::from_value(plan).expect("a plan")
+    }
+
+    /// Room and the choice of the samples that are followed depend on this number.
+    #[test]
+    fn a_flow_makes_samples_until_it_or_the_run_stops() {
+        for (start_ns, stop_ns, samples) in
+            [(0, None, 100), (400, None, 60), (0, Some(200), 20), (400, Some(5_000), 60), (2_000, None, 0)]
+        {
+            let plan = plan(&[("/flows/0/start_ns", json!(start_ns)), ("/flows/0/stop_ns", json!(stop_ns))]);
+            assert_eq!(plan.samples(), samples, "from {start_ns} to {stop_ns:?}");
+        }
+    }
+
+    /// Following a sample costs time, which only the account of every packet is worth in a long run.
+    #[test]
+    fn of_many_samples_some_are_followed_unless_every_packet_is_recorded() {
+        for (records, all) in [("samples", false), ("packets", true), ("events", true)] {
+            let plan = plan(&[("/duration_ns", json!(10_000_000)), ("/records", json!(records))]);
+            let taken = (0..1_000).filter(|i| plan.followed().takes(*i)).count();
+            assert_eq!(taken == 1_000, all, "{records}: {taken} of 1000");
+        }
+    }
+
+    /// A node asks its endpoints for the flows that they send and those that they are to expect.
+    #[test]
+    fn a_channel_carries_the_flows_whose_path_takes_it() {
+        let flows = |channel, from| {
+            let plan = plan(&[]);
+            let found = plan.flows_of(ChannelId(channel), NodeId(from));
+            found.map(|(id, flow, leaves)| (id.0, flow.name.clone(), leaves)).collect::<Vec<_>>()
+        };
+        assert_eq!(flows(0, 0), [(0, "f".into(), true)]);
+        assert_eq!(flows(0, 1), [(0, "f".into(), false)]);
+        assert_eq!(flows(1, 0), []);
+    }
+
+    /// The size that links account decides how long a packet takes: 8 bytes of header, 5 of a sub-header, 100 of samples and
+    /// frames, 54 of UDP, IP and Ethernet, and 20 for an echo command.
+    #[test]
+    fn links_account_a_telehaptic_packet_by_the_rule_of_its_channel() {
+        let datagram = |echoes: &[echo::Repr]| {
+            let medium = |bytes| Some(telehaptic::SubHeader { frame: 0, bytes, part: 0 });
+            let head = telehaptic::Repr {
+                fragments: 1,
+                repeated: false,
+                delay_us: None,
+                timestamp_ms: 0,
+                audio: medium(30),
+                video: medium(50),
+                has_trailer: !echoes.is_empty(),
+            };
+            let mut datagram = Vec::new();
+            head.emit(&mut datagram);
+            datagram.extend([0; 20 + 30 + 50]);
+            if head.has_trailer {
+                telehaptic::trailer::emit(echoes, &[], &[], &mut datagram);
+            }
+            datagram
+        };
+        let (target, reply_to) = (PointId(0), NodeId(0));
+        let echo = echo::Repr { sample: 0, echo: Echo { target, sequence: 0, reply_to, injected_ns: 0 } };
+        for (params, echoes, bytes) in [
+            (json!({}), &[][..], 8 + 5 + 100 + 54),
+            (json!({"strict_two_subheaders": true}), &[], 8 + 2 * 5 + 100 + 54),
+            (json!({}), &[echo], 8 + 5 + 100 + 20 + 54),
+            (json!({"overhead_bytes": 40, "strict_two_subheaders": true}), &[echo], 100 + 40),
+        ] {
+            let plan = plan(&[("/channels/0/params", params.clone())]);
+            let datagram = datagram(echoes);
+            let packet = telehaptic::Packet::new_checked(&datagram[..]).expect("a packet");
+            assert_eq!(plan.accounted_telehaptic(ChannelId(0), &packet), bytes, "{params}");
+        }
+    }
+
+    /// The same of a sample with the plain header: all of it as it is on the wire, unless the channel sets what surrounds it.
+    #[test]
+    fn links_account_a_plain_datagram_by_its_size_on_the_wire_or_by_its_payload() {
+        let meta = Meta { flow: FlowId(3), index: 7, origin_ns: 0, echo: None };
+        let mut datagram = Vec::new();
+        header::Repr::whole(&meta, 100, false).emit(&mut datagram);
+        datagram.extend([0; 100]);
+        assert_eq!(accounted(&datagram, 178, None), Some((FlowId(3), 7, 178)));
+        assert_eq!(accounted(&datagram, 178, Some(40)), Some((FlowId(3), 7, 140)));
+        assert_eq!(accounted(&datagram[..20], 74, None), None, "no whole header");
+    }
+}

@@ -173,4 +173,43 @@ mod tests {
         assert_eq!(loops(NodeId(0)), [[0], [1]]);
         assert_eq!(loops(NodeId(1)), [vec![0, 1], vec![2]]);
     }
+
+    /// A run without the interpreter cannot call what it needs, and one with it is slower.
+    #[test]
+    fn one_piece_of_python_anywhere_makes_a_run_need_it() {
+        use crate::tests::plan;
+        let run = |kind: &str| json!({"kind": kind, "name": "m", "symbol": "C"});
+        let hook = |kind| ("/flows/0/path/1/steps", json!([{"kind": "work", "run": run(kind)}]));
+        let robot = |kind| ("/components/2/robot", json!({"run": run(kind), "period_ns": 1, "senses": 1}));
+        let channel = |transport: &str| ("/channels/0/transport", json!(transport));
+        let network = |loss: &str| {
+            ("/network", json!({"links": [{"name": "l", "from": 0, "to": 1, "loss": {"kind": loss}}]}))
+        };
+        let without = [hook("builtin"), robot("library"), channel("tcp"), network("/l.so:l")];
+        assert!(!plan(&without).runs_python());
+        for (at, python) in
+            [hook("python"), robot("python"), channel("m:C"), network("m:C")].into_iter().enumerate()
+        {
+            let mut changes = without.clone();
+            changes[at] = python;
+            assert!(plan(&changes).runs_python(), "{}", changes[at].0);
+        }
+    }
+
+    /// Else a loop would wait for the interpreter on account of another session, or of another node.
+    #[test]
+    fn only_the_loop_of_its_session_and_node_needs_the_python_of_a_component() {
+        let run = json!({"kind": "python", "name": "m", "symbol": "C"});
+        let component = json!([{"kind": "work", "run": run}]);
+        let robot = json!({"run": run, "period_ns": 1, "senses": 1});
+        for python in [("/flows/0/path/0/steps", component), ("/components/0/robot", robot)] {
+            let plan = crate::tests::plan(&[("/sessions", json!(["a", "b"])), python.clone()]);
+            for (node, session, need) in
+                [(0, 0, Need::Loop), (1, 0, Need::None), (0, 1, Need::None), (1, 1, Need::None)]
+            {
+                let found = plan.needs_python(NodeId(node), &[SessionId(session)]);
+                assert_eq!(found, need, "{} at {node} in {session}", python.0);
+            }
+        }
+    }
 }

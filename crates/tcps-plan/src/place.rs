@@ -157,3 +157,12 @@ pub enum Authority {
     /// The one that holds the token: it passes on when its holder is silent, or rests while another moves.
     Token,
 }
+
+#[cfg(test)]
+mod tests {
+    /// With none, no stage would ever run.
+    #[test]
+    fn a_node_has_one_core() {
+        assert!(crate::tests::plan(&[]).nodes.iter().all(|node| node.cores == 1));
+    }
+}

@@ -77,3 +77,43 @@ fn add<T: PartialEq>(numbers: &mut Vec<T>, number: T) {
         numbers.push(number);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use tcps_core::ids::NodeId;
+
+    /// Nodes are set up from these lists: a flow or channel that is twice in one would be set up twice, and one that is in
+    /// none not at all.
+    #[test]
+    fn each_node_has_what_is_there_once() {
+        let inside = json!({"name": "inside", "session": 0, "a": 0, "b": 0, "transport": "udp"});
+        let between = json!({"name": "c", "session": 0, "a": 0, "b": 1, "transport": "udp"});
+        let probe = json!({"flow": 0, "points": [0], "period_ns": 0, "reply_to": 0});
+        let (op, arm) = (ComponentId(0), ComponentId(2));
+        let points = [PointId::held(arm), PointId::entry(arm), PointId::exit(op)];
+        let plan = crate::tests::plan(&[
+            ("/channels", json!([between, inside])),
+            (
+                "/flows/0/path",
+                json!([{"component": 0, "channel": 1}, {"component": 1, "channel": 0}, {"component": 2}]),
+            ),
+            ("/probes", json!([probe, probe])),
+            ("/signals", json!(points)),
+        ]);
+        let places = Places::new(&plan);
+        let [left, right] = [NodeId(0), NodeId(1)].map(NodeId::index);
+        assert_eq!(
+            (&places.components[left], &places.components[right]),
+            (&vec![op, ComponentId(1)], &vec![arm])
+        );
+        assert_eq!(places.flows, [[FlowId(0)], [FlowId(0)]], "it visits two components of the first node");
+        assert_eq!(places.channels[left], [ChannelId(0), ChannelId(1)], "both ends of one are there");
+        assert_eq!(places.channels[right], [ChannelId(0)]);
+        assert_eq!(places.carried, [[FlowId(0)], [FlowId(0)]]);
+        assert_eq!(places.probe, [Some(0)], "the first of its probes");
+        assert_eq!(places.signals[left], [points[2]]);
+        assert_eq!(places.signals[right], [points[1], points[0]], "in rising order");
+    }
+}

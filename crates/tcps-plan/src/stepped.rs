@@ -53,3 +53,45 @@ impl Plan {
         nodes.map(farthest).max().unwrap_or(0).saturating_mul(2)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::plan;
+    use serde_json::{json, Value};
+
+    /// The clock of `left` is 5 ns ahead and gains 0.1 ns a nanosecond until the end at 1000 ns; events step it at 200 ns (by 30)
+    /// and 600 ns (by -70), that of `right` at 400 ns (by 9).
+    fn stepped() -> Plan {
+        let step = |at_ns, node, step_ns: Time| -> Value {
+            json!({"at_ns": at_ns, "name": "e", "action": {"kind": "clock", "node": node, "step_ns": step_ns}})
+        };
+        plan(&[
+            ("/nodes/0/clock", json!({"offset_ns": 5, "drift_ppb": 100_000_000})),
+            ("/events", json!([step(600, 0, -70), step(400, 1, 9), step(200, 0, 30)])),
+        ])
+    }
+
+    /// Reports correct the stamps of a node by this: a step counts from its moment on, and at its own node only.
+    #[test]
+    fn a_clock_keeps_its_drift_and_has_the_steps_of_its_own_node_in_order() {
+        let clock = stepped().stepped_clock(NodeId(0));
+        for (t, offset_ns) in [(0, 5), (199, 5), (200, 35), (599, 35), (600, -35), (1_000, -35)] {
+            assert_eq!(clock.at(t), NodeClock { offset_ns, drift_ppb: 100_000_000 }, "{t}");
+        }
+        let other = stepped().stepped_clock(NodeId(1));
+        assert_eq!([399, 400].map(|t| other.at(t).offset_ns), [0, 9]);
+    }
+
+    /// Analysis takes stamps that are farther apart for damage: the farthest offset of a clock in the run, its drift to the end,
+    /// and the same the other way at another node.
+    #[test]
+    fn clocks_are_apart_by_at_most_twice_the_error_of_the_worst() {
+        let apart = |nodes: &[u16]| stepped().clocks_apart_ns(nodes.iter().map(|n| NodeId(*n)));
+        assert_eq!(apart(&[0, 1]), 2 * (35 + 100));
+        assert_eq!(apart(&[1]), 2 * 9);
+        assert_eq!(apart(&[]), 0);
+        let slow = plan(&[("/nodes/1/clock", json!({"offset_ns": -40, "drift_ppb": -20_000_000}))]);
+        assert_eq!(slow.clocks_apart_ns([NodeId(1)].into_iter()), 2 * (40 + 20), "behind is as far as ahead");
+    }
+}

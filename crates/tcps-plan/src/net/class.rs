@@ -18,3 +18,19 @@ pub fn traffic_class(traffic: TrafficId) -> u16 {
 pub fn traffic_of_class(class: u16) -> Option<TrafficId> {
     class.checked_sub(TRAFFIC_BASE).map(TrafficId)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else the network would count the packets of one for another, or samples as background traffic.
+    #[test]
+    fn each_traffic_entry_has_a_class_that_is_no_flow() {
+        for entry in [0, 1, 2, 0x7fff] {
+            let class = traffic_class(TrafficId(entry));
+            assert!(class > ASIDE_CLASS);
+            assert_eq!(traffic_of_class(class), Some(TrafficId(entry)));
+        }
+        assert_eq!([0, 1, ASIDE_CLASS].map(traffic_of_class), [None; 3]);
+    }
+}

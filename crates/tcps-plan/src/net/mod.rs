@@ -465,4 +465,35 @@ mod tests {
             assert!(!change(json!({"links": [0], key: value})).is_none(), "{key}");
         }
     }
+
+    /// What is not found here is never loaded, and a run with it goes without the interpreter.
+    #[test]
+    fn code_of_the_user_is_found_wherever_a_network_names_it() {
+        let network = |discipline: &str, loss: &str, delay: Value, source: &str| -> NetworkSpec {
+            let link = json!({"name": "l", "from": 0, "to": 1, "queue": {"discipline": {"kind": discipline}},
+                              "loss": {"kind": loss}, "jitter": {"delay": delay}});
+            let traffic = json!({"name": "t", "from": 0, "to": 1, "model": {"kind": source}});
+            let played =
+                json!({"name": "p", "from": 0, "to": 1, "model": {"kind": "replay", "recording": 0}});
+            serde_json::from_value(json!({"links": [link], "traffic": [traffic, played]})).expect("a network")
+        };
+        let found = |network: NetworkSpec| network.codes().map(|c| c.kind.clone()).collect::<Vec<_>>();
+        let constant = json!({"kind": "constant", "span_ns": 1});
+        assert_eq!(found(network("red", "bernoulli", constant, "cbr")), [""; 0]);
+        let mine = network("q:Q", "l:L", json!({"kind": "/d.so:d"}), "s:S");
+        assert_eq!(found(mine), ["q:Q", "l:L", "/d.so:d", "s:S"]);
+    }
+
+    /// The built-in network runs a link of which it gets none here as one without radio.
+    #[test]
+    fn only_the_built_in_radio_has_slots() {
+        let nr = json!({"kind": "nr", "slot_ns": 500, "pattern": "DU", "up": true, "processing_ns": 1, "block_error": 0.1,
+                        "access": {"kind": "configured", "period_ns": 1}, "again_ns": 1, "retransmissions": 1});
+        for (radio, slot_ns) in
+            [(nr, Some(500)), (json!({"kind": "lte"}), None), (json!({"kind": "wifi"}), None)]
+        {
+            let radio: RadioSpec = serde_json::from_value(radio).expect("radio access");
+            assert_eq!(radio.nr().map(|nr| nr.slot_ns), slot_ns);
+        }
+    }
 }

@@ -30,6 +30,7 @@ mod tests {
     #[test]
     fn a_copy_is_the_same_list() {
         let one = Recording::from(vec![(0, 100), (5, 200)]);
+        assert_eq!(one[..], [(0, 100), (5, 200)]);
         assert!(std::ptr::eq(&one[..], &one.clone()[..]));
     }
 }

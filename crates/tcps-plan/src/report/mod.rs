@@ -172,9 +172,14 @@ impl Report {
 mod tests {
     use super::*;
     use crate::net::Hop;
-    use serde_json::json;
+    use serde_json::{json, Value};
     use tcps_core::{
-        report::{ClockEstimate, Visited},
+        endpoint::EndpointStats,
+        ids::ChannelId,
+        record::StepKind,
+        report::{ClockEstimate, StepStats, Visited},
+        robot::Pace,
+        split::{Part, Parts},
         time::{MS, SECOND},
     };
 
@@ -224,7 +229,8 @@ mod tests {
         let mut report = Report::default();
         report.hops(&plan(), &[first, second]);
         let seen = Visited { samples: 4, waiting_ns: 8, working_ns: 12 };
-        let visits = vec![(ComponentId(0), FlowId(0), seen), (ComponentId(0), FlowId(1), seen)];
+        let others = Visited { samples: 9, ..seen };
+        let visits = vec![(ComponentId(0), FlowId(0), others), (ComponentId(0), FlowId(1), seen)];
         report.node(&plan(), NodeId(0), NodeReport { visits, ..nothing() });
         let link = |name, packets, n: f64| {
             json!({"link": name, "packets": packets, "queueing_ns": n, "serialisation_ns": 2.0 * n,
@@ -250,5 +256,143 @@ mod tests {
         assert_eq!((&found["node"], &found["reference"]), (&json!("near"), &json!("far")));
         let error_ns = found["true_error_ns"].as_i64().unwrap();
         assert!((299..=301).contains(&error_ns), "{error_ns}");
+    }
+
+    /// Python shows what a node counted; a key that is lost shows as 0, as if nothing had happened.
+    #[test]
+    fn a_node_tells_what_it_counted() {
+        let plan = crate::tests::plan(&[("/nodes/1/cores", json!(3))]);
+        let mut report = Report::new(9, "hash".into(), false);
+        let pace = Pace {
+            ticks: 1,
+            missed_ticks: 2,
+            gaps_over_1ms: 3,
+            watchdog: 4,
+            p50_ns: 5,
+            p99_ns: 6,
+            max_ns: 7,
+        };
+        let stats = EndpointStats { malformed: 2, peer_fraction_lost: Some(64), ..Default::default() };
+        report.node(
+            &plan,
+            NodeId(1),
+            NodeReport {
+                missed_ticks: 5,
+                asides_refused: 6,
+                paces: vec![(ComponentId(2), pace)],
+                endpoints: vec![(ChannelId(0), stats, 3)],
+                boards: vec![(ComponentId(1), BoardLine { sent: 8, ..Default::default() })],
+                ..nothing()
+            },
+        );
+        report.virtual_node(0, 1_500_000_000);
+        let found = serde_json::to_value(&report).unwrap();
+        let node =
+            json!({"name": "right", "cores": 3, "busy_s": 1.5, "missed_ticks": 5, "asides_refused": 6});
+        assert_eq!(found["nodes"], json!([node]));
+        let late = json!({"p50": 5, "p99": 6, "max": 7});
+        let robot = json!({"component": "arm", "node": "right", "ticks": 1, "missed_ticks": 2, "late_ns": late,
+                           "gaps_over_1ms": 3, "watchdog": 4});
+        assert_eq!(found["robots"], json!([robot]));
+        let endpoint = &found["endpoints"][0];
+        assert_eq!((&endpoint["channel"], &endpoint["side"]), (&json!("c"), &json!("right")));
+        assert_eq!(
+            (&endpoint["malformed"], &endpoint["peer_loss"]),
+            (&json!(5), &json!(0.25)),
+            "with strays"
+        );
+        let board = &found["boards"][0];
+        assert_eq!((&board["component"], &board["sent"]), (&json!("com"), &json!(8)));
+        let rows = [&found["records"], &found["records_sha256"], &found["interrupted"], &found["errors"]];
+        assert_eq!(rows, [&json!(9), &json!("hash"), &json!(false), &json!([])]);
+    }
+
+    /// These lines are all that a user sees of them; only a death ends a run.
+    #[test]
+    fn each_failure_of_a_node_is_told_in_words() {
+        let stats = StepStats {
+            failures: 4,
+            error: Some("division by zero".into()),
+            not_finite: 2,
+            ends: vec!["end failed".into()],
+            ..Default::default()
+        };
+        let gone = Gone { at_s: 0.25, why: "unplugged".into() };
+        let failures = NodeReport {
+            stages: vec![(ComponentId(1), FlowId(0), StepKind::Kinematics, "m:C".into(), stats)],
+            failed_robots: vec![(ComponentId(2), "torn".into())],
+            failed_endpoints: vec![(ChannelId(0), "no class".into())],
+            boards: vec![(ComponentId(1), BoardLine { gone: Some(gone), ..Default::default() })],
+            ..nothing()
+        };
+        let mut report = Report::default();
+        report.node(&crate::tests::plan(&[]), NodeId(0), failures);
+        assert_eq!(
+            report.errors,
+            [
+                "hook m:C at com (f): division by zero, 4 times",
+                "hook m:C at com (f): returned values that are not finite, 2 times",
+                "hook m:C at com (f): end failed",
+                "robot arm: torn",
+                "transport udp of c at left: no class",
+                "board com: unplugged, at 0.250 s; its samples were lost from then on",
+            ]
+        );
+        assert!(!report.interrupted);
+        let died = Some((1_500_000_000, ComponentId(0), "killed".into()));
+        report.node(&crate::tests::plan(&[]), NodeId(0), NodeReport { died, ..nothing() });
+        let last = report.errors.last().map(String::as_str);
+        assert_eq!(last, Some("op failed at 1.500 s, which ended the run: killed"));
+        assert!(report.interrupted);
+    }
+
+    /// On sockets each node knows its leg only: legs that lead on are not the time to the sink.
+    #[test]
+    fn a_split_tells_the_means_of_its_parts_and_whether_it_ends_at_the_sink() {
+        let mut split = FlowSplit::default();
+        for span in [10, 30] {
+            let mut parts = Parts::new(100);
+            parts.take(Part::Working, span);
+            parts.take(Part::Queueing, 4);
+            split.add(&parts, 6);
+        }
+        let (f, g, none) = (FlowId(0), FlowId(1), FlowSplit::default());
+        let mut report = Report::default();
+        report
+            .legs(&plan(), &[(f, true, split.clone()), (g, false, split.clone()), (f, false, none.clone())]);
+        let found = serde_json::to_value(&report.split).unwrap();
+        let leg = |flow, ends, hops: Value| {
+            json!({"flow": flow, "ends": ends, "samples": 2, "total_ns": 24.0, "clock_error_ns": 6.0, "components": [],
+                   "parts_ns": {"working": {"sum": 40, "mean": 20.0, "p99": 30},
+                                "queueing": {"sum": 8, "mean": 4.0, "p99": 4}},
+                   "hops": hops})
+        };
+        assert_eq!(found, json!([leg("f", true, json!([])), leg("g", false, json!([]))]));
+
+        let mut hops = Hops::default();
+        hops.add(1, 1, &Hop { queued_ns: 5, ..Hop::default() });
+        let found = serde_json::to_value(splits(&plan(), &[none, split], &[Hops::default(), hops])).unwrap();
+        let hop = json!({"link": "l2", "packets": 1, "queueing_ns": 5.0, "serialisation_ns": 0.0,
+                         "propagation_ns": 0.0, "radio_ns": 0.0});
+        assert_eq!(found, json!([leg("g", true, json!([hop]))]), "in simulated time all ends are known");
+    }
+
+    #[test]
+    fn the_accounts_of_a_network_are_those_of_its_links_and_of_its_traffic() {
+        let link = LinkStats { name: "l1".into(), packets: 2, ..Default::default() };
+        let traffic = TrafficStats {
+            name: "t".into(),
+            packets: 5,
+            bytes: 500,
+            delivered_packets: 3,
+            dropped_packets: 2,
+        };
+        let mut report = Report::default();
+        report.accounts(vec![link], vec![traffic]);
+        let found = serde_json::to_value(&report).unwrap();
+        assert_eq!((&found["links"][0]["name"], &found["links"][0]["packets"]), (&json!("l1"), &json!(2)));
+        let told =
+            json!({"name": "t", "packets": 5, "bytes": 500, "delivered_packets": 3, "dropped_packets": 2});
+        assert_eq!(found["traffic"], json!([told]));
     }
 }

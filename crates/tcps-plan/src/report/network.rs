@@ -140,3 +140,27 @@ pub struct EmulatedPath {
     #[serde(flatten)]
     pub told: Emulated,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Reports show a line for each key: what never happened has none.
+    #[test]
+    fn a_link_tells_what_it_dropped_marked_and_drew_only_if_it_did() {
+        let told = |stats: LinkStats| serde_json::to_value(Link::from(stats)).expect("JSON");
+        let quiet = told(LinkStats { busy_ns: 1_500_000_000, ..LinkStats::default() });
+        assert_eq!((&quiet["drops"], &quiet["busy_s"]), (&json!({}), &json!(1.5)));
+        assert_eq!((quiet.get("marked"), quiet.get("jitter_ns")), (None, None));
+        let mut stats = LinkStats { marked: 3, ..LinkStats::default() };
+        [DropReason::Full, DropReason::Loss, DropReason::Full].into_iter().for_each(|r| stats.drop(100, r));
+        let mut jitter = tcps_core::report::histogram();
+        jitter.record(7).expect("in bounds");
+        stats.jitter_ns = Some(Box::new(jitter));
+        let busy = told(stats);
+        assert_eq!(busy["drops"], json!({"full": 2, "loss": 1}));
+        assert_eq!((&busy["dropped_packets"], &busy["dropped_bytes"]), (&json!(3), &json!(300)));
+        assert_eq!((&busy["marked"], &busy["jitter_ns"]["max"]), (&json!(3), &json!(7)));
+    }
+}

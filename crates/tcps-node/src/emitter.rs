@@ -258,3 +258,34 @@ impl Emitters {
         false
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probe(points: &[u16], count: Option<u32>) -> Probe {
+        let plan = ProbePlan {
+            flow: FlowId(0),
+            points: points.iter().map(|p| PointId(*p)).collect(),
+            period_ns: 10,
+            drawn: false,
+            start_ns: 5,
+            count,
+            reply_to: NodeId(0),
+        };
+        Probe::new(&plan, 1)
+    }
+
+    /// Moments at which a source that makes a sample at each gives a command.
+    fn given(probe: &mut Probe) -> Vec<Time> {
+        (0..40).filter(|now| probe.command(*now, 0).is_some()).collect()
+    }
+
+    #[test]
+    fn a_command_is_given_once_a_period_as_often_as_asked_and_to_somebody() {
+        assert_eq!(given(&mut probe(&[1, 2], None)), [5, 15, 25, 35]);
+        assert_eq!(given(&mut probe(&[1, 2], Some(3))), [5, 15, 25]);
+        assert!(given(&mut probe(&[1, 2], Some(0))).is_empty());
+        assert!(given(&mut probe(&[], None)).is_empty());
+    }
+}

@@ -117,3 +117,20 @@ pub(super) fn decoded(job: &mut Job) {
         job.decoded = true;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stage without a cost, as on sockets, worked all the time; one with a cost waited for its core beyond it.
+    #[test]
+    fn what_a_stage_did_not_work_it_waited() {
+        for (cost_ns, waited, worked) in [(0, 0, 500), (300, 200, 300), (500, 0, 500), (900, 0, 500)] {
+            let mut job = Job::empty();
+            (job.parts, job.cost_ns) = (Parts::new(1000), cost_ns);
+            job.worked(1500);
+            assert_eq!(job.at_components(), [waited, worked], "{cost_ns}");
+            assert_eq!((job.cost_ns, job.parts.since), (0, 1500));
+        }
+    }
+}

@@ -157,3 +157,31 @@ impl Pipeline {
         stages
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_VALUES, MOST_BYTES};
+    use crate::{assets::Nothing, secrets::Seeded, Node};
+    use serde_json::json;
+    use tcps_core::ids::NodeId;
+    use tcps_plan::{Places, Plan};
+
+    /// Thousands of users are thousands of nodes, most of which call nothing.
+    #[test]
+    fn a_node_has_room_for_what_hooks_write_only_if_it_has_hooks() {
+        let hook = json!({"kind": "predict", "run": {"kind": "builtin", "name": "zoh"}});
+        for (step, values, bytes) in [(json!({"kind": "work"}), 0, 0), (hook, MAX_VALUES, MOST_BYTES)] {
+            let plan = json!({
+                "name": "n", "seed": 1, "duration_ns": 1, "sessions": ["main"], "nodes": [{"name": "here"}],
+                "components": [{"name": "c", "kind": "ms-com", "session": 0, "node": 0}],
+                "flows": [{"name": "f", "session": 0, "direction": "forward", "period_ns": 1, "codec": "f32",
+                    "source": {"kind": "generated", "bytes": 8}, "sink": {"kind": "count"},
+                    "path": [{"component": 0, "steps": [step]}]}]});
+            let plan: Plan = serde_json::from_value(plan).unwrap();
+            let node =
+                Node::new(&plan, &Places::new(&plan), NodeId(0), None, &mut Nothing, &mut Seeded(1)).unwrap();
+            let scratch = &node.pipeline.scratch;
+            assert_eq!((scratch.values.len(), scratch.bytes.len()), (values, bytes));
+        }
+    }
+}

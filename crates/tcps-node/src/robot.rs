@@ -302,4 +302,15 @@ mod tests {
         }
         assert_eq!(passed, Some(REST_NS + MS), "half a second after its last movement");
     }
+
+    #[test]
+    fn the_token_is_not_taken_from_one_that_moves_by_one_of_an_earlier_flow() {
+        let mut robot = robot_with("token");
+        robot.command(0, FlowId(3), MS, 1.0, &[3.0]);
+        for t in 1..50 {
+            robot.command(t * MS, FlowId(0), MS, 1.0, &[t as f64]);
+            robot.command(t * MS, FlowId(3), MS, 1.0, &[-(t as f64)]);
+            assert_eq!(robot.fused, [-(t as f64)], "two hands would pull the arm to and fro");
+        }
+    }
 }

@@ -174,4 +174,51 @@ mod tests {
             assert!(values.len() == 6 && values.iter().all(|v| v.abs() <= 1.0));
         }
     }
+
+    /// The two ends of a flow that is verified make its bytes on their own, on computers that may have different versions.
+    #[test]
+    fn mixed_bytes_are_the_same_for_ever() {
+        let bytes = |index| {
+            let mut bytes = Vec::new();
+            Source::Sizes { bytes: Arc::new(vec![10]) }.fill(Codec::Raw, index, &mut bytes, &mut Vec::new());
+            bytes
+        };
+        assert_eq!(bytes(0), [0x60, 0xa3, 0x2b, 0x9e, 0xba, 0xfc, 0x94, 0x2a, 0xfa, 0x80]);
+        assert_eq!(bytes(7), [0xe9, 0x47, 0xa6, 0x1e, 0xaa, 0x69, 0xa6, 0x70, 0xf7, 0x88]);
+    }
+
+    #[test]
+    fn values_of_a_sample_are_a_triangle_wave_each_a_tenth_of_a_second_ahead_of_the_one_before() {
+        let values = |index| {
+            let (mut bytes, mut values) = (Vec::new(), Vec::new());
+            Source::Generated { bytes: 24 }.fill(Codec::F32, index, &mut bytes, &mut values);
+            crate::sample_codec::decode(Codec::F32, &bytes, &mut values);
+            values
+        };
+        assert_eq!((values(0)[0], values(250)[0], values(500)[0], values(1000)[0]), (1.0, 0.0, -1.0, 1.0));
+        for index in [0, 1, 333, 999] {
+            let first: Vec<f64> = (0..6).map(|i| values(index + 100 * i)[0]).collect();
+            assert_eq!(values(index), first, "sample {index}");
+        }
+    }
+
+    #[test]
+    fn frames_come_in_turn_and_begin_again_behind_the_last() {
+        let frames = Source::Frames { data: Arc::new(vec![1, 2, 2, 3]), offsets: Arc::new(vec![0, 1, 3, 4]) };
+        let turn = (0..7).map(|index| {
+            let mut bytes = vec![9; 9];
+            frames.fill(Codec::Raw, index, &mut bytes, &mut Vec::new());
+            bytes
+        });
+        let (one, two, three) = (vec![1], vec![2, 2], vec![3]);
+        let expected = [&one, &two, &three, &one, &two, &three, &one].map(Clone::clone);
+        assert_eq!(turn.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_recording_of_one_row_is_that_row_whatever_happens_at_its_end() {
+        for repeat in [Repeat::Loop, Repeat::Mirror, Repeat::Hold] {
+            assert_eq!((0..3).map(|i| row(i, 1, repeat)).collect::<Vec<_>>(), [0; 3], "{repeat:?}");
+        }
+    }
 }

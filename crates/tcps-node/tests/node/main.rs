@@ -1,0 +1,7 @@
+//! A node as a whole, in a world that keeps what it is told.
+
+mod boards;
+mod channels;
+mod common;
+mod stages;
+mod workers;

@@ -1,0 +1,81 @@
+//! Stages with a worker of their own.
+
+use crate::common::{node_with, plan, run, tap, Code, World, MS};
+use serde_json::json;
+use tcps_core::{
+    hook::Verdict,
+    ids::{FlowId, NodeId},
+    record::{DropReason, Kind, Record, StepKind},
+};
+use tcps_node::{
+    host::{Outcome, Task},
+    Node,
+};
+
+/// A node whose flow has a camera in a worker of its own, with its first picture in the worker.
+fn pictured(world: &mut World) -> Node {
+    let mut plan = plan([0, 0]);
+    plan["records"] = json!("events");
+    let mut camera = tap("camera", "capture", json!({}));
+    camera["worker"] = json!({"queue": 2, "most_bytes": 1000});
+    camera["cost"] = json!({"kind": "constant", "span_ns": 500});
+    plan["flows"][0]["codec"] = json!("raw");
+    plan["flows"][0]["path"][0]["steps"] = json!([camera]);
+    let mut node = node_with(&plan, 0, &mut Code::default());
+    assert_eq!(node.take_workers().len(), 1);
+    run(&mut node, world, MS);
+    node
+}
+
+fn outcome(task: &Task, verdict: Verdict, used_ns: i64) -> Outcome {
+    Outcome { job: task.job, verdict, values: Vec::new(), bytes: vec![7; 5], used_ns, cost_ns: task.cost_ns }
+}
+
+/// The time that a codec takes is read from these rows: one without its stage is nobody's.
+#[test]
+fn a_call_of_a_worker_leaves_a_row_of_its_own_and_its_sample_goes_on() {
+    for (used_ns, value, overruns) in [(700, 700, 1), (500, 500, 0), (300, 500, 0)] {
+        let mut world = World::default();
+        let mut node = pictured(&mut world);
+        let (worker, task) = world.tasks.remove(0);
+        assert_eq!((worker, task.index, task.cost_ns), (0, 0, Some(500)));
+        assert!(world.of(Kind::Exit).is_empty(), "it is still there");
+        node.finished(3 * MS, outcome(&task, Verdict::Emit, used_ns), &mut world);
+        let row = Record {
+            value,
+            flow: FlowId(0),
+            point: 0,
+            node: NodeId(0),
+            detail: StepKind::Capture as u8,
+            ..Record::new(3 * MS, Kind::Stage)
+        };
+        assert_eq!(world.of(Kind::Stage), [row]);
+        let delivered = world.of(Kind::Delivered);
+        assert_eq!(delivered.iter().map(|r| (r.value, r.size)).collect::<Vec<_>>(), [(3 * MS, 5)]);
+        let stats = &node.report().stages[0].4;
+        assert_eq!((stats.calls, stats.overruns), (1, overruns), "longer than its cost: {used_ns}");
+    }
+}
+
+#[test]
+fn what_a_worker_does_not_give_out_has_one_fate() {
+    let mut world = World::default();
+    let mut node = pictured(&mut world);
+    node.finished(MS, outcome(&world.tasks[0].1, Verdict::Nothing, 1), &mut world);
+    assert_eq!(world.of(Kind::Suppressed).iter().map(|r| (r.index, r.point)).collect::<Vec<_>>(), [(0, 0)]);
+
+    for (verdict, died) in [(Verdict::Failed("why".into()), 0), (Verdict::Dead("why".into()), 1)] {
+        let mut world = World::default();
+        let mut node = pictured(&mut world);
+        node.finished(MS, outcome(&world.tasks[0].1, verdict, 1), &mut world);
+        let dropped: Vec<_> = world.of(Kind::Dropped).iter().map(|r| (r.index, r.point, r.detail)).collect();
+        assert_eq!(dropped, [(0, 0, DropReason::Hook as u8)]);
+        assert_eq!(world.of(Kind::Died).len(), died);
+        assert_eq!(node.report().stages[0].4.error.as_deref(), Some("why"));
+    }
+
+    let mut world = World { full: true, ..World::default() };
+    pictured(&mut world);
+    let dropped: Vec<_> = world.of(Kind::Dropped).iter().map(|r| (r.index, r.detail)).collect();
+    assert_eq!(dropped, [(0, DropReason::Overload as u8)], "no room");
+}

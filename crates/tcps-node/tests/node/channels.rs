@@ -255,7 +255,8 @@ fn answers_arrive_sealed_although_the_network_loses_the_first_handshakes() {
     for lost in [0, 1, 2] {
         let world = exchange(&sealed(), lost, 9000 * MS);
         let answers: Vec<_> = world.of(Kind::Echo).iter().map(|r| (r.index, r.time_ns / MS)).collect();
-        println!("{lost} {answers:?}");
+        assert!(answers.iter().map(|a| a.0).eq(0..9), "{lost}: {answers:?}");
+        assert!(answers[0].1 < 1000, "begun again before the next command wants keys: {lost}: {answers:?}");
     }
 }
 

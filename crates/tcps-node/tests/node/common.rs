@@ -9,7 +9,6 @@ use tcps_core::{
     rate::{RateController, Steers},
     record::{Kind, Record},
     robot::Robot,
-    sample::Meta,
     split::Parts,
     time::Time,
 };
@@ -86,7 +85,6 @@ impl Host for World {
     fn has_come(&mut self, flow: FlowId, _: &Parts, _: Time) {
         self.came.push(flow);
     }
-    fn delivered(&mut self, _: Time, _: ChannelId, _: &Meta, _: Time) {}
 }
 
 /// What a hook was told.
@@ -97,6 +95,9 @@ pub enum Saw {
     Ended(String),
 }
 
+/// Makes an endpoint of its parameters.
+pub type Maker = fn(&CodePlan) -> Box<dyn Endpoint>;
+
 /// Code "in Python" that tells what it is given. Parameters: `gives` values; `states`: it has states.
 #[derive(Clone, Default)]
 pub struct Code {
@@ -104,7 +105,7 @@ pub struct Code {
     /// What every file holds.
     pub file: Vec<u8>,
     /// Makes endpoints.
-    pub endpoint: Option<fn(&CodePlan) -> Box<dyn Endpoint>>,
+    pub endpoint: Option<Maker>,
 }
 
 impl Code {

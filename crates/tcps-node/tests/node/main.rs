@@ -3,5 +3,6 @@
 mod boards;
 mod channels;
 mod common;
+mod playing;
 mod stages;
 mod workers;

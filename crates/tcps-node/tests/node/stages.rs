@@ -193,15 +193,17 @@ fn frames_that_are_not_in_their_file_are_refused() {
 /// The agent of a supervisor is code of its own, which only the driver can get at; no other hook has one.
 #[test]
 fn the_parameters_of_a_supervisor_and_of_no_other_hook_name_an_agent() {
-    let make = |name: &str| {
+    let make = |name: &str, mut params: Value| {
         let agent = json!({"kind": "python", "name": "agent", "symbol": "Tap"});
-        let code = json!({"kind": "builtin", "name": name, "params": {"agent": agent}});
+        params["agent"] = agent;
+        let code = json!({"kind": "builtin", "name": name, "params": params});
         let code: CodePlan = serde_json::from_value(code).expect("code");
         let hook = assets::hook(&code, Shape::of(StepKind::Predict), &mut Code::default());
         hook.map(|_| ()).map_err(|e| e.to_string())
     };
-    assert_eq!(make("supervisor"), Ok(()));
-    assert!(make("zoh").is_err_and(|e| e.contains("'zoh': agent")), "{:?}", make("zoh"));
+    assert_eq!(make("supervisor", json!({"action": "agent"})), Ok(()));
+    let refused = make("zoh", json!({})).expect_err("it has none");
+    assert!(refused.contains("'zoh': agent"), "{refused}");
 }
 
 #[test]

@@ -264,11 +264,15 @@ mod tests {
     use super::*;
 
     fn probe(points: &[u16], count: Option<u32>) -> Probe {
+        probe_with(points, count, false)
+    }
+
+    fn probe_with(points: &[u16], count: Option<u32>, drawn: bool) -> Probe {
         let plan = ProbePlan {
             flow: FlowId(0),
             points: points.iter().map(|p| PointId(*p)).collect(),
             period_ns: 10,
-            drawn: false,
+            drawn,
             start_ns: 5,
             count,
             reply_to: NodeId(0),
@@ -287,5 +291,24 @@ mod tests {
         assert_eq!(given(&mut probe(&[1, 2], Some(3))), [5, 15, 25]);
         assert!(given(&mut probe(&[1, 2], Some(0))).is_empty());
         assert!(given(&mut probe(&[], None)).is_empty());
+    }
+
+    /// Moments are drawn so that every phase is met, once in each period.
+    #[test]
+    fn drawn_moments_lie_one_in_each_period() {
+        let mut probe = probe_with(&[1, 2], None, true);
+        let given: Vec<Time> = (0..1005).filter(|now| probe.command(*now, 0).is_some()).collect();
+        let periods: Vec<Time> = given.iter().map(|at| (at - 5).div_euclid(10)).collect();
+        assert_eq!(periods, (0..100).collect::<Vec<_>>());
+        let phases: std::collections::BTreeSet<Time> = given.iter().map(|at| (at - 5) % 10).collect();
+        assert_eq!(phases.len(), 10);
+    }
+
+    #[test]
+    fn a_source_that_was_away_makes_up_for_no_commands() {
+        let mut probe = probe(&[1, 2], None);
+        let given: Vec<Time> =
+            [5, 37, 38, 44, 45, 46].into_iter().filter(|now| probe.command(*now, 0).is_some()).collect();
+        assert_eq!(given, [5, 37, 45]);
     }
 }

@@ -2,7 +2,11 @@
 
 use crate::common::{node, plan, run, World, MS};
 use serde_json::{json, Value};
-use tcps_core::record::{DropReason, Kind};
+use tcps_core::{
+    hook::State,
+    ids::{FlowId, NodeId},
+    record::{DropReason, Kind, Record},
+};
 use tcps_wire::board::{Role, MAX_PAYLOAD};
 
 /// A plan whose flows `(direction, codec, bytes)` come to a component with a board.
@@ -57,5 +61,41 @@ fn a_sample_goes_to_a_board_as_long_as_it_fits_into_a_frame() {
         assert_eq!(told, vec![(0, 1, DropReason::Malformed as u8); dropped], "{bytes}");
         let line = node.report().boards[0].1.clone();
         assert_eq!((line.sent, line.answered), (1 - dropped as u64, 1 - dropped as u64), "{bytes}");
+    }
+}
+
+/// How long an arm stood in its safe output is read from these rows.
+#[test]
+fn outputs_that_go_safe_and_are_driven_again_are_told_of_the_flow_that_drives() {
+    for (safe, stopped) in [(json!("hold"), State::Hold), (json!({"values": [0.0, 0.0]}), State::SafeStop)] {
+        let mut plan = with_board("ss-embsys", &[("forward", "raw", 8), ("forward", "f32", 8)]);
+        plan["components"][1]["board"]["watchdog_ms"] = json!(5);
+        plan["components"][1]["board"]["safe"] = safe;
+        plan["flows"][1]["period_ns"] = json!(2 * MS);
+        let (mut world, mut node) = (World::default(), node(&plan, 0));
+        run(&mut node, &mut world, 5 * MS);
+        for running in [false, true] {
+            let now = if running { 21 * MS } else { 5 * MS };
+            node.set_running(now, FlowId(1), running);
+            run(&mut node, &mut world, now + 15 * MS);
+        }
+        let told = world.of(Kind::State);
+        let row = |at: usize, value, from: State, to: State| Record {
+            value,
+            size: from as u32,
+            detail: to as u8,
+            flow: FlowId(1),
+            point: 1,
+            node: NodeId(0),
+            ..Record::new(told[at].time_ns, Kind::State)
+        };
+        let expected = [row(0, 5 * MS, State::Normal, stopped), row(1, 0, stopped, State::Normal)];
+        assert_eq!(told, expected);
+        assert_eq!(
+            told.iter().map(|r| r.time_ns / MS).collect::<Vec<_>>(),
+            [9, 22],
+            "after 4 ms, and from 22 ms on"
+        );
+        assert_eq!(node.report().boards[0].1.safe, 1);
     }
 }

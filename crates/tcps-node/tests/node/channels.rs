@@ -1,13 +1,13 @@
 //! Channels at a node, and what travels outside them.
 
-use crate::common::{node, node_with, plan, run, tap, Code, Saw, World, MS};
+use crate::common::{node, node_with, plan, refused, run, tap, Code, Saw, World, MS};
 use serde_json::{json, Value};
 use std::collections::VecDeque;
 use tcps_core::{
-    endpoint::{ConnectionStats, Ecn, Endpoint, EndpointStats, Input, Output},
+    endpoint::{ConnectionStats, Delivery, Ecn, Endpoint, EndpointStats, Input, Output},
     ids::{ChannelId, FlowId, NodeId},
     record::{DropReason, Kind, Record},
-    sample::{EchoReply, PointId},
+    sample::{EchoReply, Meta, PointId},
     time::{Time, NEVER},
 };
 use tcps_node::Node;
@@ -17,7 +17,7 @@ use tcps_wire::reply;
 /// An endpoint with a timer at a moment of its clock, at which it tells of a packet and of a sample that were dropped.
 struct Teller {
     timer_ns: Option<Time>,
-    rows: VecDeque<Record>,
+    rows: VecDeque<Output>,
 }
 
 fn teller(code: &CodePlan) -> Box<dyn Endpoint> {
@@ -34,11 +34,17 @@ impl Endpoint for Teller {
                 flow: FlowId(flow),
                 ..Record::new(now, Kind::Dropped)
             };
-            self.rows.extend([row(DropReason::Unverified, 77, 3), row(DropReason::Overload, 77, 3)]);
+            self.rows.extend(
+                [row(DropReason::Unverified, 77, 3), row(DropReason::Overload, 77, 3)].map(Output::Record),
+            );
+        }
+        if let Input::Datagram { bytes, received_ns, .. } = input {
+            let meta = Meta { flow: FlowId(bytes[0].into()), index: 0, origin_ns: 0, echo: None };
+            self.rows.push_back(Output::Deliver(Delivery { meta, received_ns }));
         }
     }
     fn poll_output(&mut self, _: &mut Vec<u8>) -> Option<Output> {
-        self.rows.pop_front().map(Output::Record)
+        self.rows.pop_front()
     }
     fn poll_timeout(&self) -> Option<Time> {
         self.timer_ns
@@ -122,6 +128,37 @@ fn a_hook_is_told_how_many_samples_its_channel_merges() {
     let saw = |merging| [Saw::Called { hook: "tap".into(), other: vec![], merging }];
     assert_eq!(merging(told(&[500 * MS])), saw(4));
     assert_eq!(merging(plan([0, 0])), saw(1), "no channel");
+}
+
+/// A peer with another scenario sends samples of flows that this channel does not carry, or not to here.
+#[test]
+fn samples_that_do_not_arrive_through_a_channel_are_counted_as_strays() {
+    let (mut node, mut world) = (node_with(&told(&[500 * MS]), 0, &mut code()), World::default());
+    for flow in [0, 1, 200] {
+        node.handle_datagram(MS, ChannelId(0), (MS, Ecn::NotCapable), &[flow], &mut world);
+    }
+    assert_eq!(node.report().endpoints[0].2, 3);
+    assert!(world.rows.is_empty(), "{:?}", world.rows);
+}
+
+#[test]
+fn a_transport_is_steered_by_the_python_class_that_its_parameters_name() {
+    let with = |kind: &str| {
+        let mut plan = plan([0, 1]);
+        plan["channels"][0]["transport"] = json!("telehaptic");
+        let mut back = plan["flows"][0].clone();
+        (back["name"], back["direction"]) = (json!("haptic"), json!("backward"));
+        back["path"] = json!([{"component": 1, "channel": 0}, {"component": 0}]);
+        plan["flows"].as_array_mut().expect("flows").push(back);
+        let controller = json!({"kind": kind, "name": "mine", "symbol": "Mine"});
+        plan["channels"][0]["params"] = json!({"controller": controller});
+        plan
+    };
+    let mut code = Code::default();
+    node_with(&with("python"), 0, &mut code);
+    assert_eq!(code.saw(), [Saw::Steers("mine:Mine".into())]);
+    let text = refused(&with("library"), &mut code).unwrap_or_default();
+    assert!(text.contains("channels.a") && text.contains("a rate controller is a Python class"), "{text}");
 }
 
 /// Sends what a node has for a channel to its other side.

@@ -6,7 +6,7 @@ use tcps_core::{
     endpoint::{Endpoint, Transmit},
     hook::{Hook, HookIn, HookOut, HookState, Notice, State, Verdict},
     ids::{ChannelId, FlowId, NodeId},
-    rate::{RateController, Steers},
+    rate::{Feedback, RateController, Steers},
     record::{Kind, Record},
     robot::Robot,
     split::Parts,
@@ -39,6 +39,8 @@ pub struct World {
     pub passes: Time,
     /// Processor time of each call.
     pub used: Time,
+    /// When work on a core was over.
+    pub done: Time,
     pub spare: Spare,
 }
 
@@ -63,8 +65,9 @@ impl Host for World {
     fn record(&mut self, row: Record) {
         self.rows.push(row);
     }
-    fn work(&mut self, started: Started, _: u32, _: Time, _: i32) -> Work {
-        Work::Done(started.at)
+    fn work(&mut self, started: Started, _: u32, cost: Time, _: i32) -> Work {
+        self.done = started.at + cost;
+        Work::Done(self.done)
     }
     fn start(&mut self, now: Time) -> Started {
         Started { at: now, processor: 0 }
@@ -73,7 +76,7 @@ impl Host for World {
         self.used
     }
     fn now(&self, now: Time) -> Time {
-        now + self.passes
+        now.max(self.done) + self.passes
     }
     fn delegate(&mut self, worker: u16, task: Task) -> Result<(), Task> {
         if self.full {
@@ -93,6 +96,7 @@ pub enum Saw {
     Called { hook: String, other: Vec<f64>, merging: u16 },
     Resumed { hook: String, values: Vec<f64> },
     Ended(String),
+    Steers(String),
 }
 
 /// Makes an endpoint of its parameters.
@@ -141,13 +145,21 @@ impl Hook for Tap {
         Ok(())
     }
     fn told(&self) -> Option<HookState> {
-        let told = HookState { state: State::Normal, age_ns: 0, origin_ns: None, cause: "", limited: false };
+        let told = HookState { state: State::Live, age_ns: 42, origin_ns: None, cause: "", limited: false };
         self.states.then_some(told)
     }
     fn end(&mut self) -> Vec<String> {
         self.tell(Saw::Ended(self.name.clone()));
         vec![format!("{} has a file left open", self.name)]
     }
+}
+
+/// A rate controller that changes nothing.
+#[derive(Debug)]
+struct Steady;
+
+impl RateController for Steady {
+    fn feedback(&mut self, _: Time, _: &Feedback) {}
 }
 
 impl Assets for Code {
@@ -175,12 +187,13 @@ impl Assets for Code {
     }
     fn controller(
         &mut self,
-        _: &CodePlan,
+        code: &CodePlan,
         _: Steers,
         _: Side,
         _: &ChannelContext,
     ) -> Result<Box<dyn RateController>, RunError> {
-        unreachable!("no test has a controller")
+        self.log.lock().expect("nobody died").push(Saw::Steers(code.label()));
+        Ok(Box::new(Steady))
     }
     fn again(&self) -> Box<dyn Assets + Send> {
         Box::new(self.clone())

@@ -4,5 +4,6 @@ mod boards;
 mod channels;
 mod common;
 mod playing;
+mod rows;
 mod stages;
 mod workers;

@@ -79,3 +79,20 @@ fn what_a_worker_does_not_give_out_has_one_fate() {
     let dropped: Vec<_> = world.of(Kind::Dropped).iter().map(|r| (r.index, r.detail)).collect();
     assert_eq!(dropped, [(0, DropReason::Overload as u8)], "no room");
 }
+
+#[test]
+fn what_is_wrong_with_the_end_of_a_worker_is_told_of_its_stage() {
+    let mut plan = plan([0, 0]);
+    let stage = |name: &str, kind: &str| {
+        let mut stage = tap(name, kind, json!({}));
+        stage["worker"] = json!({"queue": 2, "most_bytes": 1000});
+        stage
+    };
+    plan["flows"][0]["codec"] = json!("raw");
+    plan["flows"][0]["path"][0]["steps"] = json!([stage("camera", "capture"), stage("codec", "code")]);
+    let mut node = node_with(&plan, 0, &mut Code::default());
+    assert_eq!(node.take_workers().len(), 2);
+    node.ended(1, vec!["why".into()]);
+    let ends: Vec<_> = node.report().stages.iter().map(|s| (s.3.clone(), s.4.ends.clone())).collect();
+    assert_eq!(ends, [("camera:Tap".into(), vec![]), ("codec:Tap".into(), vec!["why".to_owned()])]);
+}

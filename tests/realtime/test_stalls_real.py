@@ -1,4 +1,4 @@
-"""A process that stands still is told, whatever its loop waited for."""
+"""A process that stalls is told, whatever its loop waited for."""
 
 from __future__ import annotations
 

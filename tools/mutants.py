@@ -11,8 +11,8 @@ cargo-mutants lists the mutants of Rust (``cargo install cargo-mutants --locked`
 larger sample holds the smaller one, and a change of other code moves neither. Mutants are tested in a copy of the tree in
 target/mutants, one after another. A mutant meets the tests that reach it, the quickest first: in Rust those of its crate and
 those of tcps-run in virtual time, then tests of Python; in Python the unit tests that run its line. The first that fails
-ends the mutant; a test that runs several times as long as without it counts as failed. A test of Python catches a mutant
-of Python if it fails twice, and passes without the mutant; others are left out and named.
+ends the mutant; a test that runs several times as long as without it counts as failed. A test catches a mutant if it fails
+twice, and passes without the mutant; others are left out and named.
 
 A line a mutant goes into tools/mutants.local/ledger.jsonl, which is not committed: outcome, the test that caught it, and the
 state (hash of the part's sources without tests). A draw notes which mutants are no longer in the code; the table leaves them
@@ -262,7 +262,9 @@ class Copy:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        is_mutated = self.is_mutated or mutants_rust.NUMBER in (more or {})
+        is_mutated = (
+            self.is_mutated or (more or {}).get(mutants_rust.NUMBER, mutants_rust.NONE) != mutants_rust.NONE
+        )
         if not by and not ended.is_set() and not is_mutated and status not in (0, *BROKEN):
             sys.exit(f"mutants: status {status} of {' '.join(command)}: {last}")
         outcome = "failed" if by else "timeout" if ended.is_set() else "failed" if status else "passed"
@@ -382,7 +384,7 @@ def outcomes_of_rust(
     for number in sorted(set(range(len(left))) - placed):
         with copy.mutated(left[number]):
             is_there = mutants_rust.tests(copy.root, steps, files, PYTEST) is not None
-            outcome = mutants_rust.judge(number, known, copy.run) if is_there else ("unviable", "", 0.0)
+            outcome = mutants_rust.judge(None, known, copy.run) if is_there else ("unviable", "", 0.0)
         yield left[number], outcome
 
 

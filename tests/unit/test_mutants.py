@@ -106,20 +106,32 @@ def test_a_mutant_of_rust_meets_the_tests_that_reach_it_the_quickest_first(mutan
     reached = {"slow": "7\n", "quick": "7\n8\n", "python": "7\n", "other": "", "broken": "7\n"}
 
     def run(command, limit_s, more, stop):
-        name = command[-1]
+        name, number = command[-1], more[rust.NUMBER]
         if file := more.get(rust.REACHED):
             Path(file).write_text(reached[name])
             return "failed" if name == "broken" else "passed", "", took_s[name]
-        ran.append((name, more, limit_s))
-        return "failed" if name == "slow" else "passed", "", 1.0
+        ran.append((name, number, limit_s))
+        return "failed" if name == "slow" and number == "7" else "passed", "", 1.0
 
     made = [rust.Test(name, [sys.executable if name == "python" else name, name]) for name in took_s]
     known = rust.measured(tmp_path, made, run)
     assert [test.name for test in known] == ["quick", "other", "slow", "python"]
     reaching = [test for test in known if 7 in test.reached]
-    assert rust.judge(7, reaching, run) == ("caught", "slow", 2.0)
-    assert ran == [("quick", {rust.NUMBER: "7"}, 20.5), ("slow", {rust.NUMBER: "7"}, 35.0)]
+    assert rust.judge(7, reaching, run) == ("caught", "slow", 4.0)
+    again = [("slow", number, 35.0) for number in ("7", rust.NONE, "7")]
+    assert ran == [("quick", "7", 20.5), *again]
     assert rust.judge(9, [], run) == ("missed", "no test reaches it", 0.0)
+    alone = rust.judge(None, known, lambda *_, **__: ("failed", "", 1.0))
+    assert alone == ("caught", "quick", 2.0)
+
+
+@pytest.mark.parametrize(
+    "outcomes", [["failed", "failed"], ["timeout", "timeout"], ["failed", "passed", "passed"]]
+)
+def test_a_test_that_fails_by_chance_catches_no_mutant_of_rust(mutants, outcomes):
+    rust, left = mutants.mutants_rust, iter(outcomes)
+    told = rust.judge(7, [rust.Test("a", ["a"])], lambda *_, **__: (next(left), "", 1.0))
+    assert told == ("missed", "", len(outcomes)) and not list(left)
 
 
 def test_an_error_is_of_the_mutants_in_whose_place_it_is(mutants):

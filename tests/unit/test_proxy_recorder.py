@@ -385,6 +385,19 @@ LINKS = [("there", 0, 1, 2e6), ("back", 1, 0, 2e6)]
             [served("a", 900, loss=900), served("b", 900)],
             ("good", "b 960.0 kbit/s of 1.000 Mbit/s"),
         ),
+        # Copies are made behind the line, and no link lets out more than its rate.
+        (
+            [came(0.93, 1, 11)],
+            [("there", 0, 1, 1e6), ("back", 1, 0, 2e6)],
+            [served("there", 900) | {"duplicated": 450}],
+            ("not shown", "not reached: there 620.0 kbit/s of 1.000 Mbit/s"),
+        ),
+        (
+            [came(2.4, 1, 11)],
+            LINKS,
+            [served("there", 900)],
+            ("not shown", "above its rate: there 2.400 Mbit/s of 2.000 Mbit/s"),
+        ),
         # A stream has a line of its own.
         (
             [came(1.9, 1, 11, door="1/tcp")],
@@ -411,6 +424,9 @@ def test_a_rate_that_was_changed_or_whose_way_is_not_known_is_not_shown() -> Non
     ended = outcome([came(1.9, 1, 11), row("0/udp", "far -> near", 9, 9)], [])
     links = path(rate_bps=2e6)
     (told,) = verdict.ending(ended, Margin(), {"links": links, "routing": "delay"})["settings"]
+    assert told["verdict"] == "not shown" and "chosen by the network's routing" in told["said"]
+    marked = [*links, {"name": "gold.forward", "from": 0, "to": 1, "rate_bps": 1e6, "dscp": 46}]
+    (told,) = verdict.ending(ended, Margin(), {"links": marked})["settings"]
     assert told["verdict"] == "not shown" and "chosen by the network's routing" in told["said"]
     for door in ("0/udp", "0/tcp"):
         stream = [one | {"door": door} for one in ended["doors"]]
@@ -566,7 +582,32 @@ BURSTS = {"kind": "gilbert-elliott", "p": 0.1, "r": 0.3, "loss_good": 0.0, "loss
         (
             path(**losing(0.2)),
             [served("path.forward", 900)],
-            ("good", "0.00 % of 900 draws, set 20.0 % (95 % interval 17.4 % to 22.7 %; outside that interval)"),
+            ("not shown", "0.00 % of 900 draws, set 20.0 % (95 % interval 17.4 % to 22.7 %; far outside that interval)"),
+        ),
+        (
+            path(**losing(0.2)),
+            [served("path.forward", 745, loss=155)],
+            ("good", "17.2 % of 900 draws, set 20.0 % (95 % interval 17.4 % to 22.7 %; outside that interval)"),
+        ),
+        (  # in one of seven runs it takes none
+            path(**losing(0.002)),
+            [served("path.forward", 999, loss=1)],
+            ("not shown", "path.forward 0.100 % of 1 000 draws, set 0.200 % (95 % interval 0.00 % to 0.500 %)"),
+        ),
+        (
+            path(loss=BURSTS | {"p": 1e-4, "r": 0.5}),
+            [served("path.forward", 30)],
+            ("not shown", "path.forward 0.00 % of 30 draws, set 0.020 % in the long run of its bursts"),
+        ),
+        (
+            [*path("a", **losing(1e-6)), *path("b", **losing(0.0))],
+            [served("a.forward", 5000), served("b.forward", 5000)],
+            ("not shown", "b.forward 0.00 % of 5 000 draws, set 0.00 % (95 % interval 0.00 % to 0.00 %)"),
+        ),
+        (
+            path(**losing(0.0)),
+            [served("path.forward", 5000)],
+            ("good", "path.forward 0.00 % of 5 000 draws, set 0.00 % (95 % interval 0.00 % to 0.00 %)"),
         ),
         (path(**losing(1e-4)), [served("path.forward", 30)], ("not shown", "set 0.010 % (95 % interval 0.00 % to 0.00 %)")),
         (path(**losing(0.2)), [served("path.forward", 1)], ("not shown", "path.forward 1 draw: too few to tell")),

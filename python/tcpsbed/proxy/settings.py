@@ -17,13 +17,17 @@ from tcpsbed.views.programs import GOOD, NOT_GOOD, NOT_SHOWN
 SHOWN = 0.9
 """Share of its rate that a link has to be used for if a run is to show it."""
 HOPS = "hops"
-"""The routing whose ways `profile.way` has."""
+"""The routing whose ways `profile.way` has, where no link is for marked packets only."""
+MOST = 1.02
+"""Share of its rate beyond which the count of what came out cannot be that of the link."""
 DRAWS = 20
 """Draws below which a run says nothing about a loss."""
 MOST_NAMED = 4
 """Links that are told."""
 TAIL = 0.025
 """Probability of more draws than an interval has, and of less."""
+NEVER = 1e-9
+"""Probability of what chance does not explain."""
 FAR = 12.0
 """Standard deviations from the mean beyond which hits are as good as never."""
 INSIDE = "inside"
@@ -165,15 +169,31 @@ def _loss(rows: Sequence[Row], margin: Margin, links: Sequence[Row], loses: bool
     lossy = [link for link in links if link.get("loss") and _draws(link)]
     if not (loses or lossy):
         return NOT_SHOWN, "no packet came to the loss of a link"
-    enough = any(_shows(link) for link in lossy)
+    setting = [link for link in lossy if link["loss"] == CHANGED or lost(link["loss"]) != 0] or lossy
+    is_shown = any(map(_shows, setting)) and not any(map(_is_far, lossy))
     drawn = _few([*map(_drawn, lossy)], "; ".join(said))
-    return NOT_GOOD if loses else GOOD if enough else NOT_SHOWN, drawn
+    return NOT_GOOD if loses else GOOD if is_shown else NOT_SHOWN, drawn
 
 
 def _shows(link: Row) -> bool:
-    """Whether a link had draws enough that its loss, if it sets one probability, had to take some."""
-    share = None if link["loss"] == CHANGED or "r" in link["loss"] else lost(link["loss"])
-    return _draws(link) >= DRAWS and (not share or interval(_draws(link), share)[1] > 0)
+    """Whether a link drew so often that its loss takes something in 97.5 of 100 runs or more: with less a run does not tell
+    it from none. Of bursts one has to begin.
+    """
+    draws, loss = _draws(link), link["loss"]
+    if loss == CHANGED or draws < DRAWS:
+        return False
+    share = lost(loss)
+    return not share or interval(draws, share * loss.get("r", 1.0))[0] > 0
+
+
+def _is_far(link: Row) -> bool:
+    """Whether a single probability took a number that chance has no part in."""
+    draws, loss = _draws(link), link["loss"]
+    share = None if loss == CHANGED or "r" in loss else lost(loss)
+    if share is None or draws < DRAWS:
+        return False
+    low, high = interval(draws, share, NEVER)
+    return not low <= link.get("drops", {}).get("loss", 0) <= high
 
 
 def _draws(link: Row) -> int:
@@ -196,14 +216,15 @@ def _drawn(link: Row) -> str:
     if "r" in link["loss"]:
         return f"{said} in the long run of its bursts"
     low, high = interval(draws, share)
-    outside = "" if low <= taken <= high else "; outside that interval"
+    far = "far outside" if _is_far(link) else "outside"
+    outside = "" if low <= taken <= high else f"; {far} that interval"
     return (
         f"{said} (95 % interval {numbers.percent(low / draws)} to {numbers.percent(high / draws)}{outside})"
     )
 
 
-def interval(draws: int, share: float) -> tuple[int, int]:
-    """Between which numbers of hits so many draws of a probability are: fewer, and more, have a probability of `TAIL` or
+def interval(draws: int, share: float, tail: float = TAIL) -> tuple[int, int]:
+    """Between which numbers of hits so many draws of a probability are: fewer, and more, have a probability of `tail` or
     less each (binomial law).
 
     Examples
@@ -218,8 +239,8 @@ def interval(draws: int, share: float) -> tuple[int, int]:
     ways = math.lgamma(draws + 1) - math.lgamma(hits + 1) - math.lgamma(draws - hits + 1)
     mass = math.exp(ways + hits * math.log(share) + (draws - hits) * math.log1p(-share))
     below, least = mass, hits
-    while below < 1 - TAIL and hits < last:
-        least = hits + 1 if below < TAIL else least
+    while below < 1 - tail and hits < last:
+        least = hits + 1 if below < tail else least
         mass *= (draws - hits) / (hits + 1) * share / (1 - share)
         hits, below = hits + 1, below + mass
     return least, hits
@@ -234,10 +255,10 @@ def _rate(
         delivered, released = numbers.rate(worst["delivered_rate_bps"]), numbers.rate(worst["set_rate_bps"])
         said = f"{worst['path']} delivered {delivered}, released {released} (margin {margin.rate:.0%})"
         return NOT_GOOD, said
-    if network.get("routing", HOPS) != HOPS:
+    if network.get("routing", HOPS) != HOPS or any(link.get("dscp") is not None for link in links):
         return NOT_SHOWN, "which links packets take is chosen by the network's routing"
     found = list(_used(rows, links))
-    if reached := [said for share, said in found if share >= SHOWN]:
+    if reached := [said for share, said in found if SHOWN <= share <= MOST]:
         return GOOD, _few(reached)
     return NOT_SHOWN, max(found)[1] if found else "packets came out for less than 1 s"
 
@@ -257,7 +278,10 @@ def _used(rows: Sequence[Row], links: Sequence[Row]) -> Iterator[tuple[float, st
         plain = [row for row in mine if not row["door"].endswith("/tcp")]
         bits = sum(_wire_bps(row) * _length_s(row["released_ns"]) for row in plain)
         span_s = sum(map(_length_s, _joined(row["released_ns"] for row in plain)))
-        for link in reversed(along):  # what a loss takes has used its link, and those before it
+        for link in reversed(
+            along
+        ):  # copies are made behind a link; what a loss takes has used it, and those before it
+            bits /= 1 + link.get("duplicated", 0) / max(link.get("packets", 0), 1)
             bits /= 1 - min(link.get("drops", {}).get("loss", 0) / max(_draws(link), 1), 0.999)
             if span_s and link.get("rate_bps"):
                 yield _share(link["name"], bits / span_s, link["rate_bps"])
@@ -267,8 +291,8 @@ def _share(name: str, used_bps: float, rate: Any) -> tuple[float, str]:
     if rate == CHANGED:
         return 0.0, f"{name} {numbers.rate(used_bps)}, rate {CHANGED}"
     share = used_bps / rate
-    reached = "" if share >= SHOWN else "not reached: "
-    return share, f"{reached}{name} {numbers.rate(used_bps)} of {numbers.rate(rate)}"
+    head = "not reached: " if share < SHOWN else "above its rate: " if share > MOST else ""
+    return share, f"{head}{name} {numbers.rate(used_bps)} of {numbers.rate(rate)}"
 
 
 def _wire_bps(row: Row) -> float:

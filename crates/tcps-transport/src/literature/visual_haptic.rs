@@ -68,6 +68,8 @@ pub(crate) struct VisualHaptic {
     /// Bits times a second over nanoseconds: what may still be sent.
     budget: i64,
     most_budget: i64,
+    /// What force may owe: as much, and at least two small packets.
+    most_debt: i64,
     filled_ns: Time,
     next_slot_ns: Option<Time>,
     /// The last input.
@@ -97,6 +99,7 @@ impl VisualHaptic {
             urgent: Meter::default(),
             budget: 0,
             most_budget: least.max(DEPTH * SLOT_NS * capacity_bps),
+            most_debt: (2 * least).max(DEPTH * SLOT_NS * capacity_bps),
             filled_ns: 0,
             next_slot_ns: None,
             now: 0,
@@ -156,7 +159,7 @@ impl VisualHaptic {
                 return;
             }
             self.budget -= i64::from(self.bundler.flush()) * 8 * SECOND;
-            self.budget = self.budget.max(-DEPTH * SLOT_NS * self.capacity_bps);
+            self.budget = self.budget.max(-self.most_debt);
         }
     }
 

@@ -125,6 +125,30 @@ fn visual_haptic_multiplexing_sends_pictures_over_a_slow_line() {
     assert_eq!((bytes, received), (12_500, vec![2 * SECOND + 15 * MS]));
 }
 
+/// [Cizmeci 2014] Pictures have what force leaves, and no more, also where a packet of force is larger than two slots.
+#[test]
+fn visual_haptic_multiplexing_keeps_to_the_capacity_of_a_slow_line() {
+    for (capacity_bps, force_ms) in [(64_000, 20), (128_000, 10), (128_000, 7)] {
+        let mut pair = pair("visual-haptic", json!({"capacity_bps": capacity_bps}), RTT);
+        for ms in 0..10_000u32 {
+            pair.run_until(Time::from(ms) * MS);
+            if ms % 100 == 0 {
+                pair.send(meta(2, ms / 100, pair.time), &[7; 2000]);
+            }
+            if ms % force_ms == 0 {
+                pair.send(meta(1, ms / force_ms, pair.time), &force(ms));
+            }
+        }
+        pair.run_until(10 * SECOND);
+        let bits: u64 = pair.client.transmitted.iter().map(|t| 8 * u64::from(t.wire_bytes)).sum();
+        let share = bits as f64 / (10.0 * capacity_bps as f64);
+        assert!(
+            (0.95..=1.0).contains(&share),
+            "{share} of {capacity_bps} bit/s beside force each {force_ms} ms"
+        );
+    }
+}
+
 /// [Cizmeci 2014] Visual-haptic multiplexing at 1 Mbit/s: the bytes of any 10 ms stay within the capacity and two slots,
 /// and force leaves in the millisecond in which it is made; plain UDP puts the whole frame in front of it.
 #[test]

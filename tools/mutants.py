@@ -12,7 +12,8 @@ larger sample holds the smaller one, and a change of other code moves neither. M
 target/mutants, one after another. A mutant meets the tests that reach it, the quickest first: in Rust those of its crate and
 those of tcps-run in virtual time, then tests of Python; in Python the unit tests that run its line. The first that fails
 ends the mutant; a test that runs several times as long as without it counts as failed. A test catches a mutant if it fails
-twice, and passes without the mutant; others are left out and named.
+twice, and passes without the mutant; others are left out and named. Where the mutant is alone in its build, failing twice
+is enough.
 
 A line a mutant goes into tools/mutants.local/ledger.jsonl, which is not committed: outcome, the test that caught it, and the
 state (hash of the part's sources without tests). A draw notes which mutants are no longer in the code; the table leaves them
@@ -64,6 +65,8 @@ FAILED = re.compile(r"^test (\S+) \.\.\. FAILED|^FAILED (\S+)|^ERROR (\S+)")
 IN_VIRTUAL_TIME = ("--test", "virtual_time", "--test", "batch", "--test", "background")
 NOT_HERE = "not realtime and not interop and not slow"
 PYTEST = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider", "-m", NOT_HERE]
+SEEDED = {"SCHEDULES": "200", "PROPTEST_RNG_SEED": "1", "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1"}
+"""Tests with random input have the same in each run, and what failed with one mutant is not tried with the next."""
 MEMORY = 10 << 30
 GONE = "gone"
 """Outcome of a mutant whose code is no longer there."""
@@ -161,7 +164,8 @@ def sources(part: Part, root: Path) -> list[Path]:
 
 def state(part: Part, root: Path) -> str:
     """Hash of the part's sources, without tests at their ends."""
-    codes = [path.read_text(encoding="utf-8").split("\n#[cfg(test)]")[0] for path in sources(part, root)]
+    at_end = re.compile(r"\n#\[cfg\(test\)\]\nmod \w+ \{.*\Z", re.S)
+    codes = [at_end.sub("", path.read_text(encoding="utf-8")) for path in sources(part, root)]
     return hashlib.sha256("\0".join(codes).encode()).hexdigest()[:12]
 
 
@@ -216,7 +220,10 @@ class Copy:
         for path in (
             p for folder in ("crates", "python", "tests") for p in (self.root / folder).rglob("*.*")
         ):
-            if path.suffix in (".rs", ".py") and not (ROOT / path.relative_to(self.root)).exists():
+            if (
+                path.suffix in (".rs", ".py", ".txt", ".proptest-regressions")
+                and not (ROOT / path.relative_to(self.root)).exists()
+            ):
                 path.unlink()
 
     def run(
@@ -233,7 +240,7 @@ class Copy:
         """
         shared = ROOT.parent / "shared" / "data"
         environment = {
-            **os.environ, "PYTHONPATH": f"{self.root}/python:{ROOT}/tools", "SCHEDULES": "200", **(more or {}),
+            **os.environ, "PYTHONPATH": f"{self.root}/python:{ROOT}/tools", **SEEDED, **(more or {}),
             **({"TCPSBED_DATA": str(shared)} if shared.is_dir() else {}),
         }  # fmt: skip
         process = subprocess.Popen(
@@ -453,6 +460,8 @@ def main() -> int:
     parser.add_argument("--ledger", action="store_true", help="print table and survivors")
     parser.add_argument("--write", action="store_true", help="write the table into docs/checks.md")
     asked = parser.parse_args()
+    if asked.number > mutants_rust.MOST:
+        parser.error(f"--number: found {asked.number}; allowed: at most {mutants_rust.MOST}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what runs below it ends with it
     for name in asked.parts:
         if name not in PARTS:

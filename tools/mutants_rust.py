@@ -25,6 +25,8 @@ BUILT = {
     "CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_PROFILE_DEV_OPT_LEVEL": "1", "RUSTFLAGS": "--cap-lints=allow"
 }  # fmt: skip
 NUMBER, REACHED = "TCPSBED_MUTANT", "TCPSBED_MUTANTS_REACHED"
+MOST = 4096
+"""Mutants in a build, as in switches/mutant.rs."""
 NONE = "none"
 """In place of a number: as the code is, at the same cost."""
 Run = Callable[..., tuple[str, str, float]]
@@ -140,6 +142,7 @@ def tests(root: Path, steps: list[list[str]], files: list[Path], pytest: list[st
         command = ["cargo", "test", "--quiet", "--no-run", "--message-format=json", "-p", *words]
         built = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
         if built.returncode:
+            refuse(built)
             return None
         for line in built.stdout.splitlines():
             made = json.loads(line)
@@ -153,12 +156,21 @@ def tests(root: Path, steps: list[list[str]], files: list[Path], pytest: list[st
             ]
             found += [Test(name, [made["executable"], "--exact", name, "--test-threads=1"]) for name in names]
     if files:
-        command = ["cargo", "build", "--quiet", "-p", "tcps-py"]
-        if subprocess.run(command, cwd=root, env=environment, capture_output=True).returncode:
+        command = ["cargo", "build", "--quiet", "--message-format=json", "-p", "tcps-py"]
+        built = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+        if built.returncode:
+            refuse(built)
             return None
         shutil.copy(root / "target" / "debug" / "lib_tcps.so", root / MODULE)
         found += [Test(file.stem, [*pytest, str(file)]) for file in files]
     return found
+
+
+def refuse(built: subprocess.CompletedProcess[str]) -> None:
+    """Ends with a message where something else failed than a source that the compiler refuses."""
+    told = [json.loads(line).get("message") or {} for line in built.stdout.splitlines()]
+    if not any(message.get("level") == "error" and message["spans"] for message in told):
+        sys.exit(f"mutants: cargo failed: {built.stderr.strip()[-300:]}")
 
 
 def measured(root: Path, found: list[Test], run: Run) -> list[Test]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -132,6 +133,27 @@ def test_a_test_that_fails_by_chance_catches_no_mutant_of_rust(mutants, outcomes
     rust, left = mutants.mutants_rust, iter(outcomes)
     told = rust.judge(7, [rust.Test("a", ["a"])], lambda *_, **__: (next(left), "", 1.0))
     assert told == ("missed", "", len(outcomes)) and not list(left)
+
+
+def test_a_build_that_breaks_is_no_mutant_that_does_not_compile(mutants):
+    def built(message):
+        line = json.dumps({"message": message}) + "\n"
+        return subprocess.CompletedProcess([], 101, line, "rustc was killed")
+
+    mutants.mutants_rust.refuse(built({"level": "error", "spans": [{}]}))
+    for other in (None, {"level": "warning", "spans": [{}]}, {"level": "error", "spans": []}):
+        with pytest.raises(SystemExit, match="mutants: cargo failed: rustc was killed"):
+            mutants.mutants_rust.refuse(built(other))
+
+
+def test_the_state_of_a_part_is_that_of_its_code_without_tests(mutants, tmp_path):
+    def state(text):
+        (tmp_path / "a.rs").write_text(text)
+        return mutants.state(mutants.Part(("a.rs",), 0.9), tmp_path)
+
+    code = "fn a() {}\n#[cfg(test)]\nmod tests;\nfn b() {}\n"
+    assert state(code) != state(code.replace("fn b() {}", "fn b() { a() }"))
+    assert state(code) == state(code + "\n#[cfg(test)]\nmod tests {\n    fn c() {}\n}\n")
 
 
 def test_an_error_is_of_the_mutants_in_whose_place_it_is(mutants):

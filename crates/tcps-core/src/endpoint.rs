@@ -226,7 +226,7 @@ pub struct ConnectionStats {
     pub longest_stall_ns: Time,
     /// The one that lasts to the end; 0 if none does.
     pub silent_at_end_ns: Time,
-    /// Times that data waited for the peer's window to open.
+    /// Times that data waited for the peer's window to open, with nothing in flight.
     pub window_waits: u64,
     /// Connections that others than the peer asked for.
     pub strangers: u64,

@@ -148,6 +148,22 @@ fn a_vertex_out_of_reach_has_no_route() {
 }
 
 /// Routes are those of links without their outages: one that begins at 0 takes packets until it ends.
+/// Of equal ways each vertex is looked at once, or 40 forks in a row would take 2^40 looks.
+#[test]
+fn equal_ways_are_not_searched_again_and_again() {
+    let forks = 40;
+    let fork = |n: u16| {
+        let (from, up, down, to) = (3 * n, 3 * n + 1, 3 * n + 2, 3 * n + 3);
+        [(from, up), (from, down), (up, to), (down, to)]
+            .map(|(a, b)| link(&format!("l{a}-{b}"), a, b, Some(1e6), MS))
+    };
+    for routing in [Routing::Hops, Routing::Delay] {
+        let spec = NetworkSpec { routing, ..network((0..forks).flat_map(fork).collect()) };
+        let net = Network::new(&spec, &[], 1).expect("a valid network");
+        assert_eq!(way(&net, 0, 3 * forks).map(|links| links.len()), Some(2 * usize::from(forks)));
+    }
+}
+
 #[test]
 fn an_outage_from_the_first_moment_on_ends() {
     let mut spec = fork(Routing::Hops);

@@ -949,8 +949,8 @@ class Endpoint(Part):
     silent_at_end_ns: float
     """Stall that lasts to the end, 0 if there is none (ns)."""
     window_waits: int
-    """Of `tcp`: times that data waited because the other side's window was closed or too small: it did
-    not read, or somebody on the path forged this.
+    """Of `tcp`: times that, with nothing in flight, data waited for the other side's window: it did not
+    read, or somebody on the path forged this.
     """
     strangers: int
     """Connection requests from senders other than the peer."""

@@ -247,7 +247,7 @@ ENDPOINT = (
         " to the end", "count", rare=True),
     Metric("longest_stall_ns", "the longest of these stalls", "ns", rare=True),
     Metric("silent_at_end_ns", "stall that lasts to the end, 0 if there is none", "ns", rare=True),
-    Metric("window_waits", "of `tcp`: times that data waited because the other side's window was closed or too small: it did"
+    Metric("window_waits", "of `tcp`: times that, with nothing in flight, data waited for the other side's window: it did"
         " not read, or somebody on the path forged this", "count", rare=True),
     Metric("strangers", "connection requests from senders other than the peer", "count", rare=True),
 )  # fmt: skip

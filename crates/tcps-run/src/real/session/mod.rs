@@ -152,8 +152,7 @@ impl SessionLoop {
             world.listen(&mut node);
             let now = world.clock.now();
             // What comes on streams has no stamp: it may have come when the longest sleep should have ended.
-            let overslept =
-                if idle || world.waited > 0 { 0 } else { world.woken - world.idle_since - LONGEST };
+            let overslept = if idle { 0 } else { world.woken - world.idle_since - LONGEST };
             let late = world.waited.max(overslept).max(now.saturating_sub(due));
             account.gap(late, now, id, &mut world.ring);
             if due <= now {

@@ -90,18 +90,23 @@ def test_loops_that_a_flow_does_not_pass_touch_nothing_of_it(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("shares", "n", "said"),
     [
-        ({"kinematic": 0.004}, 12, "12 stalls of at most 34.0 ms touched 0.4 % of the samples of kinematic"),
+        (
+            {"kinematic": 0.004},
+            12,
+            "12 stalls of at most 34.0 ms touched 0.4 % of the samples of kinematic (of those that arrived)",
+        ),
         ({"kinematic": 0.0}, 1, "1 stall of 34.0 ms touched no sample"),
         (
             {"haptic": 0.00004, "video": 0.25},
             2,
-            "2 stalls of at most 34.0 ms touched 25.0 % of the samples of video, 0.004 % of the samples of haptic",
+            "2 stalls of at most 34.0 ms touched 25.0 % of the samples of video, 0.004 % of the samples of haptic"
+            " (of those that arrived)",
         ),
         (
             {f"f{number}": 0.1 + number / 100 for number in range(6)},
             2,
             "2 stalls of at most 34.0 ms touched 15.0 % of the samples of f5, 14.0 % of the samples of f4, 13.0 % of the"
-            " samples of f3, 12.0 % of the samples of f2, at most 11.0 % of 2 other flows",
+            " samples of f3, 12.0 % of the samples of f2, at most 11.0 % of 2 other flows (of those that arrived)",
         ),
     ],
 )
@@ -113,5 +118,5 @@ def test_the_sentence_names_stalls_and_shares(shares: dict[str, float], n: int, 
 def test_summary_and_terminal_say_it_once(tmp_path: Path) -> None:
     run = open_folder(write(tmp_path, world="real"))
     assert run.summary["stalls"]["flows"]["kinematic"]["samples"] == 8
-    said = "DISTURBED: stalls touched 0.2 % of the samples of kinematic"
+    said = "DISTURBED: stalls touched 0.2 % of the samples of kinematic (of those that arrived)"
     assert text.everything(run).count("touched") == 2 and f"{said}\n" in text.everything(run)

@@ -140,7 +140,8 @@ STALLS = {"n": 12, "longest_ms": 34.0, "flows": {"kinematic": {"samples": 4, "sh
 
 
 def test_stalls_between_own_programs_are_told_with_what_they_touched_and_no_alarm() -> None:
-    said = "12 stalls of at most 34.0 ms touched 0.4 % of the samples of kinematic: that is part of the emulation error"
+    said = "12 stalls of at most 34.0 ms touched 0.4 % of the samples of kinematic (of those that arrived): that is part"
+    said += " of the emulation error"
     summary = {"disturbances": [], "errors": [], "world": "netns", "programs": {"verdict": "good"}}
     assert (True, f"{said}.") in list(sections.health(summary | {"stalls": STALLS}))
     assert not any("stall" in line for _, line in sections.health(summary))

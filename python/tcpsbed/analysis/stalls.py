@@ -139,7 +139,8 @@ def _overlapping(
 
 
 def sentence(found: Mapping[str, Any]) -> str:
-    """The stalls of a run and what they touched: `12 stalls of at most 34.0 ms touched 0.4 % of the samples of kinematic`.
+    """The stalls of a run and what they touched: `12 stalls of at most 34.0 ms touched 0.4 % of the samples of
+    kinematic (of those that arrived)`.
 
     Parameters
     ----------
@@ -151,13 +152,13 @@ def sentence(found: Mapping[str, Any]) -> str:
 
 
 def touched(found: Mapping[str, Any]) -> str:
-    """What they touched: `0.4 % of the samples of kinematic`; with the parameters of `sentence`."""
+    """What they touched: `0.4 % of the samples of kinematic (of those that arrived)`; with the parameters of `sentence`."""
     shares = {name: flow["share"] for name, flow in found["flows"].items() if flow["share"]}
     most = sorted(shares, key=lambda name: -shares[name])
     said = [f"{_percent(shares[name])} of the samples of {name}" for name in most[:MOST_NAMED]]
     if left := most[MOST_NAMED:]:
         said.append(f"at most {_percent(shares[left[0]])} of {counted(len(left), 'other flow')}")
-    return ", ".join(said) or "no sample"
+    return f"{', '.join(said)} (of those that arrived)" if said else "no sample"
 
 
 def _percent(share: float) -> str:

@@ -126,7 +126,9 @@ def _delay(rows: Sequence[Row], margin: Margin, late: bool) -> Said:
         f"{_ms(worst, 'error_ns', key):.3f} ms at {key} (margin {most:g} ms; {_set(worst, key)} ms)"
         for key, most in (("p50", margin.p50_ms), ("p99", margin.p99_ms))
     )
-    return NOT_GOOD if late else GOOD, f"{worst['path']} error of each packet {', '.join(said)}"
+    largest = max((_ms(row, "error_ns", "max") for row in rows if row["delivered"]), default=0.0)
+    more = f"; of all packets {largest:.3f} ms at most"
+    return NOT_GOOD if late else GOOD, f"{worst['path']} error of each packet {', '.join(said)}{more}"
 
 
 def _set(row: Row, key: str) -> str:
@@ -291,7 +293,7 @@ def _share(name: str, used_bps: float, rate: Any) -> tuple[float, str]:
     if rate == CHANGED:
         return 0.0, f"{name} {numbers.rate(used_bps)}, rate {CHANGED}"
     share = used_bps / rate
-    head = "not reached: " if share < SHOWN else "above its rate: " if share > MOST else ""
+    head = "used less on average: " if share < SHOWN else "above its rate: " if share > MOST else ""
     return share, f"{head}{name} {numbers.rate(used_bps)} of {numbers.rate(rate)}"
 
 

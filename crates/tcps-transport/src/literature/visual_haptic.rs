@@ -1,7 +1,7 @@
 //! Transport `visual-haptic`: force at once, sound and picture in what is left of a known capacity (after Cizmeci 2014).
 //!
 //! ```text
-//! slot of 1 ms, budget capacity · 1 ms, two of which may be saved up, and at least one small packet
+//! slot of 1 ms, budget capacity · 1 ms, two of which may be saved up: at least a packet of force and a small one
 //! haptic sample ──► opens a packet at once ──► the rest of the budget: audio, then video bytes ──► datagram
 //! no sample     ──► audio and video alone, a budget's worth
 //! ```
@@ -67,9 +67,8 @@ pub(crate) struct VisualHaptic {
     urgent: Meter,
     /// Bits times a second over nanoseconds: what may still be sent.
     budget: i64,
-    most_budget: i64,
-    /// What force may owe: as much, and at least two small packets.
-    most_debt: i64,
+    /// What may be saved up, and what may be owed.
+    most: i64,
     filled_ns: Time,
     next_slot_ns: Option<Time>,
     /// The last input.
@@ -98,8 +97,7 @@ impl VisualHaptic {
             capacity_bps,
             urgent: Meter::default(),
             budget: 0,
-            most_budget: least.max(DEPTH * SLOT_NS * capacity_bps),
-            most_debt: (2 * least).max(DEPTH * SLOT_NS * capacity_bps),
+            most: least.max(DEPTH * SLOT_NS * capacity_bps),
             filled_ns: 0,
             next_slot_ns: None,
             now: 0,
@@ -119,8 +117,11 @@ impl VisualHaptic {
                 self.next_slot_ns.get_or_insert((now.div_euclid(SLOT_NS) + 1) * SLOT_NS);
             }
             None if sample.len() <= MOST_SAMPLE_BYTES => {
+                let bytes = self.bundler.charged(sample.len());
+                self.most =
+                    self.most.max((bytes + self.bundler.charged(0) + LEAST_BYTES) as i64 * 8 * SECOND);
                 self.refill(now);
-                self.urgent.add(now, self.bundler.charged(sample.len()));
+                self.urgent.add(now, bytes);
                 self.bundler.add(meta, sample);
                 self.fill_and_flush();
             }
@@ -141,7 +142,7 @@ impl VisualHaptic {
     fn refill(&mut self, now: Time) {
         let gone_ns = (now - self.filled_ns).clamp(0, DEPTH * SLOT_NS);
         self.filled_ns = now;
-        self.budget = (self.budget + gone_ns * self.capacity_bps).min(self.most_budget);
+        self.budget = (self.budget + gone_ns * self.capacity_bps).min(self.most);
     }
 
     /// Bytes of media that the budget allows in one more run of the datagram.
@@ -159,7 +160,7 @@ impl VisualHaptic {
                 return;
             }
             self.budget -= i64::from(self.bundler.flush()) * 8 * SECOND;
-            self.budget = self.budget.max(-self.most_debt);
+            self.budget = self.budget.max(-self.most);
         }
     }
 

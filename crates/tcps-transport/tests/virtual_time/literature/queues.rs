@@ -128,7 +128,7 @@ fn visual_haptic_multiplexing_sends_pictures_over_a_slow_line() {
 /// [Cizmeci 2014] Pictures have what force leaves, and no more, also where a packet of force is larger than two slots.
 #[test]
 fn visual_haptic_multiplexing_keeps_to_the_capacity_of_a_slow_line() {
-    for (capacity_bps, force_ms) in [(64_000, 20), (128_000, 10), (128_000, 7)] {
+    for (capacity_bps, force_ms) in [(64_000, 20), (128_000, 10), (128_000, 7), (200_000, 5), (400_000, 3)] {
         let mut pair = pair("visual-haptic", json!({"capacity_bps": capacity_bps}), RTT);
         for ms in 0..10_000u32 {
             pair.run_until(Time::from(ms) * MS);

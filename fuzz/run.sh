@@ -5,24 +5,38 @@
 #   fuzz/run.sh SECONDS [TARGET ...]          each for so long
 #   fuzz/run.sh --until SECONDS [TARGET ...]  each until it has had so much processor time as it is now
 #   fuzz/run.sh --ledger [TARGET ...]         what each has had
+#   fuzz/run.sh --keep                        adds what was run here to ledger.tsv, which is committed
 #
 # Finds are kept in corpus.local/TARGET, inputs that break something in corpus.local/crashes-TARGET. A line a run goes into
 # corpus.local/ledger.tsv: when, target, its state, processor seconds, runs, what came of it. The state is a hash of the
-# target's machine code, or of its Python sources: what was spent before these changed counts for the code before.
+# target's machine code, or of its Python sources: what was spent before these changed counts for the code before. The same
+# compiler makes the same code in every folder.
 # Coverage is compiled in by stable flags of the compiler; libFuzzer itself needs a C++ compiler, drive.py the packages of
 # .venv (PYTHON: another interpreter).
 set -eu
-usage="usage: fuzz/run.sh SECONDS | --until SECONDS | --ledger, then [TARGET ...]"
+usage="usage: fuzz/run.sh SECONDS | --until SECONDS | --ledger, then [TARGET ...]; or fuzz/run.sh --keep"
 mode=for
 case ${1:?"$usage"} in
---until | --ledger) mode=${1#--} && shift ;;
+--until | --ledger | --keep) mode=${1#--} && shift ;;
 esac
 seconds=0
-if [ "$mode" != ledger ]; then
-    seconds=${1:?"$usage"}
-    shift
-fi
+case $mode in
+for | until) seconds=${1:?"$usage"} && shift ;;
+esac
 cd "$(dirname "$0")"
+kept=ledger.tsv
+ledger=corpus.local/ledger.tsv
+mkdir -p corpus.local
+touch "$ledger"
+if [ "$mode" = keep ]; then # one line for each target and state, and one for each find
+    all=$(sort "$kept" "$ledger" | awk 'BEGIN { FS = OFS = "\t" }
+        $6 == "found" { print; next }
+        { key = $2 FS $3; when[key] = $1; seconds[key] += $4; runs[key] += $5 }
+        END { for (key in when) print when[key], key, seconds[key], runs[key], "nothing" }' | sort)
+    printf '%s\n' "$all" >"$kept"
+    : >"$ledger"
+    exit
+fi
 python=${PYTHON:-../.venv/bin/python}
 compiled=$(sed -n 's/^path = "fuzz_targets\/\(.*\)\.rs"/\1/p' Cargo.toml)
 interpreted=$(cd devices && ls -- *.py | sed 's/\.py$//')
@@ -48,14 +62,12 @@ compile() {
     export CARGO_TARGET_DIR="$PWD/../target/fuzz"
     export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
--Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 --cfg fuzzing"
+-Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 --cfg fuzzing \
+--remap-path-prefix=$(cd .. && pwd)=. --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
     cargo build --quiet --release --features libfuzzer $bins --target "$host"
     programs="$CARGO_TARGET_DIR/$host/release"
 }
 compile "$@"
-ledger=corpus.local/ledger.tsv
-mkdir -p corpus.local
-touch "$ledger"
 
 # state TARGET: a hash of its machine code, or of the whole program without objcopy; of its sources, where it is Python.
 state() {
@@ -75,7 +87,7 @@ spent() {
         $2 == target && $6 == "found" { here = runs = all = 0; next }
         $2 == target { all += $4 }
         $2 == target && $3 == state { here += $4; runs += $5 }
-        END { printf "%.0f %.0f %.0f\n", here, runs, all }' "$ledger"
+        END { printf "%.0f %.0f %.0f\n", here, runs, all }' "$kept" "$ledger"
 }
 
 # took BEFORE AFTER: processor seconds of children between two outputs of `times`.

@@ -51,9 +51,9 @@ LIMITS = {
     ("no file descriptors", "virtual"): limited(resource.RLIMIT_NOFILE, 7),
     ("no file descriptors", "real"): limited(resource.RLIMIT_NOFILE, 7),
     ("no memory", "virtual"): limited(resource.RLIMIT_AS, 200 << 20),
-    ("no memory", "real"): limited(resource.RLIMIT_AS, 400 << 20),
+    ("no memory", "real"): limited(resource.RLIMIT_AS, 450 << 20),
 }
-"""Of memory what a run finds too little of; between this and what it needs, a library of numpy ends it (docs/faults.md)."""
+"""Of memory what a run finds too little of before its first row; with other limits a library may end it (docs/faults.md)."""
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 //! Rows to disk: a writer thread hashes and appends, so that the run does not wait for the disk.
 
+use crate::os;
 use sha2::{Digest, Sha256};
 use std::{
     fs::File,
@@ -49,7 +50,7 @@ impl Recorder {
         let (full, chunks) = sync_channel::<Vec<u8>>(IN_FLIGHT);
         let (back, empty) = sync_channel::<Vec<u8>>(IN_FLIGHT);
         let (tell, written) = channel();
-        let writer = std::thread::spawn(move || write(file, &chunks, &back, &tell));
+        let writer = os::thread(move || write(file, &chunks, &back, &tell))?;
         let chunk = Vec::with_capacity(CHUNK);
         Ok(Self { chunk, full, empty, written, writer, rows: 0, failed: false, path: path.map(Into::into) })
     }

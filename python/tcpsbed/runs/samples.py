@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +11,11 @@ from types import TracebackType
 from typing import Any
 
 from tcpsbed.errors import REMEDIES
+
+
+def load_libraries() -> None:
+    """Loads what the writer needs, so that too little memory for it ends a run before it begins and not after it."""
+    importlib.import_module("pyarrow.parquet")
 
 
 class Samples:

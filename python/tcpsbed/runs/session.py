@@ -19,7 +19,7 @@ from tcpsbed import results
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.interrupts import interrupts
 from tcpsbed.results import Place
-from tcpsbed.runs.samples import Samples
+from tcpsbed.runs.samples import Samples, load_libraries
 
 if TYPE_CHECKING:
     from tcpsbed.scenarios import Scenario
@@ -114,6 +114,8 @@ def record(
     from tcpsbed import worlds
 
     simulated = world in SIMULATED
+    if samples and not simulated:  # a simulation loads them beside it
+        load_libraries()
     with (
         made.anew() as path,
         interrupts(say=simulated) as stop,

@@ -7,7 +7,7 @@
 //! ```
 
 use super::{change, shared::Shared, steer};
-use crate::emu::lock;
+use crate::{emu::lock, os};
 use serde::Deserialize;
 use serde_json::{json, Value};
 use std::{
@@ -45,14 +45,14 @@ pub(super) fn serve(path: &Path, seed: u64, shared: &Arc<Shared>) -> Result<(), 
     let fail = |e: std::io::Error| RunError::system(path.display(), e);
     let listener = UnixListener::bind(path).map_err(fail)?;
     let (shared, talks) = (shared.clone(), Arc::new(()));
-    std::thread::spawn(move || {
+    os::thread(move || {
         for stream in listener.incoming() {
             match stream {
                 Ok(stream) => welcome(stream, seed, &shared, &talks),
                 Err(_) => std::thread::sleep(PAUSE),
             }
         }
-    });
+    })?;
     Ok(())
 }
 

@@ -20,7 +20,7 @@ pub use shared::{Outcome, Record, Settings, Snapshot};
 
 use crate::{
     emu::{flow, lock, opposite, Across, Devices, Lines, Note, Segment, TcpDoor, UdpDoors},
-    os::ring::Producer,
+    os::{self, ring::Producer},
     recording::{ring, Foreign},
 };
 use passage::passage;
@@ -67,7 +67,7 @@ impl Proxy {
         let numbered = (datagrams..).zip(listeners.into_iter().zip(tcp));
         let streams = numbered.map(over).collect::<Result<Vec<_>, _>>()?;
         let addresses = order(settings, udp, &streams);
-        let thread = std::thread::spawn(passage);
+        let thread = os::thread(passage)?;
         Ok(Self { shared, thread, streams, addresses, seed: settings.seed })
     }
 
@@ -167,7 +167,7 @@ fn between(
 ) -> Result<JoinHandle<Outcome>, RunError> {
     let (network, _) = network(&settings.network, settings.seed)?;
     let doors = Box::new(Devices::new(devices.into(), Across::default()));
-    Ok(std::thread::spawn(passage(settings, &network, doors, vec!["ip".into()], shared)?))
+    os::thread(passage(settings, &network, doors, vec!["ip".into()], shared)?)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What this machine's clock and sockets are worth, measured: how late a loop wakes up, how old a receive stamp is.
 
 use crate::os::{
+    self,
     clock::{monotonic_ns, RunClock},
     socket::Socket,
     wait::{privileges, Waiter},
@@ -66,7 +67,7 @@ pub fn measure(seconds: f64) -> Quality {
         Quality { wake_ups: vec![plain, timer, hybrid], stamps, privileges }
     };
     let nothing = Quality { wake_ups: Vec::new(), stamps: None, privileges: Vec::new() };
-    std::thread::spawn(run).join().unwrap_or(nothing)
+    os::thread(run).ok().and_then(|thread| thread.join().ok()).unwrap_or(nothing)
 }
 
 fn wake_ups(name: &'static str, waiting: Waiting, span: Time) -> WakeUps {

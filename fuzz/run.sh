@@ -10,7 +10,7 @@
 # Finds are kept in corpus.local/TARGET, inputs that break something in corpus.local/crashes-TARGET. A line a run goes into
 # corpus.local/ledger.tsv: when, target, its state, processor seconds, runs, what came of it. The state is a hash of the
 # target's machine code, or of its Python sources: what was spent before these changed counts for the code before. The same
-# compiler makes the same code in every folder.
+# compiler makes the same code in the same folder.
 # Coverage is compiled in by stable flags of the compiler; libFuzzer itself needs a C++ compiler, drive.py the packages of
 # .venv (PYTHON: another interpreter).
 set -eu

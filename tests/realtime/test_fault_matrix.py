@@ -51,9 +51,10 @@ LIMITS = {
     ("no file descriptors", "virtual"): limited(resource.RLIMIT_NOFILE, 7),
     ("no file descriptors", "real"): limited(resource.RLIMIT_NOFILE, 7),
     ("no memory", "virtual"): limited(resource.RLIMIT_AS, 200 << 20),
-    ("no memory", "real"): limited(resource.RLIMIT_AS, 450 << 20),
+    ("no memory", "real"): limited(resource.RLIMIT_AS, 375 << 20),
 }
-"""Of memory what a run finds too little of before its first row; with other limits a library may end it (docs/faults.md)."""
+"""Of memory what a run finds too little of before its first row."""
+MEMORY = "what memory was needed for: in the words of tcpsbed (2), or in those of a library (1)"
 
 
 @pytest.mark.slow
@@ -63,13 +64,12 @@ def test_a_limit_of_the_machine(tmp_path: Path, fault: str, world: str) -> None:
     (tmp_path / "scenario.toml").write_text(LASTING)
     words = ("run", "scenario.toml", "--world", world, "--out", "out", "-q", "--duration", "20 s")
     done = tcpsbed(tmp_path, *words, preexec_fn=LIMITS[fault, world])
-    row(
-        "machine",
-        f"{fault}, {world}",
-        str(done.returncode),
-        told(done.stderr) or "nothing",
-        left_in(tmp_path),
-    )
+    says = told(done.stderr) or "nothing"
+    if (fault, world) == ("no memory", "real"):  # which library asks for too much, and when, is the machine's
+        assert done.returncode in (1, 2) and "memory" in says.lower() and not (tmp_path / "out").exists(), says
+        row("machine", f"{fault}, {world}", "2 or 1", MEMORY, "at most the unfinished folder")
+        return
+    row("machine", f"{fault}, {world}", str(done.returncode), says, left_in(tmp_path))
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ use std::{
 };
 use tcps_fuzz::TARGETS;
 
-const CHANGES: u32 = 5_000;
+const CHANGES: u32 = 2_000;
 
 /// Xorshift: always the same changes.
 struct Chance(u64);

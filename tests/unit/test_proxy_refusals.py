@@ -130,6 +130,10 @@ def test_the_proxy_says_what_to_change(case: str) -> None:
     refused(["proxy", *words, "--duration", "0.1 s"], message)
 
 
+def test_a_proxy_that_would_end_at_once_is_refused() -> None:
+    refused(["proxy", "--delay", "1 ms", "0=127.0.0.1:9", "--duration", "0 s"], "--duration: found 0 s")
+
+
 def test_a_proxy_through_which_nothing_passed_proves_nothing() -> None:
     words = ["proxy", "--delay", "1 ms", "0=127.0.0.1:9", "--duration", "0.1 s"]
     done = CliRunner().invoke(app, words)

@@ -123,16 +123,19 @@ def span_s(text: str, key: str) -> float:
     Raises
     ------
     ConfigError
-        If it is none.
+        If it is none, or not above zero.
     """
     from tcpsbed.errors import ConfigError
     from tcpsbed.scenarios.fields import Refusal
     from tcpsbed.scenarios.units import duration_ns
 
     try:
-        return float(duration_ns(text)) / 1e9
+        span_ns = duration_ns(text)
     except Refusal as error:
         raise ConfigError(error.context["found"], key=key, allowed=error.context["allowed"]) from None
+    if span_ns <= 0:
+        raise ConfigError(f"found {text}", key=key, allowed='a time above zero, such as "10 s"')
+    return float(span_ns) / 1e9
 
 
 def agreed(found: Forecast | None, what: str, yes: bool) -> None:

@@ -26,6 +26,7 @@ import argparse
 import contextlib
 import fcntl
 import hashlib
+import importlib.util
 import json
 import math
 import os
@@ -467,6 +468,8 @@ def main() -> int:
         if name not in PARTS:
             parser.error(f"{name!r} is no part; the parts are {', '.join(PARTS)}")
     if not (asked.ledger or asked.write):
+        if importlib.util.find_spec("tcpsbed") is None:
+            sys.exit(f"mutants: {sys.executable} has no tcpsbed; run: .venv/bin/python {' '.join(sys.argv)}")
         for name in asked.parts or PARTS:
             sample(name, asked.number, asked.seed, asked.again)
     head, old, tail = re.split("|".join(MARKS), PAGE.read_text(encoding="utf-8"))

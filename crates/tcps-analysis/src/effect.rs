@@ -375,6 +375,9 @@ mod tests {
         effects.take(&attack(320, 1, 7));
         effects.take(&attack(321, 1, 8));
         assert!(!effects.sample(&row(325, Kind::Enter, 7)), "a genuine sample, twice");
+        for at in [330, 331] {
+            effects.sample(&row(at, Kind::Enter, 12)); // a copy that no attacker made
+        }
         effects.take(&attack(710, 3, 9));
         effects.sample(&Record { point: 4, ..row(711, Kind::Enter, 9) });
         let found: Vec<_> = effects.report(&plan).iter().map(|e| (e.kind, e.sent, e.accepted)).collect();
@@ -411,9 +414,10 @@ mod tests {
         effects.take(&attack(320, 1, u32::MAX));
         effects.sample(&row(321, Kind::Enter, 3));
         effects.sample(&row(322, Kind::Enter, 2));
+        effects.sample(&row(510, Kind::Enter, 3)); // late, when another attack has begun
         effects.take(&attack(710, 3, u32::MAX));
         let report = effects.report(&plan);
-        assert_eq!((report[1].accepted, report[3].accepted), (Some(1), None));
+        assert_eq!((report[1].accepted, report[3].accepted), (Some(2), None));
     }
 
     #[test]
@@ -512,8 +516,22 @@ mod tests {
         effects.take(&state(930, State::Hold, State::SafeStop));
         let report = effects.report(&plan);
         assert_eq!((report[0].hold_ms, report[0].safe_stop_ms), (Some(20.0), None));
-        assert_eq!((report[4].until_s, report[4].safe_stop_ms), (1.0, Some(30.0)));
+        assert_eq!((report[4].from_s, report[4].until_s, report[4].safe_stop_ms), (0.9, 1.0, Some(30.0)));
         let [delay] = &report[0].delays[..] else { panic!("{report:?}") };
         assert_eq!((delay.n, delay.added_p50_ns), (1, None), "too few to tell");
+    }
+
+    #[test]
+    fn what_an_effect_adds_is_the_difference_of_the_same_quantile() {
+        let plan = plan();
+        let mut effects = Effects::new(&plan);
+        for k in 1..=100 {
+            effects.arrived(&Record { value: k, ..row(50, Kind::Delivered, 0) });
+            effects.arrived(&Record { value: 1000 + 2 * k, ..row(150, Kind::Delivered, 0) });
+        }
+        let report = effects.report(&plan);
+        let [delay] = &report[0].delays[..] else { panic!("{report:?}") };
+        assert_eq!((delay.p50_ns, delay.p99_ns), (1100.0, 1198.0));
+        assert_eq!((delay.added_p50_ns, delay.added_p99_ns), (Some(1100.0 - 50.0), Some(1198.0 - 99.0)));
     }
 }

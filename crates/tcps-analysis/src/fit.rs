@@ -35,7 +35,7 @@ pub struct Fits {
 /// Fits both; `None` where nothing varies.
 pub fn fit(values: &Tally) -> Option<Fits> {
     let (mean, sd) = (values.mean(), values.sd());
-    if values.n() < 2 || sd <= 0.0 {
+    if sd <= 0.0 {
         return None;
     }
     let scale = sd * 6f64.sqrt() / PI;
@@ -114,8 +114,9 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_has_no_fit() {
+    fn a_constant_has_no_fit_and_nothing_has_none() {
         let mut t = Tally::default();
+        assert_eq!(fit(&t), None);
         (0..9).for_each(|_| t.add(7));
         assert_eq!(fit(&t), None);
     }

@@ -92,7 +92,7 @@ impl Leg {
             return Vec::new();
         }
         let parts = parts_of(&visits);
-        let periods = visits[..visits.len() - 1].iter().filter_map(|v| period_of(v));
+        let periods = visits.iter().filter_map(|v| period_of(v));
         let periods: Vec<Time> = std::iter::once(flow.period_ns).chain(periods).collect();
         let ends_with = |i| if i + 1 == parts.len() { visits.last() } else { None };
         let legs = parts.iter().zip(periods).enumerate();

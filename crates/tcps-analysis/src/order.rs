@@ -138,4 +138,10 @@ mod tests {
         let r = of(&[1, 2, 3, 4, 5, 0]);
         assert_eq!((r.reordered, r.max_extent), (1, 5));
     }
+
+    #[test]
+    fn no_later_sample_has_overtaken_the_newest() {
+        let r = of(&[1, 2, 2]);
+        assert_eq!((r.mean_extent, r.max_extent, r.max_late_ns), (0.0, 0, 0));
+    }
 }

@@ -372,6 +372,9 @@ mod tests {
         for t in 0..1000 {
             let bin = series.bin(t);
             series.flows[0][bin].deliver(t, 1);
+            series.flows[0][bin].lost += 1;
+            series.flows[0][bin].age_area += 7.0 * 2.0;
+            series.flows[0][bin].age_ns += 2.0;
         }
         let curves = series.curves(["f"].into_iter(), [].into_iter());
         assert_eq!((curves.bin_s, curves.t_s.len()), (256e-9, 4));
@@ -379,6 +382,8 @@ mod tests {
         assert_eq!(curves.flows[0].delay_mean_ns[1], Some(256.0 + 127.5));
         assert_eq!(curves.flows[0].delay_min_ns, [Some(0), Some(256), Some(512), Some(768)]);
         assert_eq!(curves.flows[0].delay_max_ns, [Some(255), Some(511), Some(767), Some(999)]);
+        assert_eq!(curves.flows[0].lost, [256, 256, 256, 232]);
+        assert_eq!(curves.flows[0].age_ns, [Some(7.0); 4]);
     }
 
     #[test]

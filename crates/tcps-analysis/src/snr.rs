@@ -151,4 +151,14 @@ mod tests {
         assert_eq!(Log::default().snr_db(0, None), None);
         assert_eq!(log(&[None; 9], |i| i as f64).snr_db(0, None), None);
     }
+
+    #[test]
+    fn what_is_displayed_of_no_signal_has_no_ratio() {
+        let mut log = Log::default();
+        for i in 0..9 {
+            rows(i * MS, i as u32, &[0.0]).iter().for_each(|r| log.made(r));
+            rows((i + 1) * MS, i as u32, &[0.5]).iter().for_each(|r| log.shown(r));
+        }
+        assert_eq!(log.snr_db(0, None), None);
+    }
 }

@@ -238,6 +238,24 @@ mod tests {
         assert!((t.sd() - 1.0).abs() < 1e-9);
     }
 
+    // [RFC 5481 §4.2]
+    #[test]
+    fn a_distribution_moves_as_a_whole() {
+        let moved = tally([5, 7, 12]).distribution().unwrap().shifted(-5.0);
+        assert_eq!(moved, tally([0, 2, 7]).distribution().unwrap());
+    }
+
+    #[test]
+    fn memory_follows_the_spread_of_values_and_not_their_number() {
+        let bytes = |t: Tally| t.heap_bytes();
+        assert_eq!(bytes(Tally::default()), 0);
+        let narrow = bytes(tally(0..100));
+        assert!((1024..1200).contains(&narrow), "a page of 256 counts: {narrow}");
+        assert_eq!(bytes(tally((0..10_000).map(|v| v % 100))), narrow);
+        assert_eq!(bytes(tally(-99..100)), 2 * narrow, "negative values have a page of their own");
+        assert!(bytes(tally([0, 1_000_000])) > narrow + 1024);
+    }
+
     #[test]
     fn nothing_has_no_distribution_and_extremes_do_not_overflow() {
         assert_eq!(Tally::default().distribution(), None);

@@ -131,3 +131,41 @@ fn an_answer_from_a_point_that_its_command_never_went_to_is_a_strange_row() {
     let a = tape.analyse(&plan, &Options::default());
     assert_eq!((a.strange_rows, a.echo[0].points[0].n), (1, 2));
 }
+
+// [Polachan 2022: echoes]
+#[test]
+fn commands_are_those_up_to_the_highest_whose_round_trip_is_known() {
+    let plan = plan(10 * SECOND, probe());
+    for (one_way, kept, expected) in [(false, 100, 100), (true, 99, 99)] {
+        let mut tape = Tape::default();
+        (0..100).for_each(|s| echo(&mut tape, s, one_way));
+        tape.0.retain(|row| row.kind != Kind::Echo || row.index < kept);
+        tape.sent(9_999);
+        let e = &tape.analyse(&plan, &Options::default()).echo[0];
+        assert_eq!((e.commands, e.points.iter().map(|p| p.lost).sum::<u64>()), (expected, 0));
+    }
+}
+
+// [RFC 5905 §8]
+#[test]
+fn an_answer_from_before_both_clocks_were_known_is_in_no_figure_and_not_lost() {
+    let mut extra = probe();
+    extra["probes"][0]["reply_to"] = json!(2);
+    extra["sync"] = json!({"reference": 0, "period_ns": SECOND});
+    let plan = plan(100 * SECOND, extra);
+    let mut tape = Tape::default();
+    (0..1000).filter(|s| s % 100 != 0).for_each(|s| echo(&mut tape, s, false));
+    let early = tape.0.iter().filter(|row| row.time_ns < 3 * SECOND).count() as u64;
+    // The clock that the answers come to is 1 ms behind the one that the commands are given by.
+    let row = tape.row(3 * SECOND, Kind::Sync, 0, MS);
+    (row.node, row.point, row.size) = (NodeId(2), 0, 20_000);
+    let e = &tape.analyse(&plan, &Options::default()).echo[0];
+    let clocks = e.clocks.as_ref().unwrap();
+    assert_eq!((clocks.from.as_str(), clocks.to.as_str()), ("n0", "n2"));
+    assert_eq!((clocks.corrected, clocks.unknown, clocks.bound_ns), (true, early, 20_000));
+    assert_eq!((early > 0, clocks.correction_ns), (true, 1e6));
+    assert_eq!(e.points.iter().map(|p| p.n).sum::<u64>(), 990 - early);
+    assert_eq!(e.points[0].round_trip_ns.as_ref().unwrap().distribution.min, 5e6, "4 ms and the correction");
+    // Commands 0, 100 .. 900 to the exit of srv stay unanswered.
+    assert_eq!(e.points.iter().map(|p| p.lost).collect::<Vec<_>>(), [0, 10, 0, 0, 0]);
+}

@@ -41,7 +41,8 @@ fn a_lossy_duplicated_reordered_stream_is_counted_exactly() {
     assert_eq!((d.min, d.max), (3e6, 5.5e6));
     assert_eq!(d.mean, (9_800.0 * 3e6 + 100.0 * 5.5e6) / 9_900.0);
     // [RFC 5481 §4.2]
-    assert_eq!(f.pdv_ns.as_ref().unwrap().max, 2.5e6);
+    let pdv = f.pdv_ns.as_ref().unwrap();
+    assert_eq!((pdv.min, pdv.max), (0.0, 2.5e6));
     // [RFC 3393 §2]: pairs of neighbours by number; two a hundred have no partner.
     let ipdv = f.ipdv_ns.as_ref().unwrap();
     assert_eq!((ipdv.n, ipdv.min, ipdv.max, ipdv.mean), (9_999 - 200, -2.5e6, 2.5e6, 0.0));
@@ -153,8 +154,11 @@ fn the_warm_up_is_left_out_of_numbers_and_kept_in_curves() {
         "those that were sent before it count nowhere, though they came behind it"
     );
     assert_eq!(f.delay_ns.as_ref().unwrap().max, 3e6);
-    assert_eq!(f.points[1].n, 2000);
-    assert_eq!(a.series.flows[0].delay_max_ns.iter().flatten().max(), Some(&(60 * MS)));
+    assert_eq!((f.points[0].n, f.points[1].n), (2000, 2000));
+    let curve = &a.series.flows[0].delay_max_ns;
+    assert_eq!(curve.iter().flatten().max(), Some(&(60 * MS)));
+    let at = |s: f64| curve[(s / a.series.bin_s) as usize];
+    assert_eq!([at(0.03), at(0.5), at(2.0)], [None, Some(60 * MS), Some(3 * MS)]);
     assert!((f.rate_bps - 192_000.0).abs() / 192_000.0 < 0.01);
     assert!(f.age_ns.as_ref().unwrap().mean < 10e6);
 }
@@ -229,7 +233,7 @@ fn an_edge_predictor_splits_the_way_into_two_legs_with_losses_of_their_own() {
 // [Gokhale 2017: SNR]
 #[test]
 fn behind_an_edge_predictor_the_ratio_looks_for_the_newest_by_time_and_not_by_number() {
-    let mut plan = plan(10 * SECOND, json!({"signals": [entry(0), exit(2)]}));
+    let mut plan = plan(10 * SECOND, json!({"signals": [entry(0), entry(1), exit(2)]}));
     plan.flows[0].period_ns = 10 * MS;
     let step = json!({"kind": "predict", "period_ns": MS, "run": {"kind": "builtin", "name": "zoh"}});
     plan.flows[0].path[1].steps.push(serde_json::from_value(step).unwrap());
@@ -242,6 +246,7 @@ fn behind_an_edge_predictor_the_ratio_looks_for_the_newest_by_time_and_not_by_nu
         tape.row(at, Kind::Sent, i, at).point = exit(0);
         signal(&mut tape, at, i, entry(0), 10.0 * sign);
         tape.row(at + MS, Kind::Enter, i, MS).point = entry(1);
+        signal(&mut tape, at + MS, i, entry(1), 77.0); // it comes to srv, which displays nothing
         for k in 0..10u32 {
             let (index, age) = (i * 10 + k, (k as i64 + 2) * MS);
             tape.row(at + age, Kind::Exit, index, age).point = exit(1);
@@ -310,4 +315,31 @@ fn the_curve_of_merging_is_the_mean_over_time_of_what_packets_held() {
     let at = |s: f64| curve[(s / bin_s) as usize];
     assert_eq!([at(1.0), at(5.03), at(7.0)], [Some(1.0), Some(4.0), Some(3.0)]);
     assert!((at(5.001).unwrap() - 2.5).abs() < 1e-9, "half of the bin 1, half 4");
+}
+
+#[test]
+fn what_is_dropped_has_the_name_of_the_place_that_its_reason_means() {
+    let plan = plan(10 * SECOND, json!({}));
+    let mut tape = Tape::default();
+    for reason in [DropReason::Full, DropReason::Hook, DropReason::Unkeyed] {
+        let row = tape.row(1, Kind::Dropped, 0, 1);
+        (row.point, row.detail) = (1, reason as u8);
+    }
+    let f = &tape.analyse(&plan, &Options::default()).flows[0];
+    let places: Vec<_> = f.drops.iter().map(|d| (d.at.as_str(), d.reason)).collect();
+    assert_eq!(places, [("l2.forward", "full"), ("srv", "hook"), ("c1", "unkeyed")]);
+}
+
+#[test]
+fn only_the_row_of_its_source_says_that_a_sample_was_sent() {
+    let plan = plan(10 * SECOND, json!({}));
+    let mut tape = Tape::default();
+    for i in 0..100 {
+        if i < 90 {
+            tape.whole(i, [MS, MS, MS]);
+        }
+        tape.row(i as Time * MS, Kind::Exit, i, 0).point = exit(0);
+    }
+    let f = &tape.analyse(&plan, &Options { grace_ns: 0, ..Options::default() }).flows[0];
+    assert_eq!((f.sent, f.delivered, f.lost, f.points[0].n), (90, 90, 0, 90));
 }

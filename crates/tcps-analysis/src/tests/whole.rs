@@ -3,6 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use tcps_core::{
+    hook::State,
     ids::{FlowId, NodeId},
     record::RECORD_BYTES,
 };
@@ -20,6 +21,9 @@ fn queues_clocks_nodes_and_events_are_reported() {
         (row.node, row.point, row.size) = (NodeId(0), 2, 20_000 - i as u32);
     }
     tape.row(SECOND, Kind::Gap, 0, 2_500_000).node = NodeId(1);
+    for (number, length_ns) in [(3, 4), (4, 5), (NodeId::NONE.0, 6)] {
+        tape.row(SECOND, Kind::Gap, 0, length_ns).node = NodeId(number);
+    }
     tape.row(5, Kind::Event, 0, 0);
     tape.row(6, Kind::Verified, 0, 0).detail = 1;
     tape.row(7, Kind::Verified, 1, 0);
@@ -30,8 +34,47 @@ fn queues_clocks_nodes_and_events_are_reported() {
     assert_eq!((c.node.as_str(), c.peer.as_str(), c.bound_ns, c.true_error_ns), ("n0", "n2", 19_991, 300));
     assert!((c.drift_ppm.unwrap() - 50.0).abs() < 1e-9);
     assert_eq!((a.nodes[0].name.as_str(), a.nodes[0].gaps, a.nodes[0].longest_gap_ns), ("n1", 1, 2_500_000));
+    let beyond = &a.nodes[1];
+    assert_eq!((beyond.name.as_str(), beyond.gaps, beyond.longest_gap_ns), ("emulator", 3, 6));
     assert_eq!(a.events[0].name, "wall");
     assert_eq!((a.flows[0].verified.good, a.flows[0].verified.bad), (1, 1));
+}
+
+#[test]
+fn curves_have_every_percent_and_the_upper_tail() {
+    let plan = plan(10 * SECOND, json!({}));
+    let mut tape = Tape::default();
+    for i in 0..1000 {
+        tape.sent(i);
+        tape.delivered(i, i as i64 + 1);
+    }
+    let a = tape.analyse(&plan, &Options::default());
+    assert_eq!((a.p[0], a.p[1], a.p[50], a.p[99], a.p[107]), (0.0, 0.01, 0.5, 0.99, 1.0));
+    assert!(a.p.windows(2).all(|p| p[0] < p[1]), "{:?}", a.p);
+    let curve = &a.flows[0].cdf.delay_ns;
+    let expected = [1.0, 10.0, 500.0, 990.0, 1000.0];
+    assert_eq!([0, 1, 50, 99, 107].map(|i| curve[i]), expected);
+}
+
+#[test]
+fn states_last_from_the_beginning_to_the_end_and_a_row_that_names_none_is_strange() {
+    let plan = plan(10 * SECOND, json!({}));
+    let mut tape = Tape::default();
+    let [normal, hold] = [State::Normal, State::Hold].map(|state| state as u8);
+    // The first state, two changes, and a number that no state has.
+    for (at, from, to) in [(1, normal, normal), (3, normal, hold), (4, hold, normal), (5, 99, hold)] {
+        let row = tape.row(at * SECOND, Kind::State, 0, 20 * MS);
+        (row.point, row.size, row.detail) = (2, from.into(), to);
+    }
+    tape.sent(10_000);
+    let a = tape.analyse(&plan, &Options::default());
+    assert_eq!((a.states.len(), a.strange_rows), (1, 1));
+    let s = &a.states[0];
+    assert_eq!((s.component.as_str(), s.flow.as_str(), s.count), ("robot", "kinematic", 2));
+    assert_eq!((s.first.t_s, s.first.state), (1.0, "normal"));
+    let changes: Vec<_> = s.changes.iter().map(|c| (c.t_s, c.from, c.to, c.age_ms)).collect();
+    assert_eq!(changes, [(3.0, "normal", "hold", 20.0), (4.0, "hold", "normal", 20.0)]);
+    assert_eq!(s.spent_s, [("normal", 9.0), ("hold", 1.0)].into());
 }
 
 /// Rows of `samples` samples over two hops, made while they are read.
@@ -66,6 +109,8 @@ impl Read for Endless {
 fn memory_does_not_grow_with_the_run() {
     let plan = plan(SECOND, json!({}));
     let mut analyser = Analyser::new(&plan, Options::default());
+    // Twice the samples of the run have room: each for a slot, its ages at four points and the number of whose they are.
+    assert_eq!(analyser.heap_bytes(), 2048 * (24 + 4 * 8 + 4));
     let mut at = Vec::new();
     for samples in [100_000, 1_250_000] {
         let next = if samples == 100_000 { 0 } else { 100_000 };

@@ -233,7 +233,7 @@ fn an_edge_predictor_splits_the_way_into_two_legs_with_losses_of_their_own() {
 // [Gokhale 2017: SNR]
 #[test]
 fn behind_an_edge_predictor_the_ratio_looks_for_the_newest_by_time_and_not_by_number() {
-    let mut plan = plan(10 * SECOND, json!({"signals": [entry(0), entry(1), exit(2)]}));
+    let mut plan = plan(10 * SECOND, json!({"signals": [entry(0), exit(2), held(2)]}));
     plan.flows[0].period_ns = 10 * MS;
     let step = json!({"kind": "predict", "period_ns": MS, "run": {"kind": "builtin", "name": "zoh"}});
     plan.flows[0].path[1].steps.push(serde_json::from_value(step).unwrap());
@@ -246,12 +246,12 @@ fn behind_an_edge_predictor_the_ratio_looks_for_the_newest_by_time_and_not_by_nu
         tape.row(at, Kind::Sent, i, at).point = exit(0);
         signal(&mut tape, at, i, entry(0), 10.0 * sign);
         tape.row(at + MS, Kind::Enter, i, MS).point = entry(1);
-        signal(&mut tape, at + MS, i, entry(1), 77.0); // it comes to srv, which displays nothing
         for k in 0..10u32 {
             let (index, age) = (i * 10 + k, (k as i64 + 2) * MS);
             tape.row(at + age, Kind::Exit, index, age).point = exit(1);
             tape.row(at + age + 3 * MS, Kind::Delivered, index, age + 3 * MS).point = entry(2);
             signal(&mut tape, at + age + 3 * MS, index, exit(2), 9.0 * sign);
+            signal(&mut tape, at + age + 3 * MS + 1, index, held(2), 77.0); // where the robot is, not what is displayed
         }
     }
     let f = &tape.analyse(&plan, &Options::default()).flows[0];

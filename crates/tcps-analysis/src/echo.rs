@@ -62,6 +62,8 @@ struct Answer {
     sequence: u32,
     known: [bool; LEGS],
     superseded: bool,
+    /// It came before its round trip could be told.
+    early: bool,
     /// Round trip, forward leg.
     value: [i64; LEGS],
     given_ns: Time,
@@ -70,7 +72,7 @@ struct Answer {
 impl Answer {
     /// Whether it is known what became of the command.
     fn has_fate(&self) -> bool {
-        self.known[0] || self.superseded
+        self.known[0] || self.superseded || self.early
     }
 }
 
@@ -174,6 +176,11 @@ impl Echoes {
 
     /// An answer whose round trip cannot be told yet.
     fn came_too_early(&mut self, row: &Record, place: usize) {
+        let answer = self.answer(row.index);
+        if std::mem::replace(&mut answer.early, true) {
+            return;
+        }
+        answer.given_ns = row.time_ns; // at the latest: how long ago is what cannot be told
         self.highest = self.highest.max(Some(row.index));
         self.points[place].answered += u64::from(row.index >= self.first);
     }
@@ -209,9 +216,10 @@ impl Echoes {
     /// A command will not be answered, and that is no loss.
     fn supersede(&mut self, place: usize, row: &Record) {
         let answer = self.answer(row.index);
-        if answer.known[0] || std::mem::replace(&mut answer.superseded, true) {
+        if answer.has_fate() {
             return;
         }
+        answer.superseded = true;
         answer.given_ns = row.time_ns.saturating_sub(row.value);
         self.highest = self.highest.max(Some(row.index));
         if row.index >= self.first {
@@ -288,15 +296,15 @@ impl Echoes {
     }
 
     /// Commands given until then: those up to the highest that was answered, or all that the plan gives if none was
-    /// answered or if the plan says how many there are.
+    /// answered by then or if the plan says how many there are. Those whose answers are forgotten are among them.
     fn commands(&self, plan: &Plan, probe: &ProbePlan, until_ns: Time) -> u64 {
-        let recent = self.answers.iter().filter(|a| a.has_fate() && a.given_ns <= until_ns);
-        let seen = recent.map(|a| u64::from(a.sequence) + 1).max().unwrap_or(0);
-        let seen = if seen == 0 { self.highest.map_or(0, |s| u64::from(s) + 1) } else { seen };
         let planned = planned(plan, probe, until_ns);
+        let known = self.answers.iter().filter(|a| a.has_fate() && a.given_ns <= until_ns);
+        let known = known.map(|a| u64::from(a.sequence) + 1).max().unwrap_or(planned);
+        let answered = self.highest.map_or(0, |s| u64::from(s) + 1);
+        let seen = known.max(answered.saturating_sub(self.answers.len() as u64));
         match probe.count {
             Some(count) if planned >= u64::from(count) => u64::from(count).max(seen),
-            _ if self.highest.is_none() => planned,
             _ => seen,
         }
     }

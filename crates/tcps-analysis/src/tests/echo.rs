@@ -154,7 +154,9 @@ fn an_answer_from_before_both_clocks_were_known_is_in_no_figure_and_not_lost() {
     extra["sync"] = json!({"reference": 0, "period_ns": SECOND});
     let plan = plan(100 * SECOND, extra);
     let mut tape = Tape::default();
-    (0..1000).filter(|s| s % 100 != 0).for_each(|s| echo(&mut tape, s, false));
+    for _ in 0..2 {
+        (0..1000).filter(|s| s % 100 != 0).for_each(|s| echo(&mut tape, s, false));
+    }
     let early = tape.0.iter().filter(|row| row.time_ns < 3 * SECOND).count() as u64;
     // The clock that the answers come to is 1 ms behind the one that the commands are given by.
     let row = tape.row(3 * SECOND, Kind::Sync, 0, MS);
@@ -164,8 +166,32 @@ fn an_answer_from_before_both_clocks_were_known_is_in_no_figure_and_not_lost() {
     assert_eq!((clocks.from.as_str(), clocks.to.as_str()), ("n0", "n2"));
     assert_eq!((clocks.corrected, clocks.unknown, clocks.bound_ns), (true, early, 20_000));
     assert_eq!((early > 0, clocks.correction_ns), (true, 1e6));
-    assert_eq!(e.points.iter().map(|p| p.n).sum::<u64>(), 990 - early);
+    assert_eq!(e.points.iter().map(|p| p.n).sum::<u64>(), 990 - early / 2, "without copies");
     assert_eq!(e.points[0].round_trip_ns.as_ref().unwrap().distribution.min, 5e6, "4 ms and the correction");
     // Commands 0, 100 .. 900 to the exit of srv stay unanswered.
     assert_eq!(e.points.iter().map(|p| p.lost).collect::<Vec<_>>(), [0, 10, 0, 0, 0]);
+}
+
+#[test]
+fn a_run_within_the_grace_time_has_no_command_that_can_be_judged() {
+    let plan = plan(SECOND, probe());
+    let mut tape = Tape::default();
+    // One of ten is not answered, nor are those to the robot's movement that were given in the last tenth of a second.
+    (0..80).filter(|s| s % 10 != 0).for_each(|s| echo(&mut tape, s, true));
+    tape.0.retain(|row| row.time_ns < 800 * MS);
+    let e = &tape.analyse(&plan, &Options::default()).echo[0];
+    assert!(e.points.iter().all(|p| p.n > 0));
+    assert_eq!((e.commands, e.points.iter().map(|p| p.lost).sum::<u64>()), (0, 0));
+}
+
+#[test]
+fn commands_whose_answers_are_forgotten_are_judged_however_long_the_grace_time_is() {
+    let plan = plan(200 * SECOND, probe());
+    let mut tape = Tape::default();
+    (0..15_000).filter(|s| s % 1000 != 0).for_each(|s| echo(&mut tape, s, false));
+    let options = Options { grace_ns: 120 * SECOND, ..Options::default() };
+    let e = &tape.analyse(&plan, &options).echo[0];
+    // Answers of 2048 rounds of 5 commands are remembered.
+    assert_eq!(e.commands, 15_000 - 2048 * 5);
+    assert_eq!(e.points.iter().map(|p| p.lost).collect::<Vec<_>>(), [0, 5, 0, 0, 0]);
 }

@@ -98,6 +98,10 @@ fn a_superseded_command_is_not_lost() {
             7 => {}
             _ => echo(&mut tape, s, true),
         }
+        if s % 50 == 12 {
+            tape.row(s as Time * 10 * MS + 20 * MS, Kind::EchoSuperseded, s, MS).point = entry(2);
+            // answered before
+        }
     }
     let a = tape.analyse(&plan, &Options::default());
     let fates: Vec<_> = a.echo[0].points.iter().map(|p| (p.n, p.lost, p.superseded)).collect();
@@ -146,30 +150,39 @@ fn commands_are_those_up_to_the_highest_whose_round_trip_is_known() {
     }
 }
 
-// [RFC 5905 §8]
-#[test]
-fn an_answer_from_before_both_clocks_were_known_is_in_no_figure_and_not_lost() {
+/// A probe whose commands are given at n0 and answered to n2.
+fn between_clocks() -> Value {
     let mut extra = probe();
     extra["probes"][0]["reply_to"] = json!(2);
     extra["sync"] = json!({"reference": 0, "period_ns": SECOND});
-    let plan = plan(100 * SECOND, extra);
-    let mut tape = Tape::default();
-    for _ in 0..2 {
-        (0..1000).filter(|s| s % 100 != 0).for_each(|s| echo(&mut tape, s, false));
+    extra
+}
+
+// [RFC 5905 §8]
+#[test]
+fn an_answer_from_before_both_clocks_were_known_is_in_no_figure_and_not_lost() {
+    let plan = plan(100 * SECOND, between_clocks());
+    for known_ns in [3 * SECOND, 9_500 * MS] {
+        let mut tape = Tape::default();
+        for _ in 0..2 {
+            (0..1000).filter(|s| s % 10 != 0).for_each(|s| echo(&mut tape, s, false));
+        }
+        let early = tape.0.iter().filter(|row| row.time_ns < known_ns).count() as u64;
+        // The clock that the answers come to is 1 ms behind the one that the commands are given by.
+        let row = tape.row(known_ns, Kind::Sync, 0, MS);
+        (row.node, row.point, row.size) = (NodeId(2), 0, 20_000);
+        let e = &tape.analyse(&plan, &Options::default()).echo[0];
+        let clocks = e.clocks.as_ref().unwrap();
+        assert_eq!((clocks.from.as_str(), clocks.to.as_str()), ("n0", "n2"));
+        assert_eq!((clocks.corrected, clocks.unknown, clocks.bound_ns), (true, early, 20_000));
+        assert_eq!((early > 0, clocks.correction_ns), (true, 1e6));
+        assert_eq!(e.points.iter().map(|p| p.n).sum::<u64>(), 900 - early / 2, "without copies");
+        let shortest = e.points[0].round_trip_ns.as_ref().unwrap().distribution.min;
+        assert_eq!(shortest, 5e6, "4 ms and the correction");
+        // The last answer came after 10.1153 s. Commands 0, 10 .. 910 to the exit of srv stay unanswered.
+        assert_eq!(e.commands, 912);
+        assert_eq!(e.points.iter().map(|p| p.lost).collect::<Vec<_>>(), [0, 92, 0, 0, 0]);
     }
-    let early = tape.0.iter().filter(|row| row.time_ns < 3 * SECOND).count() as u64;
-    // The clock that the answers come to is 1 ms behind the one that the commands are given by.
-    let row = tape.row(3 * SECOND, Kind::Sync, 0, MS);
-    (row.node, row.point, row.size) = (NodeId(2), 0, 20_000);
-    let e = &tape.analyse(&plan, &Options::default()).echo[0];
-    let clocks = e.clocks.as_ref().unwrap();
-    assert_eq!((clocks.from.as_str(), clocks.to.as_str()), ("n0", "n2"));
-    assert_eq!((clocks.corrected, clocks.unknown, clocks.bound_ns), (true, early, 20_000));
-    assert_eq!((early > 0, clocks.correction_ns), (true, 1e6));
-    assert_eq!(e.points.iter().map(|p| p.n).sum::<u64>(), 990 - early / 2, "without copies");
-    assert_eq!(e.points[0].round_trip_ns.as_ref().unwrap().distribution.min, 5e6, "4 ms and the correction");
-    // Commands 0, 100 .. 900 to the exit of srv stay unanswered.
-    assert_eq!(e.points.iter().map(|p| p.lost).collect::<Vec<_>>(), [0, 10, 0, 0, 0]);
 }
 
 #[test]
@@ -186,12 +199,15 @@ fn a_run_within_the_grace_time_has_no_command_that_can_be_judged() {
 
 #[test]
 fn commands_whose_answers_are_forgotten_are_judged_however_long_the_grace_time_is() {
-    let plan = plan(200 * SECOND, probe());
-    let mut tape = Tape::default();
-    (0..15_000).filter(|s| s % 1000 != 0).for_each(|s| echo(&mut tape, s, false));
-    let options = Options { grace_ns: 120 * SECOND, ..Options::default() };
-    let e = &tape.analyse(&plan, &options).echo[0];
-    // Answers of 2048 rounds of 5 commands are remembered.
-    assert_eq!(e.commands, 15_000 - 2048 * 5);
-    assert_eq!(e.points.iter().map(|p| p.lost).collect::<Vec<_>>(), [0, 5, 0, 0, 0]);
+    // With two clocks of which one never comes to be known, too.
+    for extra in [probe(), between_clocks()] {
+        let plan = plan(200 * SECOND, extra);
+        let mut tape = Tape::default();
+        (0..15_000).filter(|s| s % 1000 != 0).for_each(|s| echo(&mut tape, s, false));
+        let options = Options { grace_ns: 120 * SECOND, ..Options::default() };
+        let e = &tape.analyse(&plan, &options).echo[0];
+        // Answers of 2048 rounds of 5 commands are remembered.
+        assert_eq!(e.commands, 15_000 - 2048 * 5);
+        assert_eq!(e.points.iter().map(|p| p.lost).collect::<Vec<_>>(), [0, 5, 0, 0, 0]);
+    }
 }

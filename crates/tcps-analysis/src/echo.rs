@@ -192,7 +192,7 @@ impl Echoes {
     /// Remembers an answer; false for a copy.
     fn note(&mut self, row: &Record, leg: usize) -> bool {
         let answer = self.answer(row.index);
-        if std::mem::replace(&mut answer.known[leg], true) {
+        if std::mem::replace(&mut answer.known[leg], true) || leg == 0 && answer.early {
             return false;
         }
         answer.value[leg] = row.value;

@@ -177,6 +177,18 @@ fn vbr_varies_what_it_says() {
     }
 }
 
+/// A source at rate 0 sends nothing at all, and no load is expected of it, whatever varies.
+#[test]
+fn a_source_at_rate_zero_is_silent() {
+    let vbr = ["constant", "per-packet", "size", "piecewise"].map(|vary| ("vbr", json!({"vary": vary})));
+    for (kind, mut params) in vbr.into_iter().chain([("cbr", json!({})), ("poisson", json!({}))]) {
+        params["rate_bps"] = json!(0.0);
+        let (entry, params) = Named::new(kind, params).of(SOURCES).unwrap();
+        let mut source = (entry.make)(&params, Stream::new(1, kind)).unwrap();
+        assert_eq!((source.next(), source.mean_rate_bps()), (None, 0.0), "{kind} {params}");
+    }
+}
+
 /// Sizes are rounded, and none is below a byte: small packets have their mean, too.
 #[test]
 fn poisson_arrivals_have_their_mean_rate_and_size() {

@@ -14,8 +14,8 @@ use tcps_core::{
 use tcps_net::{NetEvent, Network, Packet, Spent, BACKGROUND};
 use tcps_plan::net::LinkChange;
 use tcps_plan::net::{
-    AccessSpec, DelaySpec, JitterSpec, LinkSpec, NetworkSpec, NrSpec, QueueSpec, RadioSpec, SlotSpec,
-    TrafficModel, TrafficSpec,
+    AccessSpec, DelaySpec, JitterSpec, LinkSpec, NetworkSpec, NrSpec, QueueSpec, QueueState, RadioSpec,
+    SlotSpec, TrafficModel, TrafficSpec,
 };
 
 fn one(spec: LinkSpec) -> Network {
@@ -309,6 +309,26 @@ fn disciplines() -> [Named; 7] {
         ("round-robin", json!({})),
     ]
     .map(|(kind, params)| Named::new(kind, params))
+}
+
+/// Packets and bytes that wait, and how long whoever comes now has to wait for them, are told alike of every discipline.
+#[test]
+fn what_waits_is_told_whatever_the_discipline() {
+    for discipline in disciplines() {
+        let kind = discipline.kind.clone();
+        let queue = QueueSpec { discipline, ..QueueSpec::default() };
+        let mut net = one(LinkSpec { queue, ..link("l", 0, 1, Some(8e6), 0) });
+        for (n, bytes) in (0..).zip([1000, 500, 300]) {
+            net.send(0, VertexId(0), packet(n, 1, bytes, 0)); // on the line for 1, 0.5 and 0.3 ms
+        }
+        for (now, packets, bytes, wait_ns) in
+            [(0, 2, 800, 1_800_000), (MS, 1, 300, 800_000), (2 * MS, 0, 0, 0)]
+        {
+            let state = QueueState { packets, bytes, wait_ns };
+            assert_eq!(net.queue(now, LinkId(0)), state, "{kind} at {now}");
+        }
+        assert_eq!(net.link_stats()[0].max_queue_bytes, 800, "{kind}");
+    }
 }
 
 /// A packet that finds the line free does not wait, so that no limit applies to it. [model: FIFO link]

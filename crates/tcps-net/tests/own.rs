@@ -3,7 +3,7 @@
 mod common;
 
 use common::{arrivals, drops, link, network, packet, run};
-use serde_json::json;
+use serde_json::{json, Value};
 use tcps_core::{
     ids::{LinkId, VertexId},
     param::Named,
@@ -15,7 +15,10 @@ use tcps_net::{
     Network,
 };
 use tcps_plan::{
-    net::{DelaySpec, JitterSpec, LinkChange, LinkSpec, NetworkSpec, QueueSpec, TrafficModel, TrafficSpec},
+    net::{
+        DelaySpec, JitterSpec, LinkChange, LinkSpec, NetworkSpec, QueueSpec, QueueState, TrafficModel,
+        TrafficSpec,
+    },
     RunError,
 };
 
@@ -145,6 +148,35 @@ fn a_queue_decides_and_what_it_does_wrong_is_named() {
     }
 }
 
+/// Packets in a queue of the user's are held to the limit of its link, and to a new one: what has left takes no room.
+#[test]
+fn a_queue_of_the_users_has_the_limit_of_its_link() {
+    let discipline = named("./mine.py:Queue");
+    let queue = QueueSpec { limit_bytes: Some(2000), discipline, ..QueueSpec::default() };
+    let spec = network(vec![LinkSpec { queue, ..link("l", 0, 1, Some(8e6), 0) }]); // 1000 bytes take 1 ms
+    let in_order: Answer = |waiting, _| Ok(waiting.first().copied());
+    let mut net = Network::with(&spec, &[], 1, &mut Code(in_order)).expect("a valid network");
+    let mut numbers = 0..;
+    for (now, sent, waiting) in [(0, 4, 2), (MS, 3, 2), (2 * MS, 2, 1)] {
+        if now == 2 * MS {
+            let change = LinkChange { limit_packets: Some(1), ..LinkChange::default() };
+            net.change_link(now, LinkId(0), &change).expect("a valid change");
+        }
+        for n in numbers.by_ref().take(sent) {
+            net.send(now, VertexId(0), packet(n, 1, 1000, now));
+        }
+        let state =
+            QueueState { packets: waiting, bytes: 1000 * waiting, wait_ns: (1 + waiting as Time) * MS };
+        assert_eq!(net.queue(now, LinkId(0)), state, "at {now}");
+    }
+    let events = run(&mut net, [], SECOND);
+    let arrived: Vec<_> = arrivals(&events).iter().map(|(p, at)| (p.index, at / MS)).collect();
+    assert_eq!(arrived, [(0, 1), (1, 2), (2, 3), (4, 4)]);
+    let drops: Vec<_> = drops(&events).iter().map(|(p, _, why)| (p.index, *why)).collect();
+    assert_eq!(drops, [3, 5, 6, 7, 8].map(|n| (n, DropReason::Full)));
+    assert_eq!(net.failures(), Vec::<String>::new());
+}
+
 /// Where a loss model or a delay model fails, packets go on without loss or delay; a failure stays named when another
 /// model has taken its place.
 #[test]
@@ -270,6 +302,34 @@ fn a_source_ends_with_its_first_mistake() {
         assert_eq!(given, packets[..sent]);
         assert_eq!(source.next(), None, "it has ended");
         assert_eq!(source.failure(), Some(format!("source ./mine.py:Source of traffic.t: {failure}")));
+    }
+}
+
+/// What is wrong with built-in parts is told before any code of the user's is made, which may take its time or do anything.
+#[test]
+fn built_in_parts_are_checked_before_code_is_made() {
+    let entry = |name: &str, model| {
+        let (name, from, to) = (name.into(), VertexId(0), VertexId(1));
+        TrafficSpec { name, from, to, start_ns: 0, stop_ns: None, dscp: 0, model }
+    };
+    let spec = |queue: Value, rate_bps: f64| {
+        let discipline = Named::new("codel", queue);
+        let queue = QueueSpec { discipline, ..QueueSpec::default() };
+        let own = entry("own", TrafficModel::source("./mine.py:Source", json!({})));
+        let built_in = entry("built-in", TrafficModel::source("cbr", json!({"rate_bps": rate_bps})));
+        let links = vec![LinkSpec { queue, ..link("l", 0, 1, Some(8e6), 0) }];
+        NetworkSpec { traffic: vec![own, built_in], ..network(links) }
+    };
+    for (spec, refused) in [
+        (spec(json!({}), 1e6), None),
+        (spec(json!({}), -1.0), Some("traffic.built-in.rate_bps: ")),
+        (spec(json!({"target_ns": -1}), 1e6), Some("links.l.queue.target_ns: ")),
+    ] {
+        let mut code = SourceOnly(Some(Listed(vec![(0, 20)])));
+        let told = Network::with(&spec, &[], 1, &mut code).err().map(|e| e.to_string());
+        assert_eq!(code.0.is_some(), refused.is_some(), "code is made: {told:?}");
+        let told = told.unwrap_or_default();
+        assert!(told.starts_with(refused.unwrap_or_default()), "{told}");
     }
 }
 

@@ -1,6 +1,5 @@
 //! Rows to disk: a writer thread hashes and appends, so that the run does not wait for the disk.
 
-use crate::os;
 use sha2::{Digest, Sha256};
 use std::{
     fs::File,
@@ -50,7 +49,8 @@ impl Recorder {
         let (full, chunks) = sync_channel::<Vec<u8>>(IN_FLIGHT);
         let (back, empty) = sync_channel::<Vec<u8>>(IN_FLIGHT);
         let (tell, written) = channel();
-        let writer = os::thread(move || write(file, &chunks, &back, &tell))?;
+        let writer = std::thread::Builder::new().spawn(move || write(file, &chunks, &back, &tell));
+        let writer = writer.map_err(|e| RunError::system("a thread cannot be started", e))?;
         let chunk = Vec::with_capacity(CHUNK);
         Ok(Self { chunk, full, empty, written, writer, rows: 0, failed: false, path: path.map(Into::into) })
     }

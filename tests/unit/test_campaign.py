@@ -25,7 +25,7 @@ from tcpsbed import campaign
 from tcpsbed.analysis.stats import interval
 from tcpsbed.campaign import design, file, results, survey, worker
 from tcpsbed.campaign import warm as warm_
-from tcpsbed.campaign.grid import Axis
+from tcpsbed.campaign.grid import Axis, Cell
 from tcpsbed.campaign.outcome import Outcome
 from tcpsbed.campaign.warm import Warm
 from tcpsbed.cli import sweep
@@ -675,6 +675,33 @@ def _going_on(slow: Any, go: Path) -> Any:
         return said
 
     return told
+
+
+def test_a_cell_that_a_place_loses_is_a_failed_one(tmp_path: Path) -> None:
+    """With the message of the place, which hears which cell it was and why."""
+
+    class Losing(worker.Here):
+        def call(self, job: worker.Job) -> Any:
+            def run() -> worker.Answer:
+                if job.key == "b":
+                    raise OSError("gone")
+                return worker.Answer(0, "{}", "")
+
+            return run
+
+        def lost(self, job: worker.Job, error: BaseException) -> worker.Answer:
+            return worker.Answer(1, "", f"{job.key}: {error}")
+
+    jobs = [worker.Job(key, Cell((), 1), (f"x={key}",), "virtual") for key in "ab"]
+    ended: dict[str, str | None] = {}
+    crew = worker.Crew(
+        Losing(tmp_path / "a.toml", tmp_path / "out/work", 1), tmp_path / "out", lambda _: None
+    )
+    with crew.at_work():
+        crew.run(jobs, lambda job, failure: ended.update({job.key: failure}))
+    assert ended == {"a": None, "b": "b: gone"}
+    assert (tmp_path / "out/failed/b.txt").read_text() == "x=b\nb: gone\n"
+    assert [file.name for file in (tmp_path / "out/cells").iterdir()] == ["a.json"]
 
 
 def test_a_crash_costs_its_cell_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

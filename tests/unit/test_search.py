@@ -29,6 +29,7 @@ from tcpsbed.campaign import design, sequential, worker
 from tcpsbed.campaign.search import asked, ground, optimum, picture
 from tcpsbed.campaign.search import page as search_page
 from tcpsbed.campaign.search.bisection import Line, bisected
+from tcpsbed.campaign.search.boundary import Boundary
 from tcpsbed.campaign.search.contour import BoundaryCurve
 from tcpsbed.campaign.search.curve import Edge, Traced, traced
 from tcpsbed.campaign.search.found import Context
@@ -262,6 +263,24 @@ def test_a_curve_is_printed_in_units_and_read_from_its_folder(tmp_path: Path) ->
     assert opened_again(found) == found
 
 
+def test_a_boundary_is_printed_with_a_sentence_a_line(tmp_path: Path) -> None:
+    """Halfway between 10 and 20 ms the line through 30 and 40 crosses 35 ms."""
+    over = asked.gridded(["links.l1.delay=0..40 ms step 10"])
+    late = asked.condition("kinematic.delay_ms.p99 > 35", "until")
+
+    def votes(batch: Batch) -> Answers:
+        middles = {at: 20.0 + 10.0 * at[0] for at in batch.points}
+        return {at: Votes((ms,) * 6, (late.holds(ms),) * 6) for at, ms in middles.items()}
+
+    found = Boundary(context(tmp_path), over, late, answered(bisected(4), votes))
+    lines = str(found).split("\n")
+    assert lines[2].split() == ["0", "ms", "6", "0", "20.000", "no"]
+    result = (
+        "kinematic.delay_ms.p99 > 35 begins to hold at links.l1.delay = 15 ms, 95 % interval 10 ms to 20 ms."
+    )
+    assert lines[-len(found.sentences) :] == found.sentences and found.sentences[0] == result
+
+
 @pytest.mark.parametrize("shape", ["falling", "upright", "ring", "two"])
 def test_the_curve_is_followed_between_the_points_of_the_first_glance(shape: str) -> None:
     """Whose neighbours are three values apart: edge for edge that of the whole grid."""
@@ -319,6 +338,10 @@ def test_the_figure_of_a_curve_has_its_points_by_their_answers(
         at = [(10.0 * x, float(y)) for x, y in found.traced.known if (valley(x, y) > 35) is holds]
         assert sorted(told[label]) == sorted(at)
     assert "undecided" not in told
+    glanced = found.traced.glanced.keys() - found.traced.known.keys()
+    crosses = [line for line in axes.get_lines() if line.get_marker() == "+"]
+    at = sorted(end for line in crosses for end in zip(*line.get_data(), strict=True))
+    assert at == sorted((10.0 * x, float(y)) for x, y in glanced) and at
     curve = [end for _, ends in lines if len(ends) == 2 and ends[0] not in told["holds"] for end in ends]
     assert len(curve) == 2 * len(found.segments) > 0
     assert all(abs(y - 2) == pytest.approx((35 - x) / 20) for x, y in curve)

@@ -458,13 +458,31 @@ def test_why_cells_are_repeated_is_told_by_processor_and_files_of_their_own(
     )
 
 
+BROKEN = ("", "{", "{}", "[]", "null", '{"flows":{}}', '{"summary":{"flows":{"a":1}}}')
+
+
+def test_a_broken_file_of_a_cell_has_no_summary_and_is_put_aside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, broken = tmp_path / "a.json", tmp_path / "b.json"
+    whole.write_text('{"summary": {"flows": {"a": {"loss": 0.0}}}}')
+    for text in BROKEN:
+        broken.write_text(text)
+        assert survey.summary_in(broken) is None, text
+    survey._set_broken_aside([whole, broken, tmp_path / "c.json"])
+    aside = f"b.{os.getpid()}.broken"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.json", aside]
+    told = f"found no result in it, and called it {aside}; the cell is computed anew"
+    assert capsys.readouterr().err == f"tcpsbed: {broken}: {told}\n"
+    assert survey.summary_in(whole) == {"flows": {"a": {"loss": 0.0}}}
+
+
 def test_a_cell_with_a_broken_file_is_computed_anew(swept: tuple[Path, str], tmp_path: Path) -> None:
     """As the file system may leave files that were written just before the power went."""
     shutil.copytree(swept[0], tmp_path, dirs_exist_ok=True)
     marker.Marker("sweep", marker.GROWING).write(tmp_path / "out")
-    texts = ("", "{", "{}", "[]", "null", '{"flows":{}}', '{"summary":{"flows":{"a":1}}}')
     files = sorted((tmp_path / "out/cells").iterdir())
-    for file, text in zip(files, texts, strict=False):
+    for file, text in zip(files, BROKEN, strict=False):
         file.write_text(text)
     status, shown, said = sweep(tmp_path)
     assert status == 0 and "Traceback" not in said, said
@@ -472,7 +490,7 @@ def test_a_cell_with_a_broken_file_is_computed_anew(swept: tuple[Path, str], tmp
     lines = [line for line in said.splitlines() if line.endswith("the cell is computed anew")]
     assert [sum(file.name in line for line in lines) for file in files] == [1] * 7 + [0], said
     kept = [file.read_text() for file in (tmp_path / "out/cells").glob("*.broken")]
-    assert sorted(kept) == sorted(texts), "nothing is lost"
+    assert sorted(kept) == sorted(BROKEN), "nothing is lost"
     for file in files:
         new, old = (
             json.loads((folder / "out/cells" / file.name).read_text()) for folder in (tmp_path, swept[0])
@@ -640,6 +658,7 @@ def test_an_axis_takes_a_range_as_a_campaign_does() -> None:
     assert axis_of("links.l1.rate=1..2 Mbit/s step 0.5,4 Mbit/s").values == tuple(
         f"{number} Mbit/s" for number in ("1", "1.5", "2", "4")
     )
+    assert axis_of('links.l1.rate="1..2 Mbit/s step 0.5"').values == ("1 Mbit/s", "1.5 Mbit/s", "2 Mbit/s")
     for wrong, said in (("1..2 ms", "without a step"), ("1 ms,0..1 ms step 1", "a value twice")):
         with pytest.raises(ConfigError, match=f"--over.*{said}"):
             axis_of(f"a={wrong}")

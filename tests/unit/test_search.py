@@ -263,8 +263,28 @@ def test_a_curve_is_printed_in_units_and_read_from_its_folder(tmp_path: Path) ->
     assert opened_again(found) == found
 
 
-def test_a_boundary_is_printed_with_a_sentence_a_line(tmp_path: Path) -> None:
-    """Halfway between 10 and 20 ms the line through 30 and 40 crosses 35 ms."""
+def colors() -> Any:
+    return pytest.importorskip("matplotlib.colors")
+
+
+def drawn(found: Boundary | BoundaryCurve, file: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The axes of the figure of a result, which is in its file."""
+    pytest.importorskip("matplotlib")
+    figures, saved = [], picture.saved
+
+    def keep(figure: Any, *rest: Any, **more: Any) -> Path:
+        figures.append(figure)
+        return saved(figure, *rest, **more)
+
+    monkeypatch.setattr(picture, "saved", keep)
+    assert found.draw(file) == file
+    assert found.sentences[0][:20] in file.read_text(encoding="utf-8").replace("&gt;", ">")
+    (axes,) = figures[0].axes
+    return axes
+
+
+def bounded(folder: Path) -> Boundary:
+    """A search for 35 ms of 20 ms and more, of which all seeds say the same."""
     over = asked.gridded(["links.l1.delay=0..40 ms step 10"])
     late = asked.condition("kinematic.delay_ms.p99 > 35", "until")
 
@@ -272,13 +292,39 @@ def test_a_boundary_is_printed_with_a_sentence_a_line(tmp_path: Path) -> None:
         middles = {at: 20.0 + 10.0 * at[0] for at in batch.points}
         return {at: Votes((ms,) * 6, (late.holds(ms),) * 6) for at, ms in middles.items()}
 
-    found = Boundary(context(tmp_path), over, late, answered(bisected(4), votes))
+    return Boundary(context(folder), over, late, answered(bisected(4), votes))
+
+
+def test_a_boundary_is_printed_with_a_sentence_a_line(tmp_path: Path) -> None:
+    """Halfway between 10 and 20 ms the line through 30 and 40 crosses 35 ms."""
+    found = bounded(tmp_path)
     lines = str(found).split("\n")
     assert lines[2].split() == ["0", "ms", "6", "0", "20.000", "no"]
     result = (
         "kinematic.delay_ms.p99 > 35 begins to hold at links.l1.delay = 15 ms, 95 % interval 10 ms to 20 ms."
     )
     assert lines[-len(found.sentences) :] == found.sentences and found.sentences[0] == result
+
+
+def test_the_figure_of_a_boundary_has_its_medians_limit_and_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    axes = drawn(bounded(tmp_path), tmp_path / "along.svg", monkeypatch)
+    told = {line.get_label(): line for line in axes.get_lines()}
+    ends = [(0.0, 20.0), (10.0, 30.0), (20.0, 40.0), (30.0, 50.0), (40.0, 60.0)]
+    assert list(zip(*told["median over seeds"].get_data(), strict=True)) == ends
+    assert list(told["kinematic.delay_ms.p99 > 35"].get_ydata()) == [35.0, 35.0]
+    (boundary,) = [line for line in axes.get_lines() if list(line.get_xdata()) == [15.0, 15.0]]
+    (interval,) = axes.patches
+    assert interval.get_x() == 10.0 and interval.get_width() == 10.0
+    assert interval.get_facecolor()[:3] == colors().to_rgb(boundary.get_color()), "they are one thing"
+    seeds = [line for line in axes.get_lines() if line.get_marker() == "_" and len(line.get_ydata())]
+    assert [sorted(set(line.get_ydata())) for line in seeds] == [[y] for _, y in ends]
+    by_answer = [line.get_color() for line in seeds]
+    page = picture.STYLES["page"]
+    assert by_answer == [page.color(picture.NO)] * 2 + [page.color(picture.YES)] * 3
+    assert boundary.get_color() not in by_answer
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("links.l1.delay (ms)", "kinematic.delay_ms.p99 (ms)")
 
 
 @pytest.mark.parametrize("shape", ["falling", "upright", "ring", "two"])
@@ -324,14 +370,8 @@ def test_the_page_of_a_curve_draws_all_places_at_which_it_crosses_a_value(tmp_pa
 def test_the_figure_of_a_curve_has_its_points_by_their_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("matplotlib")
-    drawn, saved = [], picture.saved
-    monkeypatch.setattr(
-        picture, "saved", lambda one, *rest, **more: drawn.append(one) or saved(one, *rest, **more)
-    )
-    found, file = curved(tmp_path, valley), tmp_path / "map.svg"
-    assert found.draw(file) == file and "turns along a curve" in file.read_text()
-    (axes,) = drawn[0].axes
+    found = curved(tmp_path, valley)
+    axes = drawn(found, tmp_path / "map.svg", monkeypatch)
     lines = [(line.get_label(), list(zip(*line.get_data(), strict=True))) for line in axes.get_lines()]
     told = dict(lines)
     for label, holds in (("holds", True), ("does not hold", False)):

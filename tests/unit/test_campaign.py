@@ -704,6 +704,27 @@ def test_a_cell_that_a_place_loses_is_a_failed_one(tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "out/cells").iterdir()] == ["a.json"]
 
 
+CLOCKED = """import sys
+from pathlib import Path
+out = Path(sys.argv[sys.argv.index("--out") + 1])
+out.mkdir()
+(out / "summary.json").write_text("told")
+print("said", file=sys.stderr)
+sys.exit(3 if "fails=1" in sys.argv else 0)
+"""
+
+
+def test_a_cell_on_the_clock_is_a_process_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "OURS", (sys.executable, "-c", CLOCKED))
+    here = worker.Here(tmp_path / "a.toml", tmp_path / "work", 1)
+    for status, settings in ((0, ()), (3, ("fails=1",))):
+        answer = here.call(worker.Job(f"k{status}", Cell((), 1), settings, "real"))()
+        assert answer == worker.Answer(status, "told", "said\n") and not here.cold
+    here.stop()
+    assert here.warm.process is None
+    assert here.call(worker.Job("k", Cell((), 1), (), "real"))() == worker.Answer(130, "", "stopped")
+
+
 def test_a_crash_costs_its_cell_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "hold.py").write_text(
         "import ctypes\nclass Hold:\n def __call__(self, now, *rest):\n  if now > 2e8: ctypes.string_at(0)\n  return 0\n"

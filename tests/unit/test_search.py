@@ -37,6 +37,7 @@ from tcpsbed.campaign.search.ground import Runs
 from tcpsbed.campaign.search.opened import opened
 from tcpsbed.campaign.search.optimum import Optimum, Trial
 from tcpsbed.campaign.search.votes import Answers, Batch, Index, Votes, answered
+from tcpsbed.drawing import STYLES, saved
 from tcpsbed.errors import ConfigError, DataError, TcpsbedError
 from tcpsbed.scenarios.fields import Refusal
 from tcpsbed.views.metric import named
@@ -270,7 +271,7 @@ def colors() -> Any:
 def drawn(found: Boundary | BoundaryCurve, file: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The axes of the figure of a result, which is in its file."""
     pytest.importorskip("matplotlib")
-    figures, saved = [], picture.saved
+    figures: list[Any] = []
 
     def keep(figure: Any, *rest: Any, **more: Any) -> Path:
         figures.append(figure)
@@ -321,7 +322,7 @@ def test_the_figure_of_a_boundary_has_its_medians_limit_and_interval(
     seeds = [line for line in axes.get_lines() if line.get_marker() == "_" and len(line.get_ydata())]
     assert [sorted(set(line.get_ydata())) for line in seeds] == [[y] for _, y in ends]
     by_answer = [line.get_color() for line in seeds]
-    page = picture.STYLES["page"]
+    page = STYLES["page"]
     assert by_answer == [page.color(picture.NO)] * 2 + [page.color(picture.YES)] * 3
     assert boundary.get_color() not in by_answer
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("links.l1.delay (ms)", "kinematic.delay_ms.p99 (ms)")
@@ -667,8 +668,14 @@ def test_the_points_of_an_optimum_come_closer_to_the_best(minimise: bool) -> Non
             return Runs(point, tuple((seed, [row]) for seed in range(seeds)), True)
 
     done, best, *_ = optimum.optimised(
-        Measured(), (asked.factor("a=0..100 ms"),), delay, (), minimise=minimise, trials=40, seeds=2
-    )  # type: ignore[arg-type]
+        Measured(),  # type: ignore[arg-type]
+        (asked.factor("a=0..100 ms"),),
+        delay,
+        (),
+        minimise=minimise,
+        trials=40,
+        seeds=2,
+    )
     apart = [abs(one.mean.mean) ** 0.5 for one in done]
     assert len(done) == 40 and best is not None and abs(best.mean.mean) ** 0.5 == min(apart) < 3
     assert sum(apart[20:]) / 20 < 29 / 2

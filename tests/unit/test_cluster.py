@@ -13,8 +13,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -88,6 +90,48 @@ def test_records_that_differ_are_a_failure_of_the_cell() -> None:
     differs = place.agreed(answer("a"), answer("b"))
     assert differs.status != 0 and "tcp://a:1 a, tcp://b:1 b" in differs.said
     assert (place.same, place.alone) == (1, 2)
+    place.places, place.executor = SimpleNamespace(remarks=[], close=lambda: None), ThreadPoolExecutor()
+    place.stop()
+    assert place.places.remarks == [
+        "1 cell ran on two workers, with the same records.",
+        "2 cells could not be run on a second worker: there was none.",
+    ]
+
+
+def test_a_worker_keeps_each_run_of_a_cell_apart_and_ends_without_its_folder(tmp_path: Path) -> None:
+    """The scheduler may give it the same cell again before the first has ended; Dask may have removed the folder."""
+    told, outs = list[tuple[str, dict[str, str]]](), list[Path]()
+
+    class Runs:
+        def run(self, words: Any, out: Path, err: Path) -> int:
+            folder = Path(words[words.index("--out") + 1])
+            folder.mkdir()  # no other has it
+            (folder / "summary.json").write_text(Path(words[1]).read_text())
+            outs.append(folder)
+            if len(outs) < 2:
+                assert station.run(job).status == 0
+            err.write_text(f"{words[1]}: found 0")
+            return 0
+
+        def close(self) -> None: ...
+
+    station = cluster.Station(cluster.inputs_of(file.load(QUICK, tmp_path / "out")), "name", workers.build())
+    dask = SimpleNamespace(
+        local_directory=str(tmp_path), address="tcp://a:1", log_event=lambda *event: told.append(event)
+    )
+    job = worker.Job("k", grid.Cell((), 1), ("seed=1",), "virtual")
+    station.setup(dask)
+    station.warm = Runs()
+    answer = station.run(job)
+    scenario = Path(QUICK["scenario"])  # type: ignore[arg-type]
+    assert answer == Answer(0, scenario.read_text(), f"{scenario.name}: found 0", "tcp://a:1")
+    assert len(set(outs)) == 2
+    assert [event for _, event in told] == [
+        {key: "k", "worker": "tcp://a:1"} for key in ("begun", "begun", "ended", "ended")
+    ]
+    station.teardown(dask)
+    station.teardown(dask)
+    assert not list(tmp_path.iterdir())
 
 
 def own(folder: Path, hook: str) -> dict[str, Any]:
@@ -262,6 +306,17 @@ def test_a_file_by_an_absolute_path_does_not_travel(tmp_path: Path, monkeypatch:
     plan["grid"] = {"hooks.hold.run": [f"{tmp_path}/own/hold.py:Hold", "zoh"]}
     with pytest.raises(TcpsbedError, match=r"absolute path.*allowed: a path relative to the scenario"):
         cluster.places("tcp://127.0.0.1:1", file.load(plan, Path("out")))
+
+
+def test_inputs_that_are_too_large_to_send_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "MOST_INPUT_BYTES", 100)
+    with pytest.raises(ConfigError) as told:
+        cluster.inputs_of(file.load(QUICK, tmp_path / "out"))
+    assert str(told.value) == (
+        "--cluster: found 0.0 GB of inputs; allowed: at most 1 GB, or without --cluster"
+    )
 
 
 def test_a_worker_of_this_machine_that_is_started_again_keeps_the_clock() -> None:

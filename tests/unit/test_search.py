@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from math import comb
 from pathlib import Path
@@ -24,15 +25,19 @@ from command import scenario, start, tcpsbed
 import tcpsbed as package
 from tcpsbed.analysis.stats import Interval
 from tcpsbed.archive import packing
-from tcpsbed.campaign import design, sequential
-from tcpsbed.campaign.search import asked
+from tcpsbed.campaign import design, sequential, worker
+from tcpsbed.campaign.search import asked, ground, optimum, picture
+from tcpsbed.campaign.search import page as search_page
 from tcpsbed.campaign.search.bisection import Line, bisected
+from tcpsbed.campaign.search.boundary import Boundary
 from tcpsbed.campaign.search.contour import BoundaryCurve
 from tcpsbed.campaign.search.curve import Edge, Traced, traced
 from tcpsbed.campaign.search.found import Context
+from tcpsbed.campaign.search.ground import Runs
 from tcpsbed.campaign.search.opened import opened
 from tcpsbed.campaign.search.optimum import Optimum, Trial
 from tcpsbed.campaign.search.votes import Answers, Batch, Index, Votes, answered
+from tcpsbed.drawing import STYLES, saved
 from tcpsbed.errors import ConfigError, DataError, TcpsbedError
 from tcpsbed.scenarios.fields import Refusal
 from tcpsbed.views.metric import named
@@ -230,16 +235,26 @@ def context(folder: Path) -> Context:
     return Context("quickstart", "virtual", 700_000_000, 3, SEEDS, folder, 50, 1, ("--seeds", "20"))
 
 
-def test_a_curve_is_printed_in_units_and_read_from_its_folder(tmp_path: Path) -> None:
+def curved(folder: Path, surface: Callable[[int, int], float]) -> BoundaryCurve:
+    """A search for a surface's 35 ms over 5 x 5 points, of which all seeds say the same."""
     over = asked.gridded(["links.l1.delay=0..40 ms step 10", "links.access.rate=0..4 Mbit/s step 1"])
     late = asked.condition("kinematic.delay_ms.p99 > 35", "until")
 
     def votes(batch: Batch) -> Answers:
         seeds = 2 if batch.glance else 6
-        middles = {(x, y): 10.0 * x + 10.0 * y for x, y in batch.points}
+        middles = {(x, y): surface(x, y) for x, y in batch.points}
         return {at: Votes((ms,) * seeds, (late.holds(ms),) * seeds) for at, ms in middles.items()}
 
-    found = BoundaryCurve(context(tmp_path), over, late, answered(traced(4, 4), votes))
+    return BoundaryCurve(context(folder), over, late, answered(traced(4, 4), votes))
+
+
+def valley(x: int, y: int) -> float:
+    """35 ms where the second number is 2, and by half of 3.5 less the first more or less."""
+    return 10.0 * x + 20.0 * abs(y - 2)
+
+
+def test_a_curve_is_printed_in_units_and_read_from_its_folder(tmp_path: Path) -> None:
+    found = curved(tmp_path, lambda x, y: 10.0 * x + 10.0 * y)
     heads, _, *lines = str(found).splitlines()
     assert heads.split() == ["links.access.rate", "Mbit/s", "turns", "between,", "links.l1.delay", "ms"]
     assert [line.split() for line in lines[:4]] == [
@@ -247,6 +262,141 @@ def test_a_curve_is_printed_in_units_and_read_from_its_folder(tmp_path: Path) ->
     ]
     assert lines[5].startswith("kinematic.delay_ms.p99 > 35 turns along a curve over (links.l1.delay, ")
     assert opened_again(found) == found
+
+
+def colors() -> Any:
+    return pytest.importorskip("matplotlib.colors")
+
+
+def drawn(found: Boundary | BoundaryCurve, file: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The axes of the figure of a result, which is in its file."""
+    pytest.importorskip("matplotlib")
+    figures: list[Any] = []
+
+    def keep(figure: Any, *rest: Any, **more: Any) -> Path:
+        figures.append(figure)
+        return saved(figure, *rest, **more)
+
+    monkeypatch.setattr(picture, "saved", keep)
+    assert found.draw(file) == file
+    assert found.sentences[0][:20] in file.read_text(encoding="utf-8").replace("&gt;", ">")
+    (axes,) = figures[0].axes
+    return axes
+
+
+def bounded(folder: Path) -> Boundary:
+    """A search for 35 ms of 20 ms and more, of which all seeds say the same."""
+    over = asked.gridded(["links.l1.delay=0..40 ms step 10"])
+    late = asked.condition("kinematic.delay_ms.p99 > 35", "until")
+
+    def votes(batch: Batch) -> Answers:
+        middles = {at: 20.0 + 10.0 * at[0] for at in batch.points}
+        return {at: Votes((ms,) * 6, (late.holds(ms),) * 6) for at, ms in middles.items()}
+
+    return Boundary(context(folder), over, late, answered(bisected(4), votes))
+
+
+def test_a_boundary_is_printed_with_a_sentence_a_line(tmp_path: Path) -> None:
+    """Halfway between 10 and 20 ms the line through 30 and 40 crosses 35 ms."""
+    found = bounded(tmp_path)
+    lines = str(found).split("\n")
+    assert lines[2].split() == ["0", "ms", "6", "0", "20.000", "no"]
+    result = (
+        "kinematic.delay_ms.p99 > 35 begins to hold at links.l1.delay = 15 ms, 95 % interval 10 ms to 20 ms."
+    )
+    assert lines[-len(found.sentences) :] == found.sentences and found.sentences[0] == result
+
+
+def test_the_figure_of_a_boundary_has_its_medians_limit_and_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    axes = drawn(bounded(tmp_path), tmp_path / "along.svg", monkeypatch)
+    told = {line.get_label(): line for line in axes.get_lines()}
+    ends = [(0.0, 20.0), (10.0, 30.0), (20.0, 40.0), (30.0, 50.0), (40.0, 60.0)]
+    assert list(zip(*told["median over seeds"].get_data(), strict=True)) == ends
+    assert list(told["kinematic.delay_ms.p99 > 35"].get_ydata()) == [35.0, 35.0]
+    (boundary,) = [line for line in axes.get_lines() if list(line.get_xdata()) == [15.0, 15.0]]
+    (interval,) = axes.patches
+    assert interval.get_x() == 10.0 and interval.get_width() == 10.0
+    assert interval.get_facecolor()[:3] == colors().to_rgb(boundary.get_color()), "they are one thing"
+    seeds = [line for line in axes.get_lines() if line.get_marker() == "_" and len(line.get_ydata())]
+    assert [sorted(set(line.get_ydata())) for line in seeds] == [[y] for _, y in ends]
+    by_answer = [line.get_color() for line in seeds]
+    page = STYLES["page"]
+    assert by_answer == [page.color(picture.NO)] * 2 + [page.color(picture.YES)] * 3
+    assert boundary.get_color() not in by_answer
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("links.l1.delay (ms)", "kinematic.delay_ms.p99 (ms)")
+
+
+@pytest.mark.parametrize("shape", ["falling", "upright", "ring", "two"])
+def test_the_curve_is_followed_between_the_points_of_the_first_glance(shape: str) -> None:
+    """Whose neighbours are three values apart: edge for edge that of the whole grid."""
+    surface, n = curves(random.Random(1), 12)[shape], 12
+    answers = Synthetic(lambda point, seed: surface(point[0] / n, point[1] / n))
+    found = answered(traced(n, n), answers)
+    assert set(found.edges) == whole(answers, n) and found.edges
+
+
+def test_a_curve_is_a_table_of_its_points(tmp_path: Path) -> None:
+    found = curved(tmp_path, valley).to_arrow()
+    assert found.schema.field("links.access.rate").metadata == {b"unit": b"Mbit/s"}
+    rows = {(row["links.l1.delay"], row["links.access.rate"]): row for row in found.to_pylist()}
+    assert len(rows) == found.num_rows == 25 and rows[10.0, 1.0] == {
+        "links.l1.delay": 10.0,
+        "links.access.rate": 1.0,
+        "seeds": 6,
+        "hold": 0,
+        "median_delay_p99_ms": 30.0,
+        "answer": False,
+        "glance": False,
+    }
+    assert rows[40.0, 4.0]["answer"] is None and rows[40.0, 4.0]["glance"], "two seeds decide nothing"
+
+
+def charts(page: str) -> list[dict[str, Any]]:
+    """The charts of a page."""
+    found: list[dict[str, Any]] = json.loads(page.split('id="data">')[1].split("</script>")[0])["charts"]
+    return found
+
+
+def test_the_page_of_a_curve_draws_all_places_at_which_it_crosses_a_value(tmp_path: Path) -> None:
+    (chart,) = charts(search_page.render(curved(tmp_path, valley)))
+    assert (chart["xLabel"], chart["yLabel"]) == ("links.l1.delay (ms)", "links.access.rate (Mbit/s)")
+    assert chart["labels"] == ["kinematic.delay_ms.p99 > 35", "also at, 2"]
+    assert chart["data"] == [[0.0, 10.0, 20.0, 30.0], [0.25, 0.75, 1.25, 1.75], [3.75, 3.25, 2.75, 2.25]]
+    nowhere = search_page.render(curved(tmp_path, lambda x, y: 0.0))
+    assert "NO boundary" in nowhere and charts(nowhere) == []
+
+
+def test_the_figure_of_a_curve_has_its_points_by_their_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = curved(tmp_path, valley)
+    axes = drawn(found, tmp_path / "map.svg", monkeypatch)
+    lines = [(line.get_label(), list(zip(*line.get_data(), strict=True))) for line in axes.get_lines()]
+    told = dict(lines)
+    for label, holds in (("holds", True), ("does not hold", False)):
+        at = [(10.0 * x, float(y)) for x, y in found.traced.known if (valley(x, y) > 35) is holds]
+        assert sorted(told[label]) == sorted(at)
+    assert "undecided" not in told
+    glanced = found.traced.glanced.keys() - found.traced.known.keys()
+    crosses = [line for line in axes.get_lines() if line.get_marker() == "+"]
+    at = sorted(end for line in crosses for end in zip(*line.get_data(), strict=True))
+    assert at == sorted((10.0 * x, float(y)) for x, y in glanced) and at
+    curve = [end for _, ends in lines if len(ends) == 2 and ends[0] not in told["holds"] for end in ends]
+    assert len(curve) == 2 * len(found.segments) > 0
+    assert all(abs(y - 2) == pytest.approx((35 - x) / 20) for x, y in curve)
+
+
+def test_a_figure_is_drawn_over_no_file_of_the_users(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found, file = curved(tmp_path, valley), tmp_path / "map.svg"
+    file.write_text("mine")
+    with pytest.raises((ConfigError, DataError), match=r"map\.svg"):
+        found.draw(file)
+    assert file.read_text() == "mine"
+    found.draw(file, force=True)
+    assert "turns along a curve" in file.read_text()
 
 
 def test_an_optimum_is_read_from_its_folder(tmp_path: Path) -> None:
@@ -284,7 +434,11 @@ WRONG: list[tuple[list[str], dict[str, Any], str]] = [
     (["links.l1.delay=9..1 ms"], {"until": LATE}, "the smaller end first"),
     (["links.l1.delay=0..9 ms step 2"], {"until": LATE}, "whose last value is 8 ms"),
     (["links.l1.delay=0..9 ms"] * 2, {"until": LATE}, "found a key twice"),
-    (["links.l1.delay=0..9 ms"] * 3, {"until": LATE}, "found 3 factors"),
+    (
+        ["links.l1.delay=0..9 ms"] * 3,
+        {"until": LATE},
+        r"found 3 factors; allowed: one or two factors, each KEY=LOW\.\.HIGH",
+    ),
     (["seed=1..9"], {"until": LATE}, "under the same seeds"),
     (["links.l1.dely=0..9 ms"], {"until": LATE}, "did you mean delay"),
     (["links.l1.delay=0..9 kg"], {"until": LATE}, '^--over links.l1.delay: found .*unknown unit "kg"'),
@@ -440,6 +594,42 @@ def test_a_metric_that_a_run_does_not_have_is_named(tmp_path: Path) -> None:
         package.search(QUICKSTART, over, until=aged, duration="0.7 s", seeds=6, out=tmp_path / "o")
 
 
+@dataclass
+class Sums:
+    """A place whose cells take no time: their delay is the sum of those of the two links, under every seed."""
+
+    file: Path
+    work: Path
+    width: int
+    executor: ThreadPoolExecutor = field(default_factory=ThreadPoolExecutor)
+
+    def call(self, job: worker.Job) -> Callable[[], worker.Answer]:
+        late = sum(float(value.removesuffix("ms")) for value in job.cell.values)
+        summary = {"flows": {"kinematic": {"delay_ms": {"p99": late}}}, "records_sha256": str(late)}
+        return lambda: worker.Answer(0, json.dumps(summary), "")
+
+    def second(self, job: worker.Job, answer: worker.Answer) -> None: ...
+
+    def slow(self) -> list[str]:
+        return []
+
+    def stop(self) -> None:
+        self.executor.shutdown()
+
+
+def test_a_search_over_two_factors_keeps_its_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ground, "Here", Sums)
+    over = ("links.l1.delay=0..20 ms step 20", "links.access.delay=0..40 ms step 40")
+    text = QUICKSTART.read_text().partition("[traffic.cbr]")[0]
+    found = package.search(text, over, until="kinematic.delay_ms.p99 > 35", seeds=6, out=tmp_path / "out")
+    assert [(one.at, one.low, one.high) for one in found.crossings] == [
+        ((0.0, 35.0), (0.0, 0.0), (0.0, 40.0)),
+        ((20.0, 15.0), (20.0, 0.0), (20.0, 40.0)),
+    ]
+    assert found.segments == [((0.0, 35.0), (20.0, 15.0))]
+    assert package.load(tmp_path / "out") == found
+
+
 @pytest.mark.slow
 def test_two_factors_of_a_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -460,6 +650,35 @@ def test_two_factors_of_a_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 optuna = pytest.mark.skipif(importlib.util.find_spec("optuna") is None, reason="needs the package optuna")
+
+
+@optuna
+@pytest.mark.parametrize("minimise", [True, False])
+def test_the_points_of_an_optimum_come_closer_to_the_best(minimise: bool) -> None:
+    """One hill, or valley, at 30 ms of 100: points drawn at random are (30² + 70²) / 200 = 29 ms away in the mean."""
+    sign, delay = 1 if minimise else -1, named("haptic.delay_ms.mean", "minimise")
+
+    class Measured:
+        def measure(self, points: Any, seeds: int) -> dict[Any, Runs]:
+            return {point: self.runs(point, seeds) for point in points}
+
+        def runs(self, point: Any, seeds: int) -> Runs:
+            ms = sign * (float(point[0].removesuffix("ms")) - 30.0) ** 2
+            row = {"flow": "haptic", delay.key: ms}
+            return Runs(point, tuple((seed, [row]) for seed in range(seeds)), True)
+
+    done, best, *_ = optimum.optimised(
+        Measured(),  # type: ignore[arg-type]
+        (asked.factor("a=0..100 ms"),),
+        delay,
+        (),
+        minimise=minimise,
+        trials=40,
+        seeds=2,
+    )
+    apart = [abs(one.mean.mean) ** 0.5 for one in done]
+    assert len(done) == 40 and best is not None and abs(best.mean.mean) ** 0.5 == min(apart) < 3
+    assert sum(apart[20:]) / 20 < 29 / 2
 
 
 @optuna

@@ -16,6 +16,8 @@ from texts import SHORT
 from tcpsbed import scenarios
 from tcpsbed.analysis import chance
 from tcpsbed.analysis.stats import t975
+from tcpsbed.campaign import seeds, survey
+from tcpsbed.campaign.results import Group
 
 
 def summary(folder: Path) -> dict[str, Any]:
@@ -43,6 +45,33 @@ def test_the_interval_is_that_of_the_seeds_means(tmp_path: Path) -> None:
     assert found["n"] == 4
     assert found["mean"] == pytest.approx(mean)
     assert found["ci95"] == pytest.approx(t975(3) * sd / 2)
+
+
+def test_means_over_seeds_stand_where_a_run_has_its_numbers() -> None:
+    """t(0.975, 2) = 4.3027: three seeds with a standard deviation of 1 ms; nothing is known of the loss."""
+    rows = {seed: {"delay_mean_ms": 4.0 + seed, "delay_p99_ms": 9.0, "loss": None} for seed in (1, 2, 3)}
+    found = seeds._across(Group((), "haptic", rows))
+    half = pytest.approx(4.3027 / 3**0.5, rel=1e-4)
+    assert found["delay_ms"]["mean"] == {"n": 3, "mean": 6.0, "ci95": half}
+    assert (found["delay_ms"]["p99"]["n"], found["delay_ms"]["p99"]["mean"]) == (3, 9.0)
+    assert found.keys() == {"delay_ms", "loss"} and found["loss"] is None
+
+
+def test_other_seeds_run_as_many_at_a_time_as_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever number of cores there is."""
+    widths = []
+
+    def here(file: Path, work: Path, width: int) -> Any:
+        widths.append(width)
+        raise InterruptedError
+
+    monkeypatch.setattr(survey, "Here", here)
+    (tmp_path / "still.toml").write_text(STILL)
+    for width in (1, 3, 77):
+        others = survey.Survey(tmp_path / "still.toml", (), (2, 3), (), "virtual", tmp_path / "out")
+        with pytest.raises(InterruptedError):
+            seeds.spread(others, {"seed": 1, "flows": {}}, width, lambda *_: None)
+    assert widths == [1, 3, 77]
 
 
 def test_tables_and_report_state_the_interval(tmp_path: Path) -> None:

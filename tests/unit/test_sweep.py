@@ -10,6 +10,7 @@ import shutil
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import scenario, start, tcpsbed
@@ -26,8 +27,10 @@ from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError
 from tcpsbed.executors import build
 from tcpsbed.results import marker
+from tcpsbed.views.media import VARIANT
 from tcpsbed.views.metric import metric
 from tcpsbed.views.numbers import half_shown, ms, percent
+from tcpsbed.views.spread import UNCHANGED
 
 OVER = ("--over", "delay_ms=1,4", "--over", 'label="a","b"')
 
@@ -79,6 +82,12 @@ def test_every_combination_runs_with_the_same_seeds() -> None:
     assert {cell.values: [c.seed for c in found if c.values == cell.values] for cell in found} == {
         (a, b): [5, 6] for a in "12" for b in "xy"
     }
+
+
+def test_without_a_rule_a_sweep_looks_after_two_seeds_and_at_the_end(tmp_path: Path) -> None:
+    """Whether seeds change anything is known from two."""
+    for seeds, looks in (((1,), [1]), ((1, 2), [2]), ((1, 2, 3, 4, 5, 6, 7), [2, 7])):
+        assert Survey(tmp_path / "a.toml", (), seeds, (), "virtual", tmp_path).looks() == looks
 
 
 def test_a_cell_is_named_by_all_that_its_result_depends_on() -> None:
@@ -206,6 +215,33 @@ def test_an_interval_of_a_percentile_is_as_wide_as_its_bin() -> None:
     assert said[1].startswith("delay mean: where ± is 0, all seeds have the same value"), said
 
 
+def test_seeds_that_change_nothing_are_one_run_without_an_interval() -> None:
+    """Also in a difference, where neither side is changed by a seed; the table says at which combinations."""
+    loss = metric("haptic.loss").column
+    rows = [
+        {
+            "a": value,
+            "seed": seed,
+            "flow": "haptic",
+            "loss": lost + 0.01 * seed * moved,
+            "records_sha256": hashed,
+        }
+        for value, lost, moved in (("1", 0.25, 0), ("2", 0.5, 0), ("3", 0.75, 1))
+        for seed, hashed in ((1, value), (2, f"{value}{'b' * moved}"))
+    ]
+    axes = (grid.axis("a=1,2,3"),)
+    first, second, third = results.groups(rows, axes)["haptic"]
+    assert first.mean(loss) == Interval(1, 0.25, None)
+    assert second.against(first, loss) == Interval(1, 0.25, None)
+    mixed = third.against(first, loss)
+    assert mixed is not None and mixed.n == 2 and mixed.half is not None
+    shown = results.Shown(axes, (loss,), ())
+    (said,) = results.remarks(rows, shown)
+    assert said.startswith(f"{UNCHANGED} at 2 of 3 combinations; one run each, and no interval."), said
+    (said,) = results.remarks(rows[:4], shown)
+    assert said.startswith(f"{UNCHANGED}; one run each, and no interval."), said
+
+
 def test_an_interval_that_is_not_0_never_looks_like_it() -> None:
     assert [half_shown(half, ms) for half in (0.0, 0.0001, 0.01, None)] == ["0.000", "<0.001", "0.010", "–"]
     assert half_shown(1e-9, percent) == "<0.0001 %"
@@ -239,6 +275,33 @@ def test_the_contents_of_the_page_have_the_flows_of_all_sessions(tmp_path: Path)
     assert all(f' id="{anchor}"' in text for anchor in links)
 
 
+def charts(page: str) -> list[dict[str, Any]]:
+    """The charts of a page."""
+    found: list[dict[str, Any]] = json.loads(page.split('id="data">')[1].split("</script>")[0])["charts"]
+    return found
+
+
+def test_shares_are_drawn_in_percent_with_their_intervals(tmp_path: Path) -> None:
+    """t(0.975, 2) = 4.3027: losses of 1, 2 and 3 % have a standard deviation of 1 %."""
+    rows = [
+        {
+            "a": "1",
+            "seed": seed,
+            "flow": "haptic",
+            "loss": seed / 100,
+            "delay_mean_ms": 2.0 * seed,
+            "disturbed": False,
+        }
+        for seed in (1, 2, 3)
+    ]
+    found = Survey(tmp_path / "short.toml", (grid.axis("a=1"),), (1, 2, 3), (), "virtual", tmp_path)
+    drawn = {chart["title"]: chart for chart in charts(page.render(found, rows, 0))}
+    assert drawn["Loss"]["yLabel"] == "Loss (%)" and drawn["Loss"]["data"] == [[1.0], [2.0]]
+    assert drawn["Loss"]["whiskers"] == [[pytest.approx(4.3027 / math.sqrt(3), rel=1e-4)]]
+    assert drawn["Delay mean"]["data"] == [[1.0], [4.0]]
+    assert drawn["Delay mean"]["whiskers"] == [[pytest.approx(2 * 4.3027 / math.sqrt(3), rel=1e-4)]]
+
+
 def test_the_quality_of_pictures_is_drawn_over_their_bit_rate(tmp_path: Path) -> None:
     found = Survey(tmp_path / "short.toml", (grid.axis("a=1,2,3"),), (1, 2), (), "virtual", tmp_path)
     media = {"1": (2e6, 30.0), "2": (4e6, 36.0), "3": (1e6, 27.0)}
@@ -258,10 +321,13 @@ def test_the_quality_of_pictures_is_drawn_over_their_bit_rate(tmp_path: Path) ->
         )
     ]
     text = page.render(found, rows, 0)
-    charts = json.loads(text.split('id="data">')[1].split("</script>")[0])["charts"]
-    [chart] = [chart for chart in charts if "over bit rate" in chart["title"]]
+    [chart] = [chart for chart in charts(text) if "over bit rate" in chart["title"]]
     assert chart["data"] == [[1.0, 2.0, 4.0], [pytest.approx(v) for v in (27.15, 30.15, 36.15)]]
     assert chart["title"] == "PSNR over bit rate" and chart["xLabel"] == "Mbit/s"
+    assert VARIANT not in text
+    alike = page.render(found, [row | {"ssim": 0.9} if row["flow"] == "video" else row for row in rows], 0)
+    assert f"{VARIANT}." in alike, "which SSIM it is stands where it is drawn"
+    assert "SSIM over bit rate" in [chart["title"] for chart in charts(alike)]
 
 
 def test_a_sweep_leaves_a_table(swept: tuple[Path, str]) -> None:
@@ -392,13 +458,31 @@ def test_why_cells_are_repeated_is_told_by_processor_and_files_of_their_own(
     )
 
 
+BROKEN = ("", "{", "{}", "[]", "null", '{"flows":{}}', '{"summary":{"flows":{"a":1}}}')
+
+
+def test_a_broken_file_of_a_cell_has_no_summary_and_is_put_aside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, broken = tmp_path / "a.json", tmp_path / "b.json"
+    whole.write_text('{"summary": {"flows": {"a": {"loss": 0.0}}}}')
+    for text in BROKEN:
+        broken.write_text(text)
+        assert survey.summary_in(broken) is None, text
+    survey._set_broken_aside([whole, broken, tmp_path / "c.json"])
+    aside = f"b.{os.getpid()}.broken"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.json", aside]
+    told = f"found no result in it, and called it {aside}; the cell is computed anew"
+    assert capsys.readouterr().err == f"tcpsbed: {broken}: {told}\n"
+    assert survey.summary_in(whole) == {"flows": {"a": {"loss": 0.0}}}
+
+
 def test_a_cell_with_a_broken_file_is_computed_anew(swept: tuple[Path, str], tmp_path: Path) -> None:
     """As the file system may leave files that were written just before the power went."""
     shutil.copytree(swept[0], tmp_path, dirs_exist_ok=True)
     marker.Marker("sweep", marker.GROWING).write(tmp_path / "out")
-    texts = ("", "{", "{}", "[]", "null", '{"flows":{}}', '{"summary":{"flows":{"a":1}}}')
     files = sorted((tmp_path / "out/cells").iterdir())
-    for file, text in zip(files, texts, strict=False):
+    for file, text in zip(files, BROKEN, strict=False):
         file.write_text(text)
     status, shown, said = sweep(tmp_path)
     assert status == 0 and "Traceback" not in said, said
@@ -406,7 +490,7 @@ def test_a_cell_with_a_broken_file_is_computed_anew(swept: tuple[Path, str], tmp
     lines = [line for line in said.splitlines() if line.endswith("the cell is computed anew")]
     assert [sum(file.name in line for line in lines) for file in files] == [1] * 7 + [0], said
     kept = [file.read_text() for file in (tmp_path / "out/cells").glob("*.broken")]
-    assert sorted(kept) == sorted(texts), "nothing is lost"
+    assert sorted(kept) == sorted(BROKEN), "nothing is lost"
     for file in files:
         new, old = (
             json.loads((folder / "out/cells" / file.name).read_text()) for folder in (tmp_path, swept[0])
@@ -574,6 +658,10 @@ def test_an_axis_takes_a_range_as_a_campaign_does() -> None:
     assert axis_of("links.l1.rate=1..2 Mbit/s step 0.5,4 Mbit/s").values == tuple(
         f"{number} Mbit/s" for number in ("1", "1.5", "2", "4")
     )
-    for wrong, said in (("1..2 ms", "without a step"), ("1 ms,0..1 ms step 1", "a value twice")):
+    assert axis_of('links.l1.rate="1..2 Mbit/s step 0.5"').values == ("1 Mbit/s", "1.5 Mbit/s", "2 Mbit/s")
+    for wrong, said in (
+        ("1..2 ms", "without a step"),
+        ("1 ms,0..1 ms step 1", "a value twice.*; allowed: each value once"),
+    ):
         with pytest.raises(ConfigError, match=f"--over.*{said}"):
             axis_of(f"a={wrong}")

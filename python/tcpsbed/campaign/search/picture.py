@@ -38,7 +38,7 @@ def _figure(caption: str, file: Path, name: str, force: bool) -> Iterator[tuple[
         saved(figure, file, dpi=style.dpi)
 
 
-def along(found: Boundary, file: Path, style: str = "page", *, force: bool = False) -> Path:
+def along(found: Boundary, file: Path, style: str, *, force: bool) -> Path:
     """Draws the metric along the factor, and the boundary with its interval."""
     with _figure(found.sentences[0], file, style, force) as (axes, look):
         _along(axes, found, look)
@@ -63,7 +63,7 @@ def _along(axes: Any, found: Boundary, style: Style) -> None:
     axes.set_ylabel(f"{found.condition.metric.path} ({unit})" if unit else found.condition.metric.path)
 
 
-def curve(found: BoundaryCurve, file: Path, style: str = "page", *, force: bool = False) -> Path:
+def curve(found: BoundaryCurve, file: Path, style: str, *, force: bool) -> Path:
     """Draws the points that ran over both factors, and the curve."""
     with _figure(found.sentences[0], file, style, force) as (axes, look):
         _curve(axes, found, look)
@@ -97,7 +97,7 @@ def _dots(
         axes.plot(x, y, mark, color=color, markersize=4, label=label)
 
 
-def course(found: Optimum, file: Path, style: str = "page", *, force: bool = False) -> Path:
+def course(found: Optimum, file: Path, style: str, *, force: bool) -> Path:
     """Draws the points of an optimum in their order, and the best so far."""
     with _figure(found.sentences[0], file, style, force) as (axes, look):
         numbered = list(enumerate(found.trials, 1))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import importlib
 import json
 import math
+import pkgutil
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +89,13 @@ class Lines:
 
 
 def pytest_configure(config: Any) -> None:
-    """`-p mutants_python`."""
+    """`-p mutants_python`. What the import of a module runs is no test's, though it may be in a test."""
+    import tcpsbed
+
+    for module in pkgutil.walk_packages(tcpsbed.__path__, "tcpsbed.", onerror=lambda _: None):
+        if not module.name.endswith("__main__"):
+            with suppress(ImportError):  # of an extra
+                importlib.import_module(module.name)
     config.pluginmanager.register(Lines())
 
 

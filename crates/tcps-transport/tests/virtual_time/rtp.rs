@@ -520,8 +520,8 @@ fn packets_of_an_unknown_source_count_as_refused_until_two_are_in_sequence() {
     let (mut buf, mut delivered) = (Vec::new(), Vec::new());
     let refused = [100u16, 105, 110, 111, 112].map(|sequence| {
         let mut bytes = Vec::new();
-        let timestamp = 1_000 * u32::from(sequence);
-        let repr = Repr { marker: false, payload_type: 96, sequence, timestamp, ssrc: 0x5eed };
+        let timestamp = 8 * u32::from(sequence);
+        let repr = Repr { marker: false, payload_type: 98, sequence, timestamp, ssrc: 0x5eed };
         repr.emit(&[], &[], &mut bytes);
         bytes.push(sequence as u8);
         endpoint.handle_input(MS, Input::datagram(&bytes, MS));

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn transports_that_merge_send_telehaptic_packets_and_no_others_do() {
+    fn rate_controllers_that_merge_are_telehaptic_transports_and_no_others_are() {
         let telehaptic = |name: &&str| is_telehaptic(name);
         assert!(["no-merge", "hoip", "dpm", "dpm-q", "scream"].iter().all(telehaptic));
         assert!(!["udp", "merge-span", "tcp", "quic", "rtp", "of-a-user"].iter().any(telehaptic));

@@ -414,9 +414,8 @@ mod tests {
         assert!(others.room(7).is_finite());
     }
 
-    /// Of a notice that was told before, a newer one of a packet that is older, and a good one.
     #[test]
-    fn a_newer_header_with_an_old_notice_says_nothing() {
+    fn an_old_notice_says_nothing_in_a_newer_header_either() {
         let mut others = told(&[0.0, 0.0, 1.0]);
         others.sent(&Sent { generated_ns: 3 * MS, fragments: 1, payload_bytes: 70, wire_bytes: 137 });
         let left_ns = 18 * MS;

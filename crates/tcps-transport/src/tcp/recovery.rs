@@ -267,7 +267,7 @@ mod tests {
         let mut on = Reduction { window: &mut window, control: Some(&mut control), acked, sent_to, repeated };
         recovery.enter(&mut on, false);
         recovery.sent = 2;
-        // Half of what has arrived are four, two more than were sent: above the threshold of ten they may go.
+        // Half of the eight that have arrived are two more than were sent: above the threshold of ten those may go.
         recovery.proceed(&mut window, 11, 8, false);
         assert_eq!(window.segments, 11 + 2);
         recovery.proceed(&mut window, 10, 1, false);

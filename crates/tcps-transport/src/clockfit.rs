@@ -328,6 +328,9 @@ mod tests {
         assert_eq!((s.level, s.slope), (1.5, 1.0 / 3.0));
         let flat = support(&points, 2.5, false);
         assert_eq!((flat.level, flat.slope), (1.0, 0.0));
+        // The points are 13, 0, 8, 4, 0 and 19 thirds above the one line, and 4, 0, 3, 2, 1 and 8 above the other.
+        assert!((s.distance - 44.0 / 18.0).abs() < 1e-12, "{}", s.distance);
+        assert_eq!(flat.distance, 3.0);
     }
 
     // [Sen 1968]

@@ -155,6 +155,25 @@ mod tests {
     }
 
     #[test]
+    fn rate_controllers_that_merge_are_telehaptic_transports_and_no_others_are() {
+        let telehaptic = |name: &&str| is_telehaptic(name);
+        assert!(["no-merge", "hoip", "dpm", "dpm-q", "scream"].iter().all(telehaptic));
+        assert!(!["udp", "merge-span", "tcp", "quic", "rtp", "of-a-user"].iter().any(telehaptic));
+    }
+
+    #[test]
+    fn parameters_name_code_of_a_rate_controller_and_what_it_steers() {
+        let code = json!({"python": "rule.py"});
+        let found = |key: &str, value: &Value| {
+            controller(&json!({"k_max": 4, key: value})).map(|(c, s)| (c.clone(), s))
+        };
+        assert_eq!(found("controller", &code), Some((code.clone(), Steers::Merging)));
+        assert_eq!(found("congestion", &code), Some((code.clone(), Steers::Rate)));
+        assert_eq!(found("congestion", &json!("gcc")), None, "that is one of ours");
+        assert_eq!(controller(&Value::Null), None);
+    }
+
+    #[test]
     fn rate_controllers_are_described_by_name() {
         let found = described_controllers();
         let named = |name: &str| found.as_array().unwrap().iter().any(|one| one["name"] == name);

@@ -81,6 +81,14 @@ mod tests {
         assert!((q - 2e6).abs() < 2.0 && !guard.steady(q) && !guard.congested(q));
     }
 
+    // [model: DPM-G]
+    #[test]
+    fn a_queue_of_just_the_bounds_is_steady_and_not_congested() {
+        let guard = Guard::new(1e6, 3e6, 1_000_000, 8e9 / 1.5e6);
+        assert_eq!([1e6, 1.001e6].map(|queue_ns| guard.steady(queue_ns)), [true, false]);
+        assert_eq!([3e6, 3.001e6].map(|queue_ns| guard.congested(queue_ns)), [false, true]);
+    }
+
     /// The delay of a packet of `k` fragments of 70 B behind a queue.
     fn measured(k: u8, queue_ns: Time) -> DelayNotice {
         let wire_bytes = 67 + 70 * u32::from(k);

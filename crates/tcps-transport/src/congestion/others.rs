@@ -413,4 +413,31 @@ mod tests {
         assert!(span_ns >= 0.0 && 0.0 <= least_ns && least_ns <= most_ns && most_ns.is_finite());
         assert!(others.room(7).is_finite());
     }
+
+    #[test]
+    fn an_old_notice_says_nothing_in_a_newer_header_either() {
+        let mut others = told(&[0.0, 0.0, 1.0]);
+        others.sent(&Sent { generated_ns: 3 * MS, fragments: 1, payload_bytes: 70, wire_bytes: 137 });
+        let left_ns = 18 * MS;
+        let again = DelayNotice { fresh: false, left_ns, ..notice(3 * MS, 2.0) };
+        assert_eq!(others.notice(33 * MS, &again), None, "told before, in a header that said nothing");
+        let older = DelayNotice { left_ns, ..notice(MS, 2.0) };
+        assert_eq!(others.notice(33 * MS, &older), None, "of a packet before the newest");
+        assert!(others.notice(33 * MS, &DelayNotice { left_ns, ..notice(3 * MS, 2.0) }).is_some());
+    }
+
+    #[test]
+    fn a_packet_far_above_the_share_of_others_counts_between_notices_that_are_far_apart() {
+        // 0.27 ms of cross traffic in every ms, behind a queue of 1 ms; then 3 ms within 4 ms.
+        let mut others = told(&[&[0.0][..], &[1.0; 300]].concat());
+        let usual_ns = others.packet_ns();
+        for ms in 301..=304 {
+            let generated_ns = ms * MS;
+            others.sent(&Sent { generated_ns, fragments: 1, payload_bytes: 70, wire_bytes: 137 });
+        }
+        let told = DelayNotice { left_ns: 319 * MS, ..notice(304 * MS, 3.0) };
+        assert!(others.notice(334 * MS, &told).is_some());
+        let grown_ns = others.packet_ns() - usual_ns;
+        assert!((grown_ns - (3e6 - usual_ns) / 8.0).abs() < 1e4, "{grown_ns}: an eighth of what is more");
+    }
 }

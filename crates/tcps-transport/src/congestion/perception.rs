@@ -154,4 +154,15 @@ mod tests {
         assert!(c.admits(103 * MS, &force(1.06), true));
         assert!(c.admits(104 * MS, &[1, 2, 3], false) && c.admits(105 * MS, &[1, 2, 3], false));
     }
+
+    // [model: PAHCP]
+    #[test]
+    fn nothing_is_merged_whatever_the_queue_is() {
+        let mut c = controller();
+        let fragments = [0.0, 6e6, 50e6, 50e6].map(|queue_ns| {
+            c.adapt(queue_ns);
+            c.fragments(0)
+        });
+        assert_eq!(fragments, [1; 4]);
+    }
 }

@@ -573,4 +573,19 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn no_smaller_k_is_tried_while_the_queue_is_above_the_alarm() {
+        let mut p = Path::new(0);
+        p.run(1000, 400.0, 50.0);
+        while !p.run(1, 800.0, 50.0).contains(&4) {}
+        // k = 3 has room for 761 kbit/s: it would drain the queue, but later.
+        p.queue_ns = 12e6;
+        let mut ks = Vec::new();
+        while p.queue_ns > 2e6 {
+            ks.extend(p.run(10, 720.0, 50.0));
+        }
+        assert!(ks.len() > 150 && ks.iter().all(|k| *k >= 4), "{ks:?}");
+        assert!(p.run(1000, 720.0, 50.0).contains(&3), "then it is");
+    }
 }

@@ -354,4 +354,31 @@ mod tests {
         // 80 packets of 137 B in 200 ms are 438.4 kbit/s; four fragments a packet need 694.
         assert_eq!([kbps(80, 1), kbps(1, 80), kbps(1, 1)], [876.8, 876.8, 694.0]);
     }
+
+    // [RFC 8298]
+    #[test]
+    fn an_eighth_of_a_change_enters_the_round_trip() {
+        let mut c = with_window(10_000.0);
+        c.round_trip_ns = 0.0;
+        let smoothed_ms = [30, 38, 23].map(|ms| {
+            let (arrived_ns, round_trip_ns) = (Some(15 * MS), ms * MS);
+            c.arrival(SECOND, &Arrival { sent_ns: 0, wire_bytes: 137, arrived_ns, round_trip_ns });
+            c.round_trip_ns / 1e6
+        });
+        assert_eq!(smoothed_ms, [30.0, 31.0, 30.0]);
+    }
+
+    // [RFC 8298]
+    #[test]
+    fn the_window_grows_fast_again_after_5_s_without_a_trend() {
+        let mut c = with_window(10_000.0);
+        c.fast = false;
+        let fast = (0..400).map(|i| i * 50 * MS).find(|now| {
+            // The queue grows for 10 s; its trend is forgotten within another one.
+            c.queue.add(*now, if *now < 10 * SECOND { *now as f64 / 1e10 } else { 0.0 });
+            c.resume(*now);
+            c.fast
+        });
+        assert!(fast.is_some_and(|t| (15 * SECOND..16 * SECOND).contains(&t)), "{fast:?}");
+    }
 }

@@ -80,4 +80,12 @@ mod tests {
         assert!(Trend::Strict.is_in(&falling) && Trend::Slope.is_in(&falling) && Trend::Ends.is_in(&falling));
         assert_eq!(Trend::NAMES.map(Trend::named), all);
     }
+
+    // [Gokhale 2017: triggers]
+    #[test]
+    fn a_slope_is_a_trend_beyond_twice_its_standard_error() {
+        // Slopes of 0.8 and 1.1; residual squares of 1.8 and 2.7 give standard errors of 0.42 and 0.52.
+        assert!(!Trend::Slope.is_in(&[0.0, 2.0, 1.0, 3.0]));
+        assert!(Trend::Slope.is_in(&[0.0, 2.0, 1.0, 4.0]));
+    }
 }

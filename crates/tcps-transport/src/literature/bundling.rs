@@ -288,3 +288,74 @@ fn follows(run: &Repr, meta: &Meta, bytes: usize) -> bool {
         && run.index.wrapping_add(run.count.into()) == meta.index
         && (0..LONGEST_RUN_NS).contains(&later_ns)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+    use tcps_core::{endpoint::Delivery, ids::NodeId, sample::PointId};
+
+    fn bundler(side: Side) -> Bundler {
+        let context = ChannelContext::of(&[(1, Side::B, "haptic"), (2, Side::B, "video")]);
+        Bundler::from_params(&Params::new("merge-span", &Value::Null), side, &context).unwrap()
+    }
+
+    fn meta(flow: u16, index: u32) -> Meta {
+        Meta { flow: FlowId(flow), index, origin_ns: MS * Time::from(index), echo: None }
+    }
+
+    /// The datagram of what has been collected.
+    fn sent(a: &mut Bundler) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        a.flush();
+        assert!(matches!(a.outbox.pop(&mut bytes), Some(Output::Transmit(_))));
+        bytes
+    }
+
+    /// The datagrams of a frame in two parts.
+    fn parts(meta: &Meta, frame: &[u8]) -> [Vec<u8>; 2] {
+        let mut a = bundler(Side::A);
+        [0, PART_BYTES].map(|offset| {
+            a.add_part(meta, frame, offset, PART_BYTES.min(frame.len() - offset));
+            sent(&mut a)
+        })
+    }
+
+    fn received(b: &mut Bundler, datagrams: &[&Vec<u8>]) -> Vec<(Meta, Vec<u8>)> {
+        let (mut found, mut buf) = (Vec::new(), Vec::new());
+        datagrams.iter().for_each(|bytes| b.datagram(0, bytes, 0));
+        while let Some(output) = b.outbox.pop(&mut buf) {
+            if let Output::Deliver(Delivery { meta, .. }) = output {
+                found.push((meta, buf.clone()));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn samples_that_travel_together_keep_flow_number_moment_and_echo_command() {
+        let echo = Some(Echo { target: PointId(5), sequence: 1, reply_to: NodeId(1), injected_ns: 3 });
+        let tagged = Meta { echo, ..meta(1, 0) };
+        // Of one size; numbers go on from flow to flow, behind an echo command, and over a gap.
+        let all = [tagged, meta(1, 1), meta(2, 2), meta(1, 2), meta(1, 9), meta(2, 3)];
+        let mut a = bundler(Side::A);
+        assert!((0..).zip(&all).all(|(i, meta)| a.add(meta, &[i; 12])));
+        let mut got = received(&mut bundler(Side::B), &[&sent(&mut a)]);
+        got.sort_by_key(|(_, bytes)| bytes[0]);
+        assert_eq!(got, (0..).zip(all).map(|(i, meta)| (meta, vec![i; 12])).collect::<Vec<_>>());
+    }
+
+    /// The moment and the length tell frames with one number apart.
+    #[test]
+    fn a_part_of_another_frame_is_passed_over_in_the_place_of_a_missing_one() {
+        let (own, frame) = (meta(2, 7), vec![1; 2000]);
+        let [first, second] = parts(&own, &frame);
+        let [_, of_another_moment] = parts(&Meta { origin_ns: 0, ..own }, &[2; 2000]);
+        let [_, of_a_longer_one] = parts(&own, &[3; 2100]);
+        for other in [of_another_moment, of_a_longer_one] {
+            let mut b = bundler(Side::B);
+            assert_eq!(received(&mut b, &[&first, &other, &second]), [(own, frame.clone())]);
+            assert_eq!(b.stats(), EndpointStats::default());
+        }
+    }
+}

@@ -325,6 +325,7 @@ impl Endpoint for Irtp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
     use tcps_core::time::MS;
 
     // [Ping 2005]
@@ -381,5 +382,30 @@ mod tests {
         assert_eq!(burst(SECOND), (4, MS));
         assert_eq!(burst(SECOND + MS / 4), (0, MS * 3 / 4), "30 packets in 30 ms");
         assert_eq!([burst(SECOND + 3 * MS).0, burst(SECOND + 4 * MS).0], [3, 1]);
+    }
+
+    // [Ping 2005]
+    #[test]
+    fn the_newest_sample_of_each_flow_waits_for_the_rate() {
+        let context = ChannelContext::of(&[(1, Side::B, "haptic"), (2, Side::B, "kinematic")]);
+        let mut irtp = Irtp::from_params(&Params::new("irtp", &Value::Null), Side::A, &context).unwrap();
+        let send = |irtp: &mut Irtp, flow: u16, index: u32| {
+            let meta = Meta { flow: FlowId(flow), index, origin_ns: Time::from(index), echo: None };
+            irtp.handle_input(0, Input::Sample { meta, bytes: &[7; 12] });
+        };
+        // The first of a flow is crucial.
+        [1, 2].iter().for_each(|flow| send(&mut irtp, *flow, 0));
+        (irtp.rate.round_trip_ns, irtp.rate.window, irtp.rate.credit) = (Some(30e6), 1.0, 0.0);
+        [(1, 1), (2, 1), (1, 2)].iter().for_each(|(flow, index)| send(&mut irtp, *flow, *index));
+        irtp.handle_input(SECOND, Input::Timeout);
+        let (mut sent, mut left_out, mut buf) = (Vec::new(), Vec::new(), Vec::new());
+        while let Some(output) = irtp.poll_output(&mut buf) {
+            match output {
+                Output::Transmit(t) if t.index > 0 => sent.push((t.flow.0, t.index)),
+                Output::Record(row) => left_out.push((row.flow.0, row.index)),
+                _ => {}
+            }
+        }
+        assert_eq!((sent, left_out), (vec![(2, 1), (1, 2)], vec![(1, 1)]));
     }
 }

@@ -74,4 +74,15 @@ mod tests {
         assert_eq!(taken, [(0, 0), (20, 5), (40, 40), (60, 55), (80, 80), (100, 99)]);
         assert_eq!(acts.len(), 100, "the others were replaced before the device was free");
     }
+
+    // [Hudson 2001: updateable]
+    #[test]
+    fn of_more_requests_than_may_wait_the_oldest_is_dropped() {
+        let request = |i: u32| Arrival { at_ns: 0, origin_ns: 0, index: i, key: i.into(), token: i };
+        let (mut device, mut acts) = (Device::new(20 * MS), Vec::new());
+        (0..1024).for_each(|i| device.arrive(request(i), &mut acts));
+        assert_eq!(acts, []);
+        (1024..1026).for_each(|i| device.arrive(request(i), &mut acts));
+        assert_eq!(acts, [0, 1].map(|i| Act::Dropped(request(i))));
+    }
 }

@@ -136,7 +136,7 @@ impl Playout for Queue {
 mod tests {
     use super::*;
 
-    use tcps_core::time::SECOND;
+    use tcps_core::time::{MS, SECOND};
 
     const USUAL: [Time; 2] = [SECOND / 60, SECOND / 5];
 
@@ -191,5 +191,17 @@ mod tests {
         assert!((q.period_ns.unwrap() - SECOND / 30).abs() < SECOND / 3000);
         q.arrive(Arrival { at_ns: 20 * SECOND, ..at(200) }, &mut acts);
         assert_eq!(q.period_ns, None, "a long gap: measured anew");
+    }
+
+    // [Hudson 2001: monitoring]
+    #[test]
+    fn a_sixteenth_of_a_change_enters_the_period() {
+        let mut q = Queue::overwriting(USUAL);
+        let periods_ms = [0, 40, 96, 121].map(|at_ms| {
+            let index = q.last.map_or(0, |(_, last)| last + 1);
+            q.measure(at_ms * MS, index);
+            q.period_ns.map(|period_ns| period_ns / MS)
+        });
+        assert_eq!(periods_ms, [None, Some(40), Some(41), Some(40)], "40, 56 and 25 ms apart");
     }
 }

@@ -367,4 +367,17 @@ mod tests {
         assert_eq!(say(1), (false, true, [false, true]), "all that the server says");
         assert_eq!(say(0), (false, true, [false, false]), "the client has got it");
     }
+
+    #[test]
+    fn a_signature_is_of_its_seed_and_of_its_data() {
+        let sign = |seed, data: &[u8]| {
+            let mut signature = [0; 32];
+            SeedKey(seed).sign(data, &mut signature);
+            signature
+        };
+        assert!(SeedKey(7).verify(b"token", &sign(7, b"token")).is_ok());
+        for other in [sign(8, b"token"), sign(7, b"taken"), [0; 32]] {
+            assert!(SeedKey(7).verify(b"token", &other).is_err());
+        }
+    }
 }

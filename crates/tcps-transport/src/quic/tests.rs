@@ -1,13 +1,18 @@
 //! Streams that a peer fills with other bytes than those of samples for this side.
 
 use super::*;
-use crate::framing::frame;
+use crate::{channel::TlsSecret, framing::frame};
 use serde_json::Value;
 use tcps_core::time::MS;
 
 /// A and B of a channel with a flow to each side, connected.
 fn connected() -> [Quic; 2] {
+    connected_by(None)
+}
+
+fn connected_by(tls: Option<TlsSecret>) -> [Quic; 2] {
     let context = ChannelContext::of(&[(1, Side::B, "kinematic"), (2, Side::A, "haptic")]);
+    let context = ChannelContext { tls, ..context };
     let params = Params::new(NAME, &Value::Null);
     let [mut a, mut b] = [Side::A, Side::B].map(|side| Quic::from_params(&params, side, &context).unwrap());
     a.handle_input(0, Input::Timeout);
@@ -125,4 +130,17 @@ fn each_frame_of_any_kind_is_seen() {
         }
     }
     assert_eq!(format!("{rx:?}").matches(": 2").count(), kinds.len(), "all kinds that there are");
+}
+
+// [RFC 9001 §6]
+#[test]
+fn a_change_of_keys_counts_for_both_directions_and_the_first_keys_are_none() {
+    let [mut a, mut b] = connected_by(Some(TlsSecret::Seeded));
+    let changes = |ends: [&Quic; 2]| ends.map(|end| end.stats().security.unwrap().key_changes);
+    assert_eq!(changes([&a, &b]), [0, 0]);
+    a.connection.as_mut().unwrap().1.force_key_update();
+    let meta = Meta { flow: FlowId(1), index: 0, origin_ns: MS, echo: None };
+    a.handle_input(MS, Input::Sample { meta, bytes: &[7; 40] });
+    carry(MS, &mut a, &mut b);
+    assert_eq!((carry(MS, &mut b, &mut a), changes([&a, &b])), (1, [2, 2]));
 }

@@ -376,6 +376,14 @@ mod tests {
         assert_eq!((second.span.begin, second.span.end, second.lost), (20, 25, Some(0)));
     }
 
+    // [RFC 3550 §A.1]
+    #[test]
+    fn a_number_near_the_highest_has_its_wraps() {
+        let mut s = source(65_534, true);
+        (65_534..65_539u32).for_each(|n| _ = s.update(n as u16));
+        assert_eq!([65_530, 65_535, 0, 2, 9].map(|n| s.near(n)), [65_530, 65_535, 65_536, 65_538, 65_545]);
+    }
+
     #[test]
     fn a_timestamp_is_a_moment_of_the_senders_clock() {
         let mut s = source(0, true);

@@ -284,4 +284,15 @@ mod tests {
         assert_eq!(due, [true, true, true, false, false]);
         assert_eq!(acks.wake_ns(), Some(20 * MS + 3 * MS / 10 + MS));
     }
+
+    /// Linux goes half way to twice the time between segments.
+    // [RFC 9293 §3.8.6.3]
+    #[test]
+    fn an_acknowledgement_may_wait_for_longer_where_segments_are_further_apart() {
+        let mut acks = Acks::default();
+        stream(&mut acks, 0, MS, 18);
+        let alone = Taken { expected: 19_000, told: 18_000, rtt_ns: Some(300 * MS), ..PLAIN };
+        acks.received(48 * MS, &alone);
+        assert_eq!((acks.is_due(), acks.wake_ns()), (false, Some(98 * MS)), "half of 40 ms, and 30 ms");
+    }
 }

@@ -169,3 +169,33 @@ impl Sender {
         Expiry::Question
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ack, burst, in_flight};
+    use super::*;
+
+    // [RFC 8985 §6.3]
+    #[test]
+    fn at_a_time_out_the_first_segment_is_lost_and_others_only_if_sent_a_round_trip_ago() {
+        let mut sender = in_flight(3);
+        sender.acknowledge(41 * MS, &ack(11));
+        burst(&mut sender, 230 * MS, 3);
+        assert_eq!((sender.board.len(), sender.board.lost()), (5, 0));
+        let expiry = sender.time_out(250 * MS);
+        assert!(matches!(expiry, Some(Expiry::Segment(_))), "the first is sent again: {expiry:?}");
+        let board = &sender.board;
+        assert_eq!((board.lost(), board.repeats(), board.in_flight()), (2, vec![(11, 21)], 4));
+    }
+
+    /// A round trip may have become longer than the time-out: nothing is known of what was sent later.
+    // [RFC 8985 §6.3]
+    #[test]
+    fn at_a_time_out_the_first_segment_is_lost_however_lately_it_was_sent() {
+        let mut sender = in_flight(1);
+        sender.acknowledge(41 * MS, &ack(11));
+        burst(&mut sender, 230 * MS, 3);
+        sender.time_out(250 * MS);
+        assert_eq!((sender.board.lost(), sender.board.repeats()), (1, vec![(11, 21)]));
+    }
+}

@@ -299,6 +299,19 @@ mod tests {
         assert_eq!(receiver.window(), 40);
     }
 
+    #[test]
+    fn a_window_has_opened_when_it_would_be_twice_what_is_left() {
+        let mut receiver = Receiver::new(40, 10);
+        receiver.take(1, &[0; 10], false);
+        read(&mut receiver);
+        // What is left of the first 40 bytes, and the room that there is: 15 of 25, 11 of 21, 10 of 20.
+        let opened = [(11, 15), (26, 4), (30, 1)].map(|(start, length)| {
+            receiver.take(start, &vec![0; length], false);
+            receiver.has_opened()
+        });
+        assert_eq!(opened, [false, false, true]);
+    }
+
     proptest! {
         #[test]
         fn the_stream_comes_out_as_it_was_however_it_is_cut_and_repeated(

@@ -258,6 +258,22 @@ mod tests {
         assert_eq!(sent, 5, "half of nine, rounded up");
     }
 
+    // [RFC 6937 §3]
+    #[test]
+    fn with_as_much_in_flight_as_the_threshold_allows_nothing_goes_out() {
+        let (mut window, mut control, mut recovery) = (Window::new(), Reno, Recovery::default());
+        window.set(20);
+        let (acked, sent_to, repeated) = (1, 20_001, vec![]);
+        let mut on = Reduction { window: &mut window, control: Some(&mut control), acked, sent_to, repeated };
+        recovery.enter(&mut on, false);
+        recovery.sent = 2;
+        // Half of the eight that have arrived are two more than were sent: above the threshold of ten those may go.
+        recovery.proceed(&mut window, 11, 8, false);
+        assert_eq!(window.segments, 11 + 2);
+        recovery.proceed(&mut window, 10, 1, false);
+        assert_eq!(window.segments, 10);
+    }
+
     // [RFC 3522 §3.2]
     #[test]
     fn a_reduction_is_taken_back_when_a_first_copy_is_answered() {

@@ -137,3 +137,19 @@ impl Stamps {
         now - self.recent_ns < VALID_NS && (stamp.wrapping_sub(self.recent) as i32) < 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // [RFC 7323 §5.2] [RFC 7323 §5.5]
+    #[test]
+    fn a_stamp_tells_old_segments_for_24_days() {
+        let mut stamps = Stamps::new(0);
+        stamps.take(0, 1_000);
+        let day_ns = 86_400 * SECOND;
+        let is_old = |days: Time| stamps.is_old(days * day_ns, 999);
+        assert_eq!([0, 1, 3, 23, 24, 25].map(is_old), [true, true, true, true, false, false]);
+        assert!(!stamps.is_old(day_ns, 1_000) && !stamps.is_old(day_ns, 1_001));
+    }
+}

@@ -185,4 +185,12 @@ mod tests {
         assert_eq!(mux.offer(Medium::Video, meta(FlowId(2), 3), &[0; 2000]), Some(meta(FlowId(2), 1)));
         assert_eq!(mux.offer(Medium::Video, meta(FlowId(2), 4), &[0; 2000]), Some(meta(FlowId(2), 2)));
     }
+
+    // [Gokhale 2017: multiplexer]
+    #[test]
+    fn where_none_has_begun_two_wait_and_the_third_drives_out_the_first() {
+        let mut mux = Multiplexer::new(58, Order::Strict);
+        let dropped = [0, 1, 2, 3].map(|i| mux.offer(Medium::Video, meta(FlowId(2), i), &[0; 2000]));
+        assert_eq!(dropped.map(|d| d.map(|m| m.index)), [None, None, Some(0), Some(1)]);
+    }
 }

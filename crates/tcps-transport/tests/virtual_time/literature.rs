@@ -115,6 +115,18 @@ fn a_sample_is_cut_where_prefix_header_and_payload_exceed_the_mtu() {
     assert_eq!((datagrams(600 - 4 - 24), datagrams(600 - 4 - 24 + 1)), (1, 2));
 }
 
+// [model: wire size]
+#[test]
+fn a_given_overhead_stands_for_all_but_the_sample_and_its_coarse_copy() {
+    let charged = |name| {
+        let mut pair = pair(name, json!({"overhead_bytes": 62}), RTT);
+        (0..3).for_each(|index| pair.send(meta(1, index, 0), &force(index)));
+        pair.client.transmitted.iter().map(|t| t.wire_bytes).collect::<Vec<_>>()
+    };
+    assert_eq!(charged("nack"), [12 + 62; 3]);
+    assert_eq!(charged("coarse-copy"), [12 + 62, 12 + 62, 12 + 11 + 62]);
+}
+
 /// The same with the header of ALPHAN, 16 B and 8 B more of a part, and the echo command behind the last part.
 // [Al Osman 2007]
 #[test]

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 use tcps_core::{
-    endpoint::{Endpoint, Input},
+    endpoint::{Again, Endpoint, Input},
     ids::NodeId,
     record::{DropReason, Kind, Record},
     sample::{Echo, Meta, PointId},
@@ -126,6 +126,25 @@ fn a_lost_packet_holds_up_a_flow_a_sample_or_nothing() {
     assert!(kinematic > 10 && video == 0 && arrived == 40, "{kinematic} {video} {arrived}");
     assert_eq!(late("stream-per-sample"), (1, 0, 40));
     assert_eq!(late("datagram"), (0, 0, 39));
+}
+
+// [RFC 9000 §13.3]
+#[test]
+fn the_packet_that_repeats_a_lost_one_says_so_and_no_other_does() {
+    let mut pair = quic_pair(3, Value::Null, way(10 * MS, 0.0));
+    pair.run_until(100 * MS);
+    for index in 0..20 {
+        pair.client.sends.loss = if index == 5 { 1.0 } else { 0.0 };
+        pair.send(meta(1, index, pair.time), &content(index, 64));
+        pair.client.sends.loss = 0.0;
+        pair.run_until(pair.time + MS);
+    }
+    pair.run_until(SECOND);
+    assert_eq!(pair.server.delivered.len(), 20);
+    let again: Vec<_> = pair.client.transmitted.iter().filter(|t| t.again != Again::Nothing).collect();
+    let [repeat] = again[..] else { panic!("{again:?}") };
+    assert!(repeat.again == Again::All && repeat.index > 5, "{repeat:?}");
+    assert!(repeat.wire_bytes >= pair.client.lost[0].wire_bytes, "{repeat:?} for {:?}", pair.client.lost);
 }
 
 #[test]

@@ -143,6 +143,18 @@ fn a_sample_that_needs_two_packets_and_cannot_say_so_is_refused() {
     assert_eq!(pair.server.delivered.iter().map(|(d, _)| d.meta.flow.0).collect::<Vec<_>>(), [3]);
 }
 
+// [Abdullah 2023]
+#[test]
+fn stop_and_wait_counts_a_sample_that_it_cannot_send_and_goes_on() {
+    let mut pair = pair(1, json!({"mode": "stop_and_wait", "identity": false}), latency(MS));
+    for (index, size) in [(0, 64), (1, 2000), (2, 64), (3, 64)] {
+        pair.run_until(Time::from(index) * 10 * MS);
+        pair.send(meta(1, index, pair.time), &content(index, size));
+    }
+    pair.run_until(SECOND);
+    assert_eq!((pair.client.endpoint.stats().malformed, pair.server.delivered.len()), (1, 3));
+}
+
 // [RFC 3550 §A.1] [RFC 3550 §6.2.1]
 #[test]
 fn a_flow_whose_first_report_is_lost_loses_no_sample() {
@@ -499,6 +511,29 @@ fn forged_packets_are_not_told_of() {
     }
     assert_eq!(told, 0);
     assert_eq!(endpoint.stats().malformed, 99, "the last one waits for the next of its source");
+}
+
+// [RFC 3550 §A.1]
+#[test]
+fn packets_of_an_unknown_source_count_as_refused_until_two_are_in_sequence() {
+    let mut endpoint = boxed("rtp", &json!({"identity": false}), Side::B, &context());
+    let (mut buf, mut delivered) = (Vec::new(), Vec::new());
+    let refused = [100u16, 105, 110, 111, 112].map(|sequence| {
+        let mut bytes = Vec::new();
+        let timestamp = 8 * u32::from(sequence);
+        let repr = Repr { marker: false, payload_type: 98, sequence, timestamp, ssrc: 0x5eed };
+        repr.emit(&[], &[], &mut bytes);
+        bytes.push(sequence as u8);
+        endpoint.handle_input(MS, Input::datagram(&bytes, MS));
+        while let Some(output) = endpoint.poll_output(&mut buf) {
+            if matches!(output, Output::Deliver(_)) {
+                delivered.push(buf[0]);
+            }
+        }
+        endpoint.stats().malformed
+    });
+    assert_eq!(refused, [0, 1, 2, 2, 2], "one waits for the next");
+    assert_eq!(delivered, [110, 111, 112]);
 }
 
 /// No report of the peer has come before its packets made it known.

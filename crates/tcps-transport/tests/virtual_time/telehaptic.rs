@@ -254,6 +254,10 @@ fn parameters_of_each_name_are_checked() {
     assert!(refused("dpm", json!({"trend": "none"})).contains(r#""strict", "slope", "ends", "ignored""#));
     assert!(refused("dpm", json!({"alpha": 0})).contains("from 0.001 to 1"));
     assert!(refused("dpm", json!({"repeats": 1})).contains("true or false"));
+    let most = |mtu: u32, media: u32| refused("dpm", json!({"mtu_bytes": mtu, "media_bytes": media}));
+    assert!(most(1200, 1001).contains("allowed: at most 1000 B, which the mtu leaves"));
+    assert!(most(600, 401).contains("allowed: at most 400 B, which the mtu leaves"));
+    assert_eq!([most(1200, 1000), most(600, 400)], ["", ""]);
     assert!(refused("timetable-k", json!({"at_ms": [0, 5], "k": [1]})).contains("as many"));
     assert_eq!(refused("timetable-k", json!({"at_ms": [0, 5], "k": [1, 4]})), "");
     assert!(names().contains(&"dpm-g"));

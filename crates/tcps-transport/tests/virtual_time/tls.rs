@@ -193,13 +193,20 @@ struct Wire {
     now: Time,
     delivered: [Vec<Vec<u8>>; 2],
     unverified_rows: [usize; 2],
+    /// Sizes that these rows tell.
+    unverified_bytes: Vec<u32>,
 }
 
 impl Wire {
     fn new() -> Self {
         let mut ends = [Side::A, Side::B].map(|side| make("tcp", SEEDED, 1, side));
         ends[1].handle_input(0, Input::Timeout); // it listens
-        Self { ends, now: 0, delivered: [vec![], vec![]], unverified_rows: [0; 2] }
+        Self::between(ends)
+    }
+
+    fn between(ends: [Boxed; 2]) -> Self {
+        let (delivered, unverified_bytes) = ([vec![], vec![]], vec![]);
+        Self { ends, now: 0, delivered, unverified_rows: [0; 2], unverified_bytes }
     }
 
     /// Gives an input to an end, and everything that follows to both.
@@ -217,8 +224,10 @@ impl Wire {
                         }
                         Output::Deliver(_) => self.delivered[from].push(bytes.clone()),
                         Output::Record(r) => {
-                            let unverified = (Kind::Dropped, DropReason::Unverified as u8);
-                            self.unverified_rows[from] += usize::from((r.kind, r.detail) == unverified);
+                            if (r.kind, r.detail) == (Kind::Dropped, DropReason::Unverified as u8) {
+                                self.unverified_rows[from] += 1;
+                                self.unverified_bytes.push(r.size);
+                            }
                         }
                     }
                 }
@@ -384,6 +393,7 @@ fn a_changed_byte_ends_the_connection_is_counted_at_both_sides_and_delivers_noth
         assert_eq!((b.refused_connections, b.refused_handshakes, b.unsealed), (1, 0, 0), "at {at}");
         assert_eq!((a.alerts, a.unproven_alerts, a.refused_connections, b.alerts), (1, 0, 0, 0), "at {at}");
         assert_eq!((wire.unverified_rows, wire.ends[1].0.stats().malformed), ([0, 1], 0));
+        assert_eq!(wire.unverified_bytes, [HEADERS as u32 + 24 + 64 + 22 + 26], "at {at}: as on the wire");
         wire.wait(SECOND);
         wire.sample(3, |_, _| {});
         assert_eq!(wire.delivered[1].last(), Some(&content(3, 64)), "at {at}: the next connection works");
@@ -542,7 +552,7 @@ impl Early {
         assert!(matches!(ends[0].poll_output(&mut hello), Some(Output::Transmit(_))));
         let to = 6 + usize::from(hello[5]);
         let ids = [&hello[6..to], &hello[to + 1..to + 1 + usize::from(hello[to])]].map(<[u8]>::to_vec);
-        Self { wire: Wire { ends, now: 0, delivered: [vec![], vec![]], unverified_rows: [0; 2] }, hello, ids }
+        Self { wire: Wire::between(ends), hello, ids }
     }
 
     /// A header without a content, to an end.

@@ -29,7 +29,9 @@ def told(errors: str) -> str:
     opened = r"tcpsbed: \S+(?: cannot be written)?: Too many open files"
     text = re.sub(opened, "tcpsbed: FILE: Too many open files", text)  # whichever file was next
     text = re.sub(r"/dev/shm/[^:]*", "/dev/shm/NAME", text)
-    text = re.sub(r"too little memory( \([^)]*\))?", "too little memory (FOR)", text)  # whichever asked for more
+    text = re.sub(
+        r"too little memory( \([^)]*\))?", "too little memory (FOR)", text
+    )  # whichever asked for more
     text = re.sub(r"(?<!status -)\b\d+(\.\d+)*", "N", text)
     text = re.sub(r"(\S*/)?(?<!-)\bout\b(\.unfinished-\S+)?(/(?!\w))?", "OUT", text).replace("|", "\\|")
     return "<br>".join(dict.fromkeys(text.split("<br>")))

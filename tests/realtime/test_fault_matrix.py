@@ -66,7 +66,9 @@ def test_a_limit_of_the_machine(tmp_path: Path, fault: str, world: str) -> None:
     done = tcpsbed(tmp_path, *words, preexec_fn=LIMITS[fault, world])
     says = told(done.stderr) or "nothing"
     if (fault, world) == ("no memory", "real"):  # which library asks for too much, and when, is the machine's
-        assert done.returncode in (1, 2) and "memory" in says.lower() and not (tmp_path / "out").exists(), says
+        assert done.returncode in (1, 2) and "memory" in says.lower() and not (tmp_path / "out").exists(), (
+            says
+        )
         row("machine", f"{fault}, {world}", "2 or 1", MEMORY, "at most the unfinished folder")
         return
     row("machine", f"{fault}, {world}", str(done.returncode), says, left_in(tmp_path))

@@ -3,7 +3,7 @@
 #
 #   tools/python_tests.sh quick   what takes seconds and passes on a busy machine: units, short papers, and, of the tests on the
 #                                 machine's clock or with other programs, those marked `beside`; three runs side by side
-#   tools/python_tests.sh long    what takes long (`slow`) and passes on a busy machine; two runs side by side
+#   tools/python_tests.sh long    what takes long (`slow`) and passes on a busy machine; three runs side by side
 #   tools/python_tests.sh alone   what the machine's clock or other programs judge, again where the machine was busy
 #                                 (tests/again.py)
 #   tools/python_tests.sh ARGS    pytest with these arguments
@@ -42,7 +42,8 @@ quick)
   ;;
 long)
   beside clock "slow and ($clock) and beside" tests
-  "${pytest[@]}" tests -m "slow and not ($clock)"
+  beside pages "slow and not ($clock)" tests/unit/test_page_commands.py
+  "${pytest[@]}" tests --ignore-glob='*/test_page_commands.py' -m "slow and not ($clock)"
   await $?
   ;;
 alone) "${pytest[@]}" tests/{interop,paper,realtime} -m "($clock) and not beside" ;;

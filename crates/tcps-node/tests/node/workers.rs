@@ -82,8 +82,7 @@ fn a_stage_in_the_loop_has_room_for_what_the_worker_before_it_gives() {
     let mut camera = tap("camera", "capture", json!({}));
     camera["worker"] = json!({"queue": 2, "most_bytes": picture.len()});
     plan["flows"][0]["codec"] = json!("raw");
-    plan["flows"][0]["path"][0]["steps"] = json!([camera]);
-    plan["flows"][0]["path"][1]["steps"] = json!([tap("codec", "code", json!({"copies": true}))]);
+    plan["flows"][0]["path"][0]["steps"] = json!([camera, tap("codec", "code", json!({"copies": true}))]);
     let (mut world, mut node) = (World::default(), node_with(&plan, 0, &mut Code::default()));
     assert_eq!(node.take_workers().len(), 1);
     run(&mut node, &mut world, MS);

@@ -319,7 +319,7 @@ mod tests {
         }
         let orders = [[7, 8, 9], [7, 9, 8], [8, 7, 9], [8, 9, 7], [9, 7, 8], [9, 8, 7]];
         assert!(rounds.keys().eq(&orders), "{rounds:?}");
-        // A hundred each; the standard deviation is the root of 600 · 1/6 · 5/6, or 9.1.
+        // A hundred each; four standard deviations, the root of 600 · 1/6 · 5/6, are 36.
         assert!(rounds.values().all(|n| (64..=136).contains(n)), "{rounds:?}");
     }
 

@@ -304,6 +304,25 @@ mod tests {
         assert_eq!(phases.len(), 10);
     }
 
+    /// Traffic in step with the commands would meet one point more than another, were some orders rarer than others.
+    #[test]
+    fn each_round_meets_every_point_once_in_any_order_alike() {
+        let mut probe = probe(&[7, 8, 9], None);
+        let mut now = 5;
+        let mut next = || {
+            now += 10;
+            probe.command(now, 0).expect("one is due").target.0
+        };
+        let mut rounds = std::collections::BTreeMap::new();
+        for _ in 0..600 {
+            *rounds.entry([next(), next(), next()]).or_insert(0) += 1;
+        }
+        let orders = [[7, 8, 9], [7, 9, 8], [8, 7, 9], [8, 9, 7], [9, 7, 8], [9, 8, 7]];
+        assert!(rounds.keys().eq(&orders), "{rounds:?}");
+        // A hundred each; four standard deviations, the root of 600 · 1/6 · 5/6, are 36.
+        assert!(rounds.values().all(|n| (64..=136).contains(n)), "{rounds:?}");
+    }
+
     #[test]
     fn a_source_that_was_away_makes_up_for_no_commands() {
         let mut probe = probe(&[1, 2], None);

@@ -174,3 +174,19 @@ pub struct Started {
     /// Processor time of the thread.
     pub processor: Time,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stream of pictures would else ask the system for the room of each.
+    #[test]
+    fn the_next_sample_takes_the_memory_of_one_that_is_over() {
+        let mut spare = Spare::default();
+        let mut picture = spare.take();
+        picture.bytes = Vec::with_capacity(100_000);
+        spare.keep(picture);
+        assert!(spare.take().bytes.capacity() >= 100_000);
+        assert!(spare.take().bytes.capacity() < 100_000, "another sample has memory of its own");
+    }
+}

@@ -7,6 +7,7 @@ use tcps_core::{
     ids::{FlowId, NodeId},
     record::{DropReason, Kind, Record},
 };
+use tcps_node::host::BoardEvent;
 use tcps_wire::board::{Role, MAX_PAYLOAD};
 
 /// A plan whose flows `(direction, codec, bytes)` come to a component with a board.
@@ -98,4 +99,40 @@ fn outputs_that_go_safe_and_are_driven_again_are_told_of_the_flow_that_drives() 
         );
         assert_eq!(node.report().boards[0].1.safe, 1);
     }
+}
+
+/// On sockets a board is firmware behind a line: what it says becomes of samples is what becomes of them.
+#[test]
+fn what_a_board_behind_a_line_tells_is_the_fate_of_samples() {
+    let mut plan = with_board("ss-embsys", &[("forward", "f32", 8)]);
+    let arm = json!({"name": "arm", "kind": "ss-robot", "session": 0, "node": 0});
+    plan["components"].as_array_mut().expect("components").push(arm);
+    plan["flows"][0]["path"].as_array_mut().expect("a path").push(json!({"component": 2}));
+    let (mut world, mut node) = (World { lines: true, ..World::default() }, node(&plan, 0));
+    run(&mut node, &mut world, 21 * MS);
+    let jobs: Vec<u32> = world.rides.iter().map(|r| r.0).collect();
+    assert_eq!(world.rides, jobs.iter().map(|job| (*job, 0, 0)).collect::<Vec<_>>());
+    assert_eq!((jobs.len(), world.of(Kind::Delivered).len()), (3, 0), "they are still there");
+
+    let bytes = vec![1; 12];
+    let answered = BoardEvent::Answered { job: jobs[1], entry_ns: 22 * MS, exit_ns: 23 * MS, bytes };
+    node.handle_board(24 * MS, 0, answered, &mut world);
+    for job in [jobs[0], jobs[2]] {
+        node.handle_board(25 * MS, 0, BoardEvent::Lost { job }, &mut world);
+    }
+    node.handle_board(26 * MS, 0, BoardEvent::Safe(vec![0; 8]), &mut world);
+
+    let at = |kind, point| {
+        let rows = world.of(kind).into_iter().filter(move |r| r.point == point);
+        rows.map(|r| (r.time_ns / MS, r.index, r.value / MS)).collect::<Vec<_>>()
+    };
+    assert_eq!(at(Kind::Enter, 2), [(24, 1, 12)], "written now, of a sample of 10 ms that entered at 22 ms");
+    assert_eq!(at(Kind::Exit, 3), [(24, 1, 13)]);
+    assert_eq!(at(Kind::Delivered, 4), [(24, 1, 14)], "it goes on to the arm");
+    assert_eq!(world.of(Kind::Delivered)[0].size, 12, "as the board has given it out");
+    let dropped: Vec<_> = world.of(Kind::Dropped).iter().map(|r| (r.index, r.point, r.detail)).collect();
+    assert_eq!(dropped, [(0, 1, DropReason::Line as u8), (2, 1, DropReason::Line as u8)]);
+    assert_eq!(world.of(Kind::State).iter().map(|r| r.time_ns / MS).collect::<Vec<_>>(), [26]);
+    let line = &node.report().boards[0].1;
+    assert_eq!((line.sent, line.answered, line.lost, line.safe), (3, 1, 2, 1));
 }

@@ -257,8 +257,9 @@ fn sealed() -> Value {
     plan
 }
 
-/// Passes on everything between two nodes, whose links lose the first datagrams outside channels; what node 0 wrote down.
-fn exchange(plan: &Value, lost: usize, until: Time) -> World {
+/// Passes on everything between two nodes, whose links lose the first datagrams outside channels, and those before a
+/// moment; what node 0 wrote down.
+fn exchange(plan: &Value, (lost, lossy_ns): (usize, Time), until: Time) -> World {
     let mut nodes = [node(plan, 0), node(plan, 1)];
     let mut worlds = [World::default(), World::default()];
     let (mut now, mut left) = (0, lost);
@@ -273,8 +274,8 @@ fn exchange(plan: &Value, lost: usize, until: Time) -> World {
             }
             for (to, bytes) in std::mem::take(&mut worlds[n].asides) {
                 assert_eq!(usize::from(to.0), 1 - n);
-                if left > 0 {
-                    left -= 1;
+                if left > 0 || now < lossy_ns {
+                    left = left.saturating_sub(1);
                     continue;
                 }
                 nodes[1 - n].handle_aside(now, NodeId(n as u16), now, &bytes, &mut worlds[1 - n]);
@@ -290,10 +291,23 @@ fn exchange(plan: &Value, lost: usize, until: Time) -> World {
 #[test]
 fn answers_arrive_sealed_although_the_network_loses_the_first_handshakes() {
     for lost in [0, 1, 2] {
-        let world = exchange(&sealed(), lost, 9000 * MS);
+        let world = exchange(&sealed(), (lost, 0), 9000 * MS);
         let answers: Vec<_> = world.of(Kind::Echo).iter().map(|r| (r.index, r.time_ns / MS)).collect();
         assert!(answers.iter().map(|a| a.0).eq(0..9), "{lost}: {answers:?}");
         assert!(answers[0].1 < 1000, "begun again before the next command wants keys: {lost}: {answers:?}");
+    }
+}
+
+/// While the network is down answers wait, but not without end: the oldest make room.
+#[test]
+fn the_sixteen_newest_answers_wait_for_keys() {
+    let mut plan = sealed();
+    plan["probes"][0]["period_ns"] = json!(10 * MS);
+    for (given, arrive) in [(16, 0..16), (17, 1..17), (40, 24..40)] {
+        plan["probes"][0]["count"] = json!(given);
+        let world = exchange(&plan, (0, 500 * MS), 3000 * MS);
+        let answers: Vec<_> = world.of(Kind::Echo).iter().map(|r| r.index).collect();
+        assert_eq!(answers, arrive.collect::<Vec<_>>(), "of {given}");
     }
 }
 

@@ -14,7 +14,7 @@ use tcps_core::{
 };
 use tcps_node::{
     assets::{Assets, Shape},
-    host::{Host, Spare, Started, Task, Work},
+    host::{BoardRequest, Host, Spare, Started, Task, Work},
     secrets::Seeded,
     Node,
 };
@@ -33,6 +33,10 @@ pub struct World {
     pub tasks: Vec<(u16, Task)>,
     /// Flows of samples that came to a sink, and whose time is known.
     pub came: Vec<FlowId>,
+    /// It has lines to boards.
+    pub lines: bool,
+    /// What went to boards: number, channel and board.
+    pub rides: Vec<(u32, u8, usize)>,
     /// Workers have no room.
     pub full: bool,
     /// Each look at the clock finds it so much later than its caller was told.
@@ -85,6 +89,12 @@ impl Host for World {
         self.tasks.push((worker, task));
         Ok(())
     }
+    fn board(&mut self, _: Time, board: usize, ride: &BoardRequest<'_>) -> Option<bool> {
+        self.lines.then(|| {
+            self.rides.push((ride.job, ride.channel, board));
+            true
+        })
+    }
     fn has_come(&mut self, flow: FlowId, _: &Parts, _: Time) {
         self.came.push(flow);
     }
@@ -102,7 +112,8 @@ pub enum Saw {
 /// Makes an endpoint of its parameters.
 pub type Maker = fn(&CodePlan) -> Box<dyn Endpoint>;
 
-/// Code "in Python" that tells what it is given. Parameters: `gives` values; `states`: it has states.
+/// Code "in Python" that tells what it is given. Parameters: `gives` values; `states`: it has states;
+/// `copies`: it gives out the bytes that it is given.
 #[derive(Clone, Default)]
 pub struct Code {
     pub log: Arc<Mutex<Vec<Saw>>>,
@@ -122,6 +133,7 @@ struct Tap {
     name: String,
     gives: Vec<f64>,
     states: bool,
+    copies: bool,
     pub log: Arc<Mutex<Vec<Saw>>>,
 }
 
@@ -135,7 +147,11 @@ impl Hook for Tap {
     fn call(&mut self, input: &HookIn, output: &mut HookOut) -> Verdict {
         let (hook, other, merging) = (self.name.clone(), input.other().to_vec(), input.merging);
         self.tell(Saw::Called { hook, other, merging });
-        output.set(if self.gives.is_empty() { input.x() } else { &self.gives });
+        if self.copies {
+            output.set_bytes(input.bytes());
+        } else {
+            output.set(if self.gives.is_empty() { input.x() } else { &self.gives });
+        }
         Verdict::Emit
     }
     fn notice(&mut self, notice: Notice<'_>) -> Result<(), String> {
@@ -171,8 +187,9 @@ impl Assets for Code {
     }
     fn hook(&mut self, code: &CodePlan, _: Shape) -> Result<Box<dyn Hook>, RunError> {
         let gives = code.params["gives"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
-        let states = code.params["states"].as_bool().unwrap_or(false);
-        Ok(Box::new(Tap { name: code.name.clone(), gives, states, log: self.log.clone() }))
+        let is = |param: &str| code.params[param].as_bool().unwrap_or(false);
+        let (states, copies) = (is("states"), is("copies"));
+        Ok(Box::new(Tap { name: code.name.clone(), gives, states, copies, log: self.log.clone() }))
     }
     fn robot(&mut self, _: &CodePlan) -> Result<Box<dyn Robot>, RunError> {
         unreachable!("no test has a robot")

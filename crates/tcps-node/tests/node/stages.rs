@@ -5,6 +5,7 @@ use serde_json::{json, Value};
 use tcps_core::{
     ids::{ComponentId, FlowId, NodeId},
     record::{Kind, Record, StepKind},
+    sample::PointId,
     time::Time,
 };
 use tcps_node::assets::{self, Shape};
@@ -141,6 +142,40 @@ fn a_stage_that_answers_on_arrival_waits_for_one_and_a_half_periods() {
     run(&mut node(&plan, 0), &mut world, 70 * MS);
     let outputs: Vec<_> = world.of(Kind::Renumbered).iter().map(|r| (r.time_ns / MS, r.detail)).collect();
     assert_eq!(outputs, [(0, 1), (14, 1), (28, 1), (43, 0), (53, 0), (63, 0)]);
+}
+
+/// A loop that was away makes one output for all that it missed, and goes on at the ticks that it had.
+#[test]
+fn a_stage_whose_loop_was_late_goes_on_in_its_rhythm() {
+    let mut plan = plan([0, 0]);
+    plan["flows"][0]["stop_ns"] = json!(MS);
+    let zoh = json!({"kind": "predict", "run": {"kind": "builtin", "name": "zoh"}, "period_ns": 10 * MS});
+    plan["flows"][0]["path"][1]["steps"] = json!([zoh]);
+    let (mut world, mut node) = (World::default(), node(&plan, 0));
+    run(&mut node, &mut world, MS);
+    node.handle_timeout(35 * MS, &mut world);
+    run(&mut node, &mut world, 61 * MS);
+    let outputs: Vec<_> = world.of(Kind::Renumbered).iter().map(|r| (r.time_ns / MS, r.index)).collect();
+    assert_eq!(outputs, [(0, 0), (35, 1), (40, 2), (50, 3), (60, 4)]);
+}
+
+/// A robot takes one step for all that its loop missed, and goes on at the ticks that it had.
+#[test]
+fn a_robot_whose_loop_was_late_goes_on_in_its_rhythm() {
+    let mut plan = plan([0, 0]);
+    plan["flows"][0]["start_ns"] = json!(900 * MS);
+    plan["components"][1]["robot"] =
+        json!({"run": {"kind": "builtin", "name": "wall_mass"}, "period_ns": 10 * MS, "senses": 3});
+    plan["signals"] = json!([PointId::held(ComponentId(1)).0]);
+    let (mut world, mut node) = (World::default(), node(&plan, 0));
+    run(&mut node, &mut world, MS);
+    node.handle_timeout(35 * MS, &mut world);
+    assert_eq!(node.poll_timeout(), 40 * MS);
+    run(&mut node, &mut world, 61 * MS);
+    let mut steps: Vec<_> = world.of(Kind::Signal).iter().map(|r| r.time_ns / MS).collect();
+    steps.dedup();
+    assert_eq!(steps, [0, 35, 40, 50, 60]);
+    assert_eq!(node.report().missed_ticks, 2, "those of 10 and 20 ms; that of 30 ms came late");
 }
 
 /// On sockets a node goes on for a while after the end, for what is in flight.

@@ -8,6 +8,7 @@ use tcps_core::{
     record::{DropReason, Kind, Record, StepKind},
 };
 use tcps_node::{
+    assets::MOST_BYTES,
     host::{Outcome, Task},
     Node,
 };
@@ -58,6 +59,40 @@ fn a_call_of_a_worker_leaves_a_row_of_its_own_and_its_sample_goes_on() {
 }
 
 #[test]
+fn each_call_of_a_worker_is_told_with_the_number_of_its_sample() {
+    let mut world = World::default();
+    let mut node = pictured(&mut world);
+    for (index, used_ns) in [(0, 900), (1, 700), (2, 800)] {
+        let made = 10 * MS * i64::from(index);
+        run(&mut node, &mut world, made + MS);
+        let (_, task) = world.tasks.pop().expect("one at a time");
+        assert_eq!((task.index, task.origin_ns), (index, made));
+        node.finished(made + 3 * MS, outcome(&task, Verdict::Emit, used_ns), &mut world);
+    }
+    let rows: Vec<_> = world.of(Kind::Stage).iter().map(|r| (r.index, r.value)).collect();
+    assert_eq!(rows, [(0, 900), (1, 700), (2, 800)]);
+}
+
+/// A picture that a worker has made is larger than any other sample; a stage in the loop passes it on whole.
+#[test]
+fn a_stage_in_the_loop_has_room_for_what_the_worker_before_it_gives() {
+    let picture: Vec<u8> = (0..100_000).map(|n| (n % 251) as u8).collect();
+    assert!(picture.len() > MOST_BYTES);
+    let mut plan = plan([0, 0]);
+    let mut camera = tap("camera", "capture", json!({}));
+    camera["worker"] = json!({"queue": 2, "most_bytes": picture.len()});
+    plan["flows"][0]["codec"] = json!("raw");
+    plan["flows"][0]["path"][0]["steps"] = json!([camera, tap("codec", "code", json!({"copies": true}))]);
+    let (mut world, mut node) = (World::default(), node_with(&plan, 0, &mut Code::default()));
+    assert_eq!(node.take_workers().len(), 1);
+    run(&mut node, &mut world, MS);
+    let size = picture.len() as u32;
+    let made = Outcome { bytes: picture, ..outcome(&world.tasks[0].1, Verdict::Emit, 1) };
+    node.finished(MS, made, &mut world);
+    assert_eq!(world.of(Kind::Delivered).iter().map(|r| r.size).collect::<Vec<_>>(), [size]);
+}
+
+#[test]
 fn what_a_worker_does_not_give_out_has_one_fate() {
     let mut world = World::default();
     let mut node = pictured(&mut world);
@@ -71,6 +106,7 @@ fn what_a_worker_does_not_give_out_has_one_fate() {
         let dropped: Vec<_> = world.of(Kind::Dropped).iter().map(|r| (r.index, r.point, r.detail)).collect();
         assert_eq!(dropped, [(0, 0, DropReason::Hook as u8)]);
         assert_eq!(world.of(Kind::Died).len(), died);
+        assert_eq!(node.has_died(), died == 1, "only without what is dead a run cannot go on");
         assert_eq!(node.report().stages[0].4.error.as_deref(), Some("why"));
     }
 

@@ -28,12 +28,15 @@ kept=ledger.tsv
 ledger=corpus.local/ledger.tsv
 mkdir -p corpus.local
 touch "$ledger"
-if [ "$mode" = keep ]; then # one line for each target and state, and one for each find
+if [ "$mode" = keep ]; then # one line for each find, and for each target and state what was run since
     all=$(sort "$kept" "$ledger" | awk 'BEGIN { FS = OFS = "\t" }
-        $6 == "found" { print; next }
+        $6 == "found" { print; for (key in when) if (index(key, $2 FS) == 1) delete when[key]
+            for (key in seconds) if (index(key, $2 FS) == 1) { delete seconds[key]; delete runs[key] }
+            next }
         { key = $2 FS $3; when[key] = $1; seconds[key] += $4; runs[key] += $5 }
         END { for (key in when) print when[key], key, seconds[key], runs[key], "nothing" }' | sort)
-    printf '%s\n' "$all" >"$kept"
+    printf '%s\n' "$all" >"$kept.new"
+    mv "$kept.new" "$kept"
     : >"$ledger"
     exit
 fi

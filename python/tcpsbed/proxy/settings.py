@@ -280,9 +280,8 @@ def _used(rows: Sequence[Row], links: Sequence[Row]) -> Iterator[tuple[float, st
         plain = [row for row in mine if not row["door"].endswith("/tcp")]
         bits = sum(_wire_bps(row) * _length_s(row["released_ns"]) for row in plain)
         span_s = sum(map(_length_s, _joined(row["released_ns"] for row in plain)))
-        for link in reversed(
-            along
-        ):  # copies are made behind a link; what a loss takes has used it, and those before it
+        # Copies are made behind a link; what a loss takes has used it, and those before it.
+        for link in reversed(along):
             bits /= 1 + link.get("duplicated", 0) / max(link.get("packets", 0), 1)
             bits /= 1 - min(link.get("drops", {}).get("loss", 0) / max(_draws(link), 1), 0.999)
             if span_s and link.get("rate_bps"):

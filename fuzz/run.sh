@@ -16,12 +16,17 @@
 set -eu
 usage="usage: fuzz/run.sh SECONDS | --until SECONDS | --ledger, then [TARGET ...]; or fuzz/run.sh --keep"
 mode=for
-case ${1:?"$usage"} in
+case ${1-} in
 --until | --ledger | --keep) mode=${1#--} && shift ;;
 esac
 seconds=0
 case $mode in
-for | until) seconds=${1:?"$usage"} && shift ;;
+for | until)
+    case ${1-} in
+    '' | *[!0-9]*) echo "$usage" >&2 && exit 2 ;;
+    esac
+    seconds=$1 && shift
+    ;;
 esac
 cd "$(dirname "$0")"
 kept=ledger.tsv

@@ -6,7 +6,7 @@
 //!   0xEC  reply    answer to an echo command, 32 bytes
 //!   0xCC  clock    exchange of clock stamps, 36 bytes
 //!   0xFE  fec      place in a block ──► a datagram, or parity
-//!   0xDA  secure   sealed datagram outside channels; 0xD1 to 0xD4 those of a secured channel
+//!   0xDA  secure   sealed datagram outside channels; 0xD1 to 0xD5 those of a secured channel
 //!   0xC0  probe    question for a round trip, 8 bytes; 0xC1 its answer
 //!   0x04..  telehaptic  merged samples and media ──► [ payload ] [ trailer ]
 //! ```

@@ -4,10 +4,11 @@
 //!  0       1       2               4                               8
 //! +-------+-------+---------------+-------------------------------+
 //! | 0xD1  | phase |    session    |            number             |  record: then the sealed payload and a tag of 16 bytes
+//! | 0xD5  | phase |    session    |            number             |  record that asks for a new session: a tag of 16 bytes
 //! +-------+-------+---------------+-------------------------------+
 //! | 0xD2  | ver=1 |       0       |  hello: then 48 bytes of Noise, and 16 of a code
 //! | 0xD3  | ver=1 |       0       |  answer: then 48 bytes of Noise, and 16 of a code
-//! | 0xD4  | ver=1 |       0       |  request for a hello: nothing more
+//! | 0xD4  | ver=1 |       0       |  request for a hello, of a side without keys: nothing more
 //! | 0xDA  | ver=1 |    session    |  outside channels: then any of these, for the loop of a session of the scenario
 //! +-------+-------+---------------+
 //! ```
@@ -35,6 +36,7 @@ const RECORD: u8 = 0xd1;
 const HELLO: u8 = 0xd2;
 const ANSWER: u8 = 0xd3;
 const REQUEST: u8 = 0xd4;
+const ASKING: u8 = 0xd5;
 /// Also the version that both sides mix into their handshake.
 pub const VERSION: u8 = 1;
 
@@ -47,13 +49,15 @@ pub enum Repr {
     Hello,
     /// Completes one.
     Answer,
-    /// Asks the other side to open one.
+    /// Asks the other side to open one; anybody can make it.
     Request,
 }
 
 /// The header of a sealed payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
+    /// Whether it asks for a new session, in place of a payload.
+    pub asks: bool,
     /// Number of the key, modulo 256.
     pub phase: u8,
     /// Number of the session.
@@ -66,7 +70,7 @@ impl Record {
     /// Its bytes.
     pub fn to_bytes(&self) -> [u8; RECORD_BYTES] {
         let ([a, b], [c, d, e, f]) = (self.session.to_be_bytes(), self.number.to_be_bytes());
-        [RECORD, self.phase, a, b, c, d, e, f]
+        [if self.asks { ASKING } else { RECORD }, self.phase, a, b, c, d, e, f]
     }
 }
 
@@ -74,9 +78,11 @@ impl Repr {
     /// The header, if the length fits what it announces.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let (least, most, repr) = match u8_at(bytes, 0) {
-            RECORD => {
+            kind @ (RECORD | ASKING) => {
+                let asks = kind == ASKING;
                 let (phase, session, number) = (u8_at(bytes, 1), u16_at(bytes, 2), u32_at(bytes, 4));
-                (RECORD_BYTES + TAG_BYTES, usize::MAX, Self::Record(Record { phase, session, number }))
+                let most = if asks { RECORD_BYTES + TAG_BYTES } else { usize::MAX };
+                (RECORD_BYTES + TAG_BYTES, most, Self::Record(Record { asks, phase, session, number }))
             }
             HELLO => (MESSAGE_BYTES + HANDSHAKE_BYTES, MESSAGE_BYTES + HANDSHAKE_BYTES, Self::Hello),
             ANSWER => (MESSAGE_BYTES + HANDSHAKE_BYTES, MESSAGE_BYTES + HANDSHAKE_BYTES, Self::Answer),
@@ -129,12 +135,17 @@ mod tests {
 
     #[test]
     fn the_golden_record_is_read_and_written() {
-        let record = Record { phase: 3, session: 0x1234, number: 256 };
+        let record = Record { asks: false, phase: 3, session: 0x1234, number: 256 };
         assert_eq!(record.to_bytes(), GOLDEN);
         let mut bytes = GOLDEN.to_vec();
         bytes.resize(RECORD_BYTES + TAG_BYTES, 0);
         assert_eq!(Repr::parse(&bytes), Ok(Repr::Record(record)));
         assert_eq!(Repr::parse(&bytes[..23]), Err(Error::Truncated));
+        let asking = Record { asks: true, ..record };
+        bytes[0] = 0xd5;
+        assert_eq!((&asking.to_bytes()[..], Repr::parse(&bytes)), (&bytes[..8], Ok(Repr::Record(asking))));
+        bytes.push(0);
+        assert_eq!(Repr::parse(&bytes), Err(Error::Contradiction), "nothing is in it");
         assert_eq!(crate::format(&bytes), None, "the port tells that it is one");
     }
 

@@ -205,7 +205,9 @@ def _security(result: Found) -> Iterator[str]:
                 packets = counted(end["malformed"], "packet")
                 yield f"{place} refused {packets} that did not fit its connection: late, of another one, damaged, or forged"
             if end.get("unverified"):
-                yield f"{place} refused {counted(end['unverified'], 'datagram')} that did not verify: forged, or damaged"
+                renewed = ", or of another session" if end["secure_sessions"] > 1 else ""
+                refused = counted(end["unverified"], "datagram")
+                yield f"{place} refused {refused} that did not verify: forged, or damaged{renewed}"
         if end.get("replayed"):
             yield f"{place} refused {counted(end['replayed'], 'datagram')} whose number it had received before"
         if end.get("unkeyed"):

@@ -16,7 +16,7 @@ use tcps_core::{
     time::{Time, MS, SECOND},
 };
 use tcps_wire::{
-    rtp::is_media,
+    rtp::{is_media, is_rtcp},
     secure::{Repr, MESSAGE_BYTES},
 };
 
@@ -33,6 +33,8 @@ const HELLO_NS: Time = 10 * SECOND;
 const FIRST_COPIES: Time = 11;
 /// Silence after which what does not verify makes a side look for a new session, and how often it does.
 const RESYNC_NS: Time = SECOND;
+/// Hellos that side b remembers: at one a second those of an hour.
+const MOST_FORMER: usize = 4_096;
 
 /// What a datagram led to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,8 +119,10 @@ pub struct Association {
     unanswered: u64,
     /// Side b: the hello that it answered last.
     answered: Option<Answered>,
-    /// Side b: hellos that it answered before that one. A repeated one would push the present handshake out.
-    former: BTreeSet<Vec<u8>>,
+    /// Side b: the newest hellos that it answered before that one, and their order. A repeated one would push the present
+    /// handshake out.
+    former: BTreeSet<Message>,
+    order: VecDeque<Message>,
     /// Side b: the session of that answer, in which the other side has not sent yet.
     offered: Option<Session>,
     /// The session in which it sends.
@@ -130,6 +134,8 @@ pub struct Association {
     begun_ns: Option<Time>,
     answers_from_ns: Time,
     verified_ns: Time,
+    /// When an RTP packet verified: RTCP, which carries its index, does so even where that of RTP is lost.
+    media_ns: Time,
     resynced_ns: Time,
     messages: VecDeque<Vec<u8>>,
     stats: SecurityStats,
@@ -150,6 +156,7 @@ impl Association {
             unanswered: 0,
             answered: None,
             former: BTreeSet::new(),
+            order: VecDeque::new(),
             offered: None,
             present: None,
             before: None,
@@ -158,6 +165,7 @@ impl Association {
             begun_ns: None,
             answers_from_ns: Time::MIN,
             verified_ns: Time::MIN,
+            media_ns: Time::MIN,
             resynced_ns: Time::MIN,
             messages: VecDeque::new(),
             stats: SecurityStats::default(),
@@ -202,7 +210,7 @@ impl Association {
             }
             Side::A if self.opening.is_some() => self.open_handshake(now),
             Side::A if self.present.is_none() => self.open_handshake(now),
-            Side::A => self.confirm(now),
+            Side::A => self.say_sealed(now, false),
             Side::B => self.push(Repr::Request, &[]),
         }
         self.retry_at = Some(now.saturating_add(self.pause_ns));
@@ -223,7 +231,7 @@ impl Association {
         let Some(session) = &mut self.present else { return false };
         let changed = match &mut session.media {
             Some(media) => media.out.seal(payload, datagram).then_some(false),
-            None => session.sealer.seal(now, payload, datagram),
+            None => session.sealer.seal(now, false, payload, datagram),
         };
         let Some(changed) = changed else { return false };
         self.stats.key_changes += u64::from(changed);
@@ -237,10 +245,24 @@ impl Association {
             let opened = self.open_in(now, |session| {
                 session.media.as_mut().map(|media| media.back.open(datagram, payload).map(|()| 0))
             });
-            if opened.is_err() && self.present.is_none() && self.offered.is_none() {
-                self.stats.unsealed += 1; // nobody with the key has answered
-            }
-            return opened.map_or_else(|reason| self.refuse(now, reason), |()| Opened::Payload);
+            let is_rtp = !is_rtcp(datagram);
+            return match opened {
+                Ok(is_current) => {
+                    if is_rtp && is_current {
+                        self.media_ns = now;
+                    }
+                    Opened::Payload
+                }
+                Err(reason) => {
+                    if self.present.is_none() && self.offered.is_none() {
+                        self.stats.unsealed += 1; // nobody with the key has answered
+                    }
+                    if is_rtp && reason != DropReason::Replayed {
+                        self.resync(now, self.media_ns);
+                    }
+                    self.refuse(now, reason)
+                }
+            };
         }
         let Ok(repr) = Repr::parse(datagram) else {
             self.stats.unsealed += 1;
@@ -251,13 +273,17 @@ impl Association {
                 let own = session.number == record.session;
                 own.then(|| session.opener.open(record, datagram, payload))
             }) {
-                Ok(()) if payload.is_empty() => {
+                Ok(_) if record.asks => {
+                    self.renew(now);
+                    Opened::Own
+                }
+                Ok(_) if payload.is_empty() => {
                     if self.side == Side::B {
-                        self.confirm(now);
+                        self.say_sealed(now, false);
                     }
                     Opened::Own
                 }
-                Ok(()) => Opened::Payload,
+                Ok(_) => Opened::Payload,
                 Err(reason) => self.refuse(now, reason),
             },
             (Repr::Hello, Side::B) => self.take_hello(now, &datagram[MESSAGE_BYTES..]),
@@ -265,7 +291,7 @@ impl Association {
             (Repr::Request, Side::A) => {
                 match self.present {
                     None => self.want_keys(now),
-                    Some(_) => self.resync(now),
+                    Some(_) => self.resync(now, self.verified_ns),
                 }
                 Opened::Own
             }
@@ -278,16 +304,24 @@ impl Association {
             DropReason::Replayed => self.stats.replayed += 1,
             _ => {
                 self.stats.unverified += 1;
-                self.resync(now);
+                self.resync(now, self.verified_ns);
             }
         }
         Opened::Refused(reason)
     }
 
-    /// Looks for a new session where nothing has verified for long: the other side may have begun anew.
-    fn resync(&mut self, now: Time) {
-        let quiet = |since: Time| now.saturating_sub(since) >= RESYNC_NS;
-        if !quiet(self.verified_ns) || !quiet(self.resynced_ns) {
+    /// Looks for a new session where nothing has verified for long: the other side may have begun anew, or this one has lost
+    /// track of its keys or numbers.
+    fn resync(&mut self, now: Time, verified_ns: Time) {
+        if now.saturating_sub(verified_ns) >= RESYNC_NS {
+            self.renew(now);
+        }
+    }
+
+    /// Looks for a new session, unless it has just done so. Side b asks for it in its present one, so that side a believes it
+    /// whatever arrives there.
+    fn renew(&mut self, now: Time) {
+        if now.saturating_sub(self.resynced_ns) < RESYNC_NS {
             return;
         }
         self.resynced_ns = now;
@@ -298,6 +332,7 @@ impl Association {
                 self.retry_at = Some(now.saturating_add(self.pause_ns));
             }
             Side::A => {}
+            Side::B if self.present.is_some() => self.say_sealed(now, true),
             Side::B => self.push(Repr::Request, &[]),
         }
     }
@@ -319,10 +354,12 @@ impl Association {
         }
     }
 
-    /// An empty record, by which the other side learns that the session stands.
-    fn confirm(&mut self, now: Time) {
+    /// An empty record, by which the other side learns that the session stands, or that this one asks for another.
+    fn say_sealed(&mut self, now: Time, asks: bool) {
         let mut record = Vec::new();
-        if self.present.as_mut().and_then(|s| s.sealer.seal(now, &[], &mut record)).is_some() {
+        let sealed = self.present.as_mut().and_then(|s| s.sealer.seal(now, asks, &[], &mut record));
+        if let Some(changed) = sealed {
+            self.stats.key_changes += u64::from(changed);
             self.messages.push_back(record);
         }
     }
@@ -363,7 +400,13 @@ impl Association {
         };
         self.begun_ns.get_or_insert(now);
         self.answers_from_ns = now.saturating_add(ANSWER_NS);
-        self.former.extend(self.answered.take().map(|before| before.hello.to_vec()));
+        if let Some(Answered { hello, .. }) = self.answered.take() {
+            self.former.insert(hello);
+            self.order.push_back(hello);
+        }
+        if self.order.len() > MOST_FORMER {
+            self.order.pop_front().map(|oldest| self.former.remove(&oldest));
+        }
         let hello = hello.try_into().ok();
         self.answered =
             hello.map(|hello| Answered { hello, answer, since_ns: now, copies: 0, confirmed_ns: None });
@@ -392,7 +435,7 @@ impl Association {
         self.opened = self.opening.take().map(|opening| opening.hello);
         let session = self.session(&roots, now);
         self.begin(session, now);
-        self.confirm(now);
+        self.say_sealed(now, false);
         self.pause_ns = FIRST_RETRY_NS;
         self.retry_at = Some(now.saturating_add(self.pause_ns));
         Opened::Own
@@ -416,7 +459,7 @@ impl Association {
     fn begin(&mut self, session: Option<Session>, now: Time) {
         self.before = self.present.take();
         self.present = session;
-        self.verified_ns = now;
+        (self.verified_ns, self.media_ns) = (now, now);
         self.stats.sessions += 1;
         let took_ns = self.begun_ns.map(|begun| now.saturating_sub(begun));
         self.stats.handshake_ns = self.stats.handshake_ns.or(took_ns);
@@ -424,11 +467,12 @@ impl Association {
     }
 
     /// Tries the sessions, until one opens a datagram and says how many keys it left behind; `None`: it is not one of that session.
+    /// Whether that was no former session: what is late says nothing of the one in which this side sends.
     fn open_in(
         &mut self,
         now: Time,
         mut open: impl FnMut(&mut Session) -> Option<Result<u8, DropReason>>,
-    ) -> Result<(), DropReason> {
+    ) -> Result<bool, DropReason> {
         let mut found = Err(DropReason::Unverified);
         let sessions = [&mut self.present, &mut self.offered, &mut self.before];
         for (which, session) in sessions.into_iter().enumerate() {
@@ -443,11 +487,12 @@ impl Association {
         }
         let (which, changes) = found?;
         self.stats.key_changes += u64::from(changes);
-        if which < 2 {
-            self.verified_ns = now; // what is late says nothing of the session in which this side sends
+        let is_current = which < 2;
+        if is_current {
+            self.verified_ns = now;
         }
         self.verified(which, now);
-        Ok(())
+        Ok(is_current)
     }
 
     /// A record has verified in the present (0), the offered (1) or the former session (2).

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use tcps_core::{record::DropReason, time::Time};
 use tcps_wire::secure::{Record, RECORD_BYTES};
 
-/// Keys ahead of the present one that a receiver looks for: more than so many lost in a row end the session.
+/// Keys ahead of the present one that a receiver looks for. Where more than so many are lost in a row it asks for a new session.
 pub(super) const AHEAD: u8 = 8;
 
 /// After what a sender changes its key.
@@ -43,8 +43,15 @@ impl Sealer {
         Some(Self { chain, key, session, phase: 0, next: 0, since_ns: now, limits })
     }
 
-    /// The record of a payload, in `datagram`; whether the key changed before it. `None`: it cannot be sealed.
-    pub(super) fn seal(&mut self, now: Time, payload: &[u8], datagram: &mut Vec<u8>) -> Option<bool> {
+    /// The record of a payload, or of none that `asks` for a new session, in `datagram`; whether the key changed before it.
+    /// `None`: it cannot be sealed.
+    pub(super) fn seal(
+        &mut self,
+        now: Time,
+        asks: bool,
+        payload: &[u8],
+        datagram: &mut Vec<u8>,
+    ) -> Option<bool> {
         let age_ns = now.saturating_sub(self.since_ns);
         let changes = self.next >= self.limits.packets || (age_ns >= self.limits.time_ns && self.next > 0);
         if changes {
@@ -52,7 +59,7 @@ impl Sealer {
             self.key = self.chain.key()?;
             (self.phase, self.next, self.since_ns) = (self.phase.wrapping_add(1), 0, now);
         }
-        let record = Record { phase: self.phase, session: self.session, number: self.next };
+        let record = Record { asks, phase: self.phase, session: self.session, number: self.next };
         datagram.clear();
         datagram.extend_from_slice(&record.to_bytes());
         datagram.extend_from_slice(payload);

@@ -186,7 +186,7 @@ fn keys_change_after_packets_or_time_and_nothing_is_lost_that_is_late_by_one_key
     let (mut sealer, mut opener) = halves(3);
     let seal = |sealer: &mut Sealer, now, n: u8| {
         let mut datagram = Vec::new();
-        let changed = sealer.seal(now, &[n], &mut datagram).unwrap();
+        let changed = sealer.seal(now, false, &[n], &mut datagram).unwrap();
         (changed, datagram)
     };
     let sent: Vec<_> = (0..8).map(|n| seal(&mut sealer, 0, n)).collect();
@@ -214,10 +214,10 @@ fn keys_change_after_packets_or_time_and_nothing_is_lost_that_is_late_by_one_key
 fn a_refused_record_moves_nothing() {
     let (mut sealer, mut opener) = halves(1_000);
     let mut good = Vec::new();
-    sealer.seal(0, b"good", &mut good).unwrap();
+    sealer.seal(0, false, b"good", &mut good).unwrap();
     for phase in 0..=u8::MAX {
         for number in [0, 1, 5_000, u32::MAX] {
-            let mut forged = Record { phase, session: 5, number }.to_bytes().to_vec();
+            let mut forged = Record { asks: false, phase, session: 5, number }.to_bytes().to_vec();
             forged.extend([0; 24]);
             assert_eq!(open(&mut opener, &forged), Err(DropReason::Unverified));
         }

@@ -962,6 +962,47 @@ fn a_session_in_which_something_verifies_is_not_given_up_whatever_strangers_say(
     }
 }
 
+/// Nobody hears of it but the other side: what its own samples carry goes on to verify.
+#[test]
+fn after_an_outage_of_one_direction_that_nobody_can_follow_a_new_session_begins() {
+    let often = json!({"rekey_after_packets": 64});
+    for (method, lost) in [
+        (named("aead", often.clone()), 64 * 20),
+        (named("hmac", often), 64 * 300),
+        (named("srtp", Value::Null), 150_000),
+    ] {
+        for deaf in [0, 1] {
+            let mut sides = associations(1, &method, "channel");
+            let (mut now, mut message, mut payload) = (0, Vec::new(), Vec::new());
+            let [a, b] = &mut sides;
+            settle(&mut now, a, b);
+            let (mut opened, mut refused) = (0, 0);
+            for n in 0..lost + 3_000 {
+                now += MS;
+                // The deaf side is heard all the time, and hears reports of RTP.
+                let report: [u8; 8] = [0x80, 201, 0, 1, 0, 0, 0, 7];
+                if n % 100 == 0 && method.kind == "srtp" {
+                    assert!(sides[1 - deaf].seal(now, &report, &mut message));
+                    assert_eq!(sides[deaf].open(now, &message, &mut payload), Opened::Payload);
+                }
+                assert!(sides[deaf].seal(now, &numbered(&method, n), &mut message));
+                assert_eq!(sides[1 - deaf].open(now, &message, &mut payload), Opened::Payload);
+                assert!(sides[1 - deaf].seal(now, &numbered(&method, n), &mut message));
+                if n == 0 || n > lost {
+                    match sides[deaf].open(now, &message, &mut payload) {
+                        Opened::Payload => opened += 1,
+                        _ => refused += 1,
+                    }
+                    let [a, b] = &mut sides;
+                    settle(&mut now, a, b);
+                }
+            }
+            assert_eq!((opened, refused), (2_999, 1), "{method:?}, side {deaf}");
+            assert_eq!(sides.map(|side| side.stats().sessions), [2; 2]);
+        }
+    }
+}
+
 /// Bytes of security are shown at the flow beside which they are sent.
 #[test]
 fn a_handshake_counts_for_the_flow_that_leaves_its_side() {

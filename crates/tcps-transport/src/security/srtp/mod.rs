@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! RTP ──► index = 65536 · rollover counter + SEQ ──► seal under (SSRC, index) ──► SRTP
-//! SRTP ──► index, from SEQ and the greatest one that verified ──► new? ──► verify ──► mark ──► RTP
+//! SRTP ──► index, from SEQ and the greatest one that verified ──► verify ──► new? ──► mark ──► RTP
 //! RTCP ──► index 0, 1, 2 … of its source, in the packet ──► SRTCP
 //! ```
 //! Each direction has a master key of its own, so that both sides may use the same sources. A session begins with rollover
@@ -70,17 +70,21 @@ impl Srtp {
         out.clear();
         let (places, header) = if is_rtcp(packet) { self.report(packet) } else { self.packet(packet) }
             .map_err(|_| DropReason::Unverified)?;
-        let mut found = DropReason::Unverified;
         for place in places.into_iter().flatten() {
             let (transform, windows) = self.of_kind(place.kind);
-            if windows.get(&place.ssrc).is_some_and(|window| !window.is_new(place.index)) {
-                found = DropReason::Replayed;
-            } else if transform.open(place, header, packet, out) {
-                windows.entry(place.ssrc).or_insert_with(Replay::new).mark(place.index);
-                return Ok(());
+            if !transform.open(place, header, packet, out) {
+                continue;
             }
+            // Not before: a number that is not new may be that of another cycle.
+            let window = windows.entry(place.ssrc).or_insert_with(Replay::new);
+            if !window.is_new(place.index) {
+                out.clear();
+                return Err(DropReason::Replayed);
+            }
+            window.mark(place.index);
+            return Ok(());
         }
-        Err(found)
+        Err(DropReason::Unverified)
     }
 
     fn of_kind(&mut self, kind: Kind) -> (&Transform, &mut BTreeMap<u32, Replay>) {

@@ -425,8 +425,8 @@ impl Running {
 
     /// A record that follows the newest one, with a tag that is guessed.
     fn in_a_record(&mut self, payload: &[u8]) -> Vec<u8> {
-        let newest = self.record.unwrap_or(secure::Record { phase: 0, session: 0, number: 0 });
-        let record = secure::Record { number: newest.number.wrapping_add(1), ..newest };
+        let newest = self.record.unwrap_or_default();
+        let record = secure::Record { asks: false, number: newest.number.wrapping_add(1), ..newest };
         self.record = Some(record);
         let mut bytes = record.to_bytes().to_vec();
         bytes.extend_from_slice(payload);

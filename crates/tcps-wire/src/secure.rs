@@ -54,7 +54,7 @@ pub enum Repr {
 }
 
 /// The header of a sealed payload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Record {
     /// Whether it asks for a new session, in place of a payload.
     pub asks: bool,

@@ -80,6 +80,11 @@ CASES = {
         "bad.toml:12: events.0.rate: found a new rate of a link that follows a trace; allowed: delay, loss, jitter, "
         "duplicate, queue, up",
     ),
+    "code in an event": (
+        LINK + '[[events]]\nat = "1 s"\nlink = "l1"\njitter = { kind = "./ends.py:Late" }\n',
+        'bad.toml:11: events.0.jitter.kind: found "./ends.py:Late"; '
+        "allowed: a built-in delay model: code is loaded before a run begins",
+    ),
     "unknown graph": (
         FLOW + '[topology]\ngraph = "usnet8"\n',
         'bad.toml:6: topology.graph: found "usnet8", but there is no such file (did you mean usnet9?); '

@@ -69,6 +69,10 @@ SCENARIOS = {
         lambda path: path.write_text('"a"' + ' . "a"' * 50_000 + " = 1\n"),
         "32 parts",
     ),
+    "a text of 4 MB that never ends": (
+        lambda path: path.write_text('a = """\n' + '\\"""\n' * 800_000),
+        "Unterminated string",
+    ),
     "deep lists": (lambda path: path.write_text("a = " + "[" * 400 + "]" * 400 + "\n"), "at most 32 deep"),
     "deeper lists": (lambda path: path.write_text("a = " + "[" * 100_000 + "\n"), "at most 32 deep"),
     "deep tables": (

@@ -352,6 +352,31 @@ def test_who_asked_is_in_the_event_of_any_client(run: Any, shipped_scenarios: Pa
     assert 'by = "viewer 3"' in server.saved("", [answer | {"at_ns": 1}])
 
 
+@pytest.mark.parametrize(
+    "jitter",
+    [
+        {"kind": "./mine.py:Nothing"},
+        "mine:Nothing",
+        {"delay": {"kind": "./mine.so:f"}},
+        {"trace": "secret"},
+        {"delay": {"histogram": "secret"}, "reorder": True},
+    ],
+)
+def test_an_event_of_a_page_runs_no_code_and_reads_no_file(
+    run: Any, shipped_scenarios: Path, tmp_path: Path, jitter: Any
+) -> None:
+    (tmp_path / "mine.py").write_text("from pathlib import Path\nPath(__file__).with_name('ran').touch()\n")
+    (tmp_path / "secret").write_text("root:secret\n")
+    (tmp_path / "scenario.toml").write_bytes((shipped_scenarios / "quickstart.toml").read_bytes())
+    steering, told = Steering(scenarios.load(tmp_path / "scenario.toml")), []
+    with feed.Feed(run.folder, run.folder, steering=steering) as made:
+        made._tell = told.append  # type: ignore[method-assign]
+        made._ask({"id": "1", "event": {"link": "l1", "jitter": jitter}})
+        assert not made.asked
+    assert "allowed: a built-in" in told[0]["refused"] or "pages read no files" in told[0]["refused"]
+    assert "root" not in told[0]["refused"] and not (tmp_path / "ran").exists()
+
+
 @pytest.mark.parametrize("name", ["grüße", "😀", 'a "b" \\ c\n', "\x7f\x00", "# no remark"])
 def test_any_name_of_an_event_is_saved_as_toml(name: str) -> None:
     event = {"link": "l1", "delay": "5 ms", "up": True, "name": name}

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -21,11 +21,12 @@ from typing import Any
 
 from tcpsbed import documents
 from tcpsbed.analysis.records import ROW_BYTES, record_blocks
-from tcpsbed.errors import TcpsbedError, WorldError, one_line
+from tcpsbed.errors import ConfigError, TcpsbedError, WorldError, one_line
 from tcpsbed.media.line import folder as console_folder
 from tcpsbed.media.line import leave
 from tcpsbed.media.packages import need
 from tcpsbed.processes import PYTHON, how_ended
+from tcpsbed.scenarios.model.span import FILES
 from tcpsbed.studio.listening import Listening
 from tcpsbed.views.folder import open_folder
 from tcpsbed.worlds import Steering
@@ -262,6 +263,10 @@ class Feed:
         try:
             if self.steering is None:
                 raise WorldError(self.why, allowed="another run")
+            if file := next(_files(asked["event"]), ""):
+                raise ConfigError(
+                    f'found the file "{file}"', key="event", allowed="values: pages read no files"
+                )
             by = {} if asked.get("by") is None else {"by": f"viewer {asked['by']}"}
             events = self.steering.event(**asked["event"] | by)
             answer["event"] = asked["event"] | by | {"name": events[0]["name"]}
@@ -280,3 +285,12 @@ class Feed:
 
     def _tell(self, message: dict[str, Any]) -> None:
         self._put(TEXT, 0.0, documents.strict(message).encode())
+
+
+def _files(value: Any) -> Iterator[str]:
+    """Files that an event of a page names."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key in FILES:
+                yield str(item)
+            yield from _files(item)

@@ -10,6 +10,7 @@ from tcpsbed.errors import TcpsbedError
 from tcpsbed.scenarios.compile.book import Book
 from tcpsbed.scenarios.compile.network import Network
 from tcpsbed.scenarios.model.attack import Attack, ClockLie, Flood, Forge, ReplayAttack, Reset
+from tcpsbed.scenarios.model.entries import OwnCode
 from tcpsbed.scenarios.model.measure import Event
 from tcpsbed.scenarios.model.scenario import Scenario
 from tcpsbed.scenarios.origin import Key
@@ -100,6 +101,11 @@ def _actions(
             name: getattr(event, name) for name in _TARGETS["link"] if getattr(event, name) is not None
         }
         if event.jitter is not None:
+            if isinstance(
+                own := event.jitter.delay, OwnCode
+            ):  # before any of it is loaded: a page may ask for events
+                allowed = "a built-in delay model: code is loaded before a run begins"
+                raise book.scenario.error((*key, "jitter", "kind"), f'found "{own.kind}"', allowed)
             changes["jitter"] = network.jitter(event.jitter, (*key, "jitter"))
         if event.queue is not None:
             unit, limit = changes.pop("queue")

@@ -31,8 +31,8 @@ Key = tuple[str | int, ...]
 _HIDDEN = re.compile(rf"[\x00-\x08\x0b-\x1f{UNSEEN}]")
 _HIDDEN_IN_NAMES = re.compile(rf"[\x00-\x1f{UNSEEN}]")
 _PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
-# A key of too many parts, or else a text, a comment, a word that is passed over: keys within them are none. A text that is not
-# closed goes on to the end, so that nothing is looked at twice.
+# A key of too many parts, or else a text, a comment, a word that is passed over: keys within them are none. A text that is
+# not closed goes on to the end, so that nothing is looked at twice.
 _DEEP_KEY = re.compile(
     rf"({_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST},}}+)"
     r'|"""(?:[^"\\]|\\.|"(?!""))*+(?:"""|\\?\Z)|\'\'\'(?:[^\']|\'(?!\'\'))*+(?:\'\'\'|\Z)'

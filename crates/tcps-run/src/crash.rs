@@ -11,7 +11,7 @@
 
 #![expect(unsafe_code, reason = "handlers of signals")]
 
-use crate::os;
+use crate::threads;
 use std::{
     cell::Cell,
     collections::BTreeSet,
@@ -303,7 +303,7 @@ extern "C" fn report_asked(signal: c_int) {
 /// A thread of its own reads there, which needs no interpreter: code that holds it cannot keep the process.
 pub fn end_at_third(mut signals: File) -> Result<(), RunError> {
     let wanted = [libc::SIGINT as u8, libc::SIGTERM as u8];
-    os::thread(move || {
+    threads::start(move || {
         let (mut count, mut one) = (0, [0u8]);
         while matches!(signals.read(&mut one), Ok(1)) {
             count += usize::from(wanted.contains(&one[0]));
@@ -318,7 +318,7 @@ pub fn end_at_third(mut signals: File) -> Result<(), RunError> {
 /// Ends the process when it has not ended by itself this long after its standard input was closed: what started it is
 /// gone, and code that does not return would keep a core, perhaps at a real-time priority.
 pub fn end_without_input(grace: Duration) -> Result<(), RunError> {
-    os::thread(move || {
+    threads::start(move || {
         let mut input = libc::pollfd { fd: libc::STDIN_FILENO, events: 0, revents: 0 };
         while input.revents & (libc::POLLHUP | libc::POLLERR) == 0 {
             // SAFETY: one structure that lives here.

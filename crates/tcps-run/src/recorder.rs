@@ -49,7 +49,7 @@ impl Recorder {
         let (full, chunks) = sync_channel::<Vec<u8>>(IN_FLIGHT);
         let (back, empty) = sync_channel::<Vec<u8>>(IN_FLIGHT);
         let (tell, written) = channel();
-        let writer = crate::os::thread(move || write(file, &chunks, &back, &tell))?;
+        let writer = crate::threads::start(move || write(file, &chunks, &back, &tell))?;
         let chunk = Vec::with_capacity(CHUNK);
         Ok(Self { chunk, full, empty, written, writer, rows: 0, failed: false, path: path.map(Into::into) })
     }

@@ -1,7 +1,7 @@
 //! The other program at work: what it is told, line by line, and what it says.
 
 use super::{lines::Lines, told::JsonLine};
-use crate::os;
+use crate::threads;
 use serde::Deserialize;
 use serde_json::Value;
 use std::{
@@ -65,7 +65,7 @@ impl Program {
             most_lag_ns: spec.most_lag_ns,
             failure: None,
         };
-        program.last_line = Some(os::thread(move || last_line(errors))?);
+        program.last_line = Some(threads::start(move || last_line(errors))?);
         Ok(program)
     }
 

@@ -95,7 +95,7 @@ impl Pipe {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::scoped;
+    use crate::threads::scoped;
     use tcps_core::time::MS;
 
     fn part(due: Time, bytes: &[u8]) -> Part {

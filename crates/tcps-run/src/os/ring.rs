@@ -182,7 +182,7 @@ mod tests {
         let path = file("order");
         let mut producer = Producer::create(&path, 64).unwrap();
         let mut consumer = Consumer::open(&path).unwrap();
-        let writer = crate::os::thread(move || {
+        let writer = crate::threads::start(move || {
             for i in 0..10_000 {
                 producer.push(&Record::new(i, Kind::Sent));
                 std::thread::yield_now();

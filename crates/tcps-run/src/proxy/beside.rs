@@ -1,7 +1,7 @@
 //! How late this machine wakes a program of ordinary priority: programs beside the emulator see this beside the network's
 //! delay.
 
-use crate::{emu::lock, os};
+use crate::{emu::lock, threads};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::{
@@ -39,7 +39,7 @@ impl Beside {
         let histogram = Histogram::new_with_bounds(1, MOST_NS, 2).expect("bounds are right");
         let (stop, seen) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(histogram)));
         let (until, noted) = (stop.clone(), seen.clone());
-        os::thread(move || {
+        threads::start(move || {
             while !until.load(Ordering::Relaxed) {
                 let asleep = Instant::now();
                 std::thread::sleep(PERIOD);

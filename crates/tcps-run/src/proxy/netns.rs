@@ -20,7 +20,8 @@ use super::{
 };
 use crate::{
     emu::{lock, Lines, Service, TcpDoor, UdpDoors},
-    os::{self, namespace, owner::owner},
+    os::{namespace, owner::owner},
+    threads,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -257,7 +258,7 @@ impl Namespace {
     fn open(ip: IpAddr, reach: Vec<DoorPlan>) -> Result<Self, RunError> {
         let (to_caller, from_place) = channel();
         let (commands, orders) = channel::<Order>();
-        os::thread(move || {
+        threads::start(move || {
             let made = make(ip, &reach);
             let failed = made.is_err();
             if to_caller.send(made).is_err() || failed {
@@ -323,7 +324,7 @@ impl Place {
 /// Looks who listens at the ports of new services until the network stops, in a thread of its own: packets do not wait.
 fn name_programs(shared: &Arc<Shared>, places: [Place; 2]) -> Result<JoinHandle<()>, RunError> {
     let shared = shared.clone();
-    os::thread(move || {
+    threads::start(move || {
         let mut looked = BTreeMap::<Service, u32>::new();
         while !shared.stopped() {
             let unnamed: Vec<Service> =
@@ -384,7 +385,7 @@ impl Reach {
         let start = |doors: UdpDoors| {
             let names = of(DoorKind::Udp).map(|d| d.name.clone()).collect();
             let (network, own) = (NetworkSpec::default(), (&shared, orders));
-            os::thread(passage(&settings, &network, Box::new(doors), names, own)?)
+            threads::start(passage(&settings, &network, Box::new(doors), names, own)?)
         };
         let datagrams = udp.map(start).transpose()?;
         let lines = Lines::direct();

@@ -218,7 +218,7 @@ fn enter(namespace: &File) -> Result<(), RunError> {
 mod tests {
     use super::*;
     use crate::assets::Disk;
-    use crate::os::{clock::monotonic_ns, scoped};
+    use crate::{os::clock::monotonic_ns, threads::scoped};
     use serde_json::json;
     use tcps_core::time::MS;
 

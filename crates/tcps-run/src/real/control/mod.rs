@@ -28,7 +28,7 @@ mod words;
 pub use attach::Attach;
 
 use super::{emulator::Emulator, replayer::Replayer, session::Files};
-use crate::os::{namespace, scoped};
+use crate::{os::namespace, threads::scoped};
 use loops::{guarded, Loops};
 use serde_json::{json, Value};
 use std::{

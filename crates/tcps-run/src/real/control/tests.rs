@@ -5,7 +5,6 @@ use crate::assets::Disk;
 use crate::os::{
     clock::monotonic_ns,
     ring::Consumer,
-    thread,
     wait::{Detach, NothingToDetach},
 };
 use std::{io::BufReader, os::unix::net::UnixStream, sync::atomic::AtomicUsize};
@@ -109,7 +108,7 @@ fn a_node_lives_through_events_that_it_is_asked_for_while_it_runs() {
     let ring = std::env::temp_dir().join(format!("tcps-steered-{}", std::process::id()));
     let (input, mut say_to) = UnixStream::pair().unwrap();
     let (said, mut output) = UnixStream::pair().unwrap();
-    let node = thread(move || serve(BufReader::new(input), &mut output, &Plain)).unwrap();
+    let node = crate::threads::start(move || serve(BufReader::new(input), &mut output, &Plain)).unwrap();
     let mut lines = BufReader::new(said).lines();
     let mut talk = |line: Value| {
         writeln!(say_to, "{line}").unwrap();

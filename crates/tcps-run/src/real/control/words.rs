@@ -3,12 +3,12 @@
 use crate::{
     carrier::ForeignSpec,
     emu::{Listeners, WireSpec},
-    os,
     real::{
         replayer::Places,
         secrets::PreShared,
         session::{Addresses, Files},
     },
+    threads,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -124,7 +124,7 @@ impl<I: BufRead + Send + 'static> Lines<I> {
         stop: &'static AtomicBool,
         steer: impl Fn(Value) + Send + 'static,
     ) -> Result<(), RunError> {
-        os::thread(move || {
+        threads::start(move || {
             let mut line = String::new();
             while self.input.read_line(&mut line).is_ok() {
                 match serde_json::from_str::<Value>(&line) {

@@ -2,7 +2,8 @@
 
 drive.py --list                                    targets
 drive.py --state TARGET                            a hash of the sources that a target runs
-drive.py TARGET SECONDS LOCAL CORPUS CRASHES       one run; `fuzz/run.sh` calls it as it calls libFuzzer
+drive.py TARGET SECONDS RUNS LOCAL CORPUS CRASHES  one run, of any number of inputs where RUNS is -1; `fuzz/run.sh` calls it
+                                                   as it calls libFuzzer
 
 The folder `devices/` is named after the parsers that were first there; `devices/files.py` tries those of files that users
 hand over. A target is a file in it: `target(data)` raises when something is wrong, `MODULES` are what it tries, and `JSON`
@@ -199,8 +200,8 @@ def too_long(signum: int, frame: FrameType | None) -> None:
     raise TooLong(f"an input took more than {MOST_S:g} s of processor time")
 
 
-def run(name: str, seconds: float, local: Path, corpus: Path, crashes: Path) -> int:
-    """Fuzzes a target for so long; its exit status."""
+def run(name: str, seconds: float, most: int, local: Path, corpus: Path, crashes: Path) -> int:
+    """Fuzzes a target for so long, or with so many inputs, but with all that are kept; its exit status."""
     try:
         module = load(name)
     except ImportError as error:
@@ -218,7 +219,7 @@ def run(name: str, seconds: float, local: Path, corpus: Path, crashes: Path) -> 
     end, told = time.monotonic() + seconds, 0.0
     data = b""
     try:
-        while time.monotonic() < end or waiting:
+        while waiting or (time.monotonic() < end and not 0 <= most <= fuzzer.runs):
             is_seed = bool(waiting)
             data = waiting.pop() if is_seed else fuzzer.next()
             if fuzzer.try_(data) or not fuzzer.kept:
@@ -259,8 +260,8 @@ def main(words: list[str]) -> int:
             except ImportError as error:
                 print(f"needs a package: {error}", file=sys.stderr)
                 return LACKS
-        case [name, seconds, local, corpus, crashes]:
-            return run(name, float(seconds), Path(local), Path(corpus), Path(crashes))
+        case [name, seconds, most, local, corpus, crashes]:
+            return run(name, float(seconds), int(most), Path(local), Path(corpus), Path(crashes))
         case _:
             print(__doc__, file=sys.stderr)
             return 2

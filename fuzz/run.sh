@@ -3,14 +3,14 @@
 # those of devices, whose parsers are Python, by drive.py.
 #
 #   fuzz/run.sh SECONDS [TARGET ...]          each for so long
-#   fuzz/run.sh --until SECONDS [TARGET ...]  each until it has had so much processor time as it is now
+#   fuzz/run.sh --until SECONDS [TARGET ...]  each until it has had so much processor time as it is now, or 10 million inputs
 #   fuzz/run.sh --ledger [TARGET ...]         what each has had
 #   fuzz/run.sh --keep                        adds what was run here to ledger.tsv, which is committed
 #
 # Finds are kept in corpus.local/TARGET, inputs that break something in corpus.local/crashes-TARGET. A line a run goes into
 # corpus.local/ledger.tsv: when, target, its state, processor seconds, runs, what came of it. The state is a hash of the
 # target's machine code, or of its Python sources: what was spent before these changed counts for the code before. The same
-# compiler makes the same code in the same folder.
+# compiler makes the same code in the same folder. A run that Ctrl-C or SIGTERM ends has its line, too.
 # Coverage is compiled in by stable flags of the compiler; libFuzzer itself needs a C++ compiler, drive.py the packages of
 # .venv (PYTHON: another interpreter).
 set -eu
@@ -20,6 +20,7 @@ case ${1-} in
 --until | --ledger | --keep) mode=${1#--} && shift ;;
 esac
 seconds=0
+most=10000000
 case $mode in
 for | until)
     case ${1-} in
@@ -105,22 +106,28 @@ took() {
     rm "$1" "$2"
 }
 
-# fuzz TARGET SECONDS: one run; finds go to corpus.local.
+# fuzz TARGET SECONDS RUNS: one run in place of this process, of any number of inputs where RUNS is -1; finds go to
+# corpus.local.
 fuzz() {
     if is_python "$1"; then
-        "$python" drive.py "$1" "$2" "corpus.local/$1" "corpus/$1" "corpus.local/crashes-$1"
+        exec "$python" drive.py "$1" "$2" "$3" "corpus.local/$1" "corpus/$1" "corpus.local/crashes-$1"
     else
-        "$programs/$1" -max_total_time="$2" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
+        exec "$programs/$1" -max_total_time="$2" -runs="$3" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
             -artifact_prefix="corpus.local/crashes-$1/" "corpus.local/$1" "corpus/$1"
     fi
 }
 
-# round TARGET STATE SECONDS: one run, and its line in the ledger.
+# round TARGET STATE SECONDS RUNS: one run, and its line in the ledger.
 round() {
     log="corpus.local/$1.log"
     came=nothing
+    status=0
     times >"$log.$$.before"
-    fuzz "$1" "$3" >"$log" 2>&1 || [ $? = 72 ] || came=found # 72: it was interrupted
+    fuzz "$1" "$3" "$4" >"$log" 2>&1 &
+    wait "$!" || status=$?
+    while kill -0 "$!" 2>/dev/null; do wait "$!" || :; done # a signal ends a wait before the run
+    [ "$status" != 72 ] || stopped=yes                      # the run was interrupted
+    [ "$status" = 0 ] || [ -n "$stopped" ] || came=found
     times >"$log.$$.after"
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n 1)
     printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$(date -u +%FT%TZ)" "$1" "$2" "$(took "$log.$$.before" "$log.$$.after")" \
@@ -136,12 +143,16 @@ one() {
         return 0
     }
     left=$seconds
-    while [ "$left" -gt 0 ]; do
+    rest=-1
+    stopped=
+    trap 'stopped=yes; kill "$!" 2>/dev/null || :' INT TERM
+    while [ "$left" -gt 0 ] && [ -z "$stopped" ]; do
         if [ "$mode" = until ]; then
             left=$((seconds - $(spent "$1" "$is" | cut -d' ' -f1)))
-            [ "$left" -gt 0 ] || break
+            rest=$((most - $(spent "$1" "$is" | cut -d' ' -f2)))
+            [ "$left" -gt 0 ] && [ "$rest" -gt 0 ] || break
         fi
-        if ! round "$1" "$is" "$left"; then
+        if ! round "$1" "$is" "$left" "$rest"; then
             echo "fuzz $1: FOUND SOMETHING, log in fuzz/corpus.local/$1.log"
             tail -n 25 "corpus.local/$1.log"
             return 1
@@ -158,6 +169,8 @@ one() {
 
 jobs=${FUZZ_JOBS:-$(getconf _NPROCESSORS_ONLN)}
 status=0
+running=""
+trap 'kill $running 2>/dev/null || :; wait; exit 130' INT TERM
 while [ $# -gt 0 ]; do
     running=""
     for _ in $(seq "$jobs"); do

@@ -37,9 +37,9 @@ def told(errors: str) -> str:
     return "<br>".join(dict.fromkeys(text.split("<br>")))
 
 
-def rows(section: str) -> list[list[str]]:
-    """The cells of the rows of a section."""
-    return [[cell.strip() for cell in line.split(" | ")] for line in _lines(section)[2]]
+def names(section: str) -> set[tuple[str, ...]]:
+    """The first cells of the rows of a section, by which they are found."""
+    return {tuple(line.split(" | ")[: NAMES[section]]) for line in _lines(section)[2]}
 
 
 def _lines(section: str) -> tuple[str, str, list[str]]:

@@ -9,14 +9,17 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import fault_page
 import pytest
 from again import in_time
 from fault_page import left_in, row, told
 from real_run import NETWORK, chain, summary, wall_clock_library
 
+WORLDS = ("virtual", "real")
 LASTING = chain("60 s", more=NETWORK)
 SHORT = chain("3 s", more=NETWORK)
 UNDER_WAY = 60
@@ -64,29 +67,33 @@ def test_a_limit_of_the_machine(tmp_path: Path, fault: str, world: str) -> None:
     (tmp_path / "scenario.toml").write_text(LASTING)
     words = ("run", "scenario.toml", "--world", world, "--out", "out", "-q", "--duration", "20 s")
     done = tcpsbed(tmp_path, *words, preexec_fn=LIMITS[fault, world])
-    says = told(done.stderr) or "nothing"
+    status, says, left = str(done.returncode), told(done.stderr) or "nothing", left_in(tmp_path)
     if (fault, world) == ("no memory", "real"):  # which library asks for too much, and when, is the machine's
-        assert done.returncode in (1, 2) and "memory" in says.lower() and not (tmp_path / "out").exists(), (
-            says
-        )
-        row("machine", f"{fault}, {world}", "2 or 1", MEMORY, "at most the unfinished folder")
-        return
-    row("machine", f"{fault}, {world}", str(done.returncode), says, left_in(tmp_path))
+        assert status in ("1", "2") and "memory" in says.lower(), says
+        assert status == "1" or says.startswith("tcpsbed: "), says
+        assert left in ("nothing", "out.unfinished-*") and not (tmp_path / "out").exists()
+        status, says, left = "2 or 1", MEMORY, "at most the unfinished folder"
+    row("machine", f"{fault}, {world}", status, says, left)
+
+
+DISKS = {"disk full": "size=6M", "read-only disk": "size=6M,ro"}
 
 
 @pytest.mark.slow
 @pytest.mark.beside
 @pytest.mark.needs("root")
-@pytest.mark.parametrize("world", ["virtual", "real"])
-@pytest.mark.parametrize("options", ["size=6M", "size=6M,ro"])
-def test_a_disk(tmp_path: Path, options: str, world: str) -> None:
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("fault", DISKS)
+def test_a_disk(tmp_path: Path, fault: str, world: str) -> None:
     (tmp_path / "scenario.toml").write_text(LASTING)
-    with small(tmp_path / "disk", options):
+    with small(tmp_path / "disk", DISKS[fault]):
         words = ("run", "scenario.toml", "--world", world, "--out", "disk/out", "-q", "--yes")
         done = tcpsbed(tmp_path, *words)
         left = left_in(tmp_path / "disk")
-    fault = "read-only disk" if "ro" in options else "disk full"
     row("machine", f"{fault}, {world}", str(done.returncode), told(done.stderr) or "nothing", left)
+
+
+PORT_TAKEN = "port taken, studio"
 
 
 @pytest.mark.slow
@@ -98,7 +105,10 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         port = str(taken.getsockname()[1])
         (tmp_path / "scenario.toml").write_text(SHORT)
         done = tcpsbed(tmp_path, "studio", "scenario.toml", "--no-browser", "--port", port)
-    row("machine", "port taken, studio", str(done.returncode), told(done.stderr), left_in(tmp_path))
+    row("machine", PORT_TAKEN, str(done.returncode), told(done.stderr), left_in(tmp_path))
+
+
+SURROUNDINGS = {"TZ": "Pacific/Kiritimati", "LC_ALL": "tr_TR.UTF-8"}
 
 
 @pytest.mark.slow
@@ -106,7 +116,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 def test_surroundings_change_no_record(tmp_path: Path) -> None:
     (tmp_path / "scenario.toml").write_text(SHORT)
     hashes = set()
-    for name, value in ((None, ""), ("TZ", "Pacific/Kiritimati"), ("LC_ALL", "tr_TR.UTF-8")):
+    for name, value in ((None, ""), *SURROUNDINGS.items()):
         words = ("run", "scenario.toml", "--world", "virtual", "--out", f"out-{name}", "-q")
         done = tcpsbed(tmp_path, *words, env=os.environ | ({name: value} if name else {}))
         assert (done.returncode, done.stderr) == (0, "")
@@ -116,7 +126,10 @@ def test_surroundings_change_no_record(tmp_path: Path) -> None:
             row("machine", f"{name}={value}, virtual", "0", "nothing; the same records", "nothing")
 
 
-@pytest.mark.parametrize("step_s", [3, -3])
+STEPS_S = (3, -3)
+
+
+@pytest.mark.parametrize("step_s", STEPS_S)
 def test_a_step_of_the_wall_clock(tmp_path: Path, step_s: int) -> None:
     """A library before those of all processes answers for the kernel's clock and stamps: the machine's is left alone."""
     (tmp_path / "scenario.toml").write_text(SHORT)
@@ -174,3 +187,12 @@ def test_a_network(tmp_path: Path, fault: str, world: str) -> None:
         apart = flow["sent"] - flow["delivered"] - sum(dropped.values())
         assert 0 <= apart <= UNDER_WAY, f"{apart} samples are neither delivered nor named as lost"
     row("network", fault, world, ", ".join(sorted(counted)) or "nothing")
+
+
+@pytest.mark.beside
+def test_the_page_has_the_rows_of_these_tests_and_no_others() -> None:
+    machine = {f"{fault}, {world}" for fault, world in (*LIMITS, *product(DISKS, WORLDS))}
+    machine |= {PORT_TAKEN, *(f"{name}={value}, virtual" for name, value in SURROUNDINGS.items())}
+    machine |= {f"clock step of {step_s:+d} s, real" for step_s in STEPS_S}
+    assert fault_page.names("machine") == {(fault,) for fault in machine}
+    assert fault_page.names("network") == set(product(FAULTY, WORLDS))

@@ -73,10 +73,16 @@ def test_what_is_wrong_is_found_and_its_input_kept(tmp_path):
     (tmp_path / "planted.py").write_text(PARSER)
     (tmp_path / "devices" / "wrong.py").write_text(PLANTED)
     (tmp_path / "corpus" / "seed").write_text('{"a": "b"}')
-    words = ["wrong", "60", "local", "corpus", "crashes"]
-    done = subprocess.run(
-        [sys.executable, "drive.py", *words], cwd=tmp_path, capture_output=True, text=True, timeout=120
-    )
+
+    def run(inputs: str) -> subprocess.CompletedProcess[str]:
+        words = ["drive.py", "wrong", "60", inputs, "local", "corpus", "crashes"]
+        return subprocess.run(
+            [sys.executable, *words], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        )
+
+    limited = run("1")
+    assert (limited.returncode, limited.stdout.split()[-1]) == (0, "1")
+    done = run("-1")
     assert done.returncode == drive.FOUND, done.stdout + done.stderr
     assert "ZeroDivisionError: planted" in done.stderr and "stat::number_of_executed_units" in done.stdout
     (crash,) = (tmp_path / "crashes").iterdir()

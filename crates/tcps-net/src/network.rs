@@ -358,7 +358,7 @@ impl Network {
                 link.busy_until = start.saturating_add(took);
                 (start - now, took)
             }
-            Mode::Served(_) => return self.queue_up(l, InFlight { at: now, ..in_flight }),
+            Mode::Served(_) => return self.queue_up(l, in_flight),
         };
         let taken = now.max(link.busy_until);
         let begun = now.saturating_add(queued_ns).saturating_add(serial_ns);

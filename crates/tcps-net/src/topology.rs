@@ -170,7 +170,7 @@ impl Routes {
 
 impl Table {
     fn new(mark: Option<u8>, into: Vec<Vec<Incoming>>) -> Self {
-        let hung = into.iter().map(|links| Self::hangs_on(&into, links)).collect();
+        let hung = into.iter().map(|links| Self::hangs_on(links)).collect();
         Self { mark, hung, next: vec![OnceCell::new(); into.len()], into }
     }
 
@@ -185,11 +185,10 @@ impl Table {
     }
 
     /// The vertex that all ways pass just before one with these links into it, and the link from there: most nodes hang on
-    /// one link, and then the ways to all nodes at a router are those to the router. Two that only lead to each other hang
-    /// on none.
-    fn hangs_on(into: &[Vec<Incoming>], links: &[Incoming]) -> Option<(VertexId, LinkId)> {
+    /// one link, and then the ways to all nodes at a router are those to the router.
+    fn hangs_on(links: &[Incoming]) -> Option<(VertexId, LinkId)> {
         match *links {
-            [(rank, gate, _)] if into[gate].len() > 1 => Some((gate, LinkId(rank & !SHARED))),
+            [(rank, gate, _)] => Some((gate, LinkId(rank & !SHARED))),
             _ => None,
         }
     }
@@ -213,7 +212,7 @@ fn towards(dst: VertexId, into: &[Vec<Incoming>]) -> Box<[LinkId]> {
         }
         for &(rank, from, link_cost) in &into[v] {
             let way = (cost.saturating_add(link_cost), hops + 1, rank);
-            if from != dst && way < best[from] {
+            if way < best[from] {
                 best[from] = way;
                 open.push(Reverse((way.0, way.1, from)));
             }

@@ -147,7 +147,6 @@ fn a_vertex_out_of_reach_has_no_route() {
     assert_eq!(way(&net, 2, 2), Some(vec![]));
 }
 
-/// Routes are those of links without their outages: one that begins at 0 takes packets until it ends.
 /// Of equal ways each vertex is looked at once, or 40 forks in a row would take 2^40 looks.
 #[test]
 fn equal_ways_are_not_searched_again_and_again() {
@@ -164,6 +163,7 @@ fn equal_ways_are_not_searched_again_and_again() {
     }
 }
 
+/// Routes are those of links without their outages: one that begins at 0 takes packets until it ends.
 #[test]
 fn an_outage_from_the_first_moment_on_ends() {
     let mut spec = fork(Routing::Hops);

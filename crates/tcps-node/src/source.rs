@@ -115,7 +115,7 @@ fn row(index: usize, rows: usize, repeat: Repeat) -> usize {
     }
 }
 
-/// A triangle wave of 1 s at 1 kHz between -1 and 1 per value, each value a little behind the one before.
+/// A triangle wave of 1 s at 1 kHz between -1 and 1 per value, each value a tenth of a second ahead of the one before.
 fn triangles<const N: usize>(index: u32, size: u32, out: &mut Vec<u8>, to_bytes: impl Fn(f32) -> [u8; N]) {
     out.clear();
     for i in 0..size / N as u32 {

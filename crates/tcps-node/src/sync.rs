@@ -34,8 +34,7 @@ impl Sync {
     /// A node has one clock: of its loops, the first one keeps it.
     pub(super) fn new(plan: &Plan, id: NodeId, sessions: Option<&[SessionId]>) -> Self {
         let first = sessions.is_none_or(|s| plan.loops(id).first().is_some_and(|l| l == s));
-        let role = match &plan.sync {
-            Some(_) if !first => Role::Off,
+        let role = match plan.sync.as_ref().filter(|_| first) {
             None => Role::Off,
             Some(s) if s.reference == id => Role::Server(BTreeMap::new()),
             Some(s) => {

@@ -18,7 +18,7 @@ pub struct AttackPlan {
     pub what: Attack,
 }
 
-/// Number of the first forged sample: those of a source are behind it. [RFC 1982 §3.2]
+/// Number of the first forged sample: numbers of a source stay below it. [RFC 1982 §3.2]
 pub const FIRST_FORGED: u32 = 0x7000_0000;
 
 /// Whether a sample with this number is an attacker's, in a run with attacks.

@@ -108,9 +108,10 @@ fn goes_on(py: Python<'_>, progress: Option<&Py<PyAny>>, t: i64, split: &[Split]
 
 /// Ends the process at the third Ctrl-C or request to end that is written to a file descriptor, which it then owns.
 #[pyfunction]
-fn end_at_third(signals: i32) {
+fn end_at_third(signals: i32) -> PyResult<()> {
     // SAFETY: `tcpsbed.interrupts` gives away the end of a pipe that nothing else reads.
-    crash::end_at_third(unsafe { std::os::fd::FromRawFd::from_raw_fd(signals) });
+    let signals = unsafe { std::os::fd::FromRawFd::from_raw_fd(signals) };
+    crash::end_at_third(signals).map_err(errors::raised)
 }
 
 /// Notes in the byte at an address, which must stay, that this process ended and has said why.
@@ -127,13 +128,13 @@ const ORPHAN: std::time::Duration = std::time::Duration::from_secs(10);
 /// Serves one run as a node process: JSON lines on standard input and output. Returns the exit status.
 #[cfg(target_os = "linux")]
 #[pyfunction]
-fn run_node(py: Python<'_>) -> i32 {
-    crash::end_without_input(ORPHAN);
-    py.detach(|| {
+fn run_node(py: Python<'_>) -> PyResult<i32> {
+    crash::end_without_input(ORPHAN).map_err(errors::raised)?;
+    Ok(py.detach(|| {
         let input = std::io::BufReader::new(std::io::stdin());
         let ok = tcps_run::real::control::serve(input, &mut std::io::stdout(), &attach::Interpreter);
         i32::from(!ok)
-    })
+    }))
 }
 
 /// The next link from every vertex of a plan's network to every vertex, as JSON: `routes[v][d]`, 65535 for none.

@@ -11,6 +11,7 @@
 
 #![expect(unsafe_code, reason = "handlers of signals")]
 
+use crate::threads;
 use std::{
     cell::Cell,
     collections::BTreeSet,
@@ -25,6 +26,7 @@ use std::{
     thread,
     time::Duration,
 };
+use tcps_plan::RunError;
 
 const SIGNALS: [(c_int, &CStr); 5] = [
     (libc::SIGSEGV, c"SIGSEGV (invalid memory access)"),
@@ -299,9 +301,9 @@ extern "C" fn report_asked(signal: c_int) {
 /// Ends the process, and its children, when the third Ctrl-C or request to end is written to `signals`.
 ///
 /// A thread of its own reads there, which needs no interpreter: code that holds it cannot keep the process.
-pub fn end_at_third(mut signals: File) {
+pub fn end_at_third(mut signals: File) -> Result<(), RunError> {
     let wanted = [libc::SIGINT as u8, libc::SIGTERM as u8];
-    thread::spawn(move || {
+    threads::start(move || {
         let (mut count, mut one) = (0, [0u8]);
         while matches!(signals.read(&mut one), Ok(1)) {
             count += usize::from(wanted.contains(&one[0]));
@@ -309,13 +311,14 @@ pub fn end_at_third(mut signals: File) {
                 end();
             }
         }
-    });
+    })?;
+    Ok(())
 }
 
 /// Ends the process when it has not ended by itself this long after its standard input was closed: what started it is
 /// gone, and code that does not return would keep a core, perhaps at a real-time priority.
-pub fn end_without_input(grace: Duration) {
-    thread::spawn(move || {
+pub fn end_without_input(grace: Duration) -> Result<(), RunError> {
+    threads::start(move || {
         let mut input = libc::pollfd { fd: libc::STDIN_FILENO, events: 0, revents: 0 };
         while input.revents & (libc::POLLHUP | libc::POLLERR) == 0 {
             // SAFETY: one structure that lives here.
@@ -327,7 +330,8 @@ pub fn end_without_input(grace: Duration) {
         thread::sleep(grace);
         report_all([c"\ntcpsbed: the run of this node is gone, and ", latest(), c" did not return\n"]);
         leave(ENDED);
-    });
+    })?;
+    Ok(())
 }
 
 /// The name of what was called last and has not returned.

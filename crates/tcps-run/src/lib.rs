@@ -34,6 +34,7 @@ pub mod recorder;
 #[cfg(target_os = "linux")]
 mod recording;
 pub mod replay;
+mod threads;
 pub mod virtual_time;
 
 pub use attack::check as check_attacks;

@@ -49,8 +49,7 @@ impl Recorder {
         let (full, chunks) = sync_channel::<Vec<u8>>(IN_FLIGHT);
         let (back, empty) = sync_channel::<Vec<u8>>(IN_FLIGHT);
         let (tell, written) = channel();
-        let writer = std::thread::Builder::new().spawn(move || write(file, &chunks, &back, &tell));
-        let writer = writer.map_err(|e| RunError::system("a thread cannot be started", e))?;
+        let writer = crate::threads::start(move || write(file, &chunks, &back, &tell))?;
         let chunk = Vec::with_capacity(CHUNK);
         Ok(Self { chunk, full, empty, written, writer, rows: 0, failed: false, path: path.map(Into::into) })
     }

@@ -157,15 +157,3 @@ impl Standing {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_stranger_is_counted() {
-        let mut standing = Standing::default();
-        (0..3).for_each(|_| standing.stranger());
-        assert_eq!(standing.stats(), ConnectionStats { strangers: 3, ..Default::default() });
-    }
-}

@@ -168,8 +168,9 @@ fn an_answer_from_before_both_clocks_were_known_is_in_no_figure_and_not_lost() {
             (0..1000).filter(|s| s % 10 != 0).for_each(|s| echo(&mut tape, s, false));
         }
         let early = tape.0.iter().filter(|row| row.time_ns < known_ns).count() as u64;
-        tape.row(10 * SECOND, Kind::Echo, 1, 9_990 * MS).point = entry(1); // a late copy of an early answer
-                                                                           // The clock that the answers come to is 1 ms behind the one that the commands are given by.
+        // A late copy of an early answer.
+        tape.row(10 * SECOND, Kind::Echo, 1, 9_990 * MS).point = entry(1);
+        // The clock that the answers come to is 1 ms behind the one that the commands are given by.
         let row = tape.row(known_ns, Kind::Sync, 0, MS);
         (row.node, row.point, row.size) = (NodeId(2), 0, 20_000);
         let e = &tape.analyse(&plan, &Options::default()).echo[0];

@@ -109,8 +109,8 @@ impl Read for Endless {
 fn memory_does_not_grow_with_the_run() {
     let plan = plan(SECOND, json!({}));
     let mut analyser = Analyser::new(&plan, Options::default());
-    // Twice the samples of the run have room: each for a slot, its ages at four points and the number of whose they are.
-    assert_eq!(analyser.heap_bytes(), 2048 * (24 + 4 * 8 + 4));
+    // Twice the samples of the run have room.
+    assert!(analyser.heap_bytes() <= 2048 * 64, "{}", analyser.heap_bytes());
     let mut at = Vec::new();
     for samples in [100_000, 1_250_000] {
         let next = if samples == 100_000 { 0 } else { 100_000 };

@@ -15,9 +15,12 @@ mod single;
 mod spec;
 
 use serde::Serialize;
-use std::sync::{
-    atomic::{AtomicUsize, Ordering},
-    Mutex,
+use std::{
+    sync::{
+        atomic::{AtomicUsize, Ordering},
+        Mutex,
+    },
+    thread::Builder,
 };
 use tcps_plan::RunError;
 
@@ -60,17 +63,18 @@ pub fn run(spec: &Spec) -> Result<Vec<CellResult>, RunError> {
     spec::check(spec)?;
     let threads = spec.threads.unwrap_or_else(cores).clamp(1, spec.cells.len().max(1));
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(spec.cells.len())));
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(cell) = spec.cells.get(number) else { return };
-                let result = cell_result(spec, responses(spec, cell));
-                if let Ok(mut done) = done.lock() {
-                    done.push((number, result));
-                }
-            });
+    let work = || loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        let Some(cell) = spec.cells.get(number) else { return };
+        let result = cell_result(spec, responses(spec, cell));
+        if let Ok(mut done) = done.lock() {
+            done.push((number, result));
         }
+    };
+    std::thread::scope(|scope| {
+        // This thread works, too, and alone where a limit leaves no room for another one.
+        (1..threads).for_each(|_| drop(Builder::new().spawn_scoped(scope, work)));
+        work();
     });
     let mut results = done.into_inner().map_err(|_| RunError::bug("a thread of the batch failed"))?;
     results.sort_by_key(|(number, _)| *number);

@@ -1,6 +1,7 @@
 //! The other program at work: what it is told, line by line, and what it says.
 
 use super::{lines::Lines, told::JsonLine};
+use crate::threads;
 use serde::Deserialize;
 use serde_json::Value;
 use std::{
@@ -8,7 +9,7 @@ use std::{
     os::fd::RawFd,
     path::PathBuf,
     process::{Child, ChildStdin, Command, Stdio},
-    thread::{self, JoinHandle},
+    thread::JoinHandle,
     time::Duration,
 };
 use tcps_core::time::{Time, MS};
@@ -55,15 +56,17 @@ impl Program {
         else {
             return Err(RunError::world(format!("{}: no pipe to it", spec.name)));
         };
-        Ok(Self {
+        let mut program = Self {
             name: spec.name.clone(),
             child,
             input: BufWriter::new(input),
             lines: Lines::new(output),
-            last_line: Some(thread::spawn(move || last_line(errors))),
+            last_line: None,
             most_lag_ns: spec.most_lag_ns,
             failure: None,
-        })
+        };
+        program.last_line = Some(threads::start(move || last_line(errors))?);
+        Ok(program)
     }
 
     /// What it is called.

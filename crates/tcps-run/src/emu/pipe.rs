@@ -95,6 +95,7 @@ impl Pipe {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::threads::scoped;
     use tcps_core::time::MS;
 
     fn part(due: Time, bytes: &[u8]) -> Part {
@@ -120,10 +121,10 @@ mod tests {
         let far = monotonic_ns() + 3600 * 1000 * MS;
         assert!(pipe.put(part(0, b"four"), 4));
         std::thread::scope(|scope| {
-            let waits = scope.spawn(|| pipe.put(part(far, b"more"), 4));
+            let waits = scoped(scope, || pipe.put(part(far, b"more"), 4)).unwrap();
             assert_eq!(pipe.take().map(|p| p.bytes), Some(b"four".to_vec()));
             assert!(waits.join().unwrap());
-            let refused = scope.spawn(|| pipe.put(part(far, b"late"), 4));
+            let refused = scoped(scope, || pipe.put(part(far, b"late"), 4)).unwrap();
             pipe.break_off();
             assert!(!refused.join().unwrap());
         });

@@ -52,7 +52,7 @@ impl Capture {
         let mut file = File::create(path).map_err(fail)?;
         file.write_all(beginning).map_err(fail)?;
         let (to_writer, parts) = sync_channel::<Vec<u8>>(WAITING);
-        let writer = super::thread(move || parts.iter().try_for_each(|part| file.write_all(&part)))?;
+        let writer = crate::threads::start(move || parts.iter().try_for_each(|part| file.write_all(&part)))?;
         let part = Vec::with_capacity(2 * PART);
         Ok(Self { part, packets: 0, handed_ns: 0, left_out: 0, to_writer, writer })
     }

@@ -15,13 +15,3 @@ pub mod ring;
 pub mod socket;
 #[cfg(target_os = "linux")]
 pub mod wait;
-
-use std::thread::{Builder, JoinHandle};
-use tcps_plan::RunError;
-
-/// A thread for this; an error where a limit of memory or of processes leaves no room for it.
-pub(crate) fn thread<T: Send + 'static>(
-    body: impl FnOnce() -> T + Send + 'static,
-) -> Result<JoinHandle<T>, RunError> {
-    Builder::new().spawn(body).map_err(|e| RunError::system("a thread cannot be started", e))
-}

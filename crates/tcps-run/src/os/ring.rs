@@ -182,13 +182,14 @@ mod tests {
         let path = file("order");
         let mut producer = Producer::create(&path, 64).unwrap();
         let mut consumer = Consumer::open(&path).unwrap();
-        let writer = std::thread::spawn(move || {
+        let writer = crate::threads::start(move || {
             for i in 0..10_000 {
                 producer.push(&Record::new(i, Kind::Sent));
                 std::thread::yield_now();
             }
             producer.lost()
-        });
+        })
+        .unwrap();
         let mut bytes = Vec::new();
         while !writer.is_finished() {
             consumer.drain(&mut bytes);

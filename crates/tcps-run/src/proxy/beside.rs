@@ -1,7 +1,7 @@
 //! How late this machine wakes a program of ordinary priority: programs beside the emulator see this beside the network's
 //! delay.
 
-use crate::emu::lock;
+use crate::{emu::lock, threads};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::{
@@ -12,6 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tcps_core::time::Time;
+use tcps_plan::RunError;
 
 /// How long it sleeps at a time.
 const PERIOD: Duration = Duration::from_millis(2);
@@ -34,19 +35,19 @@ pub(super) struct Beside {
 
 impl Beside {
     /// Begins to watch.
-    pub(super) fn begin() -> Self {
+    pub(super) fn begin() -> Result<Self, RunError> {
         let histogram = Histogram::new_with_bounds(1, MOST_NS, 2).expect("bounds are right");
         let (stop, seen) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(histogram)));
         let (until, noted) = (stop.clone(), seen.clone());
-        std::thread::spawn(move || {
+        threads::start(move || {
             while !until.load(Ordering::Relaxed) {
                 let asleep = Instant::now();
                 std::thread::sleep(PERIOD);
                 let late = asleep.elapsed().saturating_sub(PERIOD).as_nanos();
                 lock(&noted).saturating_record(u64::try_from(late).unwrap_or(MOST_NS));
             }
-        });
-        Self { stop, seen }
+        })?;
+        Ok(Self { stop, seen })
     }
 
     /// What was seen so far; none before the first sleep has ended.
@@ -69,7 +70,7 @@ mod tests {
 
     #[test]
     fn sleeps_are_noted_and_their_quantiles_are_in_order() {
-        let beside = Beside::begin();
+        let beside = Beside::begin().unwrap();
         let begun = Instant::now();
         while beside.seen().is_none() && begun.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(PERIOD);

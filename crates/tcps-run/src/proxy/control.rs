@@ -7,7 +7,7 @@
 //! ```
 
 use super::{change, shared::Shared, steer};
-use crate::{emu::lock, os};
+use crate::{emu::lock, threads};
 use serde::Deserialize;
 use serde_json::{json, Value};
 use std::{
@@ -45,7 +45,7 @@ pub(super) fn serve(path: &Path, seed: u64, shared: &Arc<Shared>) -> Result<(), 
     let fail = |e: std::io::Error| RunError::system(path.display(), e);
     let listener = UnixListener::bind(path).map_err(fail)?;
     let (shared, talks) = (shared.clone(), Arc::new(()));
-    os::thread(move || {
+    threads::start(move || {
         for stream in listener.incoming() {
             match stream {
                 Ok(stream) => welcome(stream, seed, &shared, &talks),

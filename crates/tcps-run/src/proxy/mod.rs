@@ -20,8 +20,9 @@ pub use shared::{Outcome, Record, Settings, Snapshot};
 
 use crate::{
     emu::{flow, lock, opposite, Across, Devices, Lines, Note, Segment, TcpDoor, UdpDoors},
-    os::{self, ring::Producer},
+    os::ring::Producer,
     recording::{ring, Foreign},
+    threads,
 };
 use passage::passage;
 use serde_json::Value;
@@ -67,7 +68,7 @@ impl Proxy {
         let numbered = (datagrams..).zip(listeners.into_iter().zip(tcp));
         let streams = numbered.map(over).collect::<Result<Vec<_>, _>>()?;
         let addresses = order(settings, udp, &streams);
-        let thread = os::thread(passage)?;
+        let thread = threads::start(passage)?;
         Ok(Self { shared, thread, streams, addresses, seed: settings.seed })
     }
 
@@ -167,7 +168,7 @@ fn between(
 ) -> Result<JoinHandle<Outcome>, RunError> {
     let (network, _) = network(&settings.network, settings.seed)?;
     let doors = Box::new(Devices::new(devices.into(), Across::default()));
-    os::thread(passage(settings, &network, doors, vec!["ip".into()], shared)?)
+    threads::start(passage(settings, &network, doors, vec!["ip".into()], shared)?)
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use super::{
 use crate::{
     emu::{lock, Lines, Service, TcpDoor, UdpDoors},
     os::{namespace, owner::owner},
+    threads,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -186,9 +187,9 @@ impl Inside {
         if let Some(path) = &self.control {
             control::serve(path, self.proxy.seed, &shared)?;
         }
-        let naming = name_programs(&shared, [near.place.clone(), far.place.clone()]);
+        let naming = name_programs(&shared, [near.place.clone(), far.place.clone()])?;
         let reach = Reach::open(far.udp, far.tcp, &self.reach)?;
-        let beside = Beside::begin();
+        let beside = Beside::begin()?;
         let mut server = match self.far.is_empty() {
             true => None,
             false => Some(far.place.spawn(&self.far, shared.start)?),
@@ -257,7 +258,7 @@ impl Namespace {
     fn open(ip: IpAddr, reach: Vec<DoorPlan>) -> Result<Self, RunError> {
         let (to_caller, from_place) = channel();
         let (commands, orders) = channel::<Order>();
-        std::thread::spawn(move || {
+        threads::start(move || {
             let made = make(ip, &reach);
             let failed = made.is_err();
             if to_caller.send(made).is_err() || failed {
@@ -270,7 +271,7 @@ impl Namespace {
                     Order::Owner(tcp, port, answer) => drop(answer.send(owner(tcp, port))),
                 }
             }
-        });
+        })?;
         let made = from_place.recv().map_err(|_| RunError::bug("a namespace's thread died"))?;
         let (device, udp, tcp) = made?;
         Ok(Self { device, udp, tcp, place: Place(commands) })
@@ -321,9 +322,9 @@ impl Place {
 }
 
 /// Looks who listens at the ports of new services until the network stops, in a thread of its own: packets do not wait.
-fn name_programs(shared: &Arc<Shared>, places: [Place; 2]) -> JoinHandle<()> {
+fn name_programs(shared: &Arc<Shared>, places: [Place; 2]) -> Result<JoinHandle<()>, RunError> {
     let shared = shared.clone();
-    std::thread::spawn(move || {
+    threads::start(move || {
         let mut looked = BTreeMap::<Service, u32>::new();
         while !shared.stopped() {
             let unnamed: Vec<Service> =
@@ -381,11 +382,10 @@ impl Reach {
             capture: None,
             record: None,
         };
-        let start = |doors: UdpDoors| -> Result<_, RunError> {
+        let start = |doors: UdpDoors| {
             let names = of(DoorKind::Udp).map(|d| d.name.clone()).collect();
             let (network, own) = (NetworkSpec::default(), (&shared, orders));
-            let passage = passage(&settings, &network, Box::new(doors), names, own)?;
-            Ok(std::thread::spawn(passage))
+            threads::start(passage(&settings, &network, Box::new(doors), names, own)?)
         };
         let datagrams = udp.map(start).transpose()?;
         let lines = Lines::direct();

@@ -1,10 +1,12 @@
 //! What this machine's clock and sockets are worth, measured: how late a loop wakes up, how old a receive stamp is.
 
-use crate::os::{
-    self,
-    clock::{monotonic_ns, RunClock},
-    socket::Socket,
-    wait::{privileges, Waiter},
+use crate::{
+    os::{
+        clock::{monotonic_ns, RunClock},
+        socket::Socket,
+        wait::{privileges, Waiter},
+    },
+    threads,
 };
 use serde::Serialize;
 use std::{net::Ipv4Addr, os::fd::RawFd};
@@ -67,7 +69,7 @@ pub fn measure(seconds: f64) -> Quality {
         Quality { wake_ups: vec![plain, timer, hybrid], stamps, privileges }
     };
     let nothing = Quality { wake_ups: Vec::new(), stamps: None, privileges: Vec::new() };
-    os::thread(run).ok().and_then(|thread| thread.join().ok()).unwrap_or(nothing)
+    threads::start(run).ok().and_then(|thread| thread.join().ok()).unwrap_or(nothing)
 }
 
 fn wake_ups(name: &'static str, waiting: Waiting, span: Time) -> WakeUps {

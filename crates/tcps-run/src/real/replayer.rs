@@ -218,7 +218,7 @@ fn enter(namespace: &File) -> Result<(), RunError> {
 mod tests {
     use super::*;
     use crate::assets::Disk;
-    use crate::os::clock::monotonic_ns;
+    use crate::{os::clock::monotonic_ns, threads::scoped};
     use serde_json::json;
     use tcps_core::time::MS;
 
@@ -267,7 +267,8 @@ mod tests {
             let ends: Vec<Replayer> =
                 (0..2).map(|node| Replayer::here(&plan, NodeId(node), &mut Disk).unwrap()).collect();
             let plan = &plan;
-            let run = |r: Replayer| scope.spawn(move || r.run(plan, start, &AtomicBool::new(false)));
+            let run =
+                |r: Replayer| scoped(scope, move || r.run(plan, start, &AtomicBool::new(false))).unwrap();
             let running: Vec<_> = ends.into_iter().map(run).collect();
             running.into_iter().map(|r| serde_json::to_value(r.join().unwrap()).unwrap()).collect::<Vec<_>>()
         });

@@ -28,7 +28,7 @@ mod words;
 pub use attach::Attach;
 
 use super::{emulator::Emulator, replayer::Replayer, session::Files};
-use crate::os::namespace;
+use crate::{os::namespace, threads::scoped};
 use loops::{guarded, Loops};
 use serde_json::{json, Value};
 use std::{
@@ -88,7 +88,7 @@ fn serve_emulator<I: BufRead + Send + 'static>(
     let at_ns = start.at_ns;
     let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
     let (steer, steering) = channel();
-    lines.until_stop(stop, move |event| drop(steer.send(event)));
+    lines.until_stop(stop, move |event| drop(steer.send(event)))?;
     Ok(vec![emulator.run(&start.listeners(), at_ns, stop, steering)?])
 }
 
@@ -112,9 +112,9 @@ fn serve_beside<I: BufRead + Send + 'static>(
     let at_ns = start.at_ns;
     let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
     let (steer, steering) = channel();
-    lines.until_stop(stop, move |event| drop(steer.send(event)));
+    lines.until_stop(stop, move |event| drop(steer.send(event)))?;
     std::thread::scope(|scope| {
-        let traffic = replayer.map(|r| scope.spawn(move || r.run(&p.plan, at_ns, stop)));
+        let traffic = replayer.map(|r| scoped(scope, move || r.run(&p.plan, at_ns, stop))).transpose()?;
         let mut reports = Vec::new();
         if let Some(emulator) = emulator {
             // Without links the run is over, for traffic as well.
@@ -144,7 +144,7 @@ fn serve_traffic<I: BufRead + Send + 'static>(
     say(output, &json!({"op": "ready", "loops": [], "rings": [], "captures": []}));
     let start = lines.next::<Start>("start")?;
     let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
-    lines.until_stop(stop, drop);
+    lines.until_stop(stop, drop)?;
     Ok(vec![replayer.run(&p.plan, start.at_ns, stop)])
 }
 
@@ -166,14 +166,14 @@ fn serve_node<I: BufRead + Send + 'static>(
         for (sessions, files) in groups.iter().zip(&files) {
             let (plan, ways) = (&p.plan, loops.ways());
             let secrets = &p.secrets;
-            scope.spawn(move || guarded(plan, node, sessions, files, secrets, attach, &ways));
+            scoped(scope, move || guarded(plan, node, sessions, files, secrets, attach, &ways))?;
         }
         let ready = loops.ready()?;
         let rings: Vec<&PathBuf> = files.iter().map(|f| &f.ring).collect();
         let captures: Vec<&PathBuf> = files.iter().filter_map(|f| f.capture.as_ref()).collect();
         say(output, &json!({"op": "ready", "loops": ready, "rings": rings, "captures": captures}));
         let start = lines.next::<Start>("start")?;
-        lines.until_stop(stop, loops.asks());
+        lines.until_stop(stop, loops.asks())?;
         let at_ns = start.at_ns;
         loops.start(&start.peers(), at_ns);
         let mut reports = loops.reports(&p.plan, node, output);

@@ -108,7 +108,7 @@ fn a_node_lives_through_events_that_it_is_asked_for_while_it_runs() {
     let ring = std::env::temp_dir().join(format!("tcps-steered-{}", std::process::id()));
     let (input, mut say_to) = UnixStream::pair().unwrap();
     let (said, mut output) = UnixStream::pair().unwrap();
-    let node = std::thread::spawn(move || serve(BufReader::new(input), &mut output, &Plain));
+    let node = crate::threads::start(move || serve(BufReader::new(input), &mut output, &Plain)).unwrap();
     let mut lines = BufReader::new(said).lines();
     let mut talk = |line: Value| {
         writeln!(say_to, "{line}").unwrap();

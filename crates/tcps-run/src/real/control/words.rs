@@ -8,6 +8,7 @@ use crate::{
         secrets::PreShared,
         session::{Addresses, Files},
     },
+    threads,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -118,8 +119,12 @@ impl<I: BufRead + Send + 'static> Lines<I> {
 
     /// Sets `stop` at the next line or the end of input: the orchestrator asks for it, or is gone. Events that it asks for
     /// before that are given to `steer`.
-    pub fn until_stop(mut self, stop: &'static AtomicBool, steer: impl Fn(Value) + Send + 'static) {
-        std::thread::spawn(move || {
+    pub fn until_stop(
+        mut self,
+        stop: &'static AtomicBool,
+        steer: impl Fn(Value) + Send + 'static,
+    ) -> Result<(), RunError> {
+        threads::start(move || {
             let mut line = String::new();
             while self.input.read_line(&mut line).is_ok() {
                 match serde_json::from_str::<Value>(&line) {
@@ -129,7 +134,8 @@ impl<I: BufRead + Send + 'static> Lines<I> {
                 line.clear();
             }
             stop.store(true, Ordering::Relaxed);
-        });
+        })?;
+        Ok(())
     }
 }
 

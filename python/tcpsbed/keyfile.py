@@ -10,7 +10,8 @@ import stat
 from pathlib import Path
 
 from tcpsbed import inputs
-from tcpsbed.errors import DataError, counted
+from tcpsbed.errors import REMEDIES, DataError, counted
+from tcpsbed.results.files import write_new
 
 KEY_BYTES = 32
 """Length of a key; a file has it in hexadecimal digits."""
@@ -56,10 +57,9 @@ def make(file: Path) -> None:
         There is such a file already, or it cannot be made.
     """
     try:
-        opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_new(file, f"{fresh()}\n", 0o600)
     except FileExistsError:
         raise DataError("exists already", file=file, allowed="a name that is free") from None
     except OSError as error:
-        raise DataError(f"cannot be made ({error.strerror})", file=file, allowed="a place to write") from None
-    with os.fdopen(opened, "w") as out:
-        out.write(f"{fresh()}\n")
+        allowed = REMEDIES.get(error.errno or 0, "a place to write")
+        raise DataError(f"cannot be made ({error.strerror})", file=file, allowed=allowed) from None

@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +17,7 @@ import sample_run
 from analysis_run import write
 from command import scenario, tcpsbed
 
-from tcpsbed import results
+from tcpsbed import results, shipped
 from tcpsbed.cli import runs
 from tcpsbed.cli.failures import guarded
 from tcpsbed.errors import ConfigError, DataError
@@ -200,7 +203,37 @@ def test_a_pipe_that_nobody_reads_is_refused(tmp_path: Path) -> None:
         ConfigError, match="is a pipe that nobody reads; allowed: a pipe with a reader, such as cat "
     ):
         results.may_write(tmp_path / "pipe")
+    with pytest.raises(ConfigError, match="is a pipe that nobody reads"):
+        results.write_whole(tmp_path / "pipe", "text")
     assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize(
+    ("words", "made"),
+    [
+        (("key", "lab.key"), "lab.key"),
+        (("init", "my.toml"), "my.toml"),
+        (("new", "controller", "calm"), "calm.py"),
+        (("config", "to-xlsx", "given.toml", "given.xlsx"), "given.xlsx"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_named_and_none_is_left(
+    tmp_path: Path, words: tuple[str, ...], made: str
+) -> None:
+    (tmp_path / "given.toml").write_bytes((shipped.SCENARIOS / "quickstart.toml").read_bytes())
+    before = sorted(tmp_path.iterdir())
+    done = subprocess.run(
+        [sys.executable, "-m", "tcpsbed", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10)),
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("tcpsbed: ") and done.stderr.count("\n") == 1, done.stderr
+    assert made in done.stderr and "; allowed: " in done.stderr, done.stderr
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_an_export_into_a_pipe_or_a_device_leaves_it_in_its_place(tmp_path: Path) -> None:

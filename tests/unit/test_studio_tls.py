@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import os
 import shutil
 import socket
 import ssl
@@ -84,6 +85,8 @@ def files(tmp_path: Path) -> dict[str, Path]:
         found[name], found[f"{name}-key"] = written(tmp_path, name, *days)
     found["gone"], found["folder"], found["text"] = tmp_path / "gone.pem", tmp_path, tmp_path / "text.pem"
     found["text"].write_text("no PEM")
+    os.mkfifo(pipe := tmp_path / "pipe")
+    found["pipe"] = pipe
     secret = serialization.load_pem_private_key(found["good-key"].read_bytes(), None)
     found["open-key"] = tmp_path / "open.key"
     found["open-key"].write_bytes(found["good-key"].read_bytes())
@@ -102,11 +105,17 @@ def files(tmp_path: Path) -> dict[str, Path]:
 @pytest.mark.parametrize(
     ("certificate", "key", "said"),
     [
-        ("gone", "good-key", "--certificate: found {gone}: No such file"),
-        ("folder", "good-key", "--certificate: found {folder}: Is a directory"),
+        ("gone", "good-key", "--certificate: found {gone}, which cannot be read (no such file)"),
+        ("folder", "good-key", "--certificate: found {folder}, which cannot be read (it is a folder)"),
+        (
+            "pipe",
+            "good-key",
+            "--certificate: found {pipe}, which cannot be read (it is a device, a FIFO or a socket)",
+        ),
+        ("good", "pipe", "--key: found {pipe}, which cannot be read (it is a device, a FIFO or a socket)"),
         ("text", "good-key", "--certificate: found {text}, which holds no certificate in PEM"),
         ("good-key", "good-key", "--certificate: found {good-key}, which holds no certificate"),
-        ("good", "gone", "--key: found {gone}: No such file"),
+        ("good", "gone", "--key: found {gone}, which cannot be read (no such file)"),
         ("good", "text", "--key: found {text}, which holds no private key in PEM"),
         ("good", "open-key", "--key: found {open-key}, which every user may read (mode 0644)"),
         ("good", "locked-key", "--key: found {locked-key}, which is encrypted"),
@@ -187,6 +196,14 @@ def test_a_state_folder_that_takes_nothing_is_named(state: Path) -> None:
     state.parent.parent.joinpath("state").write_text("a file")
     with pytest.raises(ConfigError, match=r"--listen: found no place .*studio\.pem.*allowed: XDG_STATE_HOME"):
         listening("192.0.2.199", 0, None, None)
+
+
+def test_a_pipe_in_place_of_a_kept_certificate_is_named_and_stays(state: Path) -> None:
+    state.mkdir(parents=True)
+    os.mkfifo(state / "studio.pem")
+    with pytest.raises(ConfigError, match=r"--listen: .*studio\.pem: it is no regular file"):
+        certificates.self_made("0.0.0.0")
+    assert (state / "studio.pem").is_fifo()
 
 
 @pytest.fixture(params=["0.0.0.0", "::", "one"])

@@ -7,6 +7,7 @@ import itertools
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn, ParamSpec, TypeVar
 
 from tcpsbed.cli.colour import RED, paint
@@ -70,11 +71,21 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
                 remedy = "an output that is open and accepts data"
             if not place:
                 refuse_broken(error)
+                remedy = remedy or _no_folder()
             fail(
                 f"{place}{error.strerror or error}" + (f"; allowed: {remedy}" if remedy else ""), WRONG_INPUT
             )
 
     return run
+
+
+def _no_folder() -> str | None:
+    """What to do where the working directory has been removed."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return "a working directory that is there: cd to another one"
+    return None
 
 
 def _no_text() -> str | None:

@@ -7,11 +7,13 @@ import keyword
 import os
 import re
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tcpsbed import results
 from tcpsbed.cli.failures import guarded
 from tcpsbed.errors import ConfigError
 from tcpsbed.nearest import close_match
@@ -101,9 +103,11 @@ def new(
     for file in files:
         if os.path.lexists(file):
             raise ConfigError("exists already", file=file, allowed="another name; nothing was written")
-    for file, text in files.items():
-        with file.open("x", encoding="utf-8") as out:
-            out.write(text)
+    with ExitStack() as undo:
+        for file, text in files.items():
+            results.write_new(file, text)
+            undo.callback(file.unlink, missing_ok=True)
+        undo.pop_all()
     code = f"{name}.py:{_class(name)}"
     command = f"tcpsbed run {name}.toml"
     if kind in WORLDS:

@@ -136,8 +136,7 @@ def _template(file: Path) -> None:
 
     text = scenarios.init_template()
     try:
-        with file.open("x", encoding="utf-8") as out:
-            out.write(text)
+        results.write_new(file, text)
     except FileExistsError:
         raise ConfigError(
             "exists already", file=file, allowed="another name; nothing was overwritten"

@@ -12,7 +12,7 @@ told.
 
 from __future__ import annotations
 
-from tcpsbed.results.files import mark, may_write, named, refuse_dash, streamed, whole, write_whole
+from tcpsbed.results.files import mark, may_write, named, refuse_dash, streamed, whole, write_new, write_whole
 from tcpsbed.results.folder import (
     Place,
     discard,
@@ -47,6 +47,7 @@ __all__ = [
     "tend_all",
     "tended",
     "whole",
+    "write_new",
     "write_whole",
     "writing",
 ]

@@ -135,6 +135,7 @@ def whole(file: Path) -> Iterator[Path]:
     """
     refuse_link(file)
     if file.exists() and not file.is_file():
+        _refuse_unread(file)
         with named(file):
             yield file
         return
@@ -200,6 +201,25 @@ def write_whole(file: Path, text: str) -> None:
     """Writes a text: a kill leaves the old file, the new one, or none, never half of it."""
     with whole(file) as part:
         part.write_text(text, encoding="utf-8")
+
+
+def write_new(file: Path, text: str, mode: int = 0o666) -> None:
+    """Writes a file that is not there yet; where it does not fit there is none.
+
+    Raises
+    ------
+    FileExistsError
+        It is there already.
+    OSError
+        It cannot be written.
+    """
+    opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        with named(file), os.fdopen(opened, "w", encoding="utf-8") as out:
+            out.write(text)
+    except OSError:
+        file.unlink(missing_ok=True)
+        raise
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def _taken(file: Path, what: Path) -> int:
             if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
                 raise _not_ours(file) from None
             if error.errno not in _REFUSED:
-                raise
+                raise OSError(error.errno, error.strerror, str(what)) from None  # nobody named the lock
             found = f"cannot be written ({error.strerror})"
             there = "a folder of your own, such as a copy of it"
             new = "a place where you may create a folder, such as --out runs/mine"

@@ -11,6 +11,7 @@ of nodes and flows in a run.
 
 from __future__ import annotations
 
+import io
 import re
 import zipfile
 from pathlib import Path
@@ -81,8 +82,10 @@ def to_xlsx(document: dict[str, Any], target: Path) -> None:
 
 def save(book: Workbook, target: Path) -> None:
     """Writes a workbook, whole or not at all."""
+    whole = io.BytesIO()  # on a full disk a file of zip would fail again whenever it is let go
+    book.save(whole)
     with results.whole(target) as part:
-        book.save(part)
+        part.write_bytes(whole.getvalue())
 
 
 def from_xlsx(file: Path) -> str:

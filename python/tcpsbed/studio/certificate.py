@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import fcntl
 import ipaddress
 import os
@@ -14,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tcpsbed.errors import ConfigError
+from tcpsbed import inputs
+from tcpsbed.errors import ConfigError, DataError
 from tcpsbed.media.packages import need
 
 VALID = datetime.timedelta(days=365)
@@ -58,9 +60,9 @@ def check(certificate: Path, key: Path) -> None:
     texts = {}
     for option, file in (("--certificate", certificate), ("--key", key)):
         try:
-            texts[option] = file.read_bytes()
-        except OSError as error:
-            raise ConfigError(f"found {file}: {error.strerror}", key=option, allowed=EXAMPLE) from None
+            texts[option] = inputs.content(file, EXAMPLE, inputs.DOCUMENT_BYTES)
+        except DataError as error:
+            raise ConfigError(f"found {file}, which {error.found}", key=option, allowed=EXAMPLE) from None
     try:
         made = _parsed(texts["--certificate"])
     except ValueError:
@@ -128,6 +130,8 @@ def self_made(host: str) -> Path:
         turn = os.open(file.parent, os.O_RDONLY)
         try:
             fcntl.flock(turn, fcntl.LOCK_EX)
+            if file.exists() and not file.is_file():
+                raise OSError(errno.EINVAL, "it is no regular file")
             if not _serves(file, names):
                 _keep(file, _made(names))
         finally:

@@ -183,23 +183,28 @@ def test_a_process_whose_parent_ended_during_the_fork_ends() -> None:
 
 
 NO_ROOM = """
-import os, resource
+import os, resource, sys
 from pathlib import Path
+from types import SimpleNamespace
+from tcpsbed import _tcps
+from tcpsbed.cli.apart import apart
 from tcpsbed.processes import heirs_end
 
 heirs_end()
 mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (mapped + (1 << 20),) * 2)
-if os.fork() == 0:
-    print("goes on", flush=True)
-    os._exit(0)
-print(os.waitstatus_to_exitcode(os.wait()[1]))
 """
+FORKED = {
+    "of the user": "if os.fork(): sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))",
+    "beside a library": "apart(SimpleNamespace(files=[Path('libmine.so')]))",
+}
 
 
-def test_a_fork_without_room_for_its_watch_ends_with_one_line() -> None:
-    done = subprocess.run([sys.executable, "-c", NO_ROOM], capture_output=True, text=True, timeout=60)
-    assert done.stdout == "2\n"
+@pytest.mark.parametrize("fork", FORKED)
+def test_a_fork_without_room_for_its_watch_ends_with_one_line(fork: str) -> None:
+    code = f"{NO_ROOM}{FORKED[fork]}\nprint('goes on')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith(
         "tcpsbed: found no room for a thread (can't start new thread); allowed: a higher limit"

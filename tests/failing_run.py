@@ -51,6 +51,7 @@ ACCIDENTS = {
     "Hogs": "out of memory (limit 200 MB)",
     "Raises": "left its domain",
     "Spins": "no answer within 100 ms",
+    "Strays": "stray bytes on its socket",
     "TooMuch": "wrote 10000 of 256 values",
 }
 """What is said of each failing hook in a process of its own."""

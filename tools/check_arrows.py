@@ -139,7 +139,7 @@ PACKAGES = {
     "clocks": [],
     "palette": ["errors"],
     "drawing": ["palette", "results", "_tcps"],
-    "processes": [],
+    "processes": ["errors"],
     "watched": ["processes"],
     "shadows": [],
     "_tcps": [],

@@ -1,12 +1,12 @@
 """A hook in a process of its own: an accident in it ends that process, and the run goes on.
 
 ```text
-node's loop ── time, index, x, other ──► process: hook(...), limits on time and memory
-            ◄── values written, or why ─     ▲
-            ◄── how it ended ─────────── its watcher (`watched`), which ends what it leaves behind
+node's loop ── number, time, index, x, other ──► process: hook(...), limits on time and memory
+            ◄── number, values written, or why ─     ▲
+            ◄── how it ended ─────────────────── its watcher (`watched`), which ends what it leaves behind
 ```
-The first failure of any kind (a signal, an exception, no memory, no answer in time) ends the process. Every call from
-then on fails with that cause, so the samples end at the hook and a supervisor behind it holds.
+The first failure of any kind (a signal, an exception, no memory, no answer in time, stray bytes) ends the process. Every
+call from then on fails with that cause, so the samples end at the hook and a supervisor behind it holds.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import gc
 import json
 import operator
 import resource
+import secrets
 import socket
 import struct
 import sys
@@ -46,13 +47,20 @@ _CPU_S = 2
 """Time beyond the limit of a call after which the system ends the process where all cores were busy with it, whatever became
 of its node.
 """
-_CALL = struct.Struct("<qqdqqqqqqHHH")
-"""Time in ns, index, allowed bit/s (negative: not said), entries of x (-1: none), bytes of an entry of x, entries of
-`other`, room in y, bytes of an entry of y; for hooks in C when the sample was made in ns, its flow, whether an echo command
-rides on it, and the samples that are merged."""
-_ANSWER = struct.Struct("<qq")
-"""What the hook returned, or `_FAILED`; bytes that follow: what it wrote, or why it failed."""
+_CALL = struct.Struct("<qqqdqqqqqqHHH")
+"""Number of the call, time in ns, index, allowed bit/s (negative: not said), entries of x (-1: none), bytes of an entry of
+x, entries of `other`, room in y, bytes of an entry of y; for hooks in C when the sample was made in ns, its flow, whether an
+echo command rides on it, and the samples that are merged."""
+_ANSWER = struct.Struct("<qqq")
+"""Number of the call; what the hook returned, or `_FAILED`; bytes that follow: what it wrote, or why it failed."""
 _FAILED = -1
+_MOST_WHY = 4096
+"""Most bytes of why it failed."""
+_STRAY = "stray bytes on its socket"
+
+
+class _StrayError(Exception):
+    """Bytes on the line that do not answer this call."""
 
 
 class Isolated:
@@ -88,18 +96,19 @@ class Isolated:
         self._ended, self._allowed_bps, self._deadline = "", -1.0, 0.0
         self._works = False
         self._sample = (0, 0, 0, 1)
+        self._call = secrets.randbits(62)  # a number that no stray bytes are likely to have
         self._line, theirs = socket.socketpair()
         with theirs:
             number = theirs.fileno()
             self._process = Watched("tcpsbed.isolated", str(number), keeps=(number,))
         self._close = weakref.finalize(self, _close, self._line, self._process)
         asked = {"module": module, "name": name, "params": params, "interval_ns": interval_ns}
-        limits = {"time_ns": time_ns, "memory_bytes": memory_bytes}
-        text = json.dumps(asked | limits).encode()
+        more = {"time_ns": time_ns, "memory_bytes": memory_bytes, "call": self._call}
+        text = json.dumps(asked | more).encode()
         self._deadline = time.monotonic() + READY_S
         try:
             self._send(struct.pack("<q", len(text)), text)
-            takes, why = self._answer()
+            takes, why = self._answer(3, 0)
         except TimeoutError:
             self._close()
             raise HookError(f"hook {module}:{name} is not loaded after {READY_S:g} s") from None
@@ -107,9 +116,12 @@ class Isolated:
             raise HookError(
                 f"hook {module}:{name}: {self._reaped()} ended its process while it was loaded"
             ) from None
+        except _StrayError:
+            self._close()
+            raise HookError(f"hook {module}:{name}: {_STRAY}") from None
         if takes == _FAILED:
             self._close()
-            found, _, allowed = why.decode().partition("; allowed: ")
+            found, _, allowed = why.decode(errors="replace").partition("; allowed: ")
             raise HookError(found, allowed=allowed)
         self.takes_allowance, self.takes_sample = bool(takes & 1), bool(takes & 2)
 
@@ -126,18 +138,20 @@ class Isolated:
         if self._ended:
             raise HookError(self._ended)
         n, each = (-1, 0) if x is None else (len(x), x.itemsize)
-        head = _CALL.pack(
-            t_ns, index, self._allowed_bps, n, each, len(other), len(y), y.itemsize, *self._sample
-        )
+        self._call += 1
+        sizes = n, each, len(other), len(y), y.itemsize
+        head = _CALL.pack(self._call, t_ns, index, self._allowed_bps, *sizes, *self._sample)
         self._deadline = time.monotonic() + self._limit_s
         self._works = True
         try:
             self._send(head, b"" if x is None else x, other)
-            written, data = self._answer()
+            written, data = self._answer(len(y), y.itemsize)
         except TimeoutError:
             self._end(f"no answer within {self._limit_s * 1e3:g} ms", t_ns)
         except OSError:
             self._end(self._reaped(), t_ns)
+        except _StrayError:
+            self._end(_STRAY, t_ns)
         if written == _FAILED:
             self._end(data.decode(errors="replace"), t_ns)
         self._works = False
@@ -175,8 +189,12 @@ class Isolated:
         self._line.settimeout(self._left())
         self._line.sendall(b"".join(parts))
 
-    def _answer(self) -> tuple[int, bytearray]:
-        said, size = _ANSWER.unpack(self._read(_ANSWER.size))
+    def _answer(self, room: int, each: int) -> tuple[int, bytearray]:
+        """What the process said to this call, and the bytes behind it: as many values of `each` bytes, or why it failed."""
+        call, said, size = _ANSWER.unpack(self._read(_ANSWER.size))
+        fits = 0 <= size <= _MOST_WHY if said == _FAILED else 0 <= said <= room and size == said * each
+        if call != self._call or not fits:
+            raise _StrayError
         return said, self._read(size)
 
     def _read(self, size: int) -> bytearray:
@@ -215,12 +233,16 @@ def _taken(line: socket.socket, size: int) -> bytearray:
     return data
 
 
-def _say(line: socket.socket, said: int, data: Any) -> None:
+def _say(line: socket.socket, call: int, said: int, data: Any) -> None:
     with memoryview(data) as view:
         try:
-            line.sendall(b"".join((_ANSWER.pack(said, view.nbytes), view)))
+            line.sendall(b"".join((_ANSWER.pack(call, said, view.nbytes), view)))
         except OSError:  # the node is gone, or the hook has closed the line
             sys.exit(1)
+
+
+def _fail(line: socket.socket, call: int, why: str) -> None:
+    _say(line, call, _FAILED, why.encode()[:_MOST_WHY])
 
 
 @contextmanager
@@ -247,7 +269,8 @@ def _serve(line: socket.socket, hook: Any, time_ns: int, memory_bytes: int) -> N
 
     y: Array = np.zeros(0)
     while True:
-        t_ns, index, bps, n, each, n_other, room, size, *sample = _CALL.unpack(_taken(line, _CALL.size))
+        call, t_ns, index, bps, *sizes = _CALL.unpack(_taken(line, _CALL.size))
+        n, each, n_other, room, size, *sample = sizes
         x = None if n < 0 else np.frombuffer(_taken(line, n * each), np.float64 if each > 1 else np.uint8)
         other = np.frombuffer(_taken(line, 8 * n_other))
         if len(y) != room:
@@ -262,11 +285,11 @@ def _serve(line: socket.socket, hook: Any, time_ns: int, memory_bytes: int) -> N
             written = _written(said, room)
         except MemoryError as error:
             gc.collect()
-            _say(line, _FAILED, f"out of memory (limit {memory_bytes / 1e6:g} MB), {told(error)},".encode())
+            _fail(line, call, f"out of memory (limit {memory_bytes / 1e6:g} MB), {told(error)},")
         except (Exception, KeyboardInterrupt) as error:  # the user's hook may fail in any way
-            _say(line, _FAILED, f"{told(error)},".encode())
+            _fail(line, call, f"{told(error)},")
         else:
-            _say(line, written, y[:written])
+            _say(line, call, written, y[:written])
 
 
 def _written(said: Any, room: int) -> int:
@@ -296,17 +319,18 @@ def main(number: str) -> None:
     line = socket.socket(fileno=int(number))
     (size,) = struct.unpack("<q", _taken(line, 8))
     asked = json.loads(_taken(line, size))
+    call = asked["call"]
     _cap_memory(asked["memory_bytes"])
     try:
         hook = _made(**{key: asked[key] for key in ("module", "name", "params", "interval_ns")})
     except TcpsbedError as error:
-        _say(line, _FAILED, one_line(str(error)).encode())
+        _fail(line, call, one_line(str(error)))
         return
     except MemoryError:
         limit = f"isolate.memory = {asked['memory_bytes'] / 1e6:g} MB is too little to load it"
-        _say(line, _FAILED, f"hook {asked['module']}:{asked['name']}: {limit}".encode())
+        _fail(line, call, f"hook {asked['module']}:{asked['name']}: {limit}")
         return
-    _say(line, hasattr(hook, "on_allowance") + 2 * isinstance(hook, LibraryHook), b"")
+    _say(line, call, hasattr(hook, "on_allowance") + 2 * isinstance(hook, LibraryHook), b"")
     gc.collect()
     gc.freeze()
     _serve(line, hook, asked["time_ns"], asked["memory_bytes"])

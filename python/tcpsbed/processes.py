@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -16,6 +17,8 @@ import threading
 import time
 from collections.abc import Sequence
 from typing import Any
+
+from tcpsbed.errors import ALL_REMEDIES
 
 PYTHON = (sys.executable, "-P")
 """Python whose modules are not looked for in the working folder."""
@@ -46,14 +49,19 @@ def how_ended(status: int) -> str:
 
 
 def end_with_parent(parent: int) -> None:
-    """Ends this process `GRACE_S` after that which started it, at the latest, whatever it does then.
+    """Ends this process `GRACE_S` after that which started it, at the latest, whatever it does then; at once if it cannot.
 
     Parameters
     ----------
     parent
         That process, as it said itself: who asks here may be told another, where it has ended already.
     """
-    threading.Thread(target=_outlived, args=(parent,), name="tcpsbed parent", daemon=True).start()
+    try:
+        threading.Thread(target=_outlived, args=(parent,), name="tcpsbed parent", daemon=True).start()
+    except RuntimeError as error:  # no memory for a stack, or too many threads
+        said = f"tcpsbed: found no room for a thread ({error}); allowed: {ALL_REMEDIES[errno.EAGAIN]}\n"
+        os.write(2, said.encode())
+        os._exit(2)  # an exception of a hook of `fork` would be ignored
 
 
 def heirs_end() -> None:

@@ -363,25 +363,25 @@ def test_a_good_run_is_called_good_and_a_slow_one_is_not():
         "inside": 0,
     }
     outcome = {"doors": [row], "own": {}, "errors": []}
-    assert verdict.broken(outcome, Margin()) == []
+    assert verdict.broken(outcome, Margin(), {}) == []
     late = outcome | {"doors": [row | {"error_ns": {"p50": 60_000, "p99": 400_000}}]}
-    assert len(verdict.broken(late, Margin())) == 2
+    assert len(verdict.broken(late, Margin(), {})) == 2
     lost = outcome | {"doors": [row | {"delivered_loss": 0.02}]}
-    assert "lost 2.00%" in verdict.broken(lost, Margin())[0]
+    assert "lost 2.00%" in verdict.broken(lost, Margin(), {})[0]
     slow = outcome | {"doors": [row | {"delivered_rate_bps": 0.98e6}]}
-    assert "delivered 980.0 kbit/s, set 1000.0 kbit/s (margin 1%)" in verdict.broken(slow, Margin())[0]
+    assert "delivered 980.0 kbit/s, set 1000.0 kbit/s (margin 1%)" in verdict.broken(slow, Margin(), {})[0]
     short = outcome | {"doors": [row | {"set_rate_bps": None, "delivered_rate_bps": None}]}
-    assert verdict.broken(short, Margin()) == []
+    assert verdict.broken(short, Margin(), {}) == []
     crowded = outcome | {"doors": [row | {"refused": 7}]}
-    assert "closed 7 connections" in verdict.broken(crowded, Margin())[0]
+    assert "closed 7 connections" in verdict.broken(crowded, Margin(), {})[0]
     silent = outcome | {"doors": [row | {"delivered": 0, "inside": 1000}]}
-    assert "delivered none of 1000 packets: 1000 were still" in verdict.broken(silent, Margin())[0]
+    assert "delivered none of 1000 packets: 1000 were still" in verdict.broken(silent, Margin(), {})[0]
     nothing = row | {"delivered": 0, "lost": 1000, "set_loss": 1, "delivered_loss": 1}
-    assert verdict.broken(outcome | {"doors": [nothing]}, Margin()) == []
+    assert verdict.broken(outcome | {"doors": [nothing]}, Margin(), {}) == []
     idle = outcome | {"doors": [row | {"delivered": 0, "packets": 0}]}
-    assert verdict.judged(idle, Margin()) == (None, [programs.PROVES_NOTHING])
+    assert verdict.judged(idle, Margin(), {}) == (None, [programs.PROVES_NOTHING])
     dropped = outcome | {"own": {"socket_drops": 3}}
-    assert "3 datagrams" in verdict.broken(dropped, Margin())[0]
+    assert "3 datagrams" in verdict.broken(dropped, Margin(), {})[0]
 
 
 def test_python_forwards_as_the_command_does() -> None:

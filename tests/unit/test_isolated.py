@@ -137,6 +137,63 @@ def test_a_compensator_is_built_in_also_with_several_axes() -> None:
         tcpsbed.step(shipped.find("step"), plant=each, controller=each, runs=1, set=more)
 
 
+STRAY = {
+    "sizes that cannot be": "struct.pack('<qq', 3, -5)",
+    "zeros": "bytes(24)",
+    "a few bytes": "b'abcde'",
+    "an answer to the former call": "struct.pack('<qqqd', sys._getframe(1).f_locals['call'] - 1, 1, 8, 7.0)",
+    "a length that does not fit": "struct.pack('<qqqd', sys._getframe(1).f_locals['call'], 2, 8, 7.0)",
+    "more values than there is room for": "struct.pack('<qqq', sys._getframe(1).f_locals['call'], 1 << 57, 1 << 60)",
+    "an endless cause": "struct.pack('<qqq', sys._getframe(1).f_locals['call'], -1, 1 << 60)",
+}
+"""What a hook writes to the socket of its process, whose number is the last word of the command."""
+
+
+@pytest.mark.parametrize("stray", STRAY)
+def test_what_a_hook_writes_to_the_socket_of_its_process_is_no_answer(tmp_path: Path, stray: str) -> None:
+    """The first failure is the last: no later sample is given what belongs to another."""
+    hook = called(
+        tmp_path,
+        "import os, struct, sys\n"
+        "class Mine:\n"
+        "    def __call__(self, t_ns, index, x, other, y):\n"
+        f"        if index == 2: os.write(int(sys.argv[-1]), {STRAY[stray]})\n"
+        "        y[0] = index\n"
+        "        return 1\n",
+    )
+    told = "stray bytes on its socket ended its process at 0.002 s"
+    for index in (2, 3, 4):
+        y = np.zeros(1)
+        with pytest.raises(HookError, match=told):
+            hook(1_000_000 * index, index, None, np.zeros(0), y)
+        assert y[0] == 0
+    assert hook.end() == []
+
+
+def test_what_it_writes_there_while_it_is_loaded_is_no_answer(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import os, sys\n"
+        "os.write(int(sys.argv[-1]), bytes(24))\n"
+        "class Mine:\n"
+        "    def __call__(self, t_ns, index, x, other, y): return 0\n"
+    )
+    with pytest.raises(HookError, match=r"mine\.py:Mine: stray bytes on its socket$"):
+        isolated(tmp_path / "mine.py", "Mine")
+
+
+def test_a_cause_of_any_length_is_told_in_part(tmp_path: Path) -> None:
+    hook = called(
+        tmp_path,
+        "class Mine:\n"
+        "    def __call__(self, t_ns, index, x, other, y):\n"
+        "        if index == 2: raise ValueError('é' * 100_000)\n"
+        "        return 1\n",
+    )
+    with pytest.raises(HookError, match=r"ValueError: é.* ended its process at 0\.000 s") as error:
+        hook(0, 2, None, np.zeros(0), np.zeros(1))
+    assert len(str(error.value)) < 10_000
+
+
 ESCAPES = {
     "a session of its own": "self.child = subprocess.Popen(['sleep', '60'], start_new_session=True).pid",
     "a second fork": (

@@ -182,6 +182,53 @@ def test_a_process_whose_parent_ended_during_the_fork_ends() -> None:
     assert gone(of_session(child.pid), 5.0)
 
 
+NO_ROOM = """
+import os, resource, sys
+from pathlib import Path
+from types import SimpleNamespace
+from tcpsbed import _tcps
+from tcpsbed.cli.apart import apart
+from tcpsbed.processes import heirs_end
+
+heirs_end()
+mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (mapped + (1 << 20),) * 2)
+"""
+FORKED = {
+    "of the user": "if os.fork(): sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))",
+    "beside a library": "apart(SimpleNamespace(files=[Path('libmine.so')]))",
+}
+
+
+@pytest.mark.parametrize("fork", FORKED)
+def test_a_fork_without_room_for_its_watch_ends_with_one_line(fork: str) -> None:
+    code = f"{NO_ROOM}{FORKED[fork]}\nprint('goes on')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(
+        "tcpsbed: found no room for a thread (can't start new thread); allowed: a higher limit"
+    )
+    assert "ulimit -v unlimited -u unlimited" in line
+
+
+BEHIND = """
+import os, sys
+from contextlib import ExitStack
+from tcpsbed.proxy import netns
+
+os.register_at_fork(after_in_child=lambda: os.write(1, b"a thread, "))
+with ExitStack() as stack:
+    code = "import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    netns._start([sys.executable, "-c", code], None, stack).wait()
+"""
+
+
+def test_the_process_in_namespaces_needs_no_watch_and_heeds_ctrl_c() -> None:
+    done = subprocess.run([sys.executable, "-c", BEHIND], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
 @pytest.mark.parametrize("module", ["tcpsbed.robots.host", "tcpsbed.robots.camera"])
 def test_a_process_of_a_robot_whose_node_ended_before_it_looked_ends(module: str) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as node:

@@ -424,10 +424,10 @@ def test_a_rate_that_was_changed_or_whose_way_is_not_known_is_not_shown() -> Non
     ended = outcome([came(1.9, 1, 11), row("0/udp", "far -> near", 9, 9)], [])
     links = path(rate_bps=2e6)
     (told,) = verdict.ending(ended, Margin(), {"links": links, "routing": "delay"})["settings"]
-    assert told["verdict"] == "not shown" and "chosen by the network's routing" in told["said"]
+    assert told["verdict"] == "not shown" and "chosen by its routing or by dscp" in told["said"]
     marked = [*links, {"name": "gold.forward", "from": 0, "to": 1, "rate_bps": 1e6, "dscp": 46}]
     (told,) = verdict.ending(ended, Margin(), {"links": marked})["settings"]
-    assert told["verdict"] == "not shown" and "chosen by the network's routing" in told["said"]
+    assert told["verdict"] == "not shown" and "chosen by its routing or by dscp" in told["said"]
     for door in ("0/udp", "0/tcp"):
         stream = [one | {"door": door} for one in ended["doors"]]
         changed = ended | {"doors": stream, "changed": {"path.forward": ["rate_bps"]}}
@@ -582,7 +582,7 @@ BURSTS = {"kind": "gilbert-elliott", "p": 0.1, "r": 0.3, "loss_good": 0.0, "loss
         (
             path(**losing(0.2)),
             [served("path.forward", 900)],
-            ("not shown", "0.00 % of 900 draws, set 20.0 % (95 % interval 17.4 % to 22.7 %; far outside that interval)"),
+            ("not good", "0.00 % of 900 draws, set 20.0 % (95 % interval 17.4 % to 22.7 %; far outside that interval)"),
         ),
         (
             path(**losing(0.2)),
@@ -635,6 +635,70 @@ def test_the_loss_of_each_link_is_told_by_its_own_draws(
 ) -> None:
     judged, said = said_of(both() | {"links": counted}, links, "loss")
     assert judged == found[0] and said.endswith(found[1]), said
+
+
+FAR = "path.forward: its loss took 0.00 % of 900 draws, set 20.0 %: chance does that in less than 1 of 10^9 runs"
+
+
+def test_a_loss_that_chance_does_not_explain_is_a_fault_of_the_run() -> None:
+    """The link did not do what was set: not good, said once, with what to do."""
+    network = {"links": path(**losing(0.2))}
+    ended = both() | {"links": [served("path.backward", 720, loss=180), served("path.forward", 900)]}
+    assert verdict.judged(ended, Margin(), network) == (False, [FAR])
+    told = verdict.ending(ended, Margin(), network)
+    assert told["verdict"] == "not good" and told["remedies"] == [verdict.REMEDIES[settings.DRAWN]]
+    lines = verdict.told(ended, Margin(), network).splitlines()
+    assert "NOT GOOD: loss" in lines and FAR not in "".join(lines) and lines[-1].startswith("  → report it")
+    assert sum("far outside" in line for line in lines) == 1
+    many = [one for name in "abcdefg" for one in path(name, **losing(0.2))]
+    found = both() | {"links": [*(served(f"{name}.forward", 800, loss=200) for name in "abcdef")]}
+    found["links"] += [served("g.forward", 900)]
+    assert "g.forward 0.00 % of 900 draws" in said_of(found, many, "loss")[1], "a fault is never left out"
+
+
+@pytest.mark.parametrize(
+    ("keys", "changed"),
+    [
+        ({"loss": {"kind": "gilbert-elliott", "p": 0.1, "r": 0.3, "loss_good": 0.0, "loss_bad": 1.0}}, {}),
+        ({"loss": {"kind": "./mine.py:Mine", "p": 0.2}}, {}),
+        (losing(0.2) | {"radio": {"kind": "nr", "block_error": 0.1}}, {}),
+        (losing(0.2), {"path.forward": ["loss"]}),
+        (losing(0.2), {"path.forward": []}),
+    ],
+    ids=["bursts", "code", "radio", "changed", "another network"],
+)
+def test_a_loss_that_no_binomial_law_describes_is_never_a_fault(
+    keys: dict[str, Any], changed: dict[str, list[str]]
+) -> None:
+    """On a radio link blocks that are given up count, too; another network draws from the beginning again."""
+    ended = both() | {"links": [served("path.forward", 900)], "changed": changed}
+    assert verdict.judged(ended, Margin(), {"links": path(**keys)}) == (True, [])
+    assert "far outside" not in said_of(ended, path(**keys), "loss")[1]
+
+
+def test_each_link_of_a_network_that_took_the_place_of_another_is_noted() -> None:
+    changes, before = Changes(), {"links": path(**losing(0.2)), "traffic": []}
+    changes.profile(before, before)
+    assert changes.found == {}
+    changes.profile(before, before | {"traffic": [{"name": "neighbour"}]})
+    assert changes.found == {"path.forward": [], "path.backward": []}
+
+
+@pytest.mark.parametrize(("draws", "share"), [(100, 0.1), (5000, 0.01), (300, 0.5), (100_000, 1e-4)])
+def test_what_chance_does_not_explain_has_both_tails_together_the_probability_that_is_said(
+    draws: int, share: float
+) -> None:
+    low, high = settings.interval(draws, share, settings.NEVER / 2)
+    hit, miss = Decimal(str(share)), 1 - Decimal(str(share))
+    few, most = range(max(0, low - 60), high + 60), min(draws, high + 60)
+    mass = {n: float(math.comb(draws, n) * hit**n * miss ** (draws - n)) for n in few if n <= most}
+    outside = [n for n in mass if not low <= n <= high]
+    assert sum(mass[n] for n in outside) <= settings.NEVER == 1e-9
+    links = [one | losing(share) for one in path()[:1]]
+    for taken, is_good in ((low, True), (high, True), (low - 1, False), (high + 1, False)):
+        if taken >= 0:
+            ended = both() | {"links": [served("path.forward", draws - taken, loss=taken)]}
+            assert verdict.judged(ended, Margin(), {"links": links})[0] is is_good
 
 
 @pytest.mark.parametrize(
@@ -721,11 +785,11 @@ def test_a_verdict_that_is_not_good_says_once_what_to_do(
 ) -> None:
     doors = [row("0/udp", way, 900, 900) | more for way in ("near -> far", "far -> near")]
     ended = outcome(doors, []) | {"own": own}
-    (remedy,) = verdict.remedies(ended, Margin())
+    (remedy,) = verdict.remedies(ended, Margin(), {})
     lines = verdict.told(ended, Margin(), {}).splitlines()
     assert says in remedy and "{" not in remedy and lines[-1] == f"  → {remedy}"
     assert any(line.startswith("NOT GOOD:") for line in lines) and not verdict.remedies(
-        outcome([row("0/udp", "near -> far", 9, 9)] * 2, []), Margin()
+        outcome([row("0/udp", "near -> far", 9, 9)] * 2, []), Margin(), {}
     )
 
 

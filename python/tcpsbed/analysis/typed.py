@@ -789,7 +789,7 @@ class ProgramsSetting(Part):
     what: str
     """Which of them."""
     verdict: str
-    """`good`, `not good`, or `not shown`: too few packets came in."""
+    """`good`, `not good`, or `not shown`: the run does not tell."""
     said: str
     """What was measured against what was set, at the worst path."""
 

@@ -13,37 +13,28 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from tcpsbed import executors, linear, palette, shipped
+from tcpsbed import executors, palette, shipped
 from tcpsbed.api.run import Progress, told
-from tcpsbed.errors import ConfigError, Refused, one_line
+from tcpsbed.errors import ConfigError
 from tcpsbed.inputs import out_of
-from tcpsbed.lab.control import systems, theory
+from tcpsbed.lab.control import mapping, systems, theory
 from tcpsbed.lab.control.loci import AxesMargins
-from tcpsbed.lab.control.loop import chosen, controllers
-from tcpsbed.lab.control.setting import factors_of, gains_of, link_of, refuse_gains
 from tcpsbed.lab.control.stability import StabilityMap
-from tcpsbed.nearest import close_match
 from tcpsbed.runs import refuse_number
 from tcpsbed.runs.given import given
 
 if TYPE_CHECKING:
     from tcpsbed.lab.control.identified import Linearised
-    from tcpsbed.lab.control.loop import Loop
-    from tcpsbed.lab.control.stability import Grid
     from tcpsbed.lab.control.systems import System
     from tcpsbed.lab.control.theory import Margins
     from tcpsbed.lab.control.verification import Point
     from tcpsbed.scenarios import Scenario
     from tcpsbed.scenarios.overrides import Overrides
 
-MOST_TOLD = 9
-"""Losses of a map that are all told in sentences; of more it is five."""
 MOST_NAMED = 8
 """Losses that are named one by one where they are left out."""
 KIND = "map"
 """Kind of result that it leaves."""
-MAPPED = 0.5
-"""Share of the progress after which the map is computed, if it is verified."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,7 +88,7 @@ class LoopMap:
         out; the last one names the losses that are left out.
         """
         compared = {self.map.grid.loss.index(point.loss): point.verdict for point in self.points}
-        rows = sorted({*_rows(self.map), *compared})
+        rows = sorted({*self.map.told, *compared})
         said = {row: self.map.sentence(row, self.reliability) for row in rows}
         told = [f"{one}; {compared[row]}" if row in compared else one for row, one in said.items()]
         return [*told, *self._left_out(rows)]
@@ -278,128 +269,43 @@ def map(
     >>> found = tcpsbed.map("step.toml", rtt="0 ms..60 ms")  # doctest: +SKIP
     >>> found.longest_rtt_ms(loss=0.1)  # doctest: +SKIP
     """
-    for key, number in (
-        ("runs", runs),
-        ("verify", verify or None),
-        ("verify_runs", verify_runs),
-        ("jobs", jobs),
-    ):
+    asked = mapping.Asked.of(locals())
+    counts = {"runs": runs, "verify": verify or None, "verify_runs": verify_runs, "jobs": jobs}
+    for key, number in counts.items():
         refuse_number(key, number)
+    file = shipped.find("step") if scenario is None else scenario
     with (
-        given(
-            shipped.find("step") if scenario is None else scenario, set=set, seed=seed, duration=duration
-        ) as asked,
+        given(file, set=set, seed=seed, duration=duration) as source,
         executors.opened(jobs, cluster) as executor,
-        told(progress, f"{asked.scenario.name}, {runs} runs per cell") as share,
+        told(progress, f"{source.scenario.name}, {runs} runs per cell") as share,
     ):
-        return computed(
-            systems.own(asked.scenario, plant, controller, disturbance)
-            if scenario is None
-            else systems.applied(asked.scenario, plant, controller, disturbance, loop),
-            spans=(rtt, loss, cells),
-            other=(gain, period, jitter),
-            factor=factor,
-            runs=runs,
-            bursts=bursts,
-            limits=(overshoot, rise, reliability),
-            which=loop,
-            axis=axis,
-            on_command=on_command,
-            aligned=aligned,
-            verify=(verify, verify_runs),
-            out=out_of(out),
-            progress=share,
-            executor=executor,
-        )
+        made = systems.own if scenario is None else partial(systems.applied, loop=loop)
+        own = made(source.scenario, plant, controller, disturbance)
+        return computed(own, asked, out_of(out), share, executor)
 
 
 def computed(
     scenario: Scenario,
-    *,
-    spans: tuple[str, str, str],
-    other: tuple[str | None, str | None, str | None],
-    factor: float | str | None,
-    runs: int,
-    bursts: float,
-    limits: tuple[float, float | None, str | None],
-    which: str | None,
-    axis: int | None,
-    on_command: bool,
-    aligned: bool,
-    verify: tuple[int, int],
+    asked: mapping.Asked,
     out: Path | None,
     progress: Callable[[float], object],
-    executor: Executor | None = None,
+    executor: Executor | None,
 ) -> LoopMap:
-    """Computes the map of a scenario; `spans` are `rtt`, `loss` and `cells`, `other` are `gain`, `period` and `jitter`,
-    `limits` are `overshoot`, `rise` and `reliability`, `verify` are the number of cells and runs, the rest is as of `map`.
-    """
+    """Computes the map of a scenario, and keeps it in a folder if there is to be one."""
     from tcpsbed import scenarios
-    from tcpsbed.lab.control import identified, stability, values, verification
-    from tcpsbed.lab.control.batch import Bench
+    from tcpsbed.api import map_page
     from tcpsbed.runs import session
 
-    for text in _one(factor):
-        scenario = scenario.changed(factors_of(scenario, text))
-    overshoot, rise, reliability = limits
-    share = _share(reliability, rise)
-    loop = loop_of(scenario, which)
-    jumps = tuple(number - 1 for number in chosen(loop, axis))
-    if on_command and loop.axes > 1:
-        raise ConfigError("found it", key="--on-command", allowed="a loop with one axis")
-    if on_command and other[2] and loop.step.plant:
-        allowed = "one of them, where the plant has a memory"
-        raise ConfigError("found it with --jitter", key="--on-command", allowed=allowed)
-    most_ns = scenario.duration_ns  # what takes longer than a run shows no answer in it
-    grid = _grid(loop, spans, other, bursts, most_ns, aligned=aligned)
-    link = _verifiable(scenario, other, on_command=on_command) if verify[0] else ""
-    if verify[0] or controllers(scenario.hooks):
-        scenario = scenario.changed(gains_of(scenario, other[0]))
-    loop, linear = identified.with_linear(loop, grid.period_ms)
-    _refuse_period(loop, grid)
-    bench = Bench(
-        loop.step,
-        runs,
-        scenario.duration_ns / 1e6,
-        scenario.seed,
-        values.limits(math.inf if rise is None else rise, overshoot),
-        "commands" if on_command else "ticks",
-        jumps,
-    )
     with nullcontext() if out is None else session.place(scenario, out, kind=KIND) as place:
+        done = mapping.computed(scenario, asked, progress, executor)
         shown = None if place is None else place.shown
-        part = MAPPED if verify[0] else 1.0
-        mapped = stability.compute(grid, bench, lambda done: progress(part * done), executor)
-        points = verification.verified(
-            scenario, link, mapped, share, *verify, lambda done: progress(part + (1 - part) * done), executor
-        )
-        found = LoopMap(scenario.name, mapped, share, shown, linear, tuple(points))
+        found = LoopMap(scenario.name, done.map, done.share, shown, done.linearised, done.points)
         if place is not None:
-            dumped = f"{_replaced(other)}{scenarios.dump(scenario)}"
+            dumped = f"{asked.replaced}{scenarios.dump(done.scenario)}"
             (place.path / "scenario.toml").write_text(dumped, encoding="utf-8")
             (place.path / "map.json").write_text(f"{json.dumps(found.figures)}\n", encoding="utf-8")
-            (place.path / "map.html").write_text(_page(found), encoding="utf-8")
+            (place.path / "map.html").write_text(map_page.render(found), encoding="utf-8")
     return found
-
-
-def _one(factor: object) -> list[str]:
-    """The factor of a map, or none."""
-    from tcpsbed.lab.control import values
-
-    found = values.several(values.texts(factor), "--factor", "1.2")
-    if len(found) > 1:
-        raise ConfigError(f'found "{",".join(found)}"', key="--factor", allowed="one factor, such as 1.2")
-    return found
-
-
-def _replaced(other: tuple[str | None, str | None, str | None]) -> str:
-    """A comment in front of the scenario of a map: what was not taken from it, beside delay and loss."""
-    given = [
-        f"{option} {one!r}"
-        for option, one in zip(("--gain", "--period", "--jitter"), other, strict=True)
-        if one
-    ]
-    return f"# Mapped with {one_line(', '.join(given))}.\n" * bool(given)
 
 
 def opened(folder: Path) -> LoopMap:
@@ -421,154 +327,3 @@ def opened(folder: Path) -> LoopMap:
     )
     name = scenarios.load(folder / "scenario.toml").name
     return LoopMap(name, found, told_.get("reliability"), folder, model, tuple(points))
-
-
-def _share(reliability: str | None, rise: float | None) -> float | None:
-    """The share of runs that must be good; a limit of the rise time has an effect only with such a share."""
-    from tcpsbed.lab.control import values
-
-    if rise is not None and reliability is None:
-        allowed = f"both, such as --rise {rise:g} --reliability 95% (a rise time of {rise:g} ms or less in 95 % of the runs)"
-        raise ConfigError(f"found {rise:g} without --reliability", key="--rise", allowed=allowed)
-    return values.share(reliability, "--reliability") if reliability else None
-
-
-def _grid(
-    loop: Loop,
-    spans: tuple[str, str, str],
-    other: tuple[str | None, str | None, str | None],
-    bursts: float,
-    most_ns: int,
-    *,
-    aligned: bool,
-) -> Grid:
-    """Spans are those of RTT and loss and the number of cells; other gains, another period, jitter."""
-    from tcpsbed.lab.control import stability, values
-
-    (rtt, loss, cells), (gain, period, jitter) = spans, other
-    columns, rows = _size(cells, one=isinstance(loss, str) and ".." not in loss)
-    reader = partial(values.duration_ns, most_ns=most_ns)
-    if gain or loop.law is None:
-        refuse_gains(loop.axes)
-    if gain and loop.law is not None:
-        allowed = "one of them: a controller of one's own has its gains in --controller"
-        raise ConfigError("found it with a controller that is no pi", key="--gain", allowed=allowed)
-    law = None if gain else loop.law
-    kp, ki = values.gains(gain, "--gain") if gain else (0.0, 0.0) if law else _known_gains(loop)
-    return stability.Grid(
-        [ns / 1e6 for ns in values.span(rtt, columns, reader, "--rtt")],
-        values.span(loss, rows, values.share, "--loss"),
-        values.positive_ns(period, "--period", most_ns) / 1e6 if period else loop.period_ms,
-        kp,
-        ki,
-        bursts,
-        reader(jitter, "--jitter") / 1e6 if jitter else 0.0,
-        phases=not aligned,
-        controller=law,
-    )
-
-
-def _refuse_period(loop: Loop, grid: Grid) -> None:
-    """Refuses a period that is no multiple of a sample time; the scenario's own is one."""
-    for system, controls in ((loop.step.plant, False), (grid.controller, True)):
-        try:
-            if system is not None:
-                linear.sampled(system, round(grid.period_ms * 1e6), controls=controls)
-        except Refused as fault:
-            allowed = "a period from tick to tick of which plant and controller can be computed, such as the scenario's"
-            found = f"found {grid.period_ms:g} ms, with {fault.key or 'it'} = {fault.found}"
-            raise ConfigError(found, key="--period", allowed=allowed) from None
-
-
-def _verifiable(
-    scenario: Scenario, other: tuple[str | None, str | None, str | None], *, on_command: bool
-) -> str:
-    """The link to change in runs with packets; refuses what only the map computes."""
-    for key, given_ in (("--on-command", on_command), ("--period", other[1])):
-        if given_:
-            raise ConfigError(
-                f"found it with {key}", key="--verify", allowed="one of them: scenarios do not have it"
-            )
-    return link_of(scenario, None)
-
-
-def loop_of(scenario: Any, which: str | None, key: str = "--loop") -> Loop:
-    """The loop with this name, or the only one."""
-    import tempfile
-
-    from tcpsbed import scenarios
-    from tcpsbed.lab.control.loop import loops, reached
-
-    with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        plan = scenarios.compile_plan(scenario, Path(folder))
-    found = {loop.name: loop for loop in loops(plan)}
-    only = next(iter(found)) if which is None and len(found) == 1 else which
-    loop = found.get(only or "")
-    if loop is None:
-        named = f'found "{which}"' if which else f"found {len(found)} loops"
-        raise ConfigError(
-            named, key=key, allowed=f"a component that closes a loop: {close_match(which or '', found)}"
-        )
-    reached(plan, [loop])
-    return loop
-
-
-def _known_gains(loop: Loop) -> tuple[float, float]:
-    if loop.kp is None or loop.ki_per_ms is None:
-        allowed = (
-            'Kp and Ki per ms, such as "0.2:0.09", or in the scenario a hook with run = "pi" or "compensator"'
-        )
-        raise ConfigError('found no hook with run = "pi"', key="--gain", allowed=allowed)
-    return loop.kp, loop.ki_per_ms
-
-
-def _size(text: str, *, one: bool) -> tuple[int, int]:
-    """Round trips and losses of a grid; of `one` loss there is a single row, whatever the number of losses."""
-    from tcpsbed.lab.control import values
-
-    given = values.given(text, "--cells", '"50x50", round trips x losses')
-    columns, _, rows = given.partition("x") if "x" in given or not one else (given, "", "2")
-    sizes = [int(part) if part.isascii() and part.isdigit() else 0 for part in (columns, rows)]
-    if not 2 <= sizes[0] <= 1000 or not (1 if one else 2) <= sizes[1] <= 1000:
-        hint = "; for one loss give one, such as --loss 10%" if sizes[1] == 1 else ""
-        allowed = f'2 to 1000 in each dimension, such as "50x50"{hint}'
-        raise ConfigError(f'found "{text}"', key="--cells", allowed=allowed)
-    return sizes[0], 1 if one else sizes[1]
-
-
-def _page(done: LoopMap) -> str:
-    """`map.html`: the mean overshoot over the round trip, at some of the losses."""
-    from tcpsbed import __version__
-    from tcpsbed.lab.control import verification
-    from tcpsbed.studio import freeze
-    from tcpsbed.views import markup
-    from tcpsbed.views.charts import Chart, Sheet
-
-    found, name, sentences = done.map, done.name, done.sentences
-    sheet, grid = Sheet(), found.grid
-    lines = {f"loss {100 * grid.loss[row]:.3g} %": found.mean["overshoot"][row] for row in _rows(found)}
-    chart = Chart("Mean overshoot", grid.rtt_ms, "RTT (ms)", "overshoot (% of the step)", lines)
-    body = [
-        markup.section("overshoot", "Overshoot", sheet.place([chart])),
-        markup.section("limits", "Where the limit is", markup.listing([*sentences, *done.remarks])),
-    ]
-    if done.points:
-        compared = freeze.table(verification.laid(done.points)) + markup.note(verification.AGREE)
-        body.append(markup.section("packets", "Compared with packets", compared))
-    facts = [
-        ("scenario", name),
-        ("runs per cell", found.bench.runs),
-        ("cells", f"{len(grid.rtt_ms)} x {len(grid.loss)}"),
-        ("good", found.bench.limits),
-        ("tcpsbed", __version__),
-    ]
-    return freeze.page(
-        f"{name} map", [("", f"{sentences[0][:1].upper()}{sentences[0][1:]}.")], facts, body, sheet
-    )
-
-
-def _rows(found: StabilityMap) -> list[int]:
-    """All of its losses, or five of many."""
-    if len(found.grid.loss) <= MOST_TOLD:
-        return list(range(len(found.grid.loss)))
-    return sorted({round(share * (len(found.grid.loss) - 1)) for share in (0, 0.25, 0.5, 0.75, 1)})

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpsbed import shipped
-from tcpsbed.api.map import loop_of
 from tcpsbed.api.run import Progress, told
 from tcpsbed.errors import ConfigError
 from tcpsbed.lab.control import systems
+from tcpsbed.lab.control.setting import loop_of
 from tcpsbed.lab.control.theory import LoopModel, Margins
 from tcpsbed.lab.control.tuning import Goal, Least, Tuned
 

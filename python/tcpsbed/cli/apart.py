@@ -47,11 +47,13 @@ def apart(scenario: Scenario) -> None:
     _mark, _errors = mmap.mmap(-1, 1), _file_of(2)
     _tcps.mark_ends(ctypes.addressof(ctypes.c_char.from_buffer(_mark)))
     sys.stdout.flush()
+    _mark[0] = 1  # a fork that cannot begin says so itself
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads of numpy: they know of forks
         child = os.fork()
     if child:
         _wait(child, libraries, _mark)
+    _mark[0] = 0
 
 
 def ended() -> None:

@@ -140,7 +140,7 @@ def netns(
             )
             session = Session(behind, overrides, told=told, talks=not quiet, record=record)
             ended = _watched(session, behind, screen)
-            good, broken = verdict.judged(ended.outcome, margin)
+            good, broken = verdict.judged(ended.outcome, margin, chosen.network)
             ending = verdict.ending(ended.outcome, margin, chosen.network)
             more = {key: ending[key] for key in ("settings", "remedies")}
             session.tell("end", good=good, broken=broken, **more, **verdict.shown(ended.outcome))

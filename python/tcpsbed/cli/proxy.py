@@ -111,7 +111,7 @@ def proxy(
             _begin(session, running)
             _watch(session, running, asked, end_s)
             outcome = running.close()
-        good, _ = verdict.judged(outcome, margin)
+        good, _ = verdict.judged(outcome, margin, chosen.network)
         report = record.finish(outcome, margin)
         _tell(session, outcome, margin, chosen.network, report)
     if pcapng is not None:
@@ -174,7 +174,7 @@ def _tell(
     """Prints the outcome, and where it is kept."""
     from tcpsbed.proxy import verdict
 
-    good, broken = verdict.judged(outcome, margin)
+    good, broken = verdict.judged(outcome, margin, network)
     ending = verdict.ending(outcome, margin, network)
     more = {key: ending[key] for key in ("settings", "remedies")}
     session.tell("end", good=good, broken=broken, **more, **verdict.shown(outcome))

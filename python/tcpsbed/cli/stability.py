@@ -163,7 +163,7 @@ def stability_map(
     overshoot: Overshoot = 20.0,
     rise: Rise = None,
     reliability: Reliability = None,
-    which: Which = None,
+    loop: Which = None,
     axis: Axis = None,
     on_command: OnCommand = False,
     aligned: Aligned = False,
@@ -184,33 +184,17 @@ def stability_map(
     from tcpsbed import executors
     from tcpsbed.api.map import computed
     from tcpsbed.lab.control import systems
+    from tcpsbed.lab.control.mapping import Asked
     from tcpsbed.runs.given import given
 
     may_draw(figure, force=force, reads=[file])
-    with given(file, set=sets or (), seed=seed, duration=duration) as asked:
+    asked = Asked.of(locals())
+    with given(file, set=sets or (), seed=seed, duration=duration) as source:
         own = systems.read(plant, "plant"), systems.read(controller, "controller"), disturbance
-        label = f"{asked.scenario.name}, {runs} runs per cell"
-        with (
-            executors.opened(jobs, cluster) as executor,
-            Progress(label, quiet=quiet or as_json) as bar,
-        ):
-            found = computed(
-                systems.applied(asked.scenario, *own, loop=which),
-                spans=(rtt, loss, cells),
-                other=(gain, period, jitter),
-                factor=factor,
-                runs=runs,
-                bursts=bursts,
-                limits=(overshoot, rise, reliability),
-                which=which,
-                axis=axis,
-                on_command=on_command,
-                aligned=aligned,
-                verify=(verify, verify_runs),
-                out=out,
-                progress=bar,
-                executor=executor,
-            )
+        label = f"{source.scenario.name}, {runs} runs per cell"
+        with executors.opened(jobs, cluster) as executor, Progress(label, quiet=quiet or as_json) as bar:
+            scenario = systems.applied(source.scenario, *own, loop)
+            found = computed(scenario, asked, out, bar, executor)
     if figure is not None:
         found.draw(figure)
     if as_json:

@@ -12,7 +12,9 @@ _ABSENT = {"delay_ns": 0, "loss": {"kind": "random", "p": 0.0}}
 
 
 class Changes:
-    """`found`: of each link that was changed the keys that were, in the order of the changes."""
+    """`found`: of each link that was changed the keys that were, in the order of the changes; none of one that only drew
+    from the beginning again, as part of a network that took the place of another.
+    """
 
     def __init__(self) -> None:
         self.found: dict[str, list[str]] = {}
@@ -20,7 +22,8 @@ class Changes:
     def profile(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         """Notes what differs between a network and the one that took its place."""
         old, new = ({link["name"]: link for link in network["links"]} for network in (before, after))
-        for name in old | new:
+        for name in (old | new) if before != after else ():
+            self.found.setdefault(name, [])
             self._note(name, old.get(name, {}), new.get(name, {}))
 
     def event(self, line: Mapping[str, Any], network: Mapping[str, Any]) -> None:

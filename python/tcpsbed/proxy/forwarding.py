@@ -23,7 +23,9 @@ class Forward(Proxy):
         """Whether the delay delivered was the delay set, within the margin of the command; None if nothing passed, and
         before the end.
         """
-        return None if self.outcome is None else verdict.judged(self.outcome, Margin())[0]
+        if self.outcome is None:
+            return None
+        return verdict.judged(self.outcome, Margin(), self.profile.network)[0]
 
     def __str__(self) -> str:
         if self.outcome is None:

@@ -237,9 +237,9 @@ def _start(command: list[str], say: Callable[[str], None] | None, stack: ExitSta
         subprocess.PIPE if say is not None and stream.isatty() else None
         for stream in (sys.stdout, sys.stderr)
     )
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = signal.signal(signal.SIGINT, lambda *_: None)  # what is ignored stays so in a new program
     stack.callback(signal.signal, signal.SIGINT, before)
-    child = subprocess.Popen(command, preexec_fn=_heed, stdout=out, stderr=err, text=True, errors="replace")
+    child = subprocess.Popen(command, stdout=out, stderr=err, text=True, errors="replace")
     heard = signal.signal(signal.SIGTERM, lambda *_: child.kill())
     stack.callback(signal.signal, signal.SIGTERM, heard)
     for stream in (child.stdout, child.stderr):
@@ -255,8 +255,3 @@ def _start(command: list[str], say: Callable[[str], None] | None, stack: ExitSta
 def _hand_on(stream: IO[str], say: Callable[[str], None]) -> None:
     for line in stream:
         say(line.rstrip("\n"))
-
-
-def _heed() -> None:
-    """Restores default handlers: ignored signals would stay ignored in a new program, which should receive Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)

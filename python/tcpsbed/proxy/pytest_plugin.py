@@ -52,7 +52,7 @@ def emulated_network() -> Iterator[Callable[..., Proxy]]:
 
         yield make
         for proxy in made:
-            for line in verdict.broken(proxy.close(), Margin()):
+            for line in verdict.broken(proxy.close(), Margin(), proxy.profile.network):
                 warnings.warn(
                     f"emulated network {proxy.profile.name}: {line}", EmulationWarning, stacklevel=1
                 )

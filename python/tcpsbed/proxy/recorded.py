@@ -278,7 +278,7 @@ class Recorder:
             ],
             "events": sum(node.get("ticks", 0) for node in report.get("nodes", ())),
             "asked_by": self.steering.by,
-            "broken": verdict.judged(outcome, margin)[1],
+            "broken": verdict.judged(outcome, margin, self.plan["network"])[1],
             "programs": verdict.ending(outcome, margin, self.plan["network"]),
             "services": self.seconds.over(outcome),
             "errors": [*outcome["errors"], *self.errors],

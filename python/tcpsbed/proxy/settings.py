@@ -17,7 +17,7 @@ from tcpsbed.views.programs import GOOD, NOT_GOOD, NOT_SHOWN
 SHOWN = 0.9
 """Share of its rate that a link has to be used for if a run is to show it."""
 HOPS = "hops"
-"""The routing whose ways `profile.way` has, where no link is for marked packets only."""
+"""The routing whose ways `profile.way` has, where no link has a `dscp`."""
 MOST = 1.02
 """Share of its rate beyond which the count of what came out cannot be that of the link."""
 DRAWS = 20
@@ -27,12 +27,14 @@ MOST_NAMED = 4
 TAIL = 0.025
 """Probability of more draws than an interval has, and of less."""
 NEVER = 1e-9
-"""Probability of what chance does not explain."""
+"""Probability of what chance does not explain, of both tails together."""
 FAR = 12.0
 """Standard deviations from the mean beyond which hits are as good as never."""
 INSIDE = "inside"
 """Cause: a path delivered nothing, and packets were still in flight at the end."""
-SETTING = {LATE: "delay", SLOW: "rate", LOSES: "loss", INSIDE: "delivery"}
+DRAWN = "drawn"
+"""Cause: the loss of a link took a share that chance does not explain."""
+SETTING = {LATE: "delay", SLOW: "rate", LOSES: "loss", DRAWN: "loss", INSIDE: "delivery"}
 """The setting that is not good, by cause."""
 Row = Mapping[str, Any]
 Said = tuple[str, str]
@@ -89,13 +91,26 @@ def held_back(row: Row) -> str:
     return f"delivered none of {came}: {row['inside']} were still in flight at the end"
 
 
+def unexplained(network: Mapping[str, Any], outcome: Mapping[str, Any]) -> Iterator[Said]:
+    """Links whose loss took a share that chance does not explain, each with its sentence."""
+    for link in filter(_is_far, _links(network, outcome)):
+        said = f"{_taken(link)}, set {numbers.percent(lost(link['loss']))}"
+        yield (
+            link["name"],
+            f"{link['name']}: its loss took {said}: chance does that in less than 1 of 10^9 runs",
+        )
+
+
 def _links(network: Mapping[str, Any], outcome: Mapping[str, Any]) -> list[Row]:
-    """The links with what they counted, and with `CHANGED` in place of what was changed in the run."""
+    """The links with what they counted, whether they were `changed` in the run, and `CHANGED` in place of what was."""
     changed, told = outcome.get("changed", {}), {link["name"]: link for link in outcome.get("links", ())}
     known = {link["name"]: link for link in network.get("links", ())}
     names = dict.fromkeys([*known, *changed])
     return [
-        known.get(name, {"name": name}) | dict.fromkeys(changed.get(name, ()), CHANGED) | told.get(name, {})
+        {"name": name, "changed": name in changed}
+        | known.get(name, {})
+        | dict.fromkeys(changed.get(name, ()), CHANGED)
+        | told.get(name, {})
         for name in names
     ]
 
@@ -169,12 +184,13 @@ def _loss(rows: Sequence[Row], margin: Margin, links: Sequence[Row], loses: bool
         limit = f"(margin {margin.loss:.1%})"
         said.append(f"{worst['path']} lost {share}, of these dropped by the network {dropped} {limit}")
     lossy = [link for link in links if link.get("loss") and _draws(link)]
+    lossy.sort(key=_is_far, reverse=True)
     if not (loses or lossy):
         return NOT_SHOWN, "no packet came to the loss of a link"
     setting = [link for link in lossy if link["loss"] == CHANGED or lost(link["loss"]) != 0] or lossy
-    is_shown = any(map(_shows, setting)) and not any(map(_is_far, lossy))
-    drawn = _few([*map(_drawn, lossy)], "; ".join(said))
-    return NOT_GOOD if loses else GOOD if is_shown else NOT_SHOWN, drawn
+    found = GOOD if any(map(_shows, setting)) else NOT_SHOWN
+    is_bad = loses or any(map(_is_far, lossy))
+    return NOT_GOOD if is_bad else found, _few([*map(_drawn, lossy)], "; ".join(said))
 
 
 def _shows(link: Row) -> bool:
@@ -189,13 +205,14 @@ def _shows(link: Row) -> bool:
 
 
 def _is_far(link: Row) -> bool:
-    """Whether a single probability took a number that chance has no part in."""
-    draws, loss = _draws(link), link["loss"]
-    share = None if loss == CHANGED or "r" in loss else lost(loss)
-    if share is None or draws < DRAWS:
+    """Whether a single probability took a number that chance does not explain. On a radio link blocks that are given up
+    count as its loss, too; a link that was changed may have drawn the same numbers again.
+    """
+    draws, loss = _draws(link), link.get("loss")
+    if not loss or draws < DRAWS or link["changed"] or "radio" in link or loss["kind"] != "random":
         return False
-    low, high = interval(draws, share, NEVER)
-    return not low <= link.get("drops", {}).get("loss", 0) <= high
+    low, high = interval(draws, loss["p"], NEVER / 2)
+    return not low <= link["drops"].get("loss", 0) <= high
 
 
 def _draws(link: Row) -> int:
@@ -203,13 +220,18 @@ def _draws(link: Row) -> int:
     return int(link.get("packets", 0) + link.get("drops", {}).get("loss", 0))
 
 
+def _taken(link: Row) -> str:
+    draws = _draws(link)
+    share = link["drops"].get("loss", 0) / draws
+    return f"{numbers.percent(share)} of {numbers.grouped(draws, 0)} draws"
+
+
 def _drawn(link: Row) -> str:
     """The share that the loss of a link took, beside what it sets, and for one probability its `interval`."""
     draws = _draws(link)
     if draws < DRAWS:
         return f"{link['name']} {counted(draws, 'draw')}: too few to tell"
-    taken = link["drops"].get("loss", 0)
-    said = f"{link['name']} {numbers.percent(taken / draws)} of {numbers.grouped(draws, 0)} draws"
+    said = f"{link['name']} {_taken(link)}"
     if link["loss"] == CHANGED:
         return f"{said}, loss {CHANGED}"
     if (share := lost(link["loss"])) is None:
@@ -217,9 +239,11 @@ def _drawn(link: Row) -> str:
     said += f", set {numbers.percent(share)}"
     if "r" in link["loss"]:
         return f"{said} in the long run of its bursts"
+    if "radio" in link:
+        return f"{said} beside blocks that are given up"
     low, high = interval(draws, share)
     far = "far outside" if _is_far(link) else "outside"
-    outside = "" if low <= taken <= high else f"; {far} that interval"
+    outside = "" if low <= link["drops"].get("loss", 0) <= high else f"; {far} that interval"
     return (
         f"{said} (95 % interval {numbers.percent(low / draws)} to {numbers.percent(high / draws)}{outside})"
     )
@@ -258,7 +282,7 @@ def _rate(
         said = f"{worst['path']} delivered {delivered}, released {released} (margin {margin.rate:.0%})"
         return NOT_GOOD, said
     if network.get("routing", HOPS) != HOPS or any(link.get("dscp") is not None for link in links):
-        return NOT_SHOWN, "which links packets take is chosen by the network's routing"
+        return NOT_SHOWN, "the links of a packet are chosen by its routing or by dscp"
     found = list(_used(rows, links))
     if reached := [said for share, said in found if SHOWN <= share <= MOST]:
         return GOOD, _few(reached)

@@ -15,22 +15,26 @@ from tcpsbed.views import programs, tables, text
 JITTER = metrics.section("network").part("jitter").table
 
 
-def judged(outcome: Mapping[str, Any], margin: Margin) -> tuple[bool | None, list[str]]:
-    """Whether the run was good, and why not in sentences; neither good nor bad where no packet came in."""
-    found = broken(outcome, margin)
+def judged(
+    outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]
+) -> tuple[bool | None, list[str]]:
+    """Whether the run was good, and why not in sentences; neither good nor bad where no packet came in. `network` is as it
+    was set at the start.
+    """
+    found = broken(outcome, margin, network)
     if not found and not any(row["packets"] for row in outcome["doors"]):
         return None, [programs.PROVES_NOTHING]
     return not found, found
 
 
-def broken(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
+def broken(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]) -> list[str]:
     """What is beyond the margin, and what failed, in sentences; nothing if the run was good."""
-    return [*(sentence for _, _, sentence in _found(outcome, margin)), *outcome["errors"]]
+    return [*(sentence for _, _, sentence in _found(outcome, margin, network)), *outcome["errors"]]
 
 
-def remedies(outcome: Mapping[str, Any], margin: Margin) -> list[str]:
+def remedies(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]) -> list[str]:
     """What to do about it: a sentence a cause."""
-    causes = [cause for cause, _, _ in _found(outcome, margin)]
+    causes = [cause for cause, _, _ in _found(outcome, margin, network)]
     if not any(row["packets"] for row in outcome["doors"]):
         causes.append(UNHEARD if "tcp" in outcome else UNSENT)
     root = "" if "SCHED_FIFO: yes" in outcome["own"].get("privileges", ()) else AS_ROOT
@@ -41,14 +45,14 @@ def ending(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any
     """The verdict, that of each setting, what to do, and what was measured beside the network: `programs` of a result;
     `network` is as it was set at the start.
     """
-    good, _ = judged(outcome, margin)
+    good, _ = judged(outcome, margin, network)
     verdict = {True: programs.GOOD, False: programs.NOT_GOOD, None: programs.NOTHING}[good]
     more = {key: outcome[key] for key in ("tcp", "late_ns") if outcome.get(key)}
     return {
         "verdict": verdict,
         "settings": settings.judged(paths(outcome), margin, network, outcome),
         "margin_ms": margin.p99_ms,
-        "remedies": remedies(outcome, margin),
+        "remedies": remedies(outcome, margin, network),
     } | more
 
 
@@ -62,6 +66,7 @@ REMEDIES = {
     " or close other programs",
     LOSES: "the kernel refused packets: send fewer at a time, or smaller ones, and start the receiver before the sender",
     DROPPED: "tcpsbed read its ports too late: send fewer packets a second, or close other programs{root}",
+    settings.DRAWN: "report it, with the profile and its seed: a link of tcpsbed did not take what was set",
     settings.INSIDE: "run for longer than the delay of the network, or set a higher --rate: packets may also wait in a"
     " queue",
     SENT_BACK: "start the program at the target before its client, and check HOST:PORT",
@@ -73,11 +78,15 @@ REMEDIES = {
 """What to do, by cause."""
 
 
-def _found(outcome: Mapping[str, Any], margin: Margin) -> Iterator[tuple[str, str, str]]:
+def _found(
+    outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str]]:
     """Causes of a run that was not good, each with its path and its sentence."""
     for row in paths(outcome):
         for cause, said in () if "part_of" in row else _row(row, margin):
             yield cause, row["path"], said
+    for link, said in settings.unexplained(network, outcome):
+        yield settings.DRAWN, link, said
     if drops := outcome["own"].get("socket_drops", 0):
         said = f"the kernel dropped {drops} datagrams before they were read: this machine was too slow"
         yield DROPPED, "", said
@@ -153,9 +162,9 @@ def jitters(outcome: Mapping[str, Any], network: Mapping[str, Any]) -> str:
 
 def told(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any]) -> str:
     """The tables and the verdict, for the terminal; `network` is as it was set at the start."""
-    good, _ = judged(outcome, margin)
+    good, _ = judged(outcome, margin, network)
     kept = metrics.section("programs").value({"told": {"programs": ending(outcome, margin, network)}})
-    because = [] if good is None else _unsaid(outcome, margin, kept["settings"])
+    because = [] if good is None else _unsaid(outcome, margin, network, kept["settings"])
     lines = [programs.verdict(kept), *programs.settings(kept), *because, *programs.remedies(kept)]
     verdict = "\n  ".join(lines)
     unread = outcome.get("own", {}).get("unread", 0)
@@ -169,12 +178,17 @@ def told(outcome: Mapping[str, Any], margin: Margin, network: Mapping[str, Any])
     return f"{table(outcome)}\n{more}{verdict}{note}"
 
 
-def _unsaid(outcome: Mapping[str, Any], margin: Margin, judged_: list[dict[str, str]]) -> list[str]:
-    """Why a run was not good, without what the line of a setting says of that path."""
-    worst = {one["what"]: one["said"] for one in judged_}
+def _unsaid(
+    outcome: Mapping[str, Any],
+    margin: Margin,
+    network: Mapping[str, Any],
+    judged_: list[dict[str, str]],
+) -> list[str]:
+    """Why a run was not good, without what the line of a setting says of that path or link."""
+    parts = {one["what"]: one["said"].split("; ") for one in judged_}
     said = [
         sentence
-        for cause, path, sentence in _found(outcome, margin)
-        if not worst.get(settings.SETTING.get(cause, ""), "").startswith(f"{path} ")
+        for cause, name, sentence in _found(outcome, margin, network)
+        if not any(part.startswith(f"{name} ") for part in parts.get(settings.SETTING.get(cause, ""), ()))
     ]
     return [*said, *outcome["errors"]]

@@ -290,7 +290,7 @@ PROGRAMS = Metric(
         Metric("settings", "of `delay`, `rate`, `loss` and `jitter` those that a link set at the start, and those beyond the"
             " margin, and `delivery` where a path delivered nothing", parts=(
             Metric("what", "which of them"),
-            Metric("verdict", "`good`, `not good`, or `not shown`: too few packets came in"),
+            Metric("verdict", "`good`, `not good`, or `not shown`: the run does not tell"),
             Metric("said", "what was measured against what was set, at the worst path"),
         ), of=lambda told: told.get("settings", ABSENT), each=LIST, needs=("what", "verdict", "said")),
         Metric("margin_ms", "the emulation error at p99 that was accepted (`--margin-ms`)", "ms"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tcpsbed import linear, scenarios
 from tcpsbed.errors import ConfigError
 from tcpsbed.lab.control import values
-from tcpsbed.lab.control.loop import COMPENSATOR, CONTROLLER, ROBOT, Loop, controllers, loops
+from tcpsbed.lab.control.loop import COMPENSATOR, CONTROLLER, ROBOT, Loop, controllers, loops, reached
 from tcpsbed.lab.control.systems import EMPTY, override
 from tcpsbed.nearest import close_match
 
@@ -55,7 +55,7 @@ def factors_of(scenario: Scenario, text: str) -> list[str]:
         raise ConfigError(
             f'found {len(hooks) or "no"} hooks with run = "{COMPENSATOR}"', key="--factor", allowed=allowed
         )
-    loop = next(one for one in _compiled(scenario) if one.law is not None)
+    loop = next(one for one in loops(_plan(scenario)) if one.law is not None)
     period_ns = round(loop.period_ms * 1e6)
     law = linear.multiplied(loop.law or {}, 1.0, period_ns)
     largest = _largest([law[key] for key in ("num", "c", "d") if key in law])
@@ -89,9 +89,24 @@ def loops_of(scenario: Scenario) -> list[Loop]:
     named = [one.robot.params for one in scenario.components.values() if one.robot and one.robot.run == ROBOT]
     if not any("plant" in params for params in named):
         return []
-    return _compiled(scenario)
+    return loops(_plan(scenario))
 
 
-def _compiled(scenario: Scenario) -> list[Loop]:
+def loop_of(scenario: Scenario, which: str | None, key: str = "--loop") -> Loop:
+    """The loop with this name, or the only one."""
+    plan = _plan(scenario)
+    found = {loop.name: loop for loop in loops(plan)}
+    only = next(iter(found)) if which is None and len(found) == 1 else which
+    loop = found.get(only or "")
+    if loop is None:
+        named = f'found "{which}"' if which else f"found {len(found)} loops"
+        raise ConfigError(
+            named, key=key, allowed=f"a component that closes a loop: {close_match(which or '', found)}"
+        )
+    reached(plan, [loop])
+    return loop
+
+
+def _plan(scenario: Scenario) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="tcpsbed-") as folder:
-        return loops(scenarios.compile_plan(scenario, Path(folder)))
+        return scenarios.compile_plan(scenario, Path(folder))

@@ -28,6 +28,9 @@ FIGURES = ("rise_ms", "overshoot", "undershoot", "settling_ms")
 FEW = 10
 """Of fewer round trips a sentence names those between which the limit lies, not the one that is interpolated."""
 
+MOST_TOLD = 9
+"""Losses of a map that are all told in sentences; of more it is five."""
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -95,6 +98,14 @@ class StabilityMap:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def told(self) -> list[int]:
+        """The losses that are told, by their place in the grid: all of them, or five of many."""
+        last = len(self.grid.loss) - 1
+        if last < MOST_TOLD:
+            return list(range(last + 1))
+        return sorted({round(share * last) for share in (0, 0.25, 0.5, 0.75, 1)})
 
     def longest_rtt_ms(self, row: int, reliability: float | None = None) -> float:
         """Up to which round trip a loss is borne.

@@ -77,6 +77,12 @@ def sent(effects: Iterable[Found]) -> list[str]:
     return [said + (f" (unknown of {', '.join(unknown)})" if unknown else "")]
 
 
+def share(effect: Found) -> float | None:
+    """Of the datagrams of an attack those that were accepted; none where that is not known."""
+    known = effect["kind"] in NOUNS and effect["kind"] != "reset" and effect["accepted"] is not None
+    return effect["accepted"] / effect["sent"] if known and effect["sent"] else None
+
+
 class Excuses:
     """What the datagrams of the scenario's own attacks can explain, each once.
 

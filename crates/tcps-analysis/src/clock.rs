@@ -30,6 +30,8 @@ pub struct ClockReport {
     pub true_error_max_ns: u64,
     /// Largest leap between two estimates beyond both their bounds, ns.
     pub step_max_ns: u64,
+    /// Of those behind a lie of an attacker's and no larger than it, the largest; they are not in `step_max_ns`.
+    pub step_by_lies_max_ns: u64,
 }
 
 /// Exchanges of one node with one peer.
@@ -43,6 +45,7 @@ struct Pair {
     error_ns: i64,
     error_max_ns: u64,
     step_max_ns: u64,
+    step_by_lies_max_ns: u64,
     /// Estimates in ns over seconds, both from the first exchange on.
     line: Slope,
     first: Record,
@@ -57,9 +60,10 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// A `Sync` row; nodes that the plan does not have are left out.
+    /// A `Sync` row, with the largest lie that an attacker has told its node until then; nodes that the plan does not have are
+    /// left out.
     // [RFC 5905 §8]
-    pub fn take(&mut self, row: &Record, plan: &Plan) {
+    pub fn take(&mut self, row: &Record, plan: &Plan, lies_ns: u64) {
         let peer = NodeId(row.point);
         if row.node.max(peer).index() >= plan.nodes.len() {
             return;
@@ -75,7 +79,7 @@ impl Clocks {
             self.pairs.push(Pair::new(row));
             self.pairs.len() - 1
         });
-        self.pairs[at].take(row, row.value.saturating_sub(truth));
+        self.pairs[at].take(row, row.value.saturating_sub(truth), lies_ns);
     }
 
     /// What is known at the end.
@@ -90,6 +94,7 @@ impl Clocks {
             true_error_ns: p.error_ns,
             true_error_max_ns: p.error_max_ns,
             step_max_ns: p.step_max_ns,
+            step_by_lies_max_ns: p.step_by_lies_max_ns,
         };
         self.pairs.iter().map(report).collect()
     }
@@ -106,15 +111,18 @@ impl Pair {
             error_ns: 0,
             error_max_ns: 0,
             step_max_ns: 0,
+            step_by_lies_max_ns: 0,
             line: Slope::default(),
             first: *row,
         }
     }
 
-    fn take(&mut self, row: &Record, error_ns: i64) {
+    fn take(&mut self, row: &Record, error_ns: i64, lies_ns: u64) {
         let leap = row.value.abs_diff(self.last.value);
         let allowed = u64::from(row.size) + u64::from(self.last.size);
-        self.step_max_ns = self.step_max_ns.max(leap.saturating_sub(allowed));
+        let by_lies = leap <= lies_ns.saturating_add(allowed);
+        let step = if by_lies { &mut self.step_by_lies_max_ns } else { &mut self.step_max_ns };
+        *step = (*step).max(leap.saturating_sub(allowed));
         self.n += 1;
         self.last = *row;
         self.bound_ns = self.bound_ns.min(row.size);

@@ -9,7 +9,7 @@
 //! component that it is for after it was sent; a replay whose number cannot be read, if a sample enters there again. A lie in a
 //! sealed answer was believed if an exchange that lay within the attack was understood.
 
-use super::tally::Tally;
+use super::{names, tally::Tally};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tcps_core::{
@@ -23,7 +23,7 @@ use tcps_plan::{
     attack::{ACCEPTED, FOLLOWED},
     is_forged,
     net::LinkChange,
-    Action, Plan,
+    Action, Attack, AttackPlan, Plan,
 };
 
 /// Effects that are told at most, of the first events.
@@ -64,12 +64,20 @@ pub struct EffectReport {
     pub kind: &'static str,
     /// The flow that is attacked.
     pub flow: Option<String>,
+    /// The channel whose datagrams are attacked, and the component that they are for.
+    pub channel: Option<String>,
+    /// See `channel`.
+    pub component: Option<String>,
+    /// The node that they go to.
+    pub node: Option<String>,
     /// When it began, seconds.
     pub from_s: f64,
     /// When it ended.
     pub until_s: f64,
     /// Datagrams that the attacker sent or changed.
     pub sent: u64,
+    /// The same by the node that they went to.
+    pub to: BTreeMap<String, u64>,
     /// Those that were accepted; none where rows cannot tell.
     pub accepted: Option<u64>,
     /// From its beginning until a supervisor held.
@@ -86,11 +94,14 @@ struct Effect {
     name: String,
     kind: &'static str,
     flow: Option<FlowId>,
+    /// Of a lie about the clock.
+    offset_ns: u64,
     from: Time,
     until: Time,
     /// When the next one begins.
     next: Time,
     sent: u64,
+    to: BTreeMap<NodeId, u64>,
     accepted: u64,
     /// Some of what was sent does not say of which sample it is.
     unknown: bool,
@@ -115,6 +126,10 @@ pub struct Effects {
     lied: BTreeMap<(NodeId, u32), usize>,
     /// Samples that entered a component since a replay began, by flow and point: numbers of the newest, plus 1.
     entered: BTreeMap<(FlowId, PointId), Vec<u32>>,
+    /// Datagrams of a flow that were changed, less those that have a number which nothing has.
+    changed: BTreeMap<FlowId, u64>,
+    /// The largest lie about the clock that a node was told.
+    lies_ns: BTreeMap<NodeId, u64>,
 }
 
 impl Effects {
@@ -140,6 +155,8 @@ impl Effects {
                 until,
                 next: plan.duration_ns,
                 sent: 0,
+                to: BTreeMap::new(),
+                offset_ns: offset_ns(&event.action),
                 accepted: 0,
                 unknown: false,
                 point: PointId::NONE,
@@ -183,6 +200,17 @@ impl Effects {
             }
         }
         is_forged(row.index)
+    }
+
+    /// A sample has a number that nothing has: whether that may be a datagram which an attacker changed.
+    pub fn changed(&mut self, flow: FlowId) -> bool {
+        let left = self.changed.get_mut(&flow).filter(|left| **left > 0);
+        left.map(|left| *left -= 1).is_some()
+    }
+
+    /// The largest lie about the clock that the node of a row was told until then.
+    pub fn lies_ns(&self, row: &Record) -> u64 {
+        self.lies_ns.get(&row.node).copied().unwrap_or_default()
     }
 
     /// A genuine sample came to its sink for the first time.
@@ -245,6 +273,15 @@ impl Effects {
             return;
         }
         effect.sent += 1;
+        *effect.to.entry(row.node).or_default() += 1;
+        match effect.kind {
+            "tamper" => *self.changed.entry(row.flow).or_default() += 1,
+            "clock-lie" => {
+                let lie = self.lies_ns.entry(row.node).or_default();
+                *lie = (*lie).max(effect.offset_ns);
+            }
+            _ => {}
+        }
         (effect.point, effect.node) = (PointId(row.point), row.node);
         match effect.kind {
             "flood" | "reset" => {}
@@ -277,9 +314,13 @@ impl Effects {
             name: e.name.clone(),
             kind: e.kind,
             flow: e.flow.and_then(name),
+            channel: e.channel().and_then(|c| plan.channels.get(c.index())).map(|c| c.name.clone()),
+            component: (e.point != PointId::NONE).then(|| names::component(plan, e.point.owner())),
+            node: (e.sent > 0 && e.to.len() == 1).then(|| names::node(plan, e.node)),
             from_s: e.from as f64 / 1e9,
             until_s: e.until as f64 / 1e9,
             sent: e.sent,
+            to: e.to.iter().map(|(node, sent)| (names::node(plan, *node), *sent)).collect(),
             accepted: match e.kind {
                 "link" => None,
                 "replay" if e.unknown => Some(e.again),
@@ -291,6 +332,21 @@ impl Effects {
             delays: e.during.iter().map(delay).collect(),
         };
         all.iter().map(report).collect()
+    }
+}
+
+impl Effect {
+    /// The channel whose datagrams are attacked.
+    fn channel(&self) -> Option<ChannelId> {
+        self.channels.iter().find(|(_, to)| *to == self.node).map(|(channel, _)| *channel)
+    }
+}
+
+/// By how much an attack lies about the clock.
+fn offset_ns(action: &Action) -> u64 {
+    match action {
+        Action::Attack(AttackPlan { what: Attack::ClockLie { offset_ns }, .. }) => offset_ns.unsigned_abs(),
+        _ => 0,
     }
 }
 

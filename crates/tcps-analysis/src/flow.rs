@@ -16,11 +16,15 @@ use super::window::REPEATED;
 use crate::options::Options;
 use std::collections::BTreeMap;
 use tcps_core::{
+    ids::{ChannelId, NodeId},
     record::{DropReason, Kind, Record},
     sample::PointId,
     time::Time,
 };
-use tcps_plan::{FlowPlan, Plan};
+use tcps_plan::{is_forged, FlowPlan, Plan};
+
+/// Reason of samples that an endpoint took for copies or old ones, behind an attacker's sample with a later number.
+pub const BEHIND_FORGED: &str = "behind forged";
 
 /// A flow being watched.
 #[derive(Debug)]
@@ -44,6 +48,10 @@ pub struct Flow {
     /// Since when packets hold how many fragments.
     merging: Option<(Time, i64)>,
     shown: Option<Box<Shown>>,
+    /// Whether somebody has sent samples in its name.
+    attacked: bool,
+    /// Receiving nodes of its channels, each with the leg that ends behind it.
+    inbound: Vec<(NodeId, ChannelId, usize)>,
 }
 
 #[derive(Debug, Default)]
@@ -56,6 +64,7 @@ struct Counts {
     suppressed: u64,
     beyond_window: u64,
     undated: u64,
+    forged: u64,
     bytes: u64,
     verified: Verified,
 }
@@ -91,7 +100,9 @@ impl Flow {
     pub fn new(plan: &Plan, flow: &FlowPlan, options: &Options) -> Self {
         let legs = Leg::all(plan, flow, options);
         let numbered = legs.iter().enumerate();
-        let leg_of = numbered.flat_map(|(i, leg)| leg.join.numbers().iter().map(move |&p| (p, i))).collect();
+        let leg_of: Vec<_> =
+            numbered.flat_map(|(i, leg)| leg.join.numbers().iter().map(move |&p| (p, i))).collect();
+        let inbound = inbound(plan, flow, &leg_of);
         Self {
             legs,
             leg_of,
@@ -107,7 +118,25 @@ impl Flow {
             values: ends(plan, flow).map(|points| (snr::Log::default(), points)),
             merging: None,
             shown: flow.playout.as_ref().map(|_| Box::default()),
+            attacked: false,
+            inbound,
         }
+    }
+
+    /// Somebody sends samples in its name from now on.
+    pub fn attack(&mut self) {
+        self.attacked = true;
+    }
+
+    /// Whether a row is about a sample that an attacker made.
+    #[inline]
+    pub fn is_forged(&self, index: u32) -> bool {
+        self.attacked && is_forged(index)
+    }
+
+    /// An attacker's sample came to the sink.
+    pub fn forged(&mut self, row: &Record, options: &Options) {
+        self.counts.forged += u64::from(row.time_ns >= options.warmup_ns);
     }
 
     /// A `Sent` row.
@@ -151,7 +180,8 @@ impl Flow {
         let Around { flow, options, series } = around;
         let arrival = leg.arrive(row, flow, options, series);
         match arrival {
-            Arrival::Stray => {}
+            Arrival::Stray | Arrival::Forged(false) => {}
+            Arrival::Forged(true) => self.forged(row, options),
             Arrival::Beyond => self.counts.beyond_window += 1,
             Arrival::Again(counts) => self.counts.delivered_again += u64::from(counts),
             Arrival::First(counts) => {
@@ -206,6 +236,9 @@ impl Flow {
         };
         let [before, leg, ..] = &mut self.legs[behind..] else { return };
         let source = Record { index: row.value as u32, ..*row };
+        if self.attacked && (is_forged(source.index) || !before.reaches(source.index)) {
+            return leg.forged(row, row.detail != 0, flow, options, series);
+        }
         let source = (row.detail != 0).then(|| before.used(&source, flow, options, series));
         if source.is_none_or(|source| source.is_some_and(|slot| slot.is(REPEATED))) {
             leg.repeat(row, flow, options, series);
@@ -246,6 +279,9 @@ impl Flow {
 
     /// A value of a sample at a point.
     pub fn signal(&mut self, row: &Record) {
+        if self.is_forged(row.index) {
+            return;
+        }
         match &mut self.values {
             Some((log, [source, _])) if row.point == source.0 => log.made(row),
             Some((log, [_, sink])) if row.point == sink.0 => log.shown(row),
@@ -256,6 +292,9 @@ impl Flow {
     /// A row that is only counted.
     pub fn count(&mut self, row: &Record, around: Around) {
         let late_enough = row.time_ns >= around.options.warmup_ns;
+        if row.kind != Kind::Renumbered && self.is_forged(row.index) {
+            return;
+        }
         match row.kind {
             Kind::Superseded | Kind::Suppressed => self.given_up(row, around),
             Kind::Renumbered => self.renumbered(row, around),
@@ -263,12 +302,24 @@ impl Flow {
             Kind::Verified => self.verified(row, late_enough),
             _ if !late_enough => {}
             Kind::Dropped => self.dropped(row),
-            Kind::Duplicate => self.counts.duplicates_dropped += 1,
+            Kind::Duplicate => self.repeated(row),
             Kind::Played | Kind::Overdue | Kind::Skipped | Kind::Starved => {
                 self.shown.iter_mut().for_each(|shown| shown.take(row));
             }
             _ => {}
         }
+    }
+
+    /// An endpoint dropped a copy; behind an attacker's numbers it may be the sample itself.
+    fn repeated(&mut self, row: &Record) {
+        if self.attacked {
+            let to = self.inbound.iter().find(|one| one.0 == row.node).or(self.inbound.first());
+            let leg = to.and_then(|(_, _, leg)| self.legs.get_mut(*leg));
+            if leg.is_some_and(|leg| leg.refuse(row.index)) {
+                return;
+            }
+        }
+        self.counts.duplicates_dropped += 1;
     }
 
     /// The checksum of a frame that came was compared.
@@ -336,6 +387,7 @@ impl Flow {
         let delay_ns = delay.distribution();
         let total = |of: fn(&leg::Counts) -> u64| self.legs.iter().map(|leg| of(&leg.counts)).sum();
         let first = self.legs.first().map(|leg| leg.counts).unwrap_or_default();
+        let duplicates_dropped = c.duplicates_dropped + total(|c| c.copies);
         FlowReport {
             name: flow.name.clone(),
             sent: first.sent,
@@ -345,13 +397,14 @@ impl Flow {
             lost: total(|c| c.lost),
             loss: self.loss(),
             in_flight: total(|c| c.in_flight),
-            duplicated: c.delivered_again + c.duplicates_dropped,
-            duplicates_dropped: c.duplicates_dropped,
+            duplicated: c.delivered_again + duplicates_dropped,
+            duplicates_dropped,
             superseded: c.superseded,
             suppressed: c.suppressed,
             resampled_at: self.legs.iter().skip(1).map(|leg| names::component(plan, leg.owner())).collect(),
             beyond_window: c.beyond_window,
             undated: c.undated,
+            forged: c.forged,
             reordering: self.order.summary(),
             drops: self.drops_by_place(plan),
             // [RFC 5481 §4.2]
@@ -420,6 +473,12 @@ impl Flow {
                 drops.push(Drops { at: names::place(plan, reason, point), reason: reason.name(), packets });
             }
         }
+        for (number, leg) in self.legs.iter().enumerate().filter(|(_, leg)| leg.counts.behind > 0) {
+            let through =
+                self.inbound.iter().find(|one| one.2 == number).map_or(ChannelId::NONE, |one| one.1);
+            let at = names::place(plan, DropReason::Replayed, through.0);
+            drops.push(Drops { at, reason: BEHIND_FORGED, packets: leg.counts.behind });
+        }
         drops
     }
 
@@ -438,6 +497,17 @@ fn loss_over(legs: &[[u64; 2]]) -> f64 {
         [leg] => share(leg),
         legs => 1.0 - legs.iter().map(|leg| 1.0 - share(leg)).product::<f64>(),
     }
+}
+
+/// Receiving nodes of a flow's channels, each with the leg that its samples are on there.
+fn inbound(plan: &Plan, flow: &FlowPlan, leg_of: &[(PointId, usize)]) -> Vec<(NodeId, ChannelId, usize)> {
+    let passes = flow.path.windows(2).filter_map(|w| Some((w[0].channel?, w[1].component)));
+    passes
+        .filter_map(|(channel, to)| {
+            let leg = leg_of.iter().find(|on| on.0 == PointId::entry(to))?.1;
+            Some((plan.components.get(to.index())?.node, channel, leg))
+        })
+        .collect()
 }
 
 /// Source and sink of a flow, if the plan has values recorded at both.

@@ -72,6 +72,8 @@ pub struct FlowReport {
     pub beyond_window: u64,
     /// Delivered with an origin before the run or in the future: they have no delay.
     pub undated: u64,
+    /// An attacker's samples that came to the sink, and samples that a periodic stage made of them: no samples of the flow.
+    pub forged: u64,
     /// Order of arrival.
     pub reordering: Reordering,
     /// Packets dropped on the way.

@@ -6,7 +6,9 @@
 
 use super::path::Join;
 use super::series::Series;
-use super::window::{Slot, Window, COUNTED, DELIVERED, MADE, REPEATED, SENT, SUPERSEDED, UNDATED, USED};
+use super::window::{
+    Slot, Window, BEHIND, COUNTED, DELIVERED, FORGED, MADE, REPEATED, SENT, SUPERSEDED, UNDATED, USED,
+};
 use crate::options::Options;
 use tcps_core::{
     ids::ComponentId,
@@ -32,10 +34,14 @@ pub struct Counts {
     pub lost: u64,
     /// Started within the grace time and not arrived.
     pub in_flight: u64,
+    /// Of those lost or in flight: taken for copies or old ones, behind an attacker's number.
+    pub behind: u64,
+    /// Copies of parts of samples that came nevertheless.
+    pub copies: u64,
 }
 
 impl Counts {
-    fn judge(&mut self, slot: &Slot, done: u8, flow: usize, series: &mut Series) {
+    fn judge(&mut self, slot: &Slot, done: u16, flow: usize, series: &mut Series) {
         let missing = slot.missing(done);
         if missing {
             let bin = series.bin_of(slot.sent_ns);
@@ -44,6 +50,7 @@ impl Counts {
         if slot.is(COUNTED) {
             self.judged += 1;
             self.lost += u64::from(missing);
+            self.behind += u64::from(missing && slot.is(BEHIND));
         }
     }
 }
@@ -63,6 +70,8 @@ pub enum Arrival {
     Beyond,
     /// Nothing with its number can have started: a bit of it changed on the way.
     Stray,
+    /// A periodic stage made it of an attacker's sample; whether that was a new one.
+    Forged(bool),
 }
 
 /// A leg being watched.
@@ -78,7 +87,7 @@ pub struct Leg {
     /// Where it ends.
     pub end: PointId,
     /// The mark of a sample that came through: `DELIVERED`, or `USED` where rows say which the next leg was made of.
-    done: u8,
+    done: u16,
     /// How far the clocks of two nodes may differ.
     clocks_ns: Time,
 }
@@ -153,7 +162,7 @@ impl Leg {
         series: &mut Series,
     ) {
         let Some(slot) = self.slot(row, flow, options, series) else { return };
-        if slot.is(SENT) && !slot.is(MADE) {
+        if slot.is(FORGED) || (slot.is(SENT) && !slot.is(MADE)) {
             return;
         }
         if !slot.is(MADE) {
@@ -184,8 +193,20 @@ impl Leg {
             return Arrival::Stray;
         }
         let dated = self.dates(row);
+        if self
+            .window
+            .get(row.index)
+            .is_some_and(|s| s.marks & (BEHIND | DELIVERED | COUNTED) == BEHIND | COUNTED)
+        {
+            self.counts.copies += 1;
+        }
         let Some(slot) = self.slot(row, flow, options, series) else { return Arrival::Beyond };
         let counted = slot.is(COUNTED);
+        if slot.is(FORGED) {
+            let is_new = slot.marks & (DELIVERED | REPEATED) == 0;
+            slot.marks |= DELIVERED;
+            return Arrival::Forged(is_new);
+        }
         if slot.is(DELIVERED) {
             return Arrival::Again(counted);
         }
@@ -243,6 +264,35 @@ impl Leg {
         }
     }
 
+    /// The stage that starts the leg gives a sample that is made of an attacker's, which may have been made of it before.
+    pub fn forged(
+        &mut self,
+        row: &Record,
+        is_new: bool,
+        flow: usize,
+        options: &Options,
+        series: &mut Series,
+    ) {
+        if let Some(slot) = self.slot(row, flow, options, series) {
+            slot.marks = if is_new { FORGED } else { FORGED | REPEATED };
+        }
+    }
+
+    /// An endpoint dropped a sample that it took for a copy or an old one; whether it is the first of its number to come.
+    pub fn refuse(&mut self, index: u32) -> bool {
+        let Some(slot) = self.window.get_mut(index).filter(|slot| !slot.is(DELIVERED) && slot.is(SENT))
+        else {
+            return false;
+        };
+        slot.marks |= BEHIND;
+        true
+    }
+
+    /// Whether a sample with this number can have been made.
+    pub fn reaches(&self, index: u32) -> bool {
+        self.window.reaches(index)
+    }
+
     /// A sample is replaced or kept back on purpose; whether that counts.
     pub fn supersede(&mut self, row: &Record, flow: usize, options: &Options, series: &mut Series) -> bool {
         let Some(slot) =
@@ -269,6 +319,7 @@ impl Leg {
                 self.counts.judge(slot, self.done, flow, series);
             } else if slot.is(COUNTED) && slot.missing(self.done) {
                 self.counts.in_flight += 1;
+                self.counts.behind += u64::from(slot.is(BEHIND));
             }
         }
     }

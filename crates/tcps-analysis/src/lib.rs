@@ -46,6 +46,7 @@ use serde::Serialize;
 use std::io::{Read, Result};
 use tcps_core::{
     record::{Kind, Record},
+    sample::PointId,
     time::Time,
 };
 use tcps_plan::Plan;
@@ -183,10 +184,13 @@ impl<'a> Analyser<'a> {
 
     #[inline]
     fn sample(&mut self, row: &Record) {
+        let number = row.flow.index();
         if !self.effects.is_empty() && self.effects.sample(row) {
+            if let Some(flow) = self.flows.get_mut(number).filter(|_| row.kind == Kind::Delivered) {
+                flow.forged(row, &self.options);
+            }
             return;
         }
-        let number = row.flow.index();
         let Some(flow) = self.flows.get_mut(number) else {
             self.strange += 1;
             return;
@@ -197,6 +201,7 @@ impl<'a> Analyser<'a> {
             Kind::Enter | Kind::Exit => flow.pass(row, around),
             Kind::Sent => flow.sent(row, around),
             _ => match flow.delivered(row, bin, around) {
+                Some(Arrival::Stray) if self.effects.changed(row.flow) => flow.forged(row, &self.options),
                 Some(Arrival::Stray) => self.strange += 1,
                 Some(Arrival::First(true)) if !self.effects.is_empty() => self.effects.arrived(row),
                 _ => {}
@@ -208,6 +213,10 @@ impl<'a> Analyser<'a> {
         let counts = row.time_ns >= self.options.warmup_ns;
         if !self.effects.is_empty() {
             self.effects.take(row);
+            let sends_samples = row.kind == Kind::Attack && PointId(row.point) != PointId::NONE;
+            if let Some(flow) = self.flows.get_mut(row.flow.index()).filter(|_| sends_samples) {
+                flow.attack();
+            }
         }
         match row.kind {
             Kind::Queue => {
@@ -244,7 +253,7 @@ impl<'a> Analyser<'a> {
             Kind::Sync => {
                 self.echoes.iter_mut().for_each(|e| e.synchronise(row));
                 if counts {
-                    self.clocks.take(row, self.plan);
+                    self.clocks.take(row, self.plan, self.effects.lies_ns(row));
                 }
             }
             _ if !counts => {}

@@ -8,6 +8,7 @@ use crate::{
 };
 use tcps_core::{
     record::{Kind, Record},
+    sample::PointId,
     time::Time,
 };
 use tcps_plan::Plan;
@@ -54,6 +55,11 @@ impl Live {
         self.last_ns = self.last_ns.max(row.time_ns);
         let number = row.flow.index();
         let Some(flow) = self.flows.get_mut(number) else { return 0 };
+        match row.kind {
+            Kind::Attack if PointId(row.point) != PointId::NONE => flow.attack(),
+            Kind::Delivered if flow.is_forged(row.index) => flow.forged(row, &self.options),
+            _ => {}
+        }
         let bin = self.series.bin(row.time_ns);
         let late_enough = row.time_ns >= self.options.warmup_ns;
         let around = Around { flow: number, options: &self.options, series: &mut self.series };

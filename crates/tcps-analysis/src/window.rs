@@ -11,21 +11,25 @@
 use tcps_core::time::{Time, SECOND};
 
 /// The source made it.
-pub const SENT: u8 = 1;
+pub const SENT: u16 = 1;
 /// The sink had it.
-pub const DELIVERED: u8 = 2;
+pub const DELIVERED: u16 = 2;
 /// It was replaced or kept back on purpose.
-pub const SUPERSEDED: u8 = 4;
+pub const SUPERSEDED: u16 = 4;
 /// It was first met after the warm-up.
-pub const COUNTED: u8 = 8;
+pub const COUNTED: u16 = 8;
 /// A periodic stage made it of no new sample.
-pub const REPEATED: u8 = 16;
+pub const REPEATED: u16 = 16;
 /// A periodic stage made another of it.
-pub const USED: u8 = 32;
+pub const USED: u16 = 32;
 /// A periodic stage made it, and it has not left the stage's component yet.
-pub const MADE: u8 = 64;
+pub const MADE: u16 = 64;
 /// It says of itself that it was made when it cannot have been: it has no delay.
-pub const UNDATED: u8 = 128;
+pub const UNDATED: u16 = 128;
+/// A periodic stage made it of an attacker's: no sample of the flow.
+pub const FORGED: u16 = 256;
+/// An endpoint that had an attacker's sample with a later number took it for a copy or an old one, and it has not come otherwise.
+pub const BEHIND: u16 = 512;
 
 /// Time that a window covers at the flow's nominal rate.
 const SPAN_NS: Time = 32 * SECOND;
@@ -42,18 +46,18 @@ pub struct Slot {
     /// Its number.
     pub index: u32,
     /// `SENT` and so on.
-    pub marks: u8,
+    pub marks: u16,
 }
 
 impl Slot {
     /// Whether this mark is set.
     #[inline]
-    pub fn is(&self, mark: u8) -> bool {
+    pub fn is(&self, mark: u16) -> bool {
         self.marks & mark != 0
     }
 
     /// Sent with something new, and neither replaced nor what `done` says: delivered, or used where its leg ends.
-    pub fn missing(&self, done: u8) -> bool {
+    pub fn missing(&self, done: u16) -> bool {
         self.marks & (SENT | SUPERSEDED | REPEATED | done) == SENT
     }
 }
@@ -118,8 +122,14 @@ impl Window {
         (slot.index == index && u64::from(index) < self.head).then_some(slot)
     }
 
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut Slot> {
+        let slot = &mut self.slots[(u64::from(index) & self.mask) as usize];
+        (slot.index == index && u64::from(index) < self.head).then_some(slot)
+    }
+
     /// Takes out those that are missing.
-    pub fn forget(&mut self, done: u8) {
+    pub fn forget(&mut self, done: u16) {
         self.slots.iter_mut().filter(|slot| slot.missing(done)).for_each(|slot| slot.marks = 0);
     }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tcpsbed.analysis import stalls
+from tcpsbed.analysis import attacks, stalls
+from tcpsbed.analysis.attacks import Excuses
 from tcpsbed.analysis.delivered import Margin, beyond
 from tcpsbed.analysis.units import NS_PER_MS, ms
 from tcpsbed.clocks import BETWEEN, SIMULATED
@@ -20,6 +21,9 @@ CODE_US = 50
 HOOK_SHARE = 0.5
 """Share of a flow's period that a hook may take (99th percentile) in real time."""
 
+BEYOND = ", beyond those of the scenario's own attacks"
+"""Said of what attacks do not explain."""
+
 MEANING = (
     "of these numbers, a mean or median still holds if the disturbance was short; a p99 only if it touched clearly less than"
     " 1 % of the samples, a maximum never"
@@ -27,6 +31,8 @@ MEANING = (
 """What a disturbance means for numbers that were measured on the machine's clock."""
 
 Found = Mapping[str, Any]
+Judged = Iterator[tuple[bool, str]]
+"""Sentences, each with whether it disturbs; what the scenario's own attacks caused does not."""
 
 
 def meaning(summary: Found) -> str:
@@ -47,25 +53,34 @@ def disturbances(info: Found, result: Found, analysis: Found) -> list[str]:
     analysis
         What its rows say.
     """
-    found = [
-        *_records(result, analysis),
-        *_nodes(result),
-        *_robots(result),
-        *([] if _is_of_own_programs(result) else _gaps(info, analysis)),
-        *_connections(result),
-        *_security(result),
-        *_emulator(result),
-        *_hosts(result),
-        *_fallback(result),
-    ]
-    found += [
-        *_clocks(analysis),
-        *_round_trips(info, analysis),
-        *_flows(analysis, whole=_has_all_rows(result, analysis)),
-    ]
-    if info["world"] not in SIMULATED:
-        found += [*_hooks(info, result), *_code(result)]
-    return found
+    return [said for disturbs, said in _judged(info, result, analysis) if disturbs]
+
+
+def as_set(info: Found, result: Found, analysis: Found) -> list[str]:
+    """What the scenario's own attacks sent and caused, which disturbs nothing; parameters as `disturbances`."""
+    sent = attacks.sent(analysis.get("effects", ()))
+    return sent + [said for disturbs, said in _judged(info, result, analysis) if not disturbs]
+
+
+def _judged(info: Found, result: Found, analysis: Found) -> Judged:
+    excuses = Excuses(analysis.get("effects", ()), result.get("endpoints", ()))
+    found = (
+        _records(result, analysis),
+        _nodes(result, excuses),
+        _robots(result),
+        () if _is_of_own_programs(result) else _gaps(info, analysis),
+        _connections(result, excuses),
+        _security(result, excuses),
+        _emulator(result),
+        _hosts(result),
+        _fallback(result),
+        _clocks(analysis),
+        _round_trips(info, analysis),
+        _flows(analysis, excuses, whole=_has_all_rows(result, analysis)),
+        *(() if info["world"] in SIMULATED else (_hooks(info, result), _code(result))),
+    )
+    for each in found:
+        yield from (said if isinstance(said, tuple) else (True, said) for said in each)
 
 
 def _records(result: Found, analysis: Found) -> Iterator[str]:
@@ -105,17 +120,27 @@ _COUNTS = {
 """What a node counts: verb, what is counted, and what is said of it."""
 
 
-def _nodes(result: Found) -> Iterator[str]:
+def _nodes(result: Found, excuses: Excuses) -> Iterator[str | tuple[bool, str]]:
     for node in result.get("nodes", ()):
         for key, (verb, what, rest) in _COUNTS.items():
-            if node.get(key):
-                yield f"node {node['name']} {verb} {counted(node[key], what)}{rest}"
+            n = node.get(key) or 0
+            scripted, others = excuses.outside(node["name"], n) if key == "asides_refused" else (0, n)
+            yield from _told((scripted, others), f"node {node['name']} {verb}", what, rest)
         if _is_of_own_programs(result):
             continue
         for key, what in (("late_ns", "late"), ("interpreter_wait_ns", "delayed by the Python interpreter")):
             late_ms = ms((node.get(key) or {}).get("p99"))
             if late_ms is not None and late_ms > LATE_P99_MS:
                 yield f"node {node['name']} was {what} by {late_ms:.2f} ms (p99; limit {LATE_P99_MS:g} ms)"
+
+
+def _told(split: tuple[int, int], before: str, what: str, rest: str) -> Judged:
+    """How many the scenario's own attacks caused, and how many there are beyond these."""
+    scripted, others = split
+    if scripted:
+        yield False, f"{before} {counted(scripted, what)}{rest}"
+    if others:
+        yield True, f"{before} {counted(others, what)}{rest}{BEYOND * bool(scripted)}"
 
 
 def _robots(result: Found) -> Iterator[str]:
@@ -137,12 +162,14 @@ def _gaps(info: Found, analysis: Found) -> Iterator[str]:
             longest = max(node["first_gaps"], key=lambda gap: gap["length_ns"])
             times = "once" if node["gaps"] == 1 else f"{node['gaps']} times"
             length_ms = node["longest_gap_ns"] / NS_PER_MS
-            yield f"node {node['name']} stalled {times}, up to {length_ms:.2f} ms, one of them at {longest['t_s']:.3f} s"
+            at = f"{longest['t_s']:.3f} s"
+            long = f"{length_ms:.2f} ms at {at}" if node["gaps"] == 1 else f"up to {length_ms:.2f} ms, one of them at {at}"
+            yield f"node {node['name']} stalled {times}, {long}"
     if found := info.get("stalls"):
         yield f"stalls touched {stalls.touched(found)}"
 
 
-def _connections(result: Found) -> Iterator[str]:
+def _connections(result: Found, excuses: Excuses) -> Iterator[str | tuple[bool, str]]:
     for end in result.get("endpoints", ()):
         place = f"channel {end['channel']} at {end['side']}"
         if end.get("connections") == 0 and end.get("secure_sessions") != 0:
@@ -150,7 +177,8 @@ def _connections(result: Found) -> Iterator[str]:
         if end.get("silent_at_end_ns"):
             yield f"{place} had nothing acknowledged in the last {end['silent_at_end_ns'] / 1e9:.2f} s of its connection"
         if lost := end.get("connections_lost"):
-            yield f"{place} lost {counted(lost, 'connection')}{_when(end) if 'first_lost_ns' in end else ''}"
+            said = f"{place} lost {counted(lost, 'connection')}{_when(end) if 'first_lost_ns' in end else ''}"
+            yield not excuses.ends(end), said
         if end.get("strangers"):
             yield f"{place} refused {counted(end['strangers'], 'connection')} from strangers"
 
@@ -175,7 +203,7 @@ def _back(end: Found) -> str:
     return f"{another} {end['longest_down_ns'] / 1e9:.3f} s"
 
 
-def _security(result: Found) -> Iterator[str]:
+def _security(result: Found, excuses: Excuses) -> Iterator[str | tuple[bool, str]]:
     """What the security of channels refused, at each side."""
     for end in result.get("endpoints", ()):
         place = f"channel {end['channel']} at {end['side']}"
@@ -190,28 +218,40 @@ def _security(result: Found) -> Iterator[str]:
                 why = f"{alerts}, as a side with another key sends it, and anybody on the path can"
             yield f"{place} agreed on no keys with its other side: {why}"
         elif "secure_sessions" in end:
-            if end.get("refused_connections"):
-                ended = counted(end["refused_connections"], "connection")
-                yield f"{place} ended {ended} of which a part did not verify: forged, or damaged"
-            if end.get("expired_handshakes"):
-                yield f"{place} gave up {counted(end['expired_handshakes'], 'handshake')} that took too long"
-            if end.get("alerts"):
-                ended = counted(end["alerts"], "connection")
-                yield f"{place} lost {ended}, ended by its other side"
-            if end.get("unproven_alerts"):
-                ended = counted(end["unproven_alerts"], "handshake")
-                yield f"{place} saw {ended} end with an alert, which anybody on the path can send"
-            if end.get("malformed") and "connections" in end:
-                packets = counted(end["malformed"], "packet")
-                yield f"{place} refused {packets} that did not fit its connection: late, of another one, damaged, or forged"
-            if end.get("unverified"):
-                renewed = ", or of another session" if end["secure_sessions"] > 1 else ""
-                refused = counted(end["unverified"], "datagram")
-                yield f"{place} refused {refused} that did not verify: forged, or damaged{renewed}"
-        if end.get("replayed"):
-            yield f"{place} refused {counted(end['replayed'], 'datagram')} whose number it had received before"
+            yield from _ended(place, end, excuses)
+            yield from _refused(place, end, excuses)
+        if n := end.get("replayed"):
+            what = " whose number it had received before"
+            yield from _told(excuses.refused(end, n), f"{place} refused", "datagram", what)
         if end.get("unkeyed"):
             yield f"{place} dropped {counted(end['unkeyed'], 'datagram')} that no key could seal"
+
+
+def _ended(place: str, end: Found, excuses: Excuses) -> Iterator[str | tuple[bool, str]]:
+    """Connections of a secured channel that were ended, or not made."""
+    if n := end.get("refused_connections"):
+        what = " of which a part did not verify: forged, or damaged"
+        yield from _told(excuses.refused(end, n), f"{place} ended", "connection", what)
+    if end.get("expired_handshakes"):
+        yield f"{place} gave up {counted(end['expired_handshakes'], 'handshake')} that took too long"
+    if end.get("alerts"):
+        ended = counted(end["alerts"], "connection")
+        yield not excuses.ends(end), f"{place} lost {ended}, ended by its other side"
+    if end.get("unproven_alerts"):
+        ended = counted(end["unproven_alerts"], "handshake")
+        yield f"{place} saw {ended} end with an alert, which anybody on the path can send"
+
+
+def _refused(place: str, end: Found, excuses: Excuses) -> Iterator[tuple[bool, str]]:
+    """Packets that a side of a secured channel refused."""
+    if (n := end.get("malformed")) and "connections" in end:
+        what = " that did not fit its connection: late, of another one, damaged, or forged"
+        split = (n, 0) if excuses.ends(end) else excuses.refused(end, n)
+        yield from _told(split, f"{place} refused", "packet", what)
+    if n := end.get("unverified"):
+        renewed = ", or of another session" if end["secure_sessions"] > 1 else ""
+        what = f" that did not verify: forged, or damaged{renewed}"
+        yield from _told(excuses.refused(end, n), f"{place} refused", "datagram", what)
 
 
 def _is_of_own_programs(result: Found) -> bool:
@@ -245,11 +285,12 @@ def _hosts(result: Found) -> Iterator[str]:
             )
 
 
-def _clocks(analysis: Found) -> Iterator[str]:
+def _clocks(analysis: Found) -> Judged:
     for clock in analysis["clocks"]:
-        if clock["step_max_ns"]:
-            pair = f"clock of {clock['peer']} seen by {clock['node']}"
-            yield f"{pair} stepped by {clock['step_max_ns'] / NS_PER_MS:.3f} ms beyond its bounds"
+        pair = f"clock of {clock['peer']} seen by {clock['node']}"
+        for key, disturbs in (("step_by_lies_max_ns", False), ("step_max_ns", True)):
+            if clock.get(key):
+                yield disturbs, f"{pair} stepped by {clock[key] / NS_PER_MS:.3f} ms beyond its bounds"
 
 
 def _round_trips(info: Found, analysis: Found) -> Iterator[str]:
@@ -270,7 +311,7 @@ def _has_all_rows(result: Found, analysis: Found) -> bool:
     return not (lost or analysis["torn_bytes"])
 
 
-def _flows(analysis: Found, *, whole: bool) -> Iterator[str]:
+def _flows(analysis: Found, excuses: Excuses, *, whole: bool) -> Iterator[str | tuple[bool, str]]:
     for flow in analysis["flows"]:
         if flow["beyond_window"]:
             late = counted(flow["beyond_window"], "sample")
@@ -278,16 +319,17 @@ def _flows(analysis: Found, *, whole: bool) -> Iterator[str]:
         unrecognised = flow["duplicated"] - flow["duplicates_dropped"]
         more = flow["delivered"] + flow["superseded"] + unrecognised - flow["sent"]
         if more > 0 and whole:
-            yield (
-                f"flow {flow['name']} delivered {counted(more, 'sample')} more than were sent: copies that no endpoint"
-                " recognised, or another program used the sender's address"
-            )
-        if flow["undated"]:
-            absurd = counted(flow["undated"], "sample")
-            yield (
-                f"flow {flow['name']}: {absurd} with an origin before the run or in the future, which count as delivered"
-                " and have no delay: a clock was set forward or back, or another program used the sender's address"
-            )
+            said = f"flow {flow['name']} delivered {counted(more, 'sample')} more than were sent: copies that no endpoint"
+            whose = " recognised, or another program used the sender's address"
+            scripted = excuses.accepts(flow["name"])
+            yield not scripted, said + (" recognised behind forged numbers" if scripted else whose)
+        yield from _told(
+            excuses.changed(flow["name"], flow["undated"]),
+            f"flow {flow['name']}:",
+            "sample",
+            " with an origin before the run or in the future, which count as delivered and have no delay: a clock was set"
+            " forward or back, or another program used the sender's address",
+        )
 
 
 # [design: hooks]

@@ -159,6 +159,10 @@ class Flow(Part):
     100 ms plus the clock offsets of the scenario. They do not count for delay, jitter, age and the
     path.
     """
+    forged: int
+    """Samples of an attacker that arrived there, and samples that a periodic stage made of them: they
+    are none of the flow, and count nowhere else.
+    """
     repeated: int
     """Samples of a periodic stage (a supervisor, an edge predictor) that were delivered without a new
     input sample: they count for `age_ms` and rates, not for `delivered`, delays, jitter and the path.
@@ -205,7 +209,8 @@ class Flow(Part):
     samples waited for a stage), `corrupt` (damaged by the link, dropped by the receiver), `line` (lost
     by the serial line to a board, or by the board), `unverified`, `replayed`, `unkeyed` (by a secured
     channel), `connection` (unacknowledged on a connection of `tcp` or `quic` that was lost; some of
-    them may have arrived).
+    them may have arrived), `behind forged` (genuine samples that the receiver took for copies or old
+    ones, because an attacker used later numbers).
     """
     delay_ms: Distribution
     """Distribution of the one-way delay by the clocks of the nodes, from the source to the entry of the
@@ -1179,10 +1184,19 @@ class Effect(Part):
     """When the attack ended; of `link` the next event of the same links (s)."""
     sent: int
     """Datagrams that the attacker sent or changed."""
+    component: str
+    """The component that they are for; null of `link`, `flood`, `reset` and `clock-lie`."""
+    channel: str
+    """The channel that is attacked; null if none."""
     accepted: int
-    """Those whose sample entered the component that it is for; of `clock-lie` answers that the estimate
-    of the clock took; of `reset` connections that the receiver lost before the next effect began; null
-    of `link`, and on sockets if the numbers of samples cannot be read.
+    """Those whose sample entered the component that it is for: a supervisor there may refuse it (next
+    key); of `clock-lie` answers that the estimate of the clock took; of `reset` connections that the
+    receiver lost before the next effect began; null of `link`, and on sockets if the numbers of samples
+    cannot be read.
+    """
+    refused: int
+    """Commands that a supervisor at that component refused in the whole run, of whatever origin; null
+    where there is none.
     """
     hold_ms: float
     """From the beginning until a supervisor entered `hold`; null if none did before the next effect
@@ -1216,6 +1230,21 @@ class Stalls(Part):
     """The longest of them (ms)."""
     flows: dict[str, StallsFlow]
     """Of each flow of which samples arrived that were made after the warm-up."""
+
+
+class Protection(Part):
+    """List of channels and how they are protected; empty of runs in virtual time without security and
+    attacks.
+    """
+
+    channel: str
+    """Name of the channel."""
+    method: str
+    """`aead`, `hmac`, `srtp`, `tls` or `none`."""
+    cipher: str
+    """What it uses."""
+    key: str
+    """Where its key is from."""
 
 
 class Summary(Part):
@@ -1360,5 +1389,18 @@ class Summary(Part):
     code in the network slower than 50 µs (p99); unreadable or unordered rows; another world than
     requested; a stop before the end.
     """
+    attacked: list[str]
+    """Sentences: what was accepted of the scenario's own attacks."""
+    as_set: list[str]
+    """Sentences: what the scenario's own attacks sent, and what was refused or happened because of
+    them. It disturbs nothing; only what goes beyond the number of their datagrams is among
+    `disturbances`.
+    """
+    protection: list[Protection]
+    """List of channels and how they are protected; empty of runs in virtual time without security and
+    attacks.
+    """
+    supervisors: list[str]
+    """Sentences: commands that supervisors refused, which is their task."""
     errors: list[str]
     """Sentences: what failed."""

@@ -32,7 +32,7 @@ from tcpsbed.scenarios.dump import value_text
 from tcpsbed.scenarios.fields import Refusal
 from tcpsbed.scenarios.origin import OVERRIDE
 from tcpsbed.scenarios.units import refuse, shown
-from tcpsbed.views.metric import OWN, Metric, metric
+from tcpsbed.views.metric import EFFECTS, OWN, Metric, metric
 
 if TYPE_CHECKING:
     from tcpsbed.scenarios.model.scenario import Scenario
@@ -293,6 +293,11 @@ def unknown(scenario: Scenario, one: Metric) -> Refusal | None:
         return refuse(f'found "{name}", which is not a metric of the scenario', allowed)
     known, what = list(scenario.flows), "flow"
     name = one.flow.rpartition("/")[2]
+    if one.listed == EFFECTS:
+        events = [f"{EFFECTS}.{event.name}" for event in scenario.events if event.name]
+        if one.flow in events:
+            return None
+        return refuse(f'found "{one.flow}", which is not an event with a name', close_match(one.flow, events))
     if one.listed:
         ways = ("forward", "backward")
         known = [f"{one.listed}.{link}.{way}" for link in scenario.links for way in ways]

@@ -92,7 +92,11 @@ class Filling:
             ],
             "metrics": [{"title": shown.title(one), "unit": one.unit} for one in shown.columns],
             "head": [{"title": one.title, "unit": one.unit} for one in shown.headings()],
-            "flows": {flow: _table(found, shown) for flow, found in shown.groups(rows).items()},
+            "flows": {
+                flow: _table(found, shown)
+                for flow, found in shown.groups(rows).items()
+                if shown.of(flow) is shown  # of attacks the finished sweep tells
+            },
             "remark": " ".join(results.remarks(rows, shown)),
             "failures": [_message(out / "failed" / f"{key}.txt") for key in sorted(states["failed"])][
                 :MOST_FAILURES

@@ -102,7 +102,7 @@ def _pairs(values: tuple[str, ...], places: Sequence[int], shown: Shown) -> list
 
 
 def _flow(flow: str, found: Sequence[Group], shown: Shown, sheet: Sheet) -> Html:
-    drawn = [_figure(flow, found, shown, column) for column in shown.columns] + _quality(found)
+    drawn = [_figure(flow, found, shown, column) for column in shown.of(flow).columns] + _quality(found)
     figures = Html(
         sheet.place(drawn)
         + (markup.note(f"{VARIANT}.") if any(c.title.startswith("SSIM") for c in drawn) else "")

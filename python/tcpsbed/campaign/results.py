@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from typing import Any
 
@@ -13,7 +13,7 @@ from tcpsbed.analysis.stats import Interval, interval
 from tcpsbed.campaign.grid import Axis
 from tcpsbed.views import text
 from tcpsbed.views.markup import Column, words
-from tcpsbed.views.metric import Metric
+from tcpsbed.views.metric import EFFECTS, Metric, of_effects
 from tcpsbed.views.numbers import NONE, half_shown
 from tcpsbed.views.spread import REMEDY, UNCHANGED
 from tcpsbed.views.tables import Field, field
@@ -40,8 +40,9 @@ class Group:
 
     @property
     def disturbed(self) -> int:
-        """Seeds whose runs were disturbed."""
-        return sum(bool(row.get("disturbed")) for row in self.by_seed.values())
+        """Seeds whose runs were disturbed; of runs that do not depend on the seed one stands for all."""
+        found = sum(bool(row.get("disturbed")) for row in self.by_seed.values())
+        return min(found, 1) if self.unchanged else found
 
     @property
     def unchanged(self) -> bool:
@@ -100,6 +101,10 @@ COLUMNS = tuple(
 """Numbers of tables and figures, where no metrics are chosen."""
 
 
+EFFECT_COLUMNS = of_effects("accepted_share", "hold_ms", "safe_stop_ms")
+"""The same of attacks."""
+
+
 @dataclass(frozen=True)
 class Shown:
     """What tables and figures show of a campaign.
@@ -133,6 +138,11 @@ class Shown:
         found = groups(rows, self.axes)
         return {flow: of for flow, of in found.items() if not self.flows or flow in self.flows}
 
+    def of(self, flow: str) -> Shown:
+        """What is shown of a flow, or of an attack, which has other numbers."""
+        attack = flow.startswith(f"{EFFECTS}.") and not self.metrics
+        return replace(self, columns=EFFECT_COLUMNS, compared=EFFECT_COLUMNS[:1]) if attack else self
+
     def called(self, text: str) -> str:
         """A value or a key as people read it."""
         return self.labels.get(text, self.labels.get(text.strip("\"'"), text))
@@ -155,7 +165,7 @@ class Shown:
 
     def lines(self, found: Sequence[Group]) -> list[list[str]]:
         """Lines of a flow's table without the values: seeds, disturbed ones, means with intervals, paired differences."""
-        return [self._line(group, self.base(found, group)) for group in found]
+        return [self.of(group.flow)._line(group, self.base(found, group)) for group in found]
 
     def named(self, group: Group) -> list[str]:
         """The values of a line."""
@@ -172,11 +182,12 @@ class Shown:
     def headings(self, flow: str = "") -> list[Column]:
         """Columns of the table of a flow, or of all: one for each axis, then those of `lines`."""
         columns = [words(self.called(a.key)) for a in self.axes] + [Column("seeds"), Column("disturbed")]
-        for column in self.columns:
+        those = self.of(flow)
+        for column in those.columns:
             columns += [Column(self.title(column, flow), column.unit), Column("±", column.unit)]
         against = "baseline" if self.baseline else "first"
-        for column in self.compared:
-            title = "p99" if self.compared == COLUMNS[1:2] else self.title(column, flow)
+        for column in those.compared:
+            title = "p99" if those.compared == COLUMNS[1:2] else self.title(column, flow)
             columns += [Column(f"{title} against {against}", column.unit), Column("±", column.unit)]
         return columns
 
@@ -207,7 +218,7 @@ def remarks(rows: Sequence[Row], shown: Shown) -> list[str]:
         said.append(f"{UNCHANGED}{place}; one run each, and no interval. {REMEDY}")
     binned, equal = Counter[str](), Counter[str]()
     for group in (group for of in shown.groups(rows).values() for group in of):
-        for column in shown.columns:
+        for column in shown.of(group.flow).columns:
             mean, title = group.mean(column), shown.title(column, group.flow)
             if mean is None or mean.half is None:
                 continue

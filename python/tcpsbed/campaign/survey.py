@@ -22,13 +22,13 @@ from tcpsbed.beside import imported
 from tcpsbed.campaign import grid
 from tcpsbed.campaign.design import Design
 from tcpsbed.campaign.grid import Axis, Cell
-from tcpsbed.campaign.results import Shown, unchanged
+from tcpsbed.campaign.results import EFFECT_COLUMNS, Shown, unchanged
 from tcpsbed.campaign.worker import Crew, Here, Job, Place, width_of
 from tcpsbed.clocks import SIMULATED
 from tcpsbed.errors import ConfigError, TcpsbedError
 from tcpsbed.executors.build import build
 from tcpsbed.runs import forecast
-from tcpsbed.views.metric import OWN, QUALITY
+from tcpsbed.views.metric import EFFECTS, OWN, QUALITY, Metric, effects
 from tcpsbed.views.numbers import statistic
 from tcpsbed.views.tables import field, fields
 
@@ -287,6 +287,9 @@ class Survey:
     def narrow(self, runs: Sequence[tuple[Cell, Mapping[str, Any]]]) -> bool:
         """Whether the interval over these runs of a combination is as narrow as asked."""
         rule = self.design.until
+        for name in () if self.design.metrics else effects([summary]):
+            of = (Metric("", name, one, EFFECTS) for one in EFFECT_COLUMNS)
+            wanted[name] = {one.key: one.number(summary) for one in of}
         if rule is None:
             return False
         rows = [row for run in runs for row in self.rows_of(*run) if row["flow"] == rule.metric.flow]

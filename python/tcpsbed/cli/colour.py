@@ -7,6 +7,7 @@ import re
 import sys
 from typing import TextIO
 
+from tcpsbed.analysis.protection import UNPROTECTED
 from tcpsbed.errors import printable
 
 BOLD, RED, YELLOW = "1", "1;31", "33"
@@ -23,7 +24,8 @@ def paint(text: str, code: str, stream: TextIO | None) -> str:
 def tables(text: str) -> str:
     """Tables for standard output with emphasised heads, errors and disturbances; what a file has in it moves no cursor."""
     text = printable(text)
-    marks = ((r"^.+(?=\n─)", BOLD), (r"^(ERROR|FAIL)\b.*", RED), (r"^DISTURBED\b.*", YELLOW))
+    amiss = ((r"^(ERROR|ATTACKED|FAIL)\b.*", RED), (r"^(DISTURBED|SUPERVISOR)\b.*", YELLOW))
+    marks = ((r"^.+(?=\n─)", BOLD), *amiss, (rf"^channel .*{UNPROTECTED}.*", YELLOW))
     for pattern, code in marks:
         text = re.sub(pattern, paint(r"\g<0>", code, sys.stdout), text, flags=re.M)
     return text

@@ -26,7 +26,7 @@ Examples:
   tcpsbed runs
   tcpsbed runs results --json
 
-The verdict of a run is ok, DISTURBED (its numbers prove nothing), ERROR, unfinished (tcpsbed report recovers it) or
+The verdict of a run is ok, DISTURBED (its numbers prove nothing), ATTACKED (it accepted datagrams of an attack), ERROR, unfinished (tcpsbed report recovers it) or
 unreadable.
 """
 OPEN_HELP = """Open the page of a result in the browser.
@@ -105,7 +105,8 @@ def _ended(folder: Path, ended: float) -> dict[str, Any]:
     except TcpsbedError:
         return row | {"verdict": "unreadable"}
     told = {"scenario": summary["name"], "world": summary["world"], "seed": summary["seed"]}
-    verdict = "ERROR" if summary.get("errors") else "DISTURBED" if summary.get("disturbances") else "ok"
+    amiss = (("ERROR", "errors"), ("ATTACKED", "attacked"), ("DISTURBED", "disturbances"))
+    verdict = next((word for word, key in amiss if summary.get(key)), "ok")
     return row | told | {"duration_s": summary["duration_s"], "verdict": verdict}
 
 

@@ -97,7 +97,11 @@ NoSamples = Annotated[
 ]
 Strict = Annotated[
     bool,
-    typer.Option("--strict", help="End with status 3 if the run, or one of further seeds, was disturbed."),
+    typer.Option(
+        "--strict",
+        help="End with status 3 if the run, or one of further seeds, was disturbed, or if the run accepted datagrams of an"
+        " attack.",
+    ),
 ]
 Insecure = Annotated[
     bool, typer.Option("--insecure", help="In worlds of several hosts, let channels go without security.")
@@ -247,8 +251,11 @@ def _not_begun() -> Iterator[None]:
 def _refuse_disturbed(summary: Mapping[str, Any]) -> None:
     seeds = summary["across_seeds"]["disturbed"]
     found = [*summary["disturbances"], *([f"seeds {', '.join(map(str, seeds))}"] if seeds else [])]
+    if attacked := summary["attacked"]:
+        print("tcpsbed: ATTACKED, and --strict was given:", *attacked, sep="\n  ", file=sys.stderr)
     if found:
         print("tcpsbed: DISTURBED, and --strict was given:", *found, sep="\n  ", file=sys.stderr)
+    if attacked or found:
         raise typer.Exit(DISTURBED)
 
 

@@ -16,7 +16,7 @@ from tcpsbed.views import charts, markup, paired, paths, tables, text
 from tcpsbed.views.charts import Chart
 from tcpsbed.views.folder import RunFolder, open_folder
 from tcpsbed.views.markup import Column, words
-from tcpsbed.views.metric import Metric, named
+from tcpsbed.views.metric import EFFECTS, Metric, effects, named, of_effects
 from tcpsbed.views.numbers import NONE, finite, nothing, seconds
 from tcpsbed.views.paired import Comparison
 from tcpsbed.views.sentence import Said
@@ -24,6 +24,10 @@ from tcpsbed.views.tables import Field, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+OF_ATTACKS = ("sent", "accepted", "accepted_share", "refused", "hold_ms", "safe_stop_ms")
+"""Metrics of attacks that are compared."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class Compared(Frame):
     folders, runs
         The runs, and a line for each with its letter.
     rows
-        The metrics of the flows that all of them have.
+        The metrics of the flows that all of them have, and of attacks.
     left_out
         Sentences about the other flows.
     metrics
@@ -206,6 +210,7 @@ def compare(*runs: RunFolder | Path | str, metrics: Sequence[str] = ()) -> Compa
             f"no flow is in all runs ({known})", key="compare", allowed="runs with a flow of the same name"
         )
     rows = tuple(row for name in names for row in _rows(name, opened))
+    rows += tuple(row for name in effects(run.summary for run in opened) for row in _effect_rows(name, opened))
     asked = tuple(named(path, "--metric").dressed({}, opened[0].summary) for path in metrics)
     found = Compared(opened, _legend(opened), rows, tuple(_left_out(opened, names)), asked)
     found.by_seed.refuse_unknown("--metric")
@@ -213,15 +218,37 @@ def compare(*runs: RunFolder | Path | str, metrics: Sequence[str] = ()) -> Compa
 
 
 def sentence(found: Compared) -> Said:
-    """The flow whose 99th percentile of the delay differs most, as a ratio, from that of the first run.
+    """Of an attack of which unlike numbers were accepted, these; then the flow whose 99th percentile of the delay differs
+    most, as a ratio, from that of the first run.
 
     A delay may be 0, or less than 0 by clocks that disagree: it has no ratio, and nothing is said of it.
     """
+    return [*_accepted(found), *_latest(found)]
+
+
+def _accepted(found: Compared) -> Said:
+    """The attack whose accepted datagrams differ most."""
+    named = letters(found.folders)
+    apart = [
+        (max(known) - min(known), row)
+        for row in found.rows
+        if row.metric.metric.key == "accepted" and (known := [one for one in row.values if one is not None])
+    ]
+    most, row = max(apart, key=lambda one: one[0], default=(0.0, None))
+    if row is None or not most:
+        return []
+    told = (f"{row.metric.shown(value)} in {letter}" for letter, value in zip(named, row.values, strict=True))
+    return [("bad", f"Of {row.flow.removeprefix(f'{EFFECTS}.')} {', '.join(told)} were accepted"), ("", ". ")]
+
+
+def _latest(found: Compared) -> Said:
+    """The flow whose delay differs most."""
     late = tables.field(metrics.section("flows").parts, "delay_ms.p99")
     first, *others = found.folders
     changes = [
         (abs(math.log(value / before)), flow, before, value, letter)
         for flow in _by_flow(found.rows)
+        if flow in first.summary["flows"]
         if (before := late.number(first.summary["flows"][flow]) or 0.0) > 0
         for run, letter in zip(others, letters(found.folders)[1:], strict=True)
         if (value := late.number(run.summary["flows"][flow]) or 0.0) > 0
@@ -267,7 +294,9 @@ def _legend(runs: Sequence[RunFolder]) -> Table:
     for letter, run in zip(letters(runs), runs, strict=True):
         summary = run.summary
         amiss = [
-            word for word, key in (("errors", "errors"), ("disturbed", "disturbances")) if summary.get(key)
+            word
+            for word, key in (("errors", "errors"), ("attacked", "attacked"), ("disturbed", "disturbances"))
+            if summary.get(key)
         ]
         rows.append(
             (
@@ -298,6 +327,14 @@ def _rows(name: str, runs: Sequence[RunFolder]) -> Iterator[Row]:
         values = tuple(metric.number(run.summary["flows"][name]) for run in runs)
         if any(values if metric.metric.rare else (value is not None for value in values)):
             yield Row(name, metric, values)
+
+
+def _effect_rows(name: str, runs: Sequence[RunFolder]) -> Iterator[Row]:
+    """The metrics of an attack that some run has."""
+    for column in of_effects(*OF_ATTACKS):
+        values = tuple(Metric("", name, column, EFFECTS).number(run.summary) for run in runs)
+        if any(value is not None for value in values):
+            yield Row(name, column, values)
 
 
 def _by_flow(rows: Iterable[Row]) -> dict[str, list[Row]]:

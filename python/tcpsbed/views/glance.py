@@ -11,7 +11,7 @@ MOST = 100
 """Flows, links, nodes and so on that are shown; `summary.json` and `series.json` have all."""
 MOST_LINES = 2_000
 """Lines of a scenario."""
-_WHOLE = ("errors", "disturbances", "queues")
+_WHOLE = ("errors", "disturbances", "attacked", "as_set", "supervisors", "protection", "queues")
 
 
 def glance(run: RunFolder) -> tuple[RunFolder, str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tcpsbed.analysis import metrics
+from tcpsbed.analysis import attacks, metrics
 from tcpsbed.analysis.stats import Interval, interval
 from tcpsbed.errors import ConfigError
 from tcpsbed.nearest import meant
@@ -17,12 +17,15 @@ from tcpsbed.views.tables import Field, field, fields
 
 QUALITY = ("coded_bps", "psnr_db", "ssim")
 """What is kept of pictures and sound, beside their age."""
-LISTS = ("network", "queues")
-"""Lists of a summary whose entries have a name and a direction: links and their queues."""
+EFFECTS = "effects"
+"""List of what events did, by their names."""
+LISTS = ("network", "queues", EFFECTS)
+"""Lists of a summary whose entries have a name: links and their queues, with a direction, and events."""
 OWN = "metrics"
 """List of the user's metrics; also the name of the table of those that are of no flow or link."""
 METRIC = (
     "a metric, such as haptic.delay_ms.p99, haptic.loss, video.psnr_db, network.l1.forward.loss, "
+    "effects.NAME.accepted_share of the attack NAME, "
     "or metrics.Mine.haptic.value of your own class Mine"
 )
 
@@ -40,7 +43,7 @@ class Metric:
     column
         What it is there.
     listed
-        `network` or `queues` of a link, `metrics` of a user's metric; empty of a flow.
+        `network` or `queues` of a link, `effects` of an event, `metrics` of a user's metric; empty of a flow.
     label
         Another name for people; empty: that of the column.
     """
@@ -136,9 +139,22 @@ def named(path: str, key: str) -> Metric:
         raise ConfigError(error.context["found"], key=key, allowed=error.context["allowed"]) from None
 
 
+def effects(summaries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The attacks that some of these summaries have, as the flows of their metrics: `effects.forged commands`."""
+    every = (one for summary in summaries for one in summary.get(EFFECTS) or () if one.get("kind") in attacks.NOUNS)
+    return list(dict.fromkeys(f"{EFFECTS}.{one['name']}" for one in every))
+
+
+def of_effects(*keys: str) -> tuple[Field, ...]:
+    """Columns of an event."""
+    known = _columns(EFFECTS)
+    return tuple(known[key] for key in keys)
+
+
 def _columns(listed: str = "") -> dict[str, Field]:
     """What the table of a campaign has of a flow, or of an entry of such a list, by its path."""
     found = [one for one in fields(metrics.section(listed or "flows").parts) if one.metric.unit]
+    found += [field(metrics.section(EFFECTS).parts, "accepted_share")] if listed == EFFECTS else []
     found += [] if listed else [field(metrics.section("media").parts, key) for key in QUALITY]
     columns = (replace(one, metric=replace(one.metric, rare=False)) for one in found)  # 0 is a result here
     return {".".join(filter(None, [*one.path, one.statistic])): one for one in columns}

@@ -22,7 +22,7 @@ from tcpsbed.nearest import close_match
 from tcpsbed.views import text
 from tcpsbed.views.folder import RunFolder, cells_in
 from tcpsbed.views.markup import Column, words
-from tcpsbed.views.metric import Metric
+from tcpsbed.views.metric import EFFECTS, Metric, effects, of_effects
 from tcpsbed.views.numbers import NONE, grouped, half_shown
 from tcpsbed.views.spread import UNCHANGED
 from tcpsbed.views.tables import Field, Table, field
@@ -35,7 +35,7 @@ SEEDS = "seeds"
 METRICS: dict[str, Field] = {
     name: field(metrics.section("flows").parts, name) for name in ("delay_ms.mean", "delay_ms.p99", "loss")
 }
-"""Numbers of each flow that are compared where none are asked for."""
+"""Numbers of each flow that are compared where none are asked for; of each attack it is what was accepted."""
 LEVEL = 0.05
 """Largest corrected p, and the share outside of an interval, at which a difference is taken as shown."""
 TITLE = "paired by seed"
@@ -47,7 +47,8 @@ NOTE = (
 
 def kept(metrics: Sequence[Metric]) -> tuple[str, ...]:
     """What is kept of a summary where these are compared."""
-    return tuple(dict.fromkeys(("records_sha256", "flows", *(one.part for one in metrics))))
+    usual = () if metrics else (EFFECTS,)
+    return tuple(dict.fromkeys(("records_sha256", "flows", *usual, *(one.part for one in metrics))))
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class Comparison(Frame):
     conditions
         Each with its baseline.
     metrics
-        What was asked for; empty: `METRICS` of every flow. All tests are corrected together, and no others.
+        What was asked for; empty: `METRICS` of every flow, and the accepted share of every attack. All tests are corrected together, and no others.
     """
 
     conditions: Sequence[Condition]
@@ -162,7 +163,11 @@ class Comparison(Frame):
         if self.metrics:
             return list(self.metrics)
         flows = dict.fromkeys(name for one, _ in self._compared for name in one.flows)
-        return [Metric(f"{flow}.{name}", flow, one) for flow in flows for name, one in METRICS.items()]
+        usual = [Metric(f"{flow}.{name}", flow, one) for flow in flows for name, one in METRICS.items()]
+        attacks = effects([one for pair in self._compared for of in pair for one in of.by_seed.values()])
+        share = "accepted_share"
+        [column] = of_effects(share)
+        return usual + [Metric(f"{name}.{share}", name, column, EFFECTS) for name in attacks]
 
     @property
     def _compared(self) -> list[tuple[Condition, Condition]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tcpsbed.analysis import metrics
+from tcpsbed.analysis import metrics, protection
 from tcpsbed.analysis.disturbances import meaning
 from tcpsbed.analysis.metrics import Metric
 from tcpsbed.clocks import SIMULATED
@@ -131,7 +131,9 @@ def banners(summary: dict[str, Any]) -> Html:
     """Errors and disturbances, to be seen before any number."""
     return Html(
         markup.banner("bad", "Errors in this run", summary.get("errors"))
+        + markup.banner("bad", "ATTACKED: this run accepted datagrams of an attacker", summary.get("attacked"))
         + markup.banner("doubt", "Disturbed run: check this before trusting the numbers", _amiss(summary))
+        + markup.banner("doubt", "A supervisor refused commands", summary.get("supervisors"))
         + markup.banner(
             "doubt", "A supervisor held the follower back most of the time", states.held_back(summary)
         )
@@ -146,6 +148,11 @@ def health(summary: dict[str, Any]) -> Iterator[tuple[bool, str]]:
         if summary.get(key)
     ]
     own = summary.get("programs")
+    yield from ((False, f"ATTACKED: {_sentence(line)}") for line in summary.get("attacked") or ())
+    if caused := summary.get("as_set"):
+        yield True, f"Attacks of the scenario: {'; '.join(caused)}."
+    for one, line in zip(found := summary.get("protection") or (), protection.sentences(found), strict=True):
+        yield one["method"] != protection.NONE, _sentence(line)
     if amiss:
         yield False, f"{' and '.join(amiss)}: see above."
     elif not own or own["verdict"] == programs.GOOD:

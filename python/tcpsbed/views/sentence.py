@@ -46,6 +46,20 @@ STAGES = {"capture": "camera", "code": "encoder", "decode": "decoder", "show": "
 
 def sentence(summary: Mapping[str, Any]) -> Said:
     """What matters most in a run."""
+    return [*_attacked(summary), *_measured(summary)]
+
+
+def _attacked(summary: Mapping[str, Any]) -> Said:
+    """What an attacker got through, before anything else."""
+    found = list(summary.get("attacked") or ())
+    if not found:
+        return []
+    more = f", and {counted(len(found) - 1, 'line')} more below" if len(found) > 1 else ""
+    return [("bad", f"ATTACKED: {found[0]}"), ("", f"{more}. ")]
+
+
+def _measured(summary: Mapping[str, Any]) -> Said:
+    """Delay and loss."""
     delays = {name: flow.get("delay_ms") for name, flow in (summary.get("flows") or {}).items()}
     known = {name: found for name, found in delays.items() if statistic(found) is not None}
     if not known:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from tcpsbed.analysis import metrics
+from tcpsbed.analysis import metrics, protection
 from tcpsbed.analysis.disturbances import meaning
 from tcpsbed.errors import counted, one_line
 from tcpsbed.views import echoes, paths, programs, spread, states, tables
@@ -107,11 +107,16 @@ def headline(run: RunFolder) -> str:
     version = (summary.get("versions") or {}).get("tcpsbed", "")
     lines = [" · ".join([run.name, *run.conditions, f"tcpsbed {version}"])]
     lines += [f"ERROR: {text}" for text in summary.get("errors") or ()]
+    lines += [f"ATTACKED: {text}" for text in summary.get("attacked") or ()]
+    lines += [f"SUPERVISOR: {text}" for text in summary.get("supervisors") or ()]
     if amiss := summary.get("disturbances"):
         lines += [f"DISTURBED: {text}" for text in amiss]
         lines += [f"{said} (tcpsbed docs real-world)"] if (said := meaning(summary)) else []
     if down := summary.get("outages"):
         lines.append(f"outages: {_outages(down)}")
+    if caused := summary.get("as_set"):
+        lines.append(f"attacks: {'; '.join(caused)}")
+    lines += protection.sentences(summary.get("protection") or ())
     if found := summary.get("programs"):
         lines += [
             *programs.judged(found),

@@ -69,6 +69,8 @@ FLOW = (
         " than 100 ms plus the clock offsets of the scenario. They do not count for delay, jitter, age and"
         " the path",
         "count", label="impossible origin", brief=(), rare=True),
+    Metric("forged", "samples of an [attacker](security.md#attacks) that arrived there, and samples that a periodic stage made"
+        " of them: they are none of the flow, and count nowhere else", "count", brief=(), rare=True),
     Metric("repeated", "samples of a periodic stage (a supervisor, an edge predictor) that were"
         " delivered without a new input sample: they count for `age_ms` and rates, not for"
         " `delivered`, delays, jitter and the path", "count", label="repeated", brief=(), rare=True),
@@ -104,7 +106,8 @@ FLOW = (
         ' for a stage), `corrupt` (damaged by the link, dropped by the receiver), `line`'
         ' (lost by the serial line to a board, or by the board), `unverified`, `replayed`,'
         ' `unkeyed` (by a [secured](security.md) channel), `connection` (unacknowledged on a connection of `tcp` or'
-        ' `quic` that was lost; some of them may have arrived)', "count", _drops,
+        ' `quic` that was lost; some of them may have arrived), `behind forged` (genuine samples that the receiver took for'
+        ' copies or old ones, because an attacker used later numbers)', "count", _drops,
         each="link and reason", label="Where packets were lost"),
     spread("delay_ms", "distribution of the one-way delay by the clocks of the nodes, from the source"
         " to the entry of the last component: until the kernel received the last byte,"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcpsbed.analysis import disturbances, machine, outages
+from tcpsbed.analysis import attacks, disturbances, machine, outages, protection, refusals
 from tcpsbed.analysis.metrics.metric import ABSENT, LIST, Metric, one_of
 from tcpsbed.analysis.together import together
 
@@ -70,6 +70,15 @@ def _watched(states: Any, stages: Any) -> dict[str, Any]:
     return {**states, "changes": changes or states["changes"], "causes": watch["causes"], "limited": limited}
 
 
+def _effects(source: Any) -> list[dict[str, Any]]:
+    """Effects of events, with what supervisors refused at the places that were attacked."""
+    stages = source["told"].get("stages", ())
+    return [
+        effect | {"refused": attacks.refused(effect["component"], effect["flow"], stages)}
+        for effect in source["rows"].get("effects", ())
+    ]
+
+
 CHANGE = (
     Metric("t_s", "when", "s", label="at"),
     Metric("from", "the state before"),
@@ -112,9 +121,16 @@ EFFECT = (
     Metric("from_s", "when it began", "s", label="from"),
     Metric("until_s", "when the attack ended; of `link` the next event of the same links", "s", label="until"),
     Metric("sent", "datagrams that the attacker sent or changed", "count"),
-    Metric("accepted", "those whose sample entered the component that it is for; of `clock-lie` answers that the"
+    Metric("component", "the component that they are for; null of `link`, `flood`, `reset` and `clock-lie`", shown=()),
+    Metric("channel", "the channel that is attacked; null if none", shown=()),
+    Metric("accepted", "those whose sample entered the component that it is for: a supervisor there may refuse it (next"
+        " key); of `clock-lie` answers that the"
         " estimate of the clock took; of `reset` connections that the receiver lost before the next effect began; null"
         " of `link`, and on sockets if the numbers of samples cannot be read", "count"),
+    Metric("accepted_share", "`accepted` over `sent`; null where these are not both numbers of datagrams", "share",
+        attacks.share, shown=()),
+    Metric("refused", "commands that a supervisor at that component refused in the whole run, of whatever origin; null"
+        " where there is none", "count", label="refused there by the supervisor, whole run"),
     Metric("hold_ms", "from the beginning until a supervisor entered `hold`; null if none did before the next effect"
         " began", "ms", label="hold after"),
     Metric("safe_stop_ms", "the same of `safe stop`", "ms", label="safe stop after"),
@@ -221,7 +237,7 @@ TAIL = (
         of=_states, parts=STATE, each=LIST, label="Safety and display"),
     Metric("effects", "list of the effects of the first 64 link events and [attacks](security.md#attacks). An event that"
         " only gives links their own settings back ends an effect and is none",
-        of=lambda source: source["rows"].get("effects", ()), parts=EFFECT, each=LIST, label="Effects of events"),
+        of=_effects, parts=EFFECT, each=LIST, label="Effects of events"),
     Metric("stalls", "stalls of loops on the machine's clock; absent without one. A stall *touched* a sample if it overlaps"
         " the time in which the sample was in flight, from its creation to its arrival. Loops on the sample's path count:"
         " all loops of its nodes, also those of other sessions, and the emulator's if it crosses from one node to another",
@@ -242,6 +258,20 @@ TAIL = (
         " unreadable or unordered rows; another world than requested; a stop before the"
         " end",
         of=lambda source: disturbances.disturbances(source, source["told"], source["rows"]), type="list[str]"),
-    Metric("errors", "sentences: what failed", of=lambda source: list(source["told"].get("errors", ())),
+    Metric("attacked", "sentences: what was accepted of the scenario's own [attacks](security.md#attacks)",
+        of=lambda source: attacks.accepted(source["rows"].get("effects", ()), source["told"].get("stages", ())),
         type="list[str]"),
+    Metric("as_set", "sentences: what the scenario's own attacks sent, and what was refused or happened because of them. It"
+        " disturbs nothing; only what goes beyond the number of their datagrams is among `disturbances`",
+        of=lambda source: disturbances.as_set(source, source["told"], source["rows"]), type="list[str]"),
+    Metric("protection", "list of channels and how they are [protected](security.md); empty of runs in virtual time without"
+        " security and attacks", of=protection.protection, parts=(
+            Metric("channel", "name of the channel"),
+            Metric("method", "`aead`, `hmac`, `srtp`, `tls` or `none`"),
+            Metric("cipher", "what it uses"),
+            Metric("key", "where its key is from"),
+        ), each=LIST, label="Protection of channels", needs=("channel", "method", "cipher", "key")),
+    Metric("supervisors", "sentences: commands that [supervisors](safety.md#which-commands-it-follows) refused, which is"
+        " their task", of=lambda source: refusals.split(source["told"])[1], type="list[str]"),
+    Metric("errors", "sentences: what failed", of=lambda source: refusals.split(source["told"])[0], type="list[str]"),
 )  # fmt: skip

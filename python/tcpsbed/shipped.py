@@ -13,6 +13,8 @@ from tcpsbed.nearest import close_match, distance, meant, nearest
 DATA = Path(__file__).resolve().parent / "data"
 SCENARIOS, EXAMPLES, DOCS = DATA / "scenarios", DATA / "examples", DATA / "docs"
 """In the source tree links to its folders of these names; in an installed package folders."""
+POLICY = DATA / "SECURITY.md"
+"""The threat model, a page beside those of `DOCS`."""
 PLACES = (SCENARIOS, EXAMPLES, EXAMPLES / "hooks")
 BASES = {
     "shipped:scenarios": SCENARIOS,
@@ -166,7 +168,7 @@ def page(name: str) -> str:
 
 
 def _text(page: str) -> str:
-    return (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    return (POLICY if page == POLICY.stem else DOCS / f"{page}.md").read_text(encoding="utf-8")
 
 
 def _about(word: str) -> str | None:
@@ -187,5 +189,5 @@ def _about(word: str) -> str | None:
 
 def pages() -> dict[str, str]:
     """Pages of the documentation by name, with their titles."""
-    files = sorted(DOCS.glob("*.md"))
+    files = [*sorted(DOCS.glob("*.md")), POLICY]
     return {file.stem: file.read_text(encoding="utf-8").split("\n", 1)[0].lstrip("# ") for file in files}

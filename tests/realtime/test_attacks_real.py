@@ -9,7 +9,7 @@ import pytest
 from texts import TWO_NODES
 
 import tcpsbed
-from tcpsbed.errors import ConfigError
+from tcpsbed.errors import WorldError
 
 SHIPPED = Path(__file__).resolve().parents[2] / "scenarios" / "attacks.toml"
 
@@ -67,6 +67,8 @@ def test_changed_segments_end_a_connection_with_tls_and_both_sides_say_so_on_soc
 
 @pytest.mark.needs("netns")
 def test_namespaces_refuse_attacks_before_anything_runs(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"found an attack.*--world virtual or real"):
+    with pytest.raises(
+        WorldError, match=r"attacks.toml:\d+: events.0: found an attack.*--world virtual or real"
+    ):
         tcpsbed.run(SHIPPED, out=tmp_path / "run", world="namespaces")
     assert not (tmp_path / "run").exists()

@@ -46,6 +46,7 @@ def load(path: Any, overrides: Any = ()) -> SimpleNamespace:
         seed=document.get("seed", 1),
         seconds=seconds,
         duration_ns=round(seconds * 1e9),
+        channels={},
         measure=SimpleNamespace(metrics=[]),
         flows={},
         traffic={},

@@ -282,14 +282,16 @@ def test_only_nodes_in_namespaces_have_devices_that_ns3_can_hold(hosting):
 def test_background_packets_that_would_grow_on_devices_are_refused(tmp_path):
     compiled = plan(tmp_path, BASE, "traffic.cbr={ on = 'a.forward', rate = '8 kbit/s', packet = '57 B' }")
     ns3.refuse(compiled)
-    network = ns3_devices.Descriptor(Job(compiled, None, tmp_path, tmp_path), Namespaces)
+    job = Job(compiled, None, tmp_path, tmp_path)
+    network = ns3_devices.Descriptor(job, Namespaces(job))
     with pytest.raises(WorldError, match=r"traffic\.cbr.*57 B.*58 B or more.*namespaces\+ns3"):
         network.refuse()
 
 
 def test_routers_of_ns3_know_no_ipv6(tmp_path):
     compiled = plan(tmp_path, BASE, "real.ipv6=true")
-    network = ns3_devices.Descriptor(Job(compiled, None, tmp_path, tmp_path), Namespaces)
+    job = Job(compiled, None, tmp_path, tmp_path)
+    network = ns3_devices.Descriptor(job, Namespaces(job))
     with pytest.raises(WorldError, match=r"real\.ipv6: found true.*namespaces\+ns3"):
         network.refuse()
 

@@ -209,11 +209,6 @@ REFUSED = {
         'bad.toml:20: channels.session.security: found "srtp" at the transport udp; allowed: transport = "rtp"; with '
         'udp: "aead" or "hmac"',
     ),
-    "no key file": (
-        'security = { kind = "aead", key_file = "none.key" }\n',
-        "bad.toml:20: channels.session.security.key_file: found none.key, which cannot be read (no such file); allowed: "
-        "a file that `tcpsbed key FILE` made: 64 hexadecimal digits, mode 0600",
-    ),
     "a key file that others may read": (
         'security = { kind = "aead", key_file = "open.key" }\n',
         "bad.toml:20: channels.session.security.key_file: found open.key, which is open to other users (mode 0644); "

@@ -24,7 +24,8 @@ def test_the_package_leads_to_every_scenario_example_and_page_of_the_tree(root: 
     assert {file.stem for file in (root / "scenarios").glob("*.toml")} < set(shipped.listed())
     assert {file.name for file in (root / "examples").glob("*.py")} < set(shipped.listed())
     assert {file.name for file in (root / "examples" / "notebooks").iterdir()} < set(shipped.listed())
-    assert set(shipped.pages()) == {file.stem for file in (root / "docs").glob("*.md")}
+    assert set(shipped.pages()) == {file.stem for file in (root / "docs").glob("*.md")} | {"SECURITY"}
+    assert shipped.page("SECURITY") == (root / "SECURITY.md").read_text(encoding="utf-8")
 
 
 def test_the_list_says_in_a_line_what_each_shows() -> None:
@@ -107,6 +108,9 @@ def test_no_message_names_a_file_of_the_tree_and_every_page_it_names_is_there() 
         ("zoh", "Predict what is missing"),
         ("conveyor", "Steer a conveyor belt"),
         ("IPDV", "Glossary"),
+        ("security", "Protect a channel"),
+        ("SECURITY.md", "Security"),
+        ("threat model", "Security"),
     ],
 )
 def test_a_page_is_found_by_its_file_or_by_what_it_is_about(word: str, title: str) -> None:

@@ -106,7 +106,7 @@ def test_links_that_nothing_emulates_are_named_in_the_summary(tmp_path: Path):
     (tmp_path / "s.toml").write_text(TEXT + LINK)
     scenario = scenarios.load(tmp_path / "s.toml")
     summary = tcpsbed.run(scenario, world="process+none", out=tmp_path / "run").summary
-    assert [text for text in summary["ignored"] if text.startswith("link l1.")]
+    assert [text for text in summary["ignored"] if text.startswith("link l1: ")]
     assert summary["emulator"] == []
     assert summary["world"] == "process+none"
 

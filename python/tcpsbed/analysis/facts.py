@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tcpsbed.analysis import chance
+from tcpsbed.analysis import chance, outages
 from tcpsbed.clocks import NS3_VIRTUAL, SIMULATED, VIRTUAL
 from tcpsbed.scenarios.codes import is_ours
 
@@ -30,6 +30,7 @@ def scenario_info(
     warmup_ns: int = 0,
     one_host: bool = True,
     phases: str = "aligned",
+    events: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """What `summary.build` wants to know about a scenario.
 
@@ -45,6 +46,8 @@ def scenario_info(
         Whether all nodes share one clock, so that the true error of a clock estimate is known.
     phases
         Where sources begin: `aligned`, or `random`, by the seed.
+    events
+        Kinds of the scenario's events by name: the plan of a run without a network lacks those of links and traffic.
     """
     promise = _promise(plan, world)
     nodes = [node["name"] for node in plan["nodes"]]
@@ -63,7 +66,7 @@ def scenario_info(
         "flows": {flow["name"]: _flow(plan, flow) for flow in plan["flows"]},
         "stage_periods_s": dict(_stage_periods(plan)),
         "assumed_free": list(_free(plan)) if world in SIMULATED else [],
-        "ignored": list(_ignored(plan, world)),
+        "ignored": list(_ignored(plan, world, events or {})),
         "untried": [LENA_UNTRIED] if _over_ns3(plan, world) and list(_cells(plan)) else [],
     }
 
@@ -113,23 +116,34 @@ def _cells(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield link
 
 
-def _ignored(plan: Mapping[str, Any], world: str) -> Iterator[str]:
+def _ignored(plan: Mapping[str, Any], world: str, events: Mapping[str, str]) -> Iterator[str]:
     """Keys of the scenario without effect in this world, each with the reason."""
     if not _over_ns3(plan, world):
         for link in _cells(plan):
             if "lena" in link["radio"]["given"]:
                 yield f"links.{link['name'].removesuffix('.forward')}.radio.lena: it is for 5G-LENA, over ns-3"
     if world not in SIMULATED:
-        yield from _ignored_on_sockets(plan, world)
+        yield from _ignored_without_network(plan, world, events)
+        yield from _ignored_on_sockets(plan)
 
 
-def _ignored_on_sockets(plan: Mapping[str, Any], world: str) -> Iterator[str]:
-    """Keys about sharing cores, which the machine decides on sockets; links in a world without emulation."""
-    from tcpsbed.worlds import registry
+def _ignored_without_network(plan: Mapping[str, Any], world: str, events: Mapping[str, str]) -> Iterator[str]:
+    """Links, their events and background traffic in a world without emulation."""
+    from tcpsbed.worlds import fit, registry
 
-    if registry.parts(world, plan)[1] == "none":
-        for link in plan["network"]["links"]:
-            yield f"link {link['name']}: the actual network takes its place"
+    if registry.has_network(world, plan):
+        return
+    for name in outages.names([link["name"] for link in plan["network"]["links"]]):
+        yield f"link {name}: the actual network takes its place"
+    for name, kind in events.items():
+        if kind in fit.OF_NETWORK:
+            yield f'event "{name}": nothing emulates the network that it changes'
+    for name in dict.fromkeys(entry["name"].split(".")[0] for entry in plan["network"].get("traffic", ())):
+        yield f"traffic {name}: nothing emulates the network that it is in"
+
+
+def _ignored_on_sockets(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Keys about sharing cores, which the machine decides on sockets."""
     for node in plan["nodes"]:
         if node.get("cores", 1) != 1:
             yield f"nodes.{node['name']}.cores = {node['cores']}: stages run on the cores that the machine gives"

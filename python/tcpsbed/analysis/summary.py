@@ -46,7 +46,13 @@ def summarise(folder: Path, scenario: Scenario | None = None) -> dict[str, Any]:
         _tcps.analyse(str(records), json.dumps(plan), scenario.warmup_ns, scenario.measure.grace_ns)
     )
     world = result.get("world", "virtual")
-    info = facts.scenario_info(plan, world=world, warmup_ns=scenario.warmup_ns, phases=scenario.phases)
+    info = facts.scenario_info(
+        plan,
+        world=world,
+        warmup_ns=scenario.warmup_ns,
+        phases=scenario.phases,
+        events={name: kind for name, (_, kind) in scenarios.named_events(scenario).items()},
+    )
     info["asked_by"] = scenarios.asked_by(scenario) | (result.get("asked_by") or {})
     info["media"] = media.media(folder, plan, scenario.warmup_ns)
     info["stalls"] = stalls.stalls(folder, plan, scenario.warmup_ns, found)

@@ -12,19 +12,32 @@ from pathlib import Path
 from tcpsbed.cli.apart import apart
 from tcpsbed.errors import counted, printable
 
+ELSEWHERE = "a run on sockets needs it"
+"""What is said of a key file that is not there: in virtual time keys follow from the seed."""
 
-def check(file: Path, overrides: Sequence[str]) -> None:
-    """Validates a scenario."""
+
+def check(file: Path, overrides: Sequence[str], world: str | None = None) -> None:
+    """Validates a scenario; for a world, too, if there is one."""
     from tcpsbed import scenarios
     from tcpsbed.scenarios.compile import room
+    from tcpsbed.scenarios.compile.channels import absent_keys
 
     scenario = scenarios.load(file, overrides)
     apart(scenario)
     plan = scenarios.check(scenario)
+    notes = [f"key file {name} is not here: {ELSEWHERE}" for name in absent_keys(scenario)]
+    if world is not None:
+        from tcpsbed.worlds import acceptance
+
+        if lack := acceptance.check(scenario, plan, world):
+            notes.append(f"world {world} is not ready here: it needs {lack}")
     kinds = (("component", "components"), ("flow", "flows"), ("node", "nodes"))
     parts = [counted(len(plan.get(key, ())), word) for word, key in kinds]
     parts.append(counted(len((plan.get("network") or {}).get("links", ())), "link"))
-    print(f"{file}: valid. {', '.join(parts)}, {plan['duration_ns'] / 1e9:g} s, seed {plan['seed']}")
+    accepted = "valid" if world is None else f"valid in world {world}"
+    print(f"{file}: {accepted}. {', '.join(parts)}, {plan['duration_ns'] / 1e9:g} s, seed {plan['seed']}")
+    for note in notes:
+        print(f"tcpsbed: note: {printable(note)}", file=sys.stderr)
     for warning in room.warnings(plan):
         print(f"tcpsbed: warning: {warning}", file=sys.stderr)
 

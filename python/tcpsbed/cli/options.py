@@ -39,6 +39,11 @@ AnyWhere = Annotated[
         autocompletion=complete.worlds,
     ),
 ]
+Insecure = Annotated[
+    bool, typer.Option("--insecure", help="In worlds of several hosts, let channels go without security.")
+]
+INSECURE = "real.insecure=true"
+"""What that sets."""
 Sets = Annotated[
     list[str] | None,
     typer.Option(

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tcpsbed.cli.apart import apart
+from tcpsbed.cli.check import ELSEWHERE
 from tcpsbed.cli.colour import tables
 from tcpsbed.cli.failures import DISTURBED, FAILED, guarded
 from tcpsbed.cli.options import (
+    INSECURE,
     AnyWhere,
     Duration,
     File,
+    Insecure,
     Out,
     Quiet,
     Seed,
@@ -103,9 +106,6 @@ Strict = Annotated[
         " attack.",
     ),
 ]
-Insecure = Annotated[
-    bool, typer.Option("--insecure", help="In worlds of several hosts, let channels go without security.")
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -148,7 +148,7 @@ def run(
         world=world,
         out=out,
         as_json=as_json,
-        sets=[*(sets or ()), *["real.insecure=true"] * insecure],
+        sets=[*(sets or ()), *[INSECURE] * insecure],
         seed=seed,
         duration=duration,
         seeds=seeds,
@@ -187,6 +187,7 @@ def perform(
     from tcpsbed.results import RUNS
     from tcpsbed.runs import forecast, session
     from tcpsbed.runs.given import given
+    from tcpsbed.scenarios.compile.channels import absent_keys
     from tcpsbed.views.folder import open_folder
 
     worlds.check(world)
@@ -198,6 +199,9 @@ def perform(
     speed, silent, failed = speed_of(pace, world), quiet or as_json, 0
     with _not_begun(), given(file, set=sets or (), duration=duration, seed=seed) as asked:
         scenario = asked.scenario
+        if not silent and world in SIMULATED:
+            for name in absent_keys(scenario):
+                print(f"tcpsbed: note: key file {name} is not here: {ELSEWHERE}", file=sys.stderr)
         if page is not None:
             refuse_unwatchable(scenario.duration_ns / 1e9, speed)
             if speed is None and world in SIMULATED and not (quiet or as_json):

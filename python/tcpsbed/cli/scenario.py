@@ -11,7 +11,7 @@ import typer
 from tcpsbed import results
 from tcpsbed.cli import complete
 from tcpsbed.cli.failures import guarded
-from tcpsbed.cli.options import Duration, File, Seed, Sets, overrides
+from tcpsbed.cli.options import INSECURE, WORLDS, Duration, File, Insecure, Seed, Sets, overrides
 from tcpsbed.errors import ConfigError
 
 CHECK = """Check a scenario without running it.
@@ -19,11 +19,13 @@ CHECK = """Check a scenario without running it.
 \b
 Examples:
   tcpsbed check my.toml --set 'links.l1.rate=1 Mbit/s'
-  tcpsbed check theirs.toml --no-code     what would it execute?
+  tcpsbed check my.toml --world hosts     would a run on these computers accept it?
+  tcpsbed check theirs.toml --no-code     what would it execute and read?
 
-Says what the scenario holds, or in one message which key of which file is wrong, what was found and what is allowed. A
-scenario is a program: a check loads the code that it names. With --no-code nothing is imported or started; what a run
-would execute is listed.
+Says what the scenario holds, or in one message which key of which file is wrong, what was found and what is allowed. With
+--world it also refuses what `run --world` refuses before it starts anything, and notes what this machine lacks for that
+world. A scenario is a program: a check loads the code that it names. With --no-code nothing is imported or started; what
+a run would execute is listed, and each file that it would read outside the scenario's folder.
 """
 INIT = """Write a commented scenario to start from.
 
@@ -71,14 +73,36 @@ def check(
     sets: Sets = None,
     seed: Seed = None,
     duration: Duration = None,
+    world: Annotated[
+        str | None,
+        typer.Option(
+            "--world",
+            metavar="WORLD",
+            help=f"Check for this world, too: {WORLDS}, or HOSTING+NETWORK.",
+            show_default=False,
+            autocompletion=complete.worlds,
+        ),
+    ] = None,
+    insecure: Insecure = False,
     no_code: Annotated[
-        bool, typer.Option("--no-code", help="Import and start nothing; list what a run would execute.")
+        bool,
+        typer.Option("--no-code", help="Import and start nothing; list what a run would execute and read."),
     ] = False,
 ) -> None:
     """Validates a scenario."""
+    from tcpsbed import worlds
     from tcpsbed.cli import check
 
-    (check.read if no_code else check.check)(file, overrides(sets, seed, duration))
+    every = overrides([*(sets or ()), *[INSECURE] * insecure], seed, duration)
+    if not no_code:
+        if world is not None:
+            worlds.check(world)
+        check.check(file, every, world)
+        return
+    if world is not None:
+        allowed = "one of them: a check for a world loads the code of the scenario"
+        raise ConfigError("found --no-code too", key="--world", allowed=allowed)
+    check.read(file, every)
 
 
 def init(

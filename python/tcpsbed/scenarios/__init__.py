@@ -11,6 +11,7 @@ from __future__ import annotations
 from tcpsbed.scenarios.build import load
 from tcpsbed.scenarios.compile import check, compile_events, compile_network, compile_plan
 from tcpsbed.scenarios.compile.events import asked_by
+from tcpsbed.scenarios.compile.events import named as named_events
 from tcpsbed.scenarios.dump import dump
 from tcpsbed.scenarios.load import tables
 from tcpsbed.scenarios.model.scenario import Scenario
@@ -29,6 +30,7 @@ __all__ = [
     "dump",
     "init_template",
     "load",
+    "named_events",
     "overrides",
     "schema",
     "tables",

@@ -61,7 +61,7 @@ def overview(run: RunFolder) -> str:
     summary = run.summary
     first, *others = of(summary, "flows")
     parts = (
-        headline(run),
+        headline(run) + without_effect(summary, MOST_WITHOUT_EFFECT),
         across_seeds(summary),
         flows(summary, first),
         *(shown for shown in others if shown.startswith(PLAYOUT)),
@@ -125,6 +125,18 @@ def headline(run: RunFolder) -> str:
             *programs.measured(found, summary.get("stalls")),
         ]
     return "\n".join(lines) + "\n"
+
+
+MOST_WITHOUT_EFFECT = 6
+"""Keys without effect that an overview names."""
+
+
+def without_effect(summary: Mapping[str, Any], most: int | None = None) -> str:
+    """Keys of the scenario that have no effect in this world, a line each, and how many more there are."""
+    found = list(summary.get("ignored") or ())
+    left = len(found) - len(found[:most])
+    lines = [f"without effect in this world: {text}\n" for text in found[:most]]
+    return "".join(lines) + (f"without effect in this world: {left} more (tcpsbed show)\n" if left else "")
 
 
 MOST_OUTAGES = 4
@@ -207,7 +219,7 @@ def notes(summary: Mapping[str, Any]) -> str:
     """What was assumed, what had no effect, what was never tried, and the hash of the records."""
     free = summary.get("assumed_free") or ()
     lines = [f"zero-cost stages (no cost given): {', '.join(map(str, free))}"] if free else []
-    lines += [f"without effect in this world: {text}" for text in summary.get("ignored") or ()]
+    lines += without_effect(summary).splitlines()
     lines += [f"untried: {text}" for text in summary.get("untried") or ()]
     if summary.get("records_sha256"):
         lines.append(f"records sha256 {summary['records_sha256']}")

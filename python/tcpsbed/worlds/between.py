@@ -39,6 +39,10 @@ class Emulator(Network):
             "hosts of Mininet have switches between them; allowed: mininet" if hosting == "mininet" else None
         )
 
+    def refuse(self) -> None:
+        """Refuses nodes with no place between them."""
+        self.hosting.refuse_between()
+
     def impair(self) -> ControlChannel | None:
         """Starts the emulator's process."""
         self.process = self.hosting.beside("emulator")

@@ -69,6 +69,9 @@ class Hosting(ABC):
     def refuse(self) -> None:  # noqa: B027 - nothing to do is a good answer
         """Raises `ConfigError` or `WorldError` if the scenario asks for what it cannot do, with the remedy."""
 
+    def refuse_between(self) -> None:  # noqa: B027 - nothing to do is a good answer
+        """Raises `WorldError` if it has no place for what stands between nodes (`beside`)."""
+
     here: ClassVar[bool] = True
     """Whether what stands between nodes is on this computer."""
     datagrams: ClassVar[bool] = False

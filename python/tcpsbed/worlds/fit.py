@@ -32,6 +32,8 @@ class Key:
     find: Callable[[Plan], Found]
     instead: str = ""
     """What may stand there for the others."""
+    elsewhere: str = ""
+    """The worlds that do, where not every world of a network does."""
 
 
 def _link(key: str, by: tuple[str, ...] = (*BUILT_IN, MININET), found: str = "", in_plan: str = "") -> Key:
@@ -97,6 +99,10 @@ def _events(kind: str, found: str) -> Callable[[Plan], Found]:
                 yield f"events ({event['name']})", found
 
     return find
+
+
+attacks = _events("attack", "an attack")
+"""Places of the attacks in a plan."""
 
 
 def _blocking(plan: Plan) -> Found:
@@ -170,8 +176,9 @@ KEYS = (
         "events.*.attack",
         "",
         BUILT_IN,
-        _events("attack", "an attack"),
+        attacks,
         "events of flows, components or nodes",
+        "--world virtual or real",
     ),
     Key("flows.*.blocking_send", "true", (VIRTUAL,), _blocking, "false"),
 )
@@ -193,12 +200,26 @@ def unhonoured(network: str, plan: Plan, elsewhere: str) -> Iterator[tuple[str, 
     for key in KEYS:
         if network not in key.by:
             for place, found in key.find(plan):
-                worlds = elsewhere if EMULATOR in key.by else _elsewhere(key)
+                worlds = key.elsewhere or (elsewhere if EMULATOR in key.by else _elsewhere(key))
                 yield place, found, f"{key.instead}, or {worlds}" if key.instead else worlds
 
 
 def _elsewhere(key: Key) -> str:
     return f"--world {VIRTUAL}" if VIRTUAL in key.by else "--world ns3-virtual or ns3"
+
+
+OF_NETWORK = ("link", "reroute", "traffic")
+"""Kinds of events that what lies between the nodes carries out, beside attacks."""
+_CLOSING = ("outages", "slots")
+"""Keys that close a link."""
+
+
+def without_network(plan: Plan) -> dict[str, Any]:
+    """A plan for a world in which nothing carries out the links: without their events and the times at which they close."""
+    network = plan["network"]
+    links = [{key: link[key] for key in link if key not in _CLOSING} for link in network["links"]]
+    events = [event for event in plan["events"] if event["action"]["kind"] not in OF_NETWORK]
+    return {**plan, "network": network | {"links": links}, "events": events}
 
 
 def refuse_on_clock(plan: Plan) -> None:

@@ -12,7 +12,7 @@ from tcpsbed import clocks, results, scenarios
 from tcpsbed.errors import HookError, WorldError
 from tcpsbed.results import marker
 from tcpsbed.robots import OUTPUTS
-from tcpsbed.worlds import memory, registry
+from tcpsbed.worlds import acceptance, fit, memory, registry
 from tcpsbed.worlds.steering import Live, Progress, Steering
 
 PCAPNG_S = 60.0
@@ -80,6 +80,8 @@ def record(
     marker.note(out, world=world)
     begun = time.perf_counter()
     plan = scenarios.compile_plan(scenario, out / "inputs")
+    if not registry.has_network(world, plan):
+        plan = fit.without_network(plan)
     (out / "scenario.toml").write_text(scenarios.dump(scenario), encoding="utf-8")
     text = json.dumps(plan)
     (out / "plan.json").write_text(_at_home(text, out, home or out), encoding="utf-8")
@@ -90,7 +92,7 @@ def record(
         try:
             result = _run(plan, scenario, world, out, progress, live, steering)
         except WorldError as error:
-            raise _placed(error, scenario) from None
+            raise acceptance.placed(error, scenario) from None
     if steering is not None:  # in one step: another thread may read it
         results.write_whole(out / "plan.json", _at_home(json.dumps(plan), out, home or out))
         result["asked_by"] = steering.by
@@ -98,21 +100,6 @@ def record(
     result["total_s"] = time.perf_counter() - begun
     (out / "result.json").write_text(json.dumps(result), encoding="utf-8")
     return out
-
-
-def _placed(error: WorldError, scenario: scenarios.Scenario) -> WorldError:
-    """The error with file and line of its key, which a plan names by direction: links.wan.forward.loss."""
-    *parts, last = (error.key or "").split(".")
-    key: list[str | int] = []
-    here: Any = scenario.document
-    for part in parts:
-        if isinstance(here, dict) and part in here:
-            key.append(part)
-            here = here[part]
-    if error.file or not here or here is scenario.document:
-        return error
-    told = scenario.error((*key, last), error.found, "")
-    return WorldError(error.found, file=told.file, line=told.line, key=told.key, allowed=error.allowed)
 
 
 def _streamed(plan: Any) -> set[Path]:

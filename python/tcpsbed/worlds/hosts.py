@@ -72,16 +72,21 @@ class Hosts(Hosting):
         if not scenario.real.insecure:
             self._refuse_unprotected()
 
+    def refuse_between(self) -> None:
+        """It needs a host whose role is `network`."""
+        self._middle()
+
     def _refuse_unprotected(self) -> None:
-        """Whoever reaches the network between two computers could move the robot."""
-        addresses = self.addresses()
+        """Whoever reaches the network between two hosts could move the robot; nobody else reaches loopback."""
+        homes = {node: name for name, host in self.hosts.items() for node in host.nodes}
+        at = [homes[node["name"]] for node in self.job.plan["nodes"]]
         # With a host between them, datagrams of nodes on one host leave it, too.
-        between = {_data(host) for host in self.hosts.values() if host.role == "network"}
+        between = {name for name, host in self.hosts.items() if host.role == "network"}
         bare = []
         for one in self.job.plan["channels"]:
-            ends = {addresses[one["a"]], addresses[one["b"]]} | between
-            apart = len(ends) > 1 and not all(ipaddress.ip_address(end).is_loopback for end in ends)
-            if apart and "security" not in one:
+            ends = {at[one["a"]], at[one["b"]]} | between
+            is_open = any(not ipaddress.ip_address(_data(self.hosts[end])).is_loopback for end in ends)
+            if len(ends) > 1 and is_open and "security" not in one:
                 bare.append(one["name"].partition("@")[0])
         if bare:
             raise WorldError(

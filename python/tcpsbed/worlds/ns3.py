@@ -49,6 +49,7 @@ class Ns3(Network):
     def refuse(self) -> None:
         """Keys that ns-3 cannot honour, and features that this computer's ns-3 lacks."""
         refuse(self.job.plan)
+        self.hosting.refuse_between()
         if self.hosting.here:
             require(self.job.plan)
 

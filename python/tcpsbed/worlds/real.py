@@ -22,7 +22,7 @@ from tcpsbed import _tcps, scenarios
 from tcpsbed.clocks import REAL
 from tcpsbed.errors import TcpsbedError, WorldError, needs_linux
 from tcpsbed.processes import cores
-from tcpsbed.worlds import background, firmware, fit, memory, registry, secrets
+from tcpsbed.worlds import acceptance, background, firmware, memory, registry, secrets
 from tcpsbed.worlds import rows as rows_
 from tcpsbed.worlds.contract import Hosting, Job
 from tcpsbed.worlds.process import ControlChannel
@@ -35,8 +35,6 @@ END_S = 20.0
 """Longest time a node may take to report after its end."""
 DRAIN_S = 0.05
 """Polling interval of the rings."""
-MOST_NODES = 500
-"""Most nodes, each of which is a process of some 30 MB."""
 STOPPED_S = 5.0
 """Time for which a node may not run while the run goes on; one that comes back sooner judges the gap itself."""
 
@@ -138,20 +136,13 @@ def refuse_crowd(plan: dict[str, Any], ready: list[dict[str, Any]]) -> None:
 
 def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[ControlChannel]]:
     """Builds a world: the processes of the nodes in order, and that of the network where it has one."""
-    if (count := len(job.plan["nodes"])) > MOST_NODES:
-        allowed = f"at most {MOST_NODES}, or --world virtual"
-        raise WorldError(f"found {count} nodes, each a process in world {name}", key="nodes", allowed=allowed)
     world = registry.resolve(name, job.plan)
-    fit.refuse_on_clock(job.plan)
+    hosting, network = acceptance.parts(job, world)
     if lack := world.missing():
         raise registry.unready(world.name, lack)
-    hosting = world.hosting(job)
-    network = world.network(job, hosting)
-    background.require(job.plan, hosting)
     for part in (hosting, network):
-        part.refuse()
         stack.callback(part.teardown)
-    _provide_boards(job.plan, hosting)
+    firmware.provide(job.plan)
     processes = list(hosting.launch())
     between = network.impair()
     if addresses := hosting.addresses():
@@ -159,22 +150,6 @@ def _launch(job: Job, name: str, stack: ExitStack) -> tuple[Hosting, list[Contro
     if wrong := network.verify():
         raise WorldError(f"world {world.name} differs from its settings: {'; '.join(wrong)}")
     return hosting, processes if between is None else [*processes, between]
-
-
-def _provide_boards(plan: dict[str, Any], hosting: Hosting) -> None:
-    """Compiles the firmware of boards. If nodes are not on this computer, a board must exist already."""
-    made = [
-        component["name"]
-        for component in plan["components"]
-        if component.get("board") and component["board"]["attached"]["kind"] != "port"
-    ]
-    if made and not hosting.shares_files:
-        raise WorldError(
-            f"found firmware that is started on this computer, but the nodes of {hosting.name} are elsewhere",
-            key=f"components.{made[0]}.board",
-            allowed='line = "/dev/ttyUSB0" (a board at that computer), or --world real',
-        )
-    firmware.provide(plan)
 
 
 def _prepare(

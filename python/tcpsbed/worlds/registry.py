@@ -143,6 +143,11 @@ def parts(name: str, plan: Mapping[str, Any]) -> tuple[str, str]:
     return "process", "emulator" if plan["network"]["links"] else "none"
 
 
+def has_network(name: str, plan: Mapping[str, Any]) -> bool:
+    """Whether something carries out what a plan says of links between the nodes of a world."""
+    return name in SIMULATED or parts(name, plan)[1] != "none"
+
+
 def takes_events(name: str, plan: Mapping[str, Any]) -> bool:
     """Whether what lies between the nodes of a world takes events that are asked for while it runs."""
     return name == VIRTUAL or (name != NS3_VIRTUAL and parts(name, plan)[1] == "emulator")

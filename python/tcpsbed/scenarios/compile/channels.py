@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from tcpsbed import door, keyfile
@@ -11,6 +13,7 @@ from tcpsbed.scenarios.compile.book import Book, Way
 from tcpsbed.scenarios.compile.code import code
 from tcpsbed.scenarios.model.code import Channel, Transport
 from tcpsbed.scenarios.model.entries import entries
+from tcpsbed.scenarios.model.scenario import Scenario
 from tcpsbed.scenarios.origin import Key, dotted
 from tcpsbed.scenarios.units import parameters, shown
 
@@ -127,7 +130,8 @@ class Channels:
         builtins.rehearse(scenario, key, "security", security.kind, given, "")
         if (name := given.get("key_file")) is not None:
             path, _ = files.looked_up(scenario, name)
-            files.read(scenario, (*key, "key_file"), lambda: keyfile.read(path))
+            if not _is_absent(path):
+                _read_key(scenario, key, path)
             given |= {"key_file": str(path)}
         return {"security": {"kind": security.kind} | parameters(given)}
 
@@ -218,3 +222,43 @@ class Channels:
                     ("flows", id, "overhead"), "found an overhead of one flow in a shared channel", allowed
                 )
         return None
+
+
+def absent_keys(scenario: Scenario) -> list[str]:
+    """The key files that are not here, as the scenario names them: virtual time needs none."""
+    return list(dict.fromkeys(name for _, name, path in _key_files(scenario) if _is_absent(path)))
+
+
+def require_keys(scenario: Scenario) -> None:
+    """Refuses key files that are not here, or hold no key that only their owner can read.
+
+    Raises
+    ------
+    ConfigError
+        With the key, and what is allowed.
+    """
+    for key, _, path in _key_files(scenario):
+        _read_key(scenario, key, path)
+
+
+def _key_files(scenario: Scenario) -> Iterator[tuple[Key, str, Path]]:
+    """The key of each method with a key file, its name, and where it is."""
+    for name, channel in scenario.channels.items():
+        file = channel.security.parameters().get("key_file") if channel.security is not None else None
+        if isinstance(file, str):
+            yield ("channels", name, "security"), file, files.looked_up(scenario, file)[0]
+
+
+def _read_key(scenario: Scenario, key: Key, path: Path) -> None:
+    files.read(scenario, (*key, "key_file"), lambda: keyfile.read(path))
+
+
+def _is_absent(path: Path) -> bool:
+    """Whether nothing has this name; what cannot be asked is not absent."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):
+        pass
+    return False

@@ -58,6 +58,15 @@ def asked_by(scenario: Scenario) -> dict[str, str]:
     return found
 
 
+def named(scenario: Scenario) -> dict[str, tuple[int, str]]:
+    """By its name in the plan, the number of each event in the scenario and what it concerns; the first of each name."""
+    found: dict[str, tuple[int, str]] = {}
+    for number, event in enumerate(scenario.events):
+        if targets := _targets(event):
+            found.setdefault(_name(event, targets[0]), (number, targets[0]))
+    return found
+
+
 def _targets(event: Event) -> list[str]:
     return [name for name in _TARGETS if getattr(event, name) is not None]
 

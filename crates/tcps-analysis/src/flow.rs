@@ -50,6 +50,8 @@ pub struct Flow {
     shown: Option<Box<Shown>>,
     /// Whether somebody has sent samples in its name.
     attacked: bool,
+    /// The number behind that of the newest forged sample; earlier ones are copies.
+    forged_to: u32,
     /// Receiving nodes of its channels, each with the leg that ends behind it.
     inbound: Vec<(NodeId, ChannelId, usize)>,
 }
@@ -119,6 +121,7 @@ impl Flow {
             merging: None,
             shown: flow.playout.as_ref().map(|_| Box::default()),
             attacked: false,
+            forged_to: 0,
             inbound,
         }
     }
@@ -136,6 +139,12 @@ impl Flow {
 
     /// An attacker's sample came to the sink.
     pub fn forged(&mut self, row: &Record, options: &Options) {
+        if is_forged(row.index) {
+            if row.index < self.forged_to {
+                return;
+            }
+            self.forged_to = row.index + 1;
+        }
         self.counts.forged += u64::from(row.time_ns >= options.warmup_ns);
     }
 

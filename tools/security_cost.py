@@ -232,10 +232,10 @@ def _interrupted(one: dict[str, Any]) -> str:
     """A remark on a row whose parts do not add up."""
     alone = (one["seal_ns"][0] + one["open_ns"][0]) / 1e3
     return (
-        f"\n{one['method']}, {one['bytes']} B: a round of 1000 payloads takes {alone:.1f} ms, longer than those of other rows. "
-        "In\nmost rounds one half took longer, as where other programs of the machine interrupt it, but in each half fewer than "
-        "half\nof the rounds did. So the median of both together contains this, and those of the halves do not: they add up to "
-        f"\n{alone:.2f} µs."
+        f"\n{one['method']}, {one['bytes']} B: a round of 1000 payloads takes {alone:.1f} ms, longer than those of "
+        "other rows. In\nmost rounds one half took longer, as where other programs of the machine interrupt it, but in each "
+        "half fewer than half\nof the rounds did. So the median of both together contains this, and those of the halves do "
+        f"not: they add up to\n{alone:.2f} µs."
     )
 
 

@@ -82,10 +82,30 @@ def test_what_was_accepted_is_in_the_colour_of_errors(monkeypatch: pytest.Monkey
 
 
 def test_only_what_goes_beyond_the_attacks_of_the_scenario_disturbs() -> None:
-    effect = {"kind": "forge", "flow": "k", "channel": "c", "to": {"b": 50}, "sent": 50, "accepted": 0, "name": "f"}
-    lie = {"kind": "clock-lie", "flow": None, "channel": None, "to": {"b": 7}, "sent": 7, "accepted": 0, "name": "l"}
+    effect = {
+        "kind": "forge",
+        "flow": "k",
+        "channel": "c",
+        "to": {"b": 50},
+        "sent": 50,
+        "accepted": 0,
+        "name": "f",
+    }
+    lie = {
+        "kind": "clock-lie",
+        "flow": None,
+        "channel": None,
+        "to": {"b": 7},
+        "sent": 7,
+        "accepted": 0,
+        "name": "l",
+    }
     end = {"channel": "c", "side": "b", "secure_sessions": 1, "unverified": 30, "replayed": 25}
-    result = {"world": "virtual", "endpoints": [end, end | {"side": "a", "replayed": 0}], "nodes": [{"name": "b", "asides_refused": 8}]}
+    result = {
+        "world": "virtual",
+        "endpoints": [end, end | {"side": "a", "replayed": 0}],
+        "nodes": [{"name": "b", "asides_refused": 8}],
+    }
     rows: dict[str, Any] = dict.fromkeys(("torn_bytes", "strange_rows", "unordered_rows"), 0)
     rows |= {"nodes": [], "clocks": [], "flows": [], "effects": [effect, lie]}
     info = {"world": "virtual", "flows": {}, "clocks": {}}
@@ -105,7 +125,9 @@ def test_only_what_goes_beyond_the_attacks_of_the_scenario_disturbs() -> None:
     assert len(disturbances(info, result, calm)) == 4 and as_set(info, result, calm) == []
 
 
-@pytest.mark.parametrize("transport", ["udp", "repeat", "parity", "rtp", "smoothed-sctp", "dpm", "multipath", "tcp"])
+@pytest.mark.parametrize(
+    "transport", ["udp", "repeat", "parity", "rtp", "smoothed-sctp", "dpm", "multipath", "tcp"]
+)
 @pytest.mark.parametrize("kind", ["forge", "tamper", "replay"])
 def test_genuine_samples_are_delivered_lost_or_in_flight_and_forged_ones_none_of_them(
     tmp_path: Path, transport: str, kind: str
@@ -119,7 +141,9 @@ def test_genuine_samples_are_delivered_lost_or_in_flight_and_forged_ones_none_of
 
 
 @pytest.mark.parametrize("method", ["none", "aead"])
-def test_genuine_commands_behind_forged_numbers_are_lost_for_that_reason(runs: dict[str, Any], method: str) -> None:
+def test_genuine_commands_behind_forged_numbers_are_lost_for_that_reason(
+    runs: dict[str, Any], method: str
+) -> None:
     flow = summary(runs, "plain" if method == "none" else "secured")["flows"]["kinematic"]
     assert flow["delivered"] + flow["lost"] + flow["in_flight"] + flow["superseded"] == flow["sent"]
     behind = {key: n for key, n in flow["drops"].items() if key.endswith(" behind forged")}
@@ -144,7 +168,9 @@ def test_runs_are_compared_by_what_they_accepted(runs: dict[str, Any]) -> None:
     assert ["accepted", "50", "0", "−50", "0.000"] in rows
     assert any(row[:4] == ["accepted", "share", "100.0", "%"] for row in rows), rows
     assert "Of forged commands 50 in A, 0 in B were accepted" in (folder / "both.html").read_text()
-    some = tcpsbed.compare(folder / "plain", folder / "secured", metrics=["effects.forged commands.accepted_share"])
+    some = tcpsbed.compare(
+        folder / "plain", folder / "secured", metrics=["effects.forged commands.accepted_share"]
+    )
     assert [row.values for row in some.rows if row.metric.name == "safe_stop_ms"] == []
     assert "attacked" in str(some.runs)
     every = command(folder, "compare", "plain", "secured", "--all").stdout
@@ -152,17 +178,24 @@ def test_runs_are_compared_by_what_they_accepted(runs: dict[str, Any]) -> None:
 
 
 def test_a_sweep_has_a_table_for_each_attack_and_a_campaign_knows_its_metrics(tmp_path: Path) -> None:
-    (tmp_path / "two.toml").write_text(text("forge", 'rate = "97 Hz"').replace("[[events]]", '[[events]]\nname = "f"'))
+    (tmp_path / "two.toml").write_text(
+        text("forge", 'rate = "97 Hz"').replace("[[events]]", '[[events]]\nname = "f"')
+    )
     over = "channels.session.transport=udp,rtp"
-    done = command(tmp_path, "sweep", "two.toml", "--over", over, "--seeds", "2", "--out", "all", "--yes", "-q")
+    done = command(
+        tmp_path, "sweep", "two.toml", "--over", over, "--seeds", "2", "--out", "all", "--yes", "-q"
+    )
     assert done.returncode == 0, done.stderr
     shown = command(tmp_path, "show", "all").stdout
     of = shown.split("\neffects.f\n", 1)[1].splitlines()
     assert "accepted share" in of[0] and "delay" not in of[0]
     assert " 100.0 % " in of[2]
-    shares = {row["accepted_share"] for row in tcpsbed.load(tmp_path / "all").rows if row["flow"] == "effects.f"}
+    shares = {
+        row["accepted_share"] for row in tcpsbed.load(tmp_path / "all").rows if row["flow"] == "effects.f"
+    }
     assert 1.0 in shares and min(shares) > 0.9
-    campaign = f'scenario = "two.toml"\nseeds = 2\nmetrics = ["effects.{{}}.accepted_share"]\n[grid]\n"channels.session.transport" = ["udp", "rtp"]\n'
+    grid = '[grid]\n"channels.session.transport" = ["udp", "rtp"]\n'
+    campaign = f'scenario = "two.toml"\nseeds = 2\nmetrics = ["effects.{{}}.accepted_share"]\n{grid}'
     (tmp_path / "c.toml").write_text(campaign.format("f"))
     done = command(tmp_path, "campaign", "c.toml", "--out", "c", "--yes", "-q")
     assert done.returncode == 0, done.stderr
@@ -224,7 +257,9 @@ def test_other_errors_of_hooks_remain_errors() -> None:
     assert refusals.split(told) == (other, [])
 
 
-def test_each_channel_says_how_it_is_protected_and_where_its_key_is_from(runs: dict[str, Any], tmp_path: Path) -> None:
+def test_each_channel_says_how_it_is_protected_and_where_its_key_is_from(
+    runs: dict[str, Any], tmp_path: Path
+) -> None:
     bare = "channel session@operator-robot: NOT PROTECTED: anybody on its network can send commands"
     sealed = "channel session@operator-robot: aead (aes-128-gcm), key from the seed (on sockets drawn for each run)"
     assert bare in runs["plain"].stdout.splitlines() and sealed in runs["secured"].stdout.splitlines()
@@ -233,7 +268,9 @@ def test_each_channel_says_how_it_is_protected_and_where_its_key_is_from(runs: d
     assert ran(tmp_path, TWO_NODES).summary["protection"] == [], "a virtual run without either is calm"
     command(tmp_path, "key", "lab.key")
     (tmp_path / "two.toml").write_text(f'{TWO_NODES}security = {{ kind = "hmac", key_file = "lab.key" }}\n')
-    [said] = protection.sentences(tcpsbed.run(tmp_path / "two.toml", out=tmp_path / "hmac").summary["protection"])
+    [said] = protection.sentences(
+        tcpsbed.run(tmp_path / "two.toml", out=tmp_path / "hmac").summary["protection"]
+    )
     assert said == "channel session@a-b: hmac (hmac-sha256-128), key from the seed (on sockets from lab.key)"
     plan = {"channels": [{"name": "c@a-b", "security": {"kind": "aead", "cipher": "aes-256-gcm"}}]}
     [said] = protection.sentences(protection.protection({"plan": plan, "world": "real"}))

@@ -209,6 +209,7 @@ def _times(bench: dict[str, Any], where: dict[str, Any]) -> Iterator[str]:
     for one in bench["records"]:
         spans = " | ".join(_us(one[key]) for key in ("seal_ns", "open_ns", "both_ns"))
         yield f"| {one['method']} | {one['bytes']} B | {spans} |"
+    yield from map(_interrupted, filter(_is_interrupted, bench["records"]))
     yield (
         f"\nOf a sample of {size} B, through both endpoints of a channel. With a method: what it adds, round by round. A "
         "transport that\nmerges seals less often. `tls` in `quic` takes the place of a null cipher that sums up its bytes.\n"
@@ -220,6 +221,22 @@ def _times(bench: dict[str, Any], where: dict[str, Any]) -> Iterator[str]:
         found = [one.get(f"{method}_ns") for method in (*METHODS, MEDIA, STREAM)]
         spans = " | ".join("" if span is None else _us(span) for span in found)
         yield f"| {name} | {spans} |"
+
+
+def _is_interrupted(one: dict[str, Any]) -> bool:
+    """Whether both together took longer, in most rounds, than each alone does."""
+    return bool(one["both_ns"][1] > 1.05 * (one["seal_ns"][0] + one["open_ns"][0]))
+
+
+def _interrupted(one: dict[str, Any]) -> str:
+    """A remark on a row whose parts do not add up."""
+    alone = (one["seal_ns"][0] + one["open_ns"][0]) / 1e3
+    return (
+        f"\n{one['method']}, {one['bytes']} B: a round of 1000 payloads takes {alone:.1f} ms, longer than those of "
+        "other rows. In\nmost rounds one half took longer, as where other programs of the machine interrupt it, but in each "
+        "half fewer than half\nof the rounds did. So the median of both together contains this, and those of the halves do "
+        f"not: they add up to\n{alone:.2f} µs."
+    )
 
 
 def _attacks(found: dict[str, list[dict[str, Any]]]) -> Iterator[str]:

@@ -62,7 +62,8 @@ def told(error: BaseException) -> str:
     frames = own or every
     places = [f"{_near(file)}:{line} in {name}" for file, line, name in reversed(frames[-_SHOWN_FRAMES:])]
     place = ", called at ".join(places)
-    return one_line(f"{type(error).__name__}: {error}" + (f", at {place}" if place else ""))
+    name, text = type(error).__name__, str(error)
+    return one_line((f"{name}: {text}" if text else name) + (f", at {place}" if place else ""))
 
 
 @contextmanager

@@ -19,6 +19,14 @@ def effects(folder: Path, **settings: str) -> dict[str, dict[str, Any]]:
     given = {key.replace("__", "."): value for key, value in settings.items()}
     run = tcpsbed.run(SHIPPED, out=folder / "run", world="real", set=given)
     assert run.summary["errors"] == []
+    caused = ("channel ", "clock of", "refused", "more than were sent")
+    disturbances = run.summary["disturbances"]
+    assert [said for said in disturbances if any(word in said for word in caused)] == [], "as set"
+    flow = run.summary["flows"]["kinematic"]
+    arrived = flow["delivered"] + flow["superseded"]
+    assert flow["sent"] == arrived + flow["lost"] + flow["in_flight"], "genuine ones alone"
+    assert flow["lost"] == sum(flow["drops"].values()), "all named"
+    assert flow["forged"] == run.summary["effects"][0]["accepted"]
     return {one["name"]: one for one in run.summary["effects"]}
 
 
@@ -61,7 +69,7 @@ def test_changed_segments_end_a_connection_with_tls_and_both_sides_say_so_on_soc
     assert b["refused_connections"] >= 1 and a["alerts"] >= 1 and (a["malformed"], b["malformed"]) == (0, 0)
     assert b["secure_sessions"] >= 2, "they connected again"
     assert not summary["effects"][0]["accepted"]
-    said = " ".join(summary["disturbances"])
+    said = " ".join(summary["as_set"])
     assert "channel session@a-b at b ended" in said and "channel session@a-b at a lost" in said
 
 

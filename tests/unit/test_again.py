@@ -108,7 +108,7 @@ SAID = {
     "stalled": "node a stalled 2 times, up to 12.00 ms, one of them at 1.000 s",
     "late": "emulator a -> b: emulation error 12.000 ms (p99; margin 0.3 ms)",
     "full": "node a lost 5 datagrams in its sockets",
-    "short": "node a stalled once, up to 9.00 ms, one of them at 1.000 s",
+    "short": "node a stalled once, 9.00 ms at 1.000 s",
     "clock": "node a saw 2 steps of the wall clock",
 }
 times = {}

@@ -86,7 +86,7 @@ def test_network_stages_and_clocks(summary: dict[str, Any]) -> None:
 
 def test_a_gap_is_a_disturbance_with_its_place(folder: Path, summary: dict[str, Any]) -> None:
     assert summary["disturbances"] == [
-        "node n1 stalled once, up to 3.20 ms, one of them at 2.500 s",
+        "node n1 stalled once, 3.20 ms at 2.500 s",
         "stalls touched 0.2 % of the samples of kinematic (of those that arrived)",
     ]
     series = json.loads((folder / "series.json").read_text())

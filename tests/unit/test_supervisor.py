@@ -216,7 +216,7 @@ def test_commands_of_changing_width_lead_to_the_safe_side(tmp_path: Path) -> Non
     assert out.values.shape[1] == 3 and np.isfinite(out.values).all(), "always those of its first command"
     assert np.abs(np.diff(out.values[:, :2], axis=0)).max() <= 1e-3 + 1e-12
     assert (out.values[400:, 2] == DEGRADED).all(), "two of three are refused"
-    assert any("a command of 1 values, of 2 before" in error for error in run.summary["errors"])
+    assert any("a command of 1 values, of 2 before" in said for said in run.summary["supervisors"])
 
 
 LATER = '[hooks.later]\nkind = "{kind}"\nrun = "./robots.py:Throws"\nat = "{at}"\nflow = "kinematic"'
@@ -235,7 +235,7 @@ def test_nothing_passes_a_supervisor_by_at_its_component(tmp_path: Path, kind: s
     out = signals.read(run.folder, "ss-com.exit", "kinematic").values
     assert len(out) > 900 and np.isfinite(out).all() and np.abs(out).max() <= 1.0
     assert np.abs(np.diff(out, axis=0)).max() <= 10e-3 + 1e-12
-    assert any("refused" in error for error in run.summary["errors"])
+    assert any("refused" in said for said in run.summary["supervisors"])
 
 
 def refused(file: Path, text: str) -> None:

@@ -50,6 +50,8 @@ pub struct Flow {
     shown: Option<Box<Shown>>,
     /// Whether somebody has sent samples in its name.
     attacked: bool,
+    /// The number behind that of the newest forged sample; earlier ones are copies.
+    forged_to: u32,
     /// Receiving nodes of its channels, each with the leg that ends behind it.
     inbound: Vec<(NodeId, ChannelId, usize)>,
 }
@@ -119,6 +121,7 @@ impl Flow {
             merging: None,
             shown: flow.playout.as_ref().map(|_| Box::default()),
             attacked: false,
+            forged_to: 0,
             inbound,
         }
     }
@@ -136,6 +139,12 @@ impl Flow {
 
     /// An attacker's sample came to the sink.
     pub fn forged(&mut self, row: &Record, options: &Options) {
+        if is_forged(row.index) {
+            if row.index < self.forged_to {
+                return;
+            }
+            self.forged_to = row.index + 1;
+        }
         self.counts.forged += u64::from(row.time_ns >= options.warmup_ns);
     }
 
@@ -314,8 +323,8 @@ impl Flow {
     fn repeated(&mut self, row: &Record) {
         if self.attacked {
             let to = self.inbound.iter().find(|one| one.0 == row.node).or(self.inbound.first());
-            let leg = to.and_then(|(_, _, leg)| self.legs.get_mut(*leg));
-            if leg.is_some_and(|leg| leg.refuse(row.index)) {
+            let leg = to.and_then(|(_, channel, leg)| Some((self.legs.get_mut(*leg)?, *channel)));
+            if leg.is_some_and(|(leg, channel)| leg.refuse(row.index, channel)) {
                 return;
             }
         }
@@ -473,10 +482,8 @@ impl Flow {
                 drops.push(Drops { at: names::place(plan, reason, point), reason: reason.name(), packets });
             }
         }
-        for (number, leg) in self.legs.iter().enumerate().filter(|(_, leg)| leg.counts.behind > 0) {
-            let through =
-                self.inbound.iter().find(|one| one.2 == number).map_or(ChannelId::NONE, |one| one.1);
-            let at = names::place(plan, DropReason::Replayed, through.0);
+        for leg in self.legs.iter().filter(|leg| leg.counts.behind > 0) {
+            let at = names::place(plan, DropReason::Replayed, leg.refused_in.0);
             drops.push(Drops { at, reason: BEHIND_FORGED, packets: leg.counts.behind });
         }
         drops

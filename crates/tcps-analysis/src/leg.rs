@@ -11,7 +11,7 @@ use super::window::{
 };
 use crate::options::Options;
 use tcps_core::{
-    ids::ComponentId,
+    ids::{ChannelId, ComponentId},
     record::Record,
     sample::PointId,
     time::{Time, MS},
@@ -82,6 +82,8 @@ pub struct Leg {
     pub join: Join,
     /// What was counted.
     pub counts: Counts,
+    /// Where samples were refused behind an attacker's.
+    pub refused_in: ChannelId,
     /// Where it starts.
     pub start: PointId,
     /// Where it ends.
@@ -125,7 +127,16 @@ impl Leg {
         let after = last.filter(|v| !v.steps.is_empty()).map(|v| PointId::exit(v.component));
         let all = points.iter().copied().chain(after).collect();
         let join = Join::new(all, points.len(), [first, last.is_some()], window.size());
-        Self { join, window, counts: Counts::default(), start, end, done: DELIVERED, clocks_ns }
+        Self {
+            join,
+            window,
+            counts: Counts::default(),
+            refused_in: ChannelId::NONE,
+            start,
+            end,
+            done: DELIVERED,
+            clocks_ns,
+        }
     }
 
     /// Whether the row's sample can have been made at its origin: in the run, and not in the future.
@@ -279,12 +290,13 @@ impl Leg {
     }
 
     /// An endpoint dropped a sample that it took for a copy or an old one; whether it is the first of its number to come.
-    pub fn refuse(&mut self, index: u32) -> bool {
+    pub fn refuse(&mut self, index: u32, channel: ChannelId) -> bool {
         let Some(slot) = self.window.get_mut(index).filter(|slot| !slot.is(DELIVERED) && slot.is(SENT))
         else {
             return false;
         };
         slot.marks |= BEHIND;
+        self.refused_in = channel;
         true
     }
 

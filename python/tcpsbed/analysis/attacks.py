@@ -42,7 +42,11 @@ def accepted(effects: Iterable[Found], stages: Sequence[Found] = ()) -> list[str
 
 def _accepted(effect: Found) -> str:
     """`kinematic accepted 50 of 50 forged datagrams (forged commands, from 2.000 s)`."""
-    kind, noun, when = effect["kind"], NOUNS[effect["kind"]], f"{effect['name']}, from {effect['from_s']:.3f} s"
+    kind, noun, when = (
+        effect["kind"],
+        NOUNS[effect["kind"]],
+        f"{effect['name']}, from {effect['from_s']:.3f} s",
+    )
     if kind == "reset":
         lost = counted(effect["accepted"], "connection")
         where = f"channel {effect['channel']}" if effect.get("channel") else effect["flow"]
@@ -54,9 +58,7 @@ def _accepted(effect: Found) -> str:
 def refused(component: str, flow: str, stages: Iterable[Found]) -> int | None:
     """Commands that a supervisor at a component refused; none where there is none."""
     there = [
-        one
-        for one in stages
-        if one.get("watch") and (one["component"], one["flow"]) == (component, flow)
+        one for one in stages if one.get("watch") and (one["component"], one["flow"]) == (component, flow)
     ]
     return sum(one["failures"] for one in there) if there else None
 
@@ -142,4 +144,3 @@ class Excuses:
         taken = min(n, left[key])
         left[key] -= taken
         return taken, n - taken
-

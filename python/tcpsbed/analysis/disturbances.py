@@ -163,7 +163,11 @@ def _gaps(info: Found, analysis: Found) -> Iterator[str]:
             times = "once" if node["gaps"] == 1 else f"{node['gaps']} times"
             length_ms = node["longest_gap_ns"] / NS_PER_MS
             at = f"{longest['t_s']:.3f} s"
-            long = f"{length_ms:.2f} ms at {at}" if node["gaps"] == 1 else f"up to {length_ms:.2f} ms, one of them at {at}"
+            long = (
+                f"{length_ms:.2f} ms at {at}"
+                if node["gaps"] == 1
+                else f"up to {length_ms:.2f} ms, one of them at {at}"
+            )
             yield f"node {node['name']} stalled {times}, {long}"
     if found := info.get("stalls"):
         yield f"stalls touched {stalls.touched(found)}"

@@ -8,7 +8,9 @@ from typing import Any
 
 Found = Mapping[str, Any]
 
-_REFUSED = re.compile(r"hook \S+ at (?P<at>.+) \((?P<flow>.+)\): refused: (?P<why>.*), (?P<times>once|\d+ times)", re.S)
+_REFUSED = re.compile(
+    r"hook \S+ at (?P<at>.+) \((?P<flow>.+)\): refused: (?P<why>.*), (?P<times>once|\d+ times)", re.S
+)
 """How the engine says that a hook refused, and how often."""
 _LIMIT = re.compile(r"within ([\d.]+) ms \(end_to_end_ms = ([\d.]+)\)")
 _POWER = re.compile(r"-?\d+(?:\.\d+)?e-?\d+")
@@ -40,4 +42,3 @@ def _limit(found: re.Match[str]) -> str:
     """The limit that holds: the difference of both."""
     clock, whole = float(found[1]), float(found[2])
     return f"within {clock:g} ms; the limit is {whole - clock:g} ms (end_to_end_ms {whole:g} less clock_ms {clock:g})"
-

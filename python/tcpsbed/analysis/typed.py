@@ -1194,6 +1194,8 @@ class Effect(Part):
     receiver lost before the next effect began; null of `link`, and on sockets if the numbers of samples
     cannot be read.
     """
+    accepted_share: float
+    """`accepted` over `sent`; null where these are not both numbers of datagrams (share)."""
     refused: int
     """Commands that a supervisor at that component refused in the whole run, of whatever origin; null
     where there is none.

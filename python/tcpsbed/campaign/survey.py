@@ -287,9 +287,6 @@ class Survey:
     def narrow(self, runs: Sequence[tuple[Cell, Mapping[str, Any]]]) -> bool:
         """Whether the interval over these runs of a combination is as narrow as asked."""
         rule = self.design.until
-        for name in () if self.design.metrics else effects([summary]):
-            of = (Metric("", name, one, EFFECTS) for one in EFFECT_COLUMNS)
-            wanted[name] = {one.key: one.number(summary) for one in of}
         if rule is None:
             return False
         rows = [row for run in runs for row in self.rows_of(*run) if row["flow"] == rule.metric.flow]
@@ -368,6 +365,9 @@ class Survey:
         for one in (*self.design.metrics, *([rule.metric] if rule else ())):
             if one.listed:
                 wanted.setdefault(one.flow, {})[one.key] = one.number(summary)
+        for name in () if self.design.metrics else effects([summary]):
+            of = (Metric("", name, one, EFFECTS) for one in EFFECT_COLUMNS)
+            wanted[name] = {one.key: one.number(summary) for one in of}
         return [
             place
             | {"flow": name}

@@ -26,8 +26,8 @@ Examples:
   tcpsbed runs
   tcpsbed runs results --json
 
-The verdict of a run is ok, DISTURBED (its numbers prove nothing), ATTACKED (it accepted datagrams of an attack), ERROR, unfinished (tcpsbed report recovers it) or
-unreadable.
+The verdict of a run is ok, DISTURBED (its numbers prove nothing), ATTACKED (it accepted datagrams of an attack), ERROR,
+unfinished (tcpsbed report recovers it) or unreadable.
 """
 OPEN_HELP = """Open the page of a result in the browser.
 

@@ -43,7 +43,7 @@ from tcpsbed.cli.page import (
     speed_of,
 )
 from tcpsbed.clocks import SIMULATED
-from tcpsbed.errors import one_line
+from tcpsbed.errors import counted, one_line
 from tcpsbed.runs import MOST_SEEDS
 from tcpsbed.runs.progress import Progress
 
@@ -235,7 +235,7 @@ def perform(
             page.stay(feed)
     if stopped:
         raise KeyboardInterrupt(f"stopped early; what was recorded until then is in {place.shown}")
-    refuse_errors(opened.summary)
+    refuse_errors(opened.summary, told=not (quiet or as_json) and sys.stdout.isatty() and sys.stderr.isatty())
     if failed:
         print(f"tcpsbed: {failed} of {seeds} seeds failed", file=sys.stderr)
         raise typer.Exit(FAILED)
@@ -330,8 +330,11 @@ def _tell(opened: RunFolder, place: Place, report: Path | None, *, as_json: bool
         print(f"tcpsbed: {sentence}", file=sys.stderr)
 
 
-def refuse_errors(summary: Mapping[str, Any]) -> None:
-    """Ends with a status and the errors of a run that had some."""
+def refuse_errors(summary: Mapping[str, Any], *, told: bool = False) -> None:
+    """Ends with a status and the errors of a run that had some; `told`: this screen has them already, above its tables."""
     if errors := summary.get("errors"):
-        print(*(f"tcpsbed: {one_line(error)}" for error in errors), sep="\n", file=sys.stderr)
+        if told:
+            print(f"tcpsbed: {counted(len(errors), 'error')} of the run, see above", file=sys.stderr)
+        else:
+            print(*(f"tcpsbed: {one_line(error)}" for error in errors), sep="\n", file=sys.stderr)
         raise typer.Exit(DISTURBED if any(host["lost"] for host in summary.get("hosts", ())) else FAILED)

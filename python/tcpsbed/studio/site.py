@@ -31,7 +31,7 @@ from urllib.parse import parse_qs, urlsplit
 from tcpsbed import views
 from tcpsbed.console.server import KINDS as OF_CONSOLE
 from tcpsbed.console.server import Console
-from tcpsbed.errors import WorldError
+from tcpsbed.errors import WorldError, counted
 from tcpsbed.media.packages import need
 from tcpsbed.studio.limits import Allowance, ByAddress, Refusals, limited, network
 from tcpsbed.studio.listening import Listening
@@ -225,7 +225,7 @@ class Site:
         if self.console is not None:
             self.console.stop()
         if counts := self.refused():
-            told = ", ".join(f"{number} {what}" for what, number in counts.items())
+            told = ", ".join(_counted(number, what) for what, number in counts.items())
             with suppress(OSError, ValueError):  # who would read it has gone
                 print(f"studio: refused: {told}", file=sys.stderr, flush=True)
 
@@ -389,6 +389,12 @@ def _peer(connection: Any) -> str:
         return str(connection.remote_address[0])
     except OSError:
         return "::"
+
+
+def _counted(number: int, what: str) -> str:
+    """`2 requests of other pages`, `1 request of other pages`."""
+    thing, rest = what.split(" ", 1)
+    return f"{counted(number, thing.removesuffix('s'))} {rest}"
 
 
 def _refuse(connection: Any, status: HTTPStatus, why: str) -> Any:

@@ -210,7 +210,9 @@ def compare(*runs: RunFolder | Path | str, metrics: Sequence[str] = ()) -> Compa
             f"no flow is in all runs ({known})", key="compare", allowed="runs with a flow of the same name"
         )
     rows = tuple(row for name in names for row in _rows(name, opened))
-    rows += tuple(row for name in effects(run.summary for run in opened) for row in _effect_rows(name, opened))
+    rows += tuple(
+        row for name in effects(run.summary for run in opened) for row in _effect_rows(name, opened)
+    )
     asked = tuple(named(path, "--metric").dressed({}, opened[0].summary) for path in metrics)
     found = Compared(opened, _legend(opened), rows, tuple(_left_out(opened, names)), asked)
     found.by_seed.refuse_unknown("--metric")

@@ -141,7 +141,9 @@ def named(path: str, key: str) -> Metric:
 
 def effects(summaries: Iterable[Mapping[str, Any]]) -> list[str]:
     """The attacks that some of these summaries have, as the flows of their metrics: `effects.forged commands`."""
-    every = (one for summary in summaries for one in summary.get(EFFECTS) or () if one.get("kind") in attacks.NOUNS)
+    every = (
+        one for summary in summaries for one in summary.get(EFFECTS) or () if one.get("kind") in attacks.NOUNS
+    )
     return list(dict.fromkeys(f"{EFFECTS}.{one['name']}" for one in every))
 
 

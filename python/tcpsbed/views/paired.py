@@ -151,7 +151,8 @@ class Comparison(Frame):
     conditions
         Each with its baseline.
     metrics
-        What was asked for; empty: `METRICS` of every flow, and the accepted share of every attack. All tests are corrected together, and no others.
+        What was asked for; empty: `METRICS` of every flow, and the accepted share of every attack. All tests are
+        corrected together, and no others.
     """
 
     conditions: Sequence[Condition]

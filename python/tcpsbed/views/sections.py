@@ -131,7 +131,9 @@ def banners(summary: dict[str, Any]) -> Html:
     """Errors and disturbances, to be seen before any number."""
     return Html(
         markup.banner("bad", "Errors in this run", summary.get("errors"))
-        + markup.banner("bad", "ATTACKED: this run accepted datagrams of an attacker", summary.get("attacked"))
+        + markup.banner(
+            "bad", "ATTACKED: this run accepted datagrams of an attacker", summary.get("attacked")
+        )
         + markup.banner("doubt", "Disturbed run: check this before trusting the numbers", _amiss(summary))
         + markup.banner("doubt", "A supervisor refused commands", summary.get("supervisors"))
         + markup.banner(

@@ -1,5 +1,6 @@
 //! Rows made by hand with known answers.
 
+mod attack;
 mod echo;
 mod flow;
 mod live;

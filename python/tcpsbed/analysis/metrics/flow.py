@@ -69,8 +69,8 @@ FLOW = (
         " than 100 ms plus the clock offsets of the scenario. They do not count for delay, jitter, age and"
         " the path",
         "count", label="impossible origin", brief=(), rare=True),
-    Metric("forged", "samples of an [attacker](security.md#attacks) that arrived there, and samples that a periodic stage made"
-        " of them: they are none of the flow, and count nowhere else", "count", brief=(), rare=True),
+    Metric("forged", "samples of an [attacker](security.md#attacks) that arrived there, and samples that a periodic stage"
+        " made of them: they are none of the flow, and count nowhere else", "count", brief=(), rare=True),
     Metric("repeated", "samples of a periodic stage (a supervisor, an edge predictor) that were"
         " delivered without a new input sample: they count for `age_ms` and rates, not for"
         " `delivered`, delays, jitter and the path", "count", label="repeated", brief=(), rare=True),

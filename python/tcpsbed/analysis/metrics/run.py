@@ -128,7 +128,7 @@ EFFECT = (
         " estimate of the clock took; of `reset` connections that the receiver lost before the next effect began; null"
         " of `link`, and on sockets if the numbers of samples cannot be read", "count"),
     Metric("accepted_share", "`accepted` over `sent`; null where these are not both numbers of datagrams", "share",
-        attacks.share, shown=()),
+        attacks.share, shown=(), label="accepted share"),
     Metric("refused", "commands that a supervisor at that component refused in the whole run, of whatever origin; null"
         " where there is none", "count", label="refused there by the supervisor, whole run"),
     Metric("hold_ms", "from the beginning until a supervisor entered `hold`; null if none did before the next effect"

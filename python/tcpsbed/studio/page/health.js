@@ -43,7 +43,7 @@ function show() {
     ...(clocks.length || run.now.whole || between() ? [] : [line(true, term("Clocks", "clock offset"), " are not compared: the scenario has no measure.sync.")]),
     ...(run.over ? measured : emulated()),
     left_out ? line(false, `${left_out} of ${rows + left_out} rows not shown: this page's process was too slow. The records have them.`) : line(true, `All ${rows} rows shown.`),
-    ...Object.entries(refused).map(([what, count]) => line(false, `Refused: ${count} ${what}.`)),
+    ...Object.entries(refused).map(([what, count]) => line(false, `Refused: ${count} ${count === 1 ? what.replace(/^(\w+)s\b/, "$1") : what}.`)),
   ];
   $("health").replaceChildren(...found);
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tcpsbed
-from tcpsbed import door, scenarios
+from tcpsbed import _tcps, door, scenarios
 from tcpsbed.cli import new
 from tcpsbed.cli.app import app
 from tcpsbed.errors import ConfigError, HookError, WorldError
@@ -486,3 +487,15 @@ def test_a_method_that_takes_too_few_or_too_many_is_told_before_the_run(
     taken = less if kind == "metric" else less.replace("self, ", "").replace("self", "")
     said = f"{taken} is called with {allowed} argument{'' if allowed == 1 else 's'}; allowed: def {found}"
     assert said.replace(" k, ", " value, ") in str(refused.value), (name, str(refused.value))
+
+
+def test_a_table_that_is_read_again_takes_no_more_memory() -> None:
+    table = json.dumps([tcpsbed.Param("number", 0, 1, "0.5", "a share").row("share")])
+
+    def peak_kb(times: int) -> int:
+        for _ in range(times):
+            _tcps.complete(table, "{}")
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    before = peak_kb(1)
+    assert peak_kb(20_000) - before < 2_000, "100 B a time"

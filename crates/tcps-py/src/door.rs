@@ -3,6 +3,10 @@
 use crate::errors::refused;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde_json::Value;
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
 use tcps_core::param::{Draws, Entry, Param, Unit};
 
 /// Parameters with defaults for what is absent, checked by a table: a list of `{key, unit, min, max, default, doc}`.
@@ -10,17 +14,28 @@ use tcps_core::param::{Draws, Entry, Param, Unit};
 pub fn complete(table_json: &str, given_json: &str) -> PyResult<String> {
     let bad = |e: String| PyValueError::new_err(e);
     let read = |text: &str| serde_json::from_str::<Value>(text).map_err(|e| bad(e.to_string()));
-    let table = read(table_json)?;
-    let rows = table.as_array().ok_or_else(|| bad("a table of parameters is a list".into()))?;
-    let params: Option<Vec<Param>> = rows.iter().map(param).collect();
-    let params = params.ok_or_else(|| bad(format!("a parameter that is none is in {table}")))?;
-    let groups = leak(vec![leak(params)]);
+    let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
+    let groups = match tables.get(table_json) {
+        Some(known) => *known,
+        None => {
+            let table = read(table_json)?;
+            let rows = table.as_array().ok_or_else(|| bad("a table of parameters is a list".into()))?;
+            let params: Option<Vec<Param>> = rows.iter().map(param).collect();
+            let params = params.ok_or_else(|| bad(format!("a parameter that is none is in {table}")))?;
+            let groups = leak(vec![leak(params)]);
+            tables.insert(table_json.to_owned(), groups);
+            groups
+        }
+    };
+    drop(tables);
     let entry = Entry { id: 0, name: "", doc: "", params: groups, draws: Draws::No, make: () };
     let complete = entry.complete(&read(given_json)?).map_err(refused)?;
     Ok(complete.to_string())
 }
 
-/// A class is loaded once or twice in a process, and its table is small.
+/// Tables that were read, which stay: a process has as many as it has classes.
+static TABLES: Mutex<BTreeMap<String, &[&[Param]]>> = Mutex::new(BTreeMap::new());
+
 fn leak<T>(list: Vec<T>) -> &'static [T] {
     Box::leak(list.into_boxed_slice())
 }

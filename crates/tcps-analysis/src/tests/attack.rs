@@ -46,7 +46,7 @@ fn forged_samples_are_none_of_the_flow_and_genuine_ones_behind_them_are_lost_for
                 tape.row(130 * MS + 1, Kind::Duplicate, i, 0).node = NodeId(2);
                 tape.whole(i, [MS, MS, MS]);
             }
-            // A copy of what has come.
+            // A copy of what arrived.
             140 => {
                 tape.whole(i, [MS, MS, MS]);
                 tape.row(144 * MS, Kind::Duplicate, i, 0).node = NodeId(2);

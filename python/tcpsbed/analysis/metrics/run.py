@@ -269,7 +269,8 @@ TAIL = (
         of=lambda source: attacks.accepted(source["rows"].get("effects", ()), source["told"].get("stages", ())),
         type="list[str]"),
     Metric("as_set", "sentences: what the scenario's own attacks sent, and what was refused or happened because of them. It"
-        " disturbs nothing; only what goes beyond the number of their datagrams is among `disturbances`", label="Attacks of the scenario",
+        " disturbs nothing; only what goes beyond the number of their datagrams is among `disturbances`",
+        label="Attacks of the scenario",
         of=lambda source: disturbances.as_set(source, source["told"], source["rows"]), type="list[str]"),
     Metric("supervisors", "sentences: commands that [supervisors](safety.md#which-commands-it-follows) refused, which is"
         " their task", of=lambda source: refusals.split(source["told"])[1], type="list[str]"),

@@ -88,7 +88,7 @@ def run(tmp_path: Path) -> RunFolder:
     summary = {part.key: told(part) for part in metrics.SUMMARY} | {"version": metrics.VERSION}
     for key in ("path", "points"):
         summary[key] = {"named": [summary[key]["named"]]}
-    for part in metrics.SUMMARY[-5:]:
+    for part in metrics.SUMMARY[-8:]:
         summary[part.key] = [f"a word of {part.key}"]
     summary["across_seeds"] |= {"seeds": [1, 2], "unchanged": False, "failed": [], "disturbed": []}
     summary["versions"] = {"tcpsbed": "1"}

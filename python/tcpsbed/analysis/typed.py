@@ -1375,6 +1375,10 @@ class Summary(Part):
     sample's path count: all loops of its nodes, also those of other sessions, and the emulator's if it
     crosses from one node to another.
     """
+    protection: list[Protection]
+    """List of channels and how they are protected; empty of runs in virtual time without security and
+    attacks.
+    """
     assumed_free: list[str]
     """Zero-cost stages: they run code, have no cost in the scenario, and so took no simulated time."""
     ignored: list[str]
@@ -1397,10 +1401,6 @@ class Summary(Part):
     """Sentences: what the scenario's own attacks sent, and what was refused or happened because of
     them. It disturbs nothing; only what goes beyond the number of their datagrams is among
     `disturbances`.
-    """
-    protection: list[Protection]
-    """List of channels and how they are protected; empty of runs in virtual time without security and
-    attacks.
     """
     supervisors: list[str]
     """Sentences: commands that supervisors refused, which is their task."""

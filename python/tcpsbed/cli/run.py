@@ -255,7 +255,7 @@ def _not_begun() -> Iterator[None]:
 def _refuse_disturbed(summary: Mapping[str, Any]) -> None:
     seeds = summary["across_seeds"]["disturbed"]
     found = [*summary["disturbances"], *([f"seeds {', '.join(map(str, seeds))}"] if seeds else [])]
-    if attacked := summary["attacked"]:
+    if attacked := summary.get("attacked"):
         print("tcpsbed: ATTACKED, and --strict was given:", *attacked, sep="\n  ", file=sys.stderr)
     if found:
         print("tcpsbed: DISTURBED, and --strict was given:", *found, sep="\n  ", file=sys.stderr)

@@ -133,7 +133,7 @@ class Run(RunFolder):
         if failed := found.across_seeds.failed:
             lines.append(f"FAILED: seeds {', '.join(map(str, failed))}")
         lines += [f"ERROR: {text}" for text in found.errors]
-        lines += [f"ATTACKED: {text}" for text in found.attacked]
+        lines += [f"ATTACKED: {text}" for text in found.get("attacked") or ()]
         return lines + [f"DISTURBED: {text}" for text in found.disturbances]
 
 

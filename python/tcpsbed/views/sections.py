@@ -152,7 +152,7 @@ def health(summary: dict[str, Any]) -> Iterator[tuple[bool, str]]:
     own = summary.get("programs")
     yield from ((False, f"ATTACKED: {_sentence(line)}") for line in summary.get("attacked") or ())
     if caused := summary.get("as_set"):
-        yield True, f"Attacks of the scenario: {'; '.join(caused)}."
+        yield True, f"Attacks of the scenario: {caused[0]}."
     for one, line in zip(found := summary.get("protection") or (), protection.sentences(found), strict=True):
         yield one["method"] != protection.NONE, _sentence(line)
     if amiss:

@@ -33,7 +33,7 @@ SHOWN: dict[str, tuple[Shown, str]] = {
 PERCENTILES = tuple(name for name in STATISTICS if name[0] == "p")
 """Statistics that are read from histograms."""
 DRAWN = frozenset([
-    *(part.key for part in HEAD), "errors", "disturbances", "attacked", "as_set", "supervisors", "protection",
+    *(part.key for part in HEAD), "errors", "disturbances", "attacked", "supervisors", "protection",
     "flows", "path", "points", "echo", "largest", "events", "programs", "stalls",
 ])  # fmt: skip
 """Parts of a summary that have more to them than tables, or are told in words."""

@@ -243,6 +243,13 @@ TAIL = (
         " all loops of its nodes, also those of other sessions, and the emulator's if it crosses from one node to another",
         of=lambda source: source.get("stalls") or ABSENT, parts=STALLS, label="Stalls",
         needs=("n", "longest_ms", "flows")),
+    Metric("protection", "list of channels and how they are [protected](security.md); empty of runs in virtual time without"
+        " security and attacks", of=protection.protection, parts=(
+            Metric("channel", "name of the channel", shown=()),
+            Metric("method", "`aead`, `hmac`, `srtp`, `tls` or `none`", shown=()),
+            Metric("cipher", "what it uses", shown=()),
+            Metric("key", "where its key is from", shown=()),
+        ), each=LIST, label="Protection of channels", needs=("channel", "method", "cipher", "key")),
     Metric("assumed_free", "zero-cost stages: they run code, have no cost in the scenario, and so took no"
         " simulated time", type="list[str]"),
     Metric("ignored", "keys of the scenario without effect in this world, each with the reason"
@@ -263,14 +270,8 @@ TAIL = (
         type="list[str]"),
     Metric("as_set", "sentences: what the scenario's own attacks sent, and what was refused or happened because of them. It"
         " disturbs nothing; only what goes beyond the number of their datagrams is among `disturbances`",
+        label="Attacks of the scenario",
         of=lambda source: disturbances.as_set(source, source["told"], source["rows"]), type="list[str]"),
-    Metric("protection", "list of channels and how they are [protected](security.md); empty of runs in virtual time without"
-        " security and attacks", of=protection.protection, parts=(
-            Metric("channel", "name of the channel"),
-            Metric("method", "`aead`, `hmac`, `srtp`, `tls` or `none`"),
-            Metric("cipher", "what it uses"),
-            Metric("key", "where its key is from"),
-        ), each=LIST, label="Protection of channels", needs=("channel", "method", "cipher", "key")),
     Metric("supervisors", "sentences: commands that [supervisors](safety.md#which-commands-it-follows) refused, which is"
         " their task", of=lambda source: refusals.split(source["told"])[1], type="list[str]"),
     Metric("errors", "sentences: what failed", of=lambda source: refusals.split(source["told"])[0], type="list[str]"),

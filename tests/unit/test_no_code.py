@@ -122,3 +122,59 @@ def test_what_is_forbidden_is_refused_by_the_interpreter(tmp_path: Path, attempt
 def test_an_error_is_told_as_by_a_check(tmp_path: Path) -> None:
     done = read(tmp_path, SCENARIO.replace("100 Hz", "100 Hx"), "--no-code")
     assert done.returncode == 2 and "theirs.toml:9: flows.kinematic.rate" in done.stderr and not done.stdout
+
+
+READING = """\
+include = "../common/base.toml"
+[components]
+tactile-operator = "home"
+tactile-teleoperator = "away"
+[flows.kinematic]
+source = { recording = "/etc/hosts" }
+[channels.session]
+flows = ["kinematic"]
+security = { kind = "aead", key_file = "/nowhere/lab.key" }
+[links.wan]
+from = "home"
+to = "away"
+trace = "link.csv"
+delay = "1 ms"
+[traffic.replayed]
+on = "wan.forward"
+kind = "replay"
+file = "near.csv"
+"""
+
+
+def test_every_file_outside_the_folder_that_a_run_would_open_is_listed_with_its_line(tmp_path: Path) -> None:
+    """Also behind a link, one that is included, and a key file that is not there; none within the folder."""
+    folder = tmp_path / "theirs"
+    for made in (folder, tmp_path / "common"):
+        made.mkdir()
+    base = tmp_path / "common" / "base.toml"
+    base.write_text('duration = "1 s"\n')
+    (folder / "link.csv").symlink_to("/etc/hostname")
+    (folder / "near.csv").write_text("0,100\n")
+    done = read(folder, READING, "--no-code")
+    assert (done.returncode, done.stderr) == (0, ""), done
+    listed = done.stdout.partition("A run would open files outside the scenario's folder:\n")[2].splitlines()
+    places = ["1: include", "6: flows.kinematic.source.recording", "9: channels.session.security.key_file"]
+    files = [f"{base}  (included)", "/etc/hosts  (read)", "/nowhere/lab.key  (key)", "/etc/hostname  (read)"]
+    assert listed == [
+        f"  theirs.toml:{place}: {file}"
+        for place, file in zip([*places, "13: links.wan.trace"], files, strict=True)
+    ]
+    assert (
+        "(this computer, without ssh)"
+        in read(folder, SCENARIO.replace("example.org", "localhost"), "--no-code").stdout
+    )
+    assert "would open no files outside" in read(folder, SCENARIO, "--no-code").stdout
+
+
+@pytest.mark.parametrize("text", ["root:x:0:0:secret\n", "[secret]\na = 1\na = 2\n", "{ secret }"])
+def test_no_text_of_an_included_file_that_is_no_scenario_is_shown(tmp_path: Path, text: str) -> None:
+    (tmp_path / "shadow").write_text(text)
+    for words in ([], ["--no-code"]):
+        done = read(tmp_path, f'include = "{tmp_path}/shadow"\n', *words)
+        assert done.returncode == 2 and "shadow:" in done.stderr and "invalid TOML" in done.stderr
+        assert "secret" not in done.stderr + done.stdout

@@ -57,6 +57,12 @@ def read(file: Path, overrides: Sequence[str]) -> None:
     width = max((len(one.key) for one in named), default=0)
     for one in named:
         print(f"  {one.key:<{width}}  {printable(one.text)}  ({one.what})")
+    outside = unrun.read_outside(scenario)
+    print(
+        f"A run would {'open' if outside else 'open no'} files outside the scenario's folder{':' * bool(outside)}"
+    )
+    for opened in outside:
+        print(f"  {printable(f'{opened.place}: {opened.key}: {opened.path}  ({opened.what})')}")
 
 
 def plain(words: Sequence[str]) -> tuple[Path, list[str]] | None:

@@ -66,7 +66,7 @@ def _read(file: Path, origin: Origin, chain: tuple[Path, ...]) -> dict[str, Any]
             key="include",
             allowed="each file once",
         )
-    tables, own = _own(file)
+    tables, own = _own(file, included=bool(chain))
     merged: dict[str, Any] = {}
     for included in _includes(tables, file, own):
         if included.resolve() in (*chain, file.resolve()):
@@ -83,14 +83,16 @@ def _read(file: Path, origin: Origin, chain: tuple[Path, ...]) -> dict[str, Any]
     return merge(merged, tables)
 
 
-def _own(file: Path) -> tuple[dict[str, Any], dict[Key, Place]]:
+def _own(file: Path, *, included: bool) -> tuple[dict[str, Any], dict[Key, Place]]:
     """The tables of a file, TOML or a spreadsheet, and the place of each key."""
     if file.suffix.lower() == ".xlsx":
         from tcpsbed.scenarios import xlsx
 
         return xlsx.read(file)
     text = _text(file)
-    return _parse(text, file), {key: (str(file), line) for key, line in lines_of(text).items()}
+    return _parse(text, file, included=included), {
+        key: (str(file), line) for key, line in lines_of(text).items()
+    }
 
 
 def _text(file: Path) -> str:
@@ -110,7 +112,8 @@ def _beside(file: Path) -> list[str]:
     return [one.name for one in file.parent.glob("*") if one.suffix in ends] if file.parent.is_dir() else []
 
 
-def _parse(text: str, file: Path) -> dict[str, Any]:
+def _parse(text: str, file: Path, *, included: bool) -> dict[str, Any]:
+    """The tables of a text. Of a file that is included no text is shown: a stranger's scenario may name any file."""
     try:
         return inputs.toml(text)
     except tomllib.TOMLDecodeError as error:
@@ -118,11 +121,13 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
         place = re.search(r"\(at line (\d+), column (\d+)\)", message)
         line = int(place[1]) if place else len(text.splitlines())
         message = re.sub(r"\s*\(at .*\)$", "", message)
-        if message.startswith(("Cannot declare", "Cannot overwrite", "Cannot mutate")):
+        key: str | None = None
+        if included:
+            found, allowed = "found invalid TOML in an included file", "a scenario file in TOML"
+        elif message.startswith(("Cannot declare", "Cannot overwrite", "Cannot mutate")):
             key, found, allowed = *_second(text, line), "each table and each key once"
         else:
-            key, found, allowed = (
-                None,
+            found, allowed = (
                 f"found invalid TOML ({message}){_shown(text, line, place)}",
                 inputs.in_toml(text, error),
             )

@@ -13,8 +13,9 @@ from typing import Any
 from tcpsbed import door
 from tcpsbed.errors import ConfigError
 from tcpsbed.inputs import LIBRARY
+from tcpsbed.robots import OUTPUTS
 from tcpsbed.scenarios.compile.code import beside
-from tcpsbed.scenarios.model.scenario import Scenario
+from tcpsbed.scenarios.model.scenario import Scenario, names
 from tcpsbed.scenarios.origin import Key, dotted
 
 _DATA = ("builtin", "memory", "operator")
@@ -44,12 +45,74 @@ class Named:
 
 def named(scenario: Scenario) -> list[Named]:
     """All that a run of a scenario would execute beside the code of tcpsbed, in the order of the file."""
-    packages = {name: point.value for kind in door.KINDS for name, point in door.installed(kind).items()}
-    found = []
+    packages, found = _packages(), []
     for key, text in _texts(scenario.document, ()):
         if what := _what(scenario.folder, key, text, packages):
             found.append(Named(dotted(key), text, what))
     return found
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A file outside the scenario's folder that a run would open.
+
+    Attributes
+    ----------
+    place
+        File and line that name it.
+    key
+        The key.
+    path
+        Where it is, links followed.
+    what
+        What is done with it.
+    """
+
+    place: str
+    key: str
+    path: Path
+    what: str
+
+
+def read_outside(scenario: Scenario) -> list[Reading]:
+    """The files outside the scenario's folder that a run of it would read or write, in the order of the file.
+
+    Named are those that exist, and those with an absolute path or a path upwards. Code is among what is `named`.
+    """
+    home, packages = scenario.file.resolve().parent, _packages()
+    found = [
+        Reading(_place(scenario, ("include",)), "include", file, "included")
+        for file in scenario.sources
+        if not file.is_relative_to(home)
+    ]
+    for key, text in _texts(scenario.document, ()):
+        if key[0] in ("hosts", "base") or _what(scenario.folder, key, text, packages):
+            continue
+        for name in sorted(names(text)):
+            path = _resolved(scenario.folder / name)
+            if path is None or path.is_relative_to(home) or not (_is_path(name) or path.is_file()):
+                continue
+            if not path.is_dir() or _is_path(name):
+                what = {"key_file": "key"}.get(str(key[-1]), "written" if key[-1] in OUTPUTS else "read")
+                found.append(Reading(_place(scenario, key), dotted(key), path, what))
+    return found
+
+
+def _resolved(path: Path) -> Path | None:
+    try:
+        return path.resolve()
+    except (OSError, ValueError, RuntimeError):  # too long, a zero in it, links in a circle
+        return None
+
+
+def _is_path(name: str) -> bool:
+    """Whether a text leaves the folder that it starts from."""
+    return name.startswith("/") or ".." in Path(name).parts
+
+
+def _place(scenario: Scenario, key: Key) -> str:
+    told = scenario.error(key, "", "")
+    return f"{told.file}:{told.line}" if told.line is not None else told.file or ""
 
 
 def _texts(value: Any, key: Key) -> Iterator[tuple[Key, str]]:
@@ -63,8 +126,15 @@ def _texts(value: Any, key: Key) -> Iterator[tuple[Key, str]]:
         yield key, value
 
 
+def _packages() -> dict[str, str]:
+    """The code of installed packages, by the name that it has in scenarios."""
+    return {name: point.value for kind in door.KINDS for name, point in door.installed(kind).items()}
+
+
 def _what(folder: Path, key: Key, text: str, packages: dict[str, str]) -> str:
     if key[0] == "hosts":
+        if key[-1] == "address" and text == "localhost":
+            return "this computer, without ssh"
         return {"address": "computer that ssh opens", "python": "program there"}.get(
             str(key[2]) if len(key) > 2 else "address", "option of ssh" if "options" in key else ""
         )

@@ -284,6 +284,17 @@ class Scenario(Table):
         return self._origin.document
 
     @property
+    def file(self) -> Path:
+        """The file that it was read from."""
+        return self._origin.file
+
+    @property
+    def sources(self) -> list[Path]:
+        """That file and those that it includes, links followed."""
+        read = {self.file, *(Path(file) for file, _ in self._origin.places.values())}
+        return sorted({file.resolve() for file in read if _is_there(file, folders=False)})
+
+    @property
     def files(self) -> list[Path]:
         """The files of the scenario, and the existing files that it names: recordings, code, models; no keys."""
         read = {self._origin.file, *(Path(file) for file, _ in self._origin.places.values())}
@@ -310,8 +321,8 @@ def named_in(document: dict[str, Any], folder: Path, *, folders: bool = False) -
     """The existing files below a folder that the texts of a scenario's tables name, as they name them; with `folders` those,
     too, since a recording may be one.
     """
-    names = set().union(*map(_names, {*texts(document)}))
-    return {name for name in names if _is_there(folder / name, folders=folders)}
+    named = set().union(*map(names, {*texts(document)}))
+    return {name for name in named if _is_there(folder / name, folders=folders)}
 
 
 def texts(value: Any) -> Iterator[str]:
@@ -323,7 +334,7 @@ def texts(value: Any) -> Iterator[str]:
         yield value
 
 
-def _names(text: str) -> set[str]:
+def names(text: str) -> set[str]:
     """Files that a text may name: alone, before a class (`./hold.py:Hold`, `hold:Hold`), after a kind (`operator:a.csv`)."""
     first, _, rest = text.partition(":")
     last = text.rpartition(":")[0]

@@ -135,7 +135,7 @@ PACKAGES = {
     "errors": ["nearest"],
     "inputs": ["errors"],
     "interrupts": ["_tcps"],
-    "keyfile": ["inputs"],
+    "keyfile": ["inputs", "results"],
     "clocks": [],
     "palette": ["errors"],
     "drawing": ["palette", "results", "_tcps"],

@@ -908,9 +908,9 @@ class Endpoint(Part):
     key_changes: int
     """Changes of the keys of both directions."""
     unverified: int
-    """Datagrams dropped because they did not verify."""
+    """Datagrams dropped because they did not verify, `unsealed` ones among them."""
     unsealed: int
-    """Messages that were not sealed at all: datagrams, or the first of a connection."""
+    """Those that were not sealed at all; with `tls` over `tcp` connections that began without TLS."""
     refused_handshakes: int
     """Messages of handshakes that did not verify: another key, another channel, or changed."""
     refused_connections: int

@@ -217,8 +217,8 @@ ENDPOINT = (
     *(
         Metric(key, meaning, "count", label=label, rare=True)
         for key, meaning, label in (
-            ("unverified", "datagrams dropped because they did not verify", ""),
-            ("unsealed", "messages that were not sealed at all: datagrams, or the first of a connection", ""),
+            ("unverified", "datagrams dropped because they did not verify, `unsealed` ones among them", ""),
+            ("unsealed", "those that were not sealed at all; with `tls` over `tcp` connections that began without TLS", ""),
             ("refused_handshakes", "messages of handshakes that did not verify: another key, another channel, or changed",
                 "refused handshakes"),
             ("refused_connections", "with `tls`: connections that this side ended because a part did not verify",

@@ -28,6 +28,7 @@ ALL_REMEDIES = REMEDIES | {
     errno.ENAMETOOLONG: "a shorter name, such as runs/a: a part of it has at most 255 bytes",
     errno.EMFILE: "a higher limit of open files: ulimit -n 4096",
     errno.EAGAIN: "a higher limit of memory and processes (ulimit -v unlimited -u unlimited), or fewer programs",
+    errno.EADDRNOTAVAIL: "an address of that computer (ip addr lists them)",
     errno.EACCES: "a place to which you have rights (ls -ld shows them), such as one below your home folder",
     errno.EROFS: "a place that is not read-only, such as one below your home folder",
 }

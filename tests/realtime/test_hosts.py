@@ -19,6 +19,7 @@ import pytest
 from real_run import children, gone, rings_of
 from watch import blocks, home, until
 
+import tcpsbed
 from tcpsbed import scenarios
 from tcpsbed.errors import ConfigError, WorldError
 from tcpsbed.scenarios.model.place import Host
@@ -390,6 +391,20 @@ def test_a_scenario_says_where_its_nodes_are(tmp_path):
             scenario = scenarios.load(tmp_path / "s.toml")
             plan = scenarios.compile_plan(scenario, tmp_path / "inputs")
             registry.resolve("hosts", plan).hosting(Job(plan, scenario, tmp_path, tmp_path)).refuse()
+
+
+@pytest.mark.beside
+def test_an_address_that_a_computer_has_not_names_its_key_and_what_to_do(tmp_path: Path) -> None:
+    hosts = '[hosts.a]\naddress = "localhost"\ndata = "192.0.2.1"\nnodes = ["left"]\n'
+    hosts += '[hosts.b]\naddress = "localhost"\nnodes = ["right"]\n[real]\ninsecure = true\n'
+    text = 'duration = "1 s"\n[components]\nms-com = "left"\nss-com = "right"\n[flows.kinematic]\n'
+    (tmp_path / "s.toml").write_text(text + hosts)
+    with pytest.raises(ConfigError) as error:
+        tcpsbed.run(tmp_path / "s.toml", world="hosts", out=tmp_path / "run")
+    assert str(error.value) == (
+        f"{tmp_path}/s.toml:8: hosts.a.data: node left: no UDP socket on 192.0.2.1:0: Cannot assign requested address; "
+        "allowed: an address of that computer (ip addr lists them)"
+    )
 
 
 @pytest.mark.beside

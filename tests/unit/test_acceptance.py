@@ -171,3 +171,8 @@ def test_a_key_file_that_is_here_and_wrong_is_refused_everywhere(tmp_path: Path)
     key.unlink()
     key.mkdir()
     assert "it is a folder" in told(file)[2]
+
+
+def test_a_method_of_no_kind_is_refused_with_the_methods(tmp_path: Path) -> None:
+    said = told(written(tmp_path), "--set", "channels.session.security=true")[2]
+    assert 'found true; allowed: "aead", "hmac", "srtp", "tls", or a table with the key kind' in said

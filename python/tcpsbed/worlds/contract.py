@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tcpsbed import scenarios
+from tcpsbed.errors import TcpsbedError
 from tcpsbed.worlds.process import ControlChannel, Process
 from tcpsbed.worlds.rows import Drain, RingDrain
 
@@ -102,6 +103,10 @@ class Hosting(ABC):
         from tcpsbed.worlds import ns3_program
 
         return str(ns3_program.built())
+
+    def explained(self, error: TcpsbedError, name: str) -> TcpsbedError:
+        """The error with which a process refused its plan, with the key that mends it if that is known."""
+        return error
 
     def drain(self, ready: Sequence[Mapping[str, Any]]) -> Drain:
         """What moves the rows of all processes into the run's folder, given their answers when they were ready."""

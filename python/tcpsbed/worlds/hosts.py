@@ -19,12 +19,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tcpsbed.errors import WorldError
+from tcpsbed.errors import TcpsbedError, WorldError
 from tcpsbed.scenarios.model.place import Host
 from tcpsbed.worlds.contract import Hosting
 from tcpsbed.worlds.link import LOCAL, Link, files_of
 from tcpsbed.worlds.process import ControlChannel
 from tcpsbed.worlds.rows import Drain
+
+UNBOUND = "no UDP socket on "
+"""What a process says of an address at which it cannot bind one."""
 
 
 class Hosts(Hosting):
@@ -142,6 +145,17 @@ class Hosts(Hosting):
     def simulator(self) -> str:
         """That of the host whose role is `network`."""
         return self.links[self._middle()].simulator()
+
+    def explained(self, error: TcpsbedError, name: str) -> TcpsbedError:
+        """A socket that cannot be bound names the address of its host."""
+        scenario = self.job.scenario
+        if scenario is None or UNBOUND not in error.found:
+            return error
+        nodes = [node["name"] for node in self.job.plan["nodes"]]
+        for host, model in self.hosts.items():
+            if name in model.nodes or (model.role == "network" and name not in nodes):
+                return scenario.error(("hosts", host, "data"), error.found, error.allowed or "")
+        return error
 
     def captures(self, ready: Sequence[Mapping[str, Any]]) -> list[Path]:
         """They come over the lines as well, while the run lasts."""

@@ -162,13 +162,21 @@ def _prepare(
     taps = None if hosting.taps() is None else str(hosting.taps())
     for p in emulator:
         p.send(op="prepare", plan=plan, node=None, ring=str(p.ring), taps=taps, **p.also)
-    prepared = [p.receive("ready", PREPARE_S) for p in emulator]
+    prepared = [_ready(hosting, p) for p in emulator]
     keys = secrets.made(plan)
     for id, p in enumerate(nodes):
         own = {"secrets": secrets.of_node(plan, keys, id)} if keys else {}
         capture = None if captures is None else str(captures.absolute() / p.ring.name)
         p.send(op="prepare", plan=plan, node=id, ring=str(p.ring), taps=taps, capture=capture, **own)
-    return [p.receive("ready", PREPARE_S) for p in nodes] + prepared
+    return [_ready(hosting, p) for p in nodes] + prepared
+
+
+def _ready(hosting: Hosting, p: ControlChannel) -> dict[str, Any]:
+    """What a process answers when it has taken its plan."""
+    try:
+        return p.receive("ready", PREPARE_S)
+    except TcpsbedError as error:
+        raise hosting.explained(error, p.name) from None
 
 
 def _start(

@@ -351,7 +351,10 @@ class Table:
         if not isinstance(found, dict):
             such = f', such as "{TEXTS[cls.shorthand]}"' if cls.shorthand in TEXTS else ""
             alone = f"its {cls.shorthand} in quotes{such}, or " if cls.shorthand else ""
-            raise refuse(f"found {shown(found)}", f"{alone}a table with some of the keys {', '.join(known)}")
+            if cls.shorthand and get_origin(cls.model_fields[cls.shorthand].annotation) is Literal:
+                alone = f"{cls._wanted(cls.shorthand)}, or "
+            keyed = f"some of the keys {', '.join(known)}" if len(known) > 1 else f"the key {''.join(known)}"
+            raise refuse(f"found {shown(found)}", f"{alone}a table with {keyed}")
         for key in found:
             if key not in known and not cls.extra:
                 raise Refusal("unknown", key=key, found="unknown key", allowed=close_match(key, list(known)))

@@ -108,11 +108,12 @@ def added(key: str, found: dict[str, list[dict[str, Any]]], what: str) -> Row:
     none_us, aead_us = ([1e3 * one["trip_ms"][key] for one in found[method]] for method in METHODS)
     more_us = [with_it - without for without, with_it in zip(none_us, aead_us, strict=True)]
     most_us = max(MOST_US, SHARE * median(none_us))
+    sign, word = (-1, "less") if median(more_us) < 0 else (1, "more")
     return Row(
         f"round trip {key}, aead, {what}",
         f"{spread(aead_us, 1)} µs",
         f"none: {spread(none_us, 1)} µs",
-        f"{spread(more_us, 1)} µs more",
+        f"{spread([sign * one for one in more_us], 1)} µs {word}",
         f"{most_us:.0f} µs",
         median(more_us) <= most_us,
     )

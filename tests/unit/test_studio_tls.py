@@ -252,15 +252,21 @@ def test_the_printed_address_is_open_to_other_machines_and_its_fingerprint_is_th
             client.connect(live, ssl=trusting, origin=origin)  # type: ignore[arg-type]
 
 
-def test_without_tls_nobody_gets_an_answer(studio: Studio) -> None:
+def test_without_tls_nobody_gets_more_than_a_line_that_says_so(studio: Studio) -> None:
     place = (studio.listening.shown.strip("[]"), studio.port)
     with socket.create_connection(place, timeout=10) as line:
         line.sendall(f"GET /?token={studio.token} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        found = line.recv(4096)
+    head, _, said = found.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ") and f"Content-Length: {len(said)}".encode() in head
+    assert said.startswith(b"This port speaks https") and b"token" not in found
+    with socket.create_connection(place, timeout=10) as line:
+        line.sendall(b"\x00" * 64)
         try:
             found = line.recv(4096)
         except ConnectionError:
             found = b""
-    assert b"HTTP" not in found
+    assert b"HTTP" not in found, "what is no HTTP gets no answer in HTTP"
 
 
 def test_tls_before_1_2_is_refused(studio: Studio) -> None:

@@ -26,7 +26,9 @@ def register(app: typer.Typer) -> None:
 
 
 def key(
-    file: Annotated[Path, typer.Argument(help="File to make (mode 0600).", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="File to make (mode 0600).", show_default=False)
+    ],
 ) -> None:
     """Makes the file; see HELP."""
     from tcpsbed import keyfile

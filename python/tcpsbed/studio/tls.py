@@ -9,6 +9,14 @@ from contextlib import suppress
 from typing import Any
 
 
+_SAID = b"This port speaks https: begin the address with https://\n"
+PLAIN = (
+    b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n"
+    b"Content-Length: %d\r\n\r\n%b" % (len(_SAID), _SAID)
+)
+"""The answer to a browser that speaks HTTP without TLS."""
+
+
 class Sealed:
     """A connected socket under TLS of a server, for what uses it as a socket.
 
@@ -49,6 +57,11 @@ class Sealed:
                 with self.state:
                     self.incoming.write(came)
                     text, ended = self._read()
+            except ssl.SSLError as error:
+                if error.reason == "HTTP_REQUEST":
+                    self.outgoing.read()
+                    self.line.sendall(PLAIN)
+                raise
             finally:
                 if self.outgoing.pending:  # of the handshake, or an alert
                     self._flush()

@@ -8,7 +8,6 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-
 _SAID = b"This port speaks https: begin the address with https://\n"
 PLAIN = (
     b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import resource
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -226,3 +229,22 @@ def test_a_profile_that_is_no_text_is_named(tmp_path: Path) -> None:
     refused(["proxy", "--profile", str(file), "0=127.0.0.1:9", "--duration", "0.1 s"], "mine.toml")
     file.write_text("[links.path\n")
     refused(["proxy", "--profile", str(file), "0=127.0.0.1:9", "--duration", "0.1 s"], "mine.toml")
+
+
+@pytest.mark.parametrize(
+    ("ports", "limit", "needed"),
+    [(["0=127.0.0.1:9"], 1000, 1100), (["0=127.0.0.1:9/tcp"], 400, 500), (["0=127.0.0.1:9"], 1100, None)],
+)
+def test_too_few_open_files_for_all_clients_are_told_at_the_start(
+    ports: list[str], limit: int, needed: int | None
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tcpsbed", "proxy", "--delay", "1 ms", *ports, "--duration", "0.1 s", "-q"],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, limit)),
+        timeout=60,
+    )
+    assert done.returncode == 3, done.stderr
+    said = f"tcpsbed: at most {limit} files may be open"
+    assert (said in done.stderr, f"; allowed: ulimit -n {needed}" in done.stderr) == (needed is not None,) * 2

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,6 +25,10 @@ from tcpsbed.clocks import PROXY
 if TYPE_CHECKING:
     from tcpsbed.analysis.delivered import Margin
     from tcpsbed.proxy import Proxy
+    from tcpsbed.proxy.door import Door
+
+UDP_FILES, TCP_FILES, SPARE_FILES = 1_000, 400, 100
+"""Files that may be open: of all clients of UDP, of the connections of a TCP port with two each, and of all else."""
 
 PROXY_HELP = """Put an emulated network between your own programs: ports that forward to their targets.
 
@@ -106,6 +111,7 @@ def proxy(
     named = [(door.name, door.kind) for kind in ("udp", "tcp") for door in doors if door.kind == kind]
     with emulated.kept(out, page, chosen, named, PROXY, end_s=end_s, aside=as_json) as record:
         with _asked_to_end() as asked:
+            _make_room(doors)
             running = Proxy(chosen, doors, capture=pcapng, record=record.settings)
             session = Session(running, overrides, told=told, talks=talks, record=record)
             _begin(session, running)
@@ -138,6 +144,22 @@ def _asked_to_end() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _make_room(doors: list[Door]) -> None:
+    """Raises the limit of open files as far as it may, and says where clients may not all have room."""
+    files = SPARE_FILES + UDP_FILES * any(door.kind == "udp" for door in doors)
+    files += sum(TCP_FILES for door in doors if door.kind == "tcp")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # where no process may have so many
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft = hard
+    if soft != resource.RLIM_INFINITY and soft < files:
+        print(
+            f"tcpsbed: at most {soft} files may be open, and clients and connections may need {files}: beyond, new ones are"
+            f" refused, of TCP as if the target did not answer; allowed: ulimit -n {files}",
+            file=sys.stderr,
+        )
 
 
 def _begin(session: Session, running: Proxy) -> None:

@@ -23,6 +23,18 @@ class Raises:
         return len(x)
 
 
+class Stop(BaseException):
+    """What few handlers expect."""
+
+
+class Stops:
+    def __call__(self, t_ns, index, x, other, y):
+        if index >= AFTER:
+            raise Stop("it is enough")
+        y[: len(x)] = x
+        return len(x)
+
+
 class TooMuch:
     def __call__(self, t_ns, index, x, other, y):
         y[: len(x)] = x

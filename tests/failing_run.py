@@ -50,6 +50,7 @@ ACCIDENTS = {
     "Faults": "SIGSEGV",
     "Hogs": "out of memory (limit 200 MB)",
     "Raises": "left its domain",
+    "Stops": "Stop: it is enough",
     "Spins": "no answer within 100 ms",
     "Strays": "stray bytes on its socket",
     "TooMuch": "wrote 10000 of 256 values",

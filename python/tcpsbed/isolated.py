@@ -286,7 +286,9 @@ def _serve(line: socket.socket, hook: Any, time_ns: int, memory_bytes: int) -> N
         except MemoryError as error:
             gc.collect()
             _fail(line, call, f"out of memory (limit {memory_bytes / 1e6:g} MB), {told(error)},")
-        except (Exception, KeyboardInterrupt) as error:  # the user's hook may fail in any way
+        except SystemExit:
+            raise
+        except BaseException as error:  # the user's hook may fail in any way
             _fail(line, call, f"{told(error)},")
         else:
             _say(line, call, written, y[:written])
